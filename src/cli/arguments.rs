@@ -1,7 +1,7 @@
-//! The command line, read with all of its problems.
+//! Parses the command line and collects all of its problems.
 //!
-//! clap stops at the first argument that it does not understand. Here such an argument is noted, replaced by
-//! the one that was probably meant or left out, and the rest is read again, until all of it is understood.
+//! clap stops at the first argument that it does not accept. This module records that argument as a problem,
+//! replaces it by clap's suggestion or removes it, and parses the rest again until clap accepts it.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -15,11 +15,11 @@ use super::Cli;
 use super::problems::Problems;
 use crate::config::MOST_WORKERS;
 
-/// What was typed, the program's name first, as far as it is understood, and what is not.
+/// Parses `typed`, with the program's name first. Returns what was accepted, and the problems.
 ///
 /// # Errors
-/// A call for help, and a command line that says too little to go on: clap's own error if it is the only
-/// problem.
+/// A request for help. Also a command line that is incomplete; if that is the only problem, the error is
+/// clap's own.
 pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> {
     let mut problems = Problems::default();
     loop {
@@ -40,15 +40,15 @@ pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> 
     }
 }
 
-/// The argument, or the option with its value, that is the whole problem; `None` if there is no such.
+/// The argument, or the option with its value, that causes the error; `None` if no single one does.
 fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {
     let name = text(error, ContextKind::InvalidArg)?;
     let place_of = |argument: &str| typed.iter().position(|typed| typed == argument);
     match error.kind() {
         ErrorKind::UnknownArgument => place_of(name).map(|place| place..place + 1),
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
-            // An option is named with what it takes, as in `--epoch <RULE>`; what is no option only by that,
-            // as in `[STUDY]...`.
+            // clap names an option with its value, as in `--epoch <RULE>`. A positional argument has no such
+            // name, as in `[STUDY]...`.
             let name = name.split(' ').next()?;
             let value = text(error, ContextKind::InvalidValue)?;
             if !name.starts_with('-') {
@@ -73,7 +73,7 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// The error without what clap says around it, in one line.
+/// The error in one line, without clap's usage and hints.
 fn in_short(error: &clap::Error) -> String {
     let rendered = error.render().to_string();
     let lines = rendered.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -82,10 +82,10 @@ fn in_short(error: &clap::Error) -> String {
     told.join("; ").replace("; [", " [").replace(":; ", ": ").trim_start_matches("error: ").to_owned()
 }
 
-/// The value of an option that counts.
+/// The value of an option that takes a count.
 ///
 /// # Errors
-/// What is expected, if it is anything else.
+/// The expected values.
 pub(super) fn at_least_one(typed: &str) -> Result<NonZeroUsize, String> {
     typed.parse().map_err(|_| "expected a whole number, 1 or more".to_owned())
 }
@@ -93,7 +93,7 @@ pub(super) fn at_least_one(typed: &str) -> Result<NonZeroUsize, String> {
 /// A number of worker threads.
 ///
 /// # Errors
-/// What is expected, if it is anything else.
+/// The expected values.
 pub(super) fn workers(typed: &str) -> Result<NonZeroUsize, String> {
     let number = typed.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MOST_WORKERS);
     number.ok_or_else(|| format!("expected a whole number from 1 to {MOST_WORKERS}"))

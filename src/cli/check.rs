@@ -1,4 +1,4 @@
-//! `dupflow check`: validates a pipeline, and a deployment file, without running anything.
+//! `dupflow check`: validates a pipeline, and optionally a deployment file, without running anything.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,10 +12,10 @@ use crate::database::Failure;
 use crate::sink::TableOutput;
 use crate::source::Input;
 
-/// What `check` takes.
+/// Arguments of `check`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which pipeline.
+    /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
@@ -23,13 +23,13 @@ pub struct Args {
     #[arg(short, long, value_name = "CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Also look whether inputs and the folders of outputs are there, and reach what the deployment connects
-    /// to: the broker and its topics, databases. Nothing is written.
+    /// Also check that the inputs and the folders of the outputs exist, and connect to the broker and the
+    /// databases that the deployment names. Nothing is written.
     #[arg(long)]
     pub connect: bool,
 }
 
-/// What the broker has.
+/// Connects to the broker and describes its topics.
 ///
 /// # Errors
 /// All that is missing or refused.
@@ -40,13 +40,13 @@ fn connected(deployment: &Deployment) -> anyhow::Result<String> {
     Ok(format!("connect: ok, {}\n{found}", deployment.kafka.brokers))
 }
 
-/// Without the feature `kafka` no deployment names a broker.
+/// Without the feature `kafka` no valid deployment names a broker.
 #[cfg(not(feature = "kafka"))]
 fn connected(_: &Deployment) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-/// What the databases have, a line each.
+/// Describes the databases, one line each.
 ///
 /// # Errors
 /// All that is missing or refused.
@@ -63,7 +63,7 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
     if problems.is_empty() { Ok(found) } else { Err(anyhow::anyhow!(problems.join("\n"))) }
 }
 
-/// What stands where tables are to be written.
+/// Describes the database that tables will be written to.
 fn examine(place: &TablePlace) -> Result<String, Failure> {
     let TablePlace { address, schema, prefix, patience } = place.clone();
     let output =
@@ -71,7 +71,7 @@ fn examine(place: &TablePlace) -> Result<String, Failure> {
     output.examine()
 }
 
-/// Notes files that cannot be made, since the folder that they are to lie in is not there.
+/// Reports output files whose folder does not exist.
 fn note_folders(deployment: &Deployment, problems: &mut Problems) {
     let written = [("sink.path", deployment.output()), ("dead_letter.path", deployment.letter_file())];
     for (key, path) in written.into_iter().filter_map(|(key, path)| Some((key, path?))) {
@@ -82,10 +82,10 @@ fn note_folders(deployment: &Deployment, problems: &mut Problems) {
     }
 }
 
-/// Says what is fine and, of what is, what speaks against it ("!"); or everything that is wrong.
+/// Prints what is valid, with warnings marked "!".
 ///
 /// # Errors
-/// The problems of the pipeline and of the deployment, together.
+/// All problems of the pipeline and the deployment.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
     let environment = |name: &str| std::env::var(name).ok();

@@ -1,4 +1,4 @@
-//! `dupflow check --connect`: reaches what a deployment connects to, and writes nothing.
+//! `dupflow check --connect`: connects to the brokers of a deployment, and writes nothing.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use crate::broker::{Admin, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wante
 use crate::config::{Deployment, LetterPlace, SinkPlace, SourcePlace};
 use crate::sink::output_topic;
 
-/// How long a broker is waited for: whoever checks waits for the answer.
+/// Longest wait for a broker.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// Segments of a topic of marks, in bytes, from which on a start may have to read long.
+/// Segment size of a topic of marks, in bytes, above which a start may read for long.
 const LARGE_SEGMENT: u64 = 64 << 20;
 
-/// What was found, a line each, with what speaks against it ("!"); or all that is missing or refused.
+/// The findings, one line each, with warnings marked "!"; or all that is missing or refused.
 pub(super) fn report(deployment: &Deployment) -> Result<String, Vec<String>> {
     let mut connection = deployment.kafka.clone();
     connection.patience = connection.patience.min(PATIENCE);
@@ -26,7 +26,7 @@ pub(super) fn report(deployment: &Deployment) -> Result<String, Vec<String>> {
     found
 }
 
-/// What is found.
+/// The findings so far.
 struct Report<'a> {
     admin: &'a Admin,
     found: String,
@@ -63,7 +63,7 @@ impl<'a> Report<'a> {
     }
 
     fn say(&mut self, line: &str) {
-        // Writing to a text does not fail.
+        // Writing to a `String` cannot fail.
         writeln!(self.found, "  {line}").unwrap_or_default();
     }
 
@@ -71,7 +71,7 @@ impl<'a> Report<'a> {
         writeln!(self.found, "  ! {line}").unwrap_or_default();
     }
 
-    /// The topic that is read: it must be there, and tell what it holds.
+    /// Checks the input topic: it must exist, and its offsets must be readable.
     fn input(&mut self, topic: &str, has_state: bool) {
         match look(self.admin, topic) {
             Ok(line) => self.say(&line),
@@ -106,7 +106,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// A topic that is written to: it may be missing, and is made then. Whether it is there.
+    /// Checks an output topic. It may be missing: the first run makes it. Returns whether it exists.
     fn output(&mut self, wanted: Wanted<'_>, settings: &TopicSettings) -> bool {
         let Wanted { topic, partitions, .. } = wanted;
         match self.admin.find(topic) {
@@ -140,7 +140,7 @@ impl<'a> Report<'a> {
         false
     }
 
-    /// A topic of results that is there: nothing in it should expire.
+    /// Checks an existing topic of results: its records should not expire.
     fn kept(&mut self, topic: &str, compacted: bool) {
         let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
         if compacted && policy != "compact" {
@@ -165,7 +165,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// A topic of marks that is there: compacted, in small pieces.
+    /// Checks an existing topic of marks: it should be compacted and have small segments.
     fn marks(&mut self, topic: &str) {
         let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
         if policy != "compact" {
@@ -181,7 +181,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// A setting of a topic; none where the broker does not tell, which is said.
+    /// A setting of a topic. If the broker refuses to describe it, a warning is added and the result is
+    /// `None`.
     fn setting(&mut self, topic: &str, name: &str) -> Option<String> {
         match self.admin.setting(topic, name) {
             Ok(value) => value,
@@ -195,7 +196,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// What a topic that is read holds.
+/// Describes the partitions and records of an input topic.
 fn look(admin: &Admin, topic: &str) -> Result<String, Failure> {
     let absent =
         || Failure::Absent(format!("topic \"{topic}\": there is no such topic, and it is to be read"));

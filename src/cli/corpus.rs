@@ -1,4 +1,4 @@
-//! The corpus that inputs leave, in memory: for the commands that ask about it without a dataflow.
+//! Reads a corpus into memory, for commands that work without a dataflow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use crate::doc::{DocEvent, DocId, Position};
 use crate::source::{BadRecords, Input, OnError, for_each_event};
 use crate::text::{Featurizer, IdfTable};
 
-/// The documents alive.
+/// The live documents: texts by id.
 pub(super) type Corpus = BTreeMap<DocId, String>;
 
-/// Reads all inputs, in order of position; `each` sees every event. Live weights of the plan are frozen at
-/// the frequencies of what the inputs leave, as a run of one epoch has them.
+/// Reads all inputs in order of position, and calls `each` for every event. If the plan has live weights,
+/// they are frozen at the document frequencies of the live documents, as in a run of one epoch.
 ///
 /// # Errors
-/// An input that cannot be read, or that holds records and no document.
+/// If an input cannot be read, or holds records but no document.
 pub(super) fn read(
     inputs: Vec<Input>,
     plan: &mut Plan,

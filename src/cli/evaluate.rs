@@ -1,4 +1,4 @@
-//! `dupflow evaluate`: studies of what the program promises, as tables, files and one page.
+//! `dupflow evaluate`: runs studies of the program's promises; the results are tables, files and one page.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -31,20 +31,20 @@ use crate::source::{Input, Layout};
 use crate::text::{Featurizer, IdfTable};
 use crate::time::SystemClock;
 
-/// What `evaluate` takes.
+/// Arguments of `evaluate`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Try:  dupflow evaluate filter -o evaluation\n\
     or:   dupflow evaluate pipelines --corpus feed.jsonl --truth truth.tsv -p exact -p minhash\n\n\
     The same options give the same numbers, but for times and memory.")]
 pub struct Args {
-    /// What to measure [default: all of these that need no corpus, and with --corpus pipelines too; but
-    /// neither scripts nor paper]. Behind paper: a source from 000 to 004, an item such as 003-T1, or all
-    /// [default: all].
+    /// What to measure [default: every study that needs no corpus, and with --corpus pipelines too; but not
+    /// scripts and paper]. After paper: a source from 000 to 004, an item such as 003-T1, or all [default:
+    /// all].
     #[arg(value_name = "STUDY", value_parser = Named)]
     pub studies: Vec<Wanted>,
 
-    /// Also write into this folder: a CSV file for each table, an SVG file for each plot, and index.html with
-    /// all of it.
+    /// Also write the results into this folder: a CSV file for each table, an SVG file for each plot, and
+    /// index.html with everything.
     #[arg(short, long, value_name = "FOLDER")]
     pub output: Option<PathBuf>,
 
@@ -52,27 +52,27 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: TableFormat,
 
-    /// Simulated pairs of each distribution, for the filter.
+    /// Simulated pairs per distribution, for the study filter.
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
     pub pairs: NonZeroUsize,
 
-    /// Pairs of texts of each case, for the estimators.
+    /// Pairs of texts per case, for the study estimators.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one)]
     pub trials: NonZeroUsize,
 
-    /// Random fingerprints of 64 bits, for the searches; of 400 bits as many, but at most 300000.
+    /// Random fingerprints of 64 bits, for the study search; as many of 400 bits, but at most 300000.
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
     pub documents: NonZeroUsize,
 
-    /// Queries at random, and as many with a neighbour to find, for the searches.
+    /// Random queries, and as many with a neighbour to find, for the study search.
     #[arg(long, value_name = "N", default_value = "1000", value_parser = at_least_one)]
     pub queries: NonZeroUsize,
 
-    /// The share of the full sizes, for the papers and for scripts; above 0.
+    /// Size of the studies paper and scripts as a share of the full size; above 0.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
     pub scale: f64,
 
-    /// Another seed draws other pairs and other hash functions.
+    /// Another seed gives other pairs and other hash functions.
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub seed: u64,
 
@@ -80,12 +80,12 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
-    /// Whole pipelines.
+    /// Options of the study `pipelines`.
     #[command(flatten)]
     pub whole: Whole,
 }
 
-/// What the study `pipelines` takes.
+/// Options of the study `pipelines`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Whole pipelines")]
 pub struct Whole {
@@ -93,30 +93,30 @@ pub struct Whole {
     #[arg(long, value_name = "INPUT")]
     pub corpus: Vec<PathBuf>,
 
-    /// The similar pairs at the end of the corpus: lines of "id_a id_b similarity", or of "seq op id_a id_b
-    /// similarity" for a feed, separated by tabs [default: all documents are compared].
+    /// The true similar pairs at the end of the corpus. Lines of "id_a id_b similarity", or of "seq op id_a
+    /// id_b similarity" for a feed, separated by tabs [default: all documents are compared].
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
 
-    /// Lines of "id label", separated by a tab: documents of one label are duplicates.
+    /// Lines of "id label", separated by a tab: documents with the same label are duplicates.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
-    /// The most documents that are all compared with each other: without a truth, and by each pipeline's own
+    /// Most documents that are compared all with all: to find the true pairs, and for each pipeline's own
     /// measure.
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     pub brute_force_limit: usize,
 
-    /// Write the document frequencies of the corpus into this file, for `text.idf`, and do nothing else. The
+    /// Write the document frequencies of the corpus to this file, for `text.idf`, and do nothing else. The
     /// text rules are those of the pipeline [default: weighted].
     #[arg(long, value_name = "FILE", conflicts_with = "studies")]
     pub write_idf: Option<PathBuf>,
 
-    /// A pipeline to run, by name or path; repeatable [default: all built-in ones but the tour].
+    /// A pipeline to run, by name or path; repeatable [default: all built-in ones except tour].
     #[arg(short, long = "pipeline", value_name = "PIPELINE")]
     pub pipelines: Vec<String>,
 
-    /// Override one setting of all pipelines, or unset it by no value; repeatable.
+    /// Override one setting of all pipelines, or unset it with an empty value; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 
@@ -134,30 +134,31 @@ pub enum StudyName {
     Estimators,
     /// Sketching time per feature.
     Speed,
-    /// Searches by Hamming distance: what each design reads and takes, and that none misses anything.
+    /// Searches by Hamming distance: probes and time of each design, and a check that none misses a
+    /// neighbour.
     Search,
     /// Precision, recall and cost of whole pipelines on a corpus with truth.
     Pipelines,
-    /// Scripts without spaces: what each rule of text.spaceless finds, beside a twin with spaces.
+    /// Scripts without spaces: what each rule of text.spaceless finds, beside the same text with spaces.
     Scripts,
-    /// The tables and figures of the papers, printed beside measured.
+    /// The tables and figures of the papers: printed values beside measured ones.
     Paper,
 }
 
-/// What is named on the command line.
+/// One argument of `evaluate`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wanted {
-    /// A study; of the papers, all.
+    /// A study; for the papers, all of them.
     Study(StudyName),
     /// All sources of the papers.
     All,
-    /// One of them.
+    /// One source.
     Source(Source),
-    /// One of its items.
+    /// One item of a source.
     Item(Item),
 }
 
-/// Reads [`Wanted`]; the help lists the studies.
+/// Parses [`Wanted`], and lists the studies in the help.
 #[derive(Clone, Debug)]
 struct Named;
 
@@ -198,7 +199,7 @@ pub enum TableFormat {
     /// Aligned, for a terminal.
     #[default]
     Text,
-    /// For a page in Markdown.
+    /// As Markdown.
     Markdown,
 }
 
@@ -218,18 +219,18 @@ impl TableFormat {
     }
 }
 
-/// Runs the studies one after the other, prints each one's tables as soon as it is done, and writes the
+/// Runs the studies one after the other, prints the tables of each as soon as it is done, and writes the
 /// folder.
 ///
 /// # Errors
-/// Everything that is wrong with the options, together; then what a study or a file fails with.
+/// All problems of the options; then the error of a study or of a file.
 pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.whole.write_idf {
         return args.whole.write_idf(path, problems);
     }
     let program = std::env::current_exe().context("the program's own path")?;
     let studies = studies(args, program, &mut problems);
-    // The folder is made, and not for a command that is refused.
+    // The folder is created only for a command that is valid.
     if let Some(folder) = args.output.as_ref().filter(|_| problems.is_empty()) {
         match std::fs::create_dir_all(folder) {
             Ok(()) => written::probe([("--output", folder.join("index.html").as_path())], &mut problems),
@@ -265,7 +266,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is measured at the moment and for how long, where somebody looks.
+/// A progress line with the current measurement and its time; hidden if progress is off.
 fn progress(voice: Voice) -> ProgressBar {
     if !voice.shows_progress() || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -276,7 +277,7 @@ fn progress(voice: Voice) -> ProgressBar {
     bar
 }
 
-/// What to run, in the order of the names; what is wrong with it is noted.
+/// The studies to run, in the order of their names; reports problems with them.
 fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dyn Study>> {
     let is_named = |name: StudyName| args.studies.contains(&Wanted::Study(name));
     let is_wanted = |name: &&StudyName| match name {
@@ -312,7 +313,7 @@ fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dy
 }
 
 impl Args {
-    /// The studies of papers: all of them, or what is named, in their order.
+    /// The studies of papers: all, or those named, in their order.
     fn papers(&self, program: &Path) -> Vec<Paper> {
         let is_named = self.studies.contains(&Wanted::Study(StudyName::Paper));
         let mut wanted: Vec<(Source, Option<Item>)> = Vec::new();
@@ -345,7 +346,7 @@ impl Args {
 }
 
 impl Whole {
-    /// Counts the corpus and writes its table.
+    /// Counts document frequencies of the corpus and writes the table.
     fn write_idf(&self, path: &Path, mut problems: Problems) -> anyhow::Result<ExitCode> {
         let pipeline = self.pipelines.first().map_or("weighted", String::as_str);
         let plan = problems.take(Plan::load(pipeline, &self.overrides));
@@ -388,11 +389,11 @@ impl Whole {
         }
     }
 
-    /// Notes what would fail: pipelines at the thresholds, inputs, and files.
+    /// Reports what would fail later: pipelines at the thresholds, inputs, and files.
     fn check(&self, study: &Pipelines, problems: &mut Problems) {
         let mut tables = FrozenTables::default();
         for pipeline in &study.pipelines {
-            // What is wrong at one threshold is mostly wrong at all of them.
+            // One threshold is enough: most problems occur at all of them.
             let error = study.thresholds.iter().find_map(|threshold| {
                 study.draft(pipeline, *threshold).and_then(|draft| draft.read(&mut tables)).err()
             });

@@ -1,4 +1,4 @@
-//! `dupflow generate`: a synthetic feed, and the truth about it.
+//! `dupflow generate`: writes a synthetic feed, and its true similar pairs.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -21,7 +21,7 @@ use crate::oracle;
 use crate::pair::Pair;
 use crate::text::{Featurizer, TextRules};
 
-/// What shapes the usual feed, and nothing else does.
+/// Options of the usual feed that the other feeds do not have.
 const OTHERS: [&str; 12] = [
     "labels",
     "copies",
@@ -37,12 +37,12 @@ const OTHERS: [&str; 12] = [
     "truth",
 ];
 
-/// What `generate` takes.
+/// Arguments of `generate`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The same options give the same feed, to the byte.\n\n\
     Try:  dupflow generate --documents 1000 -o feed.jsonl --truth truth.tsv  &&  dupflow replay feed.jsonl")]
 pub struct Args {
-    /// Documents that the feed brings; with updates and deletes there are more events than documents.
+    /// Number of documents; with updates and deletes there are more events than documents.
     #[arg(long, value_name = "N", default_value_t = Params::default().documents)]
     pub documents: u64,
 
@@ -50,118 +50,118 @@ pub struct Args {
     #[arg(long, value_name = "SEED", default_value_t = Params::default().seed)]
     pub seed: u64,
 
-    /// Where the feed goes; "-" is standard output.
+    /// The file to write the feed to; "-" is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// What the file is [default: as its name ends; jsonl if that says nothing]. JSON Lines and tables hold
-    /// the feed; warc, wet and html (a new folder) what is alive at its end.
+    /// The file format [default: by the extension of the output; jsonl if it is unknown]. JSON Lines and
+    /// tables hold the feed; warc, wet and html (a new folder) the documents that are alive at its end.
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub format: Option<Format>,
 
-    /// Also write which documents are similar at the end of the feed: a line holds two ids and their
-    /// similarity, separated by tabs, exactly computed from the texts' word 3-grams.
+    /// Also write the similar pairs at the end of the feed: lines of two ids and their similarity, separated
+    /// by tabs, computed exactly from word 3-grams.
     #[arg(long, value_name = "FILE")]
     pub truth: Option<PathBuf>,
 
-    /// Make a labelled corpus instead, and write its labels into this file: a line holds an id and its label,
-    /// separated by a tab; documents of one label come from one original. Levels, in the ids: copy; edit-1,
-    /// -2, -5, -10, -20 (so many words in a hundred are edited); moved (paragraphs in another order); light
+    /// Make a labelled corpus instead, and write the labels to this file: lines of an id and its label,
+    /// separated by a tab. Documents with the same label are made from one original. The id names the level:
+    /// copy; edit-1, -2, -5, -10, -20 (edited words in a hundred); moved (paragraphs in another order); light
     /// (5 words in a hundred, two paragraphs change places); heavy (25 words in a hundred, paragraphs in
-    /// another order); mixed (half of the paragraphs are new); unrelated (of a label of its own).
+    /// another order); mixed (half of the paragraphs are new); unrelated (with a label of its own).
     #[arg(long, value_name = "FILE", conflicts_with_all = ["copies", "near", "max_edit_rate", "updates", "repeats", "deletes", "empty", "short", "sites", "window", "truth", "floor", "family", "rounds", "drop"])]
     pub labels: Option<PathBuf>,
 
-    /// Make a family instead: texts of one template, in each of which so many words, at random, are replaced
-    /// by others; with 0 all are copies. `--min-words 400 --max-words 401` gives all of them 400 words.
+    /// Make a family instead: texts of one template, each with this number of random words replaced; with 0
+    /// all are copies. `--min-words 400 --max-words 401` gives each of them 400 words.
     #[arg(long, value_name = "EDITS", conflicts_with_all = OTHERS)]
     pub family: Option<usize>,
 
-    /// Make rounds instead: every document is sent so often, each time with another text, a second after the
-    /// one before.
+    /// Make rounds instead: every document is sent this number of times, each time with another text, one
+    /// second after the previous one.
     #[arg(long, value_name = "N", conflicts_with_all = OTHERS)]
     pub rounds: Option<u64>,
 
-    /// With --family or --rounds: the share of the documents that is deleted at the end, in random order;
-    /// from 0 to 1 [default: 0].
+    /// With --family or --rounds: the share of documents that are deleted at the end, in random order; from 0
+    /// to 1 [default: 0].
     #[arg(long, value_name = "SHARE", conflicts_with_all = OTHERS)]
     pub drop: Option<f64>,
 
-    /// With --labels: originals that others come from [default: a tenth of the documents].
+    /// With --labels: number of originals [default: a tenth of the documents].
     #[arg(long, value_name = "N", requires = "labels")]
     pub groups: Option<usize>,
 
-    /// With --labels: topics; texts of one topic have words and phrases in common.
+    /// With --labels: number of topics; texts of one topic share words and phrases.
     #[arg(long, value_name = "N", requires = "labels", default_value_t = Labelled::default().topics)]
     pub topics: usize,
 
-    /// With --labels: the share of the documents that are unrelated to any other, from 0 to 1.
+    /// With --labels: the share of documents that are unrelated to all others, from 0 to 1.
     #[arg(long, value_name = "SHARE", requires = "labels", default_value_t = Labelled::default().unrelated)]
     pub unrelated: f64,
 
-    /// The least similarity in the truth, inclusive; above 0, at most 1.
+    /// The least similarity of a pair in the truth, inclusive; above 0, at most 1.
     #[arg(long, value_name = "SIMILARITY", default_value_t = 0.5)]
     pub floor: f64,
 
-    /// What the feed is made of.
+    /// The composition of the feed.
     #[command(flatten)]
     pub shape: Shape,
 }
 
-/// What a feed is made of: [`Params`] as options. Shares are from 0 to 1.
+/// The composition of a feed: [`Params`] as options. Shares are from 0 to 1.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "What the feed is made of (shares are from 0 to 1)")]
 pub struct Shape {
-    /// Of new documents, those that copy another one.
+    /// The share of new documents that are copies of another one.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().copies)]
     pub copies: f64,
 
-    /// Of new documents, those that edit another one: the near-duplicates.
+    /// The share of new documents that are edits of another one: the near-duplicates.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().near)]
     pub near: f64,
 
-    /// Near-duplicates and updates change a share of the words, drawn evenly between 0 and this.
+    /// The greatest share of words that a near-duplicate or an update changes; drawn evenly from 0 to this.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().max_edit_rate)]
     pub max_edit_rate: f64,
 
-    /// Of events, those that edit a document in place.
+    /// The share of events that edit a document in place.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().updates)]
     pub updates: f64,
 
-    /// Of events, those that send a document again as it is.
+    /// The share of events that send a document again unchanged.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().repeats)]
     pub repeats: f64,
 
-    /// Of events, deletes.
+    /// The share of events that are deletes.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().deletes)]
     pub deletes: f64,
 
-    /// Of new documents, those without a word.
+    /// The share of new documents without a word.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().empty)]
     pub empty: f64,
 
-    /// Of new documents, those of one to four words.
+    /// The share of new documents with one to four words.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().short)]
     pub short: f64,
 
-    /// The fewest words of other documents, inclusive.
+    /// Fewest words of all other documents, inclusive.
     #[arg(long, value_name = "N", default_value_t = Params::default().min_words)]
     pub min_words: usize,
 
-    /// The most words of other documents, exclusive; boilerplate comes on top.
+    /// Most words of all other documents, exclusive, without boilerplate.
     #[arg(long, value_name = "N", default_value_t = Params::default().max_words)]
     pub max_words: usize,
 
-    /// Sites, each with boilerplate and a script of its own.
+    /// Number of sites; each has its own boilerplate and script.
     #[arg(long, value_name = "N", default_value_t = Params::default().sites)]
     pub sites: usize,
 
-    /// The scripts that sites are written in, in turn; with --labels, groups [default: latin to han].
+    /// The scripts of the sites, in turn; with --labels, of the groups [default: latin to han].
     #[arg(long, value_name = "SCRIPT,...", value_delimiter = ',', value_enum, hide_default_value = true,
         default_values_t = Params::default().scripts)]
     pub scripts: Vec<Script>,
 
-    /// Different words of each script.
+    /// Number of different words of each script.
     #[arg(long, value_name = "N", default_value_t = Params::default().vocabulary)]
     pub vocabulary: usize,
 
@@ -169,20 +169,20 @@ pub struct Shape {
     #[arg(long, value_name = "EXPONENT", default_value_t = Params::default().zipf)]
     pub zipf: f64,
 
-    /// Documents that can still be copied, edited, repeated or deleted; others stay as they are.
+    /// Number of recent documents that can still be copied, edited, repeated or deleted.
     #[arg(long, value_name = "N", default_value_t = Params::default().window)]
     pub window: usize,
 }
 
 impl Args {
-    /// What the output is written in.
+    /// The format of the output.
     fn output_format(&self) -> Format {
         self.format.unwrap_or_else(|| Format::of_name(&self.output))
     }
 
-    /// Notes files that cannot be written.
+    /// Reports files that cannot be written.
     fn probe(&self, problems: &mut Problems) {
-        // A folder of pages is made as it is written.
+        // A folder of pages is created only when it is written.
         let output = Some(&self.output).filter(|_| self.output_format() != Format::Html);
         let files =
             [("--output", output), ("--truth", self.truth.as_ref()), ("--labels", self.labels.as_ref())];
@@ -190,7 +190,7 @@ impl Args {
         written::probe(files.filter(|(_, path)| *path != Path::new("-")), problems);
     }
 
-    /// The corpus with labels that these options ask for.
+    /// The labelled corpus that these options describe.
     fn labelled(&self) -> Labelled {
         let documents = usize::try_from(self.documents).unwrap_or(usize::MAX);
         let Shape { min_words, max_words, vocabulary, zipf, ref scripts, .. } = self.shape;
@@ -209,7 +209,7 @@ impl Args {
     }
 }
 
-/// Writes a corpus and its labels.
+/// Writes a labelled corpus and its labels.
 fn run_labelled(
     args: &Args,
     labels: &Path,
@@ -243,10 +243,10 @@ fn run_labelled(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the feed, then the truth if it is asked for; a summary goes to standard error.
+/// Writes the feed, then the truth if requested; a summary goes to standard error.
 ///
 /// # Errors
-/// Everything that is out of its range, together; then what cannot be written.
+/// All options out of range; then files that cannot be written.
 pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     if let Some(labels) = &args.labels {
         return run_labelled(args, labels, problems, voice);
@@ -285,7 +285,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a feed of one shape.
+/// Writes a family or rounds.
 fn run_rounds(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let Shape { min_words, max_words, vocabulary, zipf, ref scripts, .. } = args.shape;
     let rounds = Rounds {
@@ -313,7 +313,7 @@ fn run_rounds(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a feed, and counts what is in it.
+/// Writes a feed, and counts its events.
 fn write_feed(
     mut out: Documents,
     feed: impl Iterator<Item = Record<'static>>,
@@ -367,9 +367,9 @@ fn params(args: &Args) -> Params {
     }
 }
 
-/// The documents alive, and counts of the events.
+/// The live documents, and the counts of events.
 struct Made {
-    /// Only where the features are of use.
+    /// Present only if the features are needed.
     featurizer: Option<Featurizer>,
     alive: BTreeMap<DocId, Vec<u64>>,
     upserts: u64,
@@ -378,7 +378,7 @@ struct Made {
 }
 
 impl Made {
-    /// Empty; with the features of its texts or without.
+    /// An empty corpus, with the features of its texts or without.
     fn new(with_features: bool) -> Self {
         let featurizer = with_features.then(|| Featurizer::new(TextRules::default()));
         Self { featurizer, alive: BTreeMap::new(), upserts: 0, deletes: 0, bytes: 0 }
@@ -408,7 +408,7 @@ impl Made {
     }
 }
 
-/// One pair a line, sorted by ids. Ids that are generated hold no tab and no newline.
+/// Writes one pair per line, sorted by ids. Generated ids hold no tab and no newline.
 fn write_truth(out: &mut impl Write, pairs: &[(Pair<DocId>, f64)]) -> io::Result<()> {
     for (pair, similarity) in pairs {
         writeln!(out, "{}\t{}\t{similarity:.9}", pair.lo(), pair.hi())?;
@@ -416,11 +416,11 @@ fn write_truth(out: &mut impl Write, pairs: &[(Pair<DocId>, f64)]) -> io::Result
     out.flush()
 }
 
-/// How many pairs there are from each tenth of similarity to the next; the last band is 1.0 itself.
+/// The number of pairs per tenth of similarity; the last band is exactly 1.0.
 fn by_band(pairs: &[(Pair<DocId>, f64)], floor: f64) -> String {
     let mut bands = BTreeMap::<u32, u64>::new();
     for (_, similarity) in pairs {
-        // What a tenth is as a decimal must not fall below it as a float.
+        // The margin keeps a decimal tenth, such as 0.3, from falling below itself as a float.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 10")]
         let tenths = (similarity * 10.0 + 1e-9) as u32;
         *bands.entry(tenths).or_default() += 1;

@@ -1,4 +1,4 @@
-//! What a command reads, and how: arguments that several commands share.
+//! The input arguments that several commands share: what is read, and how.
 
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::problems::Problems;
 use crate::source::{FileFormat, IdRule, Input, Layout, WarcId, listed, refused_beginning};
 
-/// What is read.
+/// The inputs, and how they are read.
 #[derive(Debug, clap::Args)]
 pub struct InputArgs {
     /// Files of documents (JSON Lines, CSV, TSV, WARC, WET, Parquet; also compressed with zstd or gzip), a
@@ -15,33 +15,33 @@ pub struct InputArgs {
     #[arg(value_name = "INPUT", required_unless_present = "files_from")]
     pub inputs: Vec<PathBuf>,
 
-    /// Read these inputs too, after the others: a file with one on each line, or "-" for a list on standard
+    /// Read these inputs too, after the others: a file with one input per line, or "-" for a list on standard
     /// input.
     #[arg(long, value_name = "FILE")]
     pub files_from: Option<PathBuf>,
 
-    /// How.
+    /// Format and fields of the records.
     #[command(flatten)]
     pub layout: LayoutArgs,
 }
 
-/// How records are to be understood.
+/// Format and fields of the records.
 #[derive(Debug, Default, clap::Args)]
 pub struct LayoutArgs {
-    /// The format of all inputs [default: each by its first bytes, then by its name].
+    /// The format of all inputs [default: of each input by its first bytes, then by its name].
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<FileFormat>,
 
-    /// Where in its records.
+    /// The fields of the records.
     #[command(flatten)]
     pub columns: ColumnArgs,
 }
 
-/// Where a record has what is wanted of it.
+/// Where a record has its id, text and time.
 #[derive(Debug, Default, clap::Args)]
 pub struct ColumnArgs {
-    /// The field or column of the id, "meta.id" for one inside another [default: id]. A record without one is
-    /// named by its input and its number there, from 0, as in pages.csv#0.
+    /// The field or column of the id; "meta.id" is a field inside another [default: id]. A record without one
+    /// gets its input and its number there, from 0, as in pages.csv#0.
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub id_field: Option<String>,
 
@@ -53,33 +53,30 @@ pub struct ColumnArgs {
     #[arg(long, value_name = "NAME", value_parser = name)]
     pub ts_field: Option<String>,
 
-    /// What stands between the columns of CSV and TSV: one character, or "tab" [default: a comma; of TSV a
-    /// tab].
+    /// The separator of CSV and TSV columns: one character, or "tab" [default: a comma; for TSV a tab].
     #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
     pub csv_delimiter: Option<u8>,
 
-    /// What stands before a quote inside quotes, besides another quote, as in --csv-escape '\' for tables
-    /// of pandas and Spark [default: none].
+    /// The character that escapes a quote inside quotes, besides a doubled quote, as in --csv-escape '\' for
+    /// tables of pandas and Spark [default: none].
     #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
     pub csv_escape: Option<u8>,
 
-    /// What it means that one id is in several files: "once", a mistake, which is counted and warned about,
-    /// and fails lists to keep and to remove; "last", that the later document is meant, as in a feed of
-    /// several files; "file", nothing, since records are named by their files and their numbers there, as
-    /// in pages.csv#0, whatever ids they have [default: once].
+    /// What an id that is in several files means: "once", a mistake, which is counted and warned about, and
+    /// which fails lists to keep and to remove; "last", that the later document replaces the earlier one, as
+    /// in a feed of several files; "file", nothing, since every record is named by its file and its number
+    /// there, as in pages.csv#0 [default: once].
     #[arg(long, value_enum, value_name = "RULE")]
     pub ids: Option<IdRule>,
 
-    /// The id of an archived page: "record", that of its record, another one at each fetch, or "uri", its
-    /// address [default: record].
+    /// The id of an archived page: "record", the id of its record, which differs for each fetch, or "uri",
+    /// its address [default: record].
     #[arg(long, value_enum, value_name = "WHICH")]
     pub warc_id: Option<WarcId>,
 }
 
 impl InputArgs {
-    /// The inputs as they were named, those of the list too.
-    ///
-    /// Notes a list that cannot be read.
+    /// The inputs as typed, followed by those of the list. Reports a list that cannot be read.
     pub(super) fn named(&self, problems: &mut Problems) -> Vec<PathBuf> {
         let mut named = self.inputs.clone();
         if let Some(path) = &self.files_from {
@@ -101,7 +98,7 @@ impl InputArgs {
         named
     }
 
-    /// The inputs.
+    /// The resolved inputs: patterns expanded, files found.
     pub(super) fn resolve(&self, problems: &mut Problems) -> Option<Vec<Input>> {
         let named = self.named(problems);
         self.layout.columns.check(problems);
@@ -109,32 +106,31 @@ impl InputArgs {
     }
 }
 
-/// Notes a standard input that is of a format that is not read: waits for its first bytes, and takes none
-/// of them.
+/// Reports a standard input in an unsupported format. Waits for its first bytes without consuming them.
 pub(super) fn look_at_standard_input(layout: &Layout, problems: &mut Problems) {
     let mut stdin = io::stdin().lock();
-    // What cannot be read at all is found where it is read.
+    // A read error is reported later, when the input is read.
     if let Some(why) = stdin.fill_buf().ok().and_then(|head| refused_beginning(head, layout)) {
         problems.note(format_args!("cannot read standard input: {why}"));
     }
 }
 
 impl LayoutArgs {
-    /// What was typed.
+    /// The layout as typed.
     pub(super) fn layout(&self) -> Layout {
         Layout { format: self.format, ..self.columns.layout() }
     }
 }
 
 impl ColumnArgs {
-    /// Notes what has no effect.
+    /// Reports options without effect.
     pub(super) fn check(&self, problems: &mut Problems) {
         if self.ids == Some(IdRule::File) && self.id_field.is_some() {
             problems.note("--id-field: has no effect with --ids file, which names records by their files");
         }
     }
 
-    /// What was typed, of inputs that are asked for their formats.
+    /// The layout as typed, for inputs whose format is detected.
     pub(super) fn layout(&self) -> Layout {
         let default = Layout::default();
         Layout {
@@ -150,7 +146,7 @@ impl ColumnArgs {
     }
 }
 
-/// The name of a field: names with points between them, each with something in it.
+/// A field name: one or more names with points between them, none empty.
 fn name(typed: &str) -> Result<String, String> {
     let is_name = !typed.split('.').any(str::is_empty);
     is_name

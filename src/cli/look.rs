@@ -1,4 +1,4 @@
-//! `replay --dry-run`: the first records of each input, as they are understood.
+//! `replay --dry-run`: prints how the first records of each input are read.
 
 use std::fmt::Write as _;
 use std::num::NonZeroU64;
@@ -12,13 +12,13 @@ use crate::doc::{DocEvent, DocId, FIELD_SEPARATOR};
 use crate::source::{BadRecords, Input, OnError, described, folder_kinds, for_each_event_until};
 use crate::text;
 
-/// Characters of a text that are shown.
+/// Most characters of a text that are printed.
 const SHOWN: usize = 72;
 
-/// What is read of the inputs, up to so many events each, one paragraph an input.
+/// Describes up to `events` events of each input, one paragraph per input.
 ///
 /// # Errors
-/// Those of the inputs.
+/// Errors of the inputs.
 pub(super) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) -> anyhow::Result<String> {
     let fields = plan.scheme.text.field_names();
     let mut out = String::new();
@@ -48,7 +48,7 @@ pub(super) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) -> anyho
     Ok(out)
 }
 
-/// The first records of an input. Ids of the files of a folder are shown without its name, `root`.
+/// The first records of an input. For a folder, ids are printed without its name, `root`.
 fn records(
     out: &mut String,
     plan: &Plan,

@@ -1,7 +1,7 @@
 //! The command line: one file for each command, and what they share.
 //!
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed while
-//! running, 2 wrong usage or configuration. An output that nobody reads on ends a command quietly, with 0.
+//! running, 2 wrong usage or configuration. A closed pipe at the output ends a command quietly, with 0.
 
 mod arguments;
 pub mod check;
@@ -60,7 +60,7 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 
-    /// What is said on standard error.
+    /// Messages on standard error.
     #[command(flatten)]
     pub voice: VoiceArgs,
 }
@@ -70,24 +70,24 @@ pub struct Cli {
 pub enum Command {
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
-    /// Take events from files or standard input until the input ends or a signal comes, as a deployment file
-    /// says.
+    /// Process the events of the source that a deployment file names, until the input ends or a signal stops
+    /// it.
     Run(run::Args),
-    /// Compare two texts: shared blocks and the filter's verdict, and by every measure and every sketch how
-    /// similar they are.
+    /// Compare two texts: shared blocks, the filter's verdict, and their similarity by every measure and
+    /// sketch.
     Compare(compare::Args),
     /// Find the documents of a corpus that a text would be paired with, best first.
     Query(query::Args),
-    /// Show what a pipeline will do: its parameters and why, its recall, its errors, its memory.
+    /// Show what a pipeline will do: its parameters and the reasons, its recall, its errors, its memory.
     Plan(plan::Args),
     /// Validate a pipeline and a deployment file without running anything.
     Check(check::Args),
-    /// Follow one document of a feed through every stage, with values.
+    /// Follow one document of a feed through every stage, with all values.
     Trace(trace::Args),
-    /// Measure what is promised: filters, estimators, speed, and whole pipelines against the truth; tables,
-    /// plots and a page.
+    /// Measure what the program promises: filters, estimators, speed, and whole pipelines against the truth;
+    /// as tables, plots and a page.
     Evaluate(evaluate::Args),
-    /// Tell what stored state holds, whether it is whole, or compact it.
+    /// Describe or verify stored state, or compact it.
     State(state::Args),
     /// Read the topic of a deployment file into a feed, which "replay" plays again.
     #[cfg(feature = "kafka")]
@@ -95,12 +95,12 @@ pub enum Command {
     /// Write a recorded feed into the topic of a deployment file.
     #[cfg(feature = "kafka")]
     Produce(produce::Args),
-    /// Make a feed to try things with: texts in several scripts, with copies, near-duplicates, updates and
+    /// Make a feed for experiments: texts in several scripts, with copies, near-duplicates, updates and
     /// deletes.
     Generate(generate::Args),
 }
 
-/// Which pipeline: shared by all commands that need one.
+/// The pipeline arguments, shared by all commands that need a pipeline.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PipelineArgs {
     /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, paper, tour) or
@@ -109,8 +109,8 @@ pub struct PipelineArgs {
     pub pipeline: String,
 
     /// Override one setting of the pipeline, as in --set threshold=0.7 or --set sketch.size=512; repeatable,
-    /// the last one of a key counts. Without a value, as in --set blocking.distance=, the key is unset; so
-    /// are all keys of a table.
+    /// the last one of a key counts. An empty value, as in --set blocking.distance=, unsets the key, or all
+    /// keys of a table.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }
@@ -119,37 +119,37 @@ impl PipelineArgs {
     /// The plan of the chosen pipeline.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All problems of the pipeline.
     pub fn load(&self) -> Result<Plan, PlanError> {
         Plan::load(&self.pipeline, &self.overrides)
     }
 
-    /// The pipeline file, if it is one, as a file that is read.
+    /// The pipeline file, if the pipeline is not built in: outputs must not overwrite it.
     fn file(&self) -> Option<written::Read<'static>> {
         Plan::file(&self.pipeline).map(|path| ("the pipeline file", path.to_owned()))
     }
 }
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
-    /// For people.
+    /// Aligned text.
     #[default]
     Text,
     /// One JSON object.
     Json,
 }
 
-/// Runs a command as it was typed, the program's name first.
+/// Runs the command line `typed`, with the program's name first.
 ///
 /// # Errors
-/// Whatever it fails with; see [`exit_code`].
+/// The error of the command; see [`exit_code`].
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
-    // A call for help exits here.
+    // `--help` and `--version` exit here.
     let (cli, problems) = arguments::read(typed.into_iter().collect())
         .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
     let voice = cli.voice.voice(LogFormat::default());
-    // The deployment of `run` says what is logged, and how.
+    // `run` starts logging later, as its deployment file says.
     if !matches!(cli.command, Command::Run(_)) {
         voice.start_logging(LogLevel::default());
     }
@@ -171,7 +171,7 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     }
 }
 
-/// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on,
+/// The exit code of a failed command: 2 for a wrong configuration, 0 for a closed pipe at the output,
 /// otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
@@ -189,13 +189,13 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Tells an error on standard error. Where nobody reads it any more, there is nobody to be told.
+/// Prints an error to standard error; a closed standard error is ignored.
 pub fn tell_error(error: &anyhow::Error) {
     let told = format!("error: {error:#}\n");
     io::stderr().write_all(told.as_bytes()).unwrap_or(());
 }
 
-/// Logs what begins, with what decides its result.
+/// Logs the start of a job, with everything that decides its result.
 fn tell_begin(what: &str, plan: &Plan, job: &Job) {
     let scheme = format!("{:016x}", plan.scheme.fingerprint());
     tracing::info!(pipeline = plan.name, scheme, workers = job.workers, "{what}");
@@ -204,7 +204,7 @@ fn tell_begin(what: &str, plan: &Plan, job: &Job) {
     }
 }
 
-/// A number of things in words: "1 block", "2 blocks".
+/// A count with its noun: "1 block", "2 blocks".
 fn counted(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }

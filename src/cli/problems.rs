@@ -1,13 +1,11 @@
-//! What is wrong with what was typed: gathered as it is found, and told as one error, a line for each
-//! problem.
+//! Collects the problems of a command line, and reports them as one error with a line for each.
 
 use std::fmt;
 
-/// Problems of a list that are told; further ones are counted.
+/// Most problems that a list prints; the rest are counted.
 const TOLD: usize = 20;
 
-/// A list of problems, each on a line of its own behind what stands before it: the first ones, and how many
-/// more there are.
+/// A list of problems, each on its own line: the first ones, and the number of the others.
 pub(super) fn list(problems: &[String]) -> impl fmt::Display {
     fmt::from_fn(|f| {
         problems.iter().take(TOLD).try_for_each(|problem| write!(f, "\n  {problem}"))?;
@@ -18,10 +16,10 @@ pub(super) fn list(problems: &[String]) -> impl fmt::Display {
     })
 }
 
-/// Nothing, where all that was demanded of a run is met.
+/// Succeeds if a run meets all its demands.
 ///
 /// # Errors
-/// What is not.
+/// The demands that are not met.
 pub(super) fn met(unmet: &[String]) -> anyhow::Result<()> {
     match unmet {
         [] => Ok(()),
@@ -30,7 +28,7 @@ pub(super) fn met(unmet: &[String]) -> anyhow::Result<()> {
     }
 }
 
-/// Problems so far; none of them has ended the command yet.
+/// The problems so far.
 #[derive(Debug, Default)]
 pub(super) struct Problems(Vec<String>);
 
@@ -39,12 +37,12 @@ impl Problems {
         self.0.is_empty()
     }
 
-    /// Notes a problem; each line of its text is one.
+    /// Adds a problem; each line of its text counts as one.
     pub(super) fn note(&mut self, problem: impl fmt::Display) {
         self.0.extend(problem.to_string().lines().map(str::to_owned));
     }
 
-    /// The value, or `None` and its error, with its causes, noted.
+    /// The value; or `None`, with the error and its causes added.
     pub(super) fn take<T>(&mut self, result: Result<T, impl Into<anyhow::Error>>) -> Option<T> {
         result.map_err(|error| self.note(format_args!("{:#}", error.into()))).ok()
     }
@@ -61,7 +59,7 @@ impl Problems {
     }
 }
 
-/// A command that cannot begin as it was typed. Exits with 2.
+/// The error of a command line with problems. The exit code is 2.
 #[derive(Debug)]
 pub(super) struct WrongUsage(Vec<String>);
 

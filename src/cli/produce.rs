@@ -1,8 +1,8 @@
-//! `dupflow produce`: a recorded feed into the topic that a deployment reads.
+//! `dupflow produce`: writes a recorded feed into the topic that a deployment reads.
 //!
-//! The key of a record is the document's id, so that all of a document's records are in one partition; its
-//! value has the shape that the deployment reads, a delete none; its time is the event's `ts`. Only the text
-//! is written, no further fields.
+//! The key of a record is the document's id, so that all records of a document are in one partition. The
+//! value has the shape that the deployment reads; a delete has no value. The timestamp is the event's `ts`.
+//! Only the text is written, no additional fields.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,32 +23,32 @@ use crate::doc::DocEvent;
 use crate::source::{BadRecords, Format, Shape, for_each_event};
 use crate::time::{Clock, SystemClock};
 
-/// What `produce` takes.
+/// Arguments of `produce`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The deployment file, such as config/kafka.toml: the topic that it reads is the one that is written.
+    /// The deployment file, such as config/kafka.toml; the topic that it reads is written.
     #[arg(short, long, value_name = "CONFIG")]
     pub config: PathBuf,
 
-    /// How fast: "N/s" records or "NMB/s" [default: as fast as the broker takes them].
+    /// The rate: "N/s" records or "NMB/s" [default: as fast as the broker accepts them].
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
 
-    /// Make the topic with so many partitions if it is missing.
+    /// Make the topic with this number of partitions if it is missing.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub partitions: Option<u32>,
 
-    /// What is read.
+    /// The feed.
     #[command(flatten)]
     pub inputs: InputArgs,
 }
 
-/// How fast records are written.
+/// A limit on the rate of writing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
-    /// So many records a second, above 0.
+    /// Records per second, above 0.
     Records(f64),
-    /// So many bytes a second, above 0.
+    /// Bytes per second, above 0.
     Bytes(f64),
 }
 
@@ -67,11 +67,11 @@ impl FromStr for Rate {
     }
 }
 
-/// Writes the feed, and tells on standard error how much it was.
+/// Writes the feed, and prints the counts on standard error.
 ///
 /// # Errors
-/// Everything that is wrong with the deployment and the inputs, together; then what the broker refuses; then
-/// inputs that hold records and no document.
+/// All problems of the deployment and the inputs; then errors of the broker; then inputs that hold records
+/// but no document.
 pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     let SourcePlace::Kafka { topic, shape, .. } = &deployment.source else { bail!("no topic") };
 
     Admin::new(&deployment.kafka)?.ensure(Wanted { topic, partitions: args.partitions, compacted: false })?;
-    // The same partition for a key as the Java clients choose.
+    // Java clients choose the same partition for a key.
     let own = [("enable.idempotence", "true"), ("partitioner", "murmur2_random"), ("linger.ms", "20")];
     let producer = deployment.kafka.producer(&format!("topic \"{topic}\""), &own)?;
     let mut written = Written {
@@ -117,7 +117,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// What has been written, and how.
+/// The records written so far.
 struct Written<'a> {
     producer: &'a Producer,
     topic: &'a str,
@@ -126,7 +126,7 @@ struct Written<'a> {
     clock: SystemClock,
     records: u64,
     bytes: u64,
-    /// What the client refused; nothing is written after it.
+    /// The first error of the client; nothing is written after it.
     failure: Option<Failure>,
 }
 
@@ -157,7 +157,7 @@ impl Written<'_> {
         }
     }
 
-    /// How far the writing is ahead of its rate.
+    /// How long to wait until the rate allows the next record.
     #[expect(clippy::cast_precision_loss, reason = "a rate needs no more than a float's 53 bits")]
     fn ahead(&self) -> Option<Duration> {
         let seconds = match self.rate? {
@@ -171,7 +171,7 @@ impl Written<'_> {
     }
 }
 
-/// A text in the shape that is read.
+/// The value of a record in the shape that the deployment reads.
 fn value(shape: &Shape, text: &str) -> Vec<u8> {
     let row = || shape.text.iter().rev().fold(Value::from(text), |inner, name| json!({ name: inner }));
     let is_misread = || {

@@ -1,9 +1,9 @@
-//! `dupflow record`: the topic that a deployment reads into a feed, which `replay` plays again.
+//! `dupflow record`: copies the topic that a deployment reads into a feed, which `replay` can play.
 //!
-//! Each line is an event of the feed with two fields more, `partition` and `offset`, which replay ignores;
-//! partitions are merged in the order of reading. A record that is no event is a line that is none: its value
-//! as it is, without line ends, or, where that would be an event, as a JSON string. Only the text is
-//! recorded, no further fields.
+//! Each line is an event of the feed with two additional fields, `partition` and `offset`, which `replay`
+//! ignores. Partitions are merged in the order of reading. An invalid record becomes an invalid line: its
+//! value without line breaks, or as a JSON string if it would otherwise be a valid event. Only the text is
+//! recorded, no additional fields.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -25,33 +25,33 @@ use crate::source::{
 };
 use crate::time::{Epoch, Offsets, SystemClock};
 
-/// What `record` takes.
+/// Arguments of `record`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The deployment file, such as config/kafka.toml.
     #[arg(short, long, value_name = "CONFIG")]
     pub config: PathBuf,
 
-    /// The feed; "-" is standard output.
+    /// The feed to write; "-" is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// End with the last record that the topic holds now [default: go on until a signal ends it].
+    /// Stop at the records that the topic holds now [default: continue until a signal].
     #[arg(long)]
     pub until_now: bool,
 
-    /// End after so many records, bad ones included.
+    /// Stop after this number of records, bad ones included.
     #[arg(long, value_name = "N", conflicts_with = "until_now", value_parser = clap::value_parser!(u64).range(1..))]
     pub records: Option<u64>,
 }
 
-/// What may wait to be written.
+/// Capacity of the queue between reader and writer.
 const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
 
-/// Records, and tells on standard error how much it was.
+/// Records the topic, and prints the counts on standard error.
 ///
 /// # Errors
-/// Everything that is wrong with the deployment; then what reading or writing fails with.
+/// All problems of the deployment; then errors of reading or writing.
 pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
             let (queue, bad) = (Arc::clone(&queue), Arc::clone(&bad));
             thread::spawn(move || {
                 let ended = reader.read(&queue, &bad, &SystemClock::start());
-                // Whatever it ended with: the writing ends too, and asks for it.
+                // However the reading ended, this ends the writing, which then checks the result.
                 queue.stop();
                 queue.finish();
                 ended
@@ -128,7 +128,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where the partitions of a topic end now; those that hold nothing are left out.
+/// The present end of each partition; empty partitions are left out.
 fn ends(admin: &Admin, topic: &str) -> anyhow::Result<Offsets> {
     let Some(found) = admin.find(topic)? else { bail!("topic \"{topic}\": there is no such topic") };
     let mut ends = Offsets::new();
@@ -150,7 +150,7 @@ struct Feed<W: Write> {
 }
 
 impl<W: Write> Feed<W> {
-    /// Writes the records of a batch, at most so many.
+    /// Writes the records of a batch, at most `left`.
     fn batch(&mut self, batch: &Batch, bad: &BadRecords, left: u64) -> anyhow::Result<()> {
         let mut lines: Vec<(u64, Vec<u8>)> = Vec::new();
         let mut letters = Vec::new();
@@ -167,10 +167,10 @@ impl<W: Write> Feed<W> {
     }
 }
 
-/// An event with where it stands.
+/// An event as a line, with its partition and offset.
 fn line(at: Position, event: DocEvent<'_>) -> Vec<u8> {
     let mut line = Vec::new();
-    // Memory takes what is written to it.
+    // Writing to a `Vec` cannot fail.
     write(&mut line, &Record { ts: event.ts, event }).unwrap_or_default();
     line.truncate(line.len().saturating_sub(b"}\n".len()));
     line.extend_from_slice(
@@ -179,7 +179,7 @@ fn line(at: Position, event: DocEvent<'_>) -> Vec<u8> {
     line
 }
 
-/// A line that is no event either.
+/// An invalid record as an invalid line.
 fn bad_line(letter: &Letter) -> Vec<u8> {
     let raw = letter.raw.as_deref().unwrap_or_default();
     let mut line: Vec<u8> =

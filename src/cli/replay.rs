@@ -31,31 +31,31 @@ use crate::processes::Processes;
 use crate::source::{EpochLimits, EpochRule, Input, Speed, Staying};
 use crate::time::SystemClock;
 
-/// What `replay` takes.
+/// Arguments of `replay`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which pipeline.
+    /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// Where the result goes; "-" is standard output.
+    /// The file to write the result to; "-" is standard output.
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
     /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end of
-    /// the input; "cluster-deltas" and "clusters" are the same of clusters; "keep", one document of each
+    /// the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of each
     /// cluster and all that are in none, and "remove", all others.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
 
-    /// How the result is written; as the name of the output ends if this is not given (.csv, .parquet), else
-    /// as JSON Lines. A Parquet file is whole at the end of the run only.
+    /// The format of the result [default: by the extension of the output (.csv, .parquet), else JSON Lines].
+    /// A Parquet file is complete only at the end of the run.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
 
-    /// Where the input is cut into epochs: "events:N" after every N events, "every:T" so long after its first
-    /// event (as in 100ms), "events:N,every:T" by whichever is first, "ts" whenever the time stamp changes,
-    /// or "all". Inside an epoch only the last event of a document counts.
+    /// Where the input is cut into epochs: "events:N" after every N events, "every:T" that long after its
+    /// first event (as in 100ms), "events:N,every:T" at the first of both, "ts" whenever the time stamp
+    /// changes, or "all". Only the last event of a document in an epoch counts.
     #[arg(long, value_name = "RULE", default_value_t)]
     pub epoch: EpochRule,
 
@@ -67,12 +67,12 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
 
-    /// Say for each pair why it was accepted: blocks shared, components read, the look that decided, the
+    /// Add to each pair why it was accepted: blocks shared, components read, the look that decided, the
     /// standard error.
     #[arg(long)]
     pub evidence: bool,
 
-    /// Say for each delta what caused it: an insert, an update, a delete, an expiry, …
+    /// Add to each delta its cause: an insert, an update, a delete, an expiry, …
     #[arg(long)]
     pub causes: bool,
 
@@ -80,37 +80,37 @@ pub struct Args {
     #[arg(long, default_value_t)]
     pub speed: Speed,
 
-    /// Keep records that are no events in this file, whole; otherwise they are only counted.
+    /// Keep bad records in this file, as a whole; otherwise they are only counted.
     #[arg(long, value_name = "FILE")]
     pub dead_letter: Option<PathBuf>,
 
-    /// The greatest share of records that may be bad, from 0 to 1, inclusive; with more the run fails, and
-    /// what is written at the end is not [default: any; of "keep" and "remove" 0].
+    /// The greatest share of bad records, from 0 to 1, inclusive. With more the run fails, and a result that
+    /// is written at the end is not published [default: any; for "keep" and "remove" 0].
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_bad: Option<f64>,
 
-    /// Show the run in a browser, at this address of the loopback, as in 127.0.0.1:9600 (port 0: one that is
-    /// free). It stays there until Ctrl-C, and what is written at the end is written then.
+    /// Show the run in a browser, at this loopback address, as in 127.0.0.1:9600 (port 0: any free port). The
+    /// page stays until Ctrl-C, and a result that is written at the end is written then.
     #[arg(long, value_name = "ADDRESS")]
     pub monitor: Option<SocketAddr>,
 
-    /// Print the first records of each input as they are understood, and compare nothing [default of N: 3].
+    /// Print how the first records of each input are read, and compare nothing [default of N: 3].
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
     pub dry_run: Option<NonZeroU64>,
 
-    /// Several processes.
+    /// Options for several processes.
     #[command(flatten)]
     pub together: TogetherArgs,
 
-    /// What is read.
+    /// The inputs.
     #[command(flatten)]
     pub inputs: InputArgs,
 }
 
-/// Replays the inputs, tells on standard error what it came to, and writes the counts if asked.
+/// Replays the inputs, prints a summary on standard error, and writes the counts if requested.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline and the inputs, together; then what the run fails with.
+/// All problems of the pipeline and the inputs; then the error of the run.
 pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
@@ -149,12 +149,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
     ];
-    // Of several processes the first one writes.
+    // Only process 0 writes.
     if args.together.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
         let files = written.iter().filter(|(option, _)| option.starts_with("--"));
         written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
     }
-    // A replay keeps nothing beside what it writes.
+    // A replay writes no files beside its output.
     let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, &[][..])));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
     written::check(
@@ -163,7 +163,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
         &inputs.clone().unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect()),
         &mut problems,
     );
-    // With a page, the run begins before there is any input; then a foreign one is refused where it is read.
+    // With a page the run begins before there is any input. An unsupported format is then refused during the
+    // run.
     if args.monitor.is_none() && problems.is_empty() && inputs.iter().flatten().any(Input::is_stdin) {
         look_at_standard_input(&args.inputs.layout.layout(), &mut problems);
     }
@@ -174,7 +175,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
         return Ok(ExitCode::SUCCESS);
     }
 
-    // Which of several processes this is: the counts of all are those of the first one.
+    // Process 0 has the counts of all processes.
     let index = processes.as_ref().map_or(0, Processes::index);
     let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "replay"));
     let together = settings.as_ref().map(together::meet).transpose()?;
@@ -208,7 +209,7 @@ fn share(typed: &str) -> Result<f64, String> {
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
-/// Has the run go on after its input, so that it can be asked.
+/// Keeps the run alive after its input has ended, so that the page can query it.
 fn stay(mut job: Job, address: SocketAddr) -> Job {
     job.source = Box::new(Staying::new(job.source, move |last| {
         tracing::info!(%address, epoch = last, "all is read; the monitor stays until Ctrl-C");
@@ -216,15 +217,15 @@ fn stay(mut job: Job, address: SocketAddr) -> Job {
     job
 }
 
-/// Runs a job until a signal; then what has been read is finished.
+/// Runs a job. A signal stops reading; what has been read is finished.
 fn run_until_signalled(job: Job) -> anyhow::Result<Result<Summary, RunError>> {
     let (tell, signalled) = channel();
-    // Nobody listens any more once the run has ended.
+    // There is no receiver after the run has ended.
     super::run::on_signals(move |signal| tell.send(signal).unwrap_or(()))
         .context("signals cannot be caught")?;
     let running = pipeline::start(job)?;
     let stopper = running.stopper();
-    // It ends with the process.
+    // This thread ends with the process.
     std::thread::Builder::new().name("stop".to_owned()).spawn(move || {
         if signalled.recv().is_ok() {
             stopper.stop();
@@ -234,7 +235,7 @@ fn run_until_signalled(job: Job) -> anyhow::Result<Result<Summary, RunError>> {
 }
 
 impl Args {
-    /// What was typed, as a deployment file would say it.
+    /// The options as a deployment.
     fn deployment(&self, format: LogFormat) -> Deployment {
         Deployment {
             workers: self.workers,
@@ -266,7 +267,7 @@ impl Args {
     }
 }
 
-/// A line on the terminal that shows how far the run is; nothing where there is no terminal.
+/// A progress line on the terminal; nothing if standard error is no terminal.
 struct ProgressLine {
     end: Sender<()>,
     thread: JoinHandle<()>,
@@ -281,7 +282,7 @@ impl ProgressLine {
             if !visible {
                 return;
             }
-            // Hides itself if standard error is no terminal.
+            // indicatif hides the bar if standard error is no terminal.
             let total = input.as_ref().and_then(|input| input.total());
             let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
             if total.is_some() {
@@ -313,7 +314,7 @@ impl ProgressLine {
 
     fn end(self) {
         drop(self.end);
-        // A progress line that failed is no reason to fail.
+        // A panic of the progress line is ignored.
         drop(self.thread.join());
     }
 }

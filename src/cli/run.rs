@@ -1,9 +1,9 @@
-//! `dupflow run`: events as they come, until the input ends or a signal does; a deployment file says from
-//! where and to where.
+//! `dupflow run`: processes events until the input ends or a signal stops it; a deployment file names inputs
+//! and outputs.
 //!
-//! The first SIGINT or SIGTERM ends reading. What has been read is finished and written: whole epochs, the
-//! last one with what had come of it. If that takes longer than the deployment allows, the run gives up. A
-//! second signal ends the process at once.
+//! The first SIGINT or SIGTERM stops reading. Open epochs are finished and written, the last one with the
+//! records read so far. If that takes longer than the deployment allows, the run gives up. A second signal
+//! ends the process at once.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -27,48 +27,48 @@ use crate::processes::Settings;
 use crate::source::Input;
 use crate::time::SystemClock;
 
-/// What `run` takes.
+/// Arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which pipeline.
+    /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// The deployment file, such as config/local.toml: what is read, where results go, how much is logged.
+    /// The deployment file, such as config/local.toml: inputs, outputs and logging.
     #[arg(short, long, value_name = "CONFIG")]
     pub config: PathBuf,
 
-    /// Correct an output that was written by another pipeline, or whose state or input is lost: what differs
-    /// is written as changes. Without this such a run is refused.
+    /// Correct an output that another pipeline has written, or whose state or input is lost: the differences
+    /// are written as changes. Without this option such a run is refused.
     #[arg(long)]
     pub reconcile: bool,
 
-    /// Read this many records or a few more, print their deltas to standard output, and write and remember
+    /// Read this number of records or a few more, print their deltas to standard output, and write or store
     /// nothing.
     #[arg(long, value_name = "RECORDS", conflicts_with = "reconcile")]
     pub dry_run: Option<NonZeroU64>,
 
-    /// Several processes.
+    /// Options for several processes.
     #[command(flatten)]
     pub together: TogetherArgs,
 }
 
-/// What the run waits for.
+/// An event that the main thread waits for.
 enum News {
-    /// All processes are there, or do not come together.
+    /// All processes are connected, or one cannot be reached.
     Met(anyhow::Result<Together>),
-    /// It has begun, or cannot.
+    /// The run has begun, or cannot begin.
     Begun(Box<Result<Running, RunError>>),
-    /// It has ended.
+    /// The run has ended.
     Ended(Box<Result<Summary, RunError>>),
-    /// A signal has come.
+    /// A signal was received.
     Signal(i32),
 }
 
-/// Runs until the end, and tells on standard error what it came to.
+/// Runs to the end, and prints a summary on standard error.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline and the deployment, together; then what the run fails with.
+/// All problems of the pipeline and the deployment; then the error of the run.
 pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
@@ -81,7 +81,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyh
         if args.dry_run.is_some() {
             deployment.prints_only();
         } else {
-            // The same at the beginning as later on; whoever looks at a dry run waits for an answer.
+            // A run waits for its broker without limit, at the start as later. A dry run does not: its user
+            // waits for the answer.
             deployment.kafka.patience = Duration::MAX;
         }
         if args.together.are_several() && deployment.workers.is_none() {
@@ -103,7 +104,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyh
 
     let (tell, news) = channel();
     let signalled = tell.clone();
-    // Nobody listens any more once the run has ended.
+    // There is no receiver after the run has ended.
     on_signals(move |signal| drop(signalled.send(News::Signal(signal))))
         .context("signals cannot be caught")?;
     let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "run"));
@@ -123,11 +124,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyh
     })
 }
 
-/// Meets the other processes; none if a signal comes before they are there.
+/// Connects to the other processes; `None` if a signal arrives first.
 fn meet(settings: Settings, tell: &Sender<News>, news: &Receiver<News>) -> anyhow::Result<Option<Together>> {
     let tell = tell.clone();
     thread::Builder::new().name("meet".to_owned()).spawn(move || {
-        // Nobody listens any more once a signal has come.
+        // There is no receiver after a signal.
         drop(tell.send(News::Met(together::meet(&settings))));
     })?;
     match news.recv()? {
@@ -140,7 +141,7 @@ fn meet(settings: Settings, tell: &Sender<News>, news: &Receiver<News>) -> anyho
     }
 }
 
-/// Runs to the end, or to a signal; none if the signal comes before it has begun.
+/// Runs to the end or to a signal; `None` if the signal arrives before the run has begun.
 fn go(
     args: &Args,
     plan: &Plan,
@@ -155,10 +156,10 @@ fn go(
     job.most_records = args.dry_run;
     let _monitor = super::watch::start(plan, deployment, &mut job)?;
     super::tell_begin("run", plan, &job);
-    // It may wait for a broker meanwhile, without end.
+    // Starting may wait for a broker without limit, so another thread does it.
     let begun = tell.clone();
     thread::Builder::new().name("begin".to_owned()).spawn(move || {
-        // Nobody listens any more once a signal has come.
+        // There is no receiver after a signal.
         drop(begun.send(News::Begun(Box::new(pipeline::start(job)))));
     })?;
     let running = match news.recv()? {
@@ -174,7 +175,7 @@ fn go(
     };
     let stopper = running.stopper();
     thread::Builder::new().name("run".to_owned()).spawn(move || {
-        // Nobody listens any more once the run has been given up.
+        // There is no receiver after the run has given up.
         drop(tell.send(News::Ended(Box::new(running.join()))));
     })?;
 
@@ -198,13 +199,13 @@ fn go(
     Ok(Some((*ended)?))
 }
 
-/// The deployment file, as a file that is read.
+/// The deployment file: outputs must not overwrite it.
 pub(super) fn deployment_file(path: &Path) -> Read<'static> {
     ("the deployment file", path.to_owned())
 }
 
-/// Notes what excludes each other in a deployment, and in it and the pipeline; standard output may go to a
-/// file. `files` are those that say what is to be done.
+/// Reports settings of a deployment that exclude each other or do not fit the pipeline, and outputs that
+/// would overwrite `files` or inputs. Standard output is included if it is a file.
 pub(super) fn note_conflicts(
     plan: Option<&Plan>,
     deployment: &Deployment,
@@ -235,7 +236,8 @@ pub(super) fn note_conflicts(
     written::check(&written.into_iter().flatten().collect::<Vec<_>>(), &read, inputs, problems);
 }
 
-/// Notes a rule by which the views of tables do not keep documents: they keep the one that names its cluster.
+/// Reports a rule of `output.keep` that tables cannot apply: their views always keep the document that names
+/// its cluster.
 fn note_keep(plan: &Plan, problems: &mut Problems) {
     let instead = match (plan.keep, plan.clusters) {
         (Keep::Named, _) | (Keep::Smallest, ClusterKind::Components) => return,
@@ -248,14 +250,14 @@ fn note_keep(plan: &Plan, problems: &mut Problems) {
     ));
 }
 
-/// Tells of the first signal; the second one ends the process with 1, whatever it is doing.
+/// Calls back on the first signal; the second one ends the process with exit code 1 at once.
 #[cfg(unix)]
 pub(super) fn on_signals(tell: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
 
     let armed = Arc::default();
     for signal in [SIGINT, SIGTERM] {
-        // In this order: the first signal finds the flag down, and puts it up.
+        // The order matters: the first signal finds the flag unset, and then sets it.
         signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&armed))?;
         signal_hook::flag::register(signal, Arc::clone(&armed))?;
     }
@@ -266,7 +268,7 @@ pub(super) fn on_signals(tell: impl Fn(i32) + Send + 'static) -> std::io::Result
     Ok(())
 }
 
-/// Signals are left as they are: they end the process.
+/// Other systems: signals keep their default action and end the process.
 #[cfg(not(unix))]
 pub(super) fn on_signals(_: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
     Ok(())

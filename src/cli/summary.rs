@@ -1,4 +1,4 @@
-//! The summary of a run, for people.
+//! The summary of a run as text.
 
 use std::fmt::{Display, Write};
 
@@ -6,10 +6,10 @@ use indicatif::{BinaryBytes, HumanCount};
 
 use crate::pipeline::Summary;
 
-/// Hot blocks that are named; the stats have them all.
+/// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
 
-/// A few lines, each about one thing; what is zero and would be bad news is left out.
+/// A few lines, one per topic. Counts of problems are left out if they are zero.
 pub(super) fn text(summary: &Summary) -> String {
     let mut text = String::new();
     write(&mut text, summary).expect("a string takes what is written to it");
@@ -133,7 +133,7 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
     }
 }
 
-/// A number and a noun, in the plural unless it is one.
+/// A number with its noun, in the plural unless it is 1.
 pub(super) fn count(n: u64, noun: &str) -> String {
     let ending = match noun.as_bytes() {
         _ if n == 1 => "",
@@ -143,8 +143,7 @@ pub(super) fn count(n: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", HumanCount(n))
 }
 
-/// In quotes. What a terminal would obey is escaped, with the quotes and the backslashes inside; every script
-/// stays as it reads.
+/// The text in quotes. Terminal control characters, quotes and backslashes are escaped; all scripts are kept.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {

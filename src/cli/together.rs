@@ -1,4 +1,4 @@
-//! Several processes as one run: the options that say so, and how they meet.
+//! The options for several processes of one run, and their connection.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -9,36 +9,36 @@ use crate::description::{Description, Value};
 use crate::pipeline::Together;
 use crate::processes::{self, Limits, Processes, Secret, Settings};
 
-/// Which of how many processes this is.
+/// The number of processes, and which one this is.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TogetherArgs {
-    /// Processes that do the run together, started alike but for --process. What they send each other is not
-    /// encrypted: their network must be private.
+    /// Number of processes of the run; start all with the same options except --process. Their connections
+    /// are not encrypted, so their network must be private.
     #[arg(long, value_name = "N")]
     pub processes: Option<usize>,
 
-    /// Which of them this is, from 0. Process 0 has the output and the state.
+    /// The number of this process, from 0. Process 0 has the output and the state.
     #[arg(long, value_name = "I")]
     pub process: Option<usize>,
 
-    /// A file with the address of each process, host:port, one a line, process 0 first.
+    /// A file with the address host:port of each process, one per line, process 0 first.
     #[arg(long, value_name = "FILE")]
     pub hosts: Option<PathBuf>,
 }
 
 impl TogetherArgs {
-    /// Whether there are others.
+    /// Whether the run has several processes.
     pub(super) fn are_several(&self) -> bool {
         self.processes.is_some_and(|count| count > 1)
     }
 
-    /// The processes; none if there is one only.
+    /// The processes; `Some(None)` for a run of one process.
     pub(super) fn read(&self, problems: &mut Problems) -> Option<Option<Processes>> {
         problems.take(Processes::of(self.processes, self.process, self.hosts.as_deref()))
     }
 }
 
-/// What this process says to the others when they meet.
+/// What this process sends to the others when they connect.
 pub(super) fn settings(
     processes: Processes,
     plan: &Plan,
@@ -53,10 +53,10 @@ pub(super) fn settings(
     Settings { processes, description, secret, limits }
 }
 
-/// Meets the others, once they do the same.
+/// Connects to the other processes, which do the same.
 ///
 /// # Errors
-/// Why they do not come together.
+/// Why they cannot connect.
 pub(super) fn meet(settings: &Settings) -> anyhow::Result<Together> {
     let processes = &settings.processes;
     tracing::info!(
@@ -67,10 +67,10 @@ pub(super) fn meet(settings: &Settings) -> anyhow::Result<Together> {
     Ok(Together::new(processes::connect(settings)?)?)
 }
 
-/// Does what is done together with the others, if there are any. They are told if it fails.
+/// Runs `work`; if it fails, the other processes receive the error.
 ///
 /// # Errors
-/// Those of the work.
+/// The error of `work`.
 pub(super) fn tell_failure<T>(
     together: Option<Together>,
     work: impl FnOnce(Option<Together>) -> anyhow::Result<T>,
@@ -79,7 +79,7 @@ pub(super) fn tell_failure<T>(
     work(together).inspect_err(|error| teller.iter().for_each(|teller| teller.fail(&format!("{error:#}"))))
 }
 
-/// What must be the same on all of them.
+/// The settings that must be equal in all processes.
 fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Description {
     let workers = deployment.workers.map_or(0, NonZeroUsize::get);
     let source = match &deployment.source {

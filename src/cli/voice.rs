@@ -1,8 +1,8 @@
-//! How loud a command is: what it says on standard error beside its errors, and in which form.
+//! What a command prints on standard error besides its errors, and in which format.
 //!
-//! Two options of every command and `--log-format` -> the log, the summary and the line of progress. What is
-//! typed counts before what `RUST_LOG` says, and that before a deployment file. Errors are always said, and
-//! data on standard output is never touched.
+//! Input: two options of every command, and `--log-format`. Output: log messages, the summary and the
+//! progress line. The options have precedence over `RUST_LOG`, and that over a deployment file. Errors are
+//! always printed, and data on standard output is never affected.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -11,23 +11,23 @@ use tracing_subscriber::EnvFilter;
 
 use crate::config::{LogFormat, LogLevel};
 
-/// What is typed of it.
+/// The options.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct VoiceArgs {
-    /// How messages are written on standard error [default: text; of "run", what its deployment file says].
+    /// The format of messages on standard error [default: text; for "run" as in its deployment file].
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 
-    /// Say nothing on standard error but errors: no warnings, no summary, no progress.
+    /// Print nothing on standard error except errors: no warnings, no summary, no progress.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
 
-    /// Log how things are done too; -vv every step. The line of progress gives way to the log.
+    /// Log more details; -vv logs every step. The log replaces the progress line.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
 
-/// How loud a command is.
+/// What a command prints on standard error.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Voice {
     pub(super) format: LogFormat,
@@ -36,7 +36,7 @@ pub(super) struct Voice {
 }
 
 impl VoiceArgs {
-    /// The voice, in this form unless another one is typed.
+    /// The settings with this format, unless the options set another one.
     pub(super) fn voice(self, format: LogFormat) -> Voice {
         let Self { log_format, quiet, verbose } = self;
         Voice { format: log_format.unwrap_or(format), quiet, verbose }
@@ -44,16 +44,16 @@ impl VoiceArgs {
 }
 
 impl Voice {
-    /// Sends messages to standard error: those that were typed for, else those that `RUST_LOG` chooses, else
-    /// those of `level` and more severe ones.
+    /// Sends log messages to standard error: at the level of the options, else by `RUST_LOG`, else at `level`
+    /// and above.
     pub(super) fn start_logging(self, level: LogLevel) {
         let messages = tracing_subscriber::fmt()
             .with_env_filter(self.filter(level))
             .with_writer(io::stderr)
             .with_target(false);
-        // It would tell on standard error that standard error cannot be written, and panic.
+        // Otherwise it would report a write error of standard error on standard error, and panic.
         let messages = messages.log_internal_errors(false);
-        // A second call in one process, as in tests, keeps the first.
+        // A second call in one process, as in tests, keeps the first subscriber.
         drop(match self.format {
             LogFormat::Text => {
                 messages.compact().with_ansi(io::stderr().is_terminal() && !colours_declined()).try_init()
@@ -74,12 +74,13 @@ impl Voice {
         EnvFilter::new(typed.name())
     }
 
-    /// Whether a line of progress may be drawn, where standard error is a terminal.
+    /// Whether a progress line may be drawn if standard error is a terminal.
     pub(super) fn shows_progress(self) -> bool {
         !self.quiet && self.verbose == 0
     }
 
-    /// Tells on standard error what a command came to, as its messages are written. Nobody has to read it.
+    /// Prints the result of a command on standard error, in the format of the messages. A closed standard
+    /// error is ignored.
     pub(super) fn tell(self, lines: &str) -> io::Result<()> {
         match self.format {
             _ if self.quiet => Ok(()),
@@ -95,12 +96,12 @@ impl Voice {
     }
 }
 
-/// Whether colours are declined (`NO_COLOR`, `TERM=dumb`).
+/// Whether the environment declines colours (`NO_COLOR`, `TERM=dumb`).
 fn colours_declined() -> bool {
     anstyle_query::no_color() || !anstyle_query::term_supports_ansi_color()
 }
 
-/// Colours of clap's messages, which it alone would show on a dumb terminal where the variable `CI` is set.
+/// The colours of clap's messages. On its own, clap would use them on a dumb terminal if `CI` is set.
 pub(super) fn colours() -> ColorChoice {
     if colours_declined() { ColorChoice::Never } else { ColorChoice::Auto }
 }

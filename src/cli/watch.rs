@@ -1,4 +1,4 @@
-//! The monitor of a run: what it is told of the plan, the deployment and the job, and where it listens.
+//! Starts the monitor of a run with the plan, the deployment and the job that it shows.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ use crate::sketch::estimate::standard_error;
 use crate::source;
 use crate::text::{Html, Piece, TextRules, common_passages, readable};
 
-/// Points of the curve, less one.
+/// Points of the curve, minus one.
 const STEPS: u32 = 100;
 
-/// Starts the monitor of a job, if the deployment wants one, and has it told what becomes durable.
+/// Starts the monitor of a job if the deployment has one, and feeds it with all commits.
 ///
 /// # Errors
-/// If it cannot listen there.
+/// If it cannot listen at its address.
 pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyhow::Result<Option<Monitor>> {
     let Some(place) = &deployment.monitor else { return Ok(None) };
     let clock = Arc::clone(&job.clock);
     let mut subject = Subject::new(Arc::clone(&job.stages.metrics), Arc::clone(&job.status), clock);
     job.status.set_ready_lag(place.ready_lag);
     job.status.set_ready_behind(place.ready_behind);
-    // The first process has the output.
+    // Process 0 has the output.
     if job.together.as_ref().is_none_or(|together| together.index() == 0) {
         let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
         let view = View::start(job.continuity.run.clone(), place.pairs, clusters).context("the monitor")?;
@@ -73,7 +73,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
     Ok(Some(Monitor::start(&entry, subject, limits(place))?))
 }
 
-/// Texts of a source, one at a time, and of pages what the rules read of them.
+/// The texts of a source, one at a time. For pages it returns the text that the text rules extract.
 struct ReadableTexts {
     texts: Mutex<Box<dyn source::Texts>>,
     rules: TextRules,
@@ -91,8 +91,8 @@ impl monitor::Texts for ReadableTexts {
     }
 }
 
-/// What tells what two texts have in common, by the pipeline's own rules. They are [readable] already: one
-/// that begins as a page does tells of a page.
+/// The function that finds the passages two texts have in common, by the pipeline's rules. The texts are
+/// [readable] already, so HTML is not extracted again.
 fn compare(plan: &Plan) -> Compare {
     let (mut plan, is_live) = (plan.clone(), plan.scheme.live().is_some());
     plan.scheme.text.html = Html::None;
@@ -101,7 +101,7 @@ fn compare(plan: &Plan) -> Compare {
         let pieces = |pieces: &[Piece<'_>]| {
             pieces.iter().map(|piece| (piece.text.to_owned(), piece.passage)).collect()
         };
-        // Where weights follow the corpus, the texts alone do not say how similar they are.
+        // Under live weights the exact similarity depends on the corpus, not on the two texts alone.
         let exact = (!is_live).then(|| {
             let mut examiner = Examiner::new(&plan);
             let (a, b) = (examiner.examine(a), examiner.examine(b));
@@ -126,7 +126,7 @@ fn limits(place: &MonitorPlace) -> Limits {
     }
 }
 
-/// What is told of the pipeline.
+/// The description of the pipeline for the monitor.
 fn pipeline(plan: &Plan, job: &Job) -> Pipeline {
     let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
     let of = (job.stages.blocking.tables(), size);
@@ -150,7 +150,7 @@ fn pipeline(plan: &Plan, job: &Job) -> Pipeline {
             "now": null,
         },
     });
-    // Copies and exact similarities are no estimates.
+    // Copies and exact similarities have no standard error.
     let standard_error =
         Box::new(
             move |similarity: f64, evidence: &Evidence| {

@@ -1,4 +1,4 @@
-//! Files that a command writes to and must not: what it reads, and what would be read with it.
+//! Checks that the files a command writes do not overwrite what it reads, and can be written.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use super::problems::Problems;
 use crate::source::Input;
 
-/// A file that is written to: the option or the key that says so, and what stands behind its name in the
-/// names of those that are written beside it.
+/// A file that is written: the option or key that names it, its path, and the suffixes of files written
+/// beside it.
 pub(super) type Written<'a> = (&'a str, &'a Path, &'static [&'static str]);
 
-/// A file that is read and is no input, by what it is.
+/// A file that is read but is no input: what it is, and its path.
 pub(super) type Read<'a> = (&'a str, PathBuf);
 
-/// Notes what would be lost or read back: a file that is written to, or one beside it, must be no input and
-/// nothing else that is read, not lie in a folder that is an input (it would be read as a document, and what
-/// it holds is lost), and be written to but once. Devices and pipes lose nothing.
+/// Reports written files that would destroy or repeat data. A written file, or one beside it, must not be an
+/// input or any other file that is read. It must not lie in a folder that is an input, where it would be read
+/// as a document. It must not be written twice. Devices and pipes are exempt.
 pub(super) fn check(written: &[Written<'_>], read: &[Read<'_>], inputs: &[Input], problems: &mut Problems) {
     let mut known: Vec<(&str, PathBuf)> = Vec::new();
     for (option, path, beside) in written {
@@ -52,8 +52,8 @@ pub(super) fn check(written: &[Written<'_>], read: &[Read<'_>], inputs: &[Input]
     }
 }
 
-/// Notes files that cannot be written, before anything is read for them. Nothing is changed: a file that is
-/// not there is made and removed. Devices and pipes are left alone.
+/// Reports files that cannot be written, before any input is read. Nothing is changed: a missing file is
+/// created and removed. Devices and pipes are skipped.
 pub(super) fn probe<'a>(written: impl IntoIterator<Item = (&'a str, &'a Path)>, problems: &mut Problems) {
     for (option, path) in written {
         if let Err(error) = probed(path) {
@@ -67,7 +67,7 @@ fn probed(path: &Path) -> io::Result<()> {
         Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(there) if there.is_file() => OpenOptions::new().append(true).open(path).map(drop),
         Ok(_) => Ok(()),
-        // A link to a file that is not there yet.
+        // A link to a file that does not exist yet.
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             File::create_new(path)?;
@@ -77,12 +77,12 @@ fn probed(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether a path leads to a file that is given without links and dots.
+/// Whether `path` leads to `file`, which has no links or dots.
 pub(super) fn are_same(path: &Path, file: &Path) -> bool {
     resolved(path).is_ok_and(|place| place == file)
 }
 
-/// A database of SQLite that is read, with what it keeps beside it, unless tables are written into it.
+/// The files of a SQLite database that is read, unless tables are written into it.
 pub(super) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<Read<'a>> {
     if tables.is_some_and(|tables| resolved(tables).is_ok_and(|tables| are_same(path, &tables))) {
         return Vec::new();
@@ -93,20 +93,20 @@ pub(super) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<Read<'a>> 
     all.collect()
 }
 
-/// The file that a shell has connected to standard output, if it is one and the system can name it.
+/// The file that standard output is redirected to; `None` if it is no file, or the system cannot name it.
 pub(super) fn standard_output() -> Option<PathBuf> {
     let file = fs::canonicalize("/dev/stdout").ok()?;
     file.is_file().then_some(file)
 }
 
-/// The path with more behind its name.
+/// The path with `suffix` appended to its name.
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
 }
 
-/// The path without links and dots; of a file that does not exist yet, by its folder.
+/// The path without links and dots; for a missing file, by its folder.
 fn resolved(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().or_else(|_| {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -1,4 +1,5 @@
-//! Generated documents as a Parquet file: the columns id, op, ts and text, in row groups of [`GROUP`].
+//! Writes generated documents as a Parquet file with the columns id, op, ts and text, in row groups of
+//! [`GROUP`].
 
 use std::io::Write;
 use std::sync::Arc;
@@ -19,10 +20,10 @@ const SCHEMA: &str = "message documents {
 
 type Out = Box<dyn Write + Send>;
 
-/// A file that is being written.
+/// A Parquet file that is being written.
 pub(super) struct Columns {
     writer: SerializedFileWriter<Out>,
-    /// Of the next row group.
+    /// Rows of the next row group.
     rows: Rows,
 }
 
@@ -31,10 +32,10 @@ struct Rows {
     ids: Vec<ByteArray>,
     ops: Vec<ByteArray>,
     times: Vec<f64>,
-    /// Whether there is a time: 1 or 0.
+    /// Definition levels of `ts`: 1 if the row has a time, else 0.
     has_time: Vec<i16>,
     texts: Vec<ByteArray>,
-    /// Whether there is a text: 1 or 0.
+    /// Definition levels of `text`: 1 if the row has a text, else 0.
     has_text: Vec<i16>,
 }
 

@@ -1,8 +1,8 @@
-//! Generated documents as files of the formats that are read.
+//! Writes generated documents in the formats that dupflow reads.
 //!
 //! JSON Lines, CSV, TSV and Parquet hold the feed, event by event. WARC, WET and HTML have no deletes: they
-//! hold the documents that are alive at the end, in the order of their ids. The id of a document is that of
-//! its record; a page is read back with `.html` behind it.
+//! hold the documents that are alive at the end, sorted by id. The id of a document is the id of its record;
+//! a page read from a folder gets `.html` appended to its id.
 
 #[cfg(feature = "parquet")]
 mod columns;
@@ -23,25 +23,27 @@ use crate::instant;
 /// A format that documents are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// A JSON object a line: the feed.
+    /// The feed, one JSON object per line.
     #[default]
     Jsonl,
-    /// Web pages as a crawler keeps them, in WARC records; each compressed by itself if the name ends in .gz.
+    /// Web pages in WARC records, as a crawler stores them; compressed record by record if the name ends in
+    /// .gz.
     Warc,
-    /// Their texts, in WARC records; each compressed by itself if the name ends in .gz.
+    /// The texts of web pages in WARC records; compressed record by record if the name ends in .gz.
     Wet,
     /// A table with the columns id, op, ts and text.
     Csv,
-    /// The same, with tabs.
+    /// The same table with tabs.
     Tsv,
-    /// The same columns, in row groups of 1,000.
+    /// The same table, in row groups of 1,000.
     Parquet,
     /// A folder of web pages.
     Html,
 }
 
 impl Format {
-    /// By the ending of a file's name, before what it is compressed with; JSON Lines if that says nothing.
+    /// The format by the extension of a file name, without that of a compression; JSON Lines if it is
+    /// unknown.
     pub(super) fn of_name(path: &Path) -> Self {
         let is_packed = |name: &Path| ending(name).is_some_and(|ending| PACKED.contains(&&*ending));
         let bare = if is_packed(path) { path.with_extension("") } else { path.to_owned() };
@@ -57,10 +59,10 @@ impl Format {
     }
 }
 
-/// Endings of compressed files, as they are read.
+/// Extensions of compressed files.
 const PACKED: [&str; 3] = ["gz", "zst", "zstd"];
 
-/// The ending of a file's name, in small letters.
+/// The extension of a file name in lower case.
 fn ending(path: &Path) -> Option<String> {
     path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase())
 }
@@ -73,7 +75,7 @@ enum Kind {
     Table(Box<csv::Writer<Box<dyn Write + Send>>>),
     #[cfg(feature = "parquet")]
     Parquet(Box<columns::Columns>),
-    /// What is alive, and how it is written at the end.
+    /// The live documents, and the archive that they are written to at the end.
     Alive(BTreeMap<DocId, (f64, String)>, Archive),
 }
 
@@ -83,7 +85,7 @@ enum Archive {
 }
 
 impl Documents {
-    /// Writes to this file, or to standard output if it is `-`.
+    /// Creates this file; `-` is standard output.
     pub(super) fn create(path: &Path, format: Format) -> anyhow::Result<Self> {
         let open = || open(path);
         let is_gzip = ending(path).is_some_and(|ending| ending == "gz");
@@ -141,7 +143,7 @@ impl Documents {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the remaining documents.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         match self.0 {
             Kind::Jsonl(mut out) => out.flush()?,
@@ -190,7 +192,7 @@ fn operation(text: Option<&str>) -> &'static str {
     if text.is_some() { "upsert" } else { "delete" }
 }
 
-/// One record.
+/// Writes one WARC record.
 fn put(out: &mut dyn Write, is_gzip: bool, kind: &str, about: &str, block: &str) -> io::Result<()> {
     let length = block.len();
     let record =
@@ -203,7 +205,7 @@ fn put(out: &mut dyn Write, is_gzip: bool, kind: &str, about: &str, block: &str)
     member.finish().map(drop)
 }
 
-/// A page of one paragraph for each line.
+/// An HTML page with one paragraph per line.
 fn page(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let paragraphs: String = escaped.lines().map(|line| format!("<p>{line}</p>\n")).collect();
@@ -215,7 +217,7 @@ fn page(text: &str) -> String {
 #[cfg(not(feature = "parquet"))]
 const WITHOUT_PARQUET: &str = "this dupflow was built without Parquet: build it with the feature `parquet`";
 
-/// Why no documents can be written there, if that can be told before.
+/// Why documents cannot be written there, if that is known in advance.
 pub(super) fn problem(path: &Path, format: Format) -> Option<String> {
     let packed = ending(path).filter(|ending| PACKED.contains(&&**ending));
     if let Some(packed) =
@@ -229,7 +231,7 @@ pub(super) fn problem(path: &Path, format: Format) -> Option<String> {
         Format::Html if path == Path::new("-") => {
             Some("--format html: expected a folder, --output FOLDER; found standard output".to_owned())
         }
-        // Its pages would be of two corpora.
+        // The folder would mix pages of two corpora.
         Format::Html if fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) => {
             Some(format!("--output: expected a new or an empty folder; {path:?} holds something already"))
         }
@@ -239,7 +241,7 @@ pub(super) fn problem(path: &Path, format: Format) -> Option<String> {
     }
 }
 
-/// Opens a file to be written; `-` is standard output.
+/// Opens a file for writing; `-` is standard output.
 pub(super) fn open(path: &Path) -> anyhow::Result<Box<dyn Write + Send>> {
     if path == Path::new("-") {
         return Ok(Box::new(BufWriter::new(io::stdout())));

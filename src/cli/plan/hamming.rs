@@ -1,5 +1,4 @@
-//! Blocking by Hamming distance in a plan: the design in force among the others, ranked as a run ranks them
-//! where it has to choose.
+//! Blocking by Hamming distance in a plan: the design in force among the alternatives, ranked by cost.
 
 use std::fmt::{self, Formatter};
 
@@ -11,10 +10,10 @@ use crate::block::hamming::optimiser::{Advice, Costs, Ranked, Workload, advice};
 use crate::filter::binomial::Binomial;
 use crate::sketch::agreement::Shape;
 
-/// Designs that are listed, the cheapest first.
+/// Most designs that are listed, the cheapest first.
 const LISTED: usize = 16;
 
-/// The chosen design among the others.
+/// The chosen design among the alternatives.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Hamming {
     pub(super) design: String,
@@ -22,38 +21,38 @@ pub(super) struct Hamming {
     pub(super) distance: usize,
     #[serde(flatten)]
     pub(super) rule: HotRule,
-    /// The share of the pairs within the distance that is compared; nothing where that depends on how many of
-    /// them share hot blocks only.
+    /// The share of the pairs within the distance that is compared; `None` if it depends on how many of them
+    /// share only hot blocks.
     pub(super) recall_within_distance: Option<f64>,
-    /// Keys of a document.
+    /// Keys per document.
     pub(super) keys: u64,
-    /// What speaks against it.
+    /// Warnings.
     pub(super) advice: Vec<String>,
     pub(super) designs: Vec<Row>,
     #[serde(skip)]
     shape: Shape,
 }
 
-/// One design in a stream of so many documents.
+/// One design in a stream of a number of documents.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
     design: String,
     chosen: bool,
     tables: u64,
-    /// Bits that lead a table, at least.
+    /// Fewest leading bits of a table.
     prefix_bits: usize,
-    /// Blocks that a document looks up.
+    /// Blocks that one document looks up.
     probes: f64,
-    /// Candidates among random fingerprints, counted once for each block that they share.
+    /// Candidates among random fingerprints, counted once per shared block.
     candidates: f64,
-    /// Of the blocks looked up and of the candidates, in the unit of one candidate.
+    /// Cost of the lookups and the candidates, in units of one candidate.
     cost: f64,
     bytes_per_document: f64,
-    /// What speaks against it.
+    /// A warning, if there is one.
     advice: Vec<String>,
 }
 
-/// What speaks against a rule by which blocks may be hot.
+/// The warning about a hot-block rule.
 pub(super) fn promise(rule: HotRule) -> Option<Advice> {
     rule.is_ever().then_some(Advice::HotBlocks { cap: rule.cap })
 }
@@ -70,7 +69,7 @@ impl Hamming {
             ranked.push(workload.rank(*design));
             ranked.len() - 1
         });
-        // The chosen one is listed in any case.
+        // The chosen design is always listed.
         if at >= LISTED {
             ranked.swap(LISTED - 1, at);
         }
@@ -98,14 +97,14 @@ impl Hamming {
         }
     }
 
-    /// The least probability with which a pair of this similarity shares a block: that of lying within the
-    /// distance. In a block that is hot it may not be compared all the same.
+    /// Least probability that a pair of this similarity shares a block: that of being within the distance. In
+    /// a hot block it may still not be compared.
     pub(super) fn probability(&self, similarity: f64) -> f64 {
         let agree = self.shape.agreement.probability(similarity);
         Binomial::new(self.shape.size, agree).at_least(self.shape.size - self.distance)
     }
 
-    /// The design in words, under this heading of eight characters.
+    /// Writes the design under a heading of eight characters.
     pub(super) fn told(&self, heading: &str, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { design, distance, .. } = self;
         match self.recall_within_distance {
@@ -123,7 +122,7 @@ impl Hamming {
         writeln!(f, "          a block {}", self.rule)
     }
 
-    /// The table of designs.
+    /// Writes the table of designs.
     pub(super) fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (bits, distance) = (self.shape.size, self.distance);
         let Costs { probe, entry } = Costs::default();
@@ -160,7 +159,7 @@ mod tests {
     use super::*;
     use crate::config::{BlockingPlan, Plan};
 
-    /// A million documents.
+    /// The designs for a million documents.
     fn designs(pipeline: &str, settings: &[&str]) -> Hamming {
         let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let plan = Plan::load(pipeline, &settings).unwrap();
@@ -186,8 +185,7 @@ mod tests {
         }
     }
 
-    /// Where a user asks for hot blocks, the promise is taken back in words and in the value that programs
-    /// read.
+    /// If the user allows hot blocks, both the text and the JSON say that the promise does not hold.
     #[test]
     fn what_may_be_missed_is_said() {
         for (pipeline, hot) in [("simhash", "leaders"), ("simhash", "skip"), ("onebit", "leaders")] {

@@ -1,4 +1,4 @@
-//! `dupflow plan`: what a pipeline will do, before it does it.
+//! `dupflow plan`: prints what a pipeline will do.
 
 mod banding;
 mod hamming;
@@ -22,19 +22,19 @@ use report::Report;
 use retention::Retained;
 pub(super) use told::Told;
 
-/// What `plan` takes.
+/// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which pipeline.
+    /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// Say what this plan does with so many documents, all different: how full blocks get, what is found,
-    /// what it costs [default: blocking.documents].
+    /// Show the effect of this plan for this number of documents, all different: sizes of blocks, recall,
+    /// cost [default: blocking.documents].
     #[arg(long, value_name = "N")]
     pub documents: Option<u64>,
 
-    /// Estimate how many documents a retention leaves, for so many events a second; in place of --documents.
+    /// Estimate how many documents a retention leaves at this rate of events, instead of --documents.
     #[arg(long, value_name = "EVENTS_PER_SECOND", value_parser = above_zero)]
     pub rate: Option<f64>,
 
@@ -42,12 +42,12 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
-    /// How the plan is written.
+    /// The format of the report.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
 }
 
-/// What speaks against a pipeline's blocking for so many documents.
+/// Warnings about a pipeline's blocking for a number of documents.
 pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<String> {
     let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Hamming { design, rule } => {
@@ -63,7 +63,7 @@ pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<String> {
     plan.blockings().flat_map(of).collect()
 }
 
-/// What the blocks of a pipeline lose among the documents that they are planned for.
+/// The recall that hot blocks lose for the planned number of documents, as text.
 pub(super) fn loss(plan: &Plan) -> Option<String> {
     let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Banding { design, rule } => banding::advice(plan, design, *rule, plan.documents),
@@ -75,7 +75,7 @@ pub(super) fn loss(plan: &Plan) -> Option<String> {
 /// Prints the plan.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline.
+/// All problems of the pipeline.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
     let plan = problems.settle(plan)?;

@@ -1,11 +1,13 @@
 //! The numbers of a plan.
 //!
-//! A pair of similarity s is *compared* if it meets in a block, with the probability of the blocking's curve
-//! less what hot blocks lose among so many documents, and *reported* if the filter then accepts it, by the
-//! binomial model of its looks or, of sketches that are compared as a whole, by the normal spread of their
-//! estimates. The two are taken as independent: the filter looks from the first component on, bands are cut
-//! from the last. Blocking by Hamming distance reads all that the filter does. Of two blockings either one
-//! will do.
+//! A pair of similarity s is *compared* if it is a candidate in a block. The probability follows the
+//! blocking's curve, minus the loss by hot blocks for the number of documents. A compared pair is *reported*
+//! if the filter accepts it: by the binomial model of its looks or, for sketches that are compared as a
+//! whole, by the normal distribution of their estimates.
+//!
+//! Blocking and filter are assumed independent: the filter reads components from the first one on, and bands
+//! are cut from the last one on. Blocking by Hamming distance reads all components that the filter reads.
+//! With two blockings, a pair is a candidate if either one selects it.
 
 use serde::Serialize;
 
@@ -23,10 +25,10 @@ use crate::source::OnError;
 
 /// Similarities below the threshold at which false candidates are counted.
 const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
-/// Similarities at which recall is reported, where they are above the threshold.
+/// Similarities at which recall is reported if they are above the threshold.
 const ABOVE: [f64; 4] = [0.8, 0.85, 0.9, 0.95];
 
-/// Everything that `plan` says.
+/// Everything that `plan` prints.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Report {
     pub(super) pipeline: String,
@@ -35,20 +37,20 @@ pub(super) struct Report {
     pub(super) threshold: f64,
     pub(super) scheme: Scheme,
     pub(super) sketch_bytes: usize,
-    /// Of an estimate at the threshold.
+    /// Standard error of an estimate at the threshold.
     pub(super) standard_error: f64,
     pub(super) blocking: Blocks,
-    /// A pair that shares a block of either is compared.
+    /// The second blocking: a pair that shares a block of either is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) also: Option<Blocks>,
     pub(super) filter: Filter,
     pub(super) points: Vec<Point>,
-    /// The curve, at evenly spaced similarities.
+    /// The curve at evenly spaced similarities.
     #[serde(skip)]
     pub(super) curve: Vec<Point>,
     pub(super) expand_limit: usize,
     pub(super) on_error: OnError,
-    /// Which documents leave, if any do.
+    /// The retention, if any documents expire.
     pub(super) retention: Option<Retained>,
     pub(super) memory: Memory,
 }
@@ -70,33 +72,33 @@ pub(super) enum Blocks {
 pub(super) struct Filter {
     pub(super) kind: FilterKind,
     pub(super) exact: bool,
-    /// Worst-case probability of rejecting early what should be accepted, and of the opposite.
+    /// Worst-case probability of an early reject at or above the threshold, and of an early accept below it.
     pub(super) reject_error: f64,
     pub(super) accept_error: f64,
     pub(super) looks: Vec<LookRow>,
 }
 
-/// One row of the table of bounds; no bound = this look never decides so.
+/// One look. `None` = this look never decides that way.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct LookRow {
     pub(super) components: u32,
-    /// Whether only the lowest bit of each component is read.
+    /// Whether the look reads only the lowest bit of each component.
     pub(super) one_bit: bool,
-    /// Reject with so many equal components or fewer.
+    /// The look rejects with at most this number of equal components.
     pub(super) reject_at_most: Option<u32>,
-    /// Accept with so many equal components or more.
+    /// The look accepts with at least this number of equal components.
     pub(super) accept_at_least: Option<u32>,
 }
 
-/// What happens to pairs of one similarity.
+/// The fate of pairs of one similarity.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Point {
     pub(super) similarity: f64,
-    /// The probability of meeting in a block.
+    /// Probability of being compared.
     pub(super) compared: f64,
-    /// The probability of meeting in a block and being accepted.
+    /// Probability of being compared and accepted.
     pub(super) reported: f64,
-    /// Components read of a pair that is compared, on average.
+    /// Mean number of components that are read of a compared pair.
     pub(super) components: f64,
 }
 
@@ -104,11 +106,11 @@ pub(super) struct Point {
 pub(super) struct Memory {
     pub(super) documents: u64,
     pub(super) workers: usize,
-    /// Bytes for each document, its id's own bytes not counted.
+    /// Bytes per document by kind, without the bytes of its id.
     pub(super) parts: Vec<Part>,
     pub(super) bytes_per_document: f64,
     pub(super) total_bytes: f64,
-    /// Bytes for each deleted id of a topic that is remembered.
+    /// Bytes per deleted id of a topic that is remembered.
     pub(super) bytes_per_deleted_id: f64,
 }
 
@@ -165,12 +167,12 @@ impl Blocks {
         }
     }
 
-    /// The probability that a pair of this similarity shares a block, at least.
+    /// Least probability that a pair of this similarity shares a block.
     pub(super) fn probability(&self, similarity: f64) -> f64 {
         match self {
             Self::Banding(banding) => banding.curve.found(similarity, banding.meets),
             Self::Hamming(hamming) => hamming.probability(similarity),
-            // Two texts without a common shingle have similarity 0.
+            // Texts without a common shingle have similarity 0.
             Self::Shingles { .. } | Self::Scan => 1.0,
         }
     }
@@ -224,8 +226,8 @@ impl Point {
                 (if similarity < plan.threshold { 0.0 } else { operation.accepted }, operation.components)
             }
         };
-        // Tables by distance and the filter count the same places that differ, so that the strictest one
-        // decides; others are taken as independent of these and of each other.
+        // Tables by distance and the filter count the same differing components, so the strictest one
+        // decides. Other blockings are assumed independent of these and of each other.
         let (mut near, mut apart) = (0.0_f64, 1.0);
         for one in blocks {
             match one {

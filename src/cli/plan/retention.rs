@@ -1,8 +1,8 @@
-//! What a retention comes to: the rule in words, and how many documents are alive at a rate of events.
+//! The effect of a retention: the rule as text, and the number of live documents at a rate of events.
 //!
-//! Documents alive = rate × age, at most the limit of their number: of events that each bring a document of
-//! their own, and that come as fast as their times say. State on disk: what is [kept](crate::dataflow) of a
-//! document, before it is compressed.
+//! Live documents = rate × maximum age, limited by the maximum number. This assumes that every event inserts
+//! a new document, and that events arrive as fast as their times say. Bytes of state are counted for what is
+//! [kept](crate::dataflow) of a document, before compression.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -15,30 +15,29 @@ use crate::config::Plan;
 use crate::retention::{Retention, RetentionClock};
 use crate::text::measures::Measure;
 
-/// Bytes that are kept of a document beside its content: lengths, where its event stands, when, of which
-/// kind.
+/// Bytes stored per document besides its content: lengths, and the position, time and kind of its event.
 const KEPT_BYTES: u64 = 27;
-/// A term with its count, as it is kept.
+/// Bytes stored per term with its count.
 const KEPT_TERM_BYTES: usize = 12;
 
-/// What `plan` says of a retention.
+/// The retention in a plan's report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Retained {
     pub(super) max_age_seconds: Option<u64>,
     pub(super) max_documents: Option<u64>,
     pub(super) clock: &'static str,
-    /// Events a second, if it is given.
+    /// Events per second, if given.
     pub(super) rate: Option<f64>,
-    /// Documents alive at that rate.
+    /// Live documents at that rate.
     pub(super) documents: Option<u64>,
-    /// Bytes of state for them, besides their ids.
+    /// Bytes of state for them, without their ids.
     pub(super) state_bytes: Option<u64>,
     #[serde(skip)]
     retention: Retention,
 }
 
 impl Retained {
-    /// Of a plan with a retention; `None` if nothing expires.
+    /// The report for a plan; `None` if nothing expires.
     pub(super) fn of(plan: &Plan, rate: Option<f64>) -> Option<Self> {
         let Retention { max_age, max_documents, clock } = plan.retention;
         if max_age.is_none() && max_documents.is_none() {
@@ -57,7 +56,7 @@ impl Retained {
     }
 }
 
-/// Documents alive at a rate, or at the limit of their number.
+/// Live documents at a rate, limited by the maximum number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -68,7 +67,7 @@ fn alive(retention: &Retention, rate: Option<f64>) -> Option<u64> {
     by_age.into_iter().chain(retention.max_documents).min()
 }
 
-/// Bytes that are kept of a document.
+/// Bytes stored per document.
 fn kept_bytes(plan: &Plan) -> u64 {
     let weighted = if plan.scheme.measure() == Measure::Jaccard { 1 } else { 2 };
     let content = match plan.scheme.live() {

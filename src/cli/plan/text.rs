@@ -1,4 +1,4 @@
-//! The plan in words, tables and a picture.
+//! Prints the plan as text, with tables and the plotted curve.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -14,10 +14,10 @@ use crate::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use crate::source::OnError;
 use crate::text::{Field, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
 
-/// What a process takes without a document.
+/// Memory of a process without documents, in bytes.
 const FIXED_BYTES: u64 = 40 << 20;
 
-/// A sketch in words, but for its bytes and its seed.
+/// A sketch as text, without its bytes and its seed.
 pub(super) struct Sketched<'a>(pub(super) &'a SketchParams);
 
 impl Display for Sketched<'_> {
@@ -226,7 +226,7 @@ impl Filter {
     }
 }
 
-/// Text rules in words.
+/// Text rules as text.
 pub(super) struct Rules<'r>(pub(super) &'r TextRules);
 
 impl Display for Rules<'_> {

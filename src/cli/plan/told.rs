@@ -1,19 +1,18 @@
-//! A plan as a run tells it to whoever watches: in words, and the curve of its blocking.
+//! The plan as the monitor shows it: as text, with the curve of its blocking.
 
 use super::report::{Blocks, Point, Report};
 use super::text::{Rules, Sketched};
 use crate::config::Plan;
 use crate::filter::FilterKind;
 
-/// A plan in words.
+/// The parts of a plan as text.
 pub(in crate::cli) struct Told {
     pub(in crate::cli) measure: &'static str,
     pub(in crate::cli) text: String,
     pub(in crate::cli) sketch: String,
     pub(in crate::cli) blocking: String,
     pub(in crate::cli) filter: String,
-    /// The similarity and the probability of being a candidate, at so many steps from 0 to 1 and one more
-    /// point.
+    /// Similarities with their probability of being a candidate, at `steps` + 1 points from 0 to 1.
     pub(in crate::cli) curve: Vec<(f64, f64)>,
 }
 

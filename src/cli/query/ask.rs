@@ -1,8 +1,8 @@
-//! `dupflow query --url`: asks a run that is under way.
+//! `dupflow query --url`: queries a running process.
 //!
-//! Texts go to the run's monitor (`POST /similar`), a question on each line, and come back as documents, best
-//! first, each of the epoch that the run has closed last. Many go in several requests, one after the other.
-//! Only HTTP: a run that is to be asked from elsewhere by HTTPS stands behind something that speaks it.
+//! Texts are sent to the run's monitor (`POST /similar`), one query per line. Each answer lists documents,
+//! best first, as of the last closed epoch. Many queries are sent as several requests, one after the other.
+//! Only HTTP is supported; HTTPS needs a proxy in front of the run.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -14,27 +14,27 @@ use serde::{Deserialize, Serialize};
 use super::questions::Question;
 use crate::broker::{Secret, from_file};
 
-/// How long the answers of a request may take.
+/// Time limit for the answers to one request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The most documents that a run tells at once.
+/// Most documents in one answer of a run.
 const MOST: usize = 1000;
 
-/// Most questions of a request, and the bytes that it is not to reach with more than one: far within what a
-/// monitor takes.
+/// Most queries in one request, and the body size that several queries must stay below; both are far below
+/// the limits of a monitor.
 const MOST_QUESTIONS: usize = 256;
 const BODY_BYTES: usize = 1 << 20;
 
-/// The most bytes of an answer: [`MOST`] of the longest ids, and some.
+/// Most bytes of an answer: room for [`MOST`] of the longest ids.
 const ANSWER_BYTES: u64 = 16 << 20;
 
-/// What a run answers.
+/// The answer of a run to one query.
 #[derive(Debug, Deserialize)]
 pub(super) struct Answered {
     pub(super) epoch: u64,
     pub(super) empty: bool,
     pub(super) documents: Vec<Near>,
-    /// Further ones that it leaves out.
+    /// Number of further documents that the answer leaves out.
     pub(super) more: usize,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Near {
     pub(super) evidence: Weighed,
 }
 
-/// Why.
+/// Why it would be paired.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(super) struct Weighed {
     pub(super) blocks: u16,
@@ -66,21 +66,21 @@ struct Refusal {
     error: String,
 }
 
-/// The token in a file, if one is given.
+/// Reads the token from a file, if one is given.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// If the file cannot be read or holds no token.
 pub(super) fn token(path: Option<&Path>) -> anyhow::Result<Option<Secret>> {
     let read = |file| from_file(file).map_err(|what| anyhow::anyhow!("--token-file: {what}"));
     path.map(read).transpose()
 }
 
-/// Asks the run at `url`, as in `http://127.0.0.1:9600`, which documents are similar to each text: all that
-/// it tells, or the `top` best. `note` is told the answers in the order of the questions, or why there is
-/// none.
+/// Queries the run at `url`, as in `http://127.0.0.1:9600`, for documents similar to each text: all of them,
+/// or the `top` best. `note` receives the answers, or the reasons why there is none, in the order of the
+/// queries.
 ///
 /// # Errors
-/// If nobody answers there, or the run refuses, with what it says; and what `note` fails with.
+/// If the connection fails or the run refuses; errors of `note`.
 pub(super) fn ask(
     url: &str,
     token: Option<&Secret>,
@@ -134,7 +134,7 @@ fn broke_off(url: &str) -> String {
     format!("the answer of {url} broke off")
 }
 
-/// The first questions that make a body, one at least, and how many they are.
+/// The body of a request with the first of these queries, at least one, and their number.
 fn lines(questions: &[Question], top: Option<usize>) -> anyhow::Result<(Vec<u8>, usize)> {
     let mut body = Vec::new();
     for (asked, question) in questions.iter().take(MOST_QUESTIONS).enumerate() {
@@ -161,7 +161,7 @@ mod tests {
         Question { name: "name".to_owned(), text: text.to_owned(), top }
     }
 
-    /// What is made of one answer, and what was asked for it.
+    /// The result of one answer, and the request that was sent for it.
     fn asked(answer: &'static str) -> (Result<Result<Answered, String>, String>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

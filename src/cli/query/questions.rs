@@ -1,4 +1,4 @@
-//! The texts that are asked about: files with a text each, and a file with a question on each line.
+//! Reads the queries: files with one text each, and a file with one query per line.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use super::super::compare;
 use super::super::problems::Problems;
 use crate::doc::without_separators;
 
-/// A text, and what its answer is known by.
+/// A query: a text and a name for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
-    /// The file, or what the line says: its `id`, or else the file and the number of the line.
+    /// The file name; or for a line its `id`, else the file name and the line number.
     pub(super) name: String,
     pub(super) text: String,
-    /// Most documents to be told, if it says so itself.
+    /// Most documents to list, if the query sets it.
     pub(super) top: Option<usize>,
 }
 
-/// A question on a line, as `POST /similar` takes it.
+/// One line in the format of `POST /similar`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -27,7 +27,7 @@ struct Line {
     id: Option<serde_json::Value>,
 }
 
-/// Reads all of them, in order, the lines last; whatever is wrong with any is noted.
+/// Reads all queries in order, the lines last; reports every problem.
 pub(super) fn read(
     texts: &[PathBuf],
     lines: Option<&Path>,
@@ -54,7 +54,7 @@ pub(super) fn read(
     questions.into_iter().collect()
 }
 
-/// The questions of a file, one on each line that is not blank; none for a line that has no question.
+/// The queries of a file, one per line that is not blank; `None` for an invalid line.
 fn by_line(name: &str, file: &str, problems: &mut Problems) -> Vec<Option<Question>> {
     let lines = (1..).zip(file.lines()).filter(|(_, line)| !line.trim().is_empty());
     lines

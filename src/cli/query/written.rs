@@ -1,4 +1,4 @@
-//! How answers are written: the same whoever has answered.
+//! Prints answers in one format, for both kinds of query.
 
 use std::fmt::Write as _;
 
@@ -10,19 +10,19 @@ use crate::config::Plan;
 use crate::pair::Evidence;
 use crate::visit::{Answer, Similar};
 
-/// An answer, of a run in this process or of another one.
+/// An answer of a run in this process or of another one.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) epoch: u64,
-    /// Whether the text has no feature to look for.
+    /// Whether the text has no feature.
     pub(super) empty: bool,
-    /// The most similar ones first.
+    /// The similar documents, the most similar first.
     documents: Vec<Document>,
-    /// Further ones that are left out.
+    /// Number of further documents that were left out.
     pub(super) more: usize,
 }
 
-/// A document that was found.
+/// A similar document.
 #[derive(Debug, Serialize)]
 struct Document {
     id: String,
@@ -36,14 +36,14 @@ struct Document {
 /// A document as a line of JSON.
 #[derive(Serialize)]
 struct Line<'a> {
-    /// What was asked about.
+    /// The name of the query.
     asked: &'a str,
     #[serde(flatten)]
     document: &'a Document,
 }
 
 impl Told {
-    /// By a run in this process.
+    /// From a run in this process.
     pub(super) fn here(plan: &Plan, answer: &Answer) -> Self {
         let document = |similar: &Similar| {
             let Evidence { blocks, look, components } = similar.evidence;
@@ -64,7 +64,7 @@ impl Told {
         }
     }
 
-    /// By another one.
+    /// From a run in another process.
     pub(super) fn there(answer: ask::Answered) -> Self {
         let document = |near: ask::Near| {
             let ask::Weighed { blocks, look, components, standard_error } = near.evidence;
@@ -78,7 +78,8 @@ impl Told {
         }
     }
 
-    /// As text or as lines of JSON; as text under its name, if there are several answers.
+    /// The answer as text or as lines of JSON. If there are several answers, the text begins with the query's
+    /// name.
     pub(super) fn written(&self, name: &str, several: bool, format: ReportFormat) -> anyhow::Result<String> {
         let mut out = String::new();
         if let ReportFormat::Text = format {
@@ -94,7 +95,7 @@ impl Told {
                     out += &serde_json::to_string(&Line { asked: name, document })?;
                     out.push('\n');
                 }
-                // Nothing has been compared: they have the same sketch.
+                // Look 0: nothing was compared, since the sketches are equal.
                 ReportFormat::Text if *look == 0 => {
                     let _ = writeln!(
                         out,

@@ -1,8 +1,8 @@
-//! `dupflow trace`: one document through every stop of the main path, with values, and its pairs at the end
-//! of the input.
+//! `dupflow trace`: prints one document's values at every stage of the main path, and its pairs at the end of
+//! the input.
 //!
-//! Reads the whole input into memory, without the dataflow: what a document's pairs are is a function of the
-//! corpus.
+//! It reads the whole input into memory and needs no dataflow, since the pairs of a document are a function
+//! of the corpus.
 
 mod neighbourhood;
 
@@ -24,10 +24,10 @@ use crate::source::Input;
 use crate::text::{Idf, TextRules, Weights, shingles, tokens};
 use neighbourhood::{Neighbour, Neighbourhood};
 
-/// What `trace` takes.
+/// Arguments of `trace`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which pipeline.
+    /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
@@ -35,19 +35,18 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     pub doc: String,
 
-    /// What is read; it is held in memory.
+    /// The inputs; they are held in memory.
     #[command(flatten)]
     pub inputs: InputArgs,
 }
 
-/// Values shown of a long list.
+/// Most values of a list that are printed.
 const SHOWN: usize = 12;
 
 /// Prints the trace.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline, an input that cannot be read, and a document that the input
-/// does not name.
+/// All problems of the pipeline; an input that cannot be read; a document that the input does not contain.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
     let id = DocId::new(&args.doc);
@@ -72,10 +71,10 @@ fn traced(plan: &mut Plan, inputs: Vec<Input>, id: &DocId) -> anyhow::Result<Str
     Ok(report(plan, &events, &alive, id))
 }
 
-/// An event of the document: where it stands, and its text, or none for a delete.
+/// An event of the document: its position, and its text, or `None` for a delete.
 type Event = (Position, Option<String>);
 
-/// One section for each stop of the main path, `src/dataflow/mod.rs::build`.
+/// The trace, one section per stage of `src/dataflow/mod.rs::build`.
 fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
     if let Weights::TfIdf(Idf::Frozen(table), _) = &plan.scheme.text.weights {
@@ -133,12 +132,12 @@ fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
     out
 }
 
-/// An id as it reads.
+/// An id as printed.
 fn shown(id: &DocId) -> String {
     quoted(id.as_str())
 }
 
-/// The first values of a list, and how many there are.
+/// The first values of a list, and its length.
 fn first<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
     let shown: Vec<String> = values.iter().take(SHOWN).map(show).collect();
     let more = if values.len() > SHOWN { " ..." } else { "" };
@@ -179,7 +178,7 @@ fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
     std::iter::once(format!("id {}", traced.id)).chain(places).chain([words]).collect()
 }
 
-/// The blocks in company, and how many there are besides.
+/// The blocks that hold other documents too, and the number of all others.
 fn block_lines(around: &Neighbourhood, plan: &Plan, examiner: &Examiner) -> Vec<String> {
     let blockings: Vec<_> = plan.blockings().collect();
     let (company, alone): (Vec<_>, Vec<_>) = around.blocks.iter().partition(|(_, block)| block.len() > 1);
@@ -219,7 +218,7 @@ fn candidate_line(neighbour: &Neighbour) -> String {
     format!("{}: {}, {live} live; {what}", shown(id), counted(compared.shared.len(), "block"))
 }
 
-/// The verdict, and which sketch travels: the one of the smaller id.
+/// The verdict, and which sketch is sent: that with the smaller id.
 fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usize) -> String {
     let Neighbour { id, sketch, compared, live, is_copy, .. } = neighbour;
     let verdict = match (is_copy, live) {
@@ -237,8 +236,8 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
     )
 }
 
-/// The change of each event, as if it were the only one of its epoch: of several in one epoch the last one
-/// counts.
+/// The change by each event, as if it were the only one of its epoch; in an epoch with several, only the last
+/// one counts.
 fn upsert_lines(examiner: &mut Examiner, events: &[Event]) -> Vec<String> {
     let mut in_force: Option<Option<SketchId>> = None;
     let line = |(Position { offset: at, .. }, text): &Event| {
@@ -323,8 +322,8 @@ mod tests {
         assert!(said("d").ends_with("not alive at the end of the input, so in no pair\n"));
     }
 
-    /// Vowel signs are marks that join what is before them: an id with them is written as it reads, and so is
-    /// a text. What a terminal would obey is not.
+    /// Combining vowel signs join what precedes them: ids and texts with them are printed unchanged. Terminal
+    /// control characters are escaped.
     #[test]
     fn ids_and_texts_are_written_as_they_read() {
         let folder = tempfile::tempdir().unwrap();
@@ -340,7 +339,7 @@ mod tests {
         assert!(!said.contains("\\u{9"), "{said}");
     }
 
-    /// Two texts of one word more or less, and one of other words.
+    /// Two texts that differ by one word, and one of other words.
     #[test]
     fn every_pipeline_in_its_own_words() {
         let folder = tempfile::tempdir().unwrap();
@@ -369,7 +368,7 @@ mod tests {
             assert!(said.contains(block), "{pipeline}: {said}");
             let heading = format!("\nverify, by {measure} similarity\n  \"b\": ");
             assert!(said.contains(&heading), "{pipeline}: {said}");
-            // The fingerprints differ in four bits, which is too many.
+            // The fingerprints differ in four bits, more than the filter accepts.
             let pairs = if measure == "cosine" { "none" } else { r#""a" "b" "# };
             let end = format!("\npairs at the end of the input\n  {pairs}");
             assert!(said.contains(&end), "{pipeline}: {said}");
