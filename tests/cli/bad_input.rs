@@ -1,5 +1,4 @@
-//! Bad input never stops a run and never vanishes: each kind has a message, a counter, and its place in the
-//! dead letters.
+//! Bad input never stops a run and never disappears: each kind has a message, a counter, and a dead letter.
 
 use std::io::Write;
 
@@ -8,13 +7,13 @@ use serde_json::json;
 use super::dupflow::{Ended, Place};
 use super::feeds::{lines, page, upsert};
 
-/// Two documents that are a pair, before and after what is bad.
+/// Two documents that are a pair, one before and one after the bad records.
 fn around(bad: &[u8]) -> Vec<u8> {
     let good = |id| upsert(id, &page(0..0, 0)).into_bytes();
     [&good("before"), bad, b"\n", &good("after")].concat()
 }
 
-/// That a run found the pair of [`around`], and nothing else.
+/// Whether a run found the pair of [`around`], and nothing else.
 fn found_the_pair(run: &Ended) -> bool {
     run.out == "{\"epoch\":1,\"diff\":1,\"a\":\"after\",\"b\":\"before\",\"similarity\":1.0}\n"
 }
@@ -64,7 +63,7 @@ fn every_bad_line_is_counted_told_and_kept() {
         assert_eq!(std::fs::read(place.path("dead")).unwrap(), [line, b"\n"].concat(), "{shown}");
     }
 
-    // All of them together: one warning for each reason.
+    // All cases together: one warning per reason.
     place.file("feed", around(&cases.map(|(line, ..)| line).join(&b'\n')));
     let (run, stats) = place.replay("feed");
     assert!(found_the_pair(&run), "{run:?}");
@@ -93,8 +92,8 @@ fn a_line_of_200_megabytes_passes_through_little_memory() {
     let stats = &lines(&place.read("stats").replace('\n', " "))[0];
     assert_eq!(stats["bad_records"], json!({ "too_long": 1 }));
     assert!(run.err.contains("bad record in \"-\", line 2: longer than 64 MiB (too_long)"), "{run:?}");
-    // A buffer that doubles up to the longest record that is allowed, 64 MiB; to hold the whole line would
-    // take twice that.
+    // A buffer that doubles up to the longest allowed record, 64 MiB. Holding the whole line would take twice
+    // that.
     assert!(stats["peak_rss_bytes"].as_u64() < Some(320 << 20), "{stats}");
     let kept = std::fs::metadata(place.path("dead")).unwrap().len();
     assert_eq!(kept, (200 << 20) + r#"{"id":"x","text":""}"#.len() as u64 + 1, "kept whole");
@@ -129,7 +128,7 @@ fn compressed_feeds_that_break_off_count_up_to_there() {
             "{damaged}: {run:?}"
         );
         if damaged.starts_with("truncated") {
-            // What is kept is the line that was broken off.
+            // The dead letter is the truncated line.
             let dead = std::fs::read(place.path("dead")).unwrap();
             let kept = dead.strip_suffix(b"\n").unwrap();
             assert!(
@@ -139,7 +138,7 @@ fn compressed_feeds_that_break_off_count_up_to_there() {
         }
     }
     place.file("nothing.zst", &zstd[..10]);
-    // Without any document it is an error, beside others too; what was read is counted.
+    // An input without any document is an error, also beside other inputs; what was read is counted.
     let run = place.run("replay --stats stats.json nothing.zst next");
     let stats = &lines(&place.read("stats.json").replace('\n', " "))[0];
     assert!(run.code == 1 && run.err.contains("\"nothing.zst\" holds 1 record and no document"), "{run:?}");
@@ -179,7 +178,7 @@ fn files_of_a_folder_that_are_no_texts_are_passed_over() {
     {
         std::os::unix::fs::symlink("nowhere", place.path("docs/dangling")).unwrap();
         std::os::unix::fs::symlink(".", place.path("docs/loop")).unwrap();
-        // Not a regular file, and nobody ever writes to it.
+        // Not a regular file, and without a writer.
         std::os::unix::net::UnixListener::bind(place.path("docs/socket")).unwrap();
     }
     let (run, stats) = place.replay("--dead-letter dead docs");
@@ -196,7 +195,7 @@ fn files_of_a_folder_that_are_no_texts_are_passed_over() {
 fn an_input_that_cannot_be_read_is_told_and_the_next_one_follows() {
     let place = Place::new();
     place.file("feed", upsert("next", "the next input is read"));
-    // It opens as a file, and has nothing at its beginning.
+    // It opens as a file, but its beginning cannot be read.
     let run = place.run("replay --stats stats.json --dead-letter dead /proc/self/mem feed");
     let stats = &lines(&place.read("stats.json").replace('\n', " "))[0];
     assert!(
@@ -212,7 +211,7 @@ fn an_input_that_cannot_be_read_is_told_and_the_next_one_follows() {
 #[test]
 fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
     let place = Place::new();
-    // An epoch each, one pair in each; an epoch is begun only when the one 64 before it has been written.
+    // One pair in each epoch. An epoch begins only after the one 64 before it has been written.
     const EPOCHS: u32 = 200;
     let pair = |n: u32| {
         let text = page(0..100, n);
@@ -230,8 +229,8 @@ fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
         let told =
             format!("error: bad record in \"feed\", line {line}: not a complete JSON value (not_json)\n");
         assert!(run.err.ends_with(&told), "{run:?}");
-        // Whole epochs before the one with the bad record: at least those that had to be durable for it to be
-        // begun.
+        // The output is whole epochs from before the bad record: at least those that had to be durable before
+        // its epoch began.
         assert!(whole.starts_with(&run.out) && run.out.ends_with('\n'), "{run:?}");
         let epochs = run.out.lines().count();
         assert!((136..=200).contains(&epochs), "{epochs} epochs of one delta are written");
@@ -245,12 +244,12 @@ fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
 fn where_a_bad_record_cannot_be_kept_its_epoch_is_not_written() {
     let place = Place::new();
     let pair = |a: &str, b: &str| upsert(a, &page(0..0, 0)) + &upsert(b, &page(0..0, 0));
-    // Kept by a worker: a line that is not JSON; longer than what is buffered of the dead letters, and
+    // Written by a worker: a line that is not JSON, one longer than the buffer of the dead letters and one
     // shorter.
     let long = format!("{}\n", "x".repeat(100_000));
     place.file("long", pair("a", "b") + &long + &pair("c", "d"));
     place.file("short", pair("a", "b") + "x\n");
-    // Kept by the reader: a line in which a compressed input breaks off.
+    // Written by the reader: a line at which a compressed input is cut off.
     let noise: String =
         (0..60_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     let packed = zstd::encode_all(noise.as_bytes(), 1).unwrap();
@@ -261,7 +260,7 @@ fn where_a_bad_record_cannot_be_kept_its_epoch_is_not_written() {
         assert_eq!((run.code, run.out.as_str()), (1, ""), "{feed}: {run:?}");
         let problem = "error: the dead-letter file \"/dev/full\" cannot be written: No space left on device";
         assert!(run.err.contains(problem), "{feed}: {run:?}");
-        // Neither is what is only written at the end.
+        // A result that is written only at the end is not written either.
         let pairs = place.run(&format!("replay --emit pairs --dead-letter /dev/full {feed}"));
         assert_eq!((pairs.code, pairs.out.as_str()), (1, ""), "{feed}: {pairs:?}");
     }

@@ -1,4 +1,4 @@
-//! `dupflow generate`: the feed, and the truth about it.
+//! `dupflow generate`: the feed, and its true similar pairs.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -64,7 +64,7 @@ fn exact_replay_finds_the_truth() {
         place.run("generate --documents 300 --near 0.4 --deletes 0.1 -o feed --truth truth --floor 0.8");
     assert_eq!(made.code, 0, "{made:?}");
     let truth = place.read("truth");
-    // All pairs are compared and none is rejected by its sketch, so this is the exact result.
+    // All pairs are compared and none is rejected by its sketch, so the result is exact.
     let scan = "--set blocking.kind=scan --set filter.kind=full --emit pairs";
     let (replayed, stats) = place.replay(&format!("-p exact {scan} feed"));
     let found: Vec<_> = lines(&replayed.out)
@@ -155,7 +155,7 @@ fn pages_are_not_mixed_with_others() {
     assert!(again.err.contains("expected a new or an empty folder; \"pages\" holds something"), "{again:?}");
 }
 
-/// The events of a feed, as rows of a table.
+/// The events of a feed as rows of a table.
 fn rows(feed: &str) -> Vec<[String; 4]> {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let row = |event: serde_json::Value| {
@@ -248,8 +248,8 @@ fn columns_hold_the_feed() {
     assert_eq!(found, expected);
 }
 
-/// A family of 200: all of one cluster; copies: pairs with the smallest; rounds leave what the last round
-/// has.
+/// A family of 200 is one cluster; copies are paired with the smallest id; rounds leave the texts of the last
+/// round.
 #[test]
 fn feeds_of_one_shape() {
     let place = Place::new();

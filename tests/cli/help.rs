@@ -1,4 +1,4 @@
-//! What the commands say about themselves.
+//! The help texts of the commands.
 
 use super::dupflow::dupflow;
 

@@ -1,4 +1,4 @@
-//! `evaluate --write-idf`, and pipelines under the frozen table that it writes.
+//! `evaluate --write-idf`, and pipelines with the frozen table that it writes.
 
 use super::dupflow::{Ended, Place};
 
@@ -32,7 +32,7 @@ fn a_frozen_table_is_another_scheme_and_finds_what_the_live_one_does() {
     assert!(run.out.contains("\"news/bridge\"") && run.out.contains("\"paper/bridge\""), "{run:?}");
     let (live, _) = place.replay("-p weighted --emit pairs feed");
     assert_eq!(live.out, run.out, "{live:?}");
-    // The table is of the whole corpus, so that nothing is told about two texts.
+    // The frozen table is of the whole corpus, so `compare` prints no note on live frequencies.
     place.file("a", "The old stone bridge");
     place.file("b", "The old stone house");
     let compared = fine(place.run(&format!("compare -p weighted{frozen} a b")));

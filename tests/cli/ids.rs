@@ -1,13 +1,13 @@
-//! One id in several files: counted, warned about, and refused where a list would name one document for
-//! several.
+//! Ids that are in several files: counted, warned about, and refused where a list would use one id for
+//! several documents.
 
 use serde_json::json;
 
 use crate::dupflow::Place;
 use crate::feeds::{delete, lines, upsert, words};
 
-/// Three shards of so many documents, whose ids are the same numbers and whose texts are all different; but
-/// the first text of the last two is one.
+/// Three shards of `documents` documents each. They use the same numbers as ids, and all texts differ, except
+/// that the first texts of the last two shards are equal.
 fn shards(place: &Place, documents: u32) {
     for shard in 0..3 {
         let text = |n: u32| {
@@ -75,8 +75,8 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
     assert_eq!(place.read("out").lines().count(), 200);
 }
 
-/// One file, a file that is named twice, a document that was deleted between, and ids that differ: none of
-/// it is counted. A feed of several files is: that it is one has to be said.
+/// Not counted: one file, a file that is named twice, a document that was deleted in between, and different
+/// ids. Counted: a feed of several files, unless `--ids last` is given.
 #[test]
 fn what_is_no_replacement_is_not_counted() {
     let place = Place::new();
@@ -92,7 +92,7 @@ fn what_is_no_replacement_is_not_counted() {
             assert_eq!(stats["replaced_across_files"], json!(replaced), "{inputs}, {epoch}");
         }
     }
-    // Rows and nested fields are named by their files too; a delete names no record of its own.
+    // Rows and nested fields are named by their files too; a delete has no name of its own.
     place.file("page.jsonl", format!("{{\"page\":{{\"id\":\"x\",\"body\":\"{}\"}}}}\n", texts(4)));
     let (by_file, _) = place.replay("--emit keep --ids file a.jsonl b.csv");
     assert_eq!(

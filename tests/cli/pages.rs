@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::dupflow::Place;
 use super::feeds::lines;
 
-/// A page that says a text, in one of three kinds of markup; some characters are references.
+/// A page with this text, in one of three kinds of markup; some characters are character references.
 fn page(text: &str, kind: usize) -> String {
     let said =
         text.replace('&', "&amp;").replace('<', "&lt;").replace('é', "&eacute;").replace('の', "&#x306e;");
@@ -23,7 +23,7 @@ fn page(text: &str, kind: usize) -> String {
     }
 }
 
-/// A feed whose texts are made into others, with a title for every third document.
+/// A feed with its texts replaced by `make`, and with a title for every third document.
 fn made(feed: &str, mut make: impl FnMut(&str, usize) -> String) -> String {
     let mut made = String::new();
     for (n, mut line) in lines(feed).into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! `dupflow query`: the answer, by any pipeline, and what it refuses.
+//! `dupflow query`: answers by every pipeline, and refused options.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::dupflow::{Ended, Place};
 
-/// Twenty words, the first n of which are others.
+/// Twenty words, the first n of them replaced.
 fn text(n: usize) -> String {
     let words: Vec<_> = (0..20).map(|i| format!("{}{i}", if i < n { "other" } else { "word" })).collect();
     words.join(" ")
@@ -16,7 +16,8 @@ fn event(id: &str, text: &str) -> String {
     format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n")
 }
 
-/// A text in "asked", and a corpus in "feed" with its copy, nearer and farther ones, and nothing.
+/// A text in "asked", and a corpus in "feed" with a copy of it, nearer and farther documents, and an empty
+/// one.
 fn place() -> Place {
     let place = Place::new();
     place.file("asked", text(0));
@@ -34,7 +35,7 @@ fn place() -> Place {
     place
 }
 
-/// What is said of the answer, below the log.
+/// The summary on standard error, without the log.
 fn told(run: &Ended) -> Vec<&str> {
     run.err.lines().skip_while(|line| !line.starts_with("answered")).collect()
 }
@@ -49,7 +50,7 @@ fn ids(run: &Ended) -> Vec<String> {
     lines.map(|line| line[head.len() - 2..].to_owned()).collect()
 }
 
-/// As JSON: of each document the similarity as it is written, and the evidence.
+/// The documents of a JSON answer: the similarity as written, and the evidence.
 fn documents(run: &Ended) -> Vec<(String, String)> {
     assert_eq!(run.code, 0, "{run:?}");
     let document = |line: &str| {
@@ -60,9 +61,9 @@ fn documents(run: &Ended) -> Vec<(String, String)> {
     run.out.lines().map(document).collect()
 }
 
-/// Words are shingles, so that n of 20 words leave a similarity far from that of the next text. What a text
-/// is told is what `replay` says of a document of that text behind all others, with the same evidence. (Under
-/// live weights that document has a part in the weights.)
+/// Shingles are single words, so the similarity for n of 20 words is far from that of the next text. The
+/// answer for a text equals what `replay` reports for a document with that text at the end of the feed,
+/// evidence included. (Under live weights that document changes the weights.)
 #[test]
 fn every_pipeline_answers_what_a_document_of_the_text_would_be_paired_with() {
     let place = place();
@@ -85,7 +86,8 @@ fn every_pipeline_answers_what_a_document_of_the_text_would_be_paired_with() {
         let mut found = documents(&run);
         let first: Vec<_> = found.iter().map(|(id, _)| id.as_str()).take(3).collect();
         assert_eq!(first[..2], ["copy", "copy too"], "{pipeline}");
-        // One word of twenty is more than 3 of 64 bits, and less than the threshold of `onebit` asks for.
+        // One changed word of twenty changes more than 3 of 64 bits, and gives less than the threshold of
+        // `onebit`.
         let reaches = !["simhash", "onebit"].contains(&pipeline);
         assert_eq!(first.get(2), Some(&"near").filter(|_| reaches), "{pipeline}");
         let similarity =
@@ -111,7 +113,7 @@ fn the_threshold_is_inclusive_and_the_best_come_first() {
     assert_eq!(ask("0.5", " --top 0"), Vec::<String>::new());
 }
 
-/// As one epoch the corpus is weighed by its own frequencies, however many events it has.
+/// The corpus is one epoch and is weighted by its own frequencies, for any number of events.
 #[test]
 fn live_weights_are_those_of_the_corpus() {
     let place = place();
@@ -152,7 +154,7 @@ fn a_folder_several_inputs_and_standard_input() {
     assert_eq!(ids(&piped), ["one", "two"]);
 }
 
-/// Of each document what was asked about, and its id.
+/// The documents of a JSON answer: the name of the query, and the id.
 fn found(run: &Ended) -> Vec<(String, String)> {
     let document = |line: &str| {
         let parsed: Value = serde_json::from_str(line).unwrap();
@@ -166,8 +168,8 @@ fn line(text: &str, rest: &str) -> String {
     format!("{{\"text\":\"{text}\"{rest}}}\n")
 }
 
-/// Each line is answered as its text is alone, in their order; inputs may follow the corpus as they do before
-/// a text.
+/// Each line gets the same answer as its text alone, in the order of the lines. Inputs may follow the corpus
+/// as they do before a text.
 #[test]
 fn many_texts_are_answered_each() {
     let place = place();
@@ -208,7 +210,7 @@ fn many_texts_are_answered_each() {
     });
     assert_eq!((piped.code, found(&piped)), (0, expected("-")), "{piped:?}");
 
-    // More than are under way at a time.
+    // More queries than may be in progress at a time.
     let nth = |i: usize| if i.is_multiple_of(2) { (text(0), "copy") } else { (text(8), "half") };
     let many: String = (0..1000_usize).map(|i| line(&nth(i).0, &format!(",\"id\":{i},\"top\":1"))).collect();
     place.file("many", many);
@@ -237,7 +239,7 @@ fn what_cannot_be_asked() {
     let blank = place.run("query --corpus feed blank");
     assert_eq!((blank.code, blank.out.as_str()), (1, ""), "{blank:?}");
     assert_eq!(blank.err, "error: \"blank\" has no token to look for\n");
-    // The run fails before it can be asked, or while the question waits.
+    // The run fails before the query is sent, or while it waits.
     place.file("bad", place.read("feed") + "no event\n");
     let failed = place.run("query --set output.on_error=fail --corpus bad asked");
     assert_eq!((failed.code, failed.out.as_str()), (1, ""), "{failed:?}");

@@ -1,4 +1,4 @@
-//! `compare`, `trace`, `plan` and `check`: an answer from every pipeline.
+//! `compare`, `trace`, `plan` and `check`: each works with every pipeline.
 
 use dupflow::sketch::SketchKind;
 use serde_json::Value;
@@ -49,8 +49,8 @@ fn two_texts_by_every_pipeline() {
     }
 }
 
-/// A pair of `replay` as `trace` writes it. The similarity is taken from the line, since serde_json may read
-/// its last bit wrong.
+/// A pair of `replay` in the format of `trace`. The similarity is copied from the line, since serde_json may
+/// change its last bit.
 fn told((line, pair): (&str, Value)) -> String {
     let similarity = line.split("\"similarity\":").nth(1).map(|end| end.trim_end_matches('}').parse::<f64>());
     let similarity = similarity.expect("a similarity").expect("a number");
@@ -89,7 +89,8 @@ fn a_document_by_every_pipeline() {
 #[test]
 fn what_speaks_against_a_blocking_is_said_and_does_not_end_the_command() {
     let place = place();
-    // Long lists; and, where blocks may be hot, that the promise is lost, and that they are expected to be.
+    // One warning about long lists. With hot blocks two more: the promise is lost, and hot blocks are
+    // expected.
     for (hot, warnings) in [("", 1), (" --set blocking.hot=leaders", 3), (" --set blocking.hot=skip", 3)] {
         let warned = place.run(&format!("check -p onebit --set threshold=0.7{hot}"));
         assert_eq!((warned.code, warned.err.as_str()), (0, ""), "{warned:?}");

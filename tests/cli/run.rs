@@ -1,4 +1,4 @@
-//! `dupflow run`: until the input ends or a signal comes, and then whole epochs of what has been read.
+//! `dupflow run`: it ends with its input or at a signal, after writing whole epochs of what has been read.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -6,17 +6,17 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use super::dupflow::{Place, command};
 use super::feeds::{lines, page, upsert};
 
-/// A deployment of standard input, with these keys before its tables.
+/// Writes a deployment file for standard input, with `top` before its tables.
 fn deployment(place: &Place, epoch: &str, top: &str) {
     place.file("here.toml", format!("{top}\n[source]\ninputs = [\"-\"]\nepoch = \"{epoch}\"\n"));
 }
 
-/// So many copies of one page, from this number on: each is a pair with all before.
+/// `count` copies of one page, numbered from `from`: each is paired with all before it.
 fn copies(from: usize, count: usize) -> String {
     (from..from + count).map(|n| upsert(&format!("{n:06}"), &page(0..0, 0))).collect()
 }
 
-/// A run with its pipes.
+/// A running binary with its pipes.
 struct Running {
     child: Child,
     input: ChildStdin,
@@ -44,7 +44,7 @@ impl Running {
         self.input.flush().expect("the pipe is open");
     }
 
-    /// Reads so many lines of output.
+    /// Reads `count` lines of output.
     fn read(&mut self, count: usize) -> String {
         let mut read = String::new();
         for _ in 0..count {
@@ -56,7 +56,7 @@ impl Running {
         read
     }
 
-    /// Reads messages up to one that says this.
+    /// Reads messages up to one that contains `message`.
     fn wait_for(&mut self, message: &str) {
         let mut said = String::new();
         while !said.contains(message) {
@@ -75,8 +75,8 @@ impl Running {
         assert!(sent.success());
     }
 
-    /// Waits for the end, with standard input still open: the code, the rest of the output, the rest of the
-    /// messages.
+    /// Waits for the end with standard input still open. Returns the exit code, the rest of the output and
+    /// the rest of the messages.
     fn end(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.output.read_to_string(&mut out).expect("the pipe is open");
@@ -143,7 +143,7 @@ fn a_signal_leaves_whole_epochs_of_what_was_read() {
             place.file("part", part);
             place.replay("--epoch events:10 part").0.out == written
         };
-        // Whatever had come of the third one is finished.
+        // The third epoch is finished with the records read so far.
         assert!((20..=25).any(is_of), "{written}");
         assert!(said.contains("stopping: what has been read is finished, within 10 s"), "{said}");
         assert!(said.contains("\nread "), "a summary: {said}");
@@ -165,8 +165,8 @@ fn an_epoch_by_the_clock_waits_for_no_more_events() {
     assert_eq!(run.end().0, Some(0));
 }
 
-/// As `tail -f FEED | dupflow run -c config/local.toml` does: what is fewer than an epoch's events is
-/// answered all the same.
+/// As `tail -f FEED | dupflow run -c config/local.toml` does: an epoch with fewer events than its limit is
+/// closed by time.
 #[cfg(unix)]
 #[test]
 fn deltas_are_written_while_the_pipe_is_open() {
@@ -185,14 +185,14 @@ fn deltas_are_written_while_the_pipe_is_open() {
     }
 }
 
-/// More lines than any pipe holds, and nobody who reads them.
+/// More lines than a pipe holds, without a reader.
 #[cfg(unix)]
 fn stuck(shutdown_seconds: u32) -> (Place, Running) {
     let place = Place::new();
     deployment(&place, "events:500", &format!("shutdown_seconds = {shutdown_seconds}"));
     let mut run = Running::start(&place);
     run.send(&copies(0, 700));
-    // It has begun to write.
+    // The first line proves that it has begun to write.
     run.read(1);
     (place, run)
 }
@@ -228,7 +228,7 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
     deployment(&place, "events:10", "");
     let Running { mut child, mut input, output, mut messages } = Running::start(&place);
     drop(output);
-    // Until the run has noticed; its input stays open.
+    // Until the run has noticed the closed output; its input stays open.
     let copies = copies(0, 1000);
     while input.write_all(copies.as_bytes()).is_ok() && child.try_wait().unwrap().is_none() {}
     let mut said = String::new();
@@ -293,7 +293,7 @@ fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
     assert_eq!((first.code, &place.read("out")), (0, &expected), "{first:?}");
     let again = place.run("run -c here.toml");
     assert_eq!((again.code, &place.read("out")), (0, &expected), "{again:?}");
-    // All that was kept has come back, also where there is nothing else to read.
+    // All stored documents have been restored, even if there is nothing more to read.
     let said = |run: &str, what: &str| {
         let line = run.lines().find(|line| line.starts_with(what)).expect("it is told").to_owned();
         line.split(',').next().expect("a line has a beginning").to_owned()
@@ -307,7 +307,7 @@ fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
         other.err.contains("threshold is 0.8 there and 0.6 here") && other.err.contains("--reconcile"),
         "{other:?}"
     );
-    // Nor does it go on with records that are understood otherwise.
+    // A run whose records are mapped in another way is refused.
     let renamed = place.read("here.toml").replacen("epoch", "text_path = \"body\"\nepoch", 1);
     place.file("renamed.toml", renamed);
     let misread = place.run("run -c renamed.toml");
@@ -327,7 +327,7 @@ fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
     assert_eq!(pairs, fresh);
 }
 
-/// Of two outputs with one state, either may be behind what the other one's run kept.
+/// With two outputs and one state, either output may be behind the epoch that the other's run has stored.
 #[test]
 fn outputs_that_share_a_state_are_each_right() {
     let place = Place::new();

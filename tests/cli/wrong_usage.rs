@@ -1,8 +1,9 @@
-//! Wrong usage and configuration: every problem at once, exit code 2, and nothing touched.
+//! Wrong usage and configuration: all problems are reported at once, with exit code 2, and no file is
+//! changed.
 
 use super::dupflow::Place;
 
-/// Runs a command that must be refused, and checks which problems it names, one a line.
+/// Runs a command that must be refused, and checks which problems it reports, one per line.
 fn refused(place: &Place, arguments: &str, problems: &[&str]) {
     let run = place.run(arguments);
     assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
@@ -53,7 +54,7 @@ fn a_long_list_is_told_in_part() {
     assert!(told[20].contains("\"none20\"") && told[21] == "  and 3 more", "{run:?}");
 }
 
-/// What reads standard error may be gone: `dupflow … 2>&1 | head -1`.
+/// Standard error may be closed: `dupflow … 2>&1 | head -1`.
 #[test]
 fn an_error_that_nobody_reads_keeps_its_code() {
     let place = Place::new();
@@ -195,7 +196,7 @@ fn an_evaluation_that_cannot_be_made() {
 const TABLE: &str =
     "source.kind = \"sqlite\"\nsource.path = \"./x.db\"\nsource.table = \"t\"\nsource.order = \"n\"\n";
 
-/// Whatever a command reads, and whatever it writes beside its output: nothing is written over it.
+/// No file that a command reads, or writes beside its output, is overwritten.
 #[test]
 fn what_is_read_is_never_written_to() {
     let place = Place::new();
@@ -269,7 +270,7 @@ fn what_is_read_is_never_written_to() {
         assert!(ended.err.starts_with(&format!("error: {problem}")), "{ended:?}");
     }
     held.iter().for_each(|(name, text)| assert_eq!(place.read(name), *text));
-    // Tables may go where one is read.
+    // Tables may be written into the database that is read.
     if cfg!(feature = "sqlite") {
         place.file("here.toml", format!("{TABLE}sink.kind = \"sqlite\"\nsink.path = \"x.db\""));
         let both = place.run("check -c here.toml");
@@ -343,7 +344,7 @@ fn workers_are_bounded_everywhere() {
     }
 }
 
-/// What cannot be written is said before anything is read, and the files that can be are left as they are.
+/// A file that cannot be written is reported before any input is read, and other outputs stay unchanged.
 #[test]
 fn outputs_are_tried_before_the_run() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! The composition of a broker, a producer and the program.
+//! The composition of a broker, a producer and dupflow.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ fn services() -> BTreeMap<String, Yaml> {
     services.iter().map(|(name, service)| (name.as_str().unwrap().to_owned(), service.clone())).collect()
 }
 
-/// The services that run the program.
+/// The services that run dupflow.
 fn ours() -> Vec<(String, Yaml)> {
     services().into_iter().filter(|(_, service)| text(service, "image") == "dupflow").collect()
 }
 
-/// What a service has mounted where.
+/// The mounts of a service: source and target.
 fn mounts(service: &Yaml) -> Vec<(String, String)> {
     let split = |mount: String| {
         let mut parts = mount.split(':').map(str::to_owned);
@@ -55,7 +55,7 @@ fn what_is_mounted_is_there_and_is_what_is_named() {
             assert!(mounts(&service).iter().any(below), "{name} has no {path}");
         }
     }
-    // The producer plays what the feed wrote.
+    // The producer plays the file that the service `feed` has written.
     let services = services();
     let made = texts(list(&services["feed"], "command"));
     let played = texts(list(&services["producer"], "command"));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{program, read, root};
 
-/// Instructions with their arguments, lines that go on joined.
+/// Instructions with their arguments; continued lines are joined.
 fn instructions() -> Vec<(String, String)> {
     let lines = read("Dockerfile").replace("\\\n", " ");
     let lines = lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -14,7 +14,7 @@ fn instructions() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The arguments of the only instruction of that name.
+/// The arguments of the only instruction with that name.
 fn only(name: &str) -> String {
     let mut found: Vec<_> =
         instructions().into_iter().filter(|(n, _)| n == name).map(|(_, rest)| rest).collect();
@@ -22,7 +22,7 @@ fn only(name: &str) -> String {
     found.remove(0)
 }
 
-/// What is copied from the repository, without options and target.
+/// The paths that are copied from the repository, without options and target.
 fn sources() -> Vec<String> {
     let copies =
         instructions().into_iter().filter(|(name, rest)| name == "COPY" && !rest.starts_with("--from"));

@@ -1,11 +1,11 @@
-//! Three processes of one run.
+//! Three processes of one run in Kubernetes.
 
 use std::collections::BTreeMap;
 
 use super::{at, list, number, program, table, text, texts, yaml};
 use yaml_rust2::Yaml;
 
-/// The object of a kind, of which there is one.
+/// The only object of a kind.
 fn object(kind: &str) -> Yaml {
     let mut found: Vec<Yaml> =
         yaml("kubernetes.yaml").into_iter().filter(|o| text(o, "kind") == kind).collect();
@@ -20,7 +20,7 @@ fn container() -> Yaml {
     at(&set, "spec.template.spec.containers.0").clone()
 }
 
-/// What is mounted where, by the name of the volume.
+/// The mounts by volume name.
 fn mounts() -> BTreeMap<String, String> {
     let container = container();
     let mounts = list(&container, "volumeMounts").iter();
@@ -41,7 +41,7 @@ fn the_objects_belong_together() {
         assert_eq!(table(at(object, path)), labels, "{path}");
     }
     assert_eq!(text(&set, "spec.serviceName"), text(&service, "metadata.name"));
-    // Names of processes that are not ready must be found, and none may wait for another to be ready.
+    // Names of processes that are not ready must resolve, and no process may wait until another one is ready.
     assert_eq!(text(&service, "spec.clusterIP"), "None");
     assert_eq!(at(&service, "spec.publishNotReadyAddresses").as_bool(), Some(true));
     assert_eq!(text(&set, "spec.podManagementPolicy"), "Parallel");

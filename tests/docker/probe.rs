@@ -1,4 +1,4 @@
-//! The probe, against a monitor.
+//! The health probe of the containers, against a monitor.
 
 use std::net::TcpListener;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What the program takes.
+//! The subcommands, flags, features and files that the program accepts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,7 @@ fn has_flag(subcommand: &str, flag: &str) -> bool {
     names.flat_map(|line| line.split([' ', ',', '='])).any(|word| word == flag)
 }
 
-/// Features in `Cargo.toml`, and the oldest compiler that it is built with.
+/// The features in `Cargo.toml`, and the minimum compiler version.
 fn manifest() -> (Vec<String>, String) {
     let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let manifest: toml::Table = text.parse().unwrap();
@@ -33,7 +33,7 @@ fn manifest() -> (Vec<String>, String) {
     (features, manifest["package"]["rust-version"].as_str().unwrap().to_owned())
 }
 
-/// Checks a feature that a builder asks for.
+/// Checks that a feature exists.
 pub(crate) fn check_feature(name: &str) {
     assert!(manifest().0.iter().any(|known| known == name), "feature {name}");
 }
@@ -42,7 +42,7 @@ pub(crate) fn rust_version() -> String {
     manifest().1
 }
 
-/// Checks a command: the subcommand, and the flags in what follows.
+/// Checks a command line: the subcommand, and its flags.
 pub(crate) fn check_command(arguments: &[String]) {
     let (subcommand, rest) = arguments.split_first().unwrap();
     assert!(has_subcommand(subcommand), "dupflow {subcommand}");
@@ -52,7 +52,7 @@ pub(crate) fn check_command(arguments: &[String]) {
     }
 }
 
-/// The word behind a flag.
+/// The argument after a flag.
 pub(crate) fn value<'a>(arguments: &'a [String], flag: &str) -> &'a str {
     let place = arguments.iter().position(|word| word == flag).unwrap_or_else(|| panic!("no {flag}"));
     &arguments[place + 1]
@@ -63,8 +63,8 @@ pub(crate) fn settings(config: &str) -> toml::Table {
     config.parse().unwrap()
 }
 
-/// Checks a deployment file as `dupflow check` does, with what a container's environment holds, and that it
-/// uses all of that; `files` says what the container has at which path.
+/// Checks a deployment file as `dupflow check` does, with the environment of a container, and that it uses
+/// all variables of it; `files` maps the paths of the container to contents.
 pub(crate) fn check_config(
     config: &str,
     pipeline: &str,
@@ -86,7 +86,7 @@ pub(crate) fn check_config(
     fs::write(&file, here).unwrap();
     let (well, said) = dupflow(&["check", "-p", pipeline, "-c", file.to_str().unwrap()], variables);
     if said.contains("built without Kafka") {
-        // Not by `eprintln!`, which the test harness keeps to itself when a test passes.
+        // Not by `eprintln!`, since the test harness hides its output when a test passes.
         let skipped = b"SKIPPED docker: deployment files with topics, in a build without Kafka\n";
         std::io::stderr().write_all(skipped).unwrap();
         return;
