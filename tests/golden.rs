@@ -8,15 +8,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dupflow::block::hamming::{Design, Kind, Tables};
-use dupflow::block::{Banding, Blocking, HotRule};
 use dupflow::config::{BUILT_IN, Plan};
-use dupflow::hash::{bytes, fold, mix, token};
-use dupflow::sketch::{
+use dupflow::core::block::hamming::{Design, Kind, Tables};
+use dupflow::core::block::{Banding, Blocking, HotRule};
+use dupflow::core::hash::{bytes, fold, mix, token};
+use dupflow::core::sketch::{
     Scheme, SectionBase, SectionMode, SketchKind, SketchMaker, SketchParams, SketchRef, VERSION,
 };
-use dupflow::text::measures::Measure;
-use dupflow::text::{
+use dupflow::core::text::measures::Measure;
+use dupflow::core::text::{
     Featurizer, Field, Html, Idf, IdfForm, IdfTable, Language, Marks, Normalize, Shingle, Spaceless, Stem,
     TextRules, Weights, readable,
 };

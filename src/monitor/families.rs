@@ -19,9 +19,9 @@ use prometheus_client::registry::Registry;
 
 use super::exposition::{Kind, Samples};
 use super::refusals::Counted;
-use super::status::{Phase, Status};
-use crate::backlog::Waiting;
-use crate::metrics::{Counter, Counts};
+use dupflow_core::backlog::Waiting;
+use dupflow_core::metrics::{Counter, Counts};
+use dupflow_core::status::{Phase, Status};
 
 /// A metric as the docs list it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};
-use tower::ServiceExt;
 
 use super::Limits;
 use super::patient::Patient;
@@ -76,8 +76,9 @@ pub(super) async fn serve(
         };
         let io = TokioIo::new(Patient::new(stream, limits.stuck));
         let base_path = Arc::clone(&base_path);
-        let answers = router.clone().map_request(move |request| routes::below(&base_path, request));
-        let connection = graceful.watch(http.serve_connection(io, TowerToHyperService::new(answers)));
+        let answers = TowerToHyperService::new(router.clone());
+        let answers = service_fn(move |request| answers.call(routes::below(&base_path, request)));
+        let connection = graceful.watch(http.serve_connection(io, answers));
         tokio::spawn(async move {
             // What a client does wrong is its own affair.
             drop(connection.await);

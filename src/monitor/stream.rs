@@ -21,7 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::sleep;
 
 use super::view::{Place, Step, Unseen, View, render, walk};
-use crate::time::Epoch;
+use dupflow_core::time::Epoch;
 
 /// How long a stream is silent at most.
 const HEARTBEAT: Duration = Duration::from_secs(15);

@@ -15,10 +15,10 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::yield_now;
 
 use super::{Begin, Reader};
-use crate::doc::DocId;
-use crate::monitor::view::{View, render};
-use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
-use crate::time::Epoch;
+use crate::view::{View, render};
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow_core::time::Epoch;
 
 /// Ids in the order of their bytes, some that need escapes in JSON.
 const IDS: [&str; 7] = ["\0", "\n\ndata: {}", "\"</script>", "a", "ア", "文\u{202e}", "👋"];
@@ -282,7 +282,7 @@ proptest! {
             }
             scene.read(usize::MAX).await;
             assert_eq!(scene.client.held, scene.state);
-            let seen: State = scene.view.pairs(|_, pairs| pairs.page(&crate::monitor::view::pairs::Wanted {
+            let seen: State = scene.view.pairs(|_, pairs| pairs.page(&crate::view::pairs::Wanted {
                 document: None, min: 0.0, max: 1.0, after: None, limit: 1000,
             })).0.into_iter().map(|told| ((told.a.to_string(), told.b.to_string()), told.held.similarity.get().to_bits())).collect();
             assert_eq!(seen, scene.state);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::View;
-use super::status::Status;
-use crate::doc::{DocId, Position};
-use crate::metrics::Metrics;
-use crate::pair::Evidence;
-use crate::time::Clock;
-use crate::visit::Visitors;
+use dupflow_core::doc::{DocId, Position};
+use dupflow_core::metrics::Metrics;
+use dupflow_core::pair::Evidence;
+use dupflow_core::status::Status;
+use dupflow_core::time::Clock;
+use dupflow_core::visit::Visitors;
 
 /// A run, as whoever starts it hands it over. All but the first three may be absent: what depends on them is
 /// answered with 501.

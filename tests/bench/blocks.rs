@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use dupflow::block::index::{BlockIndex, Postings};
-use dupflow::block::{Banding, BlockKey, Blocking, HotRule};
-use dupflow::hash::{SketchId, mix};
-use dupflow::sketch::SketchRef;
+use dupflow::core::block::index::{BlockIndex, Postings};
+use dupflow::core::block::{Banding, BlockKey, Blocking, HotRule};
+use dupflow::core::hash::{SketchId, mix};
+use dupflow::core::sketch::SketchRef;
 
 const TABLES: usize = 18;
 const RULE: HotRule = HotRule { cap: 64, leaders: 2 };

@@ -13,19 +13,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::description::Description;
-use dupflow::doc::Letter;
-use dupflow::feed::generate::{Generator, Params};
-use dupflow::mark::Mark;
-use dupflow::metrics::{Counter, Metrics};
-use dupflow::pair::Delta;
-use dupflow::pipeline::{self, Continuity, Demands, Job};
-use dupflow::sink::Sink;
-use dupflow::source::{
+use dupflow::connectors::mark::Mark;
+use dupflow::connectors::sink::Sink;
+use dupflow::connectors::source::{
     BadRecords, Batch, Closed, KeyedRecord, OnError, Payload, Queue, Reader, Records, Source, SourceError,
 };
-use dupflow::time::{Clock, Offsets, Progress, SystemClock};
+use dupflow::core::description::Description;
+use dupflow::core::doc::Letter;
+use dupflow::core::metrics::{Counter, Metrics};
+use dupflow::core::pair::Delta;
+use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
+use dupflow::lab::generate::{Generator, Params};
+use dupflow::pipeline::{self, Continuity, Demands, Job};
 
 /// Reads epochs of the generator, each once the one before has been written, and takes their times.
 #[derive(Debug)]
@@ -126,7 +125,7 @@ fn main() {
         (number(0, 200_000), number(1, 10), number(2, 2000), number(3, cores));
 
     let plan = Plan::load("minhash", &[]).unwrap();
-    let stages = Stages::of(&plan, false);
+    let stages = dupflow::pipeline::stages(&plan, false);
     let params = Params { documents: documents as u64 + (events * epochs) as u64, ..Params::default() };
     let ((bell, written), (times, taken)) = (channel(), channel());
     let source = Paced {

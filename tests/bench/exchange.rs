@@ -13,7 +13,7 @@
 #![cfg_attr(feature = "abomonation", expect(unsafe_code, reason = "abomonation has no other interface"))]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use dupflow::hash;
+use dupflow::core::hash;
 use timely::bytes::arc::{Bytes, BytesMut};
 use timely::dataflow::channels::ContainerBytes;
 

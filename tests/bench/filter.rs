@@ -23,14 +23,16 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use dupflow::block::{Banding, Blocking, HotRule};
-use dupflow::evaluate::distribution::Distribution;
-use dupflow::filter::{FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, shared_features};
-use dupflow::hash::mix;
-use dupflow::sketch::agreement::Shape;
-use dupflow::sketch::kernel::Kernel;
-use dupflow::sketch::{Sketch, SketchRef};
-use dupflow::time::{Clock, SystemClock};
+use dupflow::core::block::{Banding, Blocking, HotRule};
+use dupflow::core::filter::{
+    FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, shared_features,
+};
+use dupflow::core::hash::mix;
+use dupflow::core::sketch::agreement::Shape;
+use dupflow::core::sketch::kernel::Kernel;
+use dupflow::core::sketch::{Sketch, SketchRef};
+use dupflow::core::time::{Clock, SystemClock};
+use dupflow::lab::distribution::Distribution;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 

@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use dupflow::source::{BadRecords, Input, Layout, for_each_event};
+use dupflow::connectors::source::{BadRecords, Input, Layout, for_each_event};
 use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;

@@ -10,10 +10,10 @@
 #![expect(clippy::print_stdout, reason = "a study is a table to read")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
-use dupflow::block::hamming::{Design, Form, Kind, radius};
-use dupflow::evaluate::search::indexes::{Work, batch, index};
-use dupflow::evaluate::search::measured::{Setting, random};
-use dupflow::time::{Clock, SystemClock};
+use dupflow::core::block::hamming::{Design, Form, Kind, radius};
+use dupflow::core::time::{Clock, SystemClock};
+use dupflow::lab::search::indexes::{Work, batch, index};
+use dupflow::lab::search::measured::{Setting, random};
 
 const DOCUMENTS: usize = 1_000_000;
 const QUERIES: usize = 1000;

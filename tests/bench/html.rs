@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use dupflow::html::{Extractor, is_page, marked};
+use dupflow::core::html::{Extractor, is_page, marked};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 use rand::{Rng, SeedableRng};
@@ -93,7 +93,7 @@ fn benches(c: &mut Criterion) {
         });
         #[cfg(feature = "article")]
         {
-            let mut finder = dupflow::html::ArticleFinder::default();
+            let mut finder = dupflow::core::html::ArticleFinder::default();
             group.bench_function("article", |b| {
                 b.iter(|| pages.iter().map(|page| finder.text(black_box(page)).len()).sum::<usize>());
             });

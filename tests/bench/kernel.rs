@@ -5,9 +5,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use dupflow::hash::mix;
-use dupflow::sketch::agreement::Shape;
-use dupflow::sketch::kernel::Kernel;
+use dupflow::core::hash::mix;
+use dupflow::core::sketch::agreement::Shape;
+use dupflow::core::sketch::kernel::Kernel;
 
 fn engines(c: &mut Criterion) {
     for (size, bits) in [(512, 1), (1024, 1), (448, 4), (256, 8), (256, 64)] {

@@ -13,14 +13,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::description::Description;
-use dupflow::feed;
-use dupflow::feed::generate::{Generator, Params};
+use dupflow::connectors::feed;
+use dupflow::connectors::sink::DeltaLines;
+use dupflow::connectors::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
+use dupflow::core::description::Description;
+use dupflow::core::time::SystemClock;
+use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, Job};
-use dupflow::sink::DeltaLines;
-use dupflow::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
-use dupflow::time::SystemClock;
 
 /// As in the command.
 #[global_allocator]
@@ -64,7 +63,7 @@ fn main() {
     floor(&path);
     let (bytes, floor) = floor(&path);
     let s = pipeline::run(Job {
-        stages: Stages::of(&plan, false),
+        stages: dupflow::pipeline::stages(&plan, false),
         source: Box::new(Files::of(
             Input::resolve([&path], Layout::default()).unwrap(),
             EpochRule::default(),

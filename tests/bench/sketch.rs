@@ -3,9 +3,9 @@
 #![expect(missing_docs, reason = "criterion's macros make an item")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use dupflow::hash::mix;
-use dupflow::sketch::{SketchKind, SketchParams};
-use dupflow::text::Features;
+use dupflow::core::hash::mix;
+use dupflow::core::sketch::{SketchKind, SketchParams};
+use dupflow::core::text::Features;
 
 fn sketch(c: &mut Criterion) {
     for (size, features) in

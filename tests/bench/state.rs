@@ -11,11 +11,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use dupflow::codec::Changes;
-use dupflow::hash::mix;
-use dupflow::mark::Mark;
-use dupflow::state::{Folder, Saved, State, StateError};
-use dupflow::time::Progress;
+use dupflow::connectors::mark::Mark;
+use dupflow::connectors::state::{Folder, Saved, State, StateError};
+use dupflow::core::codec::Changes;
+use dupflow::core::hash::mix;
+use dupflow::core::time::Progress;
 
 const EPOCH: u64 = 5_000;
 const VALUE_BYTES: usize = 254;

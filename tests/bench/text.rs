@@ -6,8 +6,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use dupflow::hash;
-use dupflow::text::{Featurizer, TextRules};
+use dupflow::core::hash;
+use dupflow::core::text::{Featurizer, TextRules};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

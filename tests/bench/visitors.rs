@@ -21,20 +21,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::description::Description;
-use dupflow::doc::Letter;
-use dupflow::feed::generate::{Generator, Params};
-use dupflow::mark::Mark;
-use dupflow::pair::Delta;
-use dupflow::pipeline::{self, Continuity, Demands, Job};
-use dupflow::sink::Sink;
-use dupflow::source::{
+use dupflow::connectors::mark::Mark;
+use dupflow::connectors::sink::Sink;
+use dupflow::connectors::source::{
     BadRecords, Batch, EpochLimits, KeyedRecord, OnError, Payload, Queue, Reader, Records, Source,
     SourceError,
 };
-use dupflow::time::{Clock, Offsets, Progress, SystemClock};
-use dupflow::visit::{Question, Visitors};
+use dupflow::core::description::Description;
+use dupflow::core::doc::Letter;
+use dupflow::core::pair::Delta;
+use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
+use dupflow::core::visit::{Question, Visitors};
+use dupflow::lab::generate::{Generator, Params};
+use dupflow::pipeline::{self, Continuity, Demands, Job};
 
 /// Events of a round in which as many are taken as can be, and rounds of either kind.
 const ROUND: u64 = 40_000;
@@ -238,7 +237,7 @@ fn main() {
     let workers = usize::try_from(number(4, cores as u64)).unwrap();
 
     let plan = Plan::load("minhash", &[]).unwrap();
-    let stages = Stages::of(&plan, false);
+    let stages = dupflow::pipeline::stages(&plan, false);
     let more = load.events * load.seconds + 2 * ROUNDS as u64 * ROUND;
     let params = Params { documents: load.documents + more, ..Params::default() };
     let (bell, written) = channel();

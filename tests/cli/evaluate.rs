@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use dupflow::sketch::SketchKind;
+use dupflow::core::sketch::SketchKind;
 
 use super::dupflow::Place;
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use dupflow::hash::mix;
+use dupflow::core::hash::mix;
 
 use super::dupflow::Place;
 use super::feeds::{Pairs, accumulated, delete, page, pairs, upsert, words};

@@ -79,8 +79,8 @@ fn delimiters_and_escapes_are_options() {
     assert_eq!(place.read("out"), "{\"id\":\"a\"}\n");
 }
 
-/// A time is the same in a feed, in a nested field and in a table, as a number or as a date. No time zone
-/// changes the day.
+/// A time is the same in a feed, in a nested field and in a table, as a number or as a date. A date that does
+/// not exist makes a bad record.
 #[test]
 fn times_are_read_alike_in_all_formats() {
     let place = Place::new();

@@ -1,6 +1,6 @@
 //! `compare`, `trace`, `plan` and `check`: each works with every pipeline.
 
-use dupflow::sketch::SketchKind;
+use dupflow::core::sketch::SketchKind;
 use serde_json::Value;
 
 use super::dupflow::Place;

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use dupflow::codec::Changes;
-use dupflow::description::Description;
-use dupflow::mark::Mark;
-use dupflow::state::{Folder, Saved, State};
-use dupflow::time::Progress;
+use dupflow::connectors::mark::Mark;
+use dupflow::connectors::state::{Folder, Saved, State};
+use dupflow::core::codec::Changes;
+use dupflow::core::description::Description;
+use dupflow::core::time::Progress;
 
 use super::dupflow::{Ended, Place, dupflow};
 

@@ -8,8 +8,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dupflow::doc::DocId;
-use dupflow::feed::Parser;
+use dupflow::connectors::feed::Parser;
+use dupflow::core::doc::DocId;
 
 /// An id and the text now in force, or a delete.
 pub(crate) type Event = (DocId, Option<String>);

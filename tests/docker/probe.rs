@@ -4,9 +4,10 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
 
-use dupflow::metrics::Metrics;
-use dupflow::monitor::{Entry, Limits, Monitor, Phase, Status, Subject};
-use dupflow::time::SystemClock;
+use dupflow::core::metrics::Metrics;
+use dupflow::core::status::{Phase, Status};
+use dupflow::core::time::SystemClock;
+use dupflow::monitor::{Entry, Limits, Monitor, Subject};
 
 use super::{docker, read};
 

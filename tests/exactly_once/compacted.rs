@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use dupflow::hash::mix;
+use dupflow::core::hash::mix;
 use serde_json::{Value, json};
 
 use crate::broker::{Broker, Writer};

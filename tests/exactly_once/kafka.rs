@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use dupflow::hash::mix;
+use dupflow::core::hash::mix;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::{Message as _, Offset, TopicPartitionList};
 

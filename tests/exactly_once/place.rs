@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dupflow::hash::mix;
+use dupflow::core::hash::mix;
 
 use crate::options::Options;
 

@@ -6,17 +6,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dupflow::codec::Changes;
 use dupflow::config::{Deployment, Plan};
-use dupflow::doc::{DocEvent, Position};
-use dupflow::feed::{BadRecord, Names, Parser};
-use dupflow::html;
-use dupflow::source::{
+use dupflow::connectors::feed::{BadRecord, Names, Parser};
+use dupflow::connectors::source::{
     BadRecords, Batch, Decoder, FileFormat, Format, Input, KeyedRecord, Layout, OnError, Payload, Records,
     Shape, SourceError, for_each_event,
 };
-use dupflow::state::{Memory, Saved, State, Store, verify};
-use dupflow::text::TextRules;
+use dupflow::connectors::state::{Memory, Saved, State, Store, verify};
+use dupflow::core::codec::Changes;
+use dupflow::core::doc::{DocEvent, Position};
+use dupflow::core::html;
+use dupflow::core::text::TextRules;
 
 /// The names of all targets.
 pub(crate) const ALL: [&str; 13] = [
@@ -224,6 +224,6 @@ fn state(bytes: &[u8]) {
     drop(verify(Box::new(memory.clone())));
     let Ok(mut state) = State::open(Box::new(memory)) else { return };
     if let Ok(Some(snapshot)) = state.latest(u64::MAX) {
-        drop(snapshot.read(1 << 16, |_| Ok::<(), dupflow::state::StateError>(())));
+        drop(snapshot.read(1 << 16, |_| Ok::<(), dupflow::connectors::state::StateError>(())));
     }
 }

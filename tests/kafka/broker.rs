@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use dupflow::broker::{Admin, Connection, Producer, Secret, Wanted};
+use dupflow::connectors::broker::{Admin, Connection, Producer, Secret, Wanted};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dupflow::state::{self, Saved, State};
+use dupflow::connectors::state::{self, Saved, State};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::KafkaError;

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dupflow::cluster::{ClusterKind, Clusters, Report};
-use dupflow::doc::{DocId, Position};
-use dupflow::mark::{Mark, Standing};
-use dupflow::metrics::Metrics;
-use dupflow::oracle;
-use dupflow::pair::{Delta, DocPair, Evidence, Pair, Similarity};
-use dupflow::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
-use dupflow::source::{Format, FoundText, Kafka, NoText, Shape, Source as _, Start, Texts};
-use dupflow::time::{Offsets, Progress};
+use dupflow::connectors::mark::{Mark, Standing};
+use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
+use dupflow::connectors::source::{Format, FoundText, Kafka, NoText, Shape, Source as _, Start, Texts};
+use dupflow::core::cluster::{ClusterKind, Clusters, Report};
+use dupflow::core::doc::{DocId, Position};
+use dupflow::core::metrics::Metrics;
+use dupflow::core::oracle;
+use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow::core::time::{Offsets, Progress};
 
 use crate::Test;
 use crate::broker::{BOUND, Broker};
@@ -214,14 +214,14 @@ fn killed_runs_are_exact(broker: &Broker) {
         let mut corpus: BTreeMap<String, u64> = BTreeMap::new();
         let mut random = 7_u64;
         let mut draw = |below: u64| {
-            random = dupflow::hash::mix(random);
+            random = dupflow::core::hash::mix(random);
             random % below
         };
         let mut ends = Offsets::new();
         for round in 0..6 {
             for _ in 0..60 {
                 let name = format!("文書/{:02}", draw(60));
-                let partition = u32::try_from(dupflow::hash::bytes(0, name.as_bytes()) % 2).unwrap();
+                let partition = u32::try_from(dupflow::core::hash::bytes(0, name.as_bytes()) % 2).unwrap();
                 let about = draw(12);
                 let value = (about > 2).then(|| text(about));
                 writer.put(&scene.input, partition, Some(&name), value.as_ref().map(String::as_bytes));
@@ -349,7 +349,7 @@ fn what_is_gone_says_so(broker: &Broker) {
     assert_eq!(told("b", 1), "offset 1 has expired: the partition holds what comes from offset 2 on");
     assert_eq!(told("c", 2), "three");
     // Nobody answers: no text at this moment, and one later.
-    let nowhere = dupflow::broker::Connection {
+    let nowhere = dupflow::connectors::broker::Connection {
         brokers: "127.0.0.1:1".to_owned(),
         patience: Duration::from_millis(300),
         ..broker.connection()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dupflow::broker::Secret;
+use dupflow::connectors::broker::Secret;
 use rdkafka::producer::Producer as _;
 
 use crate::Test;

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use dupflow::doc::DocId;
-use dupflow::mark::Mark;
-use dupflow::pair::{Delta, DocPair, Evidence, Pair, Similarity};
-use dupflow::sink::{Envelope, KafkaOutput, KafkaSink, Sink as _};
-use dupflow::source::{EpochLimits, Queue, Room, Source as _, Start, Taken};
-use dupflow::time::{Progress, SystemClock};
+use dupflow::connectors::mark::Mark;
+use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink as _};
+use dupflow::connectors::source::{EpochLimits, Queue, Room, Source as _, Start, Taken};
+use dupflow::core::doc::DocId;
+use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow::core::time::{Progress, SystemClock};
 
 use crate::Test;
 use crate::broker::Broker;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use dupflow::broker::{KEEPS_ALL, Wanted};
+use dupflow::connectors::broker::{KEEPS_ALL, Wanted};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::topic_partition_list::Offset;
@@ -155,7 +155,7 @@ fn of_group(broker: &Broker, group: &str, topic: &str) -> Option<i64> {
     list.add_partition(topic, 0);
     let found = reader.committed_offsets(list, BOUND).unwrap();
     let offset = found.find_partition(topic, 0).unwrap().offset();
-    dupflow::broker::let_go(reader);
+    dupflow::connectors::broker::let_go(reader);
     match offset {
         Offset::Offset(offset) => Some(offset),
         _ => None,
@@ -185,7 +185,7 @@ fn offsets_are_committed_to_the_group(broker: &Broker) {
     output.until(&mut run, &["a b", "a c", "b c", "d e"]);
     run.stop();
     assert_eq!(of_group(broker, &group, &scene.input), Some(5));
-    dupflow::broker::let_go(other);
+    dupflow::connectors::broker::let_go(other);
 }
 
 fn topics_are_made_to_last(broker: &Broker) {

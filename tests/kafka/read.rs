@@ -5,11 +5,11 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dupflow::source::{
+use dupflow::connectors::source::{
     Ahead, BadRecords, Decoder, EpochLimits, Format, Kafka, Line, Queue, Room, Shape, Source, SourceError,
     Start, Taken,
 };
-use dupflow::time::{Epoch, LiveFrom, Offsets, SystemClock};
+use dupflow::core::time::{Epoch, LiveFrom, Offsets, SystemClock};
 
 use crate::broker::{BOUND, Broker};
 

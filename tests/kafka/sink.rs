@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use dupflow::doc::{DocId, Letter, Position};
-use dupflow::mark::{Mark, Standing};
-use dupflow::pair::{Delta, DocPair, Evidence, Pair, Similarity};
-use dupflow::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
-use dupflow::source::Start;
-use dupflow::time::{Progress, TableInForce};
+use dupflow::connectors::mark::{Mark, Standing};
+use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
+use dupflow::connectors::source::Start;
+use dupflow::core::doc::{DocId, Letter, Position};
+use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow::core::time::{Progress, TableInForce};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::message::{Headers as _, Message as _};
@@ -160,7 +160,7 @@ fn deltas_letters_and_marks(broker: &Broker) {
         (found[2].1.as_ref().unwrap().len(), &found[2].2),
         (512 << 10, &format!("{headers} bytes=600000"))
     );
-    dupflow::broker::let_go(reader);
+    dupflow::connectors::broker::let_go(reader);
 }
 
 fn upserts(broker: &Broker) {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use dupflow::broker::Secret;
-use dupflow::source::{EpochLimits, Format, Line, Room, Shape, Source as _, Start};
-use dupflow::time::Offsets;
+use dupflow::connectors::broker::Secret;
+use dupflow::connectors::source::{EpochLimits, Format, Line, Room, Shape, Source as _, Start};
+use dupflow::core::time::Offsets;
 
 use crate::Test;
 use crate::broker::Broker;
@@ -238,9 +238,10 @@ fn gaps_end_the_run(broker: &Broker) {
     // Between the beginning and the first fetch the records expire.
     broker.admin().truncate(&topic, 0, 3).unwrap();
     let mut readers = Box::new(source).readers(&begin);
-    let queue = dupflow::source::Queue::new(1, 1, ROOM, EpochLimits::default());
-    let bad = dupflow::source::BadRecords::default();
-    let error = readers[0].read(&queue, &bad, &dupflow::time::SystemClock::start()).unwrap_err().to_string();
+    let queue = dupflow::connectors::source::Queue::new(1, 1, ROOM, EpochLimits::default());
+    let bad = dupflow::connectors::source::BadRecords::default();
+    let error =
+        readers[0].read(&queue, &bad, &dupflow::core::time::SystemClock::start()).unwrap_err().to_string();
     assert!(
         error.contains("from offset 0 on, and holds 3 to 5 (exclusive): records have expired"),
         "{error}"
@@ -326,7 +327,9 @@ fn one_in_ten_is_bad(broker: &Broker) {
 fn large_documents(broker: &Broker) {
     let topic = broker.topic(1);
     let mut connection = broker.connection();
-    connection.settings.insert("message.max.bytes".to_owned(), dupflow::broker::Secret::new("10000000"));
+    connection
+        .settings
+        .insert("message.max.bytes".to_owned(), dupflow::connectors::broker::Secret::new("10000000"));
     let writer = crate::broker::Writer(connection.producer("writer", &[]).unwrap());
     let text = "文書 ".repeat(5_000_000 / 7);
     for key in ["a", "b", "c"] {

@@ -6,9 +6,8 @@
 use std::time::Duration;
 
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::doc::DocId;
-use dupflow::pair::Cause;
+use dupflow::core::doc::DocId;
+use dupflow::core::pair::Cause;
 
 use crate::live::LIVE;
 use crate::pipelines::{CROWDED, plan};
@@ -27,7 +26,7 @@ fn epoch(lines: &[&str]) -> Epoched {
 
 /// The deltas of each epoch, as `+a b cause`.
 fn told(plan: &Plan, epochs: &[&[&str]], workers: usize) -> Vec<Vec<String>> {
-    let mut stages = Stages::of(plan, false);
+    let mut stages = dupflow::pipeline::stages(plan, false);
     stages.retention = plan.retention;
     let epochs: Vec<Epoched> = epochs.iter().map(|lines| epoch(lines)).collect();
     let run = Run { workers, serialized: workers > 1, seed: 5 };

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use dupflow::cluster::{ClusterKind, Clusters, Report};
-use dupflow::dataflow::Stages;
-use dupflow::doc::DocId;
-use dupflow::oracle;
-use dupflow::pair::{Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow::core::cluster::{ClusterKind, Clusters, Report};
+use dupflow::core::doc::DocId;
+use dupflow::core::oracle;
+use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -118,7 +117,7 @@ fn dense_clusters_thin_out() {
 fn clusters_of_any_history() {
     let plan = plan(CROWDED);
     check(60, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
-        let stages = Stages::of(&plan, false);
+        let stages = dupflow::pipeline::stages(&plan, false);
         let epochs = cut(&events, &sizes);
         let written = deltas(&stages, &epochs, run);
         let mut corpus = Corpus::new(&stages);

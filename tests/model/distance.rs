@@ -7,13 +7,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dupflow::block::{BlockKey, Blocking, HotRule, Near};
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::doc::DocId;
-use dupflow::hash::mix;
-use dupflow::pair::Pair;
-use dupflow::sketch::SketchRef;
+use dupflow::core::block::{BlockKey, Blocking, HotRule, Near};
+use dupflow::core::doc::DocId;
+use dupflow::core::hash::mix;
+use dupflow::core::pair::Pair;
+use dupflow::core::sketch::SketchRef;
+use dupflow::engine::dataflow::Stages;
 
 use crate::data::Event;
 use crate::history::{check, cut, events, runs, sizes};
@@ -111,7 +111,7 @@ fn no_pair_within_the_distance_is_missed() {
     ] {
         let stages = |more: &[&str]| {
             let typed: Vec<_> = settings.iter().chain(more).map(|&typed| typed.to_owned()).collect();
-            Stages::of(&Plan::load("simhash", &typed).unwrap(), false)
+            dupflow::pipeline::stages(&Plan::load("simhash", &typed).unwrap(), false)
         };
         let stages_of_all = stages(&[]);
         let expected = expected.get_or_insert_with(|| {
@@ -147,7 +147,7 @@ fn blocks_are_searched_once_they_are_large() {
     ] {
         let plan = plan(settings);
         check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
-            assert_law(&searched(Stages::of(&plan, false), 2), &cut(&events, &sizes), run);
+            assert_law(&searched(dupflow::pipeline::stages(&plan, false), 2), &cut(&events, &sizes), run);
         });
     }
 }

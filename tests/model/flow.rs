@@ -10,21 +10,23 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
-use dupflow::dataflow::{Cancellation, ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, Workers};
-use dupflow::description::Description;
-use dupflow::doc::{DocEvent, DocId, Letter, Position};
-use dupflow::mark::Mark;
-use dupflow::metrics::Counter;
-use dupflow::pair::Delta;
-use dupflow::pipeline::{self, Continuity, Demands, Job, RunError, Summary};
-use dupflow::sink::{Memory, Sink};
-use dupflow::source::{
+use dupflow::connectors::mark::Mark;
+use dupflow::connectors::sink::{Memory, Sink};
+use dupflow::connectors::source::{
     BadRecords, Batch, KeyedRecord, OnError, Payload, Queue, Reader, Records, Refused, Source, SourceError,
 };
-use dupflow::time::{Clock, Epoch, Offsets, Progress, SystemClock};
+use dupflow::core::description::Description;
+use dupflow::core::doc::{DocEvent, DocId, Letter, Position};
+use dupflow::core::metrics::Counter;
+use dupflow::core::pair::Delta;
+use dupflow::core::time::{Clock, Epoch, Offsets, Progress, SystemClock};
+use dupflow::engine::dataflow::{
+    Cancellation, ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, Workers,
+};
+use dupflow::pipeline::{self, Continuity, Demands, Job, RunError, Summary};
 
 pub(crate) fn stages() -> Stages {
-    Stages::of(&Plan::load("minhash", &[]).unwrap(), false)
+    dupflow::pipeline::stages(&Plan::load("minhash", &[]).unwrap(), false)
 }
 
 /// One event an epoch, as fast as they are taken, from `next` to `last`.

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use dupflow::doc::DocId;
+use dupflow::core::doc::DocId;
 use proptest::collection::{SizeRange, vec};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseError, TestError, TestRunner};

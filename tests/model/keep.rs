@@ -7,14 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dupflow::cluster::{ClusterKind, Clusters, Keep, Report};
 use dupflow::config::Plan;
-use dupflow::dataflow::{ClosedEpoch, Stages};
-use dupflow::doc::{DocId, Facts};
-use dupflow::oracle;
-use dupflow::pair::Pair;
-use dupflow::retention::{Retention, RetentionClock};
-use dupflow::sink::{KeepList, Listed, Sink};
+use dupflow::connectors::sink::{KeepList, Listed, Sink};
+use dupflow::core::cluster::{ClusterKind, Clusters, Keep, Report};
+use dupflow::core::doc::{DocId, Facts};
+use dupflow::core::oracle;
+use dupflow::core::pair::Pair;
+use dupflow::core::retention::{Retention, RetentionClock};
+use dupflow::engine::dataflow::{ClosedEpoch, Stages};
 use serde_json::Value;
 
 use crate::history::{check, runs, sizes};
@@ -39,7 +39,7 @@ fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: Keep, listed: Listed) -
 }
 
 fn stages(plan: &Plan, retention: Retention) -> Stages {
-    Stages { retention, tells_documents: true, ..Stages::of(plan, false) }
+    Stages { retention, tells_documents: true, ..dupflow::pipeline::stages(plan, false) }
 }
 
 /// By the definition: of each cluster of the pairs, the one that the rule names; with the cluster.

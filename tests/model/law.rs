@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dupflow::dataflow::Stages;
-use dupflow::doc::DocId;
-use dupflow::hash::SketchId;
-use dupflow::oracle;
-use dupflow::pair::{DocPair, Pair};
-use dupflow::sketch::{Sketch, SketchMaker};
-use dupflow::time::Epoch;
+use dupflow::core::doc::DocId;
+use dupflow::core::hash::SketchId;
+use dupflow::core::oracle;
+use dupflow::core::pair::{DocPair, Pair};
+use dupflow::core::sketch::{Sketch, SketchMaker};
+use dupflow::core::time::Epoch;
+use dupflow::engine::dataflow::Stages;
 
 use crate::data::Event;
 use crate::script::{self, Delta, Run};

@@ -4,14 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dupflow::dataflow::Stages;
-use dupflow::doc::DocId;
-use dupflow::hash::SketchId;
-use dupflow::metrics::Counter;
-use dupflow::pair::DocPair;
-use dupflow::sketch::{Scheme, Sketch, SketchMaker};
-use dupflow::text::{Featurizer, IdfTable};
-use dupflow::{config::Plan, oracle};
+use dupflow::config::Plan;
+use dupflow::core::doc::DocId;
+use dupflow::core::hash::SketchId;
+use dupflow::core::metrics::Counter;
+use dupflow::core::oracle;
+use dupflow::core::pair::DocPair;
+use dupflow::core::sketch::{Scheme, Sketch, SketchMaker};
+use dupflow::core::text::{Featurizer, IdfTable};
+use dupflow::engine::dataflow::Stages;
 
 use crate::data::{self, Event};
 use crate::history::{check, cut, events, runs, sizes};
@@ -125,7 +126,7 @@ fn assert_law(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> u64 {
 fn live_weights() {
     let plan = plan(LIVE);
     check(150, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
-        assert_law(&Stages::of(&plan, false), &cut(&events, &sizes), run);
+        assert_law(&dupflow::pipeline::stages(&plan, false), &cut(&events, &sizes), run);
     });
 }
 
@@ -133,7 +134,7 @@ fn live_weights() {
 fn live_weights_with_exact_verification() {
     let plan = plan(&format!("{LIVE}\nfilter = {{ verify = \"exact\" }}"));
     check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
-        assert_law(&Stages::of(&plan, false), &cut(&events, &sizes), run);
+        assert_law(&dupflow::pipeline::stages(&plan, false), &cut(&events, &sizes), run);
     });
 }
 
@@ -146,7 +147,7 @@ fn shipped_pipelines_of_live_weights() {
     };
     for plan in [small("weighted", &[]), small("paper", &["sketch.size=64", "filter.looks=[16, 32, 64]"])] {
         check(20, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
-            assert_law(&Stages::of(&plan, false), &cut(&events, &sizes), run);
+            assert_law(&dupflow::pipeline::stages(&plan, false), &cut(&events, &sizes), run);
         });
     }
 }
@@ -163,7 +164,7 @@ fn tables_follow_the_size_of_the_corpus() {
     // One by one: at 1, 2, 4 … 64 documents, at 32, 16 … 1 and 0, and up again. By sevens: at 7, 14, 28
     // and 56, at 23, 9 and 2, and up again at 5, 12, 26 and 54. As one epoch: once, of what is left.
     for (size, workers, tables) in [(1, 1, 21), (7, 2, 11), (192, 4, 1)] {
-        let stages = Stages::of(&plan, false);
+        let stages = dupflow::pipeline::stages(&plan, false);
         let run = Run { workers, serialized: true, seed: 3 };
         assert_eq!(assert_law(&stages, &cut(&events, &[size]), run), tables);
     }
@@ -180,7 +181,7 @@ fn live_weights_on_real_history() {
     {
         let run = Run { workers, serialized: workers == 4, seed: 5 };
         let epochs: Vec<_> = events.chunks(size).map(<[Event]>::to_vec).collect();
-        let stages = Stages::of(&plan, false);
+        let stages = dupflow::pipeline::stages(&plan, false);
         let mut accumulated = Accumulated::new(script::deltas(&stages, &epochs, run));
         let mut corpus = Corpus::new(&stages);
         let mut cuts = 0;

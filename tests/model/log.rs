@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use dupflow::hash;
-use dupflow::source::{
+use dupflow::connectors::source::{
     BadRecords, Batch, EpochLimits, Format, KeyedRecord, Payload, Queue, Reader, Records, Refused, Shape,
     Source, SourceError,
 };
-use dupflow::time::{Clock, Offsets};
+use dupflow::core::hash;
+use dupflow::core::time::{Clock, Offsets};
 
 use crate::data::Event;
 

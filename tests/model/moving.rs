@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::doc::DocId;
-use dupflow::hash;
-use dupflow::metrics::{Counter, Metrics};
-use dupflow::state;
-use dupflow::text::IdfTable;
+use dupflow::connectors::state;
+use dupflow::core::doc::DocId;
+use dupflow::core::hash;
+use dupflow::core::metrics::{Counter, Metrics};
+use dupflow::core::text::IdfTable;
+use dupflow::engine::dataflow::Stages;
 use proptest::prelude::*;
 
 use crate::data::Event;
@@ -131,7 +131,7 @@ fn no_order_of_partitions_shows_under_live_weights() {
         let state = open(place.state.as_ref().unwrap());
         let bytes = state.table(table.fingerprint).unwrap().expect("the table in force is kept");
         let kept = IdfTable::read(&plan.scheme.text, &*bytes).unwrap();
-        let mut stages = Stages::of(&plan, false);
+        let mut stages = dupflow::pipeline::stages(&plan, false);
         stages.scheme = stages.scheme.under(Arc::new(kept));
         let mut corpus = Corpus::new(&stages);
         let read = read_up_to(&parts, &memory.progress.last().unwrap().next);
@@ -172,7 +172,10 @@ fn a_state_that_lacks_deleted_ids_never_claims_to_have_them() {
 #[test]
 fn remembered_ids_are_counted() {
     use crate::script::{Epoched, Past, Stamped, closed};
-    let mut stages = Stages::of(&Plan::load("exact", &["retention.max_age=100s".to_owned()]).unwrap(), false);
+    let mut stages = dupflow::pipeline::stages(
+        &Plan::load("exact", &["retention.max_age=100s".to_owned()]).unwrap(),
+        false,
+    );
     stages.ids_move = true;
     let event = |id: &str, text: Option<&str>, ts| Stamped {
         id: DocId::new(id).unwrap(),

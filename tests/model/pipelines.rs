@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use dupflow::block::BlockKey;
 use dupflow::config::{BUILT_IN, Plan};
-use dupflow::dataflow::Stages;
-use dupflow::hash::SketchId;
-use dupflow::metrics::Counter;
+use dupflow::core::block::BlockKey;
+use dupflow::core::hash::SketchId;
+use dupflow::core::metrics::Counter;
+use dupflow::engine::dataflow::Stages;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 
@@ -34,7 +34,7 @@ fn holds(settings: &str) {
 
 fn law(histories: u32, plan: &Plan) {
     check(histories, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
-        let stages = Stages::of(plan, false);
+        let stages = dupflow::pipeline::stages(plan, false);
         let epochs = cut(&events, &sizes);
         assert_law(&stages, &epochs, run);
         assert_books(&stages, &events);
@@ -243,7 +243,7 @@ fn histories_are_eventful() {
     let mut led = 0;
     for _ in 0..50 {
         let events = events(120).new_tree(&mut runner).unwrap().current();
-        let stages = Stages::of(&plan, false);
+        let stages = dupflow::pipeline::stages(&plan, false);
         let epochs = cut(&events, &[6]);
         let mut corpus = Corpus::new(&stages);
         let (mut before, mut leading) = (BTreeMap::new(), BTreeMap::new());

@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dupflow::dataflow::Stages;
-use dupflow::doc::DocId;
-use dupflow::hash::{bytes, mix};
-use dupflow::metrics::Counter;
-use dupflow::pair::{DocPair, Evidence, Pair};
+use dupflow::core::doc::DocId;
+use dupflow::core::hash::{bytes, mix};
+use dupflow::core::metrics::Counter;
+use dupflow::core::pair::{DocPair, Evidence, Pair};
 use proptest::prelude::any;
 
 use crate::data::Event;
@@ -22,7 +21,8 @@ const ALONE: Run = Run { workers: 1, serialized: false, seed: 0 };
 fn the_cut_into_epochs_does_not_matter_at_the_end() {
     let plan = plan(CROWDED);
     check(100, (events(0..120), sizes(), sizes(), runs()), |(events, some, other, run)| {
-        let result = |sizes: &[usize]| at_the_end(&Stages::of(&plan, false), &cut(&events, sizes), run);
+        let result =
+            |sizes: &[usize]| at_the_end(&dupflow::pipeline::stages(&plan, false), &cut(&events, sizes), run);
         let expected = result(&some);
         assert_eq!(result(&other), expected);
         assert_eq!(result(&[events.len().max(1)]), expected, "all in one epoch");
@@ -34,7 +34,7 @@ fn workers_and_codecs_do_not_matter_to_any_delta() {
     let plan = plan(CROWDED);
     check(60, (events(0..120), sizes(), any::<u64>()), |(events, sizes, seed)| {
         let epochs = cut(&events, &sizes);
-        let result = |run| deltas(&Stages::of(&plan, false), &epochs, run);
+        let result = |run| deltas(&dupflow::pipeline::stages(&plan, false), &epochs, run);
         let expected = result(ALONE);
         for workers in [1, 2, 3, 4] {
             for serialized in [false, true] {
@@ -49,7 +49,7 @@ fn the_order_of_documents_within_an_epoch_does_not_matter() {
     let plan = plan(CROWDED);
     check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
         let mut epochs = cut(&events, &sizes);
-        let result = |history: &[Vec<Event>]| deltas(&Stages::of(&plan, false), history, run);
+        let result = |history: &[Vec<Event>]| deltas(&dupflow::pipeline::stages(&plan, false), history, run);
         let expected = result(&epochs);
         for epoch in &mut epochs {
             // A stable sort: the events of one document keep their order.
@@ -65,7 +65,7 @@ fn what_is_inserted_and_deleted_leaves_nothing() {
     check(100, (events(0..120), sizes(), runs()), |(mut events, sizes, run)| {
         let ids: BTreeSet<DocId> = events.iter().map(|(id, _)| id.clone()).collect();
         events.extend(ids.into_iter().map(|id| (id, None)));
-        let stages = Stages::of(&plan, false);
+        let stages = dupflow::pipeline::stages(&plan, false);
         assert_eq!(at_the_end(&stages, &cut(&events, &sizes), run), BTreeSet::new());
         assert!(stages.hot_blocks.lock().is_empty());
         let count = |counter| stages.metrics.get(counter);
@@ -85,14 +85,18 @@ fn names_do_not_matter() {
             DocId::new(&format!("{:016x}", mix(run.seed ^ bytes(1, id.as_str().as_bytes())))).unwrap()
         };
         let renamed: Vec<Event> = events.iter().map(|(id, text)| (rename(id), text.clone())).collect();
-        let expected: BTreeSet<DocPair> = at_the_end(&Stages::of(&plan, false), &cut(&events, &sizes), run)
-            .into_iter()
-            .map(|found| {
-                let pair = Pair::new(rename(found.pair.lo()), rename(found.pair.hi())).unwrap();
-                DocPair { pair, ..found }
-            })
-            .collect();
-        assert_eq!(at_the_end(&Stages::of(&plan, false), &cut(&renamed, &sizes), run), expected);
+        let expected: BTreeSet<DocPair> =
+            at_the_end(&dupflow::pipeline::stages(&plan, false), &cut(&events, &sizes), run)
+                .into_iter()
+                .map(|found| {
+                    let pair = Pair::new(rename(found.pair.lo()), rename(found.pair.hi())).unwrap();
+                    DocPair { pair, ..found }
+                })
+                .collect();
+        assert_eq!(
+            at_the_end(&dupflow::pipeline::stages(&plan, false), &cut(&renamed, &sizes), run),
+            expected
+        );
     });
 }
 
@@ -102,11 +106,14 @@ fn evidence_changes_no_pair() {
     let plan = plan(CROWDED);
     check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
         let epochs = cut(&events, &sizes);
-        let with = at_the_end(&Stages::of(&plan, true), &epochs, run);
+        let with = at_the_end(&dupflow::pipeline::stages(&plan, true), &epochs, run);
         let names: BTreeMap<_, _> = with.iter().map(|found| (found.pair.clone(), found.evidence)).collect();
         assert_eq!(names.len(), with.len());
         let bare = with.iter().map(|found| DocPair { evidence: Evidence::default(), ..found.clone() });
-        assert_eq!(bare.collect::<BTreeSet<_>>(), at_the_end(&Stages::of(&plan, false), &epochs, run));
+        assert_eq!(
+            bare.collect::<BTreeSet<_>>(),
+            at_the_end(&dupflow::pipeline::stages(&plan, false), &epochs, run)
+        );
         for found in &with {
             // Copies are not compared; what was compared shares a block and was looked at.
             let Evidence { blocks, look, components } = found.evidence;

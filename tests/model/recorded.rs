@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::pair::DocPair;
-use dupflow::time::Epoch;
+use dupflow::core::pair::DocPair;
+use dupflow::core::time::Epoch;
 
 use crate::data::{self, Event};
 use crate::law::{Accumulated, Corpus, assert_same};
@@ -27,7 +26,7 @@ fn holds(pipeline: &str, threshold: f64) {
     assert_eq!(events.len(), EVENTS);
     let plan =
         Plan::load(pipeline, &[format!("threshold={threshold}")]).unwrap_or_else(|error| panic!("{error}"));
-    let stages = Stages::of(&plan, false);
+    let stages = dupflow::pipeline::stages(&plan, false);
     let mut corpus = Corpus::new(&stages);
     let expected: Vec<BTreeSet<DocPair>> = events
         .chunks(CUT)
@@ -43,7 +42,8 @@ fn holds(pipeline: &str, threshold: f64) {
     {
         let run = Run { workers, serialized, seed: 7 };
         let epochs = epochs(&events, size);
-        let mut accumulated = Accumulated::new(script::deltas(&Stages::of(&plan, false), &epochs, run));
+        let mut accumulated =
+            Accumulated::new(script::deltas(&dupflow::pipeline::stages(&plan, false), &epochs, run));
         let each = (epochs.len() / expected.len()) as Epoch;
         let mut cuts = expected.iter();
         for (epoch, _) in (1..).zip(&epochs) {

@@ -8,13 +8,13 @@ use std::sync::mpsc::channel;
 
 use differential_dataflow::input::Input;
 use differential_dataflow::operators::ThresholdTotal;
-use dupflow::block::BlockKey;
-use dupflow::dataflow::Stages;
-use dupflow::doc::DocId;
-use dupflow::hash::SketchId;
-use dupflow::pair::{DocPair, Evidence, Pair, Similarity};
-use dupflow::sketch::Sketch;
-use dupflow::time::Epoch;
+use dupflow::core::block::BlockKey;
+use dupflow::core::doc::DocId;
+use dupflow::core::hash::SketchId;
+use dupflow::core::pair::{DocPair, Evidence, Pair, Similarity};
+use dupflow::core::sketch::Sketch;
+use dupflow::core::time::Epoch;
+use dupflow::engine::dataflow::Stages;
 
 use crate::data::Event;
 use crate::history::{check, cut, events, runs, sizes};
@@ -150,7 +150,7 @@ fn the_plain_formulation_gives_the_same_deltas() {
     ];
     for plan in settings.map(plan) {
         check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
-            let stages = Stages::of(&plan, false);
+            let stages = dupflow::pipeline::stages(&plan, false);
             let epochs = cut(&events, &sizes);
             let expected = deltas(&stages, Memberships::of(&stages, &epochs));
             assert_eq!(script::deltas(&stages, &epochs, run), expected);

@@ -14,18 +14,17 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::doc::{DocChange, Letter, Position};
-use dupflow::hash::mix;
-use dupflow::mark::{Mark, Standing};
-use dupflow::metrics::Counter;
-use dupflow::pair::{Delta, DocPair};
+use dupflow::connectors::mark::{Mark, Standing};
+use dupflow::connectors::sink::{Memory, Sink};
+use dupflow::connectors::source::{BadRecords, EpochLimits, OnError};
+use dupflow::connectors::state::{self, State};
+use dupflow::core::doc::{DocChange, Letter, Position};
+use dupflow::core::hash::mix;
+use dupflow::core::metrics::Counter;
+use dupflow::core::pair::{Delta, DocPair};
+use dupflow::core::text::IdfTable;
+use dupflow::core::time::{Progress, RetentionTime, SystemClock, UnixTime};
 use dupflow::pipeline::{self, Continuity, Demands, Job, PastError, RunError};
-use dupflow::sink::{Memory, Sink};
-use dupflow::source::{BadRecords, EpochLimits, OnError};
-use dupflow::state::{self, State};
-use dupflow::text::IdfTable;
-use dupflow::time::{Progress, RetentionTime, SystemClock, UnixTime};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
@@ -123,7 +122,7 @@ fn live(
     parts: &std::collections::BTreeMap<u32, Partition>,
     life: Life,
 ) -> Result<u64, RunError> {
-    let stages = Stages::of(plan, false);
+    let stages = dupflow::pipeline::stages(plan, false);
     let (read, all_read) = channel();
     let (commits_left, behind) = life.end.unwrap_or((u64::MAX, false));
     let metrics = Arc::clone(&stages.metrics);
@@ -178,7 +177,7 @@ pub(crate) fn to_the_end(
 /// Events up to a progress, with their places and times, by partition.
 pub(crate) fn read_up_to(
     history: &std::collections::BTreeMap<u32, Partition>,
-    next: &dupflow::time::Offsets,
+    next: &dupflow::core::time::Offsets,
 ) -> Vec<(Position, Stamped)> {
     let mut events = Vec::new();
     for (partition, part) in history {
@@ -217,10 +216,10 @@ fn assert_durable(
     run: Run,
 ) {
     let memory = place.sink.lock().clone();
-    let stages = Stages::of(plan, false);
+    let stages = dupflow::pipeline::stages(plan, false);
     let mut accumulated = Accumulated::new(memory.deltas);
     let mut corpus = Corpus::new(&stages);
-    let mut before = dupflow::time::Offsets::new();
+    let mut before = dupflow::core::time::Offsets::new();
     for told in memory.progress {
         for (p, part) in history {
             let from = before.get(p).copied().unwrap_or(0);
@@ -301,7 +300,7 @@ pub(crate) fn assert_durable_by_retention(
     run: Run,
 ) {
     let memory = place.sink.lock().clone();
-    let stages = Stages::of(plan, false);
+    let stages = dupflow::pipeline::stages(plan, false);
     let mut accumulated = Accumulated::new(memory.deltas);
     for told in memory.progress {
         let events = read_up_to(history, &told.next);
@@ -336,7 +335,7 @@ fn no_end_of_a_run_shows_where_documents_expire() {
 fn a_restart_takes_the_documents_that_were_kept() {
     let history: Vec<Event> = (0..60)
         .map(|n| {
-            let id = dupflow::doc::DocId::new(&format!("d{}", n % 50)).unwrap();
+            let id = dupflow::core::doc::DocId::new(&format!("d{}", n % 50)).unwrap();
             (id, Some(format!("some text of many words, number {}", n % 7)))
         })
         .collect();
@@ -388,7 +387,7 @@ fn under_live_weights_a_restart_goes_on_with_the_table_in_force() {
         let state = open(place.state.as_ref().unwrap());
         let bytes = state.table(table.fingerprint).unwrap().expect("the table in force is kept");
         let kept = IdfTable::read(&plan.scheme.text, &*bytes).unwrap();
-        let mut stages = Stages::of(&plan, false);
+        let mut stages = dupflow::pipeline::stages(&plan, false);
         stages.scheme = stages.scheme.under(Arc::new(kept));
         let mut corpus = Corpus::new(&stages);
         // By partitions: an id lives in one of them.
@@ -428,7 +427,7 @@ fn an_output_is_reconciled_with_another_pipeline_however_often_that_ends_early()
                     Err(error) => panic!("{error}"),
                 }
             }
-            let stages = Stages::of(&plan, false);
+            let stages = dupflow::pipeline::stages(&plan, false);
             let mut corpus = Corpus::new(&stages);
             for part in parts.values() {
                 corpus.apply(&part.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>());

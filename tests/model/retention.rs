@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dupflow::config::Plan;
-use dupflow::dataflow::{ClosedEpoch, Stages};
-use dupflow::doc::{DocChange, DocId, Facts, Position};
-use dupflow::metrics::Counter;
-use dupflow::oracle;
-use dupflow::pair::DocPair;
-use dupflow::retention::{Retention, RetentionClock};
-use dupflow::sketch::SketchMaker;
-use dupflow::time::{LiveFrom, RetentionTime, UnixTime};
+use dupflow::core::doc::{DocChange, DocId, Facts, Position};
+use dupflow::core::metrics::Counter;
+use dupflow::core::oracle;
+use dupflow::core::pair::DocPair;
+use dupflow::core::retention::{Retention, RetentionClock};
+use dupflow::core::sketch::SketchMaker;
+use dupflow::core::time::{LiveFrom, RetentionTime, UnixTime};
+use dupflow::engine::dataflow::{ClosedEpoch, Stages};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -152,7 +152,7 @@ pub(crate) fn pairs(stages: &Stages, alive: &BTreeMap<DocId, String>) -> BTreeSe
 }
 
 fn stages(plan: &Plan, retention: Retention) -> Stages {
-    let mut stages = Stages::of(plan, false);
+    let mut stages = dupflow::pipeline::stages(plan, false);
     stages.retention = retention;
     stages.tells_documents = true;
     stages

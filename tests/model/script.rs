@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use dupflow::dataflow::{ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, build};
-use dupflow::doc::{DocEvent, DocId, Position};
-use dupflow::pair::DocPair;
-use dupflow::time::Epoch;
+use dupflow::core::doc::{DocEvent, DocId, Position};
+use dupflow::core::pair::DocPair;
+use dupflow::core::time::Epoch;
+use dupflow::engine::dataflow::{ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, build};
 use timely::CommunicationConfig;
 
 use crate::data::Event;
@@ -98,7 +98,8 @@ fn closed_through(
     if !past.kept.is_empty() {
         // Any worker may restore any document.
         for (id, value) in &past.kept {
-            let worker = dupflow::hash::mix(run.seed ^ dupflow::hash::bytes(7, id)) % run.workers as u64;
+            let worker =
+                dupflow::core::hash::mix(run.seed ^ dupflow::core::hash::bytes(7, id)) % run.workers as u64;
             let kept = vec![(id.clone(), value.clone())];
             let batch = Batch { kept, ..Batch::of(first, Vec::new(), None) };
             shares[usize::try_from(worker).unwrap()].push_back(batch);
@@ -108,7 +109,7 @@ fn closed_through(
     for (epoch, whole) in (live..).zip(epochs) {
         let mut dealt = vec![Vec::new(); run.workers];
         for event in &whole.events {
-            let worker = dupflow::hash::mix(run.seed ^ position) % run.workers as u64;
+            let worker = dupflow::core::hash::mix(run.seed ^ position) % run.workers as u64;
             let at = Position { partition: 0, offset: position };
             dealt[usize::try_from(worker).unwrap()].push((at, event.clone()));
             position += 1;
@@ -122,7 +123,7 @@ fn closed_through(
         }
         if whole.at.is_some() {
             // A tick, which holds no events.
-            let worker = dupflow::hash::mix(run.seed ^ epoch) % run.workers as u64;
+            let worker = dupflow::core::hash::mix(run.seed ^ epoch) % run.workers as u64;
             shares[usize::try_from(worker).unwrap()].push_back(Batch::of(epoch, Vec::new(), whole.at));
         }
     }

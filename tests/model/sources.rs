@@ -11,13 +11,12 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::description::Description;
-use dupflow::hash;
+use dupflow::connectors::sink::Memory;
+use dupflow::connectors::source::{BadRecords, EpochLimits, OnError};
+use dupflow::core::description::Description;
+use dupflow::core::hash;
+use dupflow::core::time::{Epoch, SystemClock};
 use dupflow::pipeline::{self, Continuity, Demands, Job};
-use dupflow::sink::Memory;
-use dupflow::source::{BadRecords, EpochLimits, OnError};
-use dupflow::time::{Epoch, SystemClock};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
@@ -47,7 +46,7 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
     const FIRST: Epoch = 1_000_000;
     let parts = partitions(history, count, seed);
     let plan = Plan::load("minhash", &["blocking.cap=4".to_owned(), "threshold=0.5".to_owned()]).unwrap();
-    let stages = Stages::of(&plan, false);
+    let stages = dupflow::pipeline::stages(&plan, false);
     let (sink, (read, all_read)) = (Arc::<Mutex<Memory>>::default(), channel());
     let log =
         Log { partitions: parts.clone(), readers, limits, seed, ids_move: false, ts: |_, _| None, read };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use dupflow::doc::DocId;
-use dupflow::oracle::pairs;
-use dupflow::pair::Pair;
+use dupflow::core::doc::DocId;
+use dupflow::core::oracle::pairs;
+use dupflow::core::pair::Pair;
 use proptest::collection::vec;
 use proptest::prelude::any;
 

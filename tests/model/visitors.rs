@@ -14,15 +14,15 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use dupflow::config::Plan;
-use dupflow::dataflow::{Given, Intake, Pull, Stages, Taken};
-use dupflow::doc::{DocId, Position};
-use dupflow::hash::{SketchId, mix};
-use dupflow::oracle;
-use dupflow::pair::{DocPair, Evidence};
-use dupflow::sketch::{Scheme, Sketch, SketchMaker};
-use dupflow::source::SourceError;
-use dupflow::time::Epoch;
-use dupflow::visit::{Answer, Found, Question, Refusal, Similar, Visitors};
+use dupflow::connectors::source::SourceError;
+use dupflow::core::doc::{DocId, Position};
+use dupflow::core::hash::{SketchId, mix};
+use dupflow::core::oracle;
+use dupflow::core::pair::{DocPair, Evidence};
+use dupflow::core::sketch::{Scheme, Sketch, SketchMaker};
+use dupflow::core::time::Epoch;
+use dupflow::core::visit::{Answer, Found, Question, Refusal, Similar, Visitors};
+use dupflow::engine::dataflow::{Given, Intake, Pull, Stages, Taken};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -209,7 +209,7 @@ fn answers_are_right(
     quiet: bool,
     seen: &Seen,
 ) {
-    let stages = Stages::of(plan, false);
+    let stages = dupflow::pipeline::stages(plan, false);
     let told = Arc::<Told>::default();
     let mut shares: Vec<VecDeque<(usize, Asked)>> = vec![VecDeque::new(); run.workers];
     for (number, asked) in questions.iter().enumerate() {
@@ -229,7 +229,11 @@ fn answers_are_right(
         })
     });
     if quiet {
-        assert_eq!(found, deltas(&Stages::of(plan, false), epochs, run), "visitors leave no trace");
+        assert_eq!(
+            found,
+            deltas(&dupflow::pipeline::stages(plan, false), epochs, run),
+            "visitors leave no trace"
+        );
     }
     let states = states(&stages, epochs);
     let answers = told.answers.lock().unwrap();

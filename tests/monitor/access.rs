@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use dupflow::metrics::Metrics;
-use dupflow::monitor::{Entry, Limits, Monitor, Status, Subject};
-use dupflow::time::SystemClock;
+use dupflow::core::metrics::Metrics;
+use dupflow::core::status::Status;
+use dupflow::core::time::SystemClock;
+use dupflow::monitor::{Entry, Limits, Monitor, Subject};
 
 use super::HERE;
 use super::client::{Answer, ask};

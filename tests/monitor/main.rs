@@ -26,9 +26,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dupflow::metrics::Metrics;
-use dupflow::monitor::{Entry, Limits, Monitor, Status, Subject};
-use dupflow::time::Clock;
+use dupflow::core::metrics::Metrics;
+use dupflow::core::status::Status;
+use dupflow::core::time::Clock;
+use dupflow::monitor::{Entry, Limits, Monitor, Subject};
 
 /// Loopback, any port.
 const HERE: &str = "127.0.0.1:0";

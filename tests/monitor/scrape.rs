@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dupflow::metrics::{Counter, Metrics};
-use dupflow::monitor::{self, Entry, Limits, Monitor, Phase, Status, Subject};
-use dupflow::pair::Cause;
-use dupflow::time::SystemClock;
+use dupflow::core::metrics::{Counter, Metrics};
+use dupflow::core::pair::Cause;
+use dupflow::core::status::{Phase, Status};
+use dupflow::core::time::SystemClock;
+use dupflow::monitor::{self, Entry, Limits, Monitor, Subject};
 
 use super::client::{ask, get};
 use super::exposition::{self, Family};

@@ -6,7 +6,8 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use dupflow::monitor::{Limits, Phase};
+use dupflow::core::status::Phase;
+use dupflow::monitor::Limits;
 
 use super::Watched;
 use super::client::{BOUND, connect, get, rest};

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::process::Stdio;
 
-use dupflow::time::{Clock, SystemClock};
+use dupflow::core::time::{Clock, SystemClock};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;

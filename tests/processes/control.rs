@@ -3,7 +3,7 @@
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use dupflow::processes::{Connected, Event, Limits, Message};
+use dupflow::engine::processes::{Connected, Event, Limits, Message};
 
 use crate::group::{Cable, PATIENCE, connected, limits, listen, listener, processes, settings, start};
 

@@ -8,11 +8,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
-use dupflow::dataflow::{Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Taken, Workers};
-use dupflow::doc::{DocChange, DocEvent, DocId, Position};
-use dupflow::hash;
-use dupflow::pair::Delta;
-use dupflow::time::{Epoch, Progress};
+use dupflow::core::doc::{DocChange, DocEvent, DocId, Position};
+use dupflow::core::hash;
+use dupflow::core::pair::Delta;
+use dupflow::core::time::{Epoch, Progress};
+use dupflow::engine::dataflow::{
+    Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Taken, Workers,
+};
 
 use crate::group::PATIENCE;
 
@@ -23,7 +25,7 @@ type Event = (u64, String, Option<String>);
 type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>)>;
 
 fn stages(pipeline: &str) -> Stages {
-    let stages = Stages::of(&Plan::load(pipeline, &[]).unwrap(), false);
+    let stages = dupflow::pipeline::stages(&Plan::load(pipeline, &[]).unwrap(), false);
     Stages { tells_documents: true, ..stages }
 }
 

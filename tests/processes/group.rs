@@ -7,8 +7,10 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use dupflow::description::Description;
-use dupflow::processes::{ConnectError, Connected, Event, Limits, Processes, Secret, Settings, connect_on};
+use dupflow::core::description::Description;
+use dupflow::engine::processes::{
+    ConnectError, Connected, Event, Limits, Processes, Secret, Settings, connect_on,
+};
 
 /// As long as a test waits for what must come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

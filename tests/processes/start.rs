@@ -3,8 +3,8 @@
 use std::net::TcpStream;
 use std::time::Duration;
 
-use dupflow::description::Description;
-use dupflow::processes::{ConnectError, Connected, Secret, connect, connect_on};
+use dupflow::core::description::Description;
+use dupflow::engine::processes::{ConnectError, Connected, Secret, connect, connect_on};
 
 use crate::group::{self, Cable, connected, limits, listener, processes, settings, start};
 use crate::log;

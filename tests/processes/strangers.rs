@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use dupflow::processes::connect_on;
+use dupflow::engine::processes::connect_on;
 
 use crate::group::{limits, processes, start};
 use crate::log;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dupflow::state::{Folder, inspect, verify};
+use dupflow::connectors::state::{Folder, inspect, verify};
 
 use super::script::{publish, restart, usual_documents};
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dupflow::state::{Memory, Ownership, Store, Upload};
+use dupflow::connectors::state::{Memory, Ownership, Store, Upload};
 
 /// What happens at one operation.
 pub(crate) enum Fault {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use dupflow::state::{Memory, State, StateError, Store, verify};
+use dupflow::connectors::state::{Memory, State, StateError, Store, verify};
 
 use super::script::{Documents, SMALL, changes, documents, publish, restart, saved, usual, usual_documents};
 

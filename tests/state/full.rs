@@ -5,8 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use dupflow::codec::Changes;
-use dupflow::state::{CompactionRule, Folder, Ownership, State, StateError, Store, Upload, inspect, verify};
+use dupflow::connectors::state::{
+    CompactionRule, Folder, Ownership, State, StateError, Store, Upload, inspect, verify,
+};
+use dupflow::core::codec::Changes;
 
 use super::script::{Change, Documents, SMALL, changes, documents, publish, restart, saved, usual_documents};
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use dupflow::state::{Folder, verify};
+use dupflow::connectors::state::{Folder, verify};
 
 use super::script::{publish, restart, usual_documents};
 

@@ -1,6 +1,6 @@
 //! Any sequence of publishes, restarts and compactions, cut off anywhere, against a map.
 
-use dupflow::state::{Memory, State, StateError, Store, verify};
+use dupflow::connectors::state::{Memory, State, StateError, Store, verify};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

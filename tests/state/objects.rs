@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dupflow::state::{Objects, StateError, verify};
+use dupflow::connectors::state::{Objects, StateError, verify};
 use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;

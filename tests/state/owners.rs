@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::channel;
 
-use dupflow::state::{Folder, Memory, State, StateError, verify};
+use dupflow::connectors::state::{Folder, Memory, State, StateError, verify};
 
 use super::broken::{Broken, Fault};
 use super::script::{SMALL, publish, restart, usual_documents};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use dupflow::codec::Changes;
-use dupflow::mark::Mark;
-use dupflow::state::{CompactionRule, Saved, State, StateError, Store};
-use dupflow::time::{Progress, TableInForce};
+use dupflow::connectors::mark::Mark;
+use dupflow::connectors::state::{CompactionRule, Saved, State, StateError, Store};
+use dupflow::core::codec::Changes;
+use dupflow::core::time::{Progress, TableInForce};
 
 /// Ids to values: the documents alive.
 pub(crate) type Documents = BTreeMap<Vec<u8>, Vec<u8>>;

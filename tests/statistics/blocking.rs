@@ -1,10 +1,10 @@
 //! Blocking against its curve: how often two texts of a known similarity share a block.
 
-use dupflow::block::design::Curve;
-use dupflow::block::{Banding, BlockKey, Blocking, HotRule};
 use dupflow::config::{BlockingPlan, Plan};
-use dupflow::sketch::agreement::Agreement;
-use dupflow::sketch::{Sketch, SketchKind, SketchRef};
+use dupflow::core::block::design::Curve;
+use dupflow::core::block::{Banding, BlockKey, Blocking, HotRule};
+use dupflow::core::sketch::agreement::Agreement;
+use dupflow::core::sketch::{Sketch, SketchKind, SketchRef};
 
 use crate::bounds;
 use crate::synthetic::{narrow, sketches};

@@ -1,6 +1,6 @@
 //! What chance may do.
 
-use dupflow::filter::binomial::Binomial;
+use dupflow::core::filter::binomial::Binomial;
 
 /// Standard deviations that a sum of many independent terms is within, but for a probability of 7e-6 (both
 /// sides of a normal distribution). The tests ask about a few hundred times.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dupflow::doc::DocId;
-use dupflow::feed;
-use dupflow::feed::generate::{Generator, Params};
-use dupflow::oracle;
-use dupflow::pair::Pair;
-use dupflow::text::{Featurizer, Marks, Spaceless, TextRules};
+use dupflow::connectors::feed;
+use dupflow::core::doc::DocId;
+use dupflow::core::oracle;
+use dupflow::core::pair::Pair;
+use dupflow::core::text::{Featurizer, Marks, Spaceless, TextRules};
+use dupflow::lab::generate::{Generator, Params};
 
 use crate::data::{self, Event};
 

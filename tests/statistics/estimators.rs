@@ -1,9 +1,9 @@
 //! Estimators against theory: no bias, no more variance than stated, and components that are exchangeable.
 
-use dupflow::sketch::SketchKind;
-use dupflow::sketch::estimate::{estimate, match_probability, standard_error};
-use dupflow::sketch::kernel::Kernel;
-use dupflow::sketch::variance;
+use dupflow::core::sketch::SketchKind;
+use dupflow::core::sketch::estimate::{estimate, match_probability, standard_error};
+use dupflow::core::sketch::kernel::Kernel;
+use dupflow::core::sketch::variance;
 
 use crate::bounds::{self, SIGMAS};
 use crate::synthetic::{narrow, sketches};

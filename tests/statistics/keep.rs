@@ -4,14 +4,13 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dupflow::cluster::{Clusters, Keep};
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::description::Description;
+use dupflow::connectors::sink::{KeepList, Listed};
+use dupflow::connectors::source::{BadRecords, EpochRule, Files, Input, OnError};
+use dupflow::core::cluster::{Clusters, Keep};
+use dupflow::core::description::Description;
+use dupflow::core::time::SystemClock;
 use dupflow::pipeline::{self, Continuity, Demands, Job};
-use dupflow::sink::{KeepList, Listed};
-use dupflow::source::{BadRecords, EpochRule, Files, Input, OnError};
-use dupflow::time::SystemClock;
 use serde_json::Value;
 
 use crate::corpus::{Corpus, FLOOR};
@@ -31,7 +30,7 @@ fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: Listed) -> Vec<String> 
     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
     let out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
     let job = Job {
-        stages: Stages::of(&plan, false),
+        stages: dupflow::pipeline::stages(&plan, false),
         source: Box::new(Files::of(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new())),
         first_epoch: 1,
         together: None,

@@ -4,8 +4,8 @@
 //! The intervals: a mean of n estimates is within `SIGMAS` times `sqrt(variance / n)` of the truth, a mean
 //! square error within [`bounds::of_mean_square`] of the variance.
 
-use dupflow::sketch::kernel::Kernel;
-use dupflow::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
+use dupflow::core::sketch::kernel::Kernel;
+use dupflow::core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 
 use crate::bounds::{self, SIGMAS};
 use crate::synthetic::{sketches_by, sketches_of};

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
-use dupflow::block::crowd::Crowd;
-use dupflow::block::design::Curve;
 use dupflow::config::{BlockingPlan, Plan};
-use dupflow::doc::DocId;
-use dupflow::feed;
-use dupflow::feed::generate::{Generator, Params};
-use dupflow::oracle;
-use dupflow::pair::Pair;
-use dupflow::text::Featurizer;
+use dupflow::connectors::feed;
+use dupflow::core::block::crowd::Crowd;
+use dupflow::core::block::design::Curve;
+use dupflow::core::doc::DocId;
+use dupflow::core::oracle;
+use dupflow::core::pair::Pair;
+use dupflow::core::text::Featurizer;
+use dupflow::lab::generate::{Generator, Params};
 
 use crate::pipelines::deltas;
 

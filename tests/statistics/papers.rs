@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dupflow::evaluate::paper::{Effort, Source, Verdict, Work};
-use dupflow::evaluate::{Bench, Table};
-use dupflow::time::SystemClock;
+use dupflow::core::time::SystemClock;
+use dupflow::lab::paper::{Effort, Source, Verdict, Work};
+use dupflow::lab::{Bench, Table};
 
 fn page(source: Source) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/papers/{}.md", source.name()));
@@ -57,7 +57,13 @@ fn below(table: &Table) -> String {
 /// Holds the pages to what comes out of the sections of an effort.
 fn compare(effort: Effort) {
     let clock = SystemClock::start();
-    let bench = Bench { clock: &clock, threads: 2, seed: 1, told: &|_| {} };
+    let bench = Bench {
+        clock: &clock,
+        threads: 2,
+        seed: 1,
+        planner: &dupflow::cli::evaluate::Planned::default(),
+        told: &|_| {},
+    };
     let program = PathBuf::from(env!("CARGO_BIN_EXE_dupflow"));
     let work = Work { bench: &bench, program: &program, scale: 1.0, labelled: None };
     let mut compared = 0;

@@ -9,14 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dupflow::config::Plan;
-use dupflow::dataflow::Stages;
-use dupflow::description::Description;
-use dupflow::doc::DocId;
-use dupflow::pair::Pair;
+use dupflow::connectors::sink::Memory;
+use dupflow::connectors::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
+use dupflow::core::description::Description;
+use dupflow::core::doc::DocId;
+use dupflow::core::pair::Pair;
+use dupflow::core::time::SystemClock;
 use dupflow::pipeline::{self, Continuity, Demands, Job};
-use dupflow::sink::Memory;
-use dupflow::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
-use dupflow::time::SystemClock;
 use parking_lot::Mutex;
 
 use crate::bounds;
@@ -41,7 +40,7 @@ fn run(pipeline: &str, path: &Path) -> Memory {
 pub(crate) fn deltas(plan: &Plan, path: &Path) -> Memory {
     let sink = Arc::<Mutex<Memory>>::default();
     let job = Job {
-        stages: Stages::of(plan, false),
+        stages: dupflow::pipeline::stages(plan, false),
         source: Box::new(Files::of(
             Input::resolve([path], Layout::default()).unwrap(),
             EpochRule::Events(EPOCH),

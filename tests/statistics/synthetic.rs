@@ -1,8 +1,8 @@
 //! Two texts of a known similarity, under word shingles of one.
 
-use dupflow::sketch::agreement::Shape;
-use dupflow::sketch::{Scheme, Sketch, SketchKind, SketchMaker, SketchParams, VERSION};
-use dupflow::text::{Shingle, TextRules};
+use dupflow::core::sketch::agreement::Shape;
+use dupflow::core::sketch::{Scheme, Sketch, SketchKind, SketchMaker, SketchParams, VERSION};
+use dupflow::core::text::{Shingle, TextRules};
 
 /// Two sketches of texts with `union` words together, of which the share `similarity` is common: `size`
 /// components of all 64 bits, of which [`narrow`] makes those of fewer. Trials differ in the words and in the

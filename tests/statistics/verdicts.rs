@@ -6,14 +6,20 @@
 
 use std::path::PathBuf;
 
-use dupflow::evaluate::paper::{Basis, Claim, Line, Source, Verdict, Work};
-use dupflow::evaluate::{Bench, EvaluateError};
-use dupflow::time::SystemClock;
+use dupflow::core::time::SystemClock;
+use dupflow::lab::paper::{Basis, Claim, Line, Source, Verdict, Work};
+use dupflow::lab::{Bench, EvaluateError};
 
 /// The lines of a source at a small part of its size.
 fn lines(source: Source, seed: u64) -> Result<Vec<Line>, EvaluateError> {
     let clock = SystemClock::start();
-    let bench = Bench { clock: &clock, threads: 2, seed, told: &|_| {} };
+    let bench = Bench {
+        clock: &clock,
+        threads: 2,
+        seed,
+        planner: &dupflow::cli::evaluate::Planned::default(),
+        told: &|_| {},
+    };
     let program = PathBuf::from(env!("CARGO_BIN_EXE_dupflow"));
     let work = Work { bench: &bench, program: &program, scale: 1e-9, labelled: None };
     let mut all = Vec::new();

@@ -1,9 +1,9 @@
 //! Sketches of weighted features: `P[component equal] = J_w` for darts and both ways of consistent sampling,
 //! with independent components; `P[bit equal] = 1 - θ / π` for SimHash.
 
-use dupflow::hash::mix;
-use dupflow::sketch::{Cws, Dart, Icws, Sampler, SimHash, Sketcher};
-use dupflow::text::Features;
+use dupflow::core::hash::mix;
+use dupflow::core::sketch::{Cws, Dart, Icws, Sampler, SimHash, Sketcher};
+use dupflow::core::text::Features;
 
 use crate::bounds::{self, SIGMAS};
 

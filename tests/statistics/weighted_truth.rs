@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use dupflow::doc::DocId;
-use dupflow::oracle;
-use dupflow::pair::Pair;
-use dupflow::text::measures::Measure;
-use dupflow::text::{Featurizer, Marks, Spaceless, TextRules};
+use dupflow::core::doc::DocId;
+use dupflow::core::oracle;
+use dupflow::core::pair::Pair;
+use dupflow::core::text::measures::Measure;
+use dupflow::core::text::{Featurizer, Marks, Spaceless, TextRules};
 
 use crate::data;
 

@@ -1,13 +1,13 @@
 //! The golden vectors of blocking and of the filters. Each file says what it holds and its tolerance. The
 //! vectors write bounds as "reject if <= m" with -1 for never; ours are "reject below m + 1".
 
-use dupflow::block::BlockingParams;
-use dupflow::block::design::{Curve, areas, design};
-use dupflow::filter::binomial::Binomial;
-use dupflow::filter::{Schedule, Target};
-use dupflow::sketch::agreement::{Agreement, Shape};
-use dupflow::sketch::estimate::match_probability;
-use dupflow::sketch::kernel::Kernel;
+use dupflow::core::block::BlockingParams;
+use dupflow::core::block::design::{Curve, areas, design};
+use dupflow::core::filter::binomial::Binomial;
+use dupflow::core::filter::{Schedule, Target};
+use dupflow::core::sketch::agreement::{Agreement, Shape};
+use dupflow::core::sketch::estimate::match_probability;
+use dupflow::core::sketch::kernel::Kernel;
 use serde_json::Value;
 
 use crate::read::{absolute, cases, count, counts, number, relative};

@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dupflow::block::hamming::optimiser::{Costs, Workload};
-use dupflow::block::hamming::{Design, Form, Kind, Tables, binomial, radius, widths};
-use dupflow::block::{BlockKey, Blocking, HotRule};
-use dupflow::evaluate::search::indexes::{Fingerprints, batch, index};
-use dupflow::sketch::SketchRef;
+use dupflow::core::block::hamming::optimiser::{Costs, Workload};
+use dupflow::core::block::hamming::{Design, Form, Kind, Tables, binomial, radius, widths};
+use dupflow::core::block::{BlockKey, Blocking, HotRule};
+use dupflow::core::sketch::SketchRef;
+use dupflow::lab::search::indexes::{Fingerprints, batch, index};
 use serde_json::Value;
 
 use crate::read::{cases, count, counts};

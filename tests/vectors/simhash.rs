@@ -1,6 +1,6 @@
 //! The golden vectors of SimHash: votes under given hashes, ties to 1.
 
-use dupflow::sketch::simhash::fingerprint;
+use dupflow::core::sketch::simhash::fingerprint;
 use serde::Deserialize;
 
 #[derive(Deserialize)]

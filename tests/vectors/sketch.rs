@@ -3,16 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use dupflow::sketch::agreement::Agreement;
-use dupflow::sketch::bottom_k::Sample;
-use dupflow::sketch::estimate::{estimate, match_probability, similarity, standard_error};
-use dupflow::sketch::fractional::{Mixed, Part};
-use dupflow::sketch::oph::original_estimate;
-use dupflow::sketch::sectional::{cantor, section};
-use dupflow::sketch::variance;
-use dupflow::sketch::{MinHash, SectionMode};
-use dupflow::text::Features;
-use dupflow::text::measures::jaccard;
+use dupflow::core::sketch::agreement::Agreement;
+use dupflow::core::sketch::bottom_k::Sample;
+use dupflow::core::sketch::estimate::{estimate, match_probability, similarity, standard_error};
+use dupflow::core::sketch::fractional::{Mixed, Part};
+use dupflow::core::sketch::oph::original_estimate;
+use dupflow::core::sketch::sectional::{cantor, section};
+use dupflow::core::sketch::variance;
+use dupflow::core::sketch::{MinHash, SectionMode};
+use dupflow::core::text::Features;
+use dupflow::core::text::measures::jaccard;
 use serde_json::Value;
 
 use crate::read::{absolute, cases, count, counts, number, relative};

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dupflow::text::{Featurizer, Shingle, Spaceless, TextRules, shingles, tokens};
+use dupflow::core::text::{Featurizer, Shingle, Spaceless, TextRules, shingles, tokens};
 use serde::Deserialize;
 
 fn rules(shingle: Shingle) -> TextRules {
@@ -193,7 +193,7 @@ mod triplets {
         let file: File = serde_json::from_str(include_str!("shared_shingle_triplets.json")).unwrap();
         assert!(file.cases.iter().any(|case| !case.triplets.is_empty()));
         for case in &file.cases {
-            let found = dupflow::oracle::shared(&case.sets);
+            let found = dupflow::core::oracle::shared(&case.sets);
             assert_eq!(found.len(), case.triplets.len());
             for (triplet, expected) in found.iter().zip(&case.triplets) {
                 assert_eq!((triplet.a, triplet.b, triplet.common), (expected.i, expected.j, expected.common));

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dupflow::text::measures::{cosine, weighted_jaccard};
-use dupflow::text::{
+use dupflow::core::text::measures::{cosine, weighted_jaccard};
+use dupflow::core::text::{
     Features, Featurizer, Idf, IdfForm, IdfTable, Shingle, Spaceless, Terms, TextRules, Weigher, Weights,
 };
 use serde::Deserialize;
@@ -103,7 +103,7 @@ struct Pair {
 
 #[test]
 fn similarities_of_counts() {
-    use dupflow::text::measures::{containment, jaccard};
+    use dupflow::core::text::measures::{containment, jaccard};
 
     let file: File<Pair> = serde_json::from_str(include_str!("pair_similarities.json")).unwrap();
     let mut featurizer = featurizer();

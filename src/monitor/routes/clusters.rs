@@ -10,8 +10,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::pairs::{decode, encode, id, limit, no_cursor};
 use super::{Asked, Failure};
-use crate::cluster::history::{Alive, Cursor, End, Ended, Event, Order};
-use crate::monitor::View;
+use crate::View;
+use dupflow_core::cluster::history::{Alive, Cursor, End, Ended, Event, Order};
 
 /// Clusters on a page, unless it says how many; members, and the most of both.
 const CLUSTERS: usize = 50;

@@ -10,9 +10,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{Asked, Failure};
-use crate::monitor::refusals::Refused;
-use crate::monitor::stream::{Begin, Flow, Reader};
-use crate::monitor::view::render;
+use crate::refusals::Refused;
+use crate::stream::{Begin, Flow, Reader};
+use crate::view::render;
 
 /// From where.
 #[derive(Deserialize, IntoParams)]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use utoipa::OpenApi;
 
 use super::{clusters, deltas, documents, pairs, plain, similar, standing};
-use crate::monitor::access::{COOKIE, is_open};
+use crate::access::{COOKIE, is_open};
 
 /// A run of dupflow: its pairs of near-duplicate documents, its clusters, its numbers.
 #[derive(OpenApi)]

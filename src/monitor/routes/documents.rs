@@ -14,12 +14,12 @@ use utoipa::{IntoParams, ToSchema};
 use super::pairs::id;
 use super::similar::{Weighed, ask_after};
 use super::{Asked, Failure};
-use crate::doc::{DocId, Position};
-use crate::monitor::View;
-use crate::monitor::subject::NoText;
-use crate::monitor::view::Held;
-use crate::time::Epoch;
-use crate::visit::{Answer, Found, Question, Similar};
+use crate::View;
+use crate::subject::NoText;
+use crate::view::Held;
+use dupflow_core::doc::{DocId, Position};
+use dupflow_core::time::Epoch;
+use dupflow_core::visit::{Answer, Found, Question, Similar};
 
 /// Pairs of a document that are told, the best ones.
 const PAIRS: usize = 1000;

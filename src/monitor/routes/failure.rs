@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::monitor::view::Unseen;
+use crate::view::Unseen;
 
 /// What is wrong.
 #[derive(Clone, Debug, Serialize, ToSchema)]

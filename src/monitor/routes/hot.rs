@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::documents::{read, whereabouts};
 use super::{Asked, Failure};
-use crate::doc::DocId;
+use dupflow_core::doc::DocId;
 
 /// Characters of a passage that are shown, at most.
 const CHARACTERS: usize = 200;

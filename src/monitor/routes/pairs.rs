@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Asked, Failure};
-use crate::doc::DocId;
-use crate::monitor::view::Told;
-use crate::monitor::view::pairs::Wanted;
+use crate::view::Told;
+use crate::view::pairs::Wanted;
+use dupflow_core::doc::DocId;
 
 /// Pairs on a page, unless it says how many, and the most.
 const LIMIT: usize = 100;

@@ -11,9 +11,9 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
 use super::{Asked, Failure, Unslashed};
-use crate::monitor::families::{self, Held, Scrape};
-use crate::monitor::refusals::Refused;
-use crate::monitor::{memory, page};
+use crate::families::{self, Held, Scrape};
+use crate::refusals::Refused;
+use crate::{memory, page};
 
 /// A form that holds a token, in bytes.
 const FORM_BYTES: usize = 8 << 10;

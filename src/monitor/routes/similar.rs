@@ -14,14 +14,14 @@ use tokio::time::{sleep, timeout};
 use utoipa::ToSchema;
 
 use super::{Asked, Failure};
-use crate::cluster::history::History;
-use crate::monitor::View;
-use crate::monitor::refusals::Refused;
-use crate::monitor::stream::Flow;
-use crate::monitor::subject::Pipeline;
-use crate::monitor::view::Unseen;
-use crate::time::Epoch;
-use crate::visit::{Answer, Question, Refusal, Similar};
+use crate::View;
+use crate::refusals::Refused;
+use crate::stream::Flow;
+use crate::subject::Pipeline;
+use crate::view::Unseen;
+use dupflow_core::cluster::history::History;
+use dupflow_core::time::Epoch;
+use dupflow_core::visit::{Answer, Question, Refusal, Similar};
 
 /// Documents that are told, unless it is said how many, and the most.
 const TOP: usize = 20;

@@ -9,14 +9,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Asked, Failure};
-use crate::backlog::Waiting;
-use crate::doc::DocId;
-use crate::metrics::Counter;
-use crate::monitor::memory;
-use crate::monitor::samples::{EVERY_SECONDS, Sample};
-use crate::monitor::status::Phase;
-use crate::monitor::view::Unseen;
-use crate::time::unix_seconds;
+use crate::memory;
+use crate::samples::{EVERY_SECONDS, Sample};
+use crate::view::Unseen;
+use dupflow_core::backlog::Waiting;
+use dupflow_core::doc::DocId;
+use dupflow_core::metrics::Counter;
+use dupflow_core::status::Phase;
+use dupflow_core::time::unix_seconds;
 
 /// Hot blocks that are told, the largest.
 const HOT_BLOCKS: usize = 20;
@@ -235,7 +235,7 @@ pub(super) async fn history(State(asked): State<Arc<Asked>>) -> Json<History> {
 
 impl Asked {
     /// Takes a sample of the numbers as they are.
-    pub(in crate::monitor) fn sample(&self) {
+    pub(crate) fn sample(&self) {
         let (counts, status) = (self.subject.metrics.counts(), &self.subject.status);
         let sample = Sample {
             at: unix_seconds(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::View;
-use crate::pair::Delta;
-use crate::time::Epoch;
+use dupflow_core::pair::Delta;
+use dupflow_core::time::Epoch;
 
 /// What the view is told.
 #[derive(Debug)]

@@ -18,7 +18,7 @@
 //! accumulate to. A pair's `since` and `cause` are those of the delta that brought it with its present
 //! similarity; of a pair that the output held before the run, `since` is the epoch at which the output stood.
 //!
-//! Memory: see [`pairs`] and [`crate::cluster`]; 16 MiB of deltas.
+//! Memory: see [`pairs`] and [`dupflow_core::cluster`]; 16 MiB of deltas.
 
 mod feed;
 pub(super) mod pairs;
@@ -40,11 +40,11 @@ pub(super) use pairs::{Held, Pairs, RANGES};
 pub(super) use ring::{Piece, Place, Ring};
 pub(super) use walk::{Step, Walk};
 
-use crate::cluster::Clusters;
-use crate::cluster::history::History;
-use crate::doc::DocId;
-use crate::pair::Delta;
-use crate::time::{Epoch, unix_seconds};
+use dupflow_core::cluster::Clusters;
+use dupflow_core::cluster::history::History;
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::Delta;
+use dupflow_core::time::{Epoch, unix_seconds};
 use feed::{Feed, News};
 
 /// Deltas that are taken in under one lock, and pairs that are told under one, at most, inclusive: a

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::Told;
-use crate::doc::DocId;
-use crate::pair::{Cause, Delta, Similarity};
-use crate::time::Epoch;
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::{Cause, Delta, Similarity};
+use dupflow_core::time::Epoch;
 
 /// What is known of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

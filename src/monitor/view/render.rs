@@ -12,9 +12,9 @@
 use serde::Serialize;
 
 use super::Told;
-use crate::doc::DocId;
-use crate::pair::Delta;
-use crate::time::Epoch;
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::Delta;
+use dupflow_core::time::Epoch;
 
 /// Said now and then, so that both sides see that the other is there.
 pub(crate) const HEARTBEAT: &[u8] = b": here\n\n";
@@ -136,7 +136,7 @@ pub(crate) fn place(id: &str) -> Option<(&str, Epoch)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pair::{Cause, DocPair, Evidence, Pair, Similarity};
+    use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
 
     #[test]
     fn a_frame_is_one_event_whatever_ids_hold() {

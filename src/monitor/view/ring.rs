@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 
-use crate::pair::Delta;
-use crate::time::Epoch;
+use dupflow_core::pair::Delta;
+use dupflow_core::time::Epoch;
 
 /// Some deltas of an epoch, in their order.
 #[derive(Debug)]

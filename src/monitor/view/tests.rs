@@ -7,10 +7,10 @@ use proptest::prelude::*;
 
 use super::pairs::{Pairs, Wanted};
 use super::{PIECE, Unseen, View};
-use crate::cluster::history::History;
-use crate::cluster::{ClusterKind, Clusters};
-use crate::doc::DocId;
-use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow_core::cluster::history::History;
+use dupflow_core::cluster::{ClusterKind, Clusters};
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
 
 fn delta(a: &str, b: &str, similarity: f64, diff: isize) -> Delta {
     let pair = Pair::new(DocId::new(a).unwrap(), DocId::new(b).unwrap()).unwrap();

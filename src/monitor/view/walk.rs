@@ -25,9 +25,9 @@ use std::sync::Arc;
 use super::Told;
 use super::pairs::{Pairs, Wanted};
 use super::ring::{Piece, Place, Ring};
-use crate::doc::DocId;
-use crate::pair::Delta;
-use crate::time::Epoch;
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::Delta;
+use dupflow_core::time::Epoch;
 
 /// See the [module](self).
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Documents that are made as they are needed: words by Zipf's law, every fourth document an edit of the one
 //! before it.
 
-use dupflow::hash::mix;
+use dupflow::core::hash::mix;
 
 /// Different words; the k-th is met in proportion to 1 / k.
 const VOCABULARY: f64 = 50_000.0;

@@ -5,9 +5,9 @@ use std::io::{BufWriter, Write};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use dupflow::doc::{DocEvent, DocId};
-use dupflow::feed::{self, Record};
-use dupflow::mark::Mark;
+use dupflow::connectors::feed::{self, Record};
+use dupflow::connectors::mark::Mark;
+use dupflow::core::doc::{DocEvent, DocId};
 use rdkafka::message::Message as _;
 
 use crate::broker::Broker;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use dupflow::doc::{DocEvent, DocId};
-use dupflow::feed::{self, Record};
+use dupflow::connectors::feed::{self, Record};
+use dupflow::core::doc::{DocEvent, DocId};
 use serde_json::Value;
 
 use crate::documents::{Documents, id};

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dupflow::evaluate::Plot;
-use dupflow::evaluate::plot::{Axis, Series};
-use dupflow::hash::mix;
+use dupflow::core::hash::mix;
+use dupflow::lab::Plot;
+use dupflow::lab::plot::{Axis, Series};
 
 use crate::broker::Broker;
 use crate::documents::{Documents, id, partition};

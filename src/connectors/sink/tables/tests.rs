@@ -1,0 +1,360 @@
+//! The tables of a sink, as a reader of the database finds them.
+
+use super::*;
+use dupflow_core::doc::Position;
+use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
+use dupflow_core::time::Offsets;
+
+fn doc(text: &str) -> DocId {
+    DocId::new(text).unwrap()
+}
+
+fn delta(a: &str, b: &str, similarity: f64, diff: isize) -> Delta {
+    let pair = Pair::new(doc(a), doc(b)).unwrap();
+    let evidence = Evidence { blocks: 3, look: 2, components: 128 };
+    let pair = DocPair { pair, similarity: Similarity::clamped(similarity), evidence };
+    Delta { pair, diff, cause: Cause::Insert }
+}
+
+fn change(text: &str, bytes: Option<u32>) -> DocChange {
+    let position = Position { partition: 0, offset: 7 };
+    DocChange { id: doc(text), now: bytes.map(|bytes| Facts { ts: Some(0.5), bytes, position }) }
+}
+
+fn mark(epoch: u64, in_correction: bool) -> Mark {
+    Mark {
+        run: String::new(),
+        progress: Progress { epoch, ..Progress::default() },
+        start: Offsets::new(),
+        pipeline: "p".to_owned(),
+        in_correction,
+        letters: None,
+        ..Mark::default()
+    }
+}
+
+/// One epoch and its commit.
+fn step(sink: &mut TableSink, epoch: u64, documents: &[DocChange], deltas: &mut [Delta]) -> io::Result<()> {
+    deltas.sort();
+    sink.documents(documents, false)?;
+    sink.epoch(&Progress { epoch, ..Progress::default() }, deltas, &[])?;
+    sink.commit(&Mark { run: sink.run.clone(), ..mark(epoch, false) })
+}
+
+#[test]
+fn a_run_that_is_replaced_writes_no_more() {
+    let stand = |run: &str, commits| Stand { run: run.to_owned(), commits, mark: None };
+    assert_eq!(has_to_write(&stand("a", 5), "a", 5), Ok(true));
+    assert_eq!(has_to_write(&stand("a", 6), "a", 5), Ok(false), "it has, without knowing");
+    for found in [stand("b", 5), stand("b", 6), stand("a", 7), stand("a", 4)] {
+        let told = has_to_write(&found, "a", 5).unwrap_err();
+        assert!(!told.is_retriable() && told.to_string().contains("writes no more"));
+    }
+}
+
+/// Ids that are hard to write, in order of their bytes.
+const IDS: [&str; 8] = ["\0", "a\0b", "a\u{1a}0b", "a'b\"c", "مرحبا", "เอกสาร", "重複した文書", "🦀"];
+
+/// What any database has to do.
+fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
+    let mut first = open("first");
+    assert_eq!(open("looks").look().unwrap(), Some(Standing::New));
+    assert_eq!(first.take_over().unwrap(), Standing::New);
+    assert_eq!(open("looks").look().unwrap(), Some(Standing::New));
+    let all: Vec<DocChange> = IDS.iter().map(|id| change(id, Some(10))).collect();
+    let [nul, inner, sub, quotes, arabic, thai, japanese, crab] = IDS;
+    let mut deltas = [
+        delta(nul, quotes, 0.9, 1),
+        delta(quotes, inner, 0.912109375, 1),
+        delta(sub, crab, 1.0, 1),
+        delta(arabic, thai, 0.8, 1),
+    ];
+    step(&mut first, 1, &all, &mut deltas).unwrap();
+    // A look takes nothing over.
+    let last = Mark { run: "first".to_owned(), ..mark(1, false) };
+    assert_eq!(open("looks").look().unwrap(), Some(Standing::At(Box::new(last))));
+    // A similarity changes, a pair goes, a document goes, and one that was not in a pair is in one.
+    let mut later = [
+        delta(quotes, inner, 0.912109375, -1),
+        delta(quotes, inner, 0.95, 1),
+        delta(arabic, thai, 0.8, -1),
+        delta(japanese, crab, 0.85, 1),
+    ];
+    step(&mut first, 2, &[change(thai, None), change(nul, Some(11))], &mut later).unwrap();
+    let kept: BTreeSet<DocPair> = [
+        delta(nul, quotes, 0.9, 1).pair,
+        delta(quotes, inner, 0.95, 1).pair,
+        delta(sub, crab, 1.0, 1).pair,
+        delta(japanese, crab, 0.85, 1).pair,
+    ]
+    .into();
+    let members = |of: &[(&str, &str)]| -> BTreeSet<Report> {
+        of.iter()
+            .map(|(document, cluster)| Report::Member { cluster: doc(cluster), document: doc(document) })
+            .collect()
+    };
+    let clusters =
+        members(&[(nul, nul), (quotes, nul), (inner, nul), (sub, sub), (crab, sub), (japanese, sub)]);
+    let documents = |store: &mut TableSink| -> Vec<(String, u32)> {
+        let found = store.store.documents().unwrap();
+        found.into_iter().map(|(id, facts)| (id.to_string(), facts.bytes)).collect()
+    };
+
+    // Another run takes over, and finds what is durable.
+    let mut second = open("second");
+    let Standing::At(found) = second.take_over().unwrap() else { panic!("a mark is there") };
+    assert_eq!(*found, Mark { run: "first".to_owned(), ..mark(2, false) });
+    assert_eq!(second.store.pairs().unwrap(), kept);
+    assert_eq!(second.store.clusters().unwrap(), clusters);
+    let mut bytes: Vec<(String, u32)> =
+        IDS.iter().filter(|id| **id != thai).map(|id| ((*id).to_owned(), 10)).collect();
+    bytes[0].1 = 11;
+    assert_eq!(documents(&mut second), bytes);
+
+    // The first one has been replaced: nothing of what it writes is there.
+    let told = step(&mut first, 3, &[change("x", Some(1))], &mut [delta("x", "y", 1.0, 1)]).unwrap_err();
+    assert!(told.to_string().contains("another run (second)"), "{told}");
+
+    // The second one goes on where the first one was: what is restored is there already.
+    second.documents(&all, true).unwrap();
+    second.restored(
+        &kept
+            .iter()
+            .map(|pair| Delta { pair: pair.clone(), diff: 1, cause: Cause::Insert })
+            .collect::<Vec<_>>(),
+    );
+    step(&mut second, 3, &[change("z", Some(3))], &mut [delta(arabic, "z", 0.99, 1)]).unwrap();
+    assert_eq!(second.store.pairs().unwrap().len(), 5);
+    let more = members(&[("z", "z"), (arabic, "z")]);
+    assert_eq!(second.store.clusters().unwrap(), clusters.union(&more).cloned().collect());
+
+    // The third one corrects: other pairs, other documents, in two commits.
+    let mut third = open("third");
+    assert!(matches!(third.take_over().unwrap(), Standing::At(_)));
+    let there = third.pairs().unwrap();
+    assert_eq!(there.len(), 5);
+    third.documents(&[change("p", Some(1)), change("q", Some(2)), change(nul, Some(11))], true).unwrap();
+    let gone: Vec<Delta> =
+        there.iter().map(|pair| Delta { pair: pair.clone(), diff: -1, cause: Cause::Correction }).collect();
+    third.restored(&gone.iter().map(|delta| Delta { diff: 1, ..delta.clone() }).collect::<Vec<_>>());
+    third.epoch(&Progress { epoch: 4, ..Progress::default() }, &gone, &[]).unwrap();
+    third.commit(&mark(4, true)).unwrap();
+    third.epoch(&Progress { epoch: 4, ..Progress::default() }, &[delta("p", "q", 0.5, 1)], &[]).unwrap();
+    third.commit(&mark(4, false)).unwrap();
+    assert_eq!(third.store.pairs().unwrap(), [delta("p", "q", 0.5, 1).pair].into());
+    assert_eq!(third.store.clusters().unwrap(), members(&[("p", "p"), ("q", "p")]));
+    assert_eq!(documents(&mut third), [(nul.to_owned(), 11), ("p".to_owned(), 1), ("q".to_owned(), 2)]);
+}
+
+/// Evidence is told, so that pairs are read back whole.
+fn output(address: Address, run: &str) -> TableSink {
+    let output = TableOutput {
+        address,
+        schema: "results of".to_owned(),
+        prefix: "near \"".to_owned(),
+        deltas: true,
+        causes: true,
+        patience: Duration::from_secs(5),
+        run: run.to_owned(),
+    };
+    TableSink::new(&output, Some(Box::new(|_| 0.01)), ClusterKind::Components, Arc::new(Metrics::new(0)))
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn sqlite_keeps_its_promises() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.db");
+    keeps_its_promises(&|run| output(Address::Sqlite(path.clone()), run));
+    let read = rusqlite::Connection::open(&path).unwrap();
+    let column = |sql: &str| -> Vec<String> {
+        let mut statement = read.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    assert_eq!(column("SELECT id FROM \"near \"\"kept\" ORDER BY id"), ["\0", "p"]);
+    assert_eq!(column("SELECT id || ' for ' || kept FROM \"near \"\"removed\""), ["q for p"]);
+    let sums = "SELECT a || '+' || b FROM \"near \"\"deltas\" GROUP BY a, b, similarity HAVING sum(diff) = 1";
+    assert_eq!(column(sums), ["p+q"], "deltas add up to the pairs");
+    let index = column(
+        "SELECT detail FROM pragma_index_list('near \"pairs'), (SELECT 'x' AS detail) WHERE name LIKE '%pairs_b'",
+    );
+    assert_eq!(index, ["x"], "the other end is looked up too");
+    let plan: Vec<String> = {
+        let mut statement = read
+            .prepare(
+                "EXPLAIN QUERY PLAN SELECT a, b FROM \"near \"\"pairs\" ORDER BY similarity DESC LIMIT 10",
+            )
+            .unwrap();
+        statement.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect()
+    };
+    assert!(plan[0].contains("pairs_similarity"), "the top pairs are looked up: {plan:?}");
+    assert_eq!(column("SELECT typeof(at) FROM \"near \"\"pairs\" GROUP BY 1"), ["text"]);
+}
+
+/// Tables of a layout before, as its statements made them.
+#[cfg(feature = "sqlite")]
+#[test]
+fn older_tables_of_sqlite_are_changed_and_later_ones_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.db");
+    let open = |run: &str| output(Address::Sqlite(path.clone()), run);
+    let mut first = open("first");
+    first.take_over().unwrap();
+    step(&mut first, 1, &[change("a", Some(1)), change("b", Some(1))], &mut [delta("a", "b", 0.9, 1)])
+        .unwrap();
+    drop(first);
+    let read = rusqlite::Connection::open(&path).unwrap();
+    read.execute_batch(
+        "DROP INDEX \"near \"\"pairs_similarity\"; ALTER TABLE \"near \"\"pairs\" DROP COLUMN at;
+         ALTER TABLE \"near \"\"deltas\" DROP COLUMN at; ALTER TABLE \"near \"\"progress\" DROP COLUMN at;
+         ALTER TABLE \"near \"\"progress\" DROP COLUMN layout;",
+    )
+    .unwrap();
+    let mut second = open("second");
+    assert!(matches!(second.take_over().unwrap(), Standing::At(_)));
+    assert_eq!(second.store.pairs().unwrap(), [delta("a", "b", 0.9, 1).pair].into());
+    second.restored(&[delta("a", "b", 0.9, 1)]);
+    step(&mut second, 2, &[change("c", Some(1))], &mut [delta("b", "c", 0.8, 1)]).unwrap();
+    let written: Vec<(String, bool)> = {
+        let mut statement =
+            read.prepare("SELECT b, at IS NOT NULL FROM \"near \"\"pairs\" ORDER BY b").unwrap();
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(written, [("b".to_owned(), false), ("c".to_owned(), true)]);
+    read.execute("UPDATE \"near \"\"progress\" SET layout = 3", []).unwrap();
+    let told = open("third").take_over().unwrap_err().to_string();
+    assert!(told.contains("layout 3") && told.contains("layout 2") && told.contains("sink.prefix"), "{told}");
+}
+
+#[cfg(feature = "postgres")]
+#[expect(
+    dead_code,
+    clippy::disallowed_methods,
+    reason = "what the test that kills it needs; it starts in real time"
+)]
+#[path = "../../../../tests/exactly_once/server.rs"]
+mod server;
+
+#[cfg(feature = "postgres")]
+#[test]
+fn postgres_keeps_its_promises() {
+    let server = match server::Server::start() {
+        Ok(server) => server,
+        Err(why) => {
+            // Past what captures the output of tests: who reads the log has to see it.
+            let line = format!("SKIPPED postgres_keeps_its_promises: {why}\n");
+            return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+        }
+    };
+    let url = crate::broker::Secret::new(server.url());
+    let mut read = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    keeps_its_promises(&|run| output(Address::Postgres(url.clone()), run));
+    let mut column =
+        |sql: &str| -> Vec<String> { read.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect() };
+    let views = "\"results of\".\"near \"\"";
+    assert_eq!(column(&format!("SELECT id FROM {views}kept\" ORDER BY id")), ["\u{1a}0", "p"]);
+    assert_eq!(column(&format!("SELECT id || ' for ' || kept FROM {views}removed\"")), ["q for p"]);
+    let sums =
+        format!("SELECT a || '+' || b FROM {views}deltas\" GROUP BY a, b, similarity HAVING sum(diff) = 1");
+    assert_eq!(column(&sums), ["p+q"], "deltas add up to the pairs");
+    assert_eq!(
+        column(&format!(
+            "SELECT DISTINCT pg_typeof(ts)::text || ' ' || ts FROM {views}documents\" WHERE ts IS NOT NULL"
+        )),
+        ["timestamp with time zone 1970-01-01 00:00:00.5+00"]
+    );
+    assert_eq!(
+        column(&format!("SELECT (now() - at < interval '1 hour')::text FROM {views}pairs\"")),
+        ["true"],
+        "a row says when it was written"
+    );
+
+    // Tables of the layout before are changed; what they hold is the same.
+    let before = output(Address::Postgres(url.clone()), "x").store.documents().unwrap();
+    let mut change_back = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    change_back
+        .batch_execute(&format!(
+            "ALTER TABLE {views}pairs\" DROP COLUMN at; ALTER TABLE {views}deltas\" DROP COLUMN at;
+             ALTER TABLE {views}progress\" DROP COLUMN at, DROP COLUMN layout;
+             ALTER TABLE {views}documents\" ALTER COLUMN ts TYPE float8 USING extract(epoch FROM ts)::float8;"
+        ))
+        .unwrap();
+    let mut later = output(Address::Postgres(url.clone()), "later");
+    assert!(matches!(later.take_over().unwrap(), Standing::At(_)));
+    assert_eq!(later.store.documents().unwrap(), before);
+    assert!(before.values().all(|facts| facts.ts == Some(0.5)));
+    step(&mut later, 9, &[change("r", Some(1))], &mut [delta("q", "r", 0.8, 1)]).unwrap();
+    change_back.batch_execute(&format!("UPDATE {views}progress\" SET layout = 3")).unwrap();
+    let told = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();
+    assert!(told.contains("layout 3") && told.contains("sink.prefix"), "{told}");
+    rights_are_asked_for(&server, &mut change_back);
+}
+
+/// Whether a role may do what a run does is said before one does.
+#[cfg(feature = "postgres")]
+fn rights_are_asked_for(server: &server::Server, owner: &mut ::postgres::Client) {
+    owner
+        .batch_execute(
+            "CREATE ROLE reader LOGIN; CREATE SCHEMA theirs; CREATE SCHEMA own AUTHORIZATION reader;
+             GRANT USAGE ON SCHEMA \"results of\" TO reader",
+        )
+        .unwrap();
+    let examine = |schema: &str, user: &str| {
+        let url = server.url().replace("//postgres@", &format!("//{user}@"));
+        let url = crate::broker::Secret::new(url);
+        let place = TableOutput {
+            address: Address::Postgres(url),
+            schema: schema.to_owned(),
+            prefix: "near \"".to_owned(),
+            deltas: false,
+            causes: false,
+            patience: Duration::from_secs(5),
+            run: String::new(),
+        };
+        place.examine().map_err(|failure| failure.to_string())
+    };
+    assert!(examine("own", "reader").unwrap().ends_with("schema \"own\": the first run makes its tables"));
+    assert!(examine("results of", "postgres").unwrap().ends_with("schema \"results of\""));
+    assert!(examine("new", "postgres").unwrap().ends_with(": missing, the first run makes it"));
+    for (schema, expected) in [
+        ("new", "GRANT CREATE ON DATABASE"),
+        ("theirs", "GRANT CREATE ON SCHEMA \"theirs\" TO \"reader\""),
+        ("results of", "GRANT SELECT, INSERT, UPDATE, DELETE ON \"results of\""),
+    ] {
+        let told = examine(schema, "reader").unwrap_err();
+        assert!(told.contains(expected), "{schema}: {told}");
+    }
+}
+
+/// What is there and was made by nobody is not touched.
+#[cfg(feature = "sqlite")]
+#[test]
+fn the_tables_of_others_are_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.db");
+    let theirs = rusqlite::Connection::open(&path).unwrap();
+    theirs.execute_batch("CREATE TABLE Documents (id, text)").unwrap();
+    let place = |prefix: &str| TableOutput {
+        address: Address::Sqlite(path.clone()),
+        schema: String::new(),
+        prefix: prefix.to_owned(),
+        deltas: false,
+        causes: false,
+        patience: Duration::from_secs(5),
+        run: "r".to_owned(),
+    };
+    let open =
+        |prefix| TableSink::new(&place(prefix), None, ClusterKind::Components, Arc::new(Metrics::new(0)));
+    let told = open("").take_over().unwrap_err().to_string();
+    assert!(told.contains("documents") && told.contains("sink.prefix"), "{told}");
+    assert_eq!(open("dup_").take_over().unwrap(), Standing::New);
+    let tables: i64 = theirs
+        .query_row(
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name LIKE 'dup%'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(tables, 5);
+}

@@ -1,0 +1,113 @@
+//! Offsets at the broker, for the tools that show the lag of a group: how far the output stands, under the
+//! client's `group.id`.
+//!
+//! Nothing is read back: where a run begins is said by the mark in the output. So an offset that cannot be
+//! committed is logged once, and costs nothing but the figure in those tools. A thread commits the last
+//! offsets that it got, at most once a second and at the end of the run.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use rdkafka::TopicPartitionList;
+use rdkafka::consumer::{CommitMode, Consumer as _};
+use rdkafka::error::KafkaError;
+use rdkafka::topic_partition_list::Offset;
+
+use super::{Held, Kafka};
+use crate::broker::Failure;
+use dupflow_core::time::{Clock, Offsets, SystemClock};
+
+/// The least time between two commits.
+const APART: Duration = Duration::from_secs(1);
+
+/// How long the end of a run waits for the last commit.
+const LAST: Duration = Duration::from_secs(2);
+
+/// Hands offsets to the thread.
+pub(super) struct Announcer {
+    offsets: Option<Sender<Offsets>>,
+    /// Closed by the thread at its end.
+    ended: Receiver<()>,
+}
+
+impl Announcer {
+    /// Starts the thread. Without one nothing is committed, which is logged.
+    pub(super) fn start(kafka: &Kafka) -> Self {
+        let (offsets, given) = channel();
+        let (end, ended) = channel();
+        let own = kafka.clone();
+        let commits = move || {
+            commit_all(&own, &given);
+            drop(end);
+        };
+        if let Err(error) = thread::Builder::new().name("announce".to_owned()).spawn(commits) {
+            tracing::warn!(%error, "no offsets are committed to the group");
+        }
+        Self { offsets: Some(offsets), ended }
+    }
+
+    /// The output stands for what lies before these offsets.
+    pub(super) fn announce(&self, next: &Offsets) {
+        if let Some(offsets) = &self.offsets {
+            // The thread has given up.
+            drop(offsets.send(next.clone()));
+        }
+    }
+}
+
+impl Drop for Announcer {
+    fn drop(&mut self) {
+        self.offsets = None;
+        // It ends by closing the channel.
+        self.ended.recv_timeout(LAST).unwrap_or_default();
+    }
+}
+
+/// Commits what is given, until there is no more of it or the broker refuses.
+fn commit_all(kafka: &Kafka, given: &Receiver<Offsets>) {
+    let refused = |failure: &dyn std::fmt::Display| {
+        tracing::warn!(
+            "the offsets of topic \"{}\" are not committed to the client's group, so tools that show its lag show nothing of this run: {failure}",
+            kafka.topic
+        );
+    };
+    let client = match kafka.client() {
+        Ok(client) => client,
+        Err(error) => return refused(&error),
+    };
+    let (mut has_failed, mut is_last) = (false, false);
+    while !is_last {
+        let Ok(mut next) = given.recv() else { return };
+        let clock = SystemClock::start();
+        // What is given within the time is committed together.
+        while let Some(left) = APART.checked_sub(clock.now()) {
+            match given.recv_timeout(left) {
+                Ok(later) => next = later,
+                Err(RecvTimeoutError::Timeout) => break,
+                Err(RecvTimeoutError::Disconnected) => {
+                    is_last = true;
+                    break;
+                }
+            }
+        }
+        match commit(kafka, &client, &next) {
+            Err(failure @ Failure::Fatal(_)) => return refused(&failure),
+            Err(failure) if !std::mem::replace(&mut has_failed, true) => refused(&failure),
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+fn commit(kafka: &Kafka, client: &Held, next: &Offsets) -> Result<(), Failure> {
+    let failed = |error: KafkaError| Failure::of(&error, &kafka.what());
+    let mut list = TopicPartitionList::new();
+    for (partition, offset) in next {
+        let number = i32::try_from(*partition).unwrap_or(i32::MAX);
+        list.add_partition_offset(&kafka.topic, number, Offset::Offset(offset.cast_signed()))
+            .map_err(failed)?;
+    }
+    // Serves the client, which reads nothing.
+    drop(client.get().poll(Duration::ZERO));
+    if list.count() == 0 { Ok(()) } else { client.get().commit(&list, CommitMode::Sync).map_err(failed) }
+}

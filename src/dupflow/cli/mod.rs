@@ -1,0 +1,265 @@
+//! The command line: one file for each command, and what they share.
+//!
+//! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed while
+//! running, 2 wrong usage or configuration. A closed pipe at the output ends a command quietly, with 0.
+
+mod arguments;
+pub mod check;
+pub mod compare;
+#[cfg(feature = "kafka")]
+mod connect;
+mod corpus;
+mod documents;
+#[cfg(feature = "lab")]
+pub mod evaluate;
+mod examine;
+#[cfg(feature = "lab")]
+pub mod generate;
+pub mod inputs;
+mod look;
+pub mod plan;
+mod problems;
+#[cfg(feature = "kafka")]
+pub mod produce;
+pub mod query;
+#[cfg(feature = "kafka")]
+pub mod record;
+pub mod replay;
+pub mod run;
+pub mod state;
+mod summary;
+mod together;
+pub mod trace;
+mod version;
+mod voice;
+#[cfg(feature = "monitor")]
+mod watch;
+#[cfg(not(feature = "monitor"))]
+#[path = "unwatched.rs"]
+mod watch;
+mod written;
+
+use std::convert::identity;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use problems::WrongUsage;
+use voice::VoiceArgs;
+
+use crate::config::{BUILT_IN, LogFormat, LogLevel, Plan, PlanError};
+use crate::pipeline::{Job, RunError};
+use dupflow_connectors::source::SourceError;
+
+/// Finds near-duplicate documents while the corpus changes.
+///
+/// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+")
+/// or ceases to be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
+#[derive(Debug, Parser)]
+#[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = voice::colours())]
+#[command(after_help = "Start with:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
+    Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Messages on standard error.
+    #[command(flatten)]
+    pub voice: VoiceArgs,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Read a recorded feed and write the changes of its near-duplicate pairs.
+    Replay(replay::Args),
+    /// Process the events of the source that a deployment file names, until the input ends or a signal stops
+    /// it.
+    Run(run::Args),
+    /// Compare two texts: shared blocks, the filter's verdict, and their similarity by every measure and
+    /// sketch.
+    Compare(compare::Args),
+    /// Find the documents of a corpus that a text would be paired with, best first.
+    Query(query::Args),
+    /// Show what a pipeline will do: its parameters and the reasons, its recall, its errors, its memory.
+    Plan(plan::Args),
+    /// Validate a pipeline and a deployment file without running anything.
+    Check(check::Args),
+    /// Follow one document of a feed through every stage, with all values.
+    Trace(trace::Args),
+    /// Measure what the program promises: filters, estimators, speed, and whole pipelines against the truth;
+    /// as tables, plots and a page.
+    #[cfg(feature = "lab")]
+    Evaluate(evaluate::Args),
+    /// Describe or verify stored state, or compact it.
+    State(state::Args),
+    /// Read the topic of a deployment file into a feed, which "replay" plays again.
+    #[cfg(feature = "kafka")]
+    Record(record::Args),
+    /// Write a recorded feed into the topic of a deployment file.
+    #[cfg(feature = "kafka")]
+    Produce(produce::Args),
+    /// Make a feed for experiments: texts in several scripts, with copies, near-duplicates, updates and
+    /// deletes.
+    #[cfg(feature = "lab")]
+    Generate(generate::Args),
+}
+
+/// The pipeline arguments, shared by all commands that need a pipeline.
+#[derive(Clone, Debug, clap::Args)]
+pub struct PipelineArgs {
+    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, paper, tour) or
+    /// the path of a pipeline file (with a "/" or ending in ".toml").
+    #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0)]
+    pub pipeline: String,
+
+    /// Override one setting of the pipeline, as in --set threshold=0.7 or --set sketch.size=512; repeatable,
+    /// the last one of a key counts. An empty value, as in --set blocking.distance=, unsets the key, or all
+    /// keys of a table.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+}
+
+impl PipelineArgs {
+    /// The plan of the chosen pipeline.
+    ///
+    /// # Errors
+    /// All problems of the pipeline.
+    pub fn load(&self) -> Result<Plan, PlanError> {
+        Plan::load(&self.pipeline, &self.overrides)
+    }
+
+    /// The pipeline file, if the pipeline is not built in: outputs must not overwrite it.
+    fn file(&self) -> Option<written::Read<'static>> {
+        Plan::file(&self.pipeline).map(|path| ("the pipeline file", path.to_owned()))
+    }
+}
+
+/// The format of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// Aligned text.
+    #[default]
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Runs the command line `typed`, with the program's name first.
+///
+/// # Errors
+/// The error of the command; see [`exit_code`].
+pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
+    // `--help` and `--version` exit here.
+    let (cli, problems) = arguments::read(typed.into_iter().collect())
+        .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
+    let voice = cli.voice.voice(LogFormat::default());
+    // `run` starts logging later, as its deployment file says.
+    if !matches!(cli.command, Command::Run(_)) {
+        voice.start_logging(LogLevel::default());
+    }
+    match cli.command {
+        Command::Replay(args) => replay::run(&args, problems, voice),
+        Command::Run(args) => run::run(&args, problems, cli.voice),
+        Command::Compare(args) => compare::run(&args, problems),
+        Command::Query(args) => query::run(&args, problems, voice),
+        Command::Plan(args) => plan::run(&args, problems),
+        Command::Check(args) => check::run(&args, problems),
+        Command::Trace(args) => trace::run(&args, problems),
+        #[cfg(feature = "lab")]
+        Command::Evaluate(args) => evaluate::run(&args, problems, voice),
+        Command::State(args) => state::run(&args, problems),
+        #[cfg(feature = "kafka")]
+        Command::Record(args) => record::run(&args, problems, voice),
+        #[cfg(feature = "kafka")]
+        Command::Produce(args) => produce::run(&args, problems, voice),
+        #[cfg(feature = "lab")]
+        Command::Generate(args) => generate::run(&args, problems, voice),
+    }
+}
+
+/// The exit code of a failed command: 2 for a wrong configuration, 0 for a closed pipe at the output,
+/// otherwise 1.
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
+    let is_refused = |source: &SourceError| matches!(source, SourceError::Inputs(_));
+    let is_input = match error.downcast_ref() {
+        Some(RunError::Source(source)) => is_refused(source),
+        _ => error.downcast_ref().is_some_and(is_refused),
+    };
+    if error.is::<PlanError>() || error.is::<WrongUsage>() || is_input {
+        2
+    } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
+        0
+    } else {
+        1
+    }
+}
+
+/// Prints an error to standard error; a closed standard error is ignored.
+pub fn tell_error(error: &anyhow::Error) {
+    let told = format!("error: {error:#}\n");
+    io::stderr().write_all(told.as_bytes()).unwrap_or(());
+}
+
+/// Logs the start of a job, with everything that decides its result.
+fn tell_begin(what: &str, plan: &Plan, job: &Job) {
+    let scheme = format!("{:016x}", plan.scheme.fingerprint());
+    tracing::info!(pipeline = plan.name, scheme, workers = job.workers, "{what}");
+    if let Some(loss) = plan::loss(plan) {
+        tracing::warn!("for {} documents: {loss}", plan.documents);
+    }
+}
+
+/// A count with its noun: "1 block", "2 blocks".
+fn counted(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Writes a report to standard output.
+fn print(report: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(report.as_bytes())?;
+    out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::config::EmitKind;
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn defaults_of_replay() {
+        let cli = Cli::try_parse_from(["dupflow", "replay", "feed.jsonl"]).unwrap();
+        let Command::Replay(args) = cli.command else { panic!("{cli:?}") };
+        assert_eq!((args.pipeline.pipeline.as_str(), args.emit), ("minhash", EmitKind::Deltas));
+        assert_eq!(
+            (args.epoch.to_string().as_str(), args.speed.to_string().as_str()),
+            ("events:1000", "max")
+        );
+        assert_eq!((args.workers, args.output.to_str()), (None, Some("-")));
+        assert!(Cli::try_parse_from(["dupflow", "replay"]).is_err(), "an input is required");
+        assert!(Cli::try_parse_from(["dupflow", "replay", "--workers", "0", "x"]).is_err());
+    }
+
+    #[test]
+    fn failures_have_exit_codes() {
+        let code = |error: anyhow::Error| exit_code(&error);
+        assert_eq!(code(Plan::load("nothing", &[]).unwrap_err().into()), 2);
+        assert_eq!(
+            code(anyhow::Error::from(io::Error::from(io::ErrorKind::BrokenPipe)).context("writing")),
+            0
+        );
+        assert_eq!(code(anyhow::anyhow!("broken")), 1);
+    }
+}

@@ -1,0 +1,301 @@
+//! The numbers of a plan.
+//!
+//! A pair of similarity s is *compared* if it is a candidate in a block. The probability follows the
+//! blocking's curve, minus the loss by hot blocks for the number of documents. A compared pair is *reported*
+//! if the filter accepts it: by the binomial model of its looks or, for sketches that are compared as a
+//! whole, by the normal distribution of their estimates.
+//!
+//! Blocking and filter are assumed independent: the filter reads components from the first one on, and bands
+//! are cut from the last one on. Blocking by Hamming distance reads all components that the filter reads.
+//! With two blockings, a pair is a candidate if either one selects it.
+
+use serde::Serialize;
+
+use super::banding::Banding;
+use super::hamming::Hamming;
+use super::memory::{self, Part};
+use super::plot::similarities;
+use super::retention::Retained;
+use crate::config::{BlockingPlan, FilterPlan, Plan};
+use dupflow_connectors::source::OnError;
+use dupflow_core::block::HotRule;
+use dupflow_core::block::crowd::normal;
+use dupflow_core::filter::FilterKind;
+use dupflow_core::sketch::Scheme;
+
+/// Similarities below the threshold at which false candidates are counted.
+const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
+/// Similarities at which recall is reported if they are above the threshold.
+const ABOVE: [f64; 4] = [0.8, 0.85, 0.9, 0.95];
+
+/// Everything that `plan` prints.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Report {
+    pub(super) pipeline: String,
+    /// The fingerprint, 16 hexadecimal digits.
+    pub(super) fingerprint: String,
+    pub(super) threshold: f64,
+    pub(super) scheme: Scheme,
+    pub(super) sketch_bytes: usize,
+    /// Standard error of an estimate at the threshold.
+    pub(super) standard_error: f64,
+    pub(super) blocking: Blocks,
+    /// The second blocking: a pair that shares a block of either is compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) also: Option<Blocks>,
+    pub(super) filter: Filter,
+    pub(super) points: Vec<Point>,
+    /// The curve at evenly spaced similarities.
+    #[serde(skip)]
+    pub(super) curve: Vec<Point>,
+    pub(super) expand_limit: usize,
+    pub(super) on_error: OnError,
+    /// The retention, if any documents expire.
+    pub(super) retention: Option<Retained>,
+    pub(super) memory: Memory,
+}
+
+/// Which pairs are compared.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(super) enum Blocks {
+    Banding(Banding),
+    Hamming(Hamming),
+    Shingles {
+        #[serde(flatten)]
+        rule: HotRule,
+    },
+    Scan,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Filter {
+    pub(super) kind: FilterKind,
+    pub(super) exact: bool,
+    /// Worst-case probability of an early reject at or above the threshold, and of an early accept below it.
+    pub(super) reject_error: f64,
+    pub(super) accept_error: f64,
+    pub(super) looks: Vec<LookRow>,
+}
+
+/// One look. `None` = this look never decides that way.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct LookRow {
+    pub(super) components: u32,
+    /// Whether the look reads only the lowest bit of each component.
+    pub(super) one_bit: bool,
+    /// The look rejects with at most this number of equal components.
+    pub(super) reject_at_most: Option<u32>,
+    /// The look accepts with at least this number of equal components.
+    pub(super) accept_at_least: Option<u32>,
+}
+
+/// The fate of pairs of one similarity.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Point {
+    pub(super) similarity: f64,
+    /// Probability of being compared.
+    pub(super) compared: f64,
+    /// Probability of being compared and accepted.
+    pub(super) reported: f64,
+    /// Mean number of components that are read of a compared pair.
+    pub(super) components: f64,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Memory {
+    pub(super) documents: u64,
+    pub(super) workers: usize,
+    /// Bytes per document by kind, without the bytes of its id.
+    pub(super) parts: Vec<Part>,
+    pub(super) bytes_per_document: f64,
+    pub(super) total_bytes: f64,
+    /// Bytes per deleted id of a topic that is remembered.
+    pub(super) bytes_per_deleted_id: f64,
+}
+
+impl Report {
+    pub(super) fn new(plan: &Plan, documents: u64, workers: usize, retention: Option<Retained>) -> Self {
+        let blocking = Blocks::new(plan, &plan.blocking, documents);
+        let also = plan.also.as_ref().map(|also| Blocks::new(plan, also, documents));
+        let parts = memory::per_document(plan, workers);
+        let bytes_per_document = parts.iter().map(|part| part.bytes).sum();
+        let above = ABOVE.into_iter().filter(|s| *s > plan.threshold);
+        let below = BELOW.into_iter().filter(|s| *s < plan.threshold);
+        let points = below.chain([plan.threshold]).chain(above);
+        let blocks: Vec<&Blocks> = std::iter::once(&blocking).chain(&also).collect();
+        let at = |similarity| Point::new(plan, &blocks, similarity);
+        Self {
+            pipeline: plan.name.clone(),
+            fingerprint: format!("{:016x}", plan.scheme.fingerprint()),
+            threshold: plan.threshold,
+            scheme: plan.scheme.clone(),
+            sketch_bytes: plan.scheme.words() * 8,
+            standard_error: plan.scheme.sketch.estimator().standard_error(plan.threshold),
+            points: points.map(at).collect(),
+            curve: similarities().map(at).collect(),
+            blocking,
+            also,
+            filter: Filter::new(plan),
+            expand_limit: plan.expand_limit,
+            on_error: plan.on_error,
+            retention,
+            memory: Memory {
+                documents,
+                workers,
+                parts,
+                bytes_per_document,
+                total_bytes: bytes_per_document * documents as f64,
+                bytes_per_deleted_id: memory::per_deleted_id(plan),
+            },
+        }
+    }
+}
+
+impl Blocks {
+    fn new(plan: &Plan, blocking: &BlockingPlan, documents: u64) -> Self {
+        match blocking {
+            BlockingPlan::Banding { design, rule } => {
+                Self::Banding(Banding::new(plan, design, *rule, documents))
+            }
+            BlockingPlan::Hamming { design, rule } => {
+                let shape = plan.scheme.sketch.shape().expect("a distance is of places");
+                Self::Hamming(Hamming::new(design, *rule, shape, documents))
+            }
+            BlockingPlan::Shingles { rule } => Self::Shingles { rule: *rule },
+            BlockingPlan::Scan => Self::Scan,
+        }
+    }
+
+    /// Least probability that a pair of this similarity shares a block.
+    pub(super) fn probability(&self, similarity: f64) -> f64 {
+        match self {
+            Self::Banding(banding) => banding.curve.found(similarity, banding.meets),
+            Self::Hamming(hamming) => hamming.probability(similarity),
+            // Texts without a common shingle have similarity 0.
+            Self::Shingles { .. } | Self::Scan => 1.0,
+        }
+    }
+}
+
+impl Filter {
+    fn new(plan: &Plan) -> Self {
+        let (kind, exact) = match plan.filter {
+            FilterPlan::Sketch(kind, _) => (kind, false),
+            FilterPlan::Exact(kind, _) => (kind, true),
+            FilterPlan::Whole(_) => (FilterKind::Full, false),
+        };
+        let Some(schedule) = plan.schedule() else {
+            return Self { kind, exact, reject_error: 0.0, accept_error: 0.0, looks: Vec::new() };
+        };
+        let first = schedule.first_word().map(|below| LookRow {
+            components: 64,
+            one_bit: plan.scheme.sketch.bits > 1,
+            reject_at_most: below.checked_sub(1),
+            accept_at_least: None,
+        });
+        let looks = schedule.looks().iter().map(|look| LookRow {
+            components: look.components,
+            one_bit: false,
+            reject_at_most: look.reject_below.checked_sub(1),
+            accept_at_least: Some(look.accept_from).filter(|from| *from <= look.components),
+        });
+        Self {
+            kind,
+            exact,
+            reject_error: schedule.spent().reject,
+            accept_error: schedule.spent().accept,
+            looks: first.into_iter().chain(looks).collect(),
+        }
+    }
+}
+
+impl Point {
+    pub(super) fn new(plan: &Plan, blocks: &[&Blocks], similarity: f64) -> Self {
+        let (passes, components) = match &plan.filter {
+            FilterPlan::Whole(filter) => {
+                let deviation = plan.scheme.sketch.estimator().standard_error(similarity);
+                (normal((similarity - plan.threshold) / deviation), f64::from(filter.components()))
+            }
+            FilterPlan::Sketch(_, filter) => {
+                let operation = filter.schedule().operation(similarity);
+                (operation.accepted, operation.components)
+            }
+            FilterPlan::Exact(_, filter) => {
+                let operation = filter.schedule().operation(similarity);
+                (if similarity < plan.threshold { 0.0 } else { operation.accepted }, operation.components)
+            }
+        };
+        // Tables by distance and the filter count the same differing components, so the strictest one
+        // decides. Other blockings are assumed independent of these and of each other.
+        let (mut near, mut apart) = (0.0_f64, 1.0);
+        for one in blocks {
+            match one {
+                Blocks::Hamming(_) => near = near.max(one.probability(similarity)),
+                _ => apart *= 1.0 - one.probability(similarity),
+            }
+        }
+        let union = |some: f64, all: f64| some + (1.0 - apart) * (all - some);
+        let (compared, reported) = (union(near, 1.0), union(near.min(passes), passes));
+        Self { similarity, compared, reported, components }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_plan_by_hand() {
+        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2, None);
+        let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
+        // p = 0.8 + 0.2 / 16, P = 1 - (1 - p^7)^18.
+        let recall = 1.0 - (1.0 - 0.8125_f64.powi(7)).powi(18);
+        assert!((row(0.8).compared - recall).abs() < 1e-12);
+        // At the threshold half of the estimates lie below it; well above it none do.
+        assert!(row(0.8).reported > 0.4 && row(0.8).reported < 0.6);
+        assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
+        // Six pairs of seven are rejected by the first word, nearly all others by the next look.
+        assert!(row(0.2).components < 64.0 + 1.1 * 64.0 / 7.0, "{}", row(0.2).components);
+        assert!(report.filter.reject_error <= 1e-5 && report.filter.accept_error <= 1e-5);
+        let last = report.filter.looks.last().unwrap();
+        assert_eq!((last.reject_at_most, last.accept_at_least), (Some(363), Some(364)));
+        assert!(report.memory.bytes_per_document < 1024.0);
+    }
+
+    #[test]
+    fn sketches_without_looks_have_a_plan_too() {
+        let settings = ["sketch.kind=bottom-k", "blocking.kind=scan"].map(str::to_owned);
+        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2, None);
+        let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
+        assert!((row(0.8).reported - 0.5).abs() < 1e-9 && (row(0.8).components - 448.0).abs() < 1e-9);
+        assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
+        assert!((normal(1.0) - 0.8413).abs() < 2e-4 && (normal(-2.0) - 0.0228).abs() < 2e-4);
+        assert!(report.to_string().contains("bottom-k: the 448 least values, 3584 bytes"), "{report}");
+    }
+
+    /// P[at most 3 of 64 places differ], at the cosine of the angle 3/64 pi.
+    #[test]
+    fn what_is_within_the_distance_is_reported() {
+        let report = Report::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, None);
+        let point = report.points.iter().find(|point| point.similarity.total_cmp(&report.threshold).is_eq());
+        let (q, p) = (3.0_f64 / 64.0, 61.0_f64 / 64.0);
+        let choose = [1.0, 64.0, 2016.0, 41664.0];
+        let within: f64 = (0..).zip(choose).map(|(k, ways)| ways * q.powi(k) * p.powi(64 - k)).sum();
+        let point = point.unwrap();
+        assert!(
+            (point.compared - within).abs() < 1e-9 && (point.reported - within).abs() < 1e-9,
+            "{point:?}"
+        );
+        assert!(report.to_string().contains("\npairs     of similarity 0.9892 or more\n"), "{report}");
+    }
+
+    #[test]
+    fn nothing_below_the_threshold_is_reported_by_exact_similarity() {
+        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2, None);
+        for point in &report.points {
+            assert_eq!(point.reported > 0.0, point.similarity >= 0.8, "{point:?}");
+        }
+        assert!(report.points.iter().any(|point| point.similarity < 0.8));
+    }
+}

@@ -1,0 +1,271 @@
+//! Prints the plan as text, with tables and the plotted curve.
+
+use std::fmt::{self, Display, Formatter};
+
+use indicatif::BinaryBytes;
+
+use super::memory::{ASSUMED_FEATURES, OWN_TIME_BYTES};
+use super::plot::{Probability, Typed, plot};
+use super::report::{Blocks, Filter, Report};
+use crate::cli::counted;
+use crate::cli::summary::count;
+use dupflow_connectors::source::OnError;
+use dupflow_core::filter::FilterKind;
+use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
+use dupflow_core::text::{Field, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
+
+/// Memory of a process without documents, in bytes.
+const FIXED_BYTES: u64 = 40 << 20;
+
+/// A sketch as text, without its bytes and its seed.
+pub(super) struct Sketched<'a>(pub(super) &'a SketchParams);
+
+impl Display for Sketched<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let SketchParams { kind, size, bits, wide, .. } = *self.0;
+        write!(f, "{}: ", kind.name())?;
+        match kind {
+            SketchKind::BottomK => write!(f, "the {size} least values")?,
+            SketchKind::Odd => write!(f, "{} bits of {size} components", size * bits)?,
+            SketchKind::Connected { run } => {
+                write!(f, "{} runs of {run} components of {bits} bits", size / run)?;
+            }
+            _ if wide > 0 => {
+                write!(f, "{size} components of {}, {wide} of them of {}", counted(bits, "bit"), 2 * bits)?;
+            }
+            SketchKind::SimHash => write!(f, "{size} bits")?,
+            _ => write!(f, "{size} components of {}", counted(bits, "bit"))?,
+        }
+        if let SketchKind::Rejection { bound } = kind {
+            write!(f, ", of weights up to {}", f64::from(bound) / 1000.0)?;
+        }
+        if let SketchKind::Sectional { sections, mode, base } = kind {
+            let how = match mode {
+                SectionMode::Attach => "attached to",
+                SectionMode::Pair => "paired with",
+            };
+            write!(f, ", {how} {sections} sections")?;
+            if base != SectionBase::Fss {
+                write!(f, ", over {}", base.name())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "pipeline  {}, scheme {}", self.pipeline, self.fingerprint)?;
+        writeln!(f, "pairs     of similarity {} or more", Typed(self.threshold))?;
+        writeln!(f, "text      {}", Rules(&self.scheme.text))?;
+        let (sketch, bytes) = (&self.scheme.sketch, self.sketch_bytes);
+        writeln!(f, "sketch    {}, {bytes} bytes, seed {}", Sketched(sketch), sketch.seed)?;
+        writeln!(
+            f,
+            "          the standard error of an estimate at the threshold is {:.4}",
+            self.standard_error
+        )?;
+        self.blocking("blocking", &self.blocking, f)?;
+        if let Some(also) = &self.also {
+            self.blocking("and also", also, f)?;
+            writeln!(f, "          a pair that shares a block of either is compared")?;
+        }
+        self.filter.fmt(f)?;
+        if sketch.wide > 0 && !self.filter.exact {
+            writeln!(
+                f,
+                "          components of two widths are compared as a whole: no part of them stands for the rest"
+            )?;
+        }
+        writeln!(
+            f,
+            "output    of more than {} copies of one text each is paired with the smallest id only",
+            self.expand_limit
+        )?;
+        match self.on_error {
+            OnError::Count => writeln!(f, "          a bad record is counted")?,
+            OnError::Fail => writeln!(f, "          a bad record ends the run")?,
+        }
+        if let Some(retention) = &self.retention {
+            retention.fmt(f)?;
+        }
+        self.points(f)?;
+        self.filter.bounds(f)?;
+        for blocks in std::iter::once(&self.blocking).chain(&self.also) {
+            if let Blocks::Hamming(hamming) = blocks {
+                hamming.table(f)?;
+            }
+        }
+        self.memory(f)
+    }
+}
+
+impl Report {
+    fn blocking(&self, heading: &str, blocks: &Blocks, f: &mut Formatter<'_>) -> fmt::Result {
+        let banding = match blocks {
+            Blocks::Banding(banding) => banding,
+            Blocks::Hamming(hamming) => return hamming.told(heading, f),
+            Blocks::Shingles { rule } => {
+                writeln!(f, "{heading:<8}  shingles: every pair is compared that shares one")?;
+                return writeln!(f, "          a block {rule}");
+            }
+            Blocks::Scan => return writeln!(f, "{heading:<8}  scan: every pair is compared"),
+        };
+        writeln!(f, "{heading:<8}  {} bands of {} rows: {}", banding.bands, banding.rows, banding.reason)?;
+        if let Some(second) = &self.scheme.blocks {
+            writeln!(f, "          of a second sketch, {}, seed {}", Sketched(second), second.seed)?;
+        }
+        let cut = self.scheme.block_sketch();
+        if cut.wide > 0 {
+            let bits = counted(cut.bits, "bit");
+            writeln!(
+                f,
+                "          of the {bits} that all components have, which are a plain sketch by themselves"
+            )?;
+        }
+        banding.told(f)
+    }
+
+    fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\nPairs that are compared (░) and reported (█), by their similarity:\n")?;
+        let columns = self.curve.iter().map(|point| (point.compared, point.reported));
+        f.write_str(&plot(self.threshold, columns))?;
+        writeln!(f, "\n              compared  reported  components read")?;
+        writeln!(f, "  similarity  (share of such pairs)  of a compared pair")?;
+        for point in &self.points {
+            let (compared, reported) = (Probability(point.compared), Probability(point.reported));
+            let (similarity, components) = (point.similarity, point.components);
+            let mark = if similarity.total_cmp(&self.threshold).is_eq() { "T" } else { " " };
+            let similarity = Typed(similarity);
+            writeln!(f, "{mark} {similarity:>10}  {compared:>8}  {reported:>8}  {components:>15.0}")?;
+        }
+        Ok(())
+    }
+
+    fn memory(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let memory = &self.memory;
+        let workers = counted(memory.workers, "worker");
+        writeln!(
+            f,
+            "\nMemory with {workers}, if no text is a copy (an estimate), besides ids of more than 22 bytes and about {} that are fixed:\n",
+            BinaryBytes(FIXED_BYTES)
+        )?;
+        for part in &memory.parts {
+            writeln!(f, "  {:<16}{:>6.0} bytes a document", part.what, part.bytes)?;
+        }
+        writeln!(f, "  {:<16}{:>6.0} bytes a document", "together", memory.bytes_per_document)?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a process")]
+        let all = BinaryBytes(memory.total_bytes.round() as u64).to_string();
+        writeln!(f, "  {:<16}{all:>6} for {}", "", count(memory.documents, "document"))?;
+        if memory.bytes_per_deleted_id > 0.0 {
+            let bytes = memory.bytes_per_deleted_id;
+            writeln!(
+                f,
+                "  (of a topic, {bytes:.0} bytes for each deleted id, which is remembered: docs/moving.md)"
+            )?;
+            writeln!(f, "  (and {OWN_TIME_BYTES:.0} for each document whose rows have a time of their own)")?;
+        }
+        if self.filter.exact {
+            writeln!(f, "  (features: for texts of {ASSUMED_FEATURES} distinct shingles)")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Filter {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            FilterKind::Staged => "staged",
+            FilterKind::Paper => "paper",
+            FilterKind::Full => "full",
+            FilterKind::Hamming => "hamming",
+        };
+        let verify =
+            if self.exact { "the exact similarity of what no look rejects" } else { "the sketches alone" };
+        writeln!(f, "filter    {kind}, decides by {verify}")?;
+        let (reject, accept) = (Probability(self.reject_error), Probability(self.accept_error));
+        match (self.kind, self.exact) {
+            (FilterKind::Hamming, false) => {
+                writeln!(f, "          reads the first word, and the rest of what that leaves")
+            }
+            (FilterKind::Full, false) => writeln!(f, "          reads all components of every pair"),
+            (FilterKind::Full | FilterKind::Hamming, true) => {
+                writeln!(f, "          without a look at the sketches")
+            }
+            (FilterKind::Staged, true) => {
+                writeln!(f, "          turns down what is similar enough with probability {reject} at most")
+            }
+            (FilterKind::Staged, false) => {
+                writeln!(
+                    f,
+                    "          stops early against the full comparison with probability {reject} (turning down) and"
+                )?;
+                writeln!(f, "          {accept} (accepting) at most")
+            }
+            (FilterKind::Paper, _) => {
+                writeln!(
+                    f,
+                    "          stops early at the threshold with probability {reject} (turning down) and {accept}"
+                )?;
+                writeln!(f, "          (accepting)")
+            }
+        }
+    }
+}
+
+impl Filter {
+    fn bounds(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n  look  components  reject if equal <=  accept if equal >=")?;
+        let bound = |bound: Option<u32>| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());
+        for (i, look) in self.looks.iter().enumerate() {
+            let (reject, accept) = (bound(look.reject_at_most), bound(look.accept_at_least));
+            let note = if look.one_bit { "  (of their lowest bits)" } else { "" };
+            writeln!(f, "  {:>4}  {:>10}  {reject:>18}  {accept:>18}{note}", i + 1, look.components)?;
+        }
+        Ok(())
+    }
+}
+
+/// Text rules as text.
+pub(super) struct Rules<'r>(pub(super) &'r TextRules);
+
+impl Display for Rules<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0.shingle {
+            Shingle::Words(n) => write!(f, "shingles of {}", counted(n, "word"))?,
+            Shingle::Chars(n) => write!(f, "shingles of {}", counted(n, "character"))?,
+        }
+        f.write_str(match self.0.spaceless {
+            Spaceless::Part => ", characters of spaceless scripts are parts of words",
+            Spaceless::Bag => ", characters of spaceless scripts are smaller parts of words",
+            Spaceless::Char => ", characters of spaceless scripts are words",
+            Spaceless::Run => ", spaceless scripts run together",
+        })?;
+        f.write_str(match self.0.marks {
+            Marks::Keep => "",
+            Marks::Split => ", words split at their marks",
+        })?;
+        f.write_str(match self.0.html {
+            Html::None => ", web pages with their markup",
+            Html::Text => "",
+            Html::Article => ", of web pages the article",
+        })?;
+        f.write_str(match self.0.normalize {
+            Normalize::None => "",
+            Normalize::Nfc => ", normalized by NFC",
+            Normalize::Nfkc => ", normalized by NFKC",
+        })?;
+        match self.0.stop_words.len() {
+            0 => {}
+            1 => f.write_str(", 1 stop word")?,
+            n => write!(f, ", {n} stop words")?,
+        }
+        if let Stem::Of(_) = self.0.stem {
+            write!(f, ", {} stems", self.0.stem.name())?;
+        }
+        self.0.fields.iter().try_for_each(|Field { name, weight }| match weight {
+            1 => write!(f, ", field {name:?}"),
+            n => write!(f, ", field {name:?} {n} times"),
+        })
+    }
+}

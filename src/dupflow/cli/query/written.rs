@@ -1,0 +1,119 @@
+//! Prints answers in one format, for both kinds of query.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::super::ReportFormat;
+use super::ask;
+use crate::config::Plan;
+use dupflow_core::pair::Evidence;
+use dupflow_core::visit::{Answer, Similar};
+
+/// An answer of a run in this process or of another one.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) epoch: u64,
+    /// Whether the text has no feature.
+    pub(super) empty: bool,
+    /// The similar documents, the most similar first.
+    documents: Vec<Document>,
+    /// Number of further documents that were left out.
+    pub(super) more: usize,
+}
+
+/// A similar document.
+#[derive(Debug, Serialize)]
+struct Document {
+    id: String,
+    similarity: f64,
+    blocks: u16,
+    look: u16,
+    components: u32,
+    standard_error: f64,
+}
+
+/// A document as a line of JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    /// The name of the query.
+    asked: &'a str,
+    #[serde(flatten)]
+    document: &'a Document,
+}
+
+impl Told {
+    /// From a run in this process.
+    pub(super) fn here(plan: &Plan, answer: &Answer) -> Self {
+        let document = |similar: &Similar| {
+            let Evidence { blocks, look, components } = similar.evidence;
+            Document {
+                id: similar.id.to_string(),
+                similarity: similar.similarity.get(),
+                blocks,
+                look,
+                components,
+                standard_error: plan.scheme.standard_error(similar.similarity, similar.evidence),
+            }
+        };
+        Self {
+            epoch: answer.epoch,
+            empty: !answer.sketched,
+            documents: answer.similar.iter().map(document).collect(),
+            more: answer.more,
+        }
+    }
+
+    /// From a run in another process.
+    pub(super) fn there(answer: ask::Answered) -> Self {
+        let document = |near: ask::Near| {
+            let ask::Weighed { blocks, look, components, standard_error } = near.evidence;
+            Document { id: near.id, similarity: near.similarity, blocks, look, components, standard_error }
+        };
+        Self {
+            epoch: answer.epoch,
+            empty: answer.empty,
+            documents: answer.documents.into_iter().map(document).collect(),
+            more: answer.more,
+        }
+    }
+
+    /// The answer as text or as lines of JSON. If there are several answers, the text begins with the query's
+    /// name.
+    pub(super) fn written(&self, name: &str, several: bool, format: ReportFormat) -> anyhow::Result<String> {
+        let mut out = String::new();
+        if let ReportFormat::Text = format {
+            if several {
+                let _ = writeln!(out, "{name}");
+            }
+            out.push_str("similarity  standard error  blocks  look  components  id\n");
+        }
+        for document in &self.documents {
+            let Document { id, similarity, blocks, look, components, standard_error } = document;
+            match format {
+                ReportFormat::Json => {
+                    out += &serde_json::to_string(&Line { asked: name, document })?;
+                    out.push('\n');
+                }
+                // Look 0: nothing was compared, since the sketches are equal.
+                ReportFormat::Text if *look == 0 => {
+                    let _ = writeln!(
+                        out,
+                        "{similarity:>10.4}  {:>14}  {:>6}  {:>4}  {:>10}  {id}",
+                        "-", "-", "-", "-"
+                    );
+                }
+                ReportFormat::Text => {
+                    let _ = writeln!(
+                        out,
+                        "{similarity:>10.4}  {standard_error:>14.4}  {blocks:>6}  {look:>4}  {components:>10}  {id}"
+                    );
+                }
+            }
+        }
+        if several && matches!(format, ReportFormat::Text) {
+            out.push('\n');
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,360 @@
+//! What a run finds when it begins: where the output stands, what has been kept, where reading goes on.
+//!
+//! The corpus is what was kept, or else nothing, and the input from there on. The run reads up to where the
+//! output stands without writing anything; then it is live. So the deltas that follow are those of D(C) from
+//! there on, whatever the earlier run did after its last commit.
+//!
+//! | the output | what was kept | the run |
+//! |---|---|---|
+//! | has a mark, of this pipeline | at or behind the mark | goes on |
+//! | has a mark, of this pipeline | nothing | reads the input again from where it began, if all of that is still there |
+//! | has a mark, of another pipeline | | is refused, or corrects the output if it is told to reconcile |
+//! | has a mark, of another input | | is refused, or reads the input that there is, without what was kept of the other one, and corrects the output |
+//! | has a mark, of another output | | is refused, or corrects the output that there is |
+//! | has none, and holds records | | is refused, or corrects the output |
+//! | is new | something | builds the result of what was kept, and writes it as corrections of nothing |
+//! | is new | nothing | begins |
+//! | has a mark, of this pipeline | behind the mark or nothing, and the source cannot repeat what it gave | corrects the output |
+//! | forgets | | begins, or goes on from what was kept; what was written since then is written again |
+//!
+//! All this is looked at before the output is taken over, as far as the output shows itself then
+//! ([`Sink::look`]): a run that is refused does not end the one that has it. What is found behind the taking
+//! over is judged again.
+//!
+//! What was kept is not used where ends of its documents may have gone from the input unread: they would live
+//! on for ever. A source that is compacted keeps such an end for some time; documents are as of a time too
+//! ([`Mark::as_of`]), and are good for as long. After that all is read again, if the source holds all; if it
+//! does not, the run is refused, or keeps them all the same if it is told to reconcile.
+//!
+//! Where records that are wanted have expired the run is refused. Told to reconcile, it keeps the documents
+//! that were kept, reads what is left, and corrects the output: the corpus is what was kept and what is left.
+//! What is missing is logged and counted.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
+use super::{Continuity, RunError};
+use dupflow_connectors::mark::{Mark, Standing, Topic};
+use dupflow_connectors::sink::Sink;
+use dupflow_connectors::source::{AsOf, Line, Look, Source, SourceError};
+use dupflow_connectors::state::{Snapshot, State};
+use dupflow_core::description::Description;
+use dupflow_core::pair::DocPair;
+use dupflow_core::text::IdfTable;
+use dupflow_core::time::{Epoch, LiveFrom, Offsets, Progress, RetentionTime};
+use dupflow_engine::dataflow::Stages;
+
+/// Where a run begins.
+pub(super) struct Past {
+    /// Where the output stands; with what the marks of this run have in common.
+    pub(super) mark: Mark,
+    /// Where reading begins in each partition.
+    pub(super) begin: Offsets,
+    /// What has to be read before the run is live.
+    pub(super) lines: Vec<Line>,
+    /// From which epoch on it is.
+    pub(super) live: Arc<LiveFrom>,
+    /// Whether documents are kept for a later run.
+    pub(super) keeps: bool,
+    /// Whether the output is to be told of documents.
+    pub(super) tells_documents: bool,
+    /// What was kept.
+    pub(super) snapshot: Option<Snapshot>,
+    /// The table of document frequencies in force.
+    pub(super) table: Option<Arc<IdfTable>>,
+    /// The pairs in the output, if it is to be corrected.
+    pub(super) there: Option<BTreeSet<DocPair>>,
+    /// As of when the input is read, if that is noted.
+    pub(super) as_of: Option<Arc<AsOf>>,
+}
+
+/// What a standing of the output comes to, where nothing is refused.
+struct Judged {
+    /// The last mark.
+    found: Option<Mark>,
+    /// Whether that is of the input that there is.
+    of_this_input: bool,
+    /// What was kept.
+    snapshot: Option<Snapshot>,
+}
+
+impl Judged {
+    /// That the source can begin where it has to.
+    fn begin(&self, source: &mut dyn Source) -> Result<(), SourceError> {
+        let kept = self.snapshot.as_ref().map(|snapshot| &snapshot.saved().mark.progress.next);
+        let begun = self.found.as_ref().filter(|_| self.of_this_input).map(|mark| &mark.start);
+        let Some(from) = kept.or(begun) else { return Ok(()) };
+        source
+            .begin(Some(from))
+            .map(drop)
+            .map_err(|error| if kept.is_some() { keeps_documents(error) } else { error })
+    }
+}
+
+/// Whether a run may go on there, and from what.
+fn judged(
+    standing: &Standing,
+    output: Option<&Topic>,
+    pipeline: &str,
+    look: &Look,
+    reconcile: bool,
+    state: Option<&mut State>,
+    scheme: &Description,
+) -> Result<Judged, RunError> {
+    if reconcile && *standing == Standing::Forgets {
+        return Err(PastError::Forgets.into());
+    }
+    let found = match standing {
+        Standing::At(mark) => {
+            if !reconcile {
+                check(mark, pipeline, look, output)?;
+            }
+            Some((**mark).clone())
+        }
+        Standing::Unmarked(what) if !reconcile => return Err(PastError::Unmarked(what.clone()).into()),
+        Standing::New | Standing::Unmarked(_) | Standing::Forgets => None,
+    };
+    let of_this_input = found.as_ref().is_none_or(|mark| is_same(mark, look));
+    let snapshot = match state {
+        None => None,
+        Some(state) => {
+            let at_most = found.as_ref().filter(|_| of_this_input);
+            let kept = kept(state, at_most, scheme, reconcile)?;
+            usable(kept, state, look, reconcile, |mark| is_same(mark, look))?
+        }
+    };
+    Ok(Judged { found, of_this_input, snapshot })
+}
+
+/// Looks at the input again if a mark is beyond the end that was found: an earlier run may have read on
+/// since.
+fn look_again(standing: &Standing, source: &mut dyn Source, look: &mut Look) -> Result<(), SourceError> {
+    if let Standing::At(mark) = standing
+        && matches!(fit(mark, look), Fit::Beyond(_))
+    {
+        *look = source.look()?;
+    }
+    Ok(())
+}
+
+/// Whether a mark is of the input that there is. Of another one neither what was read counts, nor how far.
+fn is_same(mark: &Mark, look: &Look) -> bool {
+    match fit(mark, look) {
+        Fit::Same => true,
+        Fit::Other => false,
+        Fit::Beyond(_) => look.topic.as_ref().is_some_and(|topic| topic.id.is_some() && mark.input.is_some()),
+    }
+}
+
+impl Past {
+    /// Takes the output over, and finds out where to go on. `first` is the first epoch of a run that begins.
+    pub(super) fn find(
+        stages: &Stages,
+        source: &mut dyn Source,
+        sink: &mut dyn Sink,
+        continuity: &mut Continuity,
+        first: Epoch,
+    ) -> Result<Self, RunError> {
+        let Continuity { run, pipeline, reconcile, letters, state } = continuity;
+        let mut state = state.as_mut().map(|(state, _)| state);
+        let reconcile = *reconcile;
+        let scheme = stages.scheme.description();
+        // First: nothing is made, and no one is replaced, for an input that is not there.
+        let mut look = source.look()?;
+        // Then: no run is ended by one that is refused.
+        let mut judge = |standing: &Standing, output: Option<&Topic>, input: &Look| {
+            judged(standing, output, pipeline, input, reconcile, state.as_deref_mut(), &scheme)
+        };
+        let looked = sink.look().map_err(RunError::Sink)?;
+        let before = match looked {
+            None => None,
+            Some(standing) => {
+                look_again(&standing, source, &mut look)?;
+                let judged = judge(&standing, sink.topic().as_ref(), &look)?;
+                if !reconcile && look.held.is_some() {
+                    judged.begin(source)?;
+                }
+                Some((standing, sink.topic(), judged))
+            }
+        };
+        let standing = sink.take_over().map_err(RunError::Sink)?;
+        let output = sink.topic();
+        // Meanwhile the earlier run may have gone on.
+        let Judged { found, of_this_input, snapshot } = match before {
+            Some((same, topic, judged)) if same == standing && topic == output => judged,
+            _ => {
+                look_again(&standing, source, &mut look)?;
+                judge(&standing, output.as_ref(), &look)?
+            }
+        };
+        let kept_at = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
+        let is_new = standing == Standing::New && kept_at.is_some();
+        // What is between what was kept and the mark has to be repeated, and there it may be another.
+        let is_exact = |mark: &Mark| {
+            !mark.in_correction
+                && kept_at.as_ref().is_some_and(|kept| {
+                    (kept.progress.epoch, &kept.progress.next) == (mark.progress.epoch, &mark.progress.next)
+                })
+        };
+        // A state that several outputs share may be of offsets that this one has not come to.
+        let is_behind = |mark: &Mark| {
+            kept_at.as_ref().is_none_or(|kept| {
+                let reached =
+                    |(partition, next)| mark.progress.next.get(partition).is_some_and(|at| next <= at);
+                kept.progress.next.iter().all(reached)
+            })
+        };
+        let repeats = |mark: &Mark| look.repeats && is_behind(mark);
+        // The run before was about to correct the output.
+        let was_corrected = kept_at.as_ref().is_some_and(|kept| kept.in_correction);
+        let there = match &standing {
+            Standing::At(mark) if reconcile || was_corrected || !(repeats(mark) || is_exact(mark)) => {
+                Some(sink.pairs().map_err(RunError::Sink)?)
+            }
+            Standing::Unmarked(_) => Some(sink.pairs().map_err(RunError::Sink)?),
+            _ => is_new.then(BTreeSet::new),
+        };
+        let found_clock = found.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
+        let at = found.or_else(|| kept_at.clone());
+        let begun = at.as_ref().filter(|_| of_this_input).map(|mark| &mark.start);
+        let from = kept_at.as_ref().map(|mark| &mark.progress.next).or(begun);
+        let mut is_whole = of_this_input;
+        let begin = match (source.begin(from), from) {
+            (Err(SourceError::Lost { .. }), Some(from))
+                if reconcile && (kept_at.is_none() || look.held.is_some()) =>
+            {
+                tracing::warn!(
+                    "the input is not held any more from where it is wanted: what is left of it is read"
+                );
+                is_whole = false;
+                let (begin, gaps) = source.begin_left(from)?;
+                missing(&gaps, kept_at.as_ref().and_then(|kept| kept.as_of), &stages.metrics);
+                begin
+            }
+            (begin, _) => {
+                begin.map_err(|error| if kept_at.is_some() { keeps_documents(error) } else { error })?
+            }
+        };
+        let mut start = match (&kept_at, &at) {
+            (Some(kept), _) => kept.start.clone(),
+            (None, Some(mark)) if is_whole => mark.start.clone(),
+            _ => begin.clone(),
+        };
+        for (partition, offset) in &begin {
+            start.entry(*partition).or_insert(*offset);
+        }
+        let mut lines = Vec::new();
+        if at.is_some() || there.is_some() {
+            // Up to where the output stands. Where that says nothing: up to the end, so that less is taken
+            // back.
+            let ends =
+                look.held.as_ref().map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)));
+            let ends: Option<Offsets> = ends.map(Iterator::collect);
+            let next = match &ends {
+                Some(ends) if !of_this_input || at.is_none() => ends.clone(),
+                None if !is_whole => Offsets::new(),
+                _ => at.as_ref().map(|mark| mark.progress.next.clone()).unwrap_or_default(),
+            };
+            let end =
+                |partition| ends.as_ref().map_or(u64::MAX, |ends| ends.get(partition).copied().unwrap_or(0));
+            let up_to = next.iter().map(|(partition, next)| (*partition, (*next).min(end(partition))));
+            let is_ahead =
+                |(partition, line): &(u32, u64)| begin.get(partition).is_some_and(|begin| begin < line);
+            lines.push(Line::Offsets(up_to.filter(is_ahead).collect()));
+        }
+        if snapshot.is_some() {
+            lines.insert(0, Line::Restored);
+        }
+        let table =
+            at.as_ref().and_then(|mark| mark.progress.table).filter(|_| stages.scheme.live().is_some());
+        let table = match (table, state.as_ref()) {
+            (Some(table), Some(state)) => match state.table(table.fingerprint)? {
+                Some(bytes) => {
+                    let read = IdfTable::read(&stages.scheme.text, &*bytes).ok();
+                    let same = read.filter(|read| read.fingerprint() == table.fingerprint);
+                    let same = same.ok_or(PastError::TableLost(table.fingerprint))?;
+                    Some((table, Arc::new(same)))
+                }
+                None if reconcile => None,
+                None => return Err(PastError::TableLost(table.fingerprint).into()),
+            },
+            (Some(_), None) if reconcile => None,
+            (Some(table), None) => return Err(PastError::TableLost(table.fingerprint).into()),
+            (None, _) => None,
+        };
+        let clock = stages.retention.clock;
+        let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.of(time));
+        let progress = Progress {
+            epoch: at.as_ref().map_or(first - 1, |mark| mark.progress.epoch),
+            next: begin.clone(),
+            table: table.as_ref().map(|(table, _)| *table),
+            // The later one: what is restored or repeated before the run is live is as old as the output
+            // stands.
+            clock: of_clock(found_clock)
+                .max(of_clock(kept_at.as_ref().and_then(|mark| mark.progress.clock)))
+                .map(|time| clock.at(time)),
+        };
+        if let Some(file) = letters {
+            match (&standing, &at) {
+                (Standing::Forgets, Some(_)) => Ok(()),
+                (_, at) => file.go_on_from(at.as_ref().and_then(|mark| mark.letters).unwrap_or(0)),
+            }
+            .map_err(RunError::Letters)?;
+        }
+        let kept_letters = at.and_then(|mark| mark.letters);
+        let mark = Mark {
+            run: run.clone(),
+            progress,
+            start,
+            pipeline: pipeline.clone(),
+            in_correction: false,
+            letters: kept_letters,
+            // Without documents all is read again, from here on.
+            as_of: kept_at.map_or(Some(look.at), |kept| kept.as_of).filter(|_| look.topic.is_some()),
+            input: look.topic,
+            output,
+        };
+        let live = Arc::new(LiveFrom::default());
+        Ok(Self {
+            mark,
+            begin,
+            lines,
+            live,
+            keeps: state.is_some(),
+            tells_documents: sink.wants_documents(),
+            snapshot,
+            table: table.map(|(_, table)| table),
+            there,
+            as_of: source.as_of(),
+        })
+    }
+}
+
+/// What was kept at or before the mark, or at all if there is none. Nothing if it is not to be used: then it
+/// is emptied.
+fn kept(
+    state: &mut State,
+    mark: Option<&Mark>,
+    scheme: &Description,
+    reconcile: bool,
+) -> Result<Option<Snapshot>, RunError> {
+    let at_most = mark.filter(|_| !reconcile).map_or(Epoch::MAX, |mark| mark.progress.epoch);
+    let Some(snapshot) = state.latest(at_most)? else {
+        // Nothing, or nothing that is old enough: this is no output of the runs that kept it.
+        return match state.latest(Epoch::MAX)? {
+            Some(newer) => Err(PastError::Ahead { kept: newer.saved().epoch(), output: at_most }.into()),
+            None => Ok(None),
+        };
+    };
+    if snapshot.saved().scheme == scheme.encode() {
+        return Ok(Some(snapshot));
+    }
+    if !reconcile {
+        let differences = scheme.differences(&snapshot.saved().scheme).unwrap_or_default();
+        return Err(PastError::OtherScheme(differences).into());
+    }
+    // What is published next begins with nothing.
+    state.latest(0)?;
+    Ok(None)
+}

@@ -1,0 +1,391 @@
+//! A run of several processes: the messages that this process sends to the others, and how it handles theirs.
+//!
+//! ```text
+//!            Go: where the run begins                   Opened, Reached, Stop, Measures, Done
+//!  process 0 ────────────────────────▶ the others       the others ────────────────▶ process 0
+//!            Opened, Crossed, Durable, Stop, Done       anyone ──── Failed ────▶ all
+//! ```
+//!
+//! Process 0 has the output, the state and the committer. It determines where the run begins, and sends that
+//! to the others. When one process opens an epoch, all others open it too. Once all processes have reached a
+//! line, all cross it at the same epoch.
+//!
+//! A process that fails sends the reason, and keeps its share of the open epochs, so that none of them closes
+//! anywhere. If a process is lost, the processes that notice report it.
+//!
+//! At the end every process sends its measurements. Process 0 ends the run once it has all of them, so the
+//! run succeeds everywhere or nowhere. Each process then closes its connections, after the other side has
+//! received all messages. If the pipe at the output of process 0 is closed, it sends `Done` earlier, and all
+//! end without an error.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use parking_lot::{Condvar, Mutex};
+use serde::{Deserialize, Serialize};
+
+use super::RunError;
+use super::measures::Measures;
+use super::past::Past;
+use super::worker::Shared;
+use dupflow_connectors::mark::Mark;
+use dupflow_connectors::source::{Line, Peers};
+use dupflow_core::text::{IdfTable, TextRules};
+use dupflow_core::time::{Epoch, LiveFrom, Offsets};
+use dupflow_engine::processes::{Connected, Control, Event, Message};
+
+/// The connected other processes of a run.
+#[derive(Debug)]
+pub struct Together {
+    control: Arc<Control>,
+    data: Vec<Option<TcpStream>>,
+    notes: (Sender<Note>, Receiver<Note>),
+}
+
+/// Sends a failure to the other processes from outside the run: before it has begun, or while it does not
+/// end.
+#[derive(Clone, Debug)]
+pub struct Teller(Arc<Control>);
+
+/// A task of the thread that handles messages.
+#[derive(Debug)]
+enum Note {
+    Heard(usize, Event),
+    /// This process has reached a line, at this epoch.
+    Reached(u32, Epoch),
+    /// No more tasks.
+    Ended,
+}
+
+/// The data sockets by process; `None` for this process itself.
+type Sockets = Vec<Option<TcpStream>>;
+
+/// Where a run begins, as process 0 sends it.
+#[derive(Serialize, Deserialize)]
+struct Go {
+    mark: Mark,
+    begin: Offsets,
+    lines: Vec<Line>,
+    table: Option<String>,
+    keeps: bool,
+    tells_documents: bool,
+}
+
+/// The other processes during the run.
+pub(super) struct Others {
+    control: Arc<Control>,
+    tell: Sender<Note>,
+    end: Mutex<TheEnd>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct TheEnd {
+    /// At process 0, the measurements of the others.
+    measures: Vec<Measures>,
+    /// Whether this process has finished its share.
+    at_end: bool,
+    /// Whether process 0 has ended the run.
+    done: bool,
+    /// Whether the run has failed.
+    failed: bool,
+}
+
+impl Together {
+    /// For processes that are connected.
+    ///
+    /// # Errors
+    /// If the system has no more threads.
+    pub fn new(connected: Connected) -> std::io::Result<Self> {
+        let Connected { control, data } = connected;
+        let notes = channel();
+        let tell = notes.0.clone();
+        // After the end of the run there is no receiver.
+        control.listen(move |from, event| drop(tell.send(Note::Heard(from, event))))?;
+        Ok(Self { control: Arc::new(control), data, notes })
+    }
+
+    /// The number of this process, from 0.
+    pub fn index(&self) -> usize {
+        self.control.processes().index()
+    }
+
+    /// The number of processes.
+    pub fn count(&self) -> usize {
+        self.control.processes().hosts().len()
+    }
+
+    /// A handle that sends a failure from outside the run.
+    pub fn teller(&self) -> Teller {
+        Teller(Arc::clone(&self.control))
+    }
+
+    /// Sends the others the reason why there is no run.
+    pub(super) fn fail(&self, why: &RunError) {
+        self.control.fail(&chain(why));
+    }
+
+    /// Process 0: sends where the run begins.
+    pub(super) fn go(&self, past: &Past, rules: &TextRules) -> Result<(), RunError> {
+        let mut table = Vec::new();
+        if let Some(in_force) = &past.table {
+            in_force.write(rules, &mut table).map_err(RunError::Sink)?;
+        }
+        let table = past.table.is_some().then(|| String::from_utf8_lossy(&table).into_owned());
+        let (mark, begin, lines) = (past.mark.clone(), past.begin.clone(), past.lines.clone());
+        let Past { keeps, tells_documents, .. } = *past;
+        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, tells_documents });
+        self.control.send(Message::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
+        Ok(())
+    }
+
+    /// Every other process: waits for the message that says where the run begins.
+    pub(super) fn wait_for_go(&self, rules: &TextRules) -> Result<Past, RunError> {
+        let unread = |what: String| {
+            RunError::Process(format!("what process 0 says of the run cannot be read: {what}"))
+        };
+        loop {
+            match self.notes.1.recv() {
+                Ok(Note::Heard(_, Event::Message(Message::Go(go)))) => {
+                    let Go { mark, begin, lines, table, keeps, tells_documents } =
+                        serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
+                    let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
+                    let table = table.map(read).transpose().map_err(|error| unread(error.to_string()))?;
+                    let live = Arc::new(LiveFrom::default());
+                    return Ok(Past {
+                        mark,
+                        begin,
+                        lines,
+                        live,
+                        keeps,
+                        tells_documents,
+                        snapshot: None,
+                        table,
+                        there: None,
+                        as_of: None,
+                    });
+                }
+                Ok(Note::Heard(_, event)) => {
+                    if let Some(error) = failure(&self.control, event) {
+                        return Err(error);
+                    }
+                }
+                Ok(Note::Reached(..) | Note::Ended) => {}
+                Err(_) => return Err(RunError::Process("the control connection has ended".to_owned())),
+            }
+        }
+    }
+
+    /// Starts the run: from here on messages are handled by the returned closure.
+    pub(super) fn begin(self) -> (Arc<Others>, Sockets, impl FnOnce(Arc<Shared>)) {
+        let Self { control, data, notes: (tell, notes) } = self;
+        let others = Arc::new(Others { control, tell, end: Mutex::default(), changed: Condvar::new() });
+        let listening = Arc::clone(&others);
+        let listen = move |shared: Arc<Shared>| {
+            let failed = Arc::clone(&shared);
+            let work = move || listening.listen(&notes, &shared);
+            if let Err(error) = thread::Builder::new().name("together".to_owned()).spawn(work) {
+                failed.failure.fail(RunError::Process(error.to_string()));
+            }
+        };
+        (others, data, listen)
+    }
+}
+
+impl Teller {
+    /// Sends the reason of a failure. Returns once the others have received it or cannot be reached. After
+    /// the run has ended it sends nothing.
+    pub fn fail(&self, why: &str) {
+        self.0.fail(why);
+        self.0.end();
+    }
+}
+
+/// The error that an event stands for, if it is a failure.
+fn failure(control: &Control, event: Event) -> Option<RunError> {
+    match event {
+        Event::Message(Message::Failed(text)) => Some(RunError::Process(text)),
+        Event::Lost { process, why } => {
+            let process = control.processes().name(process);
+            Some(RunError::Process(format!("{process} is gone: {why}")))
+        }
+        Event::Message(_) => None,
+    }
+}
+
+/// The text of an error with all its causes.
+fn chain(error: &RunError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
+}
+
+impl Others {
+    fn is_hub(&self) -> bool {
+        self.control.processes().index() == 0
+    }
+
+    fn count(&self) -> usize {
+        self.control.processes().hosts().len()
+    }
+
+    /// Handles tasks until `Ended`.
+    fn listen(&self, notes: &Receiver<Note>, shared: &Shared) {
+        let mut reached: BTreeMap<u32, Vec<Epoch>> = BTreeMap::new();
+        for note in notes {
+            match note {
+                Note::Ended => return,
+                Note::Reached(line, epoch) => self.reach(&mut reached, line, epoch, shared),
+                Note::Heard(from, Event::Message(message)) => match message {
+                    Message::Reached { line, epoch } => self.reach(&mut reached, line, epoch, shared),
+                    Message::Crossed { epoch, .. } => shared.queue.cross(epoch),
+                    Message::Opened(epoch) => {
+                        if self.is_hub() {
+                            let others = (1..self.count()).filter(|to| *to != from);
+                            others.for_each(|to| self.control.send_to(to, Message::Opened(epoch)));
+                        }
+                        shared.queue.follow(epoch);
+                    }
+                    Message::Durable(epoch) => {
+                        if shared.commits.written(epoch, 0) {
+                            shared.queue.wake();
+                        }
+                    }
+                    Message::Stop => {
+                        if self.is_hub() {
+                            self.control.send(Message::Stop);
+                        }
+                        shared.queue.stop();
+                    }
+                    Message::Measures(bytes) => match serde_json::from_slice(&bytes) {
+                        Ok(measures) => self.change(|end| end.measures.push(measures)),
+                        Err(error) => shared.failure.fail(RunError::Process(format!(
+                            "what process {from} has measured cannot be read: {error}"
+                        ))),
+                    },
+                    Message::Done if !self.is_hub() => {
+                        if self.end.lock().at_end {
+                            self.change(|end| end.done = true);
+                        } else {
+                            // Process 0 ends early, because the pipe at its output is closed.
+                            shared.failure.fail(RunError::Sink(ErrorKind::BrokenPipe.into()));
+                        }
+                    }
+                    Message::Failed(text) => shared.failure.fail(RunError::Process(text)),
+                    Message::Go(_) | Message::Done => {}
+                },
+                Note::Heard(_, event) => {
+                    if let Some(error) = failure(&self.control, event) {
+                        shared.failure.fail(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts that one process has reached a line; once all have, all cross it.
+    fn reach(&self, reached: &mut BTreeMap<u32, Vec<Epoch>>, line: u32, epoch: Epoch, shared: &Shared) {
+        if !self.is_hub() {
+            self.control.send(Message::Reached { line, epoch });
+            return;
+        }
+        let epochs = reached.entry(line).or_default();
+        epochs.push(epoch);
+        if epochs.len() == self.count()
+            && let Some(last) = reached.remove(&line).and_then(|all| all.into_iter().max())
+        {
+            let behind = last + 1;
+            self.control.send(Message::Crossed { line, epoch: behind });
+            shared.queue.cross(behind);
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut TheEnd)) {
+        change(&mut self.end.lock());
+        self.changed.notify_all();
+    }
+
+    /// Process 0 sends that epochs up to `epoch` are durable, so that the others may begin later ones.
+    pub(super) fn durable(&self, epoch: Epoch) {
+        if self.is_hub() {
+            self.control.send(Message::Durable(epoch));
+        }
+    }
+
+    /// The data connection to another process has ended.
+    pub(super) fn suspect(&self, process: usize, why: &str) {
+        self.control.suspect(process, why);
+    }
+
+    /// Stops the run in all processes.
+    pub(super) fn stop(&self) {
+        self.control.send(Message::Stop);
+    }
+
+    /// Sends the failure of this process, and wakes `finish`. A closed pipe at the output is sent as `Done`,
+    /// so that the others end without an error.
+    pub(super) fn failed(&self, error: &RunError) {
+        match error {
+            RunError::Sink(error) if self.is_hub() && error.kind() == ErrorKind::BrokenPipe => {
+                self.control.send(Message::Done);
+            }
+            // A failure that another process has sent is known to all; `Control::fail` sends only the first
+            // one.
+            error => self.control.fail(&chain(error)),
+        }
+        self.change(|end| end.failed = true);
+    }
+
+    /// Closes the connections after the other sides have received all messages. The process must not end
+    /// before, which would cut them off.
+    pub(super) fn end(&self) {
+        self.control.end();
+        // There is no receiver if the run could not begin.
+        self.tell.send(Note::Ended).unwrap_or(());
+    }
+
+    /// Waits for the end of the run, after this process has finished its share. Returns the measurements of
+    /// the others at process 0, and an empty list elsewhere; `None` if the run fails meanwhile.
+    pub(super) fn finish(&self, measures: &Measures) -> Option<Vec<Measures>> {
+        if !self.is_hub() {
+            self.change(|end| end.at_end = true);
+            self.control.send(Message::Measures(serde_json::to_vec(measures).unwrap_or_default()));
+            self.control.send(Message::Done);
+        }
+        let all = self.count() - 1;
+        let is_hub = self.is_hub();
+        let waits =
+            |end: &mut TheEnd| !end.failed && if is_hub { end.measures.len() < all } else { !end.done };
+        let mut end = self.end.lock();
+        self.changed.wait_while(&mut end, waits);
+        if end.failed {
+            return None;
+        }
+        if is_hub {
+            self.control.send(Message::Done);
+        }
+        Some(std::mem::take(&mut end.measures))
+    }
+}
+
+/// Sends what the queue of this process reports.
+pub(super) struct ToOthers(pub(super) Arc<Others>);
+
+impl Peers for ToOthers {
+    fn opened(&self, epoch: Epoch) {
+        self.0.control.send(Message::Opened(epoch));
+    }
+
+    fn reached(&self, line: u32, epoch: Epoch) {
+        // The receiving thread holds no lock of the queue.
+        self.0.tell.send(Note::Reached(line, epoch)).unwrap_or(());
+    }
+}

@@ -1,0 +1,145 @@
+//! The two ends of a worker: takes events from the queue, and hands closed epochs to the committer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::RunError;
+use super::commits::Commits;
+use super::failure::Failure;
+use dupflow_connectors::source::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
+use dupflow_core::retention::RetentionClock;
+use dupflow_core::status::{Phase, Status};
+use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime};
+use dupflow_engine::dataflow::{
+    self, Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Workers,
+};
+
+/// Shared by all threads of a run.
+pub(super) struct Shared {
+    pub(super) queue: Arc<Queue>,
+    pub(super) commits: Arc<Commits>,
+    pub(super) failure: Failure,
+    pub(super) bad: Arc<BadRecords>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) status: Arc<Status>,
+    /// The index of this process, from 0, and the number of processes. Process 0 has the output.
+    pub(super) process: (usize, usize),
+    /// For each epoch that is not durable, when its first events were taken.
+    pub(super) begun: Mutex<BTreeMap<Epoch, Duration>>,
+}
+
+/// Starts the worker threads.
+pub(super) fn start(
+    stages: &Stages,
+    first: Epoch,
+    workers: usize,
+    data: Option<Data>,
+    cancellation: &Arc<Cancellation>,
+    shared: &Arc<Shared>,
+) -> Result<Workers, String> {
+    let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
+    let live = Arc::clone(&stages.live);
+    // One worker of one process attaches the clock time, so that all workers see the same.
+    let tells_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
+    let first_here = shared.process.0 * workers;
+    let parts = move |index: usize| -> (Box<dyn Intake>, Box<dyn Emit>) {
+        let decoder = Decoder::new(&fields);
+        let worker = index - first_here;
+        let events = Events { shared: Arc::clone(&shared), worker, decoder, batch: None, tells_time };
+        (Box::new(events), Box::new(ToCommitter(Arc::clone(&shared), Arc::clone(&live))))
+    };
+    match data {
+        None => Workers::start(stages, first, workers, cancellation, parts),
+        Some(data) => Workers::start_with(data, stages, first, workers, cancellation, parts),
+    }
+}
+
+/// The events of one worker, from the queue.
+struct Events {
+    shared: Arc<Shared>,
+    /// The number of this worker in its process, from 0.
+    worker: usize,
+    decoder: Decoder,
+    batch: Option<Batch>,
+    /// Whether this worker attaches the time at which batches are read.
+    tells_time: bool,
+}
+
+impl Intake for Events {
+    fn pull(&mut self, limit: Epoch) -> Pull {
+        self.shared.status.stepped(self.worker, self.shared.clock.now());
+        match self.shared.queue.take(self.shared.commits.admits(limit)) {
+            Taken::Done => {
+                self.shared.status.ended(self.worker);
+                Pull::Done
+            }
+            Taken::Nothing { low } => Pull::Idle(low),
+            Taken::Batch(epoch, batch) => {
+                // Other processes commit nothing, so nothing would remove entries there.
+                if self.shared.process.0 == 0 {
+                    let now = self.shared.clock.now();
+                    self.shared.begun.lock().entry(epoch).or_insert(now);
+                    self.shared.status.begun(epoch, now);
+                }
+                self.batch = Some(batch);
+                Pull::Batch(epoch)
+            }
+        }
+    }
+
+    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> dataflow::Taken {
+        let batch = self.batch.take().expect("a batch is pulled before it is read");
+        let end = batch.end();
+        let seen = batch.seen.map(|hash| (self.shared.process.0, hash));
+        let mut letters = Vec::new();
+        if let Payload::Kept(documents) = &batch.payload {
+            let alive = documents.iter().filter_map(|(id, value)| Some((id, value?)));
+            alive.for_each(|(id, value)| each(Given::Kept(id, value)));
+        }
+        let decoded = self.decoder.decode(&batch, &self.shared.bad, &mut letters, |position, event| {
+            each(Given::Event(position, event));
+        });
+        if let Err(error) = decoded {
+            self.shared.failure.fail(error.into());
+        }
+        self.shared.queue.give_back(batch);
+        let at = self.tells_time.then(|| self.shared.clock.unix());
+        dataflow::Taken { end, letters, seen, at }
+    }
+
+    fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {
+        self.shared.queue.register(wake);
+    }
+}
+
+/// Hands closed epochs to the committer.
+struct ToCommitter(Arc<Shared>, Arc<LiveFrom>);
+
+impl Emit for ToCommitter {
+    fn closed(&mut self, epoch: ClosedEpoch) {
+        let seen = &epoch.seen;
+        let alike = seen.values().zip(seen.values().skip(1)).all(|(a, b)| a == b);
+        if !seen.is_empty() && (!alike || seen.len() < self.0.process.1) {
+            let epoch = epoch.progress.epoch;
+            let what =
+                format!("the processes have read different inputs: epoch {epoch} is not the same for all");
+            self.0.failure.fail(RunError::Process(what));
+        } else {
+            if self.1.holds(epoch.progress.epoch + 1) {
+                self.0.status.enter(Phase::Live);
+            }
+            self.0.status.closed(epoch.progress.epoch);
+            if let Some(RetentionTime::Event(at) | RetentionTime::Wall(at)) = epoch.progress.clock {
+                self.0.status.set_retention_clock(at.seconds());
+            }
+            self.0.commits.close(epoch);
+        }
+    }
+
+    fn ended(&mut self) {
+        self.0.commits.end();
+    }
+}

@@ -1,0 +1,88 @@
+//! Causes: why the deltas of an epoch are, by what it did to their documents.
+//!
+//! What was done to each document, by the hash of its id, and a delta -> its [`Cause`]. Of a pair that comes:
+//! insert, update, re-weighed, re-grouped, in this order, of either document; if none of these, a block. Of
+//! one that goes: delete, expire, update, re-weighed, re-grouped; else a block. A pair of which only the
+//! similarity changes has the same cause on both its deltas: its documents are alive before and after.
+//!
+//! An id that has the hash of another one may lend it its cause: one in 2^64.
+
+use dupflow_core::doc::DocId;
+use dupflow_core::hash;
+use dupflow_core::pair::{Cause, Pair};
+
+/// What was done to documents in an epoch, by the hashes of their ids.
+#[derive(Debug, Default)]
+pub(super) struct Causes(Vec<(u64, Cause)>);
+
+impl Causes {
+    /// More of the epoch.
+    pub(super) fn add(&mut self, more: Vec<(u64, Cause)>) {
+        if self.0.is_empty() {
+            self.0 = more;
+        } else {
+            self.0.extend(more);
+        }
+    }
+
+    /// All of the epoch is there: to be asked.
+    pub(super) fn sorted(mut self) -> Self {
+        self.0.sort_unstable();
+        self
+    }
+
+    /// Why a pair comes (`diff` 1) or goes (-1), after [`Self::sorted`].
+    pub(super) fn of(&self, pair: &Pair<DocId>, diff: isize) -> Cause {
+        let of = |id: &DocId| {
+            let hash = hash::bytes(0, id.as_bytes());
+            let at = self.0.partition_point(|(other, _)| *other < hash);
+            self.0.get(at).filter(|(other, _)| *other == hash).map(|(_, cause)| *cause)
+        };
+        let both = [of(pair.lo()), of(pair.hi())];
+        let (order, otherwise) = if diff > 0 {
+            (&[Cause::Insert, Cause::Update, Cause::Reweighed, Cause::Regrouped][..], Cause::BlockRevived)
+        } else {
+            (
+                &[Cause::Delete, Cause::Expire, Cause::Update, Cause::Reweighed, Cause::Regrouped][..],
+                Cause::BlockDied,
+            )
+        };
+        order.iter().copied().find(|cause| both.contains(&Some(*cause))).unwrap_or(otherwise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_documents_the_first_cause_in_order_tells() {
+        let id = |name: &str| DocId::new(name).unwrap();
+        let done = |name: &str, cause| (hash::bytes(0, name.as_bytes()), cause);
+        let mut causes = Causes::default();
+        causes.add(vec![done("i", Cause::Insert), done("u", Cause::Update), done("w", Cause::Reweighed)]);
+        causes.add(vec![done("d", Cause::Delete), done("e", Cause::Expire)]);
+        causes.add(vec![done("g", Cause::Regrouped), done("w", Cause::Regrouped)]);
+        let causes = causes.sorted();
+        for (a, b, diff, cause) in [
+            ("i", "u", 1, Cause::Insert),
+            ("i", "z", 1, Cause::Insert),
+            ("u", "w", 1, Cause::Update),
+            ("w", "z", 1, Cause::Reweighed),
+            ("g", "w", 1, Cause::Reweighed),
+            ("g", "z", 1, Cause::Regrouped),
+            ("y", "z", 1, Cause::BlockRevived),
+            ("d", "e", -1, Cause::Delete),
+            ("e", "u", -1, Cause::Expire),
+            ("u", "z", -1, Cause::Update),
+            ("w", "z", -1, Cause::Reweighed),
+            ("g", "u", -1, Cause::Update),
+            ("g", "z", -1, Cause::Regrouped),
+            ("y", "z", -1, Cause::BlockDied),
+        ] {
+            for (one, other) in [(a, b), (b, a)] {
+                assert_eq!(causes.of(&Pair::new(id(one), id(other)).unwrap(), diff), cause, "{one} {other}");
+            }
+        }
+    }
+}

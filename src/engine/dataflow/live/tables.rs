@@ -1,0 +1,48 @@
+//! Tables: whether the end of an epoch makes the next one.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use timely::dataflow::Stream;
+use timely::dataflow::channels::pact::Exchange;
+
+use crate::dataflow::Stages;
+use crate::dataflow::epochs::by_epoch;
+use dupflow_core::metrics::Counter;
+use dupflow_core::text::Growth;
+use dupflow_core::time::Epoch;
+
+/// The corpus at the end of this epoch makes a table.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct TableDue {
+    /// The worker that is told.
+    pub(super) to: u64,
+    /// From 1.
+    pub(super) number: u64,
+    /// Documents with terms, of all workers.
+    pub(super) documents: u64,
+}
+
+/// Adds up the documents with terms, on one worker, and tells all workers of each epoch whose end makes a
+/// table. `changes` are how many more there are at the end of an epoch than before.
+pub(super) fn tables<'scope>(
+    changes: Stream<'scope, Epoch, Vec<i64>>,
+    growth: Growth,
+    stages: &Stages,
+) -> Stream<'scope, Epoch, Vec<TableDue>> {
+    let (metrics, live) = (Arc::clone(&stages.metrics), Arc::clone(&stages.live));
+    let peers = changes.scope().peers() as u64;
+    let (mut in_force, mut number) =
+        stages.past.table.map_or((0, 0), |table| (table.documents, table.number));
+    let mut documents = 0_u64;
+    by_epoch(changes, Exchange::new(|_: &i64| 0), "Tables", move |epoch, changes, emit| {
+        let change = changes.iter().sum();
+        documents = documents.checked_add_signed(change).expect("no more documents go than came");
+        // An earlier run has decided what is due before.
+        if live.holds(epoch) && growth.is_due(in_force, documents) {
+            (in_force, number) = (documents, number + 1);
+            metrics.add(Counter::IdfTables, 1);
+            (0..peers).for_each(|to| emit(TableDue { to, number, documents }));
+        }
+    })
+}

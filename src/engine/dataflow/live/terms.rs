@@ -1,0 +1,190 @@
+//! The terms of the documents alive on one worker, compact, and how many documents hold each.
+//!
+//! A vocabulary gives each feature a number; a document is the ascending numbers of its features, as
+//! differences, and their counts, both in LEB128: two to four bytes a term, where features and counts as they
+//! are take twelve. A feature that nobody holds any more gives its number back.
+
+use hashbrown::HashTable;
+
+use dupflow_core::text::Terms;
+
+/// The vocabulary.
+#[derive(Debug, Default)]
+pub(super) struct Vocabulary {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    by_feature: HashTable<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    feature: u64,
+    /// Documents that have it.
+    holders: u32,
+}
+
+/// The terms of one document, by numbers of a [`Vocabulary`].
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Coded(Box<[u8]>);
+
+impl Vocabulary {
+    /// A document with these terms comes.
+    pub(super) fn insert(&mut self, terms: &Terms) -> Coded {
+        let mut numbered: Vec<(u32, u32)> = terms
+            .ids
+            .iter()
+            .zip(&terms.counts)
+            .map(|(feature, count)| (self.hold(*feature), *count))
+            .collect();
+        numbered.sort_unstable();
+        let mut bytes = Vec::with_capacity(3 * numbered.len());
+        let mut last = 0;
+        for (number, count) in numbered {
+            write(number - last, &mut bytes);
+            write(count, &mut bytes);
+            last = number;
+        }
+        Coded(bytes.into())
+    }
+
+    /// A document with these terms goes.
+    pub(super) fn remove(&mut self, coded: &Coded) {
+        for (number, _) in coded.iter() {
+            let entry = &mut self.entries[number as usize];
+            entry.holders -= 1;
+            if entry.holders == 0 {
+                let feature = entry.feature;
+                let found = self.by_feature.find_entry(feature, |n| *n == number);
+                found.expect("a feature that is held is found").remove();
+                self.free.push(number);
+            }
+        }
+    }
+
+    /// The terms that a document came with.
+    pub(super) fn terms(&self, coded: &Coded) -> Terms {
+        let mut terms: Vec<(u64, u32)> =
+            coded.iter().map(|(number, count)| (self.entries[number as usize].feature, count)).collect();
+        terms.sort_unstable();
+        let (ids, counts): (Vec<_>, Vec<_>) = terms.into_iter().unzip();
+        Terms { ids: ids.into(), counts: counts.into() }
+    }
+
+    /// Every feature, with the number of documents that have it.
+    pub(super) fn holders(&self) -> impl Iterator<Item = (u64, u32)> {
+        let held = self.entries.iter().filter(|entry| entry.holders > 0);
+        held.map(|entry| (entry.feature, entry.holders))
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "2^32 features would take 64 gigabytes")]
+    fn hold(&mut self, feature: u64) -> u32 {
+        let entries = &mut self.entries;
+        if let Some(number) = self.by_feature.find(feature, |n| entries[*n as usize].feature == feature) {
+            entries[*number as usize].holders += 1;
+            return *number;
+        }
+        let entry = Entry { feature, holders: 1 };
+        let number = match self.free.pop() {
+            Some(number) => {
+                entries[number as usize] = entry;
+                number
+            }
+            None => {
+                entries.push(entry);
+                (entries.len() - 1) as u32
+            }
+        };
+        self.by_feature.insert_unique(feature, number, |n| self.entries[*n as usize].feature);
+        number
+    }
+}
+
+impl Coded {
+    /// Numbers and counts, by ascending number.
+    fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        let mut rest = &*self.0;
+        let mut number = 0;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            number += read(&mut rest);
+            Some((number, read(&mut rest)))
+        })
+    }
+}
+
+/// LEB128: seven bits a byte, the lowest first, the high bit set on all but the last.
+#[expect(clippy::cast_possible_truncation, reason = "seven bits are meant")]
+fn write(mut value: u32, bytes: &mut Vec<u8>) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Takes what [`write`] wrote off the front.
+fn read(bytes: &mut &[u8]) -> u32 {
+    let mut value = 0;
+    for shift in (0..).step_by(7) {
+        let (byte, rest) = bytes.split_first().expect("written whole");
+        *bytes = rest;
+        value |= u32::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use dupflow_core::hash::mix;
+
+    fn terms(text: &BTreeMap<u64, u32>) -> Terms {
+        Terms { ids: text.keys().copied().collect(), counts: text.values().copied().collect() }
+    }
+
+    /// Documents come and go: terms are read back as they were written, holders are counted, and numbers are
+    /// used again.
+    #[test]
+    fn terms_are_kept_and_holders_counted() {
+        let mut vocabulary = Vocabulary::default();
+        let mut alive: Vec<(BTreeMap<u64, u32>, Coded)> = Vec::new();
+        let mut most = 0;
+        for step in 0..2000_u64 {
+            if mix(step).is_multiple_of(3) && !alive.is_empty() {
+                let at = usize::try_from(mix(step ^ 1)).unwrap() % alive.len();
+                vocabulary.remove(&alive.swap_remove(at).1);
+            } else if alive.len() < 40 {
+                let count = |i: u64| u32::try_from(mix(step << 8 | i) % 7).unwrap().pow(12).max(1);
+                let text: BTreeMap<u64, u32> =
+                    (0..mix(step ^ 2) % 50).map(|i| (mix(mix(step << 9 | i) % 300), count(i))).collect();
+                let coded = vocabulary.insert(&terms(&text));
+                alive.push((text, coded));
+            }
+            let mut expected: BTreeMap<u64, u32> = BTreeMap::new();
+            for (text, coded) in &alive {
+                text.keys().for_each(|feature| *expected.entry(*feature).or_default() += 1);
+                assert_eq!(vocabulary.terms(coded), terms(text));
+            }
+            most = most.max(expected.len());
+            assert_eq!(vocabulary.holders().collect::<BTreeMap<_, _>>(), expected);
+        }
+        assert!(most > 200 && vocabulary.entries.len() <= most, "{most} {}", vocabulary.entries.len());
+    }
+
+    #[test]
+    fn numbers_of_every_length() {
+        for value in [0, 1, 127, 128, 16_383, 16_384, u32::MAX] {
+            let mut bytes = Vec::new();
+            write(value, &mut bytes);
+            let mut rest = &*bytes;
+            assert_eq!((read(&mut rest), rest.len()), (value, 0));
+        }
+    }
+}

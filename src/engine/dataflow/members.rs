@@ -1,0 +1,171 @@
+//! The documents of one sketch, and what an epoch's change of them does to the pairs of copies.
+//!
+//! A group of more than `limit` copies is a star: its pairs are those with its smallest member, which also
+//! stands for the whole group in pairs with other sketches. That is a function of the group's present
+//! members, so crossing the limit either way retracts one form and emits the other.
+
+use super::small_map::SmallMap;
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::Pair;
+use dupflow_core::time::Epoch;
+
+/// The documents of one sketch.
+#[derive(Debug)]
+pub(super) enum Members {
+    /// None since this epoch.
+    Nobody(Epoch),
+    One(DocId),
+    /// Two or more. Boxed, since groups are few and every sketch has an entry.
+    Many(Box<SmallMap<DocId, ()>>),
+}
+
+impl Members {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Nobody(_) => 0,
+            Self::One(_) => 1,
+            Self::Many(documents) => documents.len(),
+        }
+    }
+
+    /// The smallest one.
+    pub(super) fn first(&self) -> Option<&DocId> {
+        self.iter().next()
+    }
+
+    /// All, in ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &DocId> {
+        let (one, many) = match self {
+            Self::Nobody(_) => (None, None),
+            Self::One(document) => (Some(document), None),
+            Self::Many(documents) => (None, Some(documents.iter().map(|(document, ())| document))),
+        };
+        one.into_iter().chain(many.into_iter().flatten())
+    }
+
+    /// Adds a document that is no member.
+    fn insert(&mut self, document: DocId) {
+        match self {
+            Self::Nobody(_) => *self = Self::One(document),
+            Self::One(other) => {
+                let mut documents = Box::<SmallMap<DocId, ()>>::default();
+                documents.insert(other.clone(), ());
+                documents.insert(document, ());
+                *self = Self::Many(documents);
+            }
+            Self::Many(documents) => drop(documents.insert(document, ())),
+        }
+    }
+
+    /// Removes a member, in this epoch.
+    ///
+    /// # Panics
+    /// If it is none: a broken promise upstream.
+    fn remove(&mut self, document: &DocId, epoch: Epoch) {
+        let removed = match self {
+            Self::Nobody(_) => false,
+            Self::One(only) => only == document,
+            Self::Many(documents) => documents.remove(document).is_some(),
+        };
+        assert!(removed, "{document:?} leaves a sketch that it is not a member of");
+        match self {
+            Self::Many(documents) if documents.len() > 1 => {}
+            Self::Many(_) => {
+                if let Some(last) = self.first().cloned() {
+                    *self = Self::One(last);
+                }
+            }
+            Self::One(_) | Self::Nobody(_) => *self = Self::Nobody(epoch),
+        }
+    }
+
+    /// The members that stand for the sketch in pairs with other sketches: all of them or, of more than
+    /// `limit`, the smallest.
+    pub(super) fn visible(&self, limit: usize) -> impl Iterator<Item = &DocId> {
+        self.iter().take(if self.len() <= limit { usize::MAX } else { 1 })
+    }
+
+    /// The pairs of copies: all of them or, of more than `limit` members, those with the smallest.
+    fn copies(&self, limit: usize, mut emit: impl FnMut(Pair<DocId>)) {
+        for (i, a) in self.visible(limit).enumerate() {
+            for b in self.iter().skip(i + 1) {
+                emit(pair_of(a, b));
+            }
+        }
+    }
+
+    /// The pairs that one more member makes, or one fewer ends, in a group that is all visible.
+    fn copies_with(&self, document: &DocId, mut emit: impl FnMut(Pair<DocId>)) {
+        for other in self.iter() {
+            emit(pair_of(other, document));
+        }
+    }
+
+    /// Lets documents leave and join in an epoch, no document both; tells what changes of the
+    /// [visible](Self::visible) members and of the pairs of copies.
+    ///
+    /// # Panics
+    /// If one leaves that is no member, or joins that is one: a broken promise upstream.
+    pub(super) fn change<'d>(
+        &mut self,
+        leave: impl ExactSizeIterator<Item = &'d DocId> + Clone,
+        join: impl ExactSizeIterator<Item = &'d DocId> + Clone,
+        epoch: Epoch,
+        limit: usize,
+        mut member: impl FnMut(&DocId, i8),
+        mut pair: impl FnMut(Pair<DocId>, isize),
+    ) {
+        let before = self.len();
+        let after = before + join.len() - leave.len();
+        if before.max(after) <= limit {
+            for document in leave {
+                self.remove(document, epoch);
+                member(document, -1);
+                self.copies_with(document, |p| pair(p, -1));
+            }
+            for document in join {
+                self.copies_with(document, |p| pair(p, 1));
+                member(document, 1);
+                self.insert(document.clone());
+            }
+            return;
+        }
+        let before_first = self.first().cloned();
+        let stays = |first: &DocId| {
+            before.min(after) > limit && leave.clone().all(|d| d != first) && join.clone().all(|d| d > first)
+        };
+        match before_first.filter(stays) {
+            // A star before and after, about the same centre: its edges change one by one.
+            Some(centre) => {
+                for document in leave {
+                    self.remove(document, epoch);
+                    pair(pair_of(&centre, document), -1);
+                }
+                for document in join {
+                    pair(pair_of(&centre, document), 1);
+                    self.insert(document.clone());
+                }
+            }
+            None => {
+                self.visible(limit).for_each(|d| member(d, -1));
+                self.copies(limit, |p| pair(p, -1));
+                leave.for_each(|d| self.remove(d, epoch));
+                join.for_each(|d| self.insert(d.clone()));
+                self.visible(limit).for_each(|d| member(d, 1));
+                self.copies(limit, |p| pair(p, 1));
+            }
+        }
+    }
+}
+
+/// Two documents as a pair.
+///
+/// # Panics
+/// If they are the same: a document is a member of a sketch once.
+fn pair_of(a: &DocId, b: &DocId) -> Pair<DocId> {
+    Pair::new(a.clone(), b.clone()).expect("two different documents")
+}
+
+#[cfg(test)]
+#[path = "members_tests.rs"]
+mod tests;

@@ -1,0 +1,97 @@
+//! Parcels: the postings of many sketches on their way to one worker, as one record.
+//!
+//! A sketch has a block key for each table, and the blocks are spread over the workers. Sent one by one, each
+//! posting would carry the sketch's id and first word; in a parcel they stand once before those of its keys
+//! that the worker owns.
+
+use serde::{Deserialize, Serialize};
+
+use dupflow_core::block::BlockKey;
+use dupflow_core::block::index::Postings;
+use dupflow_core::hash::SketchId;
+
+/// Postings for one worker.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Parcel {
+    /// The worker.
+    pub(super) to: u64,
+    pub(super) postings: Postings,
+}
+
+/// The parcels of one epoch that are being filled, one for each worker.
+#[derive(Debug)]
+pub(super) struct Parcels {
+    open: Vec<Postings>,
+}
+
+/// Keys after which a parcel is sent, so that a large epoch needs no large piece of memory.
+const FULL: usize = 1 << 13;
+
+impl Parcels {
+    /// For so many workers.
+    pub(super) fn new(peers: usize) -> Self {
+        Self { open: vec![Postings::default(); peers] }
+    }
+
+    /// Adds a sketch that comes into blocks (`diff` 1) or leaves them (-1); `send` takes parcels that are
+    /// full.
+    pub(super) fn add(
+        &mut self,
+        id: SketchId,
+        word: u64,
+        diff: i8,
+        keys: impl Iterator<Item = BlockKey>,
+        send: impl FnMut(Parcel),
+    ) {
+        let peers = self.open.len();
+        keys.for_each(|key| self.open[owner(key, peers)].key(key));
+        self.open.iter_mut().for_each(|postings| postings.sketch(id, word, diff));
+        self.send(FULL, send);
+    }
+
+    /// Sends what is left of an epoch.
+    pub(super) fn flush(&mut self, send: impl FnMut(Parcel)) {
+        self.send(1, send);
+    }
+
+    /// Sends parcels of at least so many keys.
+    fn send(&mut self, least: usize, mut send: impl FnMut(Parcel)) {
+        for (to, postings) in (0..).zip(&mut self.open) {
+            if postings.len() >= least {
+                send(Parcel { to, postings: std::mem::take(postings) });
+            }
+        }
+    }
+}
+
+/// The worker that owns a block. The tables of the index are in the order of hashes: by the lowest bits,
+/// every worker has its share of each range.
+pub(super) fn owner(key: BlockKey, peers: usize) -> usize {
+    (key.hash as usize).wrapping_add(usize::from(key.table)) % peers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each key goes to its owner, once, with the sketch; and no parcel grows far beyond its size.
+    #[test]
+    fn every_posting_arrives_once() {
+        for peers in [1, 2, 3, 7] {
+            let mut parcels = Parcels::new(peers);
+            let mut sent = Vec::new();
+            for n in 0..2000 {
+                let keys = (0..18).map(|table| BlockKey { table, hash: n << 7 ^ u32::from(table) });
+                parcels.add(SketchId::of(0, &[n.into()]), 0, 1, keys, |parcel| sent.push(parcel));
+            }
+            parcels.flush(|parcel| sent.push(parcel));
+            let most = sent.iter().map(|parcel| parcel.postings.len()).max();
+            assert!(most < Some(FULL + 18), "{most:?}");
+            assert_eq!(sent.iter().map(|parcel| parcel.postings.len()).sum::<usize>(), 2000 * 18);
+            for Parcel { to, postings } in sent {
+                assert!(postings.keys().all(|key| owner(key, peers) as u64 == to));
+            }
+            parcels.flush(|_| panic!("nothing is left"));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A map that is a sorted vector while it is small, and a tree when it is not: most sketches have a member or
+//! a partner or two, some have thousands.
+
+use std::collections::BTreeMap;
+
+/// Most entries of a vector, inclusive: until there a search and a shift cost less than a tree, which is less
+/// full too.
+const FEW: usize = 32;
+
+#[derive(Debug)]
+pub(super) enum SmallMap<K, V> {
+    Few(Vec<(K, V)>),
+    Many(BTreeMap<K, V>),
+}
+
+impl<K, V> Default for SmallMap<K, V> {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl<K: Ord, V> SmallMap<K, V> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Few(entries) => entries.len(),
+            Self::Many(entries) => entries.len(),
+        }
+    }
+
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        match self {
+            Self::Few(entries) => find(entries, key).ok().map(|at| &entries[at].1),
+            Self::Many(entries) => entries.get(key),
+        }
+    }
+
+    /// All entries, in ascending order of keys.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        let (few, many) = match self {
+            Self::Few(entries) => (Some(entries.iter().map(|(key, value)| (key, value))), None),
+            Self::Many(entries) => (None, Some(entries.iter())),
+        };
+        few.into_iter().flatten().chain(many.into_iter().flatten())
+    }
+
+    /// Sets a value; gives back the one before.
+    pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        match self {
+            Self::Few(entries) => match find(entries, &key) {
+                Ok(at) => return Some(std::mem::replace(&mut entries[at].1, value)),
+                Err(at) if entries.len() < FEW => {
+                    // Of the many small ones, none has room that it does not need.
+                    if entries.len() < 4 {
+                        entries.reserve_exact(1);
+                    }
+                    entries.insert(at, (key, value));
+                }
+                Err(_) => {
+                    let mut many: BTreeMap<K, V> = std::mem::take(entries).into_iter().collect();
+                    many.insert(key, value);
+                    *self = Self::Many(many);
+                }
+            },
+            Self::Many(entries) => return entries.insert(key, value),
+        }
+        None
+    }
+
+    /// Removes an entry; gives back its value.
+    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+        match self {
+            Self::Few(entries) => find(entries, key).ok().map(|at| entries.remove(at).1),
+            Self::Many(entries) => {
+                let removed = entries.remove(key);
+                // Half of the limit, so that a size about it does not rebuild at each step.
+                if entries.len() <= FEW / 2 {
+                    *self = Self::Few(std::mem::take(entries).into_iter().collect());
+                }
+                removed
+            }
+        }
+    }
+}
+
+fn find<K: Ord, V>(entries: &[(K, V)], key: &K) -> Result<usize, usize> {
+    entries.binary_search_by(|(other, _)| other.cmp(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dupflow_core::hash::mix;
+
+    #[test]
+    fn a_small_map_is_a_map() {
+        let (mut small, mut map) = (SmallMap::default(), BTreeMap::new());
+        let mut sizes = [false; 3 * FEW];
+        for step in 0..20_000_u64 {
+            let key = mix(step) % (3 * FEW as u64);
+            // Grows and shrinks again and again, past the limit each time.
+            if mix(step ^ 77) % 10 < if (step / 400).is_multiple_of(2) { 8 } else { 2 } {
+                assert_eq!(small.insert(key, step), map.insert(key, step));
+            } else {
+                assert_eq!(small.remove(&key), map.remove(&key));
+            }
+            assert_eq!(small.get(&key), map.get(&key));
+            assert!(small.iter().eq(map.iter()));
+            assert_eq!(small.len(), map.len());
+            sizes[small.len()] = true;
+        }
+        assert!(sizes[1] && sizes[2 * FEW], "both forms are tried");
+    }
+}

@@ -1,0 +1,185 @@
+//! Worker threads: each builds its share of the dataflow and steps it until the input has ended, or until it
+//! is cancelled.
+//!
+//! In one process or in several, each with as many threads: a worker's index counts them all, process by
+//! process, so that worker 0 is the first one of process 0. Inside a process records move between threads as
+//! they are, between processes as bytes over its [`link`](super::link)s.
+
+use std::any::Any;
+use std::fmt;
+use std::net::TcpStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::{self, Thread};
+
+use parking_lot::Mutex;
+use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
+use timely::communication::{Hooks, WorkerGuards};
+use timely::{CommunicationConfig, WorkerConfig};
+
+use super::link::{Links, Lost};
+use super::{Emit, Intake, Stages, build};
+use dupflow_core::time::Epoch;
+
+/// Workers at work.
+#[must_use = "workers are waited for when they are joined"]
+pub struct Workers(WorkerGuards<Result<(), String>>);
+
+/// What connects the workers of this process to those of others.
+pub struct Data {
+    /// This process, from 0.
+    pub index: usize,
+    /// By process, a connected socket over which nothing has been sent; `None` for this one.
+    pub sockets: Vec<Option<TcpStream>>,
+    /// Told when another process can no longer be reached, or says what cannot be. The workers go on, without
+    /// ever closing an epoch that it has a share in; whoever is told cancels them.
+    pub lost: Lost,
+}
+
+/// Ends the workers of a run before their input does. They drop their dataflow as it is: no epoch closes that
+/// was open, and nobody is told that the input has ended. Other processes see that this one is lost.
+#[derive(Debug, Default)]
+pub struct Cancellation {
+    cancelled: AtomicBool,
+    workers: Mutex<Vec<Thread>>,
+    /// For as long as somebody reads or writes them.
+    links: Mutex<Weak<Links>>,
+}
+
+impl Cancellation {
+    /// Ends them, after the step that they are in.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::SeqCst);
+        // First of all: what a worker says now may follow from what was given up.
+        let links = self.links.lock().upgrade();
+        links.iter().for_each(|links| links.mute());
+        self.workers.lock().iter().for_each(Thread::unpark);
+    }
+
+    /// The workers have these links.
+    fn attach(&self, links: &Arc<Links>) {
+        *self.links.lock() = Arc::downgrade(links);
+        if self.is_cancelled() {
+            links.mute();
+        }
+    }
+
+    /// Whether they have been told to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// The current thread is a worker. Called before it first asks whether it is cancelled, so that it is
+    /// told.
+    fn register(&self) {
+        self.workers.lock().push(thread::current());
+    }
+}
+
+impl Workers {
+    /// Starts `count` threads, 1 or more, at epoch `first`. `parts` makes the ends of the dataflow for each
+    /// worker, by its index from 0. A worker that panics cancels the others, who would wait for it for ever.
+    ///
+    /// # Errors
+    /// If threads cannot be started.
+    pub fn start(
+        stages: &Stages,
+        first: Epoch,
+        count: usize,
+        cancellation: &Arc<Cancellation>,
+        parts: impl Fn(usize) -> (Box<dyn Intake>, Box<dyn Emit>) + Send + Sync + 'static,
+    ) -> Result<Self, String> {
+        // Records move between threads as they are; only between processes would they be serialized.
+        let communication =
+            if count == 1 { CommunicationConfig::Thread } else { CommunicationConfig::Process(count) };
+        let (builders, _) = communication.try_build()?;
+        Self::execute((builders, Box::new(())), None, stages, first, cancellation, parts)
+    }
+
+    /// As [`Self::start`], together with the workers of other processes, which have as many each and start at
+    /// the same epoch.
+    ///
+    /// # Errors
+    /// If threads cannot be started, or sockets cannot be used.
+    pub fn start_with(
+        data: Data,
+        stages: &Stages,
+        first: Epoch,
+        count: usize,
+        cancellation: &Arc<Cancellation>,
+        parts: impl Fn(usize) -> (Box<dyn Intake>, Box<dyn Emit>) + Send + Sync + 'static,
+    ) -> Result<Self, String> {
+        let Data { index, sockets, lost } = data;
+        let links = Links::new(index, count, &sockets, lost).map_err(|error| error.to_string())?;
+        let hooks = Hooks::default();
+        let inside = ProcessBuilder::new_typed_vector(count, hooks.refill.clone(), None);
+        let (builders, threads) =
+            initialize_networking_from_sockets(inside, links.over(sockets), index, count, hooks)
+                .map_err(|error| error.to_string())?;
+        let builders = builders.into_iter().map(AllocatorBuilder::Tcp).collect();
+        cancellation.attach(&links);
+        Self::execute((builders, Box::new(threads)), Some(links), stages, first, cancellation, parts)
+    }
+
+    fn execute(
+        (builders, threads): (Vec<AllocatorBuilder>, Box<dyn Any + Send>),
+        links: Option<Arc<Links>>,
+        stages: &Stages,
+        first: Epoch,
+        cancellation: &Arc<Cancellation>,
+        parts: impl Fn(usize) -> (Box<dyn Intake>, Box<dyn Emit>) + Send + Sync + 'static,
+    ) -> Result<Self, String> {
+        let (stages, cancellation) = (stages.clone(), Arc::clone(cancellation));
+        let work = move |worker: &mut timely::worker::Worker| {
+            cancellation.register();
+            let worked = catch_unwind(AssertUnwindSafe(|| {
+                let (intake, emit) = parts(worker.index());
+                worker.dataflow(|scope| build(scope, &stages, first, intake, emit));
+                // Whatever there is to do wakes the worker: records of its peers, its intake, its output.
+                while !cancellation.is_cancelled() && worker.step_or_park(None) {}
+            }));
+            if worked.is_err() {
+                cancellation.cancel();
+            }
+            // What is left of a dataflow is never stepped again: its capabilities go without anybody hearing
+            // of it.
+            for dataflow in worker.installed_dataflows() {
+                worker.drop_dataflow(dataflow);
+            }
+            links.iter().for_each(|links| links.leave());
+            worked.map_err(|panic| message(&*panic))
+        };
+        timely::execute::execute_from(builders, threads, WorkerConfig::default(), work).map(Self)
+    }
+
+    /// Waits for all workers to end.
+    ///
+    /// # Errors
+    /// What the first one that failed panicked with.
+    pub fn join(self) -> Result<(), String> {
+        self.0.join().into_iter().try_for_each(|worker| worker?)
+    }
+}
+
+/// What a panic says.
+fn message(panic: &(dyn Any + Send)) -> String {
+    let said = panic.downcast_ref::<String>().map(String::as_str);
+    said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Data")
+            .field("index", &self.index)
+            .field("sockets", &self.sockets)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,84 @@
+//! Steps of a query by the source's formulas, its equations 16 and 17 as they can be read: verification left
+//! out.
+
+use super::super::super::EvaluateError;
+use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::{DOCUMENTS, SURPLUS};
+use dupflow_core::block::hamming::{binomial, radius};
+
+/// m groups of k components at similarity r.
+pub(super) fn groups(k: usize, r: f64) -> usize {
+    radius(k, r) + SURPLUS
+}
+
+/// `n_g = n / 2^(k / m)`: how many of n agree in one group, were all groups equally wide.
+pub(super) fn share(k: usize, m: usize, n: usize) -> f64 {
+    n as f64 / (k as f64 / m as f64).exp2()
+}
+
+/// alg.G: `C(m, r_h) c log2 n`.
+pub(super) fn of_conjunctions(k: usize, r: f64, n: usize) -> f64 {
+    binomial(groups(k, r), SURPLUS) as f64 * SURPLUS as f64 * (n as f64).log2()
+}
+
+/// alg.H: `m log2(m n) + m n_g`.
+pub(super) fn of_groups(m: usize, share: f64, n: usize) -> f64 {
+    let (m, n) = (m as f64, n as f64);
+    m * (m * n).log2() + m * share
+}
+
+/// 003-H2.
+pub(super) fn headline(_: &Work<'_>) -> Result<Made, EvaluateError> {
+    const PRINTED: f64 = 90_260.0;
+    let m = groups(64, 0.7);
+    let line = |of: &str, printed: &str, steps: f64, basis: Basis, reason: &str| {
+        Line::new("003-H2", of, printed, format!("{steps:.0}"), basis, reason)
+    };
+    let by_their_sum = of_groups(m, 7440.0, DOCUMENTS);
+    let whole = (4.0 * share(6, 1, DOCUMENTS) + 8.0 * share(5, 1, DOCUMENTS)) / 12.0;
+    let lines = vec![
+        line(
+            "steps of alg.H at k = 64, r = 0.7, n_g = 7,440 as in its sum",
+            "90,260",
+            by_their_sum,
+            Basis::Exact(Claim::equal(PRINTED, by_their_sum, Tolerance::Within(5.0))),
+            "12 log2(12 n) + 12 x 7,440.",
+        ),
+        line(
+            "the same with n_g = 7,500",
+            "90,260",
+            of_groups(m, 7500.0, DOCUMENTS),
+            Why::Construction.into(),
+            "7,500 is chosen so that the sum is the printed one.",
+        ),
+        line(
+            "the same with whole groups: 4 of 6 bits, 8 of 5",
+            "not printed",
+            of_groups(m, whole, DOCUMENTS),
+            Why::Shown.checked(Claim::equal(7812.5, whole, Tolerance::Exact)),
+            "7,440 would take groups of 5.33 bits; whole ones have 7,812.5 entries on average.",
+        ),
+        line(
+            "steps of alg.G at k = 64, r = 0.7",
+            "lost",
+            of_conjunctions(64, 0.7, DOCUMENTS),
+            Why::StandIn.into(),
+            "C(12, 9) x 3 log2 n.",
+        ),
+    ];
+    Ok(Made { lines, ..Made::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 220 x 3 x 18.1946, and 12 x (21.7796 + 7,440.94).
+    #[test]
+    fn steps_at_64() {
+        assert_eq!(groups(64, 0.7), 12);
+        assert!((share(64, 12, DOCUMENTS) - 7440.94).abs() < 0.05);
+        assert!((of_conjunctions(64, 0.7, DOCUMENTS) - 12_008.4).abs() < 0.1);
+        assert!((of_groups(12, share(64, 12, DOCUMENTS), DOCUMENTS) - 89_552.6).abs() < 0.5);
+    }
+}

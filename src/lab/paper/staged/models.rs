@@ -1,0 +1,204 @@
+//! Simulated pairs of the models: what the bounds and the filter do to them, and where their similarities
+//! lie.
+
+use std::ops::AddAssign;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::{PAPER_LOOKS, SETS, SIZE, THRESHOLDS, filter, percent};
+use crate::distribution::Distribution;
+use crate::filter::pair::Matches;
+use crate::paper::{Claim, Line, Made, Tolerance, Why, Work};
+use crate::plot::{Axis, Plot, Series};
+use crate::table::{Table, row};
+use crate::{EvaluateError, threads};
+use dupflow_core::filter::{Schedule, Stop};
+use dupflow_core::hash::mix;
+use dupflow_core::sketch::kernel::Kernel;
+
+/// Simulated pairs of each set, at full scale; the source has 1000.
+pub(super) const PAIRS: usize = 1_000_000;
+
+/// Pairs of a task.
+const CHUNK: usize = 1 << 14;
+
+/// k of the first look.
+pub(super) const FIRST: usize = PAPER_LOOKS[0];
+
+/// Looks before the last.
+pub(super) const EARLY: usize = PAPER_LOOKS.len() - 1;
+
+/// Where similarities of pairs come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Law {
+    Set(Distribution),
+    /// All the same.
+    At(f64),
+}
+
+/// What was seen of pairs, at one threshold.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub(super) pairs: u64,
+    /// By X at the first look: pairs with R_K below T, and those at T or above.
+    pub(super) first: Vec<[u64; 2]>,
+    /// By look: pairs that its bounds alone would reject, and accept.
+    pub(super) apart: [[u64; 2]; EARLY],
+    /// Samples that the filter reads.
+    pub(super) read: u64,
+    /// Pairs that an early look rejects, and accepts.
+    pub(super) early: [u64; 2],
+    /// Those of them that the full comparison would not.
+    pub(super) wrong: [u64; 2],
+}
+
+impl Seen {
+    fn new() -> Self {
+        Self {
+            pairs: 0,
+            first: vec![[0; 2]; FIRST + 1],
+            apart: [[0; 2]; EARLY],
+            read: 0,
+            early: [0; 2],
+            wrong: [0; 2],
+        }
+    }
+
+    fn pair(&mut self, pair: &Matches, schedule: &Schedule, stop: Stop) {
+        let is_similar = pair.among(SIZE) as usize >= schedule.target().least_matches();
+        self.pairs += 1;
+        self.first[pair.among(FIRST) as usize][usize::from(is_similar)] += 1;
+        for (apart, look) in self.apart.iter_mut().zip(schedule.looks()) {
+            let equal = pair.among(look.components as usize);
+            apart[0] += u64::from(equal < look.reject_below);
+            apart[1] += u64::from(equal >= look.accept_from);
+        }
+        self.read += u64::from(stop.components);
+        if (stop.components as usize) < SIZE {
+            let side = usize::from(!stop.rejected);
+            self.early[side] += 1;
+            self.wrong[side] += u64::from(is_similar == stop.rejected);
+        }
+    }
+
+    pub(super) fn share(&self, count: u64) -> f64 {
+        count as f64 / self.pairs as f64
+    }
+
+    /// Pairs with more than `m` equal samples at the first look (`above`) or fewer, and how many of these are
+    /// on that side of T too.
+    fn beyond(&self, m: usize, above: bool) -> (u64, u64) {
+        let part = if above { &self.first[m + 1..] } else { &self.first[..m] };
+        let right = part.iter().map(|both| both[usize::from(above)]).sum();
+        (part.iter().flatten().sum(), right)
+    }
+
+    /// Accuracy and recall of "more than m" (`above`), or "fewer than m"; `None` where nothing is there.
+    pub(super) fn quality(&self, m: usize, above: bool) -> [Option<f64>; 2] {
+        let (found, right) = self.beyond(m, above);
+        let all: u64 = self.first.iter().map(|both| both[usize::from(above)]).sum();
+        [found, all].map(|of| (of > 0).then(|| right as f64 / of as f64))
+    }
+}
+
+impl AddAssign<&Self> for Seen {
+    fn add_assign(&mut self, more: &Self) {
+        self.pairs += more.pairs;
+        self.read += more.read;
+        let sum = |to: &mut [[u64; 2]], from: &[[u64; 2]]| {
+            to.iter_mut().flatten().zip(from.iter().flatten()).for_each(|(total, count)| *total += count);
+        };
+        sum(&mut self.first, &more.first);
+        sum(&mut self.apart, &more.apart);
+        sum(std::slice::from_mut(&mut self.early), &[more.early]);
+        sum(std::slice::from_mut(&mut self.wrong), &[more.wrong]);
+    }
+}
+
+/// What is seen of pairs by the filter at each threshold.
+pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Seen>, EvaluateError> {
+    let schedules = THRESHOLDS.map(filter).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let kernel = Kernel::new(SIZE, 1);
+    let salt = match law {
+        Law::Set(set) => mix(set as u64 + 1),
+        Law::At(similarity) => similarity.to_bits(),
+    };
+    let task = |chunk: usize| {
+        let mut rng = ChaCha8Rng::seed_from_u64(mix(work.bench.seed ^ mix(salt) ^ mix(chunk as u64)));
+        let mut seen = vec![Seen::new(); schedules.len()];
+        for _ in 0..CHUNK.min(pairs - chunk * CHUNK) {
+            let similarity = match law {
+                Law::Set(set) => set.sample(&mut rng),
+                Law::At(similarity) => similarity,
+            };
+            // Two different samples of full width have one bit in common by chance only, and none that
+            // counts.
+            let pair = Matches::draw(&mut rng, similarity, 0.0);
+            let (a, b) = pair.one_bit_sketches();
+            for (one, schedule) in seen.iter_mut().zip(&schedules) {
+                one.pair(&pair, schedule, schedule.walk(&kernel, a, b));
+            }
+        }
+        seen
+    };
+    let mut all = vec![Seen::new(); schedules.len()];
+    for seen in threads::map(work.bench.threads, pairs.div_ceil(CHUNK), task) {
+        all.iter_mut().zip(&seen).for_each(|(sum, more)| *sum += more);
+    }
+    Ok(all)
+}
+
+/// By set, then by threshold.
+pub(super) fn simulate_sets(work: &Work<'_>, full: usize) -> Result<Vec<Vec<Seen>>, EvaluateError> {
+    let pairs = work.size(full, 1000);
+    SETS.iter().map(|set| simulate(work, Law::Set(*set), pairs)).collect()
+}
+
+/// 000-F7.
+pub(super) fn densities(_: &Work<'_>) -> Result<Made, EvaluateError> {
+    let mut table = Table::new(
+        "000_f7_shares",
+        "000-F7: pairs below the threshold",
+        "In percent of the pairs of a model, by its density.",
+        &["T", "UNIFORM, %", "GAUSSIAN, %", "FUNDS-like, %"],
+    );
+    // Integrated apart from the program, in percent.
+    const APART: [[f64; 3]; 3] = [[80.0, 97.8, 97.1], [50.0, 50.0, 94.0], [30.0, 9.1, 83.6]];
+    let mut lines = Vec::new();
+    for (threshold, apart) in THRESHOLDS.into_iter().zip(APART) {
+        let shares = SETS.map(|set| 100.0 * set.share_below(threshold));
+        let mut row = row![threshold];
+        row.extend(shares.map(Into::into));
+        table.push(row);
+        lines.push(Line::new(
+            "000-F7",
+            format!("share with R < {threshold}, UNIFORM / GAUSSIAN / FUNDS-like"),
+            "lost",
+            shares.map(|share| percent(share / 100.0)).join(" / "),
+            Why::StandIn.checked(Claim::each(apart.into_iter().zip(shares), Tolerance::Within(0.1))),
+            "The sets are private; these are the models, beside another integration of them.",
+        ));
+    }
+    let low = Distribution::Funds.share_below(0.3);
+    lines.push(Line::new(
+        "000-F7",
+        "FUNDS",
+        "mostly low similarities",
+        format!("{} of FUNDS-like pairs below 0.3", percent(low)),
+        Why::Construction,
+        "The model is made to be so.",
+    ));
+    let series = SETS.map(|set| Series {
+        name: set.name().to_owned(),
+        points: (1..100).map(|i| f64::from(i) / 100.0).map(|s| (s, set.density(s))).collect(),
+    });
+    let plot = Plot {
+        name: "000_f7_densities".to_owned(),
+        title: "000-F7: similarities of the models".to_owned(),
+        x: Axis::linear("similarity"),
+        y: Axis::linear("density"),
+        series: series.to_vec(),
+    };
+    Ok(Made { lines, tables: vec![table], plots: vec![plot] })
+}

@@ -1,0 +1,90 @@
+//! alg.H: count in how many groups each id agrees with the query; c of k + c at least are candidates.
+//!
+//! Reference: Yuan et al. (2012), section 4.
+
+use super::postings::Postings;
+use super::{Fingerprints, HammingSearch, Work};
+use dupflow_core::block::hamming::{Design, distance};
+
+/// Lists of all groups, counted.
+#[derive(Debug)]
+pub(super) struct Groups<'a> {
+    corpus: &'a Fingerprints,
+    radius: usize,
+    /// c, at most 255.
+    surplus: usize,
+    postings: Postings,
+    counter: Counter,
+}
+
+impl<'a> Groups<'a> {
+    pub(super) fn new(corpus: &'a Fingerprints, design: &Design) -> Self {
+        Self {
+            corpus,
+            radius: design.radius(),
+            surplus: design.surplus(),
+            postings: Postings::new(corpus, design),
+            counter: Counter::new(corpus.len()),
+        }
+    }
+}
+
+impl HammingSearch for Groups<'_> {
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
+        found.clear();
+        let Self { corpus, radius, surplus, postings, counter } = self;
+        let lists = (0..postings.groups()).map(|group| postings.list(group, query));
+        let work = counter.at_least(*surplus, lists, |id| {
+            if distance(corpus.get(id), query) <= *radius {
+                found.push(id);
+            }
+        });
+        found.sort_unstable();
+        work
+    }
+}
+
+/// How many lists each id is in. Counters are bytes, one for each id, and stop at 255; which ones to set back
+/// is kept in a list.
+#[derive(Debug)]
+pub(super) struct Counter {
+    /// 0 between queries.
+    counts: Vec<u8>,
+    /// Ids whose count is not 0.
+    touched: Vec<u32>,
+}
+
+impl Counter {
+    /// Of ids below `documents`.
+    pub(super) fn new(documents: usize) -> Self {
+        Self { counts: vec![0; documents], touched: Vec::new() }
+    }
+
+    /// Visits each id that is in at least `least` of the lists, from 1 to 255.
+    pub(super) fn at_least<'l>(
+        &mut self,
+        least: usize,
+        lists: impl Iterator<Item = &'l [u32]>,
+        mut visit: impl FnMut(u32),
+    ) -> Work {
+        let mut work = Work::default();
+        for list in lists {
+            work.probes += 1;
+            work.entries += list.len() as u64;
+            for id in list {
+                let count = &mut self.counts[*id as usize];
+                if *count == 0 {
+                    self.touched.push(*id);
+                }
+                *count = count.saturating_add(1);
+            }
+        }
+        for id in self.touched.drain(..) {
+            if usize::from(std::mem::take(&mut self.counts[id as usize])) >= least {
+                work.verified += 1;
+                visit(id);
+            }
+        }
+        work
+    }
+}

@@ -1,0 +1,121 @@
+//! Search by Hamming distance: what every design reads and takes, beside what was expected; and that all of
+//! them find the same.
+//!
+//! Two settings. *SimHash*: random fingerprints of 64 bits within distance 3, by permuted tables, multi-index
+//! and scan. *One bit*: n = 300,000 fingerprints of k = 400 bits, similarity r = 0.7 and 0.9, by alg.G, alg.H
+//! and scan, as in Yuan et al. (2012), with a tenth of the queries. In both, half of the queries are at
+//! random, and half are planted: neighbours of a document at distance 0, 1, ... up to the radius, of which
+//! none may be missed.
+
+pub mod indexes;
+pub mod measured;
+
+use super::table::{Table, row};
+use super::{Bench, EvaluateError, Findings, Study};
+use dupflow_core::block::hamming::{Design, DesignError, Kind, radius};
+use measured::{Row, Setting};
+
+/// Documents of the one-bit setting at most, components and similarities, as in the paper.
+const PAPER: (usize, usize, [f64; 2]) = (300_000, 400, [0.9, 0.7]);
+
+/// Conjunctions of a query up to which alg.G is run.
+const MOST_CONJUNCTIONS: u64 = 50_000;
+
+/// The study of searches by Hamming distance.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// Documents of the SimHash setting; the one-bit setting has no more either.
+    pub documents: usize,
+    /// Queries, at random and planted each.
+    pub queries: usize,
+}
+
+impl Study for Search {
+    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
+        let mut table = Table::new(
+            "search",
+            "Search by Hamming distance",
+            "Of a random query; one thread. What is expected holds if all fingerprints are uniform. Missed and found are counts over all \
+             queries, missed of planted neighbours; all designs of one setting find the same ids if their results have the same hash.",
+            &[
+                "bits",
+                "radius",
+                "documents",
+                "design",
+                "probes",
+                "expected to be read",
+                "read",
+                "compared in full",
+                "queries/s",
+                "tables, MB",
+                "missed",
+                "found",
+                "hash of results",
+            ],
+        );
+        let simhash = [
+            Kind::OneLevel { blocks: 4 },
+            Kind::OneLevel { blocks: 5 },
+            Kind::TwoLevel { sub_blocks: 4 },
+            Kind::OneLevel { blocks: 6 },
+            Kind::MultiIndex { blocks: 2 },
+            Kind::Scan,
+        ];
+        self.measure(bench, &mut table, (64, 3, self.documents, self.queries), &simhash)?;
+        let (documents, components, similarities) = PAPER;
+        for similarity in similarities {
+            let documents = documents.min(self.documents);
+            let shape = (components, radius(components, similarity), documents, self.queries / 10);
+            let one_bit = [Kind::Groups { surplus: 3 }, Kind::Conjunctions { surplus: 3 }, Kind::Scan];
+            self.measure(bench, &mut table, shape, &one_bit)?;
+        }
+        Ok(Findings {
+            name: "search".to_owned(),
+            title: "Search".to_owned(),
+            about: "Static indexes of a whole corpus, in which recall is exactly 1.".to_owned(),
+            tables: vec![table],
+            plots: Vec::new(),
+        })
+    }
+}
+
+impl Search {
+    /// One setting: bits, radius, documents, queries.
+    fn measure(
+        &self,
+        bench: &Bench<'_>,
+        table: &mut Table,
+        (bits, radius, documents, queries): (usize, usize, usize, usize),
+        kinds: &[Kind],
+    ) -> Result<(), DesignError> {
+        let designs: Vec<Design> =
+            kinds.iter().map(|kind| Design::new(bits, radius, *kind)).collect::<Result<_, _>>()?;
+        let setting = Setting { bits, documents, queries: queries.max(2), seed: bench.seed };
+        for of_kind in designs {
+            if matches!(of_kind.kind(), Kind::Conjunctions { .. }) && of_kind.tables() > MOST_CONJUNCTIONS {
+                continue;
+            }
+            for Row { design, estimate, work, time, missed, found, results, .. } in
+                setting.run(&[of_kind], bench.clock)?
+            {
+                let each = |count: u64| count as f64 / setting.queries as f64;
+                table.push(row![
+                    bits,
+                    radius,
+                    documents,
+                    design.to_string(),
+                    each(work.probes),
+                    estimate.entries,
+                    each(work.entries),
+                    each(work.verified),
+                    setting.queries as f64 / time.as_secs_f64(),
+                    estimate.bytes / 1e6,
+                    missed,
+                    found,
+                    format!("{results:016x}")
+                ]);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! Which documents are near-duplicates: read from a file, or computed by brute force.
+//!
+//! | form | a line, separated by tabs | known by |
+//! |---|---|---|
+//! | pairs | `id_a id_b J` | three fields |
+//! | deltas of a feed | `seq op id_a id_b J`, `op` one of `+` and `-`; what is left after the last line counts | five fields |
+//! | labels | `id label`; documents of one label are duplicates of each other | named as such |
+//!
+//! Files may be compressed. Labels say nothing about J: their pairs count as similar at every threshold.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::EvaluateError;
+use dupflow_connectors::source::{BadRecords, Input, OnError, for_each_event, open};
+use dupflow_core::doc::DocId;
+use dupflow_core::oracle;
+use dupflow_core::pair::Pair;
+use dupflow_core::sketch::{Scheme, SectionMode, SketchKind};
+use dupflow_core::text::measures::Measure;
+use dupflow_core::text::{Featurizer, Idf, IdfTable, TextRules, Weigher, Weights};
+
+/// The near-duplicates of a corpus.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Truth {
+    /// Every pair with its similarity; 1 where only labels are known.
+    pub pairs: BTreeMap<Pair<DocId>, f64>,
+    /// Whether similarities are known.
+    pub graded: bool,
+}
+
+/// What a pipeline takes for the similarity of two texts, without sketches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnMeasure {
+    /// Texts to features.
+    pub rules: TextRules,
+    /// Features to a number.
+    pub by: By,
+}
+
+/// The similarity of two texts, from their features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Jaccard's, of sets.
+    Sets,
+    /// q J, or its like, of so many sections.
+    Sections(usize, SectionMode),
+    /// By their weights; live ones are those of all documents that are alive at the end.
+    Weights(Measure),
+}
+
+impl OwnMeasure {
+    /// That of a pipeline.
+    pub fn of(scheme: &Scheme) -> Self {
+        let by = match (scheme.sketch.kind, scheme.measure()) {
+            // Where features are compared, their sections are not.
+            (SketchKind::Sectional { sections, mode, .. }, _) if !scheme.exact => {
+                By::Sections(sections, mode)
+            }
+            (_, Measure::Jaccard) => By::Sets,
+            (_, measure) => By::Weights(measure),
+        };
+        Self { rules: scheme.text.clone(), by }
+    }
+}
+
+impl fmt::Display for OwnMeasure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.by {
+            By::Sets => f.write_str("J"),
+            By::Sections(sections, SectionMode::Attach) => write!(f, "q J, {sections} sections"),
+            By::Sections(sections, SectionMode::Pair) => {
+                write!(f, "q J / (1 + J - q J), {sections} sections")
+            }
+            By::Weights(measure) => f.write_str(measure.name()),
+        }
+    }
+}
+
+/// The documents that the inputs leave.
+///
+/// # Errors
+/// What cannot be read.
+pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, String>, EvaluateError> {
+    let mut alive = BTreeMap::new();
+    for_each_event(inputs, &rules.field_names(), &BadRecords::new(OnError::Count, None), |_, event| {
+        match event.text {
+            Some(text) => drop(alive.insert(event.id, text.into_owned())),
+            None => drop(alive.remove(&event.id)),
+        }
+    })?;
+    Ok(alive)
+}
+
+/// A pair by the fields of a line.
+fn pair(a: &str, b: &str) -> Option<Pair<DocId>> {
+    Pair::new(DocId::new(a)?, DocId::new(b)?)
+}
+
+impl Truth {
+    /// Reads pairs or deltas.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and the first line that is none.
+    pub fn pairs(path: &Path) -> Result<Self, EvaluateError> {
+        const EXPECTED: &str =
+            "expected \"id_a id_b similarity\" or \"seq op id_a id_b similarity\", separated by tabs";
+        let mut truth = Self { graded: true, ..Self::default() };
+        each_line(path, EXPECTED, |fields| {
+            let (gone, a, b, similarity) = match *fields {
+                [a, b, similarity] => (false, a, b, similarity),
+                [_, op @ ("+" | "-"), a, b, similarity] => (op == "-", a, b, similarity),
+                _ => return None,
+            };
+            let (pair, similarity) = (pair(a, b)?, similarity.parse().ok()?);
+            if gone {
+                truth.pairs.remove(&pair)
+            } else {
+                truth.pairs.insert(pair, similarity)
+            };
+            Some(())
+        })?;
+        Ok(truth)
+    }
+
+    /// Reads labels.
+    ///
+    /// # Errors
+    /// A file that cannot be read, and the first line that is none.
+    pub fn labels(path: &Path) -> Result<Self, EvaluateError> {
+        let mut groups = BTreeMap::<String, Vec<DocId>>::new();
+        for (id, label) in labels(path)? {
+            groups.entry(label).or_default().push(id);
+        }
+        let mut truth = Self::default();
+        for group in groups.values() {
+            for (n, a) in group.iter().enumerate() {
+                let pairs = group[..n].iter().filter_map(|b| Pair::new(a.clone(), b.clone()));
+                truth.pairs.extend(pairs.map(|pair| (pair, 1.0)));
+            }
+        }
+        Ok(truth)
+    }
+
+    /// Compares all documents: every pair of `floor` or more by the measure.
+    pub fn brute_force(texts: &BTreeMap<DocId, String>, measure: &OwnMeasure, floor: f64) -> Self {
+        let OwnMeasure { rules, by } = measure;
+        let mut featurizer = Featurizer::new(rules.clone());
+        let features = |(id, text): (&DocId, &String)| (id.clone(), featurizer.features(text).to_vec());
+        let pairs = match *by {
+            By::Sets => oracle::pairs(texts.iter().map(features), floor),
+            By::Sections(sections, mode) => {
+                let documents = texts.iter().map(features).collect();
+                oracle::sectional_pairs(&documents, sections, mode, floor)
+            }
+            By::Weights(by) => {
+                let weights = match &rules.weights {
+                    Weights::TfIdf(Idf::Live(_), form) => {
+                        let counted = texts.values().map(|text| featurizer.terms(text).to_owned().ids);
+                        Weights::TfIdf(Idf::Frozen(Arc::new(IdfTable::count(counted))), *form)
+                    }
+                    weights => weights.clone(),
+                };
+                let mut weigher = Weigher::new();
+                let weighted = texts.iter().map(|(id, text)| {
+                    let weighed = weigher.weigh(featurizer.terms(text), &weights);
+                    (id.clone(), (weighed.ids.to_vec(), weighed.weights.to_vec()))
+                });
+                oracle::weighted_pairs(weighted, by, floor)
+            }
+        };
+        Self { pairs: pairs.into_iter().collect(), graded: true }
+    }
+
+    /// The pairs that are similar at a threshold, inclusive.
+    pub fn at(&self, threshold: f64) -> impl Iterator<Item = (&Pair<DocId>, f64)> {
+        self.pairs.iter().map(|(pair, similarity)| (pair, *similarity)).filter(move |(_, s)| *s >= threshold)
+    }
+}
+
+/// The label of each document.
+///
+/// # Errors
+/// A file that cannot be read, and the first line that is none.
+pub fn labels(path: &Path) -> Result<BTreeMap<DocId, String>, EvaluateError> {
+    let mut labels = BTreeMap::new();
+    each_line(path, "expected \"id label\", separated by a tab", |fields| {
+        let [id, label] = fields else { return None };
+        labels.insert(DocId::new(id)?, (*label).to_owned());
+        Some(())
+    })?;
+    Ok(labels)
+}
+
+/// Hands the fields of every line to `each`, which says whether they are any.
+fn each_line(
+    path: &Path,
+    expected: &'static str,
+    mut each: impl FnMut(&[&str]) -> Option<()>,
+) -> Result<(), EvaluateError> {
+    let file = open(path).map_err(EvaluateError::file(path))?;
+    for (n, line) in file.lines().enumerate() {
+        let line = line.map_err(EvaluateError::file(path))?;
+        let fields: Vec<&str> = line.split('\t').collect();
+        if each(&fields).is_none() {
+            return Err(EvaluateError::Truth { path: path.to_owned(), line: n + 1, expected });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(content: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), content).unwrap();
+        file
+    }
+
+    fn told(truth: &Truth) -> Vec<(&str, &str, f64)> {
+        truth.pairs.iter().map(|(pair, s)| (pair.lo().as_str(), pair.hi().as_str(), *s)).collect()
+    }
+
+    #[test]
+    fn pairs_and_deltas() {
+        let pairs = file("a\tb\t0.5\nd\tc\t1.0\n");
+        let pairs = Truth::pairs(pairs.path()).unwrap();
+        assert_eq!(told(&pairs), [("a", "b", 0.5), ("c", "d", 1.0)]);
+        assert_eq!(pairs.at(0.5).count() + pairs.at(0.6).count(), 3);
+        let deltas =
+            file("0\t+\ta\tb\t0.5\n3\t+\ta\tc\t0.7\n3\t-\ta\tb\t0.5\n4\t-\ta\tc\t0.7\n4\t+\ta\tc\t0.9\n");
+        assert_eq!(told(&Truth::pairs(deltas.path()).unwrap()), [("a", "c", 0.9)]);
+    }
+
+    #[test]
+    fn labels_make_pairs_within_a_group() {
+        let truth = Truth::labels(file("a\t1\nb\t2\nc\t1\nd\t1\n").path()).unwrap();
+        assert_eq!(told(&truth), [("a", "c", 1.0), ("a", "d", 1.0), ("c", "d", 1.0)]);
+        assert!(!truth.graded);
+    }
+
+    #[test]
+    fn a_line_that_is_none_is_named() {
+        for (content, line) in
+            [("a\tb\n", 1), ("a\tb\t1\na\tb\tx\n", 2), ("0\t*\ta\tb\t1\n", 1), ("a\ta\t1\n", 1)]
+        {
+            let error = Truth::pairs(file(content).path()).unwrap_err().to_string();
+            assert!(error.contains(&format!("line {line}: expected \"id_a id_b similarity\"")), "{error}");
+        }
+        assert!(Truth::labels(file("a\tb\tc\n").path()).is_err());
+    }
+}
