@@ -19,7 +19,7 @@ use dupflow::connectors::source::{BadRecords, EpochRule, Files, Input, Layout, O
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
 use dupflow::lab::generate::{Generator, Params};
-use dupflow::pipeline::{self, Continuity, Demands, Job};
+use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
 /// As in the command.
 #[global_allocator]
@@ -62,7 +62,7 @@ fn main() {
     // Twice: the first reading brings the file into memory.
     floor(&path);
     let (bytes, floor) = floor(&path);
-    let s = pipeline::run(Job {
+    let s = pipeline::run(RunJob {
         stages: dupflow::pipeline::stages(&plan, false),
         source: Box::new(Files::of(
             Input::resolve([&path], Layout::default()).unwrap(),

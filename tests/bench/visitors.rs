@@ -33,7 +33,7 @@ use dupflow::core::pair::Delta;
 use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
 use dupflow::core::visit::{Question, Visitors};
 use dupflow::lab::generate::{Generator, Params};
-use dupflow::pipeline::{self, Continuity, Demands, Job};
+use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
 /// Events of a round in which as many are taken as can be, and rounds of either kind.
 const ROUND: u64 = 40_000;
@@ -249,7 +249,7 @@ fn main() {
         visitors: Arc::clone(&stages.visitors),
         texts: Arc::default(),
     };
-    let job = Job {
+    let job = RunJob {
         stages,
         source: Box::new(source),
         first_epoch: 1,

@@ -23,7 +23,7 @@ use dupflow::core::time::{Clock, Epoch, Offsets, Progress, SystemClock};
 use dupflow::engine::dataflow::{
     Cancellation, ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, Workers,
 };
-use dupflow::pipeline::{self, Continuity, Demands, Job, RunError, Summary};
+use dupflow::pipeline::{self, Continuity, Demands, RunError, RunJob, Summary};
 
 pub(crate) fn stages() -> Stages {
     dupflow::pipeline::stages(&Plan::load("minhash", &[]).unwrap(), false)
@@ -267,7 +267,7 @@ pub(crate) fn run(
     first: impl FnMut(Epoch) -> io::Result<()> + Send + 'static,
 ) -> (Result<Summary, RunError>, Memory) {
     let memory = Arc::<Mutex<Memory>>::default();
-    let job = Job {
+    let job = RunJob {
         stages: stages.clone(),
         source: Box::new(Scripts(readers)),
         first_epoch: 1,

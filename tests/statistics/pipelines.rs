@@ -15,7 +15,7 @@ use dupflow::core::description::Description;
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::Pair;
 use dupflow::core::time::SystemClock;
-use dupflow::pipeline::{self, Continuity, Demands, Job};
+use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 use parking_lot::Mutex;
 
 use crate::bounds;
@@ -39,7 +39,7 @@ fn run(pipeline: &str, path: &Path) -> Memory {
 /// All deltas that a plan makes of a feed.
 pub(crate) fn deltas(plan: &Plan, path: &Path) -> Memory {
     let sink = Arc::<Mutex<Memory>>::default();
-    let job = Job {
+    let job = RunJob {
         stages: dupflow::pipeline::stages(plan, false),
         source: Box::new(Files::of(
             Input::resolve([path], Layout::default()).unwrap(),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use super::problems::Problems;
 use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
-use crate::config::{Deployment, SinkPlace, SourcePlace, TablePlace};
+use crate::config::{Deployment, SinkConfig, SourceConfig, TablesConfig};
 use dupflow_connectors::database::Failure;
 use dupflow_connectors::sink::TableOutput;
 use dupflow_connectors::source::Input;
@@ -51,8 +51,9 @@ fn connected(_: &Deployment) -> anyhow::Result<String> {
 /// # Errors
 /// All that is missing or refused.
 fn databases(deployment: &Deployment) -> anyhow::Result<String> {
-    let table = if let SourcePlace::Table(table) = &deployment.source { Some(table.examine()) } else { None };
-    let output = if let SinkPlace::Tables(place) = &deployment.sink { Some(examine(place)) } else { None };
+    let table =
+        if let SourceConfig::Table(table) = &deployment.source { Some(table.examine()) } else { None };
+    let output = if let SinkConfig::Tables(place) = &deployment.sink { Some(examine(place)) } else { None };
     let (mut found, mut problems) = (String::new(), Vec::new());
     for told in table.into_iter().chain(output) {
         match told {
@@ -64,8 +65,8 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
 }
 
 /// Describes the database that tables will be written to.
-fn examine(place: &TablePlace) -> Result<String, Failure> {
-    let TablePlace { address, schema, prefix, patience } = place.clone();
+fn examine(place: &TablesConfig) -> Result<String, Failure> {
+    let TablesConfig { address, schema, prefix, patience } = place.clone();
     let output =
         TableOutput { address, schema, prefix, patience, deltas: false, causes: false, run: String::new() };
     output.examine()
@@ -110,9 +111,9 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     }
     if let (Some(path), Some(deployment)) = (&args.config, &deployment) {
         let inputs = match &deployment.source {
-            SourcePlace::Files { inputs, .. } => counted(inputs.len(), "input"),
-            SourcePlace::Kafka { topic, .. } => format!("topic \"{topic}\""),
-            SourcePlace::Table(table) => table.name(),
+            SourceConfig::Files { inputs, .. } => counted(inputs.len(), "input"),
+            SourceConfig::Kafka { topic, .. } => format!("topic \"{topic}\""),
+            SourceConfig::Table(table) => table.name(),
         };
         let workers = deployment
             .workers

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::counted;
-use crate::config::{Deployment, LetterPlace, SinkPlace, SourcePlace};
+use crate::config::{DeadLetterConfig, Deployment, SinkConfig, SourceConfig};
 use dupflow_connectors::broker::{Admin, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted, let_go};
 use dupflow_connectors::sink::output_topic;
 
@@ -21,25 +21,26 @@ pub(super) fn report(deployment: &Deployment) -> Result<String, Vec<String>> {
     let failed = |failure: Failure| vec![failure.to_string()];
     let admin = Admin::new(&connection).map_err(failed)?;
     let reached = admin.reach(&connection.brokers).map_err(failed);
-    let found = reached.and_then(|()| Report::of(deployment, &admin));
+    let found = reached.and_then(|()| TopicReport::of(deployment, &admin));
     let_go(admin);
     found
 }
 
 /// The findings so far.
-struct Report<'a> {
+struct TopicReport<'a> {
     admin: &'a Admin,
     found: String,
     problems: Vec<String>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> TopicReport<'a> {
     fn of(deployment: &Deployment, admin: &'a Admin) -> Result<String, Vec<String>> {
-        let mut report = Report { admin, found: String::new(), problems: Vec::new() };
-        if let SourcePlace::Kafka { topic, .. } = &deployment.source {
+        let mut report = TopicReport { admin, found: String::new(), problems: Vec::new() };
+        if let SourceConfig::Kafka { topic, .. } = &deployment.source {
             report.input(topic, deployment.state.is_some());
         }
-        if let SinkPlace::Kafka { topic, progress_topic, transactional_id, envelope, .. } = &deployment.sink {
+        if let SinkConfig::Kafka { topic, progress_topic, transactional_id, envelope, .. } = &deployment.sink
+        {
             let (wanted, settings) = output_topic(topic, *envelope);
             if report.output(wanted, settings) {
                 report.kept(topic, wanted.compacted);
@@ -53,7 +54,7 @@ impl<'a> Report<'a> {
                  it needs Describe and Write on it"
             ));
         }
-        if let Some(LetterPlace::Topic(topic)) = &deployment.dead_letter {
+        if let Some(DeadLetterConfig::Topic(topic)) = &deployment.dead_letter {
             let letters = Wanted { topic, partitions: None, compacted: false };
             if report.output(letters, KEEPS_ALL) {
                 report.kept(topic, false);

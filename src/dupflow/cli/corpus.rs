@@ -10,7 +10,7 @@ use dupflow_core::doc::{DocEvent, DocId, Position};
 use dupflow_core::text::{Featurizer, IdfTable};
 
 /// The live documents: texts by id.
-pub(super) type Corpus = BTreeMap<DocId, String>;
+pub(super) type LiveDocuments = BTreeMap<DocId, String>;
 
 /// Reads all inputs in order of position, and calls `each` for every event. If the plan has live weights,
 /// they are frozen at the document frequencies of the live documents, as in a run of one epoch.
@@ -21,8 +21,8 @@ pub(super) fn read(
     inputs: Vec<Input>,
     plan: &mut Plan,
     mut each: impl FnMut(Position, &DocEvent<'_>),
-) -> anyhow::Result<Corpus> {
-    let mut alive = Corpus::new();
+) -> anyhow::Result<LiveDocuments> {
+    let mut alive = LiveDocuments::new();
     let (fields, bad) = (plan.scheme.text.field_names(), BadRecords::new(OnError::Count, None));
     for_each_event(inputs, &fields, &bad, |position, event| {
         each(position, &event);

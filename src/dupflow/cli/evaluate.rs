@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use super::arguments::{self, at_least_one};
 use super::corpus;
 use super::problems::Problems;
-use super::voice::Voice;
+use super::voice::Verbosity;
 use super::written;
-use crate::config::{BUILT_IN, Draft, FilterPlan, FrozenTables, Plan, PlanError};
+use crate::config::{BUILT_IN, ConfigError, Draft, FilterPlan, FrozenTables, Plan};
 use dupflow_connectors::source::{Input, Layout};
 use dupflow_core::filter::FilterKind;
 use dupflow_core::text::{Featurizer, IdfTable};
@@ -42,8 +42,8 @@ pub struct Args {
     /// What to measure [default: every study that needs no corpus, and with --corpus pipelines too; but not
     /// scripts and paper]. After paper: a source from 000 to 004, an item such as 003-T1, or all [default:
     /// all].
-    #[arg(value_name = "STUDY", value_parser = Named)]
-    pub studies: Vec<Wanted>,
+    #[arg(value_name = "STUDY", value_parser = StudyArgParser)]
+    pub studies: Vec<StudyArg>,
 
     /// Also write the results into this folder: a CSV file for each table, an SVG file for each plot, and
     /// index.html with everything.
@@ -84,13 +84,13 @@ pub struct Args {
 
     /// Options of the study `pipelines`.
     #[command(flatten)]
-    pub whole: Whole,
+    pub whole: PipelineStudyArgs,
 }
 
 /// Options of the study `pipelines`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Whole pipelines")]
-pub struct Whole {
+pub struct PipelineStudyArgs {
     /// A feed (.jsonl, also compressed) or a folder whose files are documents; repeatable, read in order.
     #[arg(long, value_name = "INPUT")]
     pub corpus: Vec<PathBuf>,
@@ -149,7 +149,7 @@ pub enum StudyName {
 
 /// One argument of `evaluate`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wanted {
+pub enum StudyArg {
     /// A study; for the papers, all of them.
     Study(StudyName),
     /// All sources of the papers.
@@ -160,14 +160,19 @@ pub enum Wanted {
     Item(Item),
 }
 
-/// Parses [`Wanted`], and lists the studies in the help.
+/// Parses [`StudyArg`], and lists the studies in the help.
 #[derive(Clone, Debug)]
-struct Named;
+struct StudyArgParser;
 
-impl TypedValueParser for Named {
-    type Value = Wanted;
+impl TypedValueParser for StudyArgParser {
+    type Value = StudyArg;
 
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Wanted, clap::Error> {
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<StudyArg, clap::Error> {
         StringValueParser::new().try_map(|typed| wanted(&typed)).parse_ref(command, arg, value)
     }
 
@@ -176,13 +181,13 @@ impl TypedValueParser for Named {
     }
 }
 
-fn wanted(typed: &str) -> Result<Wanted, String> {
+fn wanted(typed: &str) -> Result<StudyArg, String> {
     if typed == "all" {
-        return Ok(Wanted::All);
+        return Ok(StudyArg::All);
     }
-    let source = Source::ALL.into_iter().find(|source| source.name() == typed).map(Wanted::Source);
-    let item = || ITEMS.iter().find(|item| item.id.eq_ignore_ascii_case(typed)).copied().map(Wanted::Item);
-    let study = || StudyName::from_str(typed, false).ok().map(Wanted::Study);
+    let source = Source::ALL.into_iter().find(|source| source.name() == typed).map(StudyArg::Source);
+    let item = || ITEMS.iter().find(|item| item.id.eq_ignore_ascii_case(typed)).copied().map(StudyArg::Item);
+    let study = || StudyName::from_str(typed, false).ok().map(StudyArg::Study);
     source.or_else(item).or_else(study).ok_or_else(|| {
         let names = StudyName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let names: Vec<_> = names.map(|name| name.get_name().to_owned()).collect();
@@ -241,7 +246,7 @@ impl Planner for Planned {
 ///
 /// # Errors
 /// All problems of the options; then the error of a study or of a file.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.whole.write_idf {
         return args.whole.write_idf(path, problems);
     }
@@ -285,7 +290,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
 }
 
 /// A progress line with the current measurement and its time; hidden if progress is off.
-fn progress(voice: Voice) -> ProgressBar {
+fn progress(voice: Verbosity) -> ProgressBar {
     if !voice.shows_progress() || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -297,7 +302,7 @@ fn progress(voice: Voice) -> ProgressBar {
 
 /// The studies to run, in the order of their names; reports problems with them.
 fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dyn Study>> {
-    let is_named = |name: StudyName| args.studies.contains(&Wanted::Study(name));
+    let is_named = |name: StudyName| args.studies.contains(&StudyArg::Study(name));
     let is_wanted = |name: &&StudyName| match name {
         StudyName::Paper => false,
         StudyName::Scripts => is_named(**name),
@@ -333,14 +338,14 @@ fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dy
 impl Args {
     /// The studies of papers: all, or those named, in their order.
     fn papers(&self, program: &Path) -> Vec<Paper> {
-        let is_named = self.studies.contains(&Wanted::Study(StudyName::Paper));
+        let is_named = self.studies.contains(&StudyArg::Study(StudyName::Paper));
         let mut wanted: Vec<(Source, Option<Item>)> = Vec::new();
         for what in &self.studies {
             match what {
-                Wanted::All => wanted.extend(Source::ALL.map(|source| (source, None))),
-                Wanted::Source(source) => wanted.push((*source, None)),
-                Wanted::Item(item) => wanted.push((item.source, Some(*item))),
-                Wanted::Study(_) => {}
+                StudyArg::All => wanted.extend(Source::ALL.map(|source| (source, None))),
+                StudyArg::Source(source) => wanted.push((*source, None)),
+                StudyArg::Item(item) => wanted.push((item.source, Some(*item))),
+                StudyArg::Study(_) => {}
             }
         }
         if wanted.is_empty() && is_named {
@@ -363,7 +368,7 @@ impl Args {
     }
 }
 
-impl Whole {
+impl PipelineStudyArgs {
     /// Counts document frequencies of the corpus and writes the table.
     fn write_idf(&self, path: &Path, mut problems: Problems) -> anyhow::Result<ExitCode> {
         let pipeline = self.pipelines.first().map_or("weighted", String::as_str);
@@ -414,7 +419,7 @@ impl Whole {
             // One threshold is enough: most problems occur at all of them.
             let plan = |threshold: &f64| study.plan(&planner, pipeline, *threshold).err();
             let error = study.thresholds.iter().find_map(plan);
-            if let Some(Ok(error)) = error.map(|error| error.into_inner().downcast::<PlanError>()) {
+            if let Some(Ok(error)) = error.map(|error| error.into_inner().downcast::<ConfigError>()) {
                 problems.take::<Plan>(Err(*error));
             }
         }

@@ -35,19 +35,19 @@ pub(super) struct Specimen {
     /// Distinct features with their counts.
     pub(super) terms: Terms,
     /// `None` if the text has no token, or no shingle with a weight.
-    pub(super) sketched: Option<Sketched>,
+    pub(super) sketched: Option<SketchedText>,
 }
 
 /// The values of a text that has a sketch.
 #[derive(Clone)]
-pub(super) struct Sketched {
+pub(super) struct SketchedText {
     pub(super) id: SketchId,
     pub(super) sketch: Sketch,
     pub(super) keys: Vec<BlockKey>,
 }
 
 /// Two sketches compared.
-pub(super) struct Comparison {
+pub(super) struct SketchComparison {
     /// Number of equal components; `None` for sketches that are not compared component by component.
     pub(super) equal: Option<usize>,
     /// The estimated similarity, from 0 to 1.
@@ -84,11 +84,11 @@ impl Examiner {
         }
     }
 
-    pub(super) fn sketch(&mut self, text: &str) -> Option<Sketched> {
+    pub(super) fn sketch(&mut self, text: &str) -> Option<SketchedText> {
         let (id, sketch) = self.maker.sketch(text)?;
         let mut keys = Vec::new();
         self.blocking.keys(sketch.view(), &mut keys);
-        Some(Sketched { id, sketch, keys })
+        Some(SketchedText { id, sketch, keys })
     }
 
     /// The exact similarity by the pipeline's own measure.
@@ -119,10 +119,10 @@ impl Examiner {
         }
     }
 
-    pub(super) fn compare(&self, a: &Sketched, b: &Sketched) -> Comparison {
+    pub(super) fn compare(&self, a: &SketchedText, b: &SketchedText) -> SketchComparison {
         let (x, y) = (&a.sketch.words, &b.sketch.words);
         let estimate = self.estimator.estimate(x, y).max(0.0);
-        Comparison {
+        SketchComparison {
             equal: self.shape().map(|shape| Matches::new(shape).count(x, y)),
             estimate,
             standard_error: self.estimator.standard_error(estimate),
@@ -147,7 +147,7 @@ impl Examiner {
     }
 
     /// Whether two sketches are near enough to be candidates in a block of this table that is not hot.
-    pub(super) fn is_near(&self, table: u16, a: &Sketched, b: &Sketched) -> bool {
+    pub(super) fn is_near(&self, table: u16, a: &SketchedText, b: &SketchedText) -> bool {
         self.blocking.near(table).is_none_or(|near| near.meet(a.sketch.words[0], b.sketch.words[0]))
     }
 

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::documents::{self, Documents, Format, open};
+use super::documents::{self, DocumentFormat, DocumentWriter, open};
 use super::problems::Problems;
 use super::summary::count;
-use super::voice::Voice;
+use super::voice::Verbosity;
 use super::written;
 use dupflow_connectors::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
@@ -57,7 +57,7 @@ pub struct Args {
     /// The file format [default: by the extension of the output; jsonl if it is unknown]. JSON Lines and
     /// tables hold the feed; warc, wet and html (a new folder) the documents that are alive at its end.
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<DocumentFormat>,
 
     /// Also write the similar pairs at the end of the feed: lines of two ids and their similarity, separated
     /// by tabs, computed exactly from word 3-grams.
@@ -105,13 +105,13 @@ pub struct Args {
 
     /// The composition of the feed.
     #[command(flatten)]
-    pub shape: Shape,
+    pub shape: FeedArgs,
 }
 
 /// The composition of a feed: [`Params`] as options. Shares are from 0 to 1.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "What the feed is made of (shares are from 0 to 1)")]
-pub struct Shape {
+pub struct FeedArgs {
     /// The share of new documents that are copies of another one.
     #[arg(long, value_name = "SHARE", default_value_t = Params::default().copies)]
     pub copies: f64,
@@ -176,14 +176,14 @@ pub struct Shape {
 
 impl Args {
     /// The format of the output.
-    fn output_format(&self) -> Format {
-        self.format.unwrap_or_else(|| Format::of_name(&self.output))
+    fn output_format(&self) -> DocumentFormat {
+        self.format.unwrap_or_else(|| DocumentFormat::of_name(&self.output))
     }
 
     /// Reports files that cannot be written.
     fn probe(&self, problems: &mut Problems) {
         // A folder of pages is created only when it is written.
-        let output = Some(&self.output).filter(|_| self.output_format() != Format::Html);
+        let output = Some(&self.output).filter(|_| self.output_format() != DocumentFormat::Html);
         let files =
             [("--output", output), ("--truth", self.truth.as_ref()), ("--labels", self.labels.as_ref())];
         let files = files.into_iter().filter_map(|(option, path)| Some((option, path?.as_path())));
@@ -193,7 +193,7 @@ impl Args {
     /// The labelled corpus that these options describe.
     fn labelled(&self) -> Labelled {
         let documents = usize::try_from(self.documents).unwrap_or(usize::MAX);
-        let Shape { min_words, max_words, vocabulary, zipf, ref scripts, .. } = self.shape;
+        let FeedArgs { min_words, max_words, vocabulary, zipf, ref scripts, .. } = self.shape;
         Labelled {
             seed: self.seed,
             documents,
@@ -214,7 +214,7 @@ fn run_labelled(
     args: &Args,
     labels: &Path,
     mut problems: Problems,
-    voice: Voice,
+    voice: Verbosity,
 ) -> anyhow::Result<ExitCode> {
     let of = args.labelled();
     for (field, problem) in of.problems() {
@@ -228,7 +228,8 @@ fn run_labelled(
     }
     args.probe(&mut problems);
     problems.settle(Some(()))?;
-    let (mut out, mut of_labels) = (Documents::create(&args.output, args.output_format())?, open(labels)?);
+    let (mut out, mut of_labels) =
+        (DocumentWriter::create(&args.output, args.output_format())?, open(labels)?);
     let (mut documents, mut bytes) = (0, 0);
     for Document { id, label, text, .. } in of.corpus() {
         writeln!(of_labels, "{id}\t{label}").context("the labels cannot be written")?;
@@ -247,7 +248,7 @@ fn run_labelled(
 ///
 /// # Errors
 /// All options out of range; then files that cannot be written.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
     if let Some(labels) = &args.labels {
         return run_labelled(args, labels, problems, voice);
     }
@@ -273,7 +274,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     args.probe(&mut problems);
     problems.settle(Some(()))?;
 
-    let out = Documents::create(&args.output, args.output_format())?;
+    let out = DocumentWriter::create(&args.output, args.output_format())?;
     let mut truth = args.truth.as_ref().map(|path| open(path)).transpose()?;
     let made = write_feed(out, Generator::new(params), truth.is_some())?;
     voice.tell(&made.summary())?;
@@ -286,8 +287,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
 }
 
 /// Writes a family or rounds.
-fn run_rounds(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
-    let Shape { min_words, max_words, vocabulary, zipf, ref scripts, .. } = args.shape;
+fn run_rounds(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
+    let FeedArgs { min_words, max_words, vocabulary, zipf, ref scripts, .. } = args.shape;
     let rounds = Rounds {
         documents: args.documents,
         seed: args.seed,
@@ -308,18 +309,18 @@ fn run_rounds(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Resu
     }
     args.probe(&mut problems);
     problems.settle(Some(()))?;
-    let out = Documents::create(&args.output, args.output_format())?;
+    let out = DocumentWriter::create(&args.output, args.output_format())?;
     voice.tell(&write_feed(out, rounds.feed(), false)?.summary())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Writes a feed, and counts its events.
 fn write_feed(
-    mut out: Documents,
+    mut out: DocumentWriter,
     feed: impl Iterator<Item = Record<'static>>,
     with_features: bool,
-) -> anyhow::Result<Made> {
-    let mut made = Made::new(with_features);
+) -> anyhow::Result<FeedCorpus> {
+    let mut made = FeedCorpus::new(with_features);
     for record in feed {
         out.write(&record).context("the feed cannot be written")?;
         made.apply(record);
@@ -329,7 +330,7 @@ fn write_feed(
 }
 
 fn params(args: &Args) -> Params {
-    let Shape {
+    let FeedArgs {
         copies,
         near,
         max_edit_rate,
@@ -368,7 +369,7 @@ fn params(args: &Args) -> Params {
 }
 
 /// The live documents, and the counts of events.
-struct Made {
+struct FeedCorpus {
     /// Present only if the features are needed.
     featurizer: Option<Featurizer>,
     alive: BTreeMap<DocId, Vec<u64>>,
@@ -377,7 +378,7 @@ struct Made {
     bytes: u64,
 }
 
-impl Made {
+impl FeedCorpus {
     /// An empty corpus, with the features of its texts or without.
     fn new(with_features: bool) -> Self {
         let featurizer = with_features.then(|| Featurizer::new(TextRules::default()));

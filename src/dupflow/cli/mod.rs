@@ -47,10 +47,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use problems::WrongUsage;
-use voice::VoiceArgs;
+use voice::VerbosityArgs;
 
-use crate::config::{BUILT_IN, LogFormat, LogLevel, Plan, PlanError};
-use crate::pipeline::{Job, RunError};
+use crate::config::{BUILT_IN, ConfigError, LogFormat, LogLevel, Plan};
+use crate::pipeline::{RunError, RunJob};
 use dupflow_connectors::source::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
@@ -68,7 +68,7 @@ pub struct Cli {
 
     /// Messages on standard error.
     #[command(flatten)]
-    pub voice: VoiceArgs,
+    pub voice: VerbosityArgs,
 }
 
 /// The commands.
@@ -128,12 +128,12 @@ impl PipelineArgs {
     ///
     /// # Errors
     /// All problems of the pipeline.
-    pub fn load(&self) -> Result<Plan, PlanError> {
+    pub fn load(&self) -> Result<Plan, ConfigError> {
         Plan::load(&self.pipeline, &self.overrides)
     }
 
     /// The pipeline file, if the pipeline is not built in: outputs must not overwrite it.
-    fn file(&self) -> Option<written::Read<'static>> {
+    fn file(&self) -> Option<written::ReadFile<'static>> {
         Plan::file(&self.pipeline).map(|path| ("the pipeline file", path.to_owned()))
     }
 }
@@ -190,7 +190,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
         Some(RunError::Source(source)) => is_refused(source),
         _ => error.downcast_ref().is_some_and(is_refused),
     };
-    if error.is::<PlanError>() || error.is::<WrongUsage>() || is_input {
+    if error.is::<ConfigError>() || error.is::<WrongUsage>() || is_input {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0
@@ -200,13 +200,13 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
 }
 
 /// Prints an error to standard error; a closed standard error is ignored.
-pub fn tell_error(error: &anyhow::Error) {
+pub fn print_error(error: &anyhow::Error) {
     let told = format!("error: {error:#}\n");
     io::stderr().write_all(told.as_bytes()).unwrap_or(());
 }
 
 /// Logs the start of a job, with everything that decides its result.
-fn tell_begin(what: &str, plan: &Plan, job: &Job) {
+fn log_start(what: &str, plan: &Plan, job: &RunJob) {
     let scheme = format!("{:016x}", plan.scheme.fingerprint());
     tracing::info!(pipeline = plan.name, scheme, workers = job.workers, "{what}");
     if let Some(loss) = plan::loss(plan) {

@@ -3,13 +3,13 @@
 use std::fmt;
 
 /// Most problems that a list prints; the rest are counted.
-const TOLD: usize = 20;
+const MOST_LISTED: usize = 20;
 
 /// A list of problems, each on its own line: the first ones, and the number of the others.
 pub(super) fn list(problems: &[String]) -> impl fmt::Display {
     fmt::from_fn(|f| {
-        problems.iter().take(TOLD).try_for_each(|problem| write!(f, "\n  {problem}"))?;
-        match problems.len().saturating_sub(TOLD) {
+        problems.iter().take(MOST_LISTED).try_for_each(|problem| write!(f, "\n  {problem}"))?;
+        match problems.len().saturating_sub(MOST_LISTED) {
             0 => Ok(()),
             more => write!(f, "\n  and {more} more"),
         }

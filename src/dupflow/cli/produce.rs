@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use super::inputs::InputArgs;
 use super::problems::{self, Problems};
-use super::voice::Voice;
-use crate::config::{Deployment, SourcePlace};
+use super::voice::Verbosity;
+use crate::config::{Deployment, SourceConfig};
 use dupflow_connectors::broker::{Admin, Failure, Producer, Wanted};
 use dupflow_connectors::source::{BadRecords, Format, Shape, for_each_event};
 use dupflow_core::doc::DocEvent;
@@ -72,21 +72,21 @@ impl FromStr for Rate {
 /// # Errors
 /// All problems of the deployment and the inputs; then errors of the broker; then inputs that hold records
 /// but no document.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
     let inputs = args.inputs.resolve(&mut problems);
-    if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourcePlace::Kafka { .. })) {
+    if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourceConfig::Kafka { .. })) {
         problems.note("source.kind: the deployment reads no topic, and a topic is to be written");
     }
     let (deployment, inputs) = problems.settle(deployment.zip(inputs))?;
-    let SourcePlace::Kafka { topic, shape, .. } = &deployment.source else { bail!("no topic") };
+    let SourceConfig::Kafka { topic, shape, .. } = &deployment.source else { bail!("no topic") };
 
     Admin::new(&deployment.kafka)?.ensure(Wanted { topic, partitions: args.partitions, compacted: false })?;
     // Java clients choose the same partition for a key.
     let own = [("enable.idempotence", "true"), ("partitioner", "murmur2_random"), ("linger.ms", "20")];
     let producer = deployment.kafka.producer(&format!("topic \"{topic}\""), &own)?;
-    let mut written = Written {
+    let mut written = ProducedRecords {
         producer: &producer,
         topic,
         shape,
@@ -98,7 +98,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     };
     let bad = BadRecords::default();
     for_each_event(inputs, &[], &bad, |_, event| written.event(&event))?;
-    let Written { records, bytes, failure, .. } = written;
+    let ProducedRecords { records, bytes, failure, .. } = written;
     if let Some(refused) = failure {
         return Err(refused).context("nothing more was written");
     }
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
 }
 
 /// The records written so far.
-struct Written<'a> {
+struct ProducedRecords<'a> {
     producer: &'a Producer,
     topic: &'a str,
     shape: &'a Shape,
@@ -130,7 +130,7 @@ struct Written<'a> {
     failure: Option<Failure>,
 }
 
-impl Written<'_> {
+impl ProducedRecords<'_> {
     fn event(&mut self, event: &DocEvent<'_>) {
         if self.failure.is_some() {
             return;

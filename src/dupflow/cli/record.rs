@@ -15,8 +15,8 @@ use std::thread;
 use anyhow::{Context, bail};
 
 use super::problems::Problems;
-use super::voice::Voice;
-use crate::config::{Deployment, SourcePlace};
+use super::voice::Verbosity;
+use crate::config::{Deployment, SourceConfig};
 use dupflow_connectors::broker::Admin;
 use dupflow_connectors::feed::{Parser, Record, write};
 use dupflow_connectors::source::{
@@ -52,14 +52,14 @@ const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
 ///
 /// # Errors
 /// All problems of the deployment; then errors of reading or writing.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
-    if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourcePlace::Kafka { .. })) {
+    if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourceConfig::Kafka { .. })) {
         problems.note("source.kind: the deployment reads no topic, and a topic is to be recorded");
     }
     let deployment = problems.settle(deployment)?;
-    let SourcePlace::Kafka { topic, start, shape, refresh } = deployment.source else { bail!("no topic") };
+    let SourceConfig::Kafka { topic, start, shape, refresh } = deployment.source else { bail!("no topic") };
     let ends = args.until_now.then(|| ends(&Admin::new(&deployment.kafka)?, &topic)).transpose()?;
     let out: Box<dyn Write> = match args.output.to_str() {
         Some("-") => Box::new(io::stdout().lock()),
@@ -96,9 +96,13 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
         })
         .collect();
 
-    let mut feed =
-        Feed { out: BufWriter::new(out), decoder: Decoder::new(&[]), records: 0, next: Offsets::new() };
-    let is_enough = |written: &Feed<_>| {
+    let mut feed = RecordedFeed {
+        out: BufWriter::new(out),
+        decoder: Decoder::new(&[]),
+        records: 0,
+        next: Offsets::new(),
+    };
+    let is_enough = |written: &RecordedFeed<_>| {
         let is_read =
             |(partition, end): (&u32, &u64)| written.next.get(partition).is_some_and(|next| next >= end);
         ends.as_ref().is_some_and(|all| all.iter().all(is_read))
@@ -142,14 +146,14 @@ fn ends(admin: &Admin, topic: &str) -> anyhow::Result<Offsets> {
 }
 
 /// The feed that is written.
-struct Feed<W: Write> {
+struct RecordedFeed<W: Write> {
     out: BufWriter<W>,
     decoder: Decoder,
     records: u64,
     next: Offsets,
 }
 
-impl<W: Write> Feed<W> {
+impl<W: Write> RecordedFeed<W> {
     /// Writes the records of a batch, at most `left`.
     fn batch(&mut self, batch: &Batch, bad: &BadRecords, left: u64) -> anyhow::Result<()> {
         let mut lines: Vec<(u64, Vec<u8>)> = Vec::new();

@@ -18,13 +18,13 @@ use super::arguments;
 use super::inputs::{InputArgs, look_at_standard_input};
 use super::problems::{self, Problems};
 use super::together::{self, TogetherArgs};
-use super::voice::Voice;
+use super::voice::Verbosity;
 use super::{PipelineArgs, written};
 use crate::config::{
-    Deployment, EmitKind, LetterPlace, LogFormat, LogLevel, MonitorPlace, OutputFormat, ProcessSettings,
-    SinkPlace, SourcePlace, WITHOUT_MONITOR,
+    DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat, ProcessConfig,
+    SinkConfig, SourceConfig, WITHOUT_MONITOR,
 };
-use crate::pipeline::{self, Job, Mode, RunError, Summary};
+use crate::pipeline::{self, Mode, RunError, RunJob, Summary};
 use dupflow_connectors::broker::Connection;
 use dupflow_connectors::source::{EpochLimits, EpochRule, Input, Speed, Staying};
 use dupflow_core::metrics::Counter;
@@ -111,7 +111,7 @@ pub struct Args {
 ///
 /// # Errors
 /// All problems of the pipeline and the inputs; then the error of the run.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
@@ -183,12 +183,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "replay"));
     let together = settings.as_ref().map(together::meet).transpose()?;
     let summary = together::tell_failure(together, |together| {
-        let mut job = Job::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
+        let mut job = RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
         let monitor = super::watch::start(&plan, &deployment, &mut job)?;
         if let Some(monitor) = &monitor {
             job = stay(job, monitor.address());
         }
-        super::tell_begin("replay", &plan, &job);
+        super::log_start("replay", &plan, &job);
         let to_terminal = deployment.output().is_none() && io::stdout().is_terminal();
         let progress = ProgressLine::start(&job, voice.shows_progress() && !to_terminal);
         let summary = if monitor.is_some() { run_until_signalled(job)? } else { pipeline::run(job) };
@@ -213,7 +213,7 @@ fn share(typed: &str) -> Result<f64, String> {
 }
 
 /// Keeps the run alive after its input has ended, so that the page can query it.
-fn stay(mut job: Job, address: SocketAddr) -> Job {
+fn stay(mut job: RunJob, address: SocketAddr) -> RunJob {
     job.source = Box::new(Staying::new(job.source, move |last| {
         tracing::info!(%address, epoch = last, "all is read; the monitor stays until Ctrl-C");
     }));
@@ -221,7 +221,7 @@ fn stay(mut job: Job, address: SocketAddr) -> Job {
 }
 
 /// Runs a job. A signal stops reading; what has been read is finished.
-fn run_until_signalled(job: Job) -> anyhow::Result<Result<Summary, RunError>> {
+fn run_until_signalled(job: RunJob) -> anyhow::Result<Result<Summary, RunError>> {
     let (tell, signalled) = channel();
     // There is no receiver after the run has ended.
     super::run::on_signals(move |signal| tell.send(signal).unwrap_or(()))
@@ -243,7 +243,7 @@ impl Args {
         Deployment {
             workers: self.workers,
             shutdown: Duration::ZERO,
-            source: SourcePlace::Files {
+            source: SourceConfig::Files {
                 inputs: self.inputs.inputs.clone(),
                 files_from: self.inputs.files_from.clone(),
                 layout: self.inputs.layout.layout(),
@@ -252,17 +252,17 @@ impl Args {
                 follow: false,
             },
             commit: EpochLimits::default(),
-            dead_letter: self.dead_letter.clone().map(LetterPlace::File),
+            dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
             max_bad: self.max_bad,
-            sink: SinkPlace::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
+            sink: SinkConfig::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
             emit: self.emit,
             output_format: self.output_format.unwrap_or_else(|| OutputFormat::of_name(Some(&self.output))),
             evidence: self.evidence,
             causes: self.causes,
             kafka: Connection::default(),
             state: None,
-            monitor: self.monitor.map(MonitorPlace::at),
-            processes: ProcessSettings::default(),
+            monitor: self.monitor.map(MonitorConfig::at),
+            processes: ProcessConfig::default(),
             level: LogLevel::default(),
             format,
             shown: BTreeMap::new(),
@@ -277,7 +277,7 @@ struct ProgressLine {
 }
 
 impl ProgressLine {
-    fn start(job: &Job, visible: bool) -> Self {
+    fn start(job: &RunJob, visible: bool) -> Self {
         let metrics = Arc::clone(&job.stages.metrics);
         let input = job.source.progress();
         let (end, ended) = channel();

@@ -18,10 +18,10 @@ use anyhow::{Context, bail};
 use super::PipelineArgs;
 use super::problems::Problems;
 use super::together::{self, TogetherArgs};
-use super::voice::VoiceArgs;
-use super::written::{self, Read};
-use crate::config::{Deployment, EmitKind, Plan, SinkPlace};
-use crate::pipeline::{self, Job, Mode, RunError, Running, Summary, Together};
+use super::voice::VerbosityArgs;
+use super::written::{self, ReadFile};
+use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
+use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary};
 use dupflow_connectors::source::Input;
 use dupflow_core::cluster::{ClusterKind, Keep};
 use dupflow_core::time::SystemClock;
@@ -54,9 +54,9 @@ pub struct Args {
 }
 
 /// An event that the main thread waits for.
-enum News {
+enum RunEvent {
     /// All processes are connected, or one cannot be reached.
-    Met(anyhow::Result<Together>),
+    Connected(anyhow::Result<ProcessGroup>),
     /// The run has begun, or cannot begin.
     Begun(Box<Result<Running, RunError>>),
     /// The run has ended.
@@ -69,7 +69,7 @@ enum News {
 ///
 /// # Errors
 /// All problems of the pipeline and the deployment; then the error of the run.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: VerbosityArgs) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let environment = |name: &str| std::env::var(name).ok();
@@ -105,7 +105,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyh
     let (tell, news) = channel();
     let signalled = tell.clone();
     // There is no receiver after the run has ended.
-    on_signals(move |signal| drop(signalled.send(News::Signal(signal))))
+    on_signals(move |signal| drop(signalled.send(RunEvent::Signal(signal))))
         .context("signals cannot be caught")?;
     let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "run"));
     let together = match settings {
@@ -125,19 +125,23 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyh
 }
 
 /// Connects to the other processes; `None` if a signal arrives first.
-fn meet(settings: Settings, tell: &Sender<News>, news: &Receiver<News>) -> anyhow::Result<Option<Together>> {
+fn meet(
+    settings: Settings,
+    tell: &Sender<RunEvent>,
+    news: &Receiver<RunEvent>,
+) -> anyhow::Result<Option<ProcessGroup>> {
     let tell = tell.clone();
     thread::Builder::new().name("meet".to_owned()).spawn(move || {
         // There is no receiver after a signal.
-        drop(tell.send(News::Met(together::meet(&settings))));
+        drop(tell.send(RunEvent::Connected(together::meet(&settings))));
     })?;
     match news.recv()? {
-        News::Met(together) => together.map(Some),
-        News::Signal(signal) => {
+        RunEvent::Connected(together) => together.map(Some),
+        RunEvent::Signal(signal) => {
             tracing::info!(signal, "ended before all processes were there");
             Ok(None)
         }
-        News::Begun(_) | News::Ended(_) => unreachable!("nothing has begun"),
+        RunEvent::Begun(_) | RunEvent::Ended(_) => unreachable!("nothing has begun"),
     }
 }
 
@@ -147,25 +151,25 @@ fn go(
     plan: &Plan,
     deployment: &Deployment,
     inputs: Vec<Input>,
-    together: Option<Together>,
+    together: Option<ProcessGroup>,
     started: Arc<SystemClock>,
-    (tell, news): (Sender<News>, Receiver<News>),
+    (tell, news): (Sender<RunEvent>, Receiver<RunEvent>),
 ) -> anyhow::Result<Option<Summary>> {
     let mode = Mode::Run { reconcile: args.reconcile };
-    let mut job = Job::assemble(plan, deployment, &mode, inputs, together, started)?;
+    let mut job = RunJob::assemble(plan, deployment, &mode, inputs, together, started)?;
     job.most_records = args.dry_run;
     let _monitor = super::watch::start(plan, deployment, &mut job)?;
-    super::tell_begin("run", plan, &job);
+    super::log_start("run", plan, &job);
     // Starting may wait for a broker without limit, so another thread does it.
     let begun = tell.clone();
     thread::Builder::new().name("begin".to_owned()).spawn(move || {
         // There is no receiver after a signal.
-        drop(begun.send(News::Begun(Box::new(pipeline::start(job)))));
+        drop(begun.send(RunEvent::Begun(Box::new(pipeline::start(job)))));
     })?;
     let running = match news.recv()? {
-        News::Begun(running) => (*running)?,
-        News::Met(_) | News::Ended(_) => unreachable!("nothing has begun"),
-        News::Signal(signal) => {
+        RunEvent::Begun(running) => (*running)?,
+        RunEvent::Connected(_) | RunEvent::Ended(_) => unreachable!("nothing has begun"),
+        RunEvent::Signal(signal) => {
             tracing::info!(
                 signal,
                 "ended before the run had begun: no records have been read, and no results written"
@@ -176,18 +180,18 @@ fn go(
     let stopper = running.stopper();
     thread::Builder::new().name("run".to_owned()).spawn(move || {
         // There is no receiver after the run has given up.
-        drop(tell.send(News::Ended(Box::new(running.join()))));
+        drop(tell.send(RunEvent::Ended(Box::new(running.join()))));
     })?;
 
     let ended = match news.recv()? {
-        News::Ended(ended) => ended,
-        News::Met(_) | News::Begun(_) => unreachable!("it has begun"),
-        News::Signal(signal) => {
+        RunEvent::Ended(ended) => ended,
+        RunEvent::Connected(_) | RunEvent::Begun(_) => unreachable!("it has begun"),
+        RunEvent::Signal(signal) => {
             let bound = deployment.shutdown;
             tracing::info!(signal, "stopping: what has been read is finished, within {} s", bound.as_secs());
             stopper.stop();
             match news.recv_timeout(bound) {
-                Ok(News::Ended(ended)) => ended,
+                Ok(RunEvent::Ended(ended)) => ended,
                 _ => bail!(
                     "what had been read could not be finished within {} s of the signal (shutdown_seconds); the output is \
                      whole epochs, but for one that was being written",
@@ -200,7 +204,7 @@ fn go(
 }
 
 /// The deployment file: outputs must not overwrite it.
-pub(super) fn deployment_file(path: &Path) -> Read<'static> {
+pub(super) fn deployment_file(path: &Path) -> ReadFile<'static> {
     ("the deployment file", path.to_owned())
 }
 
@@ -209,7 +213,7 @@ pub(super) fn deployment_file(path: &Path) -> Read<'static> {
 pub(super) fn note_conflicts(
     plan: Option<&Plan>,
     deployment: &Deployment,
-    files: &[Read<'_>],
+    files: &[ReadFile<'_>],
     inputs: &[Input],
     redirected: Option<&Path>,
     problems: &mut Problems,
@@ -220,7 +224,7 @@ pub(super) fn note_conflicts(
     if deployment.causes && deployment.emit != EmitKind::Deltas {
         problems.note("sink.causes: only deltas have causes, and something else is to be emitted");
     }
-    let are_tables = matches!(deployment.sink, SinkPlace::Tables(_));
+    let are_tables = matches!(deployment.sink, SinkConfig::Tables(_));
     if let Some(plan) = plan.filter(|_| are_tables) {
         note_keep(plan, problems);
     }

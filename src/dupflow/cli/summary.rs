@@ -171,7 +171,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::pipeline::{HotBlock, Quantiles};
+    use crate::pipeline::{HotBlockReport, Quantiles};
 
     fn summary() -> Summary {
         Summary {
@@ -230,7 +230,7 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
 
     #[test]
     fn what_is_odd_is_told() {
-        let block = |sketches| HotBlock {
+        let block = |sketches| HotBlockReport {
             sketches,
             table: 3,
             hash: "0badcafe".to_owned(),

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::problems::Problems;
-use crate::config::{Deployment, Plan, ProcessSettings, SourcePlace};
-use crate::pipeline::Together;
+use crate::config::{Deployment, Plan, ProcessConfig, SourceConfig};
+use crate::pipeline::ProcessGroup;
 use dupflow_core::description::{Description, Value};
 use dupflow_engine::processes::{self, Limits, Processes, Secret, Settings};
 
@@ -45,7 +45,7 @@ pub(super) fn settings(
     deployment: &Deployment,
     command: &str,
 ) -> Settings {
-    let ProcessSettings { secret, connect, lost } = &deployment.processes;
+    let ProcessConfig { secret, connect, lost } = &deployment.processes;
     let limits = Limits { connect: *connect, lost: *lost, ..Limits::default() };
     let secret =
         secret.as_ref().map_or_else(Secret::default, |secret| Secret::new(secret.reveal().as_bytes()));
@@ -57,14 +57,14 @@ pub(super) fn settings(
 ///
 /// # Errors
 /// Why they cannot connect.
-pub(super) fn meet(settings: &Settings) -> anyhow::Result<Together> {
+pub(super) fn meet(settings: &Settings) -> anyhow::Result<ProcessGroup> {
     let processes = &settings.processes;
     tracing::info!(
         process = processes.index(),
         processes = processes.count(),
         "waiting for the other processes"
     );
-    Ok(Together::new(processes::connect(settings)?)?)
+    Ok(ProcessGroup::new(processes::connect(settings)?)?)
 }
 
 /// Runs `work`; if it fails, the other processes receive the error.
@@ -72,28 +72,30 @@ pub(super) fn meet(settings: &Settings) -> anyhow::Result<Together> {
 /// # Errors
 /// The error of `work`.
 pub(super) fn tell_failure<T>(
-    together: Option<Together>,
-    work: impl FnOnce(Option<Together>) -> anyhow::Result<T>,
+    together: Option<ProcessGroup>,
+    work: impl FnOnce(Option<ProcessGroup>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let teller = together.as_ref().map(Together::teller);
-    work(together).inspect_err(|error| teller.iter().for_each(|teller| teller.fail(&format!("{error:#}"))))
+    let failure_sender = together.as_ref().map(ProcessGroup::failure_sender);
+    work(together).inspect_err(|error| {
+        failure_sender.iter().for_each(|failure_sender| failure_sender.fail(&format!("{error:#}")))
+    })
 }
 
 /// The settings that must be equal in all processes.
 fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Description {
     let workers = deployment.workers.map_or(0, NonZeroUsize::get);
     let source = match &deployment.source {
-        SourcePlace::Files { inputs, files_from: _, layout, epoch, speed: _, follow: _ } => {
+        SourceConfig::Files { inputs, files_from: _, layout, epoch, speed: _, follow: _ } => {
             let names = inputs.iter().map(|input| input.to_string_lossy().into_owned());
             Description::new()
                 .with("source.inputs", names.collect::<Vec<_>>().join("\n").as_str())
                 .with("source.layout", format!("{layout:?}").as_str())
                 .with("source.epoch", epoch.to_string().as_str())
         }
-        SourcePlace::Kafka { topic, shape, .. } => Description::new()
+        SourceConfig::Kafka { topic, shape, .. } => Description::new()
             .with("source.topic", topic.as_str())
             .with("source.shape", format!("{shape:?}").as_str()),
-        SourcePlace::Table(table) => Description::new().with("source.table", format!("{table:?}").as_str()),
+        SourceConfig::Table(table) => Description::new().with("source.table", format!("{table:?}").as_str()),
     };
     plan.description()
         .and(source)

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 
 use crate::config::{Deployment, Plan};
-use crate::pipeline::Job;
+use crate::pipeline::RunJob;
 
 /// A monitor that does not exist in this build.
 pub(super) struct Monitor(Infallible);
@@ -17,6 +17,6 @@ impl Monitor {
 }
 
 /// Starts no monitor.
-pub(super) fn start(_: &Plan, _: &Deployment, _: &mut Job) -> anyhow::Result<Option<Monitor>> {
+pub(super) fn start(_: &Plan, _: &Deployment, _: &mut RunJob) -> anyhow::Result<Option<Monitor>> {
     Ok(None)
 }

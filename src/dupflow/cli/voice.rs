@@ -13,7 +13,7 @@ use crate::config::{LogFormat, LogLevel};
 
 /// The options.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub struct VoiceArgs {
+pub struct VerbosityArgs {
     /// The format of messages on standard error [default: text; for "run" as in its deployment file].
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
@@ -29,21 +29,21 @@ pub struct VoiceArgs {
 
 /// What a command prints on standard error.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Voice {
+pub(super) struct Verbosity {
     pub(super) format: LogFormat,
     quiet: bool,
     verbose: u8,
 }
 
-impl VoiceArgs {
+impl VerbosityArgs {
     /// The settings with this format, unless the options set another one.
-    pub(super) fn voice(self, format: LogFormat) -> Voice {
+    pub(super) fn voice(self, format: LogFormat) -> Verbosity {
         let Self { log_format, quiet, verbose } = self;
-        Voice { format: log_format.unwrap_or(format), quiet, verbose }
+        Verbosity { format: log_format.unwrap_or(format), quiet, verbose }
     }
 }
 
-impl Voice {
+impl Verbosity {
     /// Sends log messages to standard error: at the level of the options, else by `RUST_LOG`, else at `level`
     /// and above.
     pub(super) fn start_logging(self, level: LogLevel) {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn what_is_typed_decides_the_level() {
         let of = |quiet, verbose| {
-            let typed = VoiceArgs { log_format: None, quiet, verbose };
+            let typed = VerbosityArgs { log_format: None, quiet, verbose };
             let voice = typed.voice(LogFormat::Text);
             (voice.filter(LogLevel::Warn).to_string(), voice.shows_progress())
         };
@@ -125,8 +125,9 @@ mod tests {
 
     #[test]
     fn the_form_is_what_is_typed_before_what_is_configured() {
-        let of =
-            |typed| VoiceArgs { log_format: typed, ..VoiceArgs::default() }.voice(LogFormat::Json).format;
+        let of = |typed| {
+            VerbosityArgs { log_format: typed, ..VerbosityArgs::default() }.voice(LogFormat::Json).format
+        };
         assert_eq!((of(None), of(Some(LogFormat::Text))), (LogFormat::Json, LogFormat::Text));
     }
 }

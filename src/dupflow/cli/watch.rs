@@ -7,9 +7,9 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::examine::Examiner;
-use super::plan::Told;
-use crate::config::{Deployment, MonitorPlace, Plan};
-use crate::pipeline::{Follower, Job};
+use super::plan::PlanText;
+use crate::config::{Deployment, MonitorConfig, Plan};
+use crate::pipeline::{Follower, RunJob};
 use dupflow_connectors::source;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
@@ -46,7 +46,11 @@ const STEPS: u32 = 100;
 ///
 /// # Errors
 /// If it cannot listen at its address.
-pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyhow::Result<Option<Monitor>> {
+pub(super) fn start(
+    plan: &Plan,
+    deployment: &Deployment,
+    job: &mut RunJob,
+) -> anyhow::Result<Option<Monitor>> {
     let Some(place) = &deployment.monitor else { return Ok(None) };
     let clock = Arc::clone(&job.clock);
     let mut subject = Subject::new(Arc::clone(&job.stages.metrics), Arc::clone(&job.status), clock);
@@ -137,7 +141,7 @@ fn compare(plan: &Plan) -> Compare {
     })
 }
 
-fn limits(place: &MonitorPlace) -> Limits {
+fn limits(place: &MonitorConfig) -> Limits {
     Limits {
         connections: place.connections,
         streams: place.streams,
@@ -148,10 +152,10 @@ fn limits(place: &MonitorPlace) -> Limits {
 }
 
 /// The description of the pipeline for the monitor.
-fn pipeline(plan: &Plan, job: &Job) -> Pipeline {
+fn pipeline(plan: &Plan, job: &RunJob) -> Pipeline {
     let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
     let of = (job.stages.blocking.tables(), size);
-    let words = Told::of(plan, STEPS);
+    let words = PlanText::of(plan, STEPS);
     let told = json!({
         "name": plan.name,
         "threshold": plan.threshold,

@@ -11,15 +11,20 @@ use dupflow_connectors::source::Input;
 
 /// A file that is written: the option or key that names it, its path, and the suffixes of files written
 /// beside it.
-pub(super) type Written<'a> = (&'a str, &'a Path, &'static [&'static str]);
+pub(super) type WrittenFile<'a> = (&'a str, &'a Path, &'static [&'static str]);
 
 /// A file that is read but is no input: what it is, and its path.
-pub(super) type Read<'a> = (&'a str, PathBuf);
+pub(super) type ReadFile<'a> = (&'a str, PathBuf);
 
 /// Reports written files that would destroy or repeat data. A written file, or one beside it, must not be an
 /// input or any other file that is read. It must not lie in a folder that is an input, where it would be read
 /// as a document. It must not be written twice. Devices and pipes are exempt.
-pub(super) fn check(written: &[Written<'_>], read: &[Read<'_>], inputs: &[Input], problems: &mut Problems) {
+pub(super) fn check(
+    written: &[WrittenFile<'_>],
+    read: &[ReadFile<'_>],
+    inputs: &[Input],
+    problems: &mut Problems,
+) {
     let mut known: Vec<(&str, PathBuf)> = Vec::new();
     for (option, path, beside) in written {
         if !path.metadata().map_or(true, |file| file.is_file()) {
@@ -83,7 +88,7 @@ pub(super) fn are_same(path: &Path, file: &Path) -> bool {
 }
 
 /// The files of a SQLite database that is read, unless tables are written into it.
-pub(super) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<Read<'a>> {
+pub(super) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<ReadFile<'a>> {
     if tables.is_some_and(|tables| resolved(tables).is_ok_and(|tables| are_same(path, &tables))) {
         return Vec::new();
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::described::Described;
+use super::described::ConfigKey;
 use super::keys::BlockingKeys;
-use super::problem::What;
-use super::raw::{Settings, without_effect};
+use super::problem::ProblemKind;
+use super::raw::{FileSettings, without_effect};
 use super::{hamming, keys, sketch};
 use dupflow_core::block::design::{self, Bands, BandsError};
 use dupflow_core::block::hamming::{Design, Tables};
@@ -104,16 +104,16 @@ impl BlockingKeys {
 /// An override may ask for components of two widths where the file says one bit. Then a Hamming kind of the
 /// file's first blocking falls back to banding over the bits that all components have, and a Hamming kind of
 /// its second blocking is dropped.
-pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: FilterKind) -> Kinds {
+pub(super) fn kinds(settings: &mut FileSettings, sketch: &SketchParams, filter: FilterKind) -> Kinds {
     if sketch.wide > 0
         && settings.get(&keys::BLOCKING).is_some_and(is_hamming)
-        && !settings.is_set_beside("blocking.kind", "sketch.bits")
+        && !settings.applies_with("blocking.kind", "sketch.bits")
     {
         settings.unset("blocking.kind");
     }
     if sketch.wide > 0
         && settings.get(&keys::ALSO).is_some_and(is_hamming)
-        && !settings.is_set_beside(keys::ALSO.name(), "sketch.bits")
+        && !settings.applies_with(keys::ALSO.name(), "sketch.bits")
     {
         settings.unset("blocking.also");
     }
@@ -133,14 +133,14 @@ pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: Filt
     let kinds = Kinds { first, second };
     useless.extend(OF_BANDS.iter().filter(|_| !kinds.any(BlockingKind::Banding)));
     // If all kinds promise a distance, no block is hot unless `blocking.hot` is set.
-    let is_never = |kind, key| is_hamming(kind) && !settings.is_set_beside(keys::HOT.name(), key);
+    let is_never = |kind, key| is_hamming(kind) && !settings.applies_with(keys::HOT.name(), key);
     if is_never(first, keys::BLOCKING.name()) && second.is_none_or(|kind| is_never(kind, keys::ALSO.name())) {
         for key in ["blocking.cap", "blocking.leaders"] {
-            if settings.is_set_beside(key, "blocking.kind") {
+            if settings.applies_with(key, "blocking.kind") {
                 let what = format!(
                     "has no effect with blocking.kind = \"{named}\", of which no block is hot unless blocking.hot is set"
                 );
-                settings.problem(key, What::Contradiction(what));
+                settings.problem(key, ProblemKind::Contradiction(what));
             }
             settings.forget(key);
         }
@@ -156,7 +156,7 @@ pub(super) fn kinds(settings: &mut Settings, sketch: &SketchParams, filter: Filt
             for key in keys::SECOND.names().into_iter().filter(|key| settings.is_set(key)).collect::<Vec<_>>()
             {
                 let what = "has no effect without blocking.also.kind";
-                settings.problem(key, What::Contradiction(what.to_owned()));
+                settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
             }
         }
         None => {}
@@ -171,13 +171,13 @@ fn is_hamming(kind: BlockingKind) -> bool {
 
 /// Plans both blockings; `None` for one with a problem, or for a second one that is not set.
 pub(super) fn plan(
-    settings: &mut Settings,
+    settings: &mut FileSettings,
     kinds: Kinds,
     scheme: &Scheme,
     threshold: f64,
     documents: u64,
 ) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
-    let said = Said {
+    let said = HotBlockSettings {
         cap: settings.get(&keys::CAP),
         hot: settings.get(&keys::HOT),
         leaders: settings.get(&keys::LEADERS),
@@ -199,21 +199,21 @@ pub(super) fn plan(
 }
 
 /// The settings that all kinds of blocking share.
-struct Said {
+struct HotBlockSettings {
     cap: Option<usize>,
     hot: Option<HotPolicy>,
     leaders: Option<usize>,
     documents: u64,
 }
 
-impl Said {
+impl HotBlockSettings {
     /// The hot-block rule of one kind, and the number of documents that it is planned for. A kind that
     /// promises a distance has no hot blocks unless the user sets `blocking.hot` together with that kind: a
     /// `blocking.hot` that the file sets for another kind does not count.
-    fn params(&self, settings: &mut Settings, kind: BlockingKind, kind_key: &str) -> BlockingParams {
+    fn params(&self, settings: &mut FileSettings, kind: BlockingKind, kind_key: &str) -> BlockingParams {
         let default = BlockingParams { documents: self.documents, ..BlockingParams::default() };
         let cap = self.cap.unwrap_or(default.cap);
-        let counts = !is_hamming(kind) || settings.is_set_beside(keys::HOT.name(), kind_key);
+        let counts = !is_hamming(kind) || settings.applies_with(keys::HOT.name(), kind_key);
         let hot = match self.hot.filter(|_| counts) {
             None if is_hamming(kind) => return BlockingParams { cap, hot: HotPolicy::Never, ..default },
             said => said.unwrap_or(default.hot),
@@ -230,7 +230,7 @@ impl Said {
 }
 
 fn banding(
-    settings: &mut Settings,
+    settings: &mut FileSettings,
     keys: &'static BlockingKeys,
     scheme: &Scheme,
     threshold: f64,
@@ -242,7 +242,7 @@ fn banding(
              second sketch",
             scheme.sketch.kind.name()
         );
-        settings.problem(keys.kind.name(), What::Contradiction(what));
+        settings.problem(keys.kind.name(), ProblemKind::Contradiction(what));
         return None;
     };
     let params = BlockingParams {
@@ -266,7 +266,7 @@ fn banding(
                 BandsError::Size { .. } => bands,
                 BandsError::Recall { .. } | BandsError::Unreachable { .. } => recall,
             };
-            settings.problem(key, What::Contradiction(error.to_string()));
+            settings.problem(key, ProblemKind::Contradiction(error.to_string()));
             None
         }
     }

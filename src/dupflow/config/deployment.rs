@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::described::Key;
-use super::monitor::{self, MonitorPlace};
-use super::places::{self, LetterPlace, ProcessSettings, SinkPlace, SourcePlace, StatePlace};
-use super::problem::{PlanError, What};
-use super::raw::Settings;
+use super::described::DeploymentKey;
+use super::monitor::{self, MonitorConfig};
+use super::places::{self, DeadLetterConfig, ProcessConfig, SinkConfig, SourceConfig, StateConfig};
+use super::problem::{ConfigError, ProblemKind};
+use super::raw::FileSettings;
 use super::read;
 use super::settled;
-use super::tables::{self, TablePlace};
-use super::value::Value;
+use super::tables::{self, TablesConfig};
+use super::value::ConfigValue;
 use dupflow_connectors::broker::Connection;
 use dupflow_connectors::database::Address;
 use dupflow_connectors::sink::MarkedFile;
@@ -26,69 +26,85 @@ use dupflow_connectors::source::{EpochLimits, EpochRule, Layout, Start};
 pub const MOST_WORKERS: usize = 1024;
 
 /// Every key of a deployment file, by module.
-pub(super) const KEYS: &[&[Key]] = &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS];
+pub(super) const KEYS: &[&[DeploymentKey]] =
+    &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS];
 
 /// The keys that this module reads.
-const OWN_KEYS: &[Key] = &[
-    Key { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
-    Key { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
-    Key { name: "source.kind", expected: "\"files\", \"kafka\", \"sqlite\" or \"postgres\"" },
-    Key { name: "source.inputs", expected: "a list of paths, at least one; \"-\" is standard input" },
-    Key { name: "source.files_from", expected: "a path, or \"\" for none" },
-    Key { name: "source.epoch", expected: EpochRule::EXPECTED },
-    Key { name: "source.speed", expected: "\"max\", \"real\" or \"Nx\" with N greater than 0" },
-    Key { name: "source.topic", expected: "the name of a topic" },
-    Key { name: "source.start", expected: Start::EXPECTED },
-    Key {
+const OWN_KEYS: &[DeploymentKey] = &[
+    DeploymentKey { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
+    DeploymentKey { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
+    DeploymentKey { name: "source.kind", expected: "\"files\", \"kafka\", \"sqlite\" or \"postgres\"" },
+    DeploymentKey {
+        name: "source.inputs",
+        expected: "a list of paths, at least one; \"-\" is standard input",
+    },
+    DeploymentKey { name: "source.files_from", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "source.epoch", expected: EpochRule::EXPECTED },
+    DeploymentKey { name: "source.speed", expected: "\"max\", \"real\" or \"Nx\" with N greater than 0" },
+    DeploymentKey { name: "source.topic", expected: "the name of a topic" },
+    DeploymentKey { name: "source.start", expected: Start::EXPECTED },
+    DeploymentKey {
         name: "source.format",
         expected: "\"auto\", \"text\", \"json\" or \"debezium\"; of files \"auto\", \"jsonl\", \"csv\", \"tsv\", \"warc\", \"parquet\", \"text\" or \"html\"",
     },
-    Key { name: "source.text_path", expected: "names with points between them, as in \"page.body\"" },
-    Key {
+    DeploymentKey {
+        name: "source.text_path",
+        expected: "names with points between them, as in \"page.body\"",
+    },
+    DeploymentKey {
         name: "source.id_path",
         expected: "names with points between them, as in \"page.id\", or \"\": the record's key",
     },
-    Key { name: "source.ts_path", expected: "names with points between them, as in \"page.date\"" },
-    Key { name: "source.headers", expected: "a list of names" },
-    Key { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
-    Key { name: "source.ids", expected: "\"once\", \"file\" or \"last\"" },
-    Key { name: "source.max_bad", expected: "a number from 0 to 1, or \"\" for any" },
-    Key {
+    DeploymentKey { name: "source.ts_path", expected: "names with points between them, as in \"page.date\"" },
+    DeploymentKey { name: "source.headers", expected: "a list of names" },
+    DeploymentKey { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey { name: "source.ids", expected: "\"once\", \"file\" or \"last\"" },
+    DeploymentKey { name: "source.max_bad", expected: "a number from 0 to 1, or \"\" for any" },
+    DeploymentKey {
         name: "csv.delimiter",
         expected: "one character of ASCII that is no quote, or \"tab\"; \"\": that of the format",
     },
-    Key { name: "csv.escape", expected: "one character of ASCII that is no quote, or \"\" for none" },
-    Key { name: "warc.id", expected: "\"record\" or \"uri\"" },
-    Key { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
-    Key { name: "commit.records", expected: "a whole number from 1 to 2^53" },
-    Key { name: "commit.bytes", expected: "a whole number from 1 to 2^53" },
-    Key { name: "dead_letter.path", expected: "a path, or \"\" for none" },
-    Key { name: "dead_letter.topic", expected: "the name of a topic, or \"\" for none" },
-    Key { name: "sink.kind", expected: "\"lines\", \"kafka\", \"sqlite\" or \"postgres\"" },
-    Key { name: "sink.path", expected: "a path; \"-\" is standard output" },
-    Key { name: "sink.topic", expected: "the name of a topic" },
-    Key { name: "sink.progress_topic", expected: "the name of a topic" },
-    Key { name: "sink.transactional_id", expected: "a name" },
-    Key { name: "sink.transaction_seconds", expected: "a whole number from 1 to 900" },
-    Key { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
-    Key {
+    DeploymentKey {
+        name: "csv.escape",
+        expected: "one character of ASCII that is no quote, or \"\" for none",
+    },
+    DeploymentKey { name: "warc.id", expected: "\"record\" or \"uri\"" },
+    DeploymentKey { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
+    DeploymentKey { name: "commit.records", expected: "a whole number from 1 to 2^53" },
+    DeploymentKey { name: "commit.bytes", expected: "a whole number from 1 to 2^53" },
+    DeploymentKey { name: "dead_letter.path", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "dead_letter.topic", expected: "the name of a topic, or \"\" for none" },
+    DeploymentKey { name: "sink.kind", expected: "\"lines\", \"kafka\", \"sqlite\" or \"postgres\"" },
+    DeploymentKey { name: "sink.path", expected: "a path; \"-\" is standard output" },
+    DeploymentKey { name: "sink.topic", expected: "the name of a topic" },
+    DeploymentKey { name: "sink.progress_topic", expected: "the name of a topic" },
+    DeploymentKey { name: "sink.transactional_id", expected: "a name" },
+    DeploymentKey { name: "sink.transaction_seconds", expected: "a whole number from 1 to 900" },
+    DeploymentKey { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
+    DeploymentKey {
         name: "sink.emit",
         expected: "\"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
     },
-    Key { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
-    Key { name: "sink.evidence", expected: "true or false" },
-    Key { name: "sink.causes", expected: "true or false" },
-    Key { name: "kafka.brokers", expected: "addresses, as in \"host:9092,other:9092\", or a list of them" },
-    Key { name: "kafka.connect_seconds", expected: "a whole number from 1 to 3600" },
-    Key { name: "kafka.settings.**", expected: "text, a number, true or false" },
-    Key { name: "state.path", expected: "a path or an address, or \"\" for none" },
-    Key { name: "state.commit_every", expected: "a time from \"1ms\" to \"3600s\"" },
-    Key { name: "processes.secret", expected: "text, or \"\" for none" },
-    Key { name: "processes.secret_file", expected: "a path, or \"\" for none" },
-    Key { name: "processes.connect_seconds", expected: "a whole number from 1 to 3600" },
-    Key { name: "processes.lost_seconds", expected: "a whole number from 1 to 3600" },
-    Key { name: "logging.level", expected: "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"" },
-    Key { name: "logging.format", expected: "\"text\" or \"json\"" },
+    DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
+    DeploymentKey { name: "sink.evidence", expected: "true or false" },
+    DeploymentKey { name: "sink.causes", expected: "true or false" },
+    DeploymentKey {
+        name: "kafka.brokers",
+        expected: "addresses, as in \"host:9092,other:9092\", or a list of them",
+    },
+    DeploymentKey { name: "kafka.connect_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey { name: "kafka.settings.**", expected: "text, a number, true or false" },
+    DeploymentKey { name: "state.path", expected: "a path or an address, or \"\" for none" },
+    DeploymentKey { name: "state.commit_every", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey { name: "processes.secret", expected: "text, or \"\" for none" },
+    DeploymentKey { name: "processes.secret_file", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "processes.connect_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey { name: "processes.lost_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey {
+        name: "logging.level",
+        expected: "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"",
+    },
+    DeploymentKey { name: "logging.format", expected: "\"text\" or \"json\"" },
 ];
 
 /// Keys, and tables of keys, whose values are secret: they are never printed or served.
@@ -102,16 +118,16 @@ pub struct Deployment {
     /// How long a run may take after a stop signal to finish the epochs that have begun.
     pub shutdown: Duration,
     /// What is read.
-    pub source: SourcePlace,
+    pub source: SourceConfig,
     /// When the epochs of a topic or table end: at the first limit that is reached.
     pub commit: EpochLimits,
     /// Where bad records are kept; `None` = nowhere.
-    pub dead_letter: Option<LetterPlace>,
+    pub dead_letter: Option<DeadLetterConfig>,
     /// The greatest share of bad records, from 0 to 1, inclusive. `None`: any share, but no bad record if the
     /// output is a list of documents to keep or remove.
     pub max_bad: Option<f64>,
     /// Where results go.
-    pub sink: SinkPlace,
+    pub sink: SinkConfig,
     /// What the results are: deltas, pairs, clusters or lists.
     pub emit: EmitKind,
     /// The file format of the results; a topic has its own.
@@ -123,11 +139,11 @@ pub struct Deployment {
     /// How brokers are reached.
     pub kafka: Connection,
     /// Where documents are kept for a restart; `None` = nowhere.
-    pub state: Option<StatePlace>,
+    pub state: Option<StateConfig>,
     /// Where the run's page and metrics are served; `None` = nowhere.
-    pub monitor: Option<MonitorPlace>,
+    pub monitor: Option<MonitorConfig>,
     /// How the processes of one run find each other.
-    pub processes: ProcessSettings,
+    pub processes: ProcessConfig,
     /// The least severe messages that are logged.
     pub level: LogLevel,
     /// How log messages are written.
@@ -250,7 +266,7 @@ impl Deployment {
     ///
     /// # Errors
     /// If the file cannot be read; otherwise all problems of the file at once.
-    pub fn load(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, PlanError> {
+    pub fn load(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         Self::parse(&path.to_string_lossy(), &read(path)?, environment)
     }
 
@@ -262,8 +278,8 @@ impl Deployment {
         name: &str,
         text: &str,
         environment: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Self, PlanError> {
-        let mut settings = Settings::new(KEYS, &[]);
+    ) -> Result<Self, ConfigError> {
+        let mut settings = FileSettings::new(KEYS, &[]);
         settings.add_file(name, text, Path::new(""));
         settings.reject_unknown();
         let shown = settings.shown(&HIDDEN);
@@ -283,7 +299,7 @@ impl Deployment {
         let source = places::source(&mut settings);
         let sink = places::sink(&mut settings);
         // A database keeps current pairs by default; the history of changes only on request.
-        let usual = if matches!(sink, SinkPlace::Tables(_)) { EmitKind::Pairs } else { EmitKind::Deltas };
+        let usual = if matches!(sink, SinkConfig::Tables(_)) { EmitKind::Pairs } else { EmitKind::Deltas };
         let emit = settings.choose("sink.emit", &emit, &[]).unwrap_or(usual);
         check_emit(&mut settings, &sink, emit);
         let output_format = output_format(&mut settings, &source, &sink, emit);
@@ -298,8 +314,8 @@ impl Deployment {
             sink,
             emit,
             output_format,
-            evidence: settings.read("sink.evidence", Value::boolean).unwrap_or_default(),
-            causes: settings.read("sink.causes", Value::boolean).unwrap_or_default(),
+            evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
+            causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
             state: places::state(&mut settings),
             monitor: monitor::monitor(&mut settings),
             processes: places::processes(&mut settings),
@@ -308,7 +324,7 @@ impl Deployment {
             shown,
         };
         let problems = settings.finish();
-        if problems.is_empty() { Ok(deployment) } else { Err(PlanError::Problems(problems)) }
+        if problems.is_empty() { Ok(deployment) } else { Err(ConfigError::Problems(problems)) }
     }
 }
 
@@ -316,59 +332,59 @@ impl Deployment {
     /// How records of files are mapped to documents.
     pub fn layout(&self) -> Layout {
         match &self.source {
-            SourcePlace::Files { layout, .. } => layout.clone(),
-            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => Layout::default(),
+            SourceConfig::Files { layout, .. } => layout.clone(),
+            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => Layout::default(),
         }
     }
 
     /// The inputs as the user named them; empty if a topic or a table is read.
     pub fn inputs(&self) -> &[PathBuf] {
         match &self.source {
-            SourcePlace::Files { inputs, .. } => inputs,
-            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => &[],
+            SourceConfig::Files { inputs, .. } => inputs,
+            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => &[],
         }
     }
 
     /// The output file; `None` if the output is no file.
     pub fn output(&self) -> Option<&Path> {
         match &self.sink {
-            SinkPlace::Lines { path } => path.as_deref(),
-            SinkPlace::Tables(TablePlace { address: Address::Sqlite(path), .. }) => Some(path),
-            SinkPlace::Tables(_) | SinkPlace::Kafka { .. } => None,
+            SinkConfig::Lines { path } => path.as_deref(),
+            SinkConfig::Tables(TablesConfig { address: Address::Sqlite(path), .. }) => Some(path),
+            SinkConfig::Tables(_) | SinkConfig::Kafka { .. } => None,
         }
     }
 
     /// Suffixes of the files that the sink writes beside the output file.
     pub fn beside_output(&self) -> &'static [&'static str] {
         match &self.sink {
-            SinkPlace::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::BESIDE,
-            SinkPlace::Tables(_) => &Address::BESIDE,
-            SinkPlace::Lines { .. } | SinkPlace::Kafka { .. } => &[],
+            SinkConfig::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::BESIDE,
+            SinkConfig::Tables(_) => &Address::BESIDE,
+            SinkConfig::Lines { .. } | SinkConfig::Kafka { .. } => &[],
         }
     }
 
     /// The database file that is read; `None` if the source is no SQLite database.
     pub fn database_file(&self) -> Option<&Path> {
         match &self.source {
-            SourcePlace::Table(table) => match &table.address {
+            SourceConfig::Table(table) => match &table.address {
                 Address::Sqlite(path) => Some(path),
                 Address::Postgres(_) => None,
             },
-            SourcePlace::Files { .. } | SourcePlace::Kafka { .. } => None,
+            SourceConfig::Files { .. } | SourceConfig::Kafka { .. } => None,
         }
     }
 
     /// The file that lists inputs, if there is one.
     pub fn files_from(&self) -> Option<&Path> {
         match &self.source {
-            SourcePlace::Files { files_from, .. } => files_from.as_deref(),
-            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => None,
+            SourceConfig::Files { files_from, .. } => files_from.as_deref(),
+            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => None,
         }
     }
 
     /// Replaces the output by standard output, and drops state, monitor and dead letters.
     pub fn prints_only(&mut self) {
-        self.sink = SinkPlace::Lines { path: None };
+        self.sink = SinkConfig::Lines { path: None };
         self.output_format = OutputFormat::Jsonl;
         self.state = None;
         self.dead_letter = None;
@@ -377,48 +393,48 @@ impl Deployment {
 
     /// Whether the run needs a broker.
     pub fn has_broker(&self) -> bool {
-        matches!(self.source, SourcePlace::Kafka { .. }) || matches!(self.sink, SinkPlace::Kafka { .. })
+        matches!(self.source, SourceConfig::Kafka { .. }) || matches!(self.sink, SinkConfig::Kafka { .. })
     }
 
     /// The dead-letter file; `None` if bad records are not kept in a file.
     pub fn letter_file(&self) -> Option<&Path> {
         match &self.dead_letter {
-            Some(LetterPlace::File(path)) => Some(path),
-            Some(LetterPlace::Topic(_)) | None => None,
+            Some(DeadLetterConfig::File(path)) => Some(path),
+            Some(DeadLetterConfig::Topic(_)) | None => None,
         }
     }
 }
 
 /// Reports a kind of result that the sink cannot take.
-fn check_emit(settings: &mut Settings, sink: &SinkPlace, emit: EmitKind) {
-    if matches!(sink, SinkPlace::Kafka { .. }) && !emit.is_of_changes() && settings.sound(&["sink.emit"]) {
+fn check_emit(settings: &mut FileSettings, sink: &SinkConfig, emit: EmitKind) {
+    if matches!(sink, SinkConfig::Kafka { .. }) && !emit.is_of_changes() && settings.sound(&["sink.emit"]) {
         let what = "a topic takes deltas: set it to \"deltas\" or \"cluster-deltas\", and sink.envelope to \"upsert\" for the pairs or the clusters as they are";
-        settings.problem("sink.emit", What::Contradiction(what.to_owned()));
+        settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
     }
-    if matches!(sink, SinkPlace::Tables(_)) && !emit.is_of_pairs() && settings.sound(&["sink.emit"]) {
+    if matches!(sink, SinkConfig::Tables(_)) && !emit.is_of_pairs() && settings.sound(&["sink.emit"]) {
         let what = "a database keeps pairs, clusters and documents: set it to \"pairs\", or to \"deltas\" for every change of a pair besides";
-        settings.problem("sink.emit", What::Contradiction(what.to_owned()));
+        settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
     }
 }
 
 /// The file format: as set, or else by the extension of the file name.
 fn output_format(
-    settings: &mut Settings,
-    source: &SourcePlace,
-    sink: &SinkPlace,
+    settings: &mut FileSettings,
+    source: &SourceConfig,
+    sink: &SinkConfig,
     emit: EmitKind,
 ) -> OutputFormat {
     let formats =
         [OutputFormat::Jsonl, OutputFormat::Csv, OutputFormat::Parquet].map(|format| (format.name(), format));
     let set = settings.choose("sink.format", &formats, &[]);
-    let SinkPlace::Lines { path } = sink else { return OutputFormat::Jsonl };
+    let SinkConfig::Lines { path } = sink else { return OutputFormat::Jsonl };
     let format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
     let key = if set.is_some() { "sink.format" } else { "sink.path" };
     let is_stream = format == OutputFormat::Parquet && emit.is_of_changes();
     let stream = "a Parquet file is whole at its end only, and changes are written as they come: take \"jsonl\" or \"csv\", or another sink.emit";
     // A pipe or a device keeps no marks, so a run cannot continue there.
     let is_kept = path.as_deref().is_some_and(|path| path.metadata().map_or(true, |found| found.is_file()));
-    let is_read_back = matches!(source, SourcePlace::Table(_))
+    let is_read_back = matches!(source, SourceConfig::Table(_))
         && format == OutputFormat::Csv
         && emit.is_of_changes()
         && is_kept;
@@ -427,14 +443,14 @@ fn output_format(
         format.is_missing().or(is_stream.then_some(stream)).or(is_read_back.then_some(read_back))
         && settings.sound(&[key, "sink.format", "sink.emit"])
     {
-        settings.problem(key, What::Contradiction(what.to_owned()));
+        settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
     }
     format
 }
 
 /// A number of workers, or `None` for as many as cores; the outer `None` if the value is neither.
 #[expect(clippy::option_option, reason = "the outer one says whether the value is understood")]
-fn workers(value: &Value) -> Option<Option<NonZeroUsize>> {
+fn workers(value: &ConfigValue) -> Option<Option<NonZeroUsize>> {
     match value.text() {
         Some("cores") => Some(None),
         _ => value.integer(1..=MOST_WORKERS).map(NonZeroUsize::new),

@@ -1,7 +1,7 @@
 //! What messages and the documentation tests need to know of the keys of a file.
 
 /// A key that a file may have.
-pub(super) trait Described: Sync {
+pub(super) trait ConfigKey: Sync {
     /// The dotted name, as in `sketch.size`. `text.fields.*` stands for all keys of that table,
     /// `kafka.settings.**` also for those in nested tables.
     fn name(&self) -> &'static str;
@@ -37,14 +37,14 @@ pub(super) trait Described: Sync {
 
 /// A key whose value the code reads by hand, with a fixed text for what is expected.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Key {
-    /// See [`Described::name`].
+pub(super) struct DeploymentKey {
+    /// See [`ConfigKey::name`].
     pub(super) name: &'static str,
-    /// See [`Described::expected`].
+    /// See [`ConfigKey::expected`].
     pub(super) expected: &'static str,
 }
 
-impl Described for Key {
+impl ConfigKey for DeploymentKey {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -54,7 +54,7 @@ impl Described for Key {
     }
 }
 
-impl Described for &dyn Described {
+impl ConfigKey for &dyn ConfigKey {
     fn name(&self) -> &'static str {
         (**self).name()
     }

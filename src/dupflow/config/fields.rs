@@ -1,8 +1,8 @@
 //! Reads the table `text.fields` into fields.
 
 use super::keys;
-use super::problem::What;
-use super::raw::Settings;
+use super::problem::ProblemKind;
+use super::raw::FileSettings;
 use dupflow_core::text::Field;
 
 /// Names that have a fixed meaning in every record.
@@ -14,14 +14,14 @@ pub(super) fn key(name: &str) -> String {
 }
 
 /// The additional text fields of a record, sorted by name.
-pub(super) fn fields(settings: &mut Settings) -> Vec<Field> {
+pub(super) fn fields(settings: &mut FileSettings) -> Vec<Field> {
     let mut fields = Vec::new();
     for name in settings.names("text.fields") {
         let key = key(&name);
         let weight = settings.read(&key, |value| keys::FIELDS.take(value));
         if KNOWN.contains(&name.as_str()) {
             let what = format!("{name:?} is no further field: it has its meaning in every record");
-            settings.problem(&key, What::Contradiction(what));
+            settings.problem(&key, ProblemKind::Contradiction(what));
         } else if let Some(weight) = weight {
             fields.push(Field { name, weight });
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::problem::What;
-use super::raw::{Settings, without_effect};
+use super::problem::ProblemKind;
+use super::raw::{FileSettings, without_effect};
 use super::{keys, sketch};
 use dupflow_core::filter::{
     Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify, Whole,
@@ -42,12 +42,12 @@ impl FilterPlan {
 }
 
 /// Whether the sketches or the features decide about candidates that no look rejects.
-pub(super) fn verify(settings: &mut Settings) -> Verify {
+pub(super) fn verify(settings: &mut FileSettings) -> Verify {
     settings.get(&keys::VERIFY).unwrap_or_default()
 }
 
 /// The filter parameters. A sketch that cannot be compared in part is compared in full.
-pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Verify) -> FilterParams {
+pub(super) fn params(settings: &mut FileSettings, sketch: &SketchParams, verify: Verify) -> FilterParams {
     let mut kind = settings.get(&keys::FILTER).unwrap_or_default();
     let needs_full = match verify {
         Verify::Sketch if sketch.shape().is_none() => Some("is compared as a whole"),
@@ -66,9 +66,9 @@ pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Ver
             }
             _ => ("sketch.bits", "of two widths", "a sketch of two widths of bits".to_owned()),
         };
-        if settings.is_set_beside("filter.kind", cause) {
+        if settings.applies_with("filter.kind", cause) {
             let what = format!("{subject} {reason}; leave it out, or filter.kind = \"full\"");
-            settings.problem("filter.kind", What::Contradiction(what));
+            settings.problem("filter.kind", ProblemKind::Contradiction(what));
         }
         without_effect(settings, cause, named, &["filter.error", "filter.looks"]);
         kind = FilterKind::Full;
@@ -81,7 +81,7 @@ pub(super) fn params(settings: &mut Settings, sketch: &SketchParams, verify: Ver
 
 /// The plan for these parameters; `None` if there is a problem.
 pub(super) fn plan(
-    settings: &mut Settings,
+    settings: &mut FileSettings,
     scheme: &Scheme,
     threshold: f64,
     params: &FilterParams,
@@ -109,7 +109,7 @@ pub(super) fn plan(
             FilterError::Looks { .. } => "filter.looks",
             FilterError::PaperExact => "filter.verify",
         };
-        settings.problem(key, What::Contradiction(error.to_string()));
+        settings.problem(key, ProblemKind::Contradiction(error.to_string()));
     })
     .ok()
 }

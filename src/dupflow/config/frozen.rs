@@ -5,9 +5,9 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::described::Described;
+use super::described::ConfigKey;
 use super::keys::IDF;
-use super::problem::{Origin, PlanError, Problem, What};
+use super::problem::{ConfigError, Origin, Problem, ProblemKind};
 use dupflow_connectors::source::{self, BadRecords, Input, OnError};
 use dupflow_core::doc::DocId;
 use dupflow_core::text::{Featurizer, IdfTable, TextRules, Weights};
@@ -30,15 +30,15 @@ impl FrozenTables {
         &mut self,
         source: &TableSource,
         rules: &TextRules,
-    ) -> Result<Arc<IdfTable>, PlanError> {
+    ) -> Result<Arc<IdfTable>, ConfigError> {
         let TableSource { path, at } = source;
         let rules = TextRules { weights: Weights::Unit, ..rules.clone() };
         if let Some((.., known)) = self.0.iter().find(|(of, by, _)| of == path && *by == rules) {
             return Ok(Arc::clone(known));
         }
         let read = table(path, &rules).map_err(|problem| {
-            let what = What::Contradiction(format!("\"{}\": {problem}", path.display()));
-            PlanError::Problems(vec![Problem { at: at.clone(), key: IDF.name().to_owned(), what }])
+            let what = ProblemKind::Contradiction(format!("\"{}\": {problem}", path.display()));
+            ConfigError::Problems(vec![Problem { at: at.clone(), key: IDF.name().to_owned(), what }])
         });
         let read = Arc::new(read?);
         self.0.push((path.clone(), rules, Arc::clone(&read)));

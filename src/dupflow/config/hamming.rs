@@ -1,9 +1,9 @@
 //! Blocking by Hamming distance: reads `distance`, `tables` and `common` of a blocking into a design.
 
-use super::described::Described;
+use super::described::ConfigKey;
 use super::keys::{self, BlockingKeys};
-use super::problem::What;
-use super::raw::{Settings, without_effect};
+use super::problem::ProblemKind;
+use super::raw::{FileSettings, without_effect};
 use dupflow_core::block::hamming::optimiser::Workload;
 use dupflow_core::block::hamming::{Design, DesignError, Kind};
 use dupflow_core::block::{BlockingKind, BlockingParams};
@@ -16,7 +16,7 @@ const COMMON: usize = 3;
 
 /// T of the filter by distance: the similarity at the greatest accepted distance, inclusive. Without a
 /// distance it is `threshold`.
-pub(super) fn threshold(settings: &mut Settings, sketch: &SketchParams) -> Option<f64> {
+pub(super) fn threshold(settings: &mut FileSettings, sketch: &SketchParams) -> Option<f64> {
     let shape = one_bit(settings, "filter.kind", sketch);
     let Some(distance) = settings.get(&keys::DISTANCE) else {
         return settings.get(&keys::THRESHOLD);
@@ -27,12 +27,12 @@ pub(super) fn threshold(settings: &mut Settings, sketch: &SketchParams) -> Optio
 }
 
 /// The shape of one-bit sketches. For sketches with more bits it reports a problem with `key`.
-fn one_bit(settings: &mut Settings, key: &'static str, sketch: &SketchParams) -> Option<Shape> {
+fn one_bit(settings: &mut FileSettings, key: &'static str, sketch: &SketchParams) -> Option<Shape> {
     let shape = sketch.shape().filter(|shape| shape.bits == 1);
     if shape.is_none() {
         let what =
             "is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\"";
-        settings.problem(key, What::Contradiction(what.to_owned()));
+        settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
     }
     shape
 }
@@ -40,7 +40,7 @@ fn one_bit(settings: &mut Settings, key: &'static str, sketch: &SketchParams) ->
 /// The design of one kind of blocking for one-bit sketches. Without a distance the radius is the greatest
 /// distance that a full comparison accepts.
 pub(super) fn design(
-    settings: &mut Settings,
+    settings: &mut FileSettings,
     kind: BlockingKind,
     keys: &'static BlockingKeys,
     sketch: &SketchParams,
@@ -77,7 +77,7 @@ pub(super) fn design(
             (_, _, _, Some(_)) => keys.common.name(),
             _ => keys.kind.name(),
         };
-        settings.problem(key, What::Contradiction(error.to_string()));
+        settings.problem(key, ProblemKind::Contradiction(error.to_string()));
     })
     .ok()
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use Bound::{Excluded, Included};
 
-use super::described::Described;
-use super::value::Value;
+use super::described::ConfigKey;
+use super::value::ConfigValue;
 use dupflow_connectors::source::OnError;
 use dupflow_core::block::{BlockingKind, HotPolicy, design};
 use dupflow_core::cluster::{ClusterKind, Keep};
@@ -20,20 +20,20 @@ use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Field, Growth, Html, IdfForm, Marks, Normalize, Shingle, Spaceless, Stem};
 
 /// A key with values of type `T`.
-pub(super) struct Key<T> {
+pub(super) struct PipelineKey<T> {
     name: &'static str,
     expected: fn() -> String,
     /// The ends of the range; empty if there is none.
     ends: fn() -> Vec<String>,
     /// The choices by name; empty if there are none.
     choices: fn() -> Vec<(&'static str, T)>,
-    take: fn(&Value) -> Option<T>,
+    take: fn(&ConfigValue) -> Option<T>,
 }
 
 /// A whole number from `$from` to `$to`, both inclusive.
 macro_rules! whole {
     ($name:literal, $from:expr, $to:expr) => {
-        Key {
+        PipelineKey {
             name: $name,
             expected: || format!("a whole number from {} to {}", end($from), end($to)),
             ends: || vec![end($from), end($to)],
@@ -46,7 +46,7 @@ macro_rules! whole {
 /// A number between two bounds.
 macro_rules! number {
     ($name:literal, $from:expr, $to:expr) => {
-        Key {
+        PipelineKey {
             name: $name,
             expected: || between($from, $to),
             ends: || [$from, $to].into_iter().filter_map(bound).collect(),
@@ -65,14 +65,14 @@ macro_rules! choice {
         choice!($name, of $values.map(|choice| (choice.name(), choice)).into())
     };
     ($name:literal, of $choices:expr) => {
-        Key { name: $name, expected: String::new, ends: Vec::new, choices: || $choices, take: |_| None }
+        PipelineKey { name: $name, expected: String::new, ends: Vec::new, choices: || $choices, take: |_| None }
     };
 }
 
 /// A value that `$take` reads; `$expected` describes it.
 macro_rules! other {
     ($name:literal, $expected:expr, $take:expr) => {
-        Key { name: $name, expected: || $expected, ends: Vec::new, choices: Vec::new, take: $take }
+        PipelineKey { name: $name, expected: || $expected, ends: Vec::new, choices: Vec::new, take: $take }
     };
 }
 
@@ -82,11 +82,11 @@ const LONGEST_SHINGLE: usize = 100;
 /// Most components of a sketch, inclusive.
 const MOST: usize = 32_768;
 
-pub(super) const THRESHOLD: Key<f64> = number!("threshold", Excluded(0.0), Included(1.0));
-pub(super) const MEASURE: Key<Measure> =
+pub(super) const THRESHOLD: PipelineKey<f64> = number!("threshold", Excluded(0.0), Included(1.0));
+pub(super) const MEASURE: PipelineKey<Measure> =
     choice!("measure", [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine]);
 
-pub(super) const SHINGLE: Key<Shingle> = other!(
+pub(super) const SHINGLE: PipelineKey<Shingle> = other!(
     "text.shingle",
     format!("\"words:N\" or \"chars:N\" with N from 1 to {LONGEST_SHINGLE}"),
     |value| {
@@ -99,121 +99,125 @@ pub(super) const SHINGLE: Key<Shingle> = other!(
         }
     }
 );
-pub(super) const SPACELESS: Key<Spaceless> =
+pub(super) const SPACELESS: PipelineKey<Spaceless> =
     choice!("text.spaceless", [Spaceless::Part, Spaceless::Bag, Spaceless::Char, Spaceless::Run]);
-pub(super) const MARKS: Key<Marks> = choice!("text.marks", [Marks::Keep, Marks::Split]);
-pub(super) const NORMALIZE: Key<Normalize> =
+pub(super) const MARKS: PipelineKey<Marks> = choice!("text.marks", [Marks::Keep, Marks::Split]);
+pub(super) const NORMALIZE: PipelineKey<Normalize> =
     choice!("text.normalize", [Normalize::None, Normalize::Nfc, Normalize::Nfkc]);
-pub(super) const HTML: Key<Html> = choice!("text.html", [Html::None, Html::Text, Html::Article]);
+pub(super) const HTML: PipelineKey<Html> = choice!("text.html", [Html::None, Html::Text, Html::Article]);
 /// A list of words (`Ok`), or the path of a file (`Err`).
-pub(super) const STOP_WORDS: Key<Result<Vec<String>, String>> = other!(
+pub(super) const STOP_WORDS: PipelineKey<Result<Vec<String>, String>> = other!(
     "text.stop_words",
     "a list of words, or the path of a file with one word a line".to_owned(),
     |value| match value {
-        Value::Text(path, _) => Some(Err(path.clone())),
+        ConfigValue::Text(path, _) => Some(Err(path.clone())),
         list => list.list(|word| word.text().map(str::to_owned)).map(Ok),
     }
 );
-pub(super) const STEM: Key<Stem> =
+pub(super) const STEM: PipelineKey<Stem> =
     choice!("text.stem", of Stem::ALL.iter().map(|stem| (stem.name(), *stem)).collect());
 /// The weight of one field.
-pub(super) const FIELDS: Key<u32> = whole!("text.fields.*", 1, Field::MOST);
-pub(super) const WEIGHTS: Key<&str> =
+pub(super) const FIELDS: PipelineKey<u32> = whole!("text.fields.*", 1, Field::MOST);
+pub(super) const WEIGHTS: PipelineKey<&str> =
     choice!("text.weights", ["unit" => "unit", "count" => "count", "tf" => "tf", "tf-idf" => "tf-idf"]);
-pub(super) const IDF: Key<String> =
+pub(super) const IDF: PipelineKey<String> =
     other!("text.idf", "\"live\", or the path of a table, of a feed or of a folder".to_owned(), |value| {
         value.text().map(str::to_owned)
     });
-pub(super) const IDF_FORM: Key<IdfForm> = choice!("text.idf_form", [IdfForm::Smooth, IdfForm::Paper]);
-pub(super) const IDF_GROWTH: Key<Growth> = other!(
+pub(super) const IDF_FORM: PipelineKey<IdfForm> = choice!("text.idf_form", [IdfForm::Smooth, IdfForm::Paper]);
+pub(super) const IDF_GROWTH: PipelineKey<Growth> = other!(
     "text.idf_growth",
     format!("a number above 1 and at most {}, of two decimals at most", Growth::MAX),
     |value| Growth::new(value.number()?)
 );
 
-pub(super) const KIND: Key<SketchKind> = choice!("sketch.kind", SketchKind::ALL);
-pub(super) const SIZE: Key<usize> = whole!("sketch.size", 16, MOST);
-pub(super) const BITS: Key<f64> = number!("sketch.bits", Included(1.0), Included(64.0));
-pub(super) const SEED: Key<u64> = whole!("sketch.seed", 0, u64::MAX >> 1);
-pub(super) const RUN: Key<usize> = whole!("sketch.run", 2, 64);
-pub(super) const SECTIONS: Key<usize> = whole!("sketch.sections", 1, 1000);
+pub(super) const KIND: PipelineKey<SketchKind> = choice!("sketch.kind", SketchKind::ALL);
+pub(super) const SIZE: PipelineKey<usize> = whole!("sketch.size", 16, MOST);
+pub(super) const BITS: PipelineKey<f64> = number!("sketch.bits", Included(1.0), Included(64.0));
+pub(super) const SEED: PipelineKey<u64> = whole!("sketch.seed", 0, u64::MAX >> 1);
+pub(super) const RUN: PipelineKey<usize> = whole!("sketch.run", 2, 64);
+pub(super) const SECTIONS: PipelineKey<usize> = whole!("sketch.sections", 1, 1000);
 /// In thousandths of the typed number.
-pub(super) const BOUND: Key<u32> = Key {
+pub(super) const BOUND: PipelineKey<u32> = PipelineKey {
     name: "sketch.bound",
     expected: || "a number from 0.001 to 1000000, of three decimals at most".to_owned(),
     ends: || vec!["0.001".to_owned(), "1000000".to_owned()],
     choices: Vec::new,
     take: |value| thousandths(value.number()?),
 };
-pub(super) const MODE: Key<SectionMode> = choice!("sketch.mode", [SectionMode::Attach, SectionMode::Pair]);
-pub(super) const BASE: Key<SectionBase> = choice!("sketch.base", [SectionBase::Fss, SectionBase::MinHash]);
+pub(super) const MODE: PipelineKey<SectionMode> =
+    choice!("sketch.mode", [SectionMode::Attach, SectionMode::Pair]);
+pub(super) const BASE: PipelineKey<SectionBase> =
+    choice!("sketch.base", [SectionBase::Fss, SectionBase::MinHash]);
 
-pub(super) const BLOCKING: Key<BlockingKind> = choice!("blocking.kind", of blockings());
-pub(super) const BANDS: Key<usize> = whole!("blocking.bands", 1, MOST);
-pub(super) const ROWS: Key<usize> = whole!("blocking.rows", 1, design::MAX_ROWS);
-pub(super) const RECALL: Key<f64> = number!("blocking.recall", Excluded(0.0), Excluded(1.0));
+pub(super) const BLOCKING: PipelineKey<BlockingKind> = choice!("blocking.kind", of blockings());
+pub(super) const BANDS: PipelineKey<usize> = whole!("blocking.bands", 1, MOST);
+pub(super) const ROWS: PipelineKey<usize> = whole!("blocking.rows", 1, design::MAX_ROWS);
+pub(super) const RECALL: PipelineKey<f64> = number!("blocking.recall", Excluded(0.0), Excluded(1.0));
 /// The number of documents that the blocks are planned for.
-pub(super) const DOCUMENTS: Key<u64> = whole!("blocking.documents", 1, 1_000_000_000_000_u64);
-pub(super) const BLOCK_SKETCH: Key<SketchKind> = choice!(
+pub(super) const DOCUMENTS: PipelineKey<u64> = whole!("blocking.documents", 1, 1_000_000_000_000_u64);
+pub(super) const BLOCK_SKETCH: PipelineKey<SketchKind> = choice!(
     "blocking.sketch",
     [SketchKind::Fss, SketchKind::MinHash, SketchKind::Oph, SketchKind::SuperMinHash]
 );
-pub(super) const BLOCK_SIZE: Key<usize> = whole!("blocking.size", 16, MOST);
-pub(super) const BLOCK_BITS: Key<usize> =
+pub(super) const BLOCK_SIZE: PipelineKey<usize> = whole!("blocking.size", 16, MOST);
+pub(super) const BLOCK_BITS: PipelineKey<usize> =
     other!("blocking.bits", "1, 2, 4, 8, 16, 32 or 64".to_owned(), |value| {
         value.integer(1..=64).filter(|bits: &usize| bits.is_power_of_two())
     });
-pub(super) const DISTANCE: Key<usize> = whole!("blocking.distance", 0, MOST - 1);
-pub(super) const TABLES: Key<usize> = whole!("blocking.tables", 1, 4096);
-pub(super) const COMMON: Key<usize> = whole!("blocking.common", 1, 255);
+pub(super) const DISTANCE: PipelineKey<usize> = whole!("blocking.distance", 0, MOST - 1);
+pub(super) const TABLES: PipelineKey<usize> = whole!("blocking.tables", 1, 4096);
+pub(super) const COMMON: PipelineKey<usize> = whole!("blocking.common", 1, 255);
 /// The keys of a second blocking; see [`SECOND`].
-pub(super) const ALSO: Key<BlockingKind> = choice!(
+pub(super) const ALSO: PipelineKey<BlockingKind> = choice!(
     "blocking.also.kind",
     // A scan already makes every pair a candidate, so it cannot be the second kind.
     of blockings().into_iter().filter(|(_, kind)| *kind != BlockingKind::Scan).collect()
 );
-pub(super) const ALSO_BANDS: Key<usize> = whole!("blocking.also.bands", 1, MOST);
-pub(super) const ALSO_ROWS: Key<usize> = whole!("blocking.also.rows", 1, design::MAX_ROWS);
-pub(super) const ALSO_RECALL: Key<f64> = number!("blocking.also.recall", Excluded(0.0), Excluded(1.0));
-pub(super) const ALSO_DISTANCE: Key<usize> = whole!("blocking.also.distance", 0, MOST - 1);
-pub(super) const ALSO_TABLES: Key<usize> = whole!("blocking.also.tables", 1, 4096);
-pub(super) const ALSO_COMMON: Key<usize> = whole!("blocking.also.common", 1, 255);
-pub(super) const CAP: Key<usize> = whole!("blocking.cap", 2, 1_000_000);
-pub(super) const HOT: Key<HotPolicy> = choice!("blocking.hot", ["leaders" => HotPolicy::Leaders, "skip" => HotPolicy::Skip, "never" => HotPolicy::Never]);
-pub(super) const LEADERS: Key<usize> = whole!("blocking.leaders", 1, 64);
+pub(super) const ALSO_BANDS: PipelineKey<usize> = whole!("blocking.also.bands", 1, MOST);
+pub(super) const ALSO_ROWS: PipelineKey<usize> = whole!("blocking.also.rows", 1, design::MAX_ROWS);
+pub(super) const ALSO_RECALL: PipelineKey<f64> =
+    number!("blocking.also.recall", Excluded(0.0), Excluded(1.0));
+pub(super) const ALSO_DISTANCE: PipelineKey<usize> = whole!("blocking.also.distance", 0, MOST - 1);
+pub(super) const ALSO_TABLES: PipelineKey<usize> = whole!("blocking.also.tables", 1, 4096);
+pub(super) const ALSO_COMMON: PipelineKey<usize> = whole!("blocking.also.common", 1, 255);
+pub(super) const CAP: PipelineKey<usize> = whole!("blocking.cap", 2, 1_000_000);
+pub(super) const HOT: PipelineKey<HotPolicy> = choice!("blocking.hot", ["leaders" => HotPolicy::Leaders, "skip" => HotPolicy::Skip, "never" => HotPolicy::Never]);
+pub(super) const LEADERS: PipelineKey<usize> = whole!("blocking.leaders", 1, 64);
 
-pub(super) const FILTER: Key<FilterKind> = choice!("filter.kind", [
+pub(super) const FILTER: PipelineKey<FilterKind> = choice!("filter.kind", [
     "staged" => FilterKind::Staged,
     "paper" => FilterKind::Paper,
     "full" => FilterKind::Full,
     "hamming" => FilterKind::Hamming,
 ]);
-pub(super) const ERROR: Key<f64> = number!("filter.error", Excluded(0.0), Included(0.1));
-pub(super) const LOOKS: Key<Vec<usize>> =
+pub(super) const ERROR: PipelineKey<f64> = number!("filter.error", Excluded(0.0), Included(0.1));
+pub(super) const LOOKS: PipelineKey<Vec<usize>> =
     other!("filter.looks", format!("a list of whole numbers from 1 to {MOST}"), |value| {
         value.list(|look| look.integer(1..=MOST))
     });
-pub(super) const VERIFY: Key<Verify> =
+pub(super) const VERIFY: PipelineKey<Verify> =
     choice!("filter.verify", ["sketch" => Verify::Sketch, "exact" => Verify::Exact]);
 
-pub(super) const MAX_AGE: Key<Duration> = other!(
+pub(super) const MAX_AGE: PipelineKey<Duration> = other!(
     "retention.max_age",
     "an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\"".to_owned(),
     |value| retention::age(value.text()?)
 );
 /// The upper end is more than one worker can hold.
-pub(super) const MAX_DOCUMENTS: Key<u64> = whole!("retention.max_documents", 1, u64::from(u32::MAX));
-pub(super) const RETENTION_CLOCK: Key<RetentionClock> = choice!("retention.clock", RetentionClock::ALL);
-pub(super) const EXPAND_LIMIT: Key<usize> = whole!("output.expand_limit", 1, 1_000_000);
-pub(super) const CLUSTERS: Key<ClusterKind> =
+pub(super) const MAX_DOCUMENTS: PipelineKey<u64> = whole!("retention.max_documents", 1, u64::from(u32::MAX));
+pub(super) const RETENTION_CLOCK: PipelineKey<RetentionClock> =
+    choice!("retention.clock", RetentionClock::ALL);
+pub(super) const EXPAND_LIMIT: PipelineKey<usize> = whole!("output.expand_limit", 1, 1_000_000);
+pub(super) const CLUSTERS: PipelineKey<ClusterKind> =
     choice!("output.clusters", ["components" => ClusterKind::Components, "star" => ClusterKind::Star]);
-pub(super) const CLUSTER_LIMIT: Key<usize> = whole!("output.cluster_limit", 2, 10_000_000);
-pub(super) const KEEP: Key<Keep> = choice!("output.keep", Keep::ALL);
-pub(super) const ON_ERROR: Key<OnError> =
+pub(super) const CLUSTER_LIMIT: PipelineKey<usize> = whole!("output.cluster_limit", 2, 10_000_000);
+pub(super) const KEEP: PipelineKey<Keep> = choice!("output.keep", Keep::ALL);
+pub(super) const ON_ERROR: PipelineKey<OnError> =
     choice!("output.on_error", ["count" => OnError::Count, "fail" => OnError::Fail]);
 
 /// Every key of a pipeline file, in the order of `pipelines/minhash.toml`.
-pub(super) const KEYS: &[&dyn Described] = &[
+pub(super) const KEYS: &[&dyn ConfigKey] = &[
     &THRESHOLD,
     &MEASURE,
     &SHINGLE,
@@ -287,13 +291,13 @@ fn blockings() -> Vec<(&'static str, BlockingKind)> {
 
 /// The keys of one blocking table.
 pub(super) struct BlockingKeys {
-    pub(super) kind: Key<BlockingKind>,
-    pub(super) bands: Key<usize>,
-    pub(super) rows: Key<usize>,
-    pub(super) recall: Key<f64>,
-    pub(super) distance: Key<usize>,
-    pub(super) tables: Key<usize>,
-    pub(super) common: Key<usize>,
+    pub(super) kind: PipelineKey<BlockingKind>,
+    pub(super) bands: PipelineKey<usize>,
+    pub(super) rows: PipelineKey<usize>,
+    pub(super) recall: PipelineKey<f64>,
+    pub(super) distance: PipelineKey<usize>,
+    pub(super) tables: PipelineKey<usize>,
+    pub(super) common: PipelineKey<usize>,
 }
 
 /// The keys of `[blocking]`.
@@ -321,22 +325,22 @@ pub(super) const SECOND: &BlockingKeys = &BlockingKeys {
 /// Keys and tables that only other versions of the program have; none at present.
 pub(super) const LATER: &[&str] = &[];
 
-impl<T> Key<T> {
+impl<T> PipelineKey<T> {
     /// The typed value, or `None` if the key does not accept it.
-    pub(super) fn take(&self, value: &Value) -> Option<T> {
+    pub(super) fn take(&self, value: &ConfigValue) -> Option<T> {
         let chosen = |typed| (self.choices)().into_iter().find(|(name, _)| *name == typed);
         value.text().and_then(chosen).map_or_else(|| (self.take)(value), |(_, choice)| Some(choice))
     }
 }
 
-impl<T: PartialEq> Key<T> {
+impl<T: PartialEq> PipelineKey<T> {
     /// The name of a choice; empty if it has none.
     pub(super) fn name_of(&self, choice: &T) -> &'static str {
         (self.choices)().into_iter().find(|(_, known)| known == choice).map_or("", |(name, _)| name)
     }
 }
 
-impl<T> Described for Key<T> {
+impl<T> ConfigKey for PipelineKey<T> {
     fn name(&self) -> &'static str {
         self.name
     }

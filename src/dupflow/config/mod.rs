@@ -48,11 +48,11 @@ pub use blocking::BlockingPlan;
 pub use deployment::{Deployment, EmitKind, LogFormat, LogLevel, MOST_WORKERS, OutputFormat};
 pub use filter::FilterPlan;
 pub use frozen::FrozenTables;
-pub use monitor::{MonitorPlace, WITHOUT_MONITOR};
+pub use monitor::{MonitorConfig, WITHOUT_MONITOR};
 pub use pipeline::{Draft, Plan};
-pub use places::{LetterPlace, ProcessSettings, SinkPlace, SourcePlace, StatePlace};
-pub use problem::{Origin, PlanError, Problem, What};
-pub use tables::TablePlace;
+pub use places::{DeadLetterConfig, ProcessConfig, SinkConfig, SourceConfig, StateConfig};
+pub use problem::{ConfigError, Origin, Problem, ProblemKind};
+pub use tables::TablesConfig;
 
 /// The built-in pipelines by name; the first one is the default.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -71,6 +71,6 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// If it cannot be read or is not UTF-8.
-fn read(path: &Path) -> Result<String, PlanError> {
-    std::fs::read_to_string(path).map_err(|source| PlanError::Unreadable { path: path.to_owned(), source })
+fn read(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })
 }

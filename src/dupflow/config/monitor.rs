@@ -1,14 +1,14 @@
 //! The table `[monitor]` of a deployment file: the address of the run's page and metrics, who has access, and
 //! limits.
 
-use super::described::Key;
+use super::described::DeploymentKey;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::problem::What;
-use super::raw::Settings;
-use super::settled::{hidden, hidden_file, path, time};
-use super::value::Value;
+use super::problem::ProblemKind;
+use super::raw::FileSettings;
+use super::settled::{hidden, path, secret_file_value, time};
+use super::value::ConfigValue;
 use dupflow_connectors::broker::Secret;
 
 /// The problem of a monitor that this build does not have.
@@ -16,25 +16,25 @@ pub const WITHOUT_MONITOR: &str =
     "this dupflow was built without the monitor: build it with the feature `monitor`";
 
 /// The keys of `[monitor]`.
-pub(super) const KEYS: [Key; 12] = [
-    Key {
+pub(super) const KEYS: [DeploymentKey; 12] = [
+    DeploymentKey {
         name: "monitor.listen",
         expected: "an address with a port, as in \"127.0.0.1:9600\", or \"\" for none",
     },
-    Key { name: "monitor.pairs", expected: "true or false" },
-    Key { name: "monitor.token", expected: "text of 16 bytes or more, or \"\" for none" },
-    Key { name: "monitor.token_file", expected: "a path, or \"\" for none" },
-    Key { name: "monitor.ready_behind", expected: "a time from \"1ms\" to \"3600s\"" },
-    Key { name: "monitor.hosts", expected: "a list of names of hosts, without ports" },
-    Key {
+    DeploymentKey { name: "monitor.pairs", expected: "true or false" },
+    DeploymentKey { name: "monitor.token", expected: "text of 16 bytes or more, or \"\" for none" },
+    DeploymentKey { name: "monitor.token_file", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "monitor.ready_behind", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey { name: "monitor.hosts", expected: "a list of names of hosts, without ports" },
+    DeploymentKey {
         name: "monitor.base_path",
         expected: "a path as \"/near\", without a slash at its end, or \"\" for none",
     },
-    Key { name: "monitor.ready_lag", expected: "a time from \"1ms\" to \"3600s\"" },
-    Key { name: "monitor.connections", expected: "a whole number from 1 to 10000" },
-    Key { name: "monitor.streams", expected: "a whole number from 1 to 10000" },
-    Key { name: "monitor.body_bytes", expected: "a whole number from 1024 to 1073741824" },
-    Key { name: "monitor.questions_per_second", expected: "a whole number from 1 to 1000000" },
+    DeploymentKey { name: "monitor.ready_lag", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey { name: "monitor.connections", expected: "a whole number from 1 to 10000" },
+    DeploymentKey { name: "monitor.streams", expected: "a whole number from 1 to 10000" },
+    DeploymentKey { name: "monitor.body_bytes", expected: "a whole number from 1024 to 1073741824" },
+    DeploymentKey { name: "monitor.questions_per_second", expected: "a whole number from 1 to 1000000" },
 ];
 
 /// The least length of a token, in bytes, inclusive.
@@ -42,7 +42,7 @@ const TOKEN_BYTES: usize = 16;
 
 /// Address, access and limits of the monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MonitorPlace {
+pub struct MonitorConfig {
     /// The address that the monitor listens on.
     pub listen: SocketAddr,
     /// Whether pairs and clusters are held in memory, so that clients can query them.
@@ -68,7 +68,7 @@ pub struct MonitorPlace {
     pub questions_per_second: u32,
 }
 
-impl MonitorPlace {
+impl MonitorConfig {
     /// The monitor at this address, with defaults for all other settings.
     pub fn at(listen: SocketAddr) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl MonitorPlace {
 }
 
 /// A list of host names, each as in a URL.
-fn hosts(value: &Value) -> Option<Vec<String>> {
+fn hosts(value: &ConfigValue) -> Option<Vec<String>> {
     let is_name = |name: &&str| {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
     };
@@ -96,7 +96,7 @@ fn hosts(value: &Value) -> Option<Vec<String>> {
 }
 
 /// A path of one or more parts, in characters that need no escapes.
-fn base_path(value: &Value) -> Option<String> {
+fn base_path(value: &ConfigValue) -> Option<String> {
     let path = value.text()?;
     let is_part = |part: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
@@ -108,36 +108,36 @@ fn base_path(value: &Value) -> Option<String> {
 }
 
 /// The monitor, if `monitor.listen` is set.
-pub(super) fn monitor(settings: &mut Settings) -> Option<MonitorPlace> {
-    let address = |value: &Value| match value.text()? {
+pub(super) fn monitor(settings: &mut FileSettings) -> Option<MonitorConfig> {
+    let address = |value: &ConfigValue| match value.text()? {
         "" => Some(None),
         written => written.parse().ok().map(Some),
     };
     let listen: Option<SocketAddr> = settings.read("monitor.listen", address).flatten();
     if listen.is_some() && !cfg!(feature = "monitor") {
-        settings.problem("monitor.listen", What::Contradiction(WITHOUT_MONITOR.to_owned()));
+        settings.problem("monitor.listen", ProblemKind::Contradiction(WITHOUT_MONITOR.to_owned()));
     }
     let file = settings.read("monitor.token_file", path).filter(|path| !path.as_os_str().is_empty());
     let typed = hidden(settings, "monitor.token").filter(|token| !token.reveal().is_empty());
     if file.is_some() && typed.is_some() {
         let what = "monitor.token and monitor.token_file are both set";
-        settings.problem("monitor.token_file", What::Contradiction(what.to_owned()));
+        settings.problem("monitor.token_file", ProblemKind::Contradiction(what.to_owned()));
     }
     let key = if typed.is_some() { "monitor.token" } else { "monitor.token_file" };
-    let token = typed.or_else(|| hidden_file(settings, "monitor.token_file"));
+    let token = typed.or_else(|| secret_file_value(settings, "monitor.token_file"));
     if let Some(token) = &token {
         let token = token.reveal();
         if token.len() < TOKEN_BYTES {
             let what = format!("a token has {TOKEN_BYTES} bytes or more");
-            settings.problem(key, What::Contradiction(what));
+            settings.problem(key, ProblemKind::Contradiction(what));
         } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             let what = "a token is of visible ASCII characters, without spaces";
-            settings.problem(key, What::Contradiction(what.to_owned()));
+            settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
         }
     }
-    let default = MonitorPlace::at(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let place = MonitorPlace {
-        pairs: settings.read("monitor.pairs", Value::boolean).unwrap_or(default.pairs),
+    let default = MonitorConfig::at(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let place = MonitorConfig {
+        pairs: settings.read("monitor.pairs", ConfigValue::boolean).unwrap_or(default.pairs),
         ready_lag: time(settings, "monitor.ready_lag", Duration::from_secs(3600))
             .unwrap_or(default.ready_lag),
         ready_behind: time(settings, "monitor.ready_behind", Duration::from_secs(3600))
@@ -162,7 +162,7 @@ pub(super) fn monitor(settings: &mut Settings) -> Option<MonitorPlace> {
     if is_public && place.token.is_none() && settings.sound(&tokens) {
         let what = "whoever reaches this address may ask: it needs monitor.token or monitor.token_file; or listen on a loopback address, such \
                     as \"127.0.0.1:9600\"";
-        settings.problem("monitor.listen", What::Contradiction(what.to_owned()));
+        settings.problem("monitor.listen", ProblemKind::Contradiction(what.to_owned()));
     }
-    listen.map(|listen| MonitorPlace { listen, ..place })
+    listen.map(|listen| MonitorConfig { listen, ..place })
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::blocking::{self, BlockingPlan};
 use super::filter::{self, FilterPlan};
 use super::frozen::{FrozenTables, TableSource};
-use super::problem::PlanError;
-use super::raw::Settings;
+use super::problem::ConfigError;
+use super::raw::FileSettings;
 use super::{BUILT_IN, hamming, keys, read, sketch, text, weights};
 use dupflow_connectors::source::OnError;
 use dupflow_core::block::{Blocking, BlockingKind, BlockingParams, Several};
@@ -63,7 +63,7 @@ impl Draft {
     ///
     /// # Errors
     /// If there is no such pipeline; otherwise all of its problems at once.
-    pub fn load(pipeline: &str, overrides: &[String]) -> Result<Self, PlanError> {
+    pub fn load(pipeline: &str, overrides: &[String]) -> Result<Self, ConfigError> {
         if let Some(path) = Plan::file(pipeline) {
             return Self::parse(pipeline, &read(path)?, path.parent().unwrap_or(Path::new("")), overrides);
         }
@@ -71,7 +71,7 @@ impl Draft {
             let available: Vec<_> = BUILT_IN.iter().map(|(name, _)| *name).collect();
             let distance = |name: &&str| strsim::damerau_levenshtein(name, pipeline);
             let nearest = available.iter().copied().min_by_key(distance).filter(|name| distance(name) <= 3);
-            PlanError::UnknownPipeline { name: pipeline.to_owned(), nearest, available }
+            ConfigError::UnknownPipeline { name: pipeline.to_owned(), nearest, available }
         })?;
         Self::parse(name, text, Path::new(""), overrides)
     }
@@ -81,8 +81,8 @@ impl Draft {
     ///
     /// # Errors
     /// All problems of the pipeline at once.
-    pub fn parse(name: &str, text: &str, folder: &Path, overrides: &[String]) -> Result<Self, PlanError> {
-        let mut settings = Settings::new(&[keys::KEYS], keys::LATER);
+    pub fn parse(name: &str, text: &str, folder: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
+        let mut settings = FileSettings::new(&[keys::KEYS], keys::LATER);
         settings.add_file(name, text, folder);
         overrides.iter().for_each(|typed| settings.add_override(typed));
         settings.reject_unknown();
@@ -138,7 +138,7 @@ impl Draft {
                 };
                 Ok(Self { plan, table })
             }
-            (problems, ..) => Err(PlanError::Problems(problems)),
+            (problems, ..) => Err(ConfigError::Problems(problems)),
         }
     }
 
@@ -147,7 +147,7 @@ impl Draft {
     ///
     /// # Errors
     /// If there is no such table, or it was counted under other text rules.
-    pub fn read(self, tables: &mut FrozenTables) -> Result<Plan, PlanError> {
+    pub fn read(self, tables: &mut FrozenTables) -> Result<Plan, ConfigError> {
         let Self { mut plan, table } = self;
         if let Some(source) = table {
             let read = tables.read(&source, &plan.scheme.text)?;
@@ -180,7 +180,7 @@ impl Plan {
     ///
     /// # Errors
     /// If there is no such pipeline; otherwise all of its problems at once, or the problem of its table.
-    pub fn load(pipeline: &str, overrides: &[String]) -> Result<Self, PlanError> {
+    pub fn load(pipeline: &str, overrides: &[String]) -> Result<Self, ConfigError> {
         Draft::load(pipeline, overrides)?.read(&mut FrozenTables::default())
     }
 
@@ -188,7 +188,7 @@ impl Plan {
     ///
     /// # Errors
     /// All problems of the pipeline at once, or the problem of its table.
-    pub fn parse(name: &str, text: &str, folder: &Path, overrides: &[String]) -> Result<Self, PlanError> {
+    pub fn parse(name: &str, text: &str, folder: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
         Draft::parse(name, text, folder, overrides)?.read(&mut FrozenTables::default())
     }
 

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::described::Key;
-use super::problem::What;
-use super::raw::{Settings, without_effect};
-use super::settled::{hidden, hidden_file, path, seconds, time};
-use super::tables::{self, Database, TablePlace};
-use super::value::Value;
+use super::described::DeploymentKey;
+use super::problem::ProblemKind;
+use super::raw::{FileSettings, without_effect};
+use super::settled::{hidden, path, seconds, secret_file_value, time};
+use super::tables::{self, Database, TablesConfig};
+use super::value::ConfigValue;
 use dupflow_connectors::broker::{Connection, Secret};
 use dupflow_connectors::sink::Envelope;
 use dupflow_connectors::source::{
@@ -17,7 +17,7 @@ use dupflow_connectors::source::{
 
 /// Where events are read from.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SourcePlace {
+pub enum SourceConfig {
     /// Feeds, other files and folders.
     Files {
         /// The inputs in reading order, at least one; `-` is standard input.
@@ -48,7 +48,7 @@ pub enum SourcePlace {
     Table(Box<Table>),
 }
 
-impl SourcePlace {
+impl SourceConfig {
     /// The settings of the source that decide which documents a record makes, where they differ from the
     /// default. For files it always has `source.kind`; a topic is named in the mark.
     pub fn description(&self) -> Vec<(&'static str, String)> {
@@ -102,7 +102,7 @@ impl SourcePlace {
 
 /// Where results are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SinkPlace {
+pub enum SinkConfig {
     /// A file, or standard output.
     Lines {
         /// The file; `None` = standard output.
@@ -122,12 +122,12 @@ pub enum SinkPlace {
         envelope: Envelope,
     },
     /// Tables of a database.
-    Tables(TablePlace),
+    Tables(TablesConfig),
 }
 
 /// Where bad records are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LetterPlace {
+pub enum DeadLetterConfig {
     /// In a file.
     File(PathBuf),
     /// In a topic, in the transaction of their epoch.
@@ -136,7 +136,7 @@ pub enum LetterPlace {
 
 /// Where documents are kept for a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatePlace {
+pub struct StateConfig {
     /// A path or a URL.
     pub location: String,
     /// The shortest time between two commits of the state.
@@ -145,7 +145,7 @@ pub struct StatePlace {
 
 /// How the processes of one run find each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProcessSettings {
+pub struct ProcessConfig {
     /// The shared secret; `None`: any process that can connect takes part.
     pub secret: Option<Secret>,
     /// How long a process waits for the others at the start.
@@ -154,23 +154,23 @@ pub struct ProcessSettings {
     pub lost: Duration,
 }
 
-impl Default for ProcessSettings {
+impl Default for ProcessConfig {
     fn default() -> Self {
         Self { secret: None, connect: Duration::from_secs(60), lost: Duration::from_secs(10) }
     }
 }
 
 /// Reports inputs that cannot be followed, and settings that make following useless.
-fn note_followed(settings: &mut Settings, inputs: &[PathBuf], epoch: EpochRule) {
+fn note_followed(settings: &mut FileSettings, inputs: &[PathBuf], epoch: EpochRule) {
     if let Some(last) = inputs.last()
         && !last.is_file()
     {
         let what = format!("{last:?} is the last input, and no file: only a file can be followed");
-        settings.problem(FOLLOW_KEY, What::Contradiction(what));
+        settings.problem(FOLLOW_KEY, ProblemKind::Contradiction(what));
     }
     if epoch == EpochRule::All && settings.sound(&["source.epoch"]) {
         let what = "an input that is followed does not end, and source.epoch = \"all\" waits for its end; as in \"every:1s\"";
-        settings.problem(FOLLOW_KEY, What::Contradiction(what.to_owned()));
+        settings.problem(FOLLOW_KEY, ProblemKind::Contradiction(what.to_owned()));
     }
 }
 
@@ -201,48 +201,48 @@ const OUTPUT_TOPIC_KEYS: &[&str] = &[
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Here,
+enum System {
+    Local,
     Kafka,
-    Tables(Database),
+    Database(Database),
 }
 
 /// The kind that `key` chooses; reports a kind that this build lacks.
-fn kind(settings: &mut Settings, key: &'static str, here: &'static str) -> Kind {
+fn kind(settings: &mut FileSettings, key: &'static str, here: &'static str) -> System {
     let kinds = [
-        (here, Kind::Here),
-        ("kafka", Kind::Kafka),
-        ("sqlite", Kind::Tables(Database::Sqlite)),
-        ("postgres", Kind::Tables(Database::Postgres)),
+        (here, System::Local),
+        ("kafka", System::Kafka),
+        ("sqlite", System::Database(Database::Sqlite)),
+        ("postgres", System::Database(Database::Postgres)),
     ];
-    let kind = settings.choose(key, &kinds, &[]).unwrap_or(Kind::Here);
+    let kind = settings.choose(key, &kinds, &[]).unwrap_or(System::Local);
     let missing = match kind {
-        Kind::Kafka if cfg!(not(feature = "kafka")) => {
+        System::Kafka if cfg!(not(feature = "kafka")) => {
             Some("this dupflow was built without Kafka: build it with the feature `kafka`".to_owned())
         }
-        Kind::Tables(database) => database.missing(),
-        Kind::Here | Kind::Kafka => None,
+        System::Database(database) => database.missing(),
+        System::Local | System::Kafka => None,
     };
     if let Some(what) = missing {
-        settings.problem(key, What::Contradiction(what));
+        settings.problem(key, ProblemKind::Contradiction(what));
     }
     kind
 }
 
-fn names_of<const N: usize>(keys: &[Key; N]) -> [&'static str; N] {
+fn names_of<const N: usize>(keys: &[DeploymentKey; N]) -> [&'static str; N] {
     keys.map(|key| key.name)
 }
 
 /// Reads the tables `[source]`, `[csv]` and `[warc]`.
-pub(super) fn source(settings: &mut Settings) -> SourcePlace {
+pub(super) fn source(settings: &mut FileSettings) -> SourceConfig {
     let kind = kind(settings, "source.kind", "files");
-    if let Kind::Tables(database) = kind {
+    if let System::Database(database) = kind {
         for keys in [FILES_KEYS, TOPIC_KEYS, RECORD_KEYS] {
             without_effect(settings, "source.kind", database.name(), keys);
         }
-        return SourcePlace::Table(Box::new(tables::source(settings, database)));
+        return SourceConfig::Table(Box::new(tables::source(settings, database)));
     }
-    if kind == Kind::Here {
+    if kind == System::Local {
         if settings.sound(&["source.kind"]) {
             let mut of_tables = names_of(&tables::SOURCE_KEYS).to_vec();
             of_tables.retain(|key| *key != FOLLOW_KEY);
@@ -257,7 +257,7 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
                 Ok(list) => inputs.extend(listed(&list)),
                 Err(error) => {
                     let what = format!("cannot read {list:?}: {error}");
-                    settings.problem("source.files_from", What::Contradiction(what));
+                    settings.problem("source.files_from", ProblemKind::Contradiction(what));
                 }
             }
         }
@@ -265,11 +265,11 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
             settings.missing("source.inputs");
         }
         let epoch = settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or(EpochRule::LIVE);
-        let follow = settings.read(FOLLOW_KEY, Value::boolean).unwrap_or_default();
+        let follow = settings.read(FOLLOW_KEY, ConfigValue::boolean).unwrap_or_default();
         if follow {
             note_followed(settings, &inputs, epoch);
         }
-        return SourcePlace::Files {
+        return SourceConfig::Files {
             inputs,
             files_from,
             layout: layout(settings),
@@ -301,7 +301,7 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
         "" => Some(None),
         path => names(path).map(Some),
     });
-    let name = |value: &Value| value.text().filter(|name| !name.is_empty()).map(str::to_owned);
+    let name = |value: &ConfigValue| value.text().filter(|name| !name.is_empty()).map(str::to_owned);
     let shape = Shape {
         format,
         text: text.unwrap_or_else(|| vec!["text".to_owned()]),
@@ -311,7 +311,7 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
         // Set later, from the retention of the pipeline.
         needs_time: false,
     };
-    SourcePlace::Kafka {
+    SourceConfig::Kafka {
         topic: topic(settings, "source.topic").unwrap_or_default(),
         start: settings.read("source.start", |v| v.text()?.parse().ok()).unwrap_or_default(),
         shape,
@@ -320,7 +320,7 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
 }
 
 /// How records of files are mapped to documents.
-fn layout(settings: &mut Settings) -> Layout {
+fn layout(settings: &mut FileSettings) -> Layout {
     let default = Layout::default();
     let of_files = [
         ("auto", None),
@@ -332,7 +332,7 @@ fn layout(settings: &mut Settings) -> Layout {
         ("text", Some(FileFormat::Text)),
         ("html", Some(FileFormat::Html)),
     ];
-    let name = |value: &Value| match value.text()? {
+    let name = |value: &ConfigValue| match value.text()? {
         "" => Some(None),
         path => names(path).map(|names| Some(names.join("."))),
     };
@@ -351,7 +351,7 @@ fn layout(settings: &mut Settings) -> Layout {
 }
 
 /// A column separator or an escape character: one byte, or `None` for an empty text.
-fn separator(value: &Value) -> Option<Option<u8>> {
+fn separator(value: &ConfigValue) -> Option<Option<u8>> {
     match value.text()? {
         "" => Some(None),
         typed => Layout::separator(typed).ok().map(Some),
@@ -359,7 +359,7 @@ fn separator(value: &Value) -> Option<Option<u8>> {
 }
 
 /// What an id that occurs in several files means.
-fn ids(settings: &mut Settings) -> IdRule {
+fn ids(settings: &mut FileSettings) -> IdRule {
     let rules = [("once", IdRule::Once), ("file", IdRule::File), ("last", IdRule::Last)];
     let ids = settings.choose("source.ids", &rules, &[]).unwrap_or_default();
     if ids == IdRule::File {
@@ -369,8 +369,8 @@ fn ids(settings: &mut Settings) -> IdRule {
 }
 
 /// The greatest share of bad records, from 0 to 1, inclusive; `None` for any.
-pub(super) fn max_bad(settings: &mut Settings) -> Option<f64> {
-    let share = |value: &Value| match value.text() {
+pub(super) fn max_bad(settings: &mut FileSettings) -> Option<f64> {
+    let share = |value: &ConfigValue| match value.text() {
         Some("") => Some(None),
         _ => value.number().filter(|share| (0.0..=1.0).contains(share)).map(Some),
     };
@@ -378,22 +378,22 @@ pub(super) fn max_bad(settings: &mut Settings) -> Option<f64> {
 }
 
 /// Reads the table `[sink]`.
-pub(super) fn sink(settings: &mut Settings) -> SinkPlace {
+pub(super) fn sink(settings: &mut FileSettings) -> SinkConfig {
     let kind = kind(settings, "sink.kind", "lines");
-    if let Kind::Tables(database) = kind {
+    if let System::Database(database) = kind {
         for keys in [OUTPUT_TOPIC_KEYS, &["sink.format"]] {
             without_effect(settings, "sink.kind", database.name(), keys);
         }
-        return SinkPlace::Tables(tables::sink(settings, database));
+        return SinkConfig::Tables(tables::sink(settings, database));
     }
-    if kind == Kind::Here {
+    if kind == System::Local {
         if settings.sound(&["sink.kind"]) {
             for keys in [OUTPUT_TOPIC_KEYS, &names_of(&tables::SINK_KEYS)] {
                 without_effect(settings, "sink.kind", "lines", keys);
             }
         }
         let path = settings.read("sink.path", path).filter(|path| !path.as_os_str().is_empty());
-        return SinkPlace::Lines { path: path.filter(|path| path != Path::new("-")) };
+        return SinkConfig::Lines { path: path.filter(|path| path != Path::new("-")) };
     }
     for keys in [LINES_KEYS, &names_of(&tables::SINK_KEYS)] {
         without_effect(settings, "sink.kind", "kafka", keys);
@@ -403,7 +403,7 @@ pub(super) fn sink(settings: &mut Settings) -> SinkPlace {
     let transactional_id = settings
         .read("sink.transactional_id", |v| v.text().filter(|name| !name.is_empty()).map(str::to_owned));
     let envelopes = [("delta", Envelope::Delta), ("upsert", Envelope::Upsert)];
-    SinkPlace::Kafka {
+    SinkConfig::Kafka {
         progress_topic: progress_topic.unwrap_or_else(|| format!("{topic}-progress")),
         transactional_id: transactional_id.unwrap_or_else(|| format!("dupflow-{topic}")),
         transaction: Duration::from_secs(
@@ -415,8 +415,8 @@ pub(super) fn sink(settings: &mut Settings) -> SinkPlace {
 }
 
 /// Reads the table `[commit]`: when the epochs of a topic or table end.
-pub(super) fn commit(settings: &mut Settings, source: &SourcePlace) -> EpochLimits {
-    if matches!(source, SourcePlace::Files { .. }) {
+pub(super) fn commit(settings: &mut FileSettings, source: &SourceConfig) -> EpochLimits {
+    if matches!(source, SourceConfig::Files { .. }) {
         return EpochLimits::default();
     }
     let most = 1_u64 << 53;
@@ -429,7 +429,7 @@ pub(super) fn commit(settings: &mut Settings, source: &SourcePlace) -> EpochLimi
 }
 
 /// Reads the table `[dead_letter]`: where bad records are kept.
-pub(super) fn dead_letter(settings: &mut Settings, sink: &SinkPlace) -> Option<LetterPlace> {
+pub(super) fn dead_letter(settings: &mut FileSettings, sink: &SinkConfig) -> Option<DeadLetterConfig> {
     let path = settings.read("dead_letter.path", path).filter(|path| !path.as_os_str().is_empty());
     let topic = settings.read("dead_letter.topic", |v| match v.text()? {
         "" => Some(None),
@@ -438,30 +438,34 @@ pub(super) fn dead_letter(settings: &mut Settings, sink: &SinkPlace) -> Option<L
     match (path, topic.flatten()) {
         (Some(_), Some(_)) => {
             let what = "bad records are kept in one place: dead_letter.path is set too";
-            settings.problem("dead_letter.topic", What::Contradiction(what.to_owned()));
+            settings.problem("dead_letter.topic", ProblemKind::Contradiction(what.to_owned()));
             None
         }
         (None, Some(topic)) => {
-            if let SinkPlace::Kafka { topic: output, progress_topic, .. } = sink
+            if let SinkConfig::Kafka { topic: output, progress_topic, .. } = sink
                 && (topic == *output || topic == *progress_topic)
             {
                 let what = "bad records need a topic of their own";
-                settings.problem("dead_letter.topic", What::Contradiction(what.to_owned()));
+                settings.problem("dead_letter.topic", ProblemKind::Contradiction(what.to_owned()));
             }
-            Some(LetterPlace::Topic(topic))
+            Some(DeadLetterConfig::Topic(topic))
         }
-        (path, None) => path.map(LetterPlace::File),
+        (path, None) => path.map(DeadLetterConfig::File),
     }
 }
 
 /// Reads the table `[kafka]`: how brokers are reached.
-pub(super) fn connection(settings: &mut Settings, source: &SourcePlace, sink: &SinkPlace) -> Connection {
+pub(super) fn connection(
+    settings: &mut FileSettings,
+    source: &SourceConfig,
+    sink: &SinkConfig,
+) -> Connection {
     let default = Connection::default();
     let brokers = settings.read("kafka.brokers", |v| {
         let listed = v.list(|one| one.text().map(str::to_owned)).map(|all| all.join(","));
         listed.or_else(|| v.text().map(str::to_owned)).filter(|brokers| !brokers.trim().is_empty())
     });
-    let is_used = matches!(source, SourcePlace::Kafka { .. }) || matches!(sink, SinkPlace::Kafka { .. });
+    let is_used = matches!(source, SourceConfig::Kafka { .. }) || matches!(sink, SinkConfig::Kafka { .. });
     if is_used && brokers.is_none() && settings.sound(&["kafka.brokers"]) {
         settings.missing("kafka.brokers");
     }
@@ -473,16 +477,16 @@ pub(super) fn connection(settings: &mut Settings, source: &SourcePlace, sink: &S
     for name in settings.names("kafka.settings") {
         let key = format!("kafka.settings.{name}");
         let (name, secret) = match name.strip_suffix("_file") {
-            Some(name) => (name.to_owned(), hidden_file(settings, &key)),
+            Some(name) => (name.to_owned(), secret_file_value(settings, &key)),
             None => (name, hidden(settings, &key)),
         };
         let Some(secret) = secret else { continue };
         if connection.settings.insert(name.clone(), secret).is_some() {
             let what = format!("kafka.settings.{name} and kafka.settings.{name}_file are both set");
-            settings.problem(&key, What::Contradiction(what));
+            settings.problem(&key, ProblemKind::Contradiction(what));
         }
     }
-    if let (SourcePlace::Kafka { topic: input, .. }, SinkPlace::Kafka { topic, progress_topic, .. }) =
+    if let (SourceConfig::Kafka { topic: input, .. }, SinkConfig::Kafka { topic, progress_topic, .. }) =
         (source, sink)
         && !input.is_empty()
         && (input == topic || input == progress_topic)
@@ -490,43 +494,43 @@ pub(super) fn connection(settings: &mut Settings, source: &SourcePlace, sink: &S
         let what = "the output goes to the topic that is read".to_owned();
         settings.problem(
             if input == topic { "sink.topic" } else { "sink.progress_topic" },
-            What::Contradiction(what),
+            ProblemKind::Contradiction(what),
         );
     }
-    if let SinkPlace::Kafka { topic, progress_topic, .. } = sink
+    if let SinkConfig::Kafka { topic, progress_topic, .. } = sink
         && !topic.is_empty()
         && topic == progress_topic
     {
         let what = "marks need a topic of their own".to_owned();
-        settings.problem("sink.progress_topic", What::Contradiction(what));
+        settings.problem("sink.progress_topic", ProblemKind::Contradiction(what));
     }
     if is_used {
         for (name, what) in connection.problems() {
-            settings.problem(&format!("kafka.settings.{name}"), What::Contradiction(what));
+            settings.problem(&format!("kafka.settings.{name}"), ProblemKind::Contradiction(what));
         }
     }
     connection
 }
 
 /// Reads the table `[state]`: where documents are kept.
-pub(super) fn state(settings: &mut Settings) -> Option<StatePlace> {
+pub(super) fn state(settings: &mut FileSettings) -> Option<StateConfig> {
     let location = settings.read("state.path", |v| v.text().map(str::to_owned));
     let every = time(settings, "state.commit_every", Duration::from_secs(3600));
     let location = location.filter(|location| !location.is_empty())?;
-    Some(StatePlace { location, commit_every: every.unwrap_or(Duration::from_secs(5)) })
+    Some(StateConfig { location, commit_every: every.unwrap_or(Duration::from_secs(5)) })
 }
 
 /// Reads the table `[processes]`: how processes find each other.
-pub(super) fn processes(settings: &mut Settings) -> ProcessSettings {
-    let default = ProcessSettings::default();
+pub(super) fn processes(settings: &mut FileSettings) -> ProcessConfig {
+    let default = ProcessConfig::default();
     let file = settings.read("processes.secret_file", path).filter(|path| !path.as_os_str().is_empty());
     let typed = hidden(settings, "processes.secret").filter(|secret| !secret.reveal().is_empty());
     if file.is_some() && typed.is_some() {
         let what = "processes.secret and processes.secret_file are both set";
-        settings.problem("processes.secret_file", What::Contradiction(what.to_owned()));
+        settings.problem("processes.secret_file", ProblemKind::Contradiction(what.to_owned()));
     }
-    ProcessSettings {
-        secret: typed.or_else(|| hidden_file(settings, "processes.secret_file")),
+    ProcessConfig {
+        secret: typed.or_else(|| secret_file_value(settings, "processes.secret_file")),
         connect: seconds(settings, "processes.connect_seconds", 1, default.connect.as_secs()),
         lost: seconds(settings, "processes.lost_seconds", 1, default.lost.as_secs()),
     }
@@ -538,7 +542,7 @@ fn names(path: &str) -> Option<Vec<String>> {
 }
 
 /// The name of a topic; reports a problem if it is not set.
-fn topic(settings: &mut Settings, key: &'static str) -> Option<String> {
+fn topic(settings: &mut FileSettings, key: &'static str) -> Option<String> {
     let kind = if key.starts_with("source") { "source.kind" } else { "sink.kind" };
     let name = settings.read(key, topic_name);
     if name.is_none() && settings.sound(&[kind, key]) {
@@ -548,7 +552,7 @@ fn topic(settings: &mut Settings, key: &'static str) -> Option<String> {
 }
 
 /// A valid topic name: 1 to 249 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`, and neither `.` nor `..`.
-fn topic_name(value: &Value) -> Option<String> {
+fn topic_name(value: &ConfigValue) -> Option<String> {
     let name = value.text()?;
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     let is_name = (1..=249).contains(&name.len()) && name.bytes().all(fits) && !matches!(name, "." | "..");

@@ -37,7 +37,7 @@ mod with_kafka {
         let least = Deployment { shown: written.shown.clone(), ..parse(&least).unwrap() };
         assert_eq!(written, least);
         assert_eq!(written.commit.interval, Some(Duration::from_millis(100)));
-        let SinkPlace::Kafka { progress_topic, transactional_id, .. } = written.sink else { panic!() };
+        let SinkConfig::Kafka { progress_topic, transactional_id, .. } = written.sink else { panic!() };
         assert_eq!((&*progress_topic, &*transactional_id), ("pairs-progress", "dupflow-pairs"));
     }
 
@@ -83,7 +83,7 @@ mod with_kafka {
         let found = parse(text).unwrap();
         assert_eq!(
             found.source,
-            SourcePlace::Kafka {
+            SourceConfig::Kafka {
                 topic: "in".into(),
                 start: Start::Offsets([(0, 5)].into()),
                 shape: Shape {
@@ -99,7 +99,7 @@ mod with_kafka {
         );
         assert_eq!(
             found.sink,
-            SinkPlace::Kafka {
+            SinkConfig::Kafka {
                 topic: "out".into(),
                 progress_topic: "marks".into(),
                 transactional_id: "me".into(),
@@ -109,7 +109,7 @@ mod with_kafka {
         );
         let limits =
             EpochLimits { interval: Some(Duration::from_millis(50)), records: Some(7), bytes: Some(8) };
-        assert_eq!((found.commit, found.dead_letter), (limits, Some(LetterPlace::Topic("bad".into()))));
+        assert_eq!((found.commit, found.dead_letter), (limits, Some(DeadLetterConfig::Topic("bad".into()))));
         assert_eq!((&*found.kafka.brokers, found.kafka.patience), ("a:1,b:2", Duration::from_secs(3)));
         let settings: Vec<_> =
             found.kafka.settings.iter().map(|(name, value)| (&**name, value.reveal())).collect();

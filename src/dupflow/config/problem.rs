@@ -35,12 +35,12 @@ pub struct Problem {
     /// The dotted key; empty if the problem has none.
     pub key: String,
     /// What is wrong.
-    pub what: What,
+    pub what: ProblemKind,
 }
 
 /// What is wrong with a setting.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum What {
+pub enum ProblemKind {
     /// The source is not TOML.
     #[error("{0}")]
     Syntax(String),
@@ -73,7 +73,7 @@ pub enum What {
 
 /// Why a configuration cannot be used.
 #[derive(Debug, Error)]
-pub enum PlanError {
+pub enum ConfigError {
     /// Neither the name of a built-in pipeline nor a path.
     #[error(
         "no pipeline \"{name}\"{}; built in: {}; a file is named with a \"/\" or ends in \".toml\"",

@@ -14,26 +14,26 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::described::{Described, within};
+use super::described::{ConfigKey, within};
 use super::keys;
-use super::problem::{Origin, Problem, What};
-use super::value::Value;
+use super::problem::{Origin, Problem, ProblemKind};
+use super::value::ConfigValue;
 
 /// One setting.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) value: Value,
+pub(super) struct ConfigSetting {
+    pub(super) value: ConfigValue,
     /// The text of the value as typed.
     typed: String,
     pub(super) at: Origin,
 }
 
 /// The settings of one file with its overrides, and the problems found so far.
-pub(super) struct Settings {
-    keys: Vec<&'static dyn Described>,
+pub(super) struct FileSettings {
+    keys: Vec<&'static dyn ConfigKey>,
     /// Keys and tables that only other versions have; a table stands for all its keys.
     later: &'static [&'static str],
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, ConfigSetting>,
     problems: Vec<Problem>,
     /// Keys with a problem. Settings that depend on them are not checked.
     unsound: BTreeSet<String>,
@@ -46,7 +46,7 @@ pub(super) struct Settings {
 }
 
 /// A text that settings are read from.
-struct Source<'t> {
+struct SettingsText<'t> {
     text: &'t str,
     name: Arc<str>,
     layer: usize,
@@ -54,7 +54,7 @@ struct Source<'t> {
     lines: bool,
 }
 
-impl Source<'_> {
+impl SettingsText<'_> {
     fn at(&self, span: Range<usize>) -> Origin {
         let line = self.lines.then(|| 1 + self.text[..span.start].matches('\n').count());
         Origin { layer: self.layer, line, source: Arc::clone(&self.name) }
@@ -66,10 +66,10 @@ impl Source<'_> {
     }
 }
 
-impl Settings {
-    pub(super) fn new<K: Described>(keys: &[&'static [K]], later: &'static [&'static str]) -> Self {
+impl FileSettings {
+    pub(super) fn new<K: ConfigKey>(keys: &[&'static [K]], later: &'static [&'static str]) -> Self {
         Self {
-            keys: keys.iter().copied().flatten().map(|key| -> &'static dyn Described { key }).collect(),
+            keys: keys.iter().copied().flatten().map(|key| -> &'static dyn ConfigKey { key }).collect(),
             later,
             entries: BTreeMap::new(),
             problems: Vec::new(),
@@ -83,11 +83,12 @@ impl Settings {
     /// Adds a TOML document; relative paths in it start from `folder`.
     pub(super) fn add_file(&mut self, name: &str, text: &str, folder: &Path) {
         self.name = name.into();
-        let source = Source { text, name: Arc::clone(&self.name), layer: self.layer(folder), lines: true };
+        let source =
+            SettingsText { text, name: Arc::clone(&self.name), layer: self.layer(folder), lines: true };
         let (table, errors) = DeTable::parse_recoverable(text);
         for error in errors {
             let at = source.at(error.span().unwrap_or_default());
-            self.problem_at(at, "", What::Syntax(error.message().replace('\n', ", ")));
+            self.problem_at(at, "", ProblemKind::Syntax(error.message().replace('\n', ", ")));
         }
         for (key, value) in table.get_ref() {
             self.insert(key.get_ref(), key.span(), value, &source);
@@ -101,12 +102,12 @@ impl Settings {
         let layer = self.layer(Path::new(""));
         let Some((key, text)) = typed.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
             let at = Origin { layer, line: None, source: name };
-            return self.problem_at(at, "", What::Syntax("expected key=value".to_owned()));
+            return self.problem_at(at, "", ProblemKind::Syntax("expected key=value".to_owned()));
         };
         if text.is_empty() && self.unset(key) {
             return;
         }
-        let source = Source { text, name, layer, lines: false };
+        let source = SettingsText { text, name, layer, lines: false };
         let text = || Spanned::new(0..text.len(), DeValue::String(text.into()));
         self.insert(key, 0..0, &DeValue::parse(source.text).unwrap_or_else(|_| text()), &source);
     }
@@ -128,7 +129,13 @@ impl Settings {
     }
 
     /// Stores a value under its key; a table is stored as its keys.
-    fn insert(&mut self, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>, source: &Source<'_>) {
+    fn insert(
+        &mut self,
+        key: &str,
+        span: Range<usize>,
+        value: &Spanned<DeValue<'_>>,
+        source: &SettingsText<'_>,
+    ) {
         match value.get_ref() {
             DeValue::Table(table) if self.is_table(key, table.is_empty()) => {
                 for (name, inner) in table {
@@ -136,8 +143,11 @@ impl Settings {
                 }
             }
             plain => {
-                let entry =
-                    Entry { value: Value::of(plain), typed: source.typed(value.span()), at: source.at(span) };
+                let entry = ConfigSetting {
+                    value: ConfigValue::of(plain),
+                    typed: source.typed(value.span()),
+                    at: source.at(span),
+                };
                 self.entries.insert(key.to_owned(), entry);
             }
         }
@@ -171,14 +181,14 @@ impl Settings {
             }
         }
         for (at, key, what) in problems {
-            self.problem_at(at, &key, What::Contradiction(what));
+            self.problem_at(at, &key, ProblemKind::Contradiction(what));
         }
     }
 
     /// All settings by key. Values of hidden keys, and of keys in hidden tables, are masked.
     pub(super) fn shown(&self, hidden: &[&str]) -> BTreeMap<String, serde_json::Value> {
         let is_hidden = |key: &str| hidden.iter().any(|name| key == *name || within(key, name).is_some());
-        let shown = |(key, entry): (&String, &Entry)| {
+        let shown = |(key, entry): (&String, &ConfigSetting)| {
             let value = if is_hidden(key) { "***".into() } else { entry.value.json() };
             (key.clone(), value)
         };
@@ -196,9 +206,9 @@ impl Settings {
             let what = if self.keys.iter().any(|key| key.has(name)) {
                 continue;
             } else if self.later.iter().any(is_later) {
-                What::NotAvailable { thing: "this key".to_owned(), available: Vec::new() }
+                ProblemKind::NotAvailable { thing: "this key".to_owned(), available: Vec::new() }
             } else if inside.is_empty() {
-                What::UnknownKey { nearest: self.nearest(name) }
+                ProblemKind::UnknownKey { nearest: self.nearest(name) }
             } else {
                 let expected = match &inside[..] {
                     ["*" | "**"] => {
@@ -209,7 +219,7 @@ impl Settings {
                         keys.join(", ").replace(".**", "").replace(".*", "")
                     ),
                 };
-                What::Unexpected { found: entry.typed.clone(), expected }
+                ProblemKind::Unexpected { found: entry.typed.clone(), expected }
             };
             found.push((entry.at.clone(), name.clone(), what));
         }
@@ -221,7 +231,7 @@ impl Settings {
     /// The most similar known key: by the whole name, or by the last part in another table.
     fn nearest(&self, name: &str) -> Option<String> {
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-        let distance = |key: &dyn Described| {
+        let distance = |key: &dyn ConfigKey| {
             let whole = strsim::damerau_levenshtein(name, key.named());
             whole.min(1 + strsim::damerau_levenshtein(&last(name), &last(key.named())))
         };
@@ -231,16 +241,16 @@ impl Settings {
     }
 
     /// The value of a key if it is set and accepted. A value that is not accepted is reported.
-    pub(super) fn get<T>(&mut self, key: &keys::Key<T>) -> Option<T> {
+    pub(super) fn get<T>(&mut self, key: &keys::PipelineKey<T>) -> Option<T> {
         self.read(key.name(), |value| key.take(value))
     }
 
     /// The value of a known key if it is set and `read` accepts it. A value that is not accepted is reported.
-    pub(super) fn read<T>(&mut self, key: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+    pub(super) fn read<T>(&mut self, key: &str, read: impl FnOnce(&ConfigValue) -> Option<T>) -> Option<T> {
         let entry = self.entries.get(key)?;
         let found = read(&entry.value);
         if found.is_none() {
-            let what = What::Unexpected { found: entry.typed.clone(), expected: self.expected(key) };
+            let what = ProblemKind::Unexpected { found: entry.typed.clone(), expected: self.expected(key) };
             self.problem(key, what);
         }
         found
@@ -254,18 +264,18 @@ impl Settings {
         later: &[&str],
     ) -> Option<T> {
         let choice = |name: &str| choices.iter().find(|(known, _)| *known == name).map(|(_, choice)| *choice);
-        if let Some(Entry { value: Value::Text(name, _), typed, .. }) = self.entries.get(key)
+        if let Some(ConfigSetting { value: ConfigValue::Text(name, _), typed, .. }) = self.entries.get(key)
             && later.contains(&name.as_str())
         {
             let available = choices.iter().map(|(known, _)| *known).collect();
-            self.problem(key, What::NotAvailable { thing: typed.clone(), available });
+            self.problem(key, ProblemKind::NotAvailable { thing: typed.clone(), available });
             return None;
         }
         self.read(key, |value| choice(value.text()?))
     }
 
     /// Records a problem with a key; if the key is not set, with the file as a whole.
-    pub(super) fn problem(&mut self, key: &str, what: What) {
+    pub(super) fn problem(&mut self, key: &str, what: ProblemKind) {
         let known = self.keys.iter().find(|known| known.has(key));
         self.unsound.insert(known.map_or(key, |known| known.name()).to_owned());
         let at = self.entries.get(key).map(|entry| entry.at.clone());
@@ -276,14 +286,14 @@ impl Settings {
     /// Reports that a required key is not set.
     pub(super) fn missing(&mut self, key: &'static str) {
         let expected = self.expected(key);
-        self.problem(key, What::Unexpected { found: "nothing".to_owned(), expected });
+        self.problem(key, ProblemKind::Unexpected { found: "nothing".to_owned(), expected });
     }
 
     fn expected(&self, key: &str) -> String {
         self.keys.iter().find(|known| known.has(key)).map_or_else(String::new, |known| known.expected())
     }
 
-    fn problem_at(&mut self, at: Origin, key: &str, what: What) {
+    fn problem_at(&mut self, at: Origin, key: &str, what: ProblemKind) {
         self.problems.push(Problem { at, key: key.to_owned(), what });
     }
 
@@ -299,7 +309,7 @@ impl Settings {
 
     /// Whether a key is set and applies together with `other`: not if only the file sets it while an override
     /// sets or unsets `other`.
-    pub(super) fn is_set_beside(&self, key: &str, other: &str) -> bool {
+    pub(super) fn applies_with(&self, key: &str, other: &str) -> bool {
         let overridden = |name: &str| self.entries.get(name).map(|entry| entry.at.layer > 0);
         let other_is = || overridden(other).unwrap_or_else(|| self.unset.contains(other));
         overridden(key).is_some_and(|key_is| key_is || !other_is())
@@ -309,7 +319,7 @@ impl Settings {
     pub(super) fn hidden<T>(
         &self,
         key: &str,
-        read: impl FnOnce(&Value) -> Option<T>,
+        read: impl FnOnce(&ConfigValue) -> Option<T>,
     ) -> Option<Result<T, ()>> {
         self.entries.get(key).map(|entry| read(&entry.value).ok_or(()))
     }
@@ -339,14 +349,15 @@ impl Settings {
 /// Reports the keys that a kind does not read. If only the kind was overridden, the file's values of those
 /// keys are dropped without a problem.
 pub(super) fn without_effect(
-    settings: &mut Settings,
+    settings: &mut FileSettings,
     kind: &'static str,
     named: &str,
     keys: &[&'static str],
 ) {
     for key in keys {
-        if settings.is_set_beside(key, kind) {
-            settings.problem(key, What::Contradiction(format!("has no effect with {kind} = \"{named}\"")));
+        if settings.applies_with(key, kind) {
+            settings
+                .problem(key, ProblemKind::Contradiction(format!("has no effect with {kind} = \"{named}\"")));
         }
         settings.forget(key);
     }

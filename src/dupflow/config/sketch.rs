@@ -1,15 +1,15 @@
 //! Reads the table `[sketch]`, and the second sketch of `[blocking]`, into parameters.
 
 use super::keys;
-use super::problem::What;
-use super::raw::{Settings, without_effect};
+use super::problem::ProblemKind;
+use super::raw::{FileSettings, without_effect};
 use dupflow_core::sketch::{SketchKind, SketchParams};
 
 /// The keys that decide the size and layout of a sketch.
 pub(super) const SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits", "sketch.run"];
 
 /// Reads the table `[sketch]`.
-pub(super) fn sketch(settings: &mut Settings) -> SketchParams {
+pub(super) fn sketch(settings: &mut FileSettings) -> SketchParams {
     let kind = settings.get(&keys::KIND).unwrap_or(SketchKind::Fss);
     let own = match kind {
         SketchKind::Connected { .. } => &["sketch.run"][..],
@@ -59,9 +59,9 @@ fn widths(bits: f64, size: usize) -> (usize, usize) {
 }
 
 /// Reports settings of the sketch that do not fit together.
-fn misfit(settings: &mut Settings, sketch: &SketchParams) {
+fn misfit(settings: &mut FileSettings, sketch: &SketchParams) {
     let SketchParams { kind, size, bits, wide, .. } = *sketch;
-    let mut contradiction = |key, what| settings.problem(key, What::Contradiction(what));
+    let mut contradiction = |key, what| settings.problem(key, ProblemKind::Contradiction(what));
     let name = kind.name();
     match kind {
         SketchKind::Odd | SketchKind::Connected { .. } | SketchKind::OphOriginal if wide > 0 => {
@@ -88,14 +88,16 @@ fn misfit(settings: &mut Settings, sketch: &SketchParams) {
 }
 
 /// The sketch that only the blocks are made of; `None` if `blocking.sketch` is not set.
-pub(super) fn companion(settings: &mut Settings, seed: u64) -> Option<SketchParams> {
+pub(super) fn companion(settings: &mut FileSettings, seed: u64) -> Option<SketchParams> {
     let kind = settings.get(&keys::BLOCK_SKETCH);
     let (size, bits) = (settings.get(&keys::BLOCK_SIZE), settings.get(&keys::BLOCK_BITS));
     let Some(kind) = kind else {
         for key in ["blocking.size", "blocking.bits"] {
             if settings.is_set(key) {
-                settings
-                    .problem(key, What::Contradiction("has no effect without blocking.sketch".to_owned()));
+                settings.problem(
+                    key,
+                    ProblemKind::Contradiction("has no effect without blocking.sketch".to_owned()),
+                );
             }
         }
         return None;
@@ -106,18 +108,19 @@ pub(super) fn companion(settings: &mut Settings, seed: u64) -> Option<SketchPara
 }
 
 /// The size and bits of simhash; reports values that it cannot have.
-fn simhash(settings: &mut Settings) -> (usize, f64) {
+fn simhash(settings: &mut FileSettings) -> (usize, f64) {
     let only = [
         ("sketch.size", &[32, 64, 128][..], "32, 64 or 128 places"),
         ("sketch.bits", &[1], "places of 1 bit"),
     ];
     for (key, values, has) in only {
         // A value that the file sets for another kind does not apply.
-        if settings.is_set_beside(key, "sketch.kind") {
+        if settings.applies_with(key, "sketch.kind") {
             match settings.read(key, |v| v.integer(1..=32_768_usize)) {
                 Some(value) if values.contains(&value) => continue,
                 Some(value) => {
-                    settings.problem(key, What::Contradiction(format!("simhash has {has}, not {value}")));
+                    settings
+                        .problem(key, ProblemKind::Contradiction(format!("simhash has {has}, not {value}")));
                 }
                 None => {}
             }

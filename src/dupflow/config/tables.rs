@@ -2,43 +2,52 @@
 
 use std::time::Duration;
 
-use super::described::Key;
-use super::problem::What;
-use super::raw::{Settings, without_effect};
-use super::settled::{hidden, hidden_file, path, time};
-use super::value::Value;
+use super::described::DeploymentKey;
+use super::problem::ProblemKind;
+use super::raw::{FileSettings, without_effect};
+use super::settled::{hidden, path, secret_file_value, time};
+use super::value::ConfigValue;
 use dupflow_connectors::broker::Secret;
 use dupflow_connectors::database::Address;
 use dupflow_connectors::source::{EpochLimits, Overlap, Relation, Table};
 
 /// Keys of the table that is read.
-pub(super) const SOURCE_KEYS: [Key; 15] = [
-    Key { name: "source.path", expected: "the path of a database" },
-    Key { name: "source.url", expected: URL },
-    Key { name: "source.url_file", expected: "a path, or \"\" for none" },
-    Key { name: "source.table", expected: "the name of a table or a view, as in \"pages\" or \"web.pages\"" },
-    Key { name: "source.query", expected: "a query" },
-    Key { name: "source.id", expected: COLUMN },
-    Key { name: "source.text", expected: COLUMN },
-    Key { name: "source.order", expected: "the name of a column that grows: updated_at, or a serial number" },
-    Key { name: "source.deleted", expected: "the name of a column, or \"\" for none" },
-    Key { name: "source.ts", expected: "the name of a column, or \"\" for none" },
-    Key { name: "source.fields", expected: "a list of names of columns" },
-    Key { name: "source.page", expected: "a whole number from 1 to 100000" },
-    Key { name: "source.poll", expected: "a time from \"1ms\" to \"3600s\"" },
-    Key {
+pub(super) const SOURCE_KEYS: [DeploymentKey; 15] = [
+    DeploymentKey { name: "source.path", expected: "the path of a database" },
+    DeploymentKey { name: "source.url", expected: URL },
+    DeploymentKey { name: "source.url_file", expected: "a path, or \"\" for none" },
+    DeploymentKey {
+        name: "source.table",
+        expected: "the name of a table or a view, as in \"pages\" or \"web.pages\"",
+    },
+    DeploymentKey { name: "source.query", expected: "a query" },
+    DeploymentKey { name: "source.id", expected: COLUMN },
+    DeploymentKey { name: "source.text", expected: COLUMN },
+    DeploymentKey {
+        name: "source.order",
+        expected: "the name of a column that grows: updated_at, or a serial number",
+    },
+    DeploymentKey { name: "source.deleted", expected: "the name of a column, or \"\" for none" },
+    DeploymentKey { name: "source.ts", expected: "the name of a column, or \"\" for none" },
+    DeploymentKey { name: "source.fields", expected: "a list of names of columns" },
+    DeploymentKey { name: "source.page", expected: "a whole number from 1 to 100000" },
+    DeploymentKey { name: "source.poll", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey {
         name: "source.overlap",
         expected: "a time from \"1ms\" to \"86400s\", or a whole number from 0 to 2^53",
     },
-    Key { name: "source.follow", expected: "true or false" },
+    DeploymentKey { name: "source.follow", expected: "true or false" },
 ];
 
 /// Keys of the tables that are written.
-pub(super) const SINK_KEYS: [Key; 4] = [
-    Key { name: "sink.url", expected: URL },
-    Key { name: "sink.url_file", expected: "a path, or \"\" for none" },
-    Key { name: "sink.schema", expected: "the name of a schema, 1 to 63 bytes" },
-    Key { name: "sink.prefix", expected: "what stands before the names of tables, at most 40 bytes" },
+pub(super) const SINK_KEYS: [DeploymentKey; 4] = [
+    DeploymentKey { name: "sink.url", expected: URL },
+    DeploymentKey { name: "sink.url_file", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "sink.schema", expected: "the name of a schema, 1 to 63 bytes" },
+    DeploymentKey {
+        name: "sink.prefix",
+        expected: "what stands before the names of tables, at most 40 bytes",
+    },
 ];
 
 const URL: &str = "an address, as in \"postgres://user@host:5432/database\"";
@@ -75,19 +84,20 @@ impl Database {
 }
 
 /// The keys that hold the address of a database.
-struct Keys {
+struct AddressKeys {
     kind: &'static str,
     path: &'static str,
     url: &'static str,
     url_file: &'static str,
 }
 
-const FROM: Keys =
-    Keys { kind: "source.kind", path: "source.path", url: "source.url", url_file: "source.url_file" };
-const INTO: Keys = Keys { kind: "sink.kind", path: "sink.path", url: "sink.url", url_file: "sink.url_file" };
+const FROM: AddressKeys =
+    AddressKeys { kind: "source.kind", path: "source.path", url: "source.url", url_file: "source.url_file" };
+const INTO: AddressKeys =
+    AddressKeys { kind: "sink.kind", path: "sink.path", url: "sink.url", url_file: "sink.url_file" };
 
 /// The address of a database.
-fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address {
+fn address(settings: &mut FileSettings, keys: &AddressKeys, database: Database) -> Address {
     match database {
         Database::Sqlite => {
             without_effect(settings, keys.kind, "sqlite", &[keys.url, keys.url_file]);
@@ -100,10 +110,10 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
         Database::Postgres => {
             without_effect(settings, keys.kind, "postgres", &[keys.path]);
             let typed = hidden(settings, keys.url).filter(|url| !url.reveal().is_empty());
-            let in_file = hidden_file(settings, keys.url_file);
+            let in_file = secret_file_value(settings, keys.url_file);
             if typed.is_some() && in_file.is_some() {
                 let what = format!("{} and {} are both set", keys.url, keys.url_file);
-                settings.problem(keys.url_file, What::Contradiction(what));
+                settings.problem(keys.url_file, ProblemKind::Contradiction(what));
             }
             let url = typed.or(in_file);
             if url.is_none() && settings.sound(&[keys.kind, keys.url, keys.url_file]) {
@@ -111,7 +121,7 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
             }
             #[cfg(feature = "postgres")]
             if let Some(Err(what)) = url.as_ref().map(dupflow_connectors::database::postgres::config) {
-                settings.problem(keys.url, What::Contradiction(what));
+                settings.problem(keys.url, ProblemKind::Contradiction(what));
             }
             Address::Postgres(url.unwrap_or_else(|| Secret::new("")))
         }
@@ -119,16 +129,17 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
 }
 
 /// Reads `[source]` for a table that is read.
-pub(super) fn source(settings: &mut Settings, database: Database) -> Table {
+pub(super) fn source(settings: &mut FileSettings, database: Database) -> Table {
     let address = address(settings, &FROM, database);
-    let text = |value: &Value| value.text().filter(|text| !text.trim().is_empty()).map(str::to_owned);
-    let maybe =
-        |value: &Value| value.text().map(|typed| Some(typed.to_owned()).filter(|typed| !typed.is_empty()));
+    let text = |value: &ConfigValue| value.text().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    let maybe = |value: &ConfigValue| {
+        value.text().map(|typed| Some(typed.to_owned()).filter(|typed| !typed.is_empty()))
+    };
     let (table, query) = (settings.read("source.table", text), settings.read("source.query", text));
     let relation = match (table, query) {
         (Some(_), Some(_)) => {
             let what = "source.table and source.query are both set".to_owned();
-            settings.problem("source.query", What::Contradiction(what));
+            settings.problem("source.query", ProblemKind::Contradiction(what));
             None
         }
         (Some(table), None) => Some(Relation::Table(table)),
@@ -162,7 +173,7 @@ pub(super) fn source(settings: &mut Settings, database: Database) -> Table {
         page: settings.read("source.page", |v| v.integer(1..=100_000)).unwrap_or(1000),
         poll: every.unwrap_or(Duration::from_secs(1)),
         overlap: overlap.unwrap_or(default),
-        follow: settings.read("source.follow", Value::boolean).unwrap_or(true),
+        follow: settings.read("source.follow", ConfigValue::boolean).unwrap_or(true),
         patience: PATIENCE,
         limits: EpochLimits::default(),
         is_here: true,
@@ -171,7 +182,7 @@ pub(super) fn source(settings: &mut Settings, database: Database) -> Table {
 
 /// Tables that a run writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TablePlace {
+pub struct TablesConfig {
     /// The address of the database.
     pub address: Address,
     /// The schema of a server; without meaning for a file.
@@ -183,17 +194,17 @@ pub struct TablePlace {
 }
 
 /// Reads `[sink]` for tables that are written.
-pub(super) fn sink(settings: &mut Settings, database: Database) -> TablePlace {
+pub(super) fn sink(settings: &mut FileSettings, database: Database) -> TablesConfig {
     let address = address(settings, &INTO, database);
     if database == Database::Sqlite {
         without_effect(settings, "sink.kind", "sqlite", &["sink.schema"]);
     }
     if address == Address::Sqlite(":memory:".into()) {
         let what = "tables in memory are gone with the run: name a file".to_owned();
-        settings.problem("sink.path", What::Contradiction(what));
+        settings.problem("sink.path", ProblemKind::Contradiction(what));
     }
     let name = |most: usize| {
-        move |value: &Value| {
+        move |value: &ConfigValue| {
             value.text().filter(|name| name.len() <= most && !name.contains('\0')).map(str::to_owned)
         }
     };
@@ -201,9 +212,14 @@ pub(super) fn sink(settings: &mut Settings, database: Database) -> TablePlace {
     let prefix = settings.read("sink.prefix", name(40)).unwrap_or_default();
     if database == Database::Sqlite && prefix.to_ascii_lowercase().starts_with("sqlite_") {
         let what = "SQLite keeps names that begin with \"sqlite_\" to itself".to_owned();
-        settings.problem("sink.prefix", What::Contradiction(what));
+        settings.problem("sink.prefix", ProblemKind::Contradiction(what));
     }
-    TablePlace { address, schema: schema.unwrap_or_else(|| "dupflow".to_owned()), prefix, patience: PATIENCE }
+    TablesConfig {
+        address,
+        schema: schema.unwrap_or_else(|| "dupflow".to_owned()),
+        prefix,
+        patience: PATIENCE,
+    }
 }
 
 #[cfg(all(test, feature = "sqlite", feature = "postgres"))]

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use super::*;
-use crate::config::{Deployment, EmitKind, SinkPlace, SourcePlace};
+use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig};
 
 fn parse(text: &str) -> Result<Deployment, String> {
     let environment = |name: &str| (name == "PASSWORD").then(|| "hunter2".to_owned());
@@ -48,7 +48,7 @@ fn every_key_is_taken() {
     let found = parse(text).unwrap();
     let shown = format!("{found:?}");
     assert!(!shown.contains("hunter2") && !shown.contains("${PASSWORD}"), "{shown}");
-    let SourcePlace::Table(table) = &found.source else { panic!("a table is read") };
+    let SourceConfig::Table(table) = &found.source else { panic!("a table is read") };
     let Address::Postgres(url) = &table.address else { panic!("of a server") };
     assert_eq!(url.reveal(), "postgres://me:hunter2@host/web");
     let expected = Table {
@@ -70,7 +70,7 @@ fn every_key_is_taken() {
     };
     assert_eq!(**table, expected);
     assert_eq!((found.commit.records, found.emit), (Some(9), EmitKind::Deltas));
-    let SinkPlace::Tables(TablePlace { schema, prefix, .. }) = &found.sink else {
+    let SinkConfig::Tables(TablesConfig { schema, prefix, .. }) = &found.sink else {
         panic!("tables are written")
     };
     assert_eq!((&**schema, &**prefix), ("near", "x_"));
@@ -79,7 +79,7 @@ fn every_key_is_taken() {
 #[test]
 fn defaults() {
     let found = parse(SQLITE).unwrap();
-    let SourcePlace::Table(table) = &found.source else { panic!("a table is read") };
+    let SourceConfig::Table(table) = &found.source else { panic!("a table is read") };
     assert_eq!((&*table.id, &*table.text, table.page, table.follow), ("id", "text", 1000, true));
     assert_eq!(
         (table.poll, table.overlap),
@@ -87,7 +87,7 @@ fn defaults() {
     );
     assert_eq!(found.emit, EmitKind::Pairs, "every change is kept only if that is asked for");
     assert_eq!(found.output(), Some(std::path::Path::new("out.db")));
-    let SourcePlace::Table(other) = parse(&format!("{SQLITE}source.overlap = 5")).unwrap().source else {
+    let SourceConfig::Table(other) = parse(&format!("{SQLITE}source.overlap = 5")).unwrap().source else {
         panic!()
     };
     assert_eq!(other.overlap, Overlap { time: Duration::ZERO, number: 5 });

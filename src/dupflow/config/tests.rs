@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
-use super::described::Described;
-use super::{BUILT_IN, BlockingPlan, Deployment, FilterPlan, Plan, PlanError, deployment, keys};
+use super::described::ConfigKey;
+use super::{BUILT_IN, BlockingPlan, ConfigError, Deployment, FilterPlan, Plan, deployment, keys};
 use dupflow_core::block::HotRule;
 use dupflow_core::block::design::Curve;
 use dupflow_core::retention::{Retention, RetentionClock};
@@ -18,7 +18,7 @@ pub(super) const MINHASH: &str = include_str!("../../../pipelines/minhash.toml")
 const LOCAL: &str = include_str!("../../../config/local.toml");
 const KAFKA: &str = include_str!("../../../config/kafka.toml");
 
-pub(super) fn plan(text: &str, overrides: &[&str]) -> Result<Plan, PlanError> {
+pub(super) fn plan(text: &str, overrides: &[&str]) -> Result<Plan, ConfigError> {
     let overrides: Vec<String> = overrides.iter().map(|&typed| typed.to_owned()).collect();
     Plan::parse("p.toml", text, Path::new(""), &overrides)
 }
@@ -494,7 +494,7 @@ fn named_in(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn documented_keys_are_the_accepted_keys() {
-    fn accepted<K: Described>(keys: &[&[K]]) -> BTreeSet<String> {
+    fn accepted<K: ConfigKey>(keys: &[&[K]]) -> BTreeSet<String> {
         keys.iter().copied().flatten().map(|key| key.named().to_owned()).collect()
     }
     assert_eq!(named_in(MINHASH), accepted(&[keys::KEYS]));

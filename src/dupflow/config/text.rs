@@ -1,14 +1,14 @@
 //! Reads the table `[text]` into text rules.
 
-use super::described::Described;
+use super::described::ConfigKey;
 use super::frozen::TableSource;
-use super::problem::What;
-use super::raw::Settings;
+use super::problem::ProblemKind;
+use super::raw::FileSettings;
 use super::{fields, keys, read, weights};
 use dupflow_core::text::{self, Html, Shingle, Spaceless, Stem, TextRules, Weights};
 
 /// The text rules, and the source of a frozen table of document frequencies if the pipeline names one.
-pub(super) fn rules(settings: &mut Settings) -> (TextRules, Option<TableSource>) {
+pub(super) fn rules(settings: &mut FileSettings) -> (TextRules, Option<TableSource>) {
     let default = TextRules::default();
     let spaceless = settings.get(&keys::SPACELESS);
     let mut rules = TextRules {
@@ -32,22 +32,22 @@ pub(super) fn rules(settings: &mut Settings) -> (TextRules, Option<TableSource>)
 }
 
 /// What is extracted from HTML pages; reports an extraction that this build lacks.
-fn html(settings: &mut Settings) -> Html {
+fn html(settings: &mut FileSettings) -> Html {
     let html = settings.get(&keys::HTML).unwrap_or_default();
     if html == Html::Article && !cfg!(feature = "article") {
         let what = "this dupflow was built without articles: build it with the feature `article`";
-        settings.problem(keys::HTML.name(), What::Contradiction(what.to_owned()));
+        settings.problem(keys::HTML.name(), ProblemKind::Contradiction(what.to_owned()));
         return Html::default();
     }
     html
 }
 
 /// The stemmer. Stop words are compared before stemming.
-fn stem(settings: &mut Settings, shingle: Shingle) -> Stem {
+fn stem(settings: &mut FileSettings, shingle: Shingle) -> Stem {
     let stem = settings.get(&keys::STEM).unwrap_or_default();
     if stem != Stem::None && matches!(shingle, Shingle::Chars(_)) {
         let what = "is for shingles of words; leave it out, or text.shingle = \"words:N\"";
-        settings.problem(keys::STEM.name(), What::Contradiction(what.to_owned()));
+        settings.problem(keys::STEM.name(), ProblemKind::Contradiction(what.to_owned()));
         return Stem::None;
     }
     stem
@@ -55,7 +55,7 @@ fn stem(settings: &mut Settings, shingle: Shingle) -> Stem {
 
 /// The stop words as tokens, sorted and distinct. A word that is not exactly one token would never match, so
 /// it is a problem.
-fn stop_words(settings: &mut Settings, rules: &TextRules) -> Vec<String> {
+fn stop_words(settings: &mut FileSettings, rules: &TextRules) -> Vec<String> {
     let key = keys::STOP_WORDS.name();
     let words = match settings.get(&keys::STOP_WORDS) {
         None => return Vec::new(),
@@ -67,7 +67,7 @@ fn stop_words(settings: &mut Settings, rules: &TextRules) -> Vec<String> {
             Err(error) => {
                 let cause =
                     std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
-                settings.problem(key, What::Contradiction(format!("{error}{cause}")));
+                settings.problem(key, ProblemKind::Contradiction(format!("{error}{cause}")));
                 return Vec::new();
             }
         },
@@ -82,7 +82,7 @@ fn stop_words(settings: &mut Settings, rules: &TextRules) -> Vec<String> {
     if let Some(word) = strange.first() {
         let more = if strange.len() > 1 { format!(" and {} more", strange.len() - 1) } else { String::new() };
         let expected = "words that are one token each by the rules of [text]".to_owned();
-        settings.problem(key, What::Unexpected { found: format!("{word:?}{more}"), expected });
+        settings.problem(key, ProblemKind::Unexpected { found: format!("{word:?}{more}"), expected });
     }
     tokens.sort_unstable();
     tokens.dedup();

@@ -9,18 +9,18 @@ use toml::de::DeValue;
 
 /// The value of a setting.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum ConfigValue {
     /// Text; true if an environment variable was replaced in it, so that it may stand for any type.
     Text(String, bool),
     Integer(i128),
     Float(f64),
     Boolean(bool),
-    List(Vec<Value>),
+    List(Vec<ConfigValue>),
     /// A date or a table: values that no key accepts.
     Other,
 }
 
-impl Value {
+impl ConfigValue {
     pub(super) fn of(value: &DeValue<'_>) -> Self {
         match value {
             DeValue::String(text) => Self::Text(text.clone().into_owned(), false),

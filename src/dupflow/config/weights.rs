@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::frozen::TableSource;
-use super::problem::What;
-use super::raw::{Settings, without_effect};
+use super::problem::ProblemKind;
+use super::raw::{FileSettings, without_effect};
 use super::{fields, keys};
 use dupflow_core::sketch::Scheme;
 use dupflow_core::text::measures::Measure;
@@ -12,7 +12,7 @@ use dupflow_core::text::{Field, Idf, IdfTable, Weights};
 
 /// The weights, and the source of the table that they are frozen at. Until that table is read, an empty one
 /// takes its place.
-pub(super) fn weights(settings: &mut Settings) -> (Weights, Option<TableSource>) {
+pub(super) fn weights(settings: &mut FileSettings) -> (Weights, Option<TableSource>) {
     let name = settings.get(&keys::WEIGHTS).unwrap_or("unit");
     let weights = match name {
         "tf-idf" => return tf_idf(settings),
@@ -27,7 +27,7 @@ pub(super) fn weights(settings: &mut Settings) -> (Weights, Option<TableSource>)
     (weights, None)
 }
 
-fn tf_idf(settings: &mut Settings) -> (Weights, Option<TableSource>) {
+fn tf_idf(settings: &mut FileSettings) -> (Weights, Option<TableSource>) {
     let form = settings.get(&keys::IDF_FORM).unwrap_or_default();
     let growth = settings.get(&keys::IDF_GROWTH).unwrap_or_default();
     let at = settings.origin("text.idf");
@@ -41,7 +41,7 @@ fn tf_idf(settings: &mut Settings) -> (Weights, Option<TableSource>) {
 }
 
 /// Reports a sketch, weights and measure that do not fit together.
-pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
+pub(super) fn agree(settings: &mut FileSettings, scheme: &Scheme) {
     let typed = settings.get(&keys::MEASURE);
     if !settings.sound(&["sketch.kind", "text.weights"]) {
         return;
@@ -49,21 +49,21 @@ pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
     let of_kind = scheme.sketch.kind.measure();
     if of_kind == Measure::Jaccard && scheme.text.weights != Weights::Unit {
         let what = "this sketch is of sets, where nothing has a weight; sketches that take weights: dart, icws, cws, simhash";
-        settings.problem("text.weights", What::Contradiction(what.to_owned()));
+        settings.problem("text.weights", ProblemKind::Contradiction(what.to_owned()));
     }
     if scheme.text.weights == Weights::Unit {
         for Field { name, .. } in scheme.text.fields.iter().filter(|field| field.weight != 1) {
             let key = fields::key(name);
             // A weight that the file sets does not apply if an override sets `text.weights`.
-            if settings.is_set_beside(&key, "text.weights") {
+            if settings.applies_with(&key, "text.weights") {
                 let what = "has no effect on a set, where nothing has a weight; set it to 1, or text.weights other than \"unit\"";
-                settings.problem(&key, What::Contradiction(what.to_owned()));
+                settings.problem(&key, ProblemKind::Contradiction(what.to_owned()));
             }
         }
     }
     let measure = scheme.measure();
     // A measure that the file sets does not apply if an override sets the sketch or the weights.
-    let binds = ["sketch.kind", "text.weights"].iter().all(|key| settings.is_set_beside("measure", key));
+    let binds = ["sketch.kind", "text.weights"].iter().all(|key| settings.applies_with("measure", key));
     if let Some(typed) = typed.filter(|typed| binds && *typed != measure) {
         let fits = match typed {
             Measure::Jaccard => "a sketch of sets, or text.weights = \"unit\" with dart, icws or cws",
@@ -75,7 +75,7 @@ pub(super) fn agree(settings: &mut Settings, scheme: &Scheme) {
             measure.name(),
             typed.name()
         );
-        settings.problem("measure", What::Contradiction(what));
+        settings.problem("measure", ProblemKind::Contradiction(what));
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
 
     /// The weights of a pipeline text, and its problems.
     fn read(text: &str) -> (Weights, Vec<String>) {
-        let mut settings = Settings::new(&[keys::KEYS], &[]);
+        let mut settings = FileSettings::new(&[keys::KEYS], &[]);
         settings.add_file("p", text, Path::new(""));
         let (weights, _) = weights(&mut settings);
         (weights, settings.finish().iter().map(ToString::to_string).collect())

@@ -9,11 +9,11 @@ use std::thread;
 
 use thiserror::Error;
 
-use super::{Continuity, Demands, Job, Together};
+use super::{Continuity, Demands, ProcessGroup, RunJob};
 #[cfg(feature = "kafka")]
-use crate::config::LetterPlace;
+use crate::config::DeadLetterConfig;
 use crate::config::{
-    Deployment, EmitKind, OutputFormat, Plan, SinkPlace, SourcePlace, StatePlace, TablePlace,
+    Deployment, EmitKind, OutputFormat, Plan, SinkConfig, SourceConfig, StateConfig, TablesConfig,
 };
 use dupflow_connectors::feed::BadRecord;
 use dupflow_connectors::sink::{
@@ -74,7 +74,7 @@ pub enum Mode {
     },
 }
 
-impl Job {
+impl RunJob {
     /// The job of a plan and a deployment, alone or with other processes. Opens the files of the job; a
     /// replay truncates them. `inputs` are the resolved inputs of the deployment.
     ///
@@ -85,7 +85,7 @@ impl Job {
         deployment: &Deployment,
         mode: &Mode,
         inputs: Vec<Input>,
-        together: Option<Together>,
+        together: Option<ProcessGroup>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, AssembleError> {
         let mut stages = stages(plan, deployment.evidence);
@@ -114,7 +114,7 @@ impl Job {
                 described = if is_told { described.with(key, "true") } else { described };
             }
         }
-        if matches!(deployment.sink, SinkPlace::Tables(_)) && deployment.emit == EmitKind::Deltas {
+        if matches!(deployment.sink, SinkConfig::Tables(_)) && deployment.emit == EmitKind::Deltas {
             // The table of changes holds all changes or none.
             let (key, value) = TableOutput::WITH_DELTAS;
             described = described.with(key, value);
@@ -143,14 +143,14 @@ impl Job {
         }
         if let Mode::Run { reconcile } = mode {
             continuity.reconcile = *reconcile;
-            if let Some(StatePlace { location, commit_every }) = deployment.state.as_ref().filter(|_| writes)
+            if let Some(StateConfig { location, commit_every }) = deployment.state.as_ref().filter(|_| writes)
             {
                 continuity.state = Some((State::open(state::at(location)?)?, *commit_every));
             }
         }
         // The clocks of two processes would cut epochs at different records.
         let by_clock =
-            matches!(&deployment.source, SourcePlace::Files { epoch, .. } if epoch.interval().is_some());
+            matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some());
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
         let cores = || thread::available_parallelism().ok();
         let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
@@ -195,12 +195,12 @@ pub fn stages(plan: &Plan, evidence: bool) -> Stages {
 fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share) -> Box<dyn Source> {
     let fields = plan.scheme.text.field_names();
     match &deployment.source {
-        SourcePlace::Files { epoch, speed, follow, .. } => {
+        SourceConfig::Files { epoch, speed, follow, .. } => {
             let files = Files::of(inputs, *epoch, fields).shared(share);
             Box::new(Files { speed: *speed, follow: *follow, ..files })
         }
         #[cfg(feature = "kafka")]
-        SourcePlace::Kafka { topic, start, shape, refresh } => {
+        SourceConfig::Kafka { topic, start, shape, refresh } => {
             let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
             Box::new(dupflow_connectors::source::Kafka {
                 connection: deployment.kafka.clone(),
@@ -215,8 +215,8 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
             })
         }
         #[cfg(not(feature = "kafka"))]
-        SourcePlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
-        SourcePlace::Table(table) => {
+        SourceConfig::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
+        SourceConfig::Table(table) => {
             Box::new(Table { limits: deployment.commit, is_here: share.index == 0, ..(**table).clone() })
         }
     }
@@ -240,8 +240,8 @@ fn sink(
         Box::new(move |pair| scheme.standard_error(pair.similarity, pair.evidence));
     let evidence = deployment.evidence.then_some(standard_error);
     let path = match &deployment.sink {
-        SinkPlace::Lines { path } => path.as_deref(),
-        SinkPlace::Tables(TablePlace { address, schema, prefix, patience }) => {
+        SinkConfig::Lines { path } => path.as_deref(),
+        SinkConfig::Tables(TablesConfig { address, schema, prefix, patience }) => {
             let output = TableOutput {
                 address: address.clone(),
                 schema: schema.clone(),
@@ -255,7 +255,7 @@ fn sink(
             return Ok((Box::new(TableSink::new(&output, evidence, plan.clusters, metrics)), None));
         }
         #[cfg(feature = "kafka")]
-        SinkPlace::Kafka { topic, progress_topic, transactional_id, transaction, envelope } => {
+        SinkConfig::Kafka { topic, progress_topic, transactional_id, transaction, envelope } => {
             let output = dupflow_connectors::sink::KafkaOutput {
                 connection: deployment.kafka.clone(),
                 topic: topic.clone(),
@@ -263,8 +263,8 @@ fn sink(
                 transactional_id: transactional_id.clone(),
                 envelope: *envelope,
                 dead_letter: match &deployment.dead_letter {
-                    Some(LetterPlace::Topic(name)) => Some(name.clone()),
-                    Some(LetterPlace::File(_)) | None => None,
+                    Some(DeadLetterConfig::Topic(name)) => Some(name.clone()),
+                    Some(DeadLetterConfig::File(_)) | None => None,
                 },
                 timeout: *transaction,
                 run: run.to_owned(),
@@ -285,7 +285,7 @@ fn sink(
             return Ok((Box::new(sink), None));
         }
         #[cfg(not(feature = "kafka"))]
-        SinkPlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
+        SinkConfig::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
     };
     let mut publication = None;
     let mut file = || -> Result<Box<dyn Write + Send>, AssembleError> {

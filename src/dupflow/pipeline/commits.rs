@@ -27,17 +27,17 @@ const DELTAS_AHEAD: usize = 1 << 20;
 
 /// See the [module](self).
 pub(super) struct Commits {
-    state: Mutex<State>,
+    state: Mutex<CommitsState>,
     /// Signalled when `next` has something to return.
     arrived: Condvar,
 }
 
-struct State {
+struct CommitsState {
     waiting: VecDeque<ClosedEpoch>,
     /// Deltas in `waiting` and in the committer.
     deltas: usize,
     durable: Epoch,
-    end: End,
+    end: CommitsEnd,
     /// Whether the committer waits in `next`.
     is_idle: bool,
     /// Whether a worker was refused an epoch and waits for the sink.
@@ -45,7 +45,7 @@ struct State {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum CommitsEnd {
     /// More epochs may be closed.
     No,
     /// All epochs have been closed.
@@ -55,7 +55,7 @@ enum End {
 }
 
 /// The next task of the committer.
-pub(super) enum Next {
+pub(super) enum CommitterTask {
     /// Write these epochs: all that wait, at least one.
     Write(VecDeque<ClosedEpoch>),
     Finish,
@@ -65,11 +65,11 @@ pub(super) enum Next {
 impl Commits {
     /// An empty queue; `first` is the first epoch that will be closed.
     pub(super) fn new(first: Epoch) -> Self {
-        let state = State {
+        let state = CommitsState {
             waiting: VecDeque::new(),
             deltas: 0,
             durable: first - 1,
-            end: End::No,
+            end: CommitsEnd::No,
             is_idle: false,
             is_holding_back: false,
         };
@@ -87,8 +87,8 @@ impl Commits {
     /// Called by worker 0: all epochs have been closed.
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
-        if state.end == End::No {
-            state.end = End::Ended;
+        if state.end == CommitsEnd::No {
+            state.end = CommitsEnd::Ended;
         }
         self.wake(state);
     }
@@ -96,11 +96,11 @@ impl Commits {
     /// Called by any thread: nothing more may be written.
     pub(super) fn cancel(&self) {
         let mut state = self.state.lock();
-        state.end = End::Cancelled;
+        state.end = CommitsEnd::Cancelled;
         self.wake(state);
     }
 
-    fn wake(&self, mut state: MutexGuard<'_, State>) {
+    fn wake(&self, mut state: MutexGuard<'_, CommitsState>) {
         if std::mem::take(&mut state.is_idle) {
             drop(state);
             self.arrived.notify_one();
@@ -122,14 +122,16 @@ impl Commits {
     }
 
     /// Called by the committer: waits for the next task.
-    pub(super) fn next(&self) -> Next {
+    pub(super) fn next(&self) -> CommitterTask {
         let mut state = self.state.lock();
         loop {
             match state.end {
-                End::Cancelled => return Next::Leave,
-                _ if !state.waiting.is_empty() => return Next::Write(std::mem::take(&mut state.waiting)),
-                End::Ended => return Next::Finish,
-                End::No => {
+                CommitsEnd::Cancelled => return CommitterTask::Leave,
+                _ if !state.waiting.is_empty() => {
+                    return CommitterTask::Write(std::mem::take(&mut state.waiting));
+                }
+                CommitsEnd::Ended => return CommitterTask::Finish,
+                CommitsEnd::No => {
                     state.is_idle = true;
                     self.arrived.wait(&mut state);
                 }
@@ -171,7 +173,7 @@ mod tests {
         commits.close(closed(11, 0));
         commits.close(closed(12, 0));
         assert_eq!(commits.admits(Epoch::MAX), 10 + EPOCHS_AHEAD, "closed is not durable");
-        let Next::Write(group) = commits.next() else { panic!("epochs wait") };
+        let CommitterTask::Write(group) = commits.next() else { panic!("epochs wait") };
         assert_eq!(group.iter().map(|epoch| epoch.progress.epoch).collect::<Vec<_>>(), [11, 12]);
         assert!(commits.written(12, 0), "a worker was held back");
         assert_eq!(commits.admits(Epoch::MAX), 12 + EPOCHS_AHEAD);
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(commits.admits(2), 2);
         commits.close(closed(2, 1));
         assert_eq!(commits.admits(2), 0);
-        let Next::Write(group) = commits.next() else { panic!("epochs wait") };
+        let CommitterTask::Write(group) = commits.next() else { panic!("epochs wait") };
         assert_eq!(group.len(), 2);
         assert_eq!(commits.admits(2), 0, "what the committer holds is not durable");
         assert!(commits.written(1, DELTAS_AHEAD - 1), "a worker was held back");
@@ -199,11 +201,11 @@ mod tests {
         let commits = Commits::new(1);
         commits.close(closed(1, 0));
         commits.end();
-        assert!(matches!(commits.next(), Next::Write(group) if group.len() == 1));
-        assert!(matches!(commits.next(), Next::Finish));
+        assert!(matches!(commits.next(), CommitterTask::Write(group) if group.len() == 1));
+        assert!(matches!(commits.next(), CommitterTask::Finish));
         commits.close(closed(2, 0));
         commits.cancel();
         commits.end();
-        assert!(matches!(commits.next(), Next::Leave));
+        assert!(matches!(commits.next(), CommitterTask::Leave));
     }
 }

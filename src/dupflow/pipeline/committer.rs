@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::RunError;
-use super::commits::{Commits, Next};
+use super::commits::{Commits, CommitterTask};
 use super::keeper::Keeper;
 use super::past::Past;
 use dupflow_connectors::failpoint;
@@ -58,7 +58,7 @@ pub(super) struct Committer {
     /// The last repeated epoch, or the epoch before the first.
     pub(super) repeated: Progress,
     /// Whether the sink has been notified that the run is live.
-    pub(super) told_live: bool,
+    pub(super) notified_live: bool,
 }
 
 /// Two results to compare: the pairs in the output, and the summed deltas of this run.
@@ -89,7 +89,7 @@ impl Committer {
             past: past.mark.progress.epoch,
             announce: None,
             repeated: past.mark.progress.clone(),
-            told_live: false,
+            notified_live: false,
         }
     }
 
@@ -111,8 +111,8 @@ impl Committer {
         }
         loop {
             match commits.next() {
-                Next::Leave => return Ok(()),
-                Next::Write(group) => {
+                CommitterTask::Leave => return Ok(()),
+                CommitterTask::Write(group) => {
                     let deltas = group.iter().map(|epoch| epoch.deltas.len()).sum();
                     let ends = group.front().zip(group.back());
                     let ends = ends.map(|(first, last)| (first.progress.epoch, last.progress.epoch));
@@ -123,7 +123,7 @@ impl Committer {
                         durable(first, last, took, commits.written(last, deltas));
                     }
                 }
-                Next::Finish => {
+                CommitterTask::Finish => {
                     self.bad.flush()?;
                     if self.live.get().is_some() {
                         // The last epoch before the run is live may have had no records.
@@ -222,7 +222,7 @@ impl Committer {
     /// Corrects the output if necessary, and notifies the sink that the run is live.
     fn live(&mut self) -> Result<(), RunError> {
         self.correct()?;
-        if !std::mem::replace(&mut self.told_live, true) {
+        if !std::mem::replace(&mut self.notified_live, true) {
             self.sink.live(self.repeated.epoch);
         }
         Ok(())

@@ -54,21 +54,21 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         past,
         announce: None,
         repeated: mark(past).progress,
-        told_live: false,
+        notified_live: false,
     }
 }
 
 /// A sink whose content the test can read.
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Memory>>, Arc<Mutex<Vec<Mark>>>, Arc<Mutex<Vec<DocPair>>>);
+struct SharedSink(Arc<Mutex<Memory>>, Arc<Mutex<Vec<Mark>>>, Arc<Mutex<Vec<DocPair>>>);
 
-impl Shared {
+impl SharedSink {
     fn memory(&self) -> Memory {
         self.0.lock().clone()
     }
 }
 
-impl Sink for Shared {
+impl Sink for SharedSink {
     fn take_over(&mut self) -> io::Result<Standing> {
         Ok(Standing::New)
     }
@@ -121,7 +121,7 @@ fn gate() -> (Gate, Receiver<Result<Epoch, ()>>, Sender<io::Result<()>>) {
 
 #[test]
 fn what_waits_together_is_one_commit_and_the_sink_is_finished_after_the_last() {
-    let sink = Shared::default();
+    let sink = SharedSink::default();
     let commits = Commits::new(5);
     (5..8).for_each(|epoch| commits.close(closed(epoch, &[Delta::by_block(pair("a", "b", 0.5), 1)])));
     commits.end();
@@ -177,7 +177,7 @@ fn after_an_error_of_the_sink_nothing_more_is_written() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_epoch_whose_bad_records_cannot_be_kept_is_not_written() {
-    let sink = Shared::default();
+    let sink = SharedSink::default();
     let bad = BadRecords::new(OnError::Count, Some(DeadLetter::create("/dev/full".into()).unwrap()));
     let at = BadRecordAt {
         reason: dupflow_connectors::feed::BadRecord::NotJson,
@@ -200,7 +200,7 @@ fn an_epoch_whose_bad_records_cannot_be_kept_is_not_written() {
 
 #[test]
 fn epochs_before_the_first_live_one_are_not_written() {
-    let sink = Shared::default();
+    let sink = SharedSink::default();
     let commits = Commits::new(5);
     (5..9).for_each(|epoch| {
         commits.close(closed(epoch, &[Delta::by_block(pair("a", &format!("b{epoch}"), 0.5), 1)]));
@@ -213,7 +213,7 @@ fn epochs_before_the_first_live_one_are_not_written() {
 
 #[test]
 fn an_output_is_corrected_by_what_differs_in_pieces_that_keep_pairs_whole() {
-    let sink = Shared::default();
+    let sink = SharedSink::default();
     let many = CORRECTIONS / 2 + 10;
     let id = |n: usize| format!("b{n:06}");
     let there: BTreeSet<_> = (0..many).map(|n| pair("a", &id(n), 0.5)).chain([pair("x", "y", 1.0)]).collect();
@@ -243,7 +243,7 @@ fn an_output_is_corrected_by_what_differs_in_pieces_that_keep_pairs_whole() {
 
 #[test]
 fn an_output_that_needs_no_correction_has_its_mark_all_the_same() {
-    let sink = Shared::default();
+    let sink = SharedSink::default();
     let mut committer = committer(sink.clone(), 4, 6);
     committer.corrected = Some(Corrected::default());
     let commits = Commits::new(5);
@@ -256,15 +256,15 @@ fn an_output_that_needs_no_correction_has_its_mark_all_the_same() {
 
 /// Records which of its methods are called.
 #[derive(Clone, Default)]
-struct Order(Arc<Mutex<Vec<String>>>);
+struct CallLog(Arc<Mutex<Vec<String>>>);
 
-impl Order {
+impl CallLog {
     fn note(&self, what: String) {
         self.0.lock().push(what);
     }
 }
 
-impl Sink for Order {
+impl Sink for CallLog {
     fn restored(&mut self, deltas: &[Delta]) {
         self.note(format!("restored {}", deltas.len()));
     }
@@ -292,7 +292,7 @@ impl Sink for Order {
 #[test]
 fn the_sink_learns_when_the_run_is_live() {
     let run = |live, corrected, epochs: std::ops::Range<Epoch>| {
-        let sink = Order::default();
+        let sink = CallLog::default();
         let commits = Commits::new(5);
         epochs.for_each(|epoch| commits.close(closed(epoch, &[Delta::by_block(pair("a", "b", 0.5), 1)])));
         commits.end();

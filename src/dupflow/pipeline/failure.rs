@@ -13,30 +13,30 @@ use dupflow_core::status::{Phase, Status};
 use dupflow_engine::dataflow::Cancellation;
 
 /// Sends a failure to the other processes.
-pub(super) type Tell = Box<dyn Fn(&RunError) + Send + Sync>;
+pub(super) type SendFailure = Box<dyn Fn(&RunError) + Send + Sync>;
 
 /// Shared by readers, workers and committer, which report their failures here.
 ///
 /// A failure ends all of them at once. Workers keep the records of open epochs: not all records of such an
 /// epoch were read, so it must not close. Closed epochs that wait are not written, and the sink is not
 /// finished.
-pub(super) struct Failure {
+pub(super) struct RunFailure {
     first: Mutex<Option<RunError>>,
     queue: Arc<Queue>,
     commits: Arc<Commits>,
     workers: Arc<Cancellation>,
     keeper: OnceLock<KeeperStop>,
     /// Sends a failure to the other processes, if there are any.
-    tell: Option<Tell>,
+    tell: Option<SendFailure>,
     status: Arc<Status>,
 }
 
-impl Failure {
+impl RunFailure {
     pub(super) fn new(
         queue: &Arc<Queue>,
         commits: &Arc<Commits>,
         workers: &Arc<Cancellation>,
-        tell: Option<Tell>,
+        tell: Option<SendFailure>,
         status: &Arc<Status>,
     ) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl Failure {
         self.status.enter(Phase::Failed(error.to_string()));
         let mut first = self.first.lock();
         if let Some(tell) = &self.tell {
-            // This wakes the thread that waits for the end of the run in `Others::finish`. It then calls
+            // This wakes the thread that waits for the end of the run in `PeerProcesses::finish`. It then calls
             // `outcome`, which waits for the lock and so finds the error.
             tell(&error);
         }

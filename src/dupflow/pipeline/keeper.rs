@@ -37,13 +37,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// See the [module](self).
 pub(super) struct Keeper {
-    shared: Arc<Shared>,
+    shared: Arc<KeeperShared>,
     thread: JoinHandle<()>,
 }
 
-struct Shared {
+struct KeeperShared {
     state: Mutex<State>,
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingChanges>,
     /// Signalled when changes arrive, when they have been published, and at the end.
     changed: Condvar,
     tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
@@ -57,17 +57,17 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Pending {
+struct PendingChanges {
     /// The mark that the waiting changes lead to.
     mark: Option<Mark>,
     changes: Vec<Changes>,
     bytes: usize,
-    end: End,
+    end: KeeperEnd,
     error: Option<RunError>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum End {
+enum KeeperEnd {
     #[default]
     No,
     /// Waiting changes are still published.
@@ -78,7 +78,7 @@ enum End {
 
 /// Cancels the keeper of a failed run.
 #[derive(Clone)]
-pub(super) struct KeeperStop(Arc<Shared>);
+pub(super) struct KeeperStop(Arc<KeeperShared>);
 
 impl Keeper {
     /// Starts the keeper; it publishes at most once per `every`. `ended` says whether the state has a
@@ -92,7 +92,7 @@ impl Keeper {
         status: Arc<Status>,
         fail: impl Fn(RunError) + Send + 'static,
     ) -> Result<Self, RunError> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(KeeperShared {
             state: Mutex::new(state),
             pending: Mutex::default(),
             changed: Condvar::new(),
@@ -110,7 +110,7 @@ impl Keeper {
             let published = catch_unwind(AssertUnwindSafe(|| own.publish_all()));
             if let Err(error) = published.unwrap_or_else(|_| Err(panicked())) {
                 let mut pending = own.pending.lock();
-                pending.end = End::Cancel;
+                pending.end = KeeperEnd::Cancel;
                 pending.changes.clear();
                 pending.bytes = 0;
                 drop(pending);
@@ -130,7 +130,8 @@ impl Keeper {
 
     /// Adds changes that lead to `mark`. Waits while too many bytes wait.
     pub(super) fn keep(&self, mark: &Mark, changes: impl IntoIterator<Item = Changes>) {
-        let full = |pending: &mut Pending| pending.bytes >= BEHIND_BYTES && pending.end == End::No;
+        let full =
+            |pending: &mut PendingChanges| pending.bytes >= BEHIND_BYTES && pending.end == KeeperEnd::No;
         let mut pending = self.shared.pending.lock();
         self.shared.changed.wait_while(&mut pending, full);
         pending.mark = Some(mark.clone());
@@ -152,7 +153,7 @@ impl Keeper {
 
     /// Publishes the waiting changes, and ends.
     pub(super) fn finish(self) -> Result<(), RunError> {
-        self.shared.end(End::Finish);
+        self.shared.end(KeeperEnd::Finish);
         // `start` stores a panic of the thread as an error, so this result needs no check.
         drop(self.thread.join());
         self.shared.pending.lock().error.take().map_or(Ok(()), Err)
@@ -162,14 +163,14 @@ impl Keeper {
 impl KeeperStop {
     /// Ends the keeper without publishing.
     pub(super) fn cancel(&self) {
-        self.0.end(End::Cancel);
+        self.0.end(KeeperEnd::Cancel);
     }
 }
 
-impl Shared {
-    fn end(&self, end: End) {
+impl KeeperShared {
+    fn end(&self, end: KeeperEnd) {
         let mut pending = self.pending.lock();
-        if pending.end != End::Cancel {
+        if pending.end != KeeperEnd::Cancel {
             pending.end = end;
         }
         drop(pending);
@@ -179,13 +180,14 @@ impl Shared {
     /// Publishes changes until the end.
     fn publish_all(&self) -> Result<(), RunError> {
         loop {
-            let idle = |pending: &mut Pending| pending.end == End::No && pending.mark.is_none();
+            let idle = |pending: &mut PendingChanges| pending.end == KeeperEnd::No && pending.mark.is_none();
             let mut pending = self.pending.lock();
             self.changed.wait_while(&mut pending, idle);
             // More changes may arrive until the interval has passed.
-            let early = |more: &mut Pending| more.end == End::No && more.bytes < BEHIND_BYTES / 2;
+            let early =
+                |more: &mut PendingChanges| more.end == KeeperEnd::No && more.bytes < BEHIND_BYTES / 2;
             self.changed.wait_while_for(&mut pending, early, self.every);
-            if pending.end == End::Cancel {
+            if pending.end == KeeperEnd::Cancel {
                 return Ok(());
             }
             let Some(mark) = pending.mark.take() else { return Ok(()) };
@@ -213,10 +215,10 @@ impl Shared {
             };
             self.metrics.add(Counter::StateFailures, 1);
             tracing::warn!(%error, pause_ms = pause.as_millis(), "the state cannot be written; it is tried again");
-            let waits = |pending: &mut Pending| pending.end == End::No;
+            let waits = |pending: &mut PendingChanges| pending.end == KeeperEnd::No;
             let mut pending = self.pending.lock();
             self.changed.wait_while_for(&mut pending, waits, pause);
-            if pending.end != End::No {
+            if pending.end != KeeperEnd::No {
                 return Err(error.into());
             }
             pause = (2 * pause).min(LONGEST_PAUSE);

@@ -29,7 +29,7 @@ pub struct Measures {
     #[serde(default)]
     pub inputs: BTreeMap<Arc<str>, Tally>,
     /// The blocks above the cap in this process; each block is in one process only.
-    pub hot_blocks: Vec<HotBlock>,
+    pub hot_blocks: Vec<HotBlockReport>,
     /// Times from the first event of an epoch to its commit; only in the process that writes.
     #[serde(skip)]
     pub latencies: Latencies,
@@ -39,7 +39,7 @@ pub struct Measures {
 
 /// A block with more sketches than the cap.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct HotBlock {
+pub struct HotBlockReport {
     /// Number of distinct sketches.
     pub sketches: usize,
     /// Its band or table, from 0.
@@ -70,7 +70,7 @@ impl Measures {
     /// The measurements of this process so far.
     pub(super) fn collect(stages: &Stages, bad: &BadRecords, latencies: Latencies) -> Self {
         let hot_blocks = stages.hot_blocks.lock();
-        let hot_blocks = hot_blocks.iter().map(|(key, block)| HotBlock {
+        let hot_blocks = hot_blocks.iter().map(|(key, block)| HotBlockReport {
             sketches: block.sketches,
             table: key.table,
             hash: format!("{:08x}", key.hash),
@@ -183,7 +183,7 @@ mod tests {
                 bad_records: BTreeMap::from([(reason.to_owned(), 2), ("both".to_owned(), 1)]),
                 skipped: BTreeMap::from([(reason.to_owned(), 1)]),
                 inputs: BTreeMap::from([("in".into(), Tally { documents: events, bad: 3, first: None })]),
-                hot_blocks: vec![HotBlock { sketches: block, table: 0, hash, example: "x".to_owned() }],
+                hot_blocks: vec![HotBlockReport { sketches: block, table: 0, hash, example: "x".to_owned() }],
                 latencies: of([time]),
                 peak_rss_bytes: rss,
             }

@@ -42,9 +42,9 @@ use thiserror::Error;
 pub use assemble::{AssembleError, Mode, nowhere, stages};
 pub use demands::Demands;
 pub use fit::PastError;
-pub use measures::{HotBlock, Latencies, Measures, Quantiles};
+pub use measures::{HotBlockReport, Latencies, Measures, Quantiles};
 pub use summary::Summary;
-pub use together::{Teller, Together};
+pub use together::{FailureSender, ProcessGroup};
 pub use watched::Follower;
 
 use commits::Commits;
@@ -61,16 +61,16 @@ use dupflow_core::retention::RetentionClock;
 use dupflow_core::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom};
 use dupflow_engine::dataflow::{Cancellation, Data, Stages, Workers};
-use failure::{Failure, Tell};
+use failure::{RunFailure, SendFailure};
 use keeper::Keeper;
-use outgrown::Outgrown;
+use outgrown::GrowthWarning;
 use past::Past;
-use together::{Others, ToOthers};
-use watched::Watched;
-use worker::Shared;
+use together::{PeerProcesses, QueuePeers};
+use watched::FollowedSink;
+use worker::RunShared;
 
 /// Everything that a run needs.
-pub struct Job {
+pub struct RunJob {
     /// The stages of the dataflow.
     pub stages: Stages,
     /// The input.
@@ -92,7 +92,7 @@ pub struct Job {
     /// Number of records after which the run ends, or a few more; `None` = at the end of the input.
     pub most_records: Option<NonZeroU64>,
     /// The connections to the other processes of the run, if it has several.
-    pub together: Option<Together>,
+    pub together: Option<ProcessGroup>,
     /// The state of the run, for the monitor.
     pub status: Arc<Status>,
     /// The clock of the run; it starts with the run.
@@ -162,7 +162,7 @@ const SLICE_BYTES: usize = 256 << 10;
 const RESTORED_BYTES: u64 = 16 << 20;
 
 /// How often the log reports the progress of the run.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+const LOG_EVERY: Duration = Duration::from_secs(60);
 
 /// How long an input may be idle before an empty epoch begins, if documents expire by wall-clock time.
 const TICK: Duration = Duration::from_secs(1);
@@ -177,7 +177,7 @@ const ROOM: Room = Room { bytes: 2 << 20, batches: 256 };
 ///
 /// # Errors
 /// If reading or writing fails; the counts up to there are lost.
-pub fn run(job: Job) -> Result<Summary, RunError> {
+pub fn run(job: RunJob) -> Result<Summary, RunError> {
     start(job)?.join()
 }
 
@@ -185,30 +185,30 @@ pub fn run(job: Job) -> Result<Summary, RunError> {
 #[must_use = "a run is waited for when it is joined"]
 pub struct Running {
     stages: Stages,
-    shared: Arc<Shared>,
+    shared: Arc<RunShared>,
     workers: Workers,
     threads: usize,
     /// Returns how long epochs took; `None` if the committer could not start or is in another process.
     committer: Option<JoinHandle<Latencies>>,
-    others: Option<Arc<Others>>,
+    others: Option<Arc<PeerProcesses>>,
     demands: Demands,
     publication: Option<Publication>,
 }
 
 /// Ends a run before its input does.
 #[derive(Clone)]
-pub struct Stopper(Arc<Queue>, Option<Arc<Others>>, Arc<Status>);
+pub struct Stopper(Arc<Queue>, Option<Arc<PeerProcesses>>, Arc<Status>);
 
 /// Starts a job.
 ///
 /// # Errors
 /// If the workers cannot be started. Later failures are returned by [`Running::join`].
-pub fn start(job: Job) -> Result<Running, RunError> {
+pub fn start(job: RunJob) -> Result<Running, RunError> {
     let visitors = Arc::clone(&job.stages.visitors);
     launch(job).inspect_err(|_| visitors.close())
 }
 
-fn launch(mut job: Job) -> Result<Running, RunError> {
+fn launch(mut job: RunJob) -> Result<Running, RunError> {
     let Some(together) = job.together.take() else {
         let past = find(&mut job)?;
         return begin(job, past, None);
@@ -224,13 +224,13 @@ fn launch(mut job: Job) -> Result<Running, RunError> {
 }
 
 /// Determines where the run begins.
-fn find(job: &mut Job) -> Result<Past, RunError> {
+fn find(job: &mut RunJob) -> Result<Past, RunError> {
     Past::find(&job.stages, &mut *job.source, &mut *job.sink, &mut job.continuity, job.first_epoch)
 }
 
 /// Starts a job that begins at `past`.
-fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running, RunError> {
-    let Job {
+fn begin(job: RunJob, mut past: Past, together: Option<ProcessGroup>) -> Result<Running, RunError> {
+    let RunJob {
         mut stages,
         source,
         bad,
@@ -245,7 +245,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
         ..
     } = job;
     let (index, count) = together.as_ref().map_or((0, 1), |together| (together.index(), together.count()));
-    let (others, data, listen) = match together.map(Together::begin) {
+    let (others, data, listen) = match together.map(ProcessGroup::begin) {
         Some((others, data, listen)) => (Some(others), Some(data), Some(listen)),
         None => (None, None, None),
     };
@@ -268,16 +268,16 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     let ahead =
         Ahead::of(std::mem::take(&mut past.lines)).here(|partition| partition as usize % count == index);
     let followed = others.as_ref().filter(|_| !cuts_alike);
-    let peers = followed.map(|told| Box::new(ToOthers(Arc::clone(told))) as Box<dyn Peers>);
+    let peers = followed.map(|told| Box::new(QueuePeers(Arc::clone(told))) as Box<dyn Peers>);
     let live = Arc::clone(&past.live);
     let queue = Arc::new(Queue::behind(ahead, live, peers, readers.len() + 1, first_epoch, ROOM, limits));
     queue.stop_after(most_records);
     let commits = Arc::new(Commits::new(first_epoch));
     let cancellation = Arc::<Cancellation>::default();
-    let tell = others.clone().map(|told| Box::new(move |error: &RunError| told.failed(error)) as Tell);
-    let failure = Failure::new(&queue, &commits, &cancellation, tell, &status);
+    let tell = others.clone().map(|told| Box::new(move |error: &RunError| told.failed(error)) as SendFailure);
+    let failure = RunFailure::new(&queue, &commits, &cancellation, tell, &status);
     let writes = index == 0;
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(RunShared {
         queue,
         commits,
         failure,
@@ -336,7 +336,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
             Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), &mut past);
         committer.announce = announce;
         let (metrics, others) = (Arc::clone(&stages.metrics), others.clone());
-        let outgrown = Outgrown::new(stages.planned);
+        let outgrown = GrowthWarning::new(stages.planned);
         spawn("committer", &shared, move |shared| {
             commit(committer, &metrics, outgrown, others.as_deref(), shared)
         })
@@ -389,9 +389,9 @@ fn counted(bad: &BadRecords) -> BTreeMap<String, u64> {
 fn commit(
     committer: Committer,
     metrics: &Metrics,
-    mut outgrown: Outgrown,
-    others: Option<&Others>,
-    shared: &Shared,
+    mut outgrown: GrowthWarning,
+    others: Option<&PeerProcesses>,
+    shared: &RunShared,
 ) -> Result<Latencies, RunError> {
     let mut latencies = Latencies::default();
     let mut told = shared.clock.now();
@@ -402,7 +402,7 @@ fn commit(
         shared.status.committed(last, took, now);
         shared.status.set_waiting_deltas(shared.commits.deltas() as u64);
         shared.status.set_bad_records(counted(&shared.bad));
-        if now - told >= TELL_EVERY {
+        if now - told >= LOG_EVERY {
             told = now;
             tell(last, &metrics.counts(), shared.status.unread());
         }
@@ -425,19 +425,19 @@ fn commit(
     written.map(|()| latencies)
 }
 
-fn read(mut reader: Box<dyn Reader>, shared: &Shared) -> Result<(), RunError> {
+fn read(mut reader: Box<dyn Reader>, shared: &RunShared) -> Result<(), RunError> {
     reader.read(&shared.queue, &shared.bad, &*shared.clock)?;
     shared.queue.finish();
     Ok(())
 }
 
 /// Why the restore ended before the end of the snapshot.
-enum Unread {
+enum RestoreEnd {
     Closed,
     State(StateError),
 }
 
-impl From<StateError> for Unread {
+impl From<StateError> for RestoreEnd {
     fn from(error: StateError) -> Self {
         Self::State(error)
     }
@@ -445,7 +445,7 @@ impl From<StateError> for Unread {
 
 /// Pushes the documents of the state into the queue, then lets the readers begin. It runs as the first of the
 /// readers that the queue waits for.
-fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &Shared) -> Result<(), RunError> {
+fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &RunShared) -> Result<(), RunError> {
     shared.status.enter(Phase::Restoring);
     if let Some(snapshot) = snapshot {
         let (mut in_epoch, mut documents) = (0, 0);
@@ -454,7 +454,7 @@ fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &Shared) -> Resu
             let batch = Batch::kept(slice);
             in_epoch += batch.bytes();
             documents += batch.records;
-            shared.queue.push(batch).map_err(|Closed| Unread::Closed)?;
+            shared.queue.push(batch).map_err(|Closed| RestoreEnd::Closed)?;
             if in_epoch >= RESTORED_BYTES {
                 in_epoch = 0;
                 shared.queue.cut();
@@ -464,8 +464,8 @@ fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &Shared) -> Resu
         match read {
             Ok(()) => {}
             // The run has ended meanwhile.
-            Err(Unread::Closed) => return Ok(()),
-            Err(Unread::State(error)) => return Err(error.into()),
+            Err(RestoreEnd::Closed) => return Ok(()),
+            Err(RestoreEnd::State(error)) => return Err(error.into()),
         }
         let seconds = (shared.clock.now() - begun).as_secs_f64();
         tracing::info!(documents, seconds, "documents restored from the state");
@@ -483,8 +483,8 @@ fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &Shared) -> Resu
 /// cannot be started.
 fn spawn<T: Default + Send + 'static>(
     name: &str,
-    shared: &Arc<Shared>,
-    work: impl FnOnce(&Shared) -> Result<T, RunError> + Send + 'static,
+    shared: &Arc<RunShared>,
+    work: impl FnOnce(&RunShared) -> Result<T, RunError> + Send + 'static,
 ) -> Option<JoinHandle<T>> {
     let told = Arc::clone(shared);
     let panicked = format!("the {name} panicked");
@@ -560,16 +560,16 @@ impl Stopper {
     }
 }
 
-impl Job {
+impl RunJob {
     /// Reports each commit to a follower after it is durable; the pairs that the output held before are
     /// reported first.
     pub fn follow(&mut self, follower: impl Follower + 'static) {
         let sink = std::mem::replace(&mut self.sink, assemble::nowhere());
-        self.sink = Box::new(Watched::new(sink, Box::new(follower)));
+        self.sink = Box::new(FollowedSink::new(sink, Box::new(follower)));
     }
 }
 
-impl std::fmt::Debug for Job {
+impl std::fmt::Debug for RunJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Job")
             .field("stages", &self.stages)

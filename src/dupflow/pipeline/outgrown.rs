@@ -2,13 +2,13 @@
 
 /// The number of sketches at which the next warning is due.
 #[derive(Debug)]
-pub(super) struct Outgrown {
+pub(super) struct GrowthWarning {
     planned: u64,
     /// No warning up to this number of distinct sketches, inclusive.
     quiet_up_to: u64,
 }
 
-impl Outgrown {
+impl GrowthWarning {
     /// For blocks that are planned for `planned` distinct sketches.
     pub(super) fn new(planned: u64) -> Self {
         Self { planned, quiet_up_to: planned }
@@ -36,11 +36,11 @@ mod tests {
 
     #[test]
     fn said_once_for_each_doubling() {
-        let mut outgrown = Outgrown::new(100);
+        let mut outgrown = GrowthWarning::new(100);
         let said: Vec<u64> = (0..1000).filter(|sketches| outgrown.look(*sketches)).collect();
         assert_eq!(said, [101, 203, 407, 815]);
         // Documents that are deleted and inserted again cause no second warning.
         assert!(![900, 50, 900, 1600].into_iter().any(|sketches| outgrown.look(sketches)));
-        assert!(outgrown.look(1631) && !Outgrown::new(u64::MAX).look(u64::MAX));
+        assert!(outgrown.look(1631) && !GrowthWarning::new(u64::MAX).look(u64::MAX));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{HotBlock, Measures, Quantiles};
+use super::{HotBlockReport, Measures, Quantiles};
 use dupflow_core::metrics::Counter;
 use dupflow_engine::dataflow::Stages;
 
@@ -71,7 +71,7 @@ pub struct Summary {
     /// Clusters beyond the cluster limit at the end.
     pub giant_clusters: u64,
     /// Hot blocks at the end, the largest first.
-    pub hot_blocks: Vec<HotBlock>,
+    pub hot_blocks: Vec<HotBlockReport>,
     /// Leaders of a hot block; 0 if its sketches are no candidates of each other.
     #[serde(skip)]
     pub leaders: usize,

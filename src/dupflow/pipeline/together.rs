@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use super::RunError;
 use super::measures::Measures;
 use super::past::Past;
-use super::worker::Shared;
+use super::worker::RunShared;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::source::{Line, Peers};
 use dupflow_core::text::{IdfTable, TextRules};
@@ -40,21 +40,21 @@ use dupflow_engine::processes::{Connected, Control, Event, Message};
 
 /// The connected other processes of a run.
 #[derive(Debug)]
-pub struct Together {
+pub struct ProcessGroup {
     control: Arc<Control>,
     data: Vec<Option<TcpStream>>,
-    notes: (Sender<Note>, Receiver<Note>),
+    notes: (Sender<PeerTask>, Receiver<PeerTask>),
 }
 
 /// Sends a failure to the other processes from outside the run: before it has begun, or while it does not
 /// end.
 #[derive(Clone, Debug)]
-pub struct Teller(Arc<Control>);
+pub struct FailureSender(Arc<Control>);
 
 /// A task of the thread that handles messages.
 #[derive(Debug)]
-enum Note {
-    Heard(usize, Event),
+enum PeerTask {
+    Received(usize, Event),
     /// This process has reached a line, at this epoch.
     Reached(u32, Epoch),
     /// No more tasks.
@@ -76,15 +76,15 @@ struct Go {
 }
 
 /// The other processes during the run.
-pub(super) struct Others {
+pub(super) struct PeerProcesses {
     control: Arc<Control>,
-    tell: Sender<Note>,
-    end: Mutex<TheEnd>,
+    tell: Sender<PeerTask>,
+    end: Mutex<RunEnd>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct TheEnd {
+struct RunEnd {
     /// At process 0, the measurements of the others.
     measures: Vec<Measures>,
     /// Whether this process has finished its share.
@@ -95,7 +95,7 @@ struct TheEnd {
     failed: bool,
 }
 
-impl Together {
+impl ProcessGroup {
     /// For processes that are connected.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Together {
         let notes = channel();
         let tell = notes.0.clone();
         // After the end of the run there is no receiver.
-        control.listen(move |from, event| drop(tell.send(Note::Heard(from, event))))?;
+        control.listen(move |from, event| drop(tell.send(PeerTask::Received(from, event))))?;
         Ok(Self { control: Arc::new(control), data, notes })
     }
 
@@ -120,8 +120,8 @@ impl Together {
     }
 
     /// A handle that sends a failure from outside the run.
-    pub fn teller(&self) -> Teller {
-        Teller(Arc::clone(&self.control))
+    pub fn failure_sender(&self) -> FailureSender {
+        FailureSender(Arc::clone(&self.control))
     }
 
     /// Sends the others the reason why there is no run.
@@ -150,7 +150,7 @@ impl Together {
         };
         loop {
             match self.notes.1.recv() {
-                Ok(Note::Heard(_, Event::Message(Message::Go(go)))) => {
+                Ok(PeerTask::Received(_, Event::Message(Message::Go(go)))) => {
                     let Go { mark, begin, lines, table, keeps, tells_documents } =
                         serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
                     let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
@@ -169,23 +169,24 @@ impl Together {
                         as_of: None,
                     });
                 }
-                Ok(Note::Heard(_, event)) => {
+                Ok(PeerTask::Received(_, event)) => {
                     if let Some(error) = failure(&self.control, event) {
                         return Err(error);
                     }
                 }
-                Ok(Note::Reached(..) | Note::Ended) => {}
+                Ok(PeerTask::Reached(..) | PeerTask::Ended) => {}
                 Err(_) => return Err(RunError::Process("the control connection has ended".to_owned())),
             }
         }
     }
 
     /// Starts the run: from here on messages are handled by the returned closure.
-    pub(super) fn begin(self) -> (Arc<Others>, Sockets, impl FnOnce(Arc<Shared>)) {
+    pub(super) fn begin(self) -> (Arc<PeerProcesses>, Sockets, impl FnOnce(Arc<RunShared>)) {
         let Self { control, data, notes: (tell, notes) } = self;
-        let others = Arc::new(Others { control, tell, end: Mutex::default(), changed: Condvar::new() });
+        let others =
+            Arc::new(PeerProcesses { control, tell, end: Mutex::default(), changed: Condvar::new() });
         let listening = Arc::clone(&others);
-        let listen = move |shared: Arc<Shared>| {
+        let listen = move |shared: Arc<RunShared>| {
             let failed = Arc::clone(&shared);
             let work = move || listening.listen(&notes, &shared);
             if let Err(error) = thread::Builder::new().name("together".to_owned()).spawn(work) {
@@ -196,7 +197,7 @@ impl Together {
     }
 }
 
-impl Teller {
+impl FailureSender {
     /// Sends the reason of a failure. Returns once the others have received it or cannot be reached. After
     /// the run has ended it sends nothing.
     pub fn fail(&self, why: &str) {
@@ -228,7 +229,7 @@ fn chain(error: &RunError) -> String {
     text
 }
 
-impl Others {
+impl PeerProcesses {
     fn is_hub(&self) -> bool {
         self.control.processes().index() == 0
     }
@@ -238,13 +239,13 @@ impl Others {
     }
 
     /// Handles tasks until `Ended`.
-    fn listen(&self, notes: &Receiver<Note>, shared: &Shared) {
+    fn listen(&self, notes: &Receiver<PeerTask>, shared: &RunShared) {
         let mut reached: BTreeMap<u32, Vec<Epoch>> = BTreeMap::new();
         for note in notes {
             match note {
-                Note::Ended => return,
-                Note::Reached(line, epoch) => self.reach(&mut reached, line, epoch, shared),
-                Note::Heard(from, Event::Message(message)) => match message {
+                PeerTask::Ended => return,
+                PeerTask::Reached(line, epoch) => self.reach(&mut reached, line, epoch, shared),
+                PeerTask::Received(from, Event::Message(message)) => match message {
                     Message::Reached { line, epoch } => self.reach(&mut reached, line, epoch, shared),
                     Message::Crossed { epoch, .. } => shared.queue.cross(epoch),
                     Message::Opened(epoch) => {
@@ -282,7 +283,7 @@ impl Others {
                     Message::Failed(text) => shared.failure.fail(RunError::Process(text)),
                     Message::Go(_) | Message::Done => {}
                 },
-                Note::Heard(_, event) => {
+                PeerTask::Received(_, event) => {
                     if let Some(error) = failure(&self.control, event) {
                         shared.failure.fail(error);
                     }
@@ -292,7 +293,7 @@ impl Others {
     }
 
     /// Counts that one process has reached a line; once all have, all cross it.
-    fn reach(&self, reached: &mut BTreeMap<u32, Vec<Epoch>>, line: u32, epoch: Epoch, shared: &Shared) {
+    fn reach(&self, reached: &mut BTreeMap<u32, Vec<Epoch>>, line: u32, epoch: Epoch, shared: &RunShared) {
         if !self.is_hub() {
             self.control.send(Message::Reached { line, epoch });
             return;
@@ -308,7 +309,7 @@ impl Others {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut TheEnd)) {
+    fn change(&self, change: impl FnOnce(&mut RunEnd)) {
         change(&mut self.end.lock());
         self.changed.notify_all();
     }
@@ -349,7 +350,7 @@ impl Others {
     pub(super) fn end(&self) {
         self.control.end();
         // There is no receiver if the run could not begin.
-        self.tell.send(Note::Ended).unwrap_or(());
+        self.tell.send(PeerTask::Ended).unwrap_or(());
     }
 
     /// Waits for the end of the run, after this process has finished its share. Returns the measurements of
@@ -363,7 +364,7 @@ impl Others {
         let all = self.count() - 1;
         let is_hub = self.is_hub();
         let waits =
-            |end: &mut TheEnd| !end.failed && if is_hub { end.measures.len() < all } else { !end.done };
+            |end: &mut RunEnd| !end.failed && if is_hub { end.measures.len() < all } else { !end.done };
         let mut end = self.end.lock();
         self.changed.wait_while(&mut end, waits);
         if end.failed {
@@ -377,15 +378,15 @@ impl Others {
 }
 
 /// Sends what the queue of this process reports.
-pub(super) struct ToOthers(pub(super) Arc<Others>);
+pub(super) struct QueuePeers(pub(super) Arc<PeerProcesses>);
 
-impl Peers for ToOthers {
+impl Peers for QueuePeers {
     fn opened(&self, epoch: Epoch) {
         self.0.control.send(Message::Opened(epoch));
     }
 
     fn reached(&self, line: u32, epoch: Epoch) {
         // The receiving thread holds no lock of the queue.
-        self.0.tell.send(Note::Reached(line, epoch)).unwrap_or(());
+        self.0.tell.send(PeerTask::Reached(line, epoch)).unwrap_or(());
     }
 }

@@ -25,20 +25,20 @@ pub trait Follower: Send {
 }
 
 /// See the [module](self).
-pub(super) struct Watched {
+pub(super) struct FollowedSink {
     sink: Box<dyn Sink + Send>,
     follower: Box<dyn Follower>,
     /// Epochs that are written and not durable yet.
     given: Vec<(Epoch, Vec<Delta>)>,
 }
 
-impl Watched {
+impl FollowedSink {
     pub(super) fn new(sink: Box<dyn Sink + Send>, follower: Box<dyn Follower>) -> Self {
         Self { sink, follower, given: Vec::new() }
     }
 }
 
-impl Sink for Watched {
+impl Sink for FollowedSink {
     fn look(&mut self) -> io::Result<Option<Standing>> {
         self.sink.look()
     }
@@ -104,7 +104,7 @@ impl Sink for Watched {
     }
 }
 
-impl std::fmt::Debug for Watched {
+impl std::fmt::Debug for FollowedSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Watched").finish_non_exhaustive()
     }
@@ -138,9 +138,9 @@ mod tests {
 
     /// Records the epochs that are committed.
     #[derive(Clone, Default)]
-    struct Epochs(Arc<Mutex<Vec<Epoch>>>);
+    struct FollowedEpochs(Arc<Mutex<Vec<Epoch>>>);
 
-    impl Follower for Epochs {
+    impl Follower for FollowedEpochs {
         fn stands(&self, _: Epoch) {}
 
         fn restored(&self, _: &[Delta]) {}
@@ -153,8 +153,8 @@ mod tests {
     }
 
     fn reported(sink: impl Sink + Send + 'static, commit: bool) -> Vec<Epoch> {
-        let epochs = Epochs::default();
-        let mut watched = Watched::new(Box::new(sink), Box::new(epochs.clone()));
+        let epochs = FollowedEpochs::default();
+        let mut watched = FollowedSink::new(Box::new(sink), Box::new(epochs.clone()));
         for epoch in 1..=3 {
             watched.epoch(&Progress { epoch, ..Progress::default() }, &[], &[]).unwrap();
         }
@@ -167,8 +167,8 @@ mod tests {
 
     #[test]
     fn a_correction_is_reported_when_its_last_part_is_durable() {
-        let epochs = Epochs::default();
-        let mut watched = Watched::new(Box::new(Memory::default()), Box::new(epochs.clone()));
+        let epochs = FollowedEpochs::default();
+        let mut watched = FollowedSink::new(Box::new(Memory::default()), Box::new(epochs.clone()));
         for (in_correction, reported) in [(true, vec![]), (true, vec![]), (false, vec![4])] {
             watched.epoch(&Progress { epoch: 4, ..Progress::default() }, &[], &[]).unwrap();
             watched.commit(&Mark { in_correction, ..Mark::default() }).unwrap();

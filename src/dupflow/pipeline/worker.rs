@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::RunError;
 use super::commits::Commits;
-use super::failure::Failure;
+use super::failure::RunFailure;
 use dupflow_connectors::source::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
 use dupflow_core::retention::RetentionClock;
 use dupflow_core::status::{Phase, Status};
@@ -18,10 +18,10 @@ use dupflow_engine::dataflow::{
 };
 
 /// Shared by all threads of a run.
-pub(super) struct Shared {
+pub(super) struct RunShared {
     pub(super) queue: Arc<Queue>,
     pub(super) commits: Arc<Commits>,
-    pub(super) failure: Failure,
+    pub(super) failure: RunFailure,
     pub(super) bad: Arc<BadRecords>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) status: Arc<Status>,
@@ -38,17 +38,18 @@ pub(super) fn start(
     workers: usize,
     data: Option<Data>,
     cancellation: &Arc<Cancellation>,
-    shared: &Arc<Shared>,
+    shared: &Arc<RunShared>,
 ) -> Result<Workers, String> {
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
     let live = Arc::clone(&stages.live);
     // One worker of one process attaches the clock time, so that all workers see the same.
-    let tells_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
+    let attaches_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
     let first_here = shared.process.0 * workers;
     let parts = move |index: usize| -> (Box<dyn Intake>, Box<dyn Emit>) {
         let decoder = Decoder::new(&fields);
         let worker = index - first_here;
-        let events = Events { shared: Arc::clone(&shared), worker, decoder, batch: None, tells_time };
+        let events =
+            WorkerIntake { shared: Arc::clone(&shared), worker, decoder, batch: None, attaches_time };
         (Box::new(events), Box::new(ToCommitter(Arc::clone(&shared), Arc::clone(&live))))
     };
     match data {
@@ -58,17 +59,17 @@ pub(super) fn start(
 }
 
 /// The events of one worker, from the queue.
-struct Events {
-    shared: Arc<Shared>,
+struct WorkerIntake {
+    shared: Arc<RunShared>,
     /// The number of this worker in its process, from 0.
     worker: usize,
     decoder: Decoder,
     batch: Option<Batch>,
     /// Whether this worker attaches the time at which batches are read.
-    tells_time: bool,
+    attaches_time: bool,
 }
 
-impl Intake for Events {
+impl Intake for WorkerIntake {
     fn pull(&mut self, limit: Epoch) -> Pull {
         self.shared.status.stepped(self.worker, self.shared.clock.now());
         match self.shared.queue.take(self.shared.commits.admits(limit)) {
@@ -106,7 +107,7 @@ impl Intake for Events {
             self.shared.failure.fail(error.into());
         }
         self.shared.queue.give_back(batch);
-        let at = self.tells_time.then(|| self.shared.clock.unix());
+        let at = self.attaches_time.then(|| self.shared.clock.unix());
         dataflow::Taken { end, letters, seen, at }
     }
 
@@ -116,7 +117,7 @@ impl Intake for Events {
 }
 
 /// Hands closed epochs to the committer.
-struct ToCommitter(Arc<Shared>, Arc<LiveFrom>);
+struct ToCommitter(Arc<RunShared>, Arc<LiveFrom>);
 
 impl Emit for ToCommitter {
     fn closed(&mut self, epoch: ClosedEpoch) {

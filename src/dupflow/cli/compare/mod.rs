@@ -12,7 +12,7 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::PipelineArgs;
-use super::examine::{Comparison, Examiner, Specimen, said, without_sketch};
+use super::examine::{Examiner, SketchComparison, Specimen, said, without_sketch};
 use super::problems::Problems;
 use crate::config::Plan;
 use dupflow_connectors::source::{MAX_RECORD_BYTES, text_of_file};
@@ -156,11 +156,11 @@ fn similarity(
     out: &mut String,
     a: &Specimen,
     b: &Specimen,
-    compared: &Comparison,
+    compared: &SketchComparison,
     plan: &Plan,
     examiner: &mut Examiner,
 ) {
-    let Comparison { equal, estimate, standard_error, .. } = compared;
+    let SketchComparison { equal, estimate, standard_error, .. } = compared;
     let mut row = |what: &str, value: f64, note: &str| {
         let _ = writeln!(out, "{}", format!("{what:<28}{value:.4}    {note}").trim_end());
     };

@@ -21,14 +21,14 @@ const SCHEMA: &str = "message documents {
 type Out = Box<dyn Write + Send>;
 
 /// A Parquet file that is being written.
-pub(super) struct Columns {
+pub(super) struct FeedColumns {
     writer: SerializedFileWriter<Out>,
     /// Rows of the next row group.
-    rows: Rows,
+    rows: ColumnRows,
 }
 
 #[derive(Default)]
-struct Rows {
+struct ColumnRows {
     ids: Vec<ByteArray>,
     ops: Vec<ByteArray>,
     times: Vec<f64>,
@@ -39,12 +39,12 @@ struct Rows {
     has_text: Vec<i16>,
 }
 
-impl Columns {
+impl FeedColumns {
     pub(super) fn new(out: Out) -> Result<Self> {
         let schema = Arc::new(parse_message_type(SCHEMA)?);
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let writer = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
-        Ok(Self { writer, rows: Rows::default() })
+        Ok(Self { writer, rows: ColumnRows::default() })
     }
 
     /// Adds a row.
@@ -68,7 +68,7 @@ impl Columns {
     }
 
     fn write_group(&mut self) -> Result<()> {
-        let Rows { ids, ops, times, has_time, texts, has_text } = std::mem::take(&mut self.rows);
+        let ColumnRows { ids, ops, times, has_time, texts, has_text } = std::mem::take(&mut self.rows);
         let mut group = self.writer.next_row_group()?;
         put::<ByteArrayType>(&mut group, &ids, None)?;
         put::<ByteArrayType>(&mut group, &ops, None)?;

@@ -22,7 +22,7 @@ use dupflow_core::doc::{DocEvent, DocId};
 
 /// A format that documents are written in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum DocumentFormat {
     /// The feed, one JSON object per line.
     #[default]
     Jsonl,
@@ -41,7 +41,7 @@ pub enum Format {
     Html,
 }
 
-impl Format {
+impl DocumentFormat {
     /// The format by the extension of a file name, without that of a compression; JSON Lines if it is
     /// unknown.
     pub(super) fn of_name(path: &Path) -> Self {
@@ -68,52 +68,52 @@ fn ending(path: &Path) -> Option<String> {
 }
 
 /// Writes documents in one format.
-pub(super) struct Documents(Kind);
+pub(super) struct DocumentWriter(WriterKind);
 
-enum Kind {
+enum WriterKind {
     Jsonl(Box<dyn Write + Send>),
     Table(Box<csv::Writer<Box<dyn Write + Send>>>),
     #[cfg(feature = "parquet")]
-    Parquet(Box<columns::Columns>),
+    Parquet(Box<columns::FeedColumns>),
     /// The live documents, and the archive that they are written to at the end.
-    Alive(BTreeMap<DocId, (f64, String)>, Archive),
+    Alive(BTreeMap<DocId, (f64, String)>, ArchiveWriter),
 }
 
-enum Archive {
+enum ArchiveWriter {
     Records { out: Box<dyn Write + Send>, is_gzip: bool, is_text: bool },
     Pages(PathBuf),
 }
 
-impl Documents {
+impl DocumentWriter {
     /// Creates this file; `-` is standard output.
-    pub(super) fn create(path: &Path, format: Format) -> anyhow::Result<Self> {
+    pub(super) fn create(path: &Path, format: DocumentFormat) -> anyhow::Result<Self> {
         let open = || open(path);
         let is_gzip = ending(path).is_some_and(|ending| ending == "gz");
-        let table = |delimiter| -> anyhow::Result<Kind> {
+        let table = |delimiter| -> anyhow::Result<WriterKind> {
             let mut table = csv::WriterBuilder::new().delimiter(delimiter).from_writer(open()?);
             table.write_record(["id", "op", "ts", "text"])?;
-            Ok(Kind::Table(Box::new(table)))
+            Ok(WriterKind::Table(Box::new(table)))
         };
-        let records = |is_text| -> anyhow::Result<Kind> {
+        let records = |is_text| -> anyhow::Result<WriterKind> {
             let mut out = open()?;
             let about = "software: dupflow\r\nformat: WARC File Format 1.1\r\n";
             put(&mut out, is_gzip, "warcinfo", "Content-Type: application/warc-fields\r\n", about)?;
-            Ok(Kind::Alive(BTreeMap::new(), Archive::Records { out, is_gzip, is_text }))
+            Ok(WriterKind::Alive(BTreeMap::new(), ArchiveWriter::Records { out, is_gzip, is_text }))
         };
         Ok(Self(match format {
-            Format::Jsonl => Kind::Jsonl(open()?),
-            Format::Csv => table(b',')?,
-            Format::Tsv => table(b'\t')?,
-            Format::Warc => records(false)?,
-            Format::Wet => records(true)?,
-            Format::Html => {
+            DocumentFormat::Jsonl => WriterKind::Jsonl(open()?),
+            DocumentFormat::Csv => table(b',')?,
+            DocumentFormat::Tsv => table(b'\t')?,
+            DocumentFormat::Warc => records(false)?,
+            DocumentFormat::Wet => records(true)?,
+            DocumentFormat::Html => {
                 fs::create_dir_all(path).with_context(|| format!("the folder {path:?}"))?;
-                Kind::Alive(BTreeMap::new(), Archive::Pages(path.to_owned()))
+                WriterKind::Alive(BTreeMap::new(), ArchiveWriter::Pages(path.to_owned()))
             }
             #[cfg(feature = "parquet")]
-            Format::Parquet => Kind::Parquet(Box::new(columns::Columns::new(open()?)?)),
+            DocumentFormat::Parquet => WriterKind::Parquet(Box::new(columns::FeedColumns::new(open()?)?)),
             #[cfg(not(feature = "parquet"))]
-            Format::Parquet => anyhow::bail!(WITHOUT_PARQUET),
+            DocumentFormat::Parquet => anyhow::bail!(WITHOUT_PARQUET),
         }))
     }
 
@@ -121,17 +121,17 @@ impl Documents {
     pub(super) fn write(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
         let Record { event: DocEvent { id, text, .. }, ts } = record;
         match &mut self.0 {
-            Kind::Jsonl(out) => feed::write(out, record)?,
-            Kind::Table(table) => {
+            WriterKind::Jsonl(out) => feed::write(out, record)?,
+            WriterKind::Table(table) => {
                 let (op, ts) = (operation(text.as_deref()), ts.map(|ts| ts.to_string()).unwrap_or_default());
                 table.write_record([id.as_str(), op, &ts, text.as_deref().unwrap_or_default()])?;
             }
             #[cfg(feature = "parquet")]
-            Kind::Parquet(columns) => {
+            WriterKind::Parquet(columns) => {
                 let text = text.as_deref();
                 columns.push(id.as_str(), operation(text), *ts, text)?;
             }
-            Kind::Alive(alive, _) => match text {
+            WriterKind::Alive(alive, _) => match text {
                 Some(text) => {
                     alive.insert(id.clone(), (ts.unwrap_or(0.0), text.clone().into_owned()));
                 }
@@ -146,18 +146,18 @@ impl Documents {
     /// Writes the remaining documents.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         match self.0 {
-            Kind::Jsonl(mut out) => out.flush()?,
-            Kind::Table(mut table) => table.flush()?,
+            WriterKind::Jsonl(mut out) => out.flush()?,
+            WriterKind::Table(mut table) => table.flush()?,
             #[cfg(feature = "parquet")]
-            Kind::Parquet(columns) => columns.finish()?,
-            Kind::Alive(alive, Archive::Pages(folder)) => {
+            WriterKind::Parquet(columns) => columns.finish()?,
+            WriterKind::Alive(alive, ArchiveWriter::Pages(folder)) => {
                 for (id, (_, text)) in alive {
                     let path = folder.join(format!("{id}.html"));
                     fs::create_dir_all(path.parent().unwrap_or(&folder))?;
                     fs::write(&path, page(&text)).with_context(|| format!("the page {path:?}"))?;
                 }
             }
-            Kind::Alive(alive, Archive::Records { mut out, is_gzip, is_text }) => {
+            WriterKind::Alive(alive, ArchiveWriter::Records { mut out, is_gzip, is_text }) => {
                 for (id, (ts, text)) in alive {
                     let about = format!(
                         "WARC-Record-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: https://example.org/{id}\r\nWARC-Date: {}\r\n",
@@ -218,25 +218,25 @@ fn page(text: &str) -> String {
 const WITHOUT_PARQUET: &str = "this dupflow was built without Parquet: build it with the feature `parquet`";
 
 /// Why documents cannot be written there, if that is known in advance.
-pub(super) fn problem(path: &Path, format: Format) -> Option<String> {
+pub(super) fn problem(path: &Path, format: DocumentFormat) -> Option<String> {
     let packed = ending(path).filter(|ending| PACKED.contains(&&**ending));
-    if let Some(packed) =
-        packed.filter(|packed| packed != "gz" || !matches!(format, Format::Warc | Format::Wet))
+    if let Some(packed) = packed
+        .filter(|packed| packed != "gz" || !matches!(format, DocumentFormat::Warc | DocumentFormat::Wet))
     {
         return Some(format!(
             "--output: {path:?} would not be compressed: only warc and wet are, with names that end in .gz; expected a name without .{packed}"
         ));
     }
     match format {
-        Format::Html if path == Path::new("-") => {
+        DocumentFormat::Html if path == Path::new("-") => {
             Some("--format html: expected a folder, --output FOLDER; found standard output".to_owned())
         }
         // The folder would mix pages of two corpora.
-        Format::Html if fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) => {
+        DocumentFormat::Html if fs::read_dir(path).is_ok_and(|mut files| files.next().is_some()) => {
             Some(format!("--output: expected a new or an empty folder; {path:?} holds something already"))
         }
         #[cfg(not(feature = "parquet"))]
-        Format::Parquet => Some(format!("--format parquet: {WITHOUT_PARQUET}")),
+        DocumentFormat::Parquet => Some(format!("--format parquet: {WITHOUT_PARQUET}")),
         _ => None,
     }
 }
@@ -269,19 +269,19 @@ mod tests {
     #[test]
     fn names_tell_the_format() {
         for (name, expected) in [
-            ("a.csv", Format::Csv),
-            ("A.TSV", Format::Tsv),
-            ("a.parquet", Format::Parquet),
-            ("a.warc.gz", Format::Warc),
-            ("a.warc.wet.gz", Format::Wet),
-            ("pages.html", Format::Html),
-            ("a.csv.zst", Format::Csv),
-            ("a.jsonl", Format::Jsonl),
-            ("csv", Format::Jsonl),
-            ("a.gz", Format::Jsonl),
-            ("-", Format::Jsonl),
+            ("a.csv", DocumentFormat::Csv),
+            ("A.TSV", DocumentFormat::Tsv),
+            ("a.parquet", DocumentFormat::Parquet),
+            ("a.warc.gz", DocumentFormat::Warc),
+            ("a.warc.wet.gz", DocumentFormat::Wet),
+            ("pages.html", DocumentFormat::Html),
+            ("a.csv.zst", DocumentFormat::Csv),
+            ("a.jsonl", DocumentFormat::Jsonl),
+            ("csv", DocumentFormat::Jsonl),
+            ("a.gz", DocumentFormat::Jsonl),
+            ("-", DocumentFormat::Jsonl),
         ] {
-            assert_eq!(Format::of_name(Path::new(name)), expected, "{name}");
+            assert_eq!(DocumentFormat::of_name(Path::new(name)), expected, "{name}");
         }
     }
 

@@ -20,7 +20,7 @@ const LOSS: f64 = 0.01;
 const MOST: (usize, usize) = (32_768, 1_000_000);
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Banding {
+pub(super) struct BandingReport {
     pub(super) bands: usize,
     pub(super) rows: usize,
     #[serde(flatten)]
@@ -53,7 +53,7 @@ pub(super) struct Banding {
     pub(super) meets: f64,
 }
 
-impl Banding {
+impl BandingReport {
     pub(super) fn new(plan: &Plan, design: &Bands, rule: HotRule, documents: u64) -> Self {
         let curve = design.curve;
         let crowd = Crowd::new(&curve, documents, rule);
@@ -110,7 +110,7 @@ impl Banding {
 
 /// The warning for a number of documents: hot blocks lose more than [`LOSS`] of the requested recall.
 pub(super) fn advice(plan: &Plan, bands: &Bands, rule: HotRule, documents: u64) -> Option<String> {
-    let other = Other { plan, bands, rule, documents };
+    let other = Alternative { plan, bands, rule, documents };
     let crowd = Crowd::new(&bands.curve, documents, rule);
     let found = bands.curve.found(plan.threshold, crowd.meets);
     if found > bands.wanted - LOSS {
@@ -133,14 +133,14 @@ pub(super) fn advice(plan: &Plan, bands: &Bands, rule: HotRule, documents: u64) 
 
 /// The banding to vary in search of a remedy.
 #[derive(Clone, Copy)]
-struct Other<'p> {
+struct Alternative<'p> {
     plan: &'p Plan,
     bands: &'p Bands,
     rule: HotRule,
     documents: u64,
 }
 
-impl Other<'_> {
+impl Alternative<'_> {
     /// The settings that would each restore the recall on their own.
     fn helps(self) -> Vec<String> {
         let shape = self.shape();
@@ -240,11 +240,11 @@ mod tests {
     use super::*;
     use crate::config::BlockingPlan;
 
-    fn banding(pipeline: &str, settings: &[&str], documents: u64) -> Banding {
+    fn banding(pipeline: &str, settings: &[&str], documents: u64) -> BandingReport {
         let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let plan = Plan::load(pipeline, &settings).unwrap();
         let BlockingPlan::Banding { design, rule } = &plan.blocking else { panic!("{pipeline}") };
-        Banding::new(&plan, design, *rule, documents)
+        BandingReport::new(&plan, design, *rule, documents)
     }
 
     #[test]

@@ -28,14 +28,14 @@ pub(super) struct Hamming {
     pub(super) keys: u64,
     /// Warnings.
     pub(super) advice: Vec<String>,
-    pub(super) designs: Vec<Row>,
+    pub(super) designs: Vec<DesignRow>,
     #[serde(skip)]
     shape: Shape,
 }
 
 /// One design in a stream of a number of documents.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct DesignRow {
     design: String,
     chosen: bool,
     tables: u64,
@@ -74,7 +74,7 @@ impl Hamming {
             ranked.swap(LISTED - 1, at);
         }
         ranked.truncate(LISTED);
-        let row = |one: &Ranked| Row {
+        let row = |one: &Ranked| DesignRow {
             design: one.design.to_string(),
             chosen: is_chosen(one),
             tables: one.design.tables(),

@@ -39,7 +39,7 @@ pub(super) const ASSUMED_FEATURES: usize = 500;
 
 /// The bytes per document of one kind of state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Part {
+pub(super) struct MemoryPart {
     pub(super) what: &'static str,
     pub(super) bytes: f64,
 }
@@ -58,7 +58,7 @@ pub(super) fn per_deleted_id(plan: &Plan) -> f64 {
 }
 
 /// The parts of a document's state, over all `workers`.
-pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
+pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
     // The blocks of a sketch are spread over the workers; each worker with one of them holds a slot.
     let postings = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Banding { design, .. } => design.curve.bands,
@@ -84,5 +84,9 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
         ("order of age", if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 }),
         ("slots", if plan.retention.max_documents.is_some() { SLOT_KEY_BYTES } else { 0.0 }),
     ];
-    parts.into_iter().filter(|(_, bytes)| *bytes > 0.0).map(|(what, bytes)| Part { what, bytes }).collect()
+    parts
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 0.0)
+        .map(|(what, bytes)| MemoryPart { what, bytes })
+        .collect()
 }

@@ -18,9 +18,9 @@ use super::{PipelineArgs, ReportFormat};
 use crate::config::{BlockingPlan, Plan};
 use dupflow_core::block::hamming::Form;
 use dupflow_core::block::hamming::optimiser;
-use report::Report;
-use retention::Retained;
-pub(super) use told::Told;
+use report::PlanReport;
+use retention::RetentionReport;
+pub(super) use told::PlanText;
 
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
@@ -81,10 +81,10 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let plan = problems.settle(plan)?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let workers = args.workers.unwrap_or_else(cores).get();
-    let retained = Retained::of(&plan, args.rate);
+    let retained = RetentionReport::of(&plan, args.rate);
     let documents = retained.as_ref().and_then(|retained| retained.documents).filter(|_| args.rate.is_some());
     let report =
-        Report::new(&plan, documents.or(args.documents).unwrap_or(plan.documents), workers, retained);
+        PlanReport::new(&plan, documents.or(args.documents).unwrap_or(plan.documents), workers, retained);
     let written = match args.format {
         ReportFormat::Text => report.to_string(),
         ReportFormat::Json => serde_json::to_string_pretty(&report)? + "\n",

@@ -28,9 +28,9 @@ impl Display for Probability {
 }
 
 /// Prints a similarity as typed; a derived one with more than six decimals gets four.
-pub(super) struct Typed(pub(super) f64);
+pub(super) struct TypedSimilarity(pub(super) f64);
 
-impl Display for Typed {
+impl Display for TypedSimilarity {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
         f.pad(&if text.len() > 8 { format!("{:.4}", self.0) } else { text })
@@ -62,7 +62,7 @@ pub(super) fn plot(threshold: f64, columns: impl IntoIterator<Item = (f64, f64)>
     let axis: String = (0..WIDTH).map(|column| if column == at { '┴' } else { '─' }).collect();
     let _ = writeln!(out, "  0.0 └{axis}");
     let mut labels = vec![' '; WIDTH + 4];
-    let (label, place) = (format!("T={}", Typed(threshold)), at);
+    let (label, place) = (format!("T={}", TypedSimilarity(threshold)), at);
     for (other, beside) in [("0.0", 0), ("0.5", WIDTH / 2 - 1), ("1.0", WIDTH - 2)] {
         // Only if it leaves a space to the threshold's label.
         if beside + other.len() < place || place + label.len() < beside {

@@ -11,11 +11,11 @@
 
 use serde::Serialize;
 
-use super::banding::Banding;
+use super::banding::BandingReport;
 use super::hamming::Hamming;
-use super::memory::{self, Part};
+use super::memory::{self, MemoryPart};
 use super::plot::similarities;
-use super::retention::Retained;
+use super::retention::RetentionReport;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use dupflow_connectors::source::OnError;
 use dupflow_core::block::HotRule;
@@ -30,7 +30,7 @@ const ABOVE: [f64; 4] = [0.8, 0.85, 0.9, 0.95];
 
 /// Everything that `plan` prints.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct PlanReport {
     pub(super) pipeline: String,
     /// The fingerprint, 16 hexadecimal digits.
     pub(super) fingerprint: String,
@@ -43,23 +43,23 @@ pub(super) struct Report {
     /// The second blocking: a pair that shares a block of either is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) also: Option<Blocks>,
-    pub(super) filter: Filter,
-    pub(super) points: Vec<Point>,
+    pub(super) filter: FilterReport,
+    pub(super) points: Vec<CurvePoint>,
     /// The curve at evenly spaced similarities.
     #[serde(skip)]
-    pub(super) curve: Vec<Point>,
+    pub(super) curve: Vec<CurvePoint>,
     pub(super) expand_limit: usize,
     pub(super) on_error: OnError,
     /// The retention, if any documents expire.
-    pub(super) retention: Option<Retained>,
-    pub(super) memory: Memory,
+    pub(super) retention: Option<RetentionReport>,
+    pub(super) memory: MemoryReport,
 }
 
 /// Which pairs are compared.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum Blocks {
-    Banding(Banding),
+    Banding(BandingReport),
     Hamming(Hamming),
     Shingles {
         #[serde(flatten)]
@@ -69,7 +69,7 @@ pub(super) enum Blocks {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Filter {
+pub(super) struct FilterReport {
     pub(super) kind: FilterKind,
     pub(super) exact: bool,
     /// Worst-case probability of an early reject at or above the threshold, and of an early accept below it.
@@ -92,7 +92,7 @@ pub(super) struct LookRow {
 
 /// The fate of pairs of one similarity.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Point {
+pub(super) struct CurvePoint {
     pub(super) similarity: f64,
     /// Probability of being compared.
     pub(super) compared: f64,
@@ -103,19 +103,24 @@ pub(super) struct Point {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Memory {
+pub(super) struct MemoryReport {
     pub(super) documents: u64,
     pub(super) workers: usize,
     /// Bytes per document by kind, without the bytes of its id.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<MemoryPart>,
     pub(super) bytes_per_document: f64,
     pub(super) total_bytes: f64,
     /// Bytes per deleted id of a topic that is remembered.
     pub(super) bytes_per_deleted_id: f64,
 }
 
-impl Report {
-    pub(super) fn new(plan: &Plan, documents: u64, workers: usize, retention: Option<Retained>) -> Self {
+impl PlanReport {
+    pub(super) fn new(
+        plan: &Plan,
+        documents: u64,
+        workers: usize,
+        retention: Option<RetentionReport>,
+    ) -> Self {
         let blocking = Blocks::new(plan, &plan.blocking, documents);
         let also = plan.also.as_ref().map(|also| Blocks::new(plan, also, documents));
         let parts = memory::per_document(plan, workers);
@@ -124,7 +129,7 @@ impl Report {
         let below = BELOW.into_iter().filter(|s| *s < plan.threshold);
         let points = below.chain([plan.threshold]).chain(above);
         let blocks: Vec<&Blocks> = std::iter::once(&blocking).chain(&also).collect();
-        let at = |similarity| Point::new(plan, &blocks, similarity);
+        let at = |similarity| CurvePoint::new(plan, &blocks, similarity);
         Self {
             pipeline: plan.name.clone(),
             fingerprint: format!("{:016x}", plan.scheme.fingerprint()),
@@ -136,11 +141,11 @@ impl Report {
             curve: similarities().map(at).collect(),
             blocking,
             also,
-            filter: Filter::new(plan),
+            filter: FilterReport::new(plan),
             expand_limit: plan.expand_limit,
             on_error: plan.on_error,
             retention,
-            memory: Memory {
+            memory: MemoryReport {
                 documents,
                 workers,
                 parts,
@@ -156,7 +161,7 @@ impl Blocks {
     fn new(plan: &Plan, blocking: &BlockingPlan, documents: u64) -> Self {
         match blocking {
             BlockingPlan::Banding { design, rule } => {
-                Self::Banding(Banding::new(plan, design, *rule, documents))
+                Self::Banding(BandingReport::new(plan, design, *rule, documents))
             }
             BlockingPlan::Hamming { design, rule } => {
                 let shape = plan.scheme.sketch.shape().expect("a distance is of places");
@@ -178,7 +183,7 @@ impl Blocks {
     }
 }
 
-impl Filter {
+impl FilterReport {
     fn new(plan: &Plan) -> Self {
         let (kind, exact) = match plan.filter {
             FilterPlan::Sketch(kind, _) => (kind, false),
@@ -210,7 +215,7 @@ impl Filter {
     }
 }
 
-impl Point {
+impl CurvePoint {
     pub(super) fn new(plan: &Plan, blocks: &[&Blocks], similarity: f64) -> Self {
         let (passes, components) = match &plan.filter {
             FilterPlan::Whole(filter) => {
@@ -247,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_default_plan_by_hand() {
-        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2, None);
+        let report = PlanReport::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2, None);
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         // p = 0.8 + 0.2 / 16, P = 1 - (1 - p^7)^18.
         let recall = 1.0 - (1.0 - 0.8125_f64.powi(7)).powi(18);
@@ -266,7 +271,7 @@ mod tests {
     #[test]
     fn sketches_without_looks_have_a_plan_too() {
         let settings = ["sketch.kind=bottom-k", "blocking.kind=scan"].map(str::to_owned);
-        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2, None);
+        let report = PlanReport::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2, None);
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         assert!((row(0.8).reported - 0.5).abs() < 1e-9 && (row(0.8).components - 448.0).abs() < 1e-9);
         assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
@@ -277,7 +282,7 @@ mod tests {
     /// P[at most 3 of 64 places differ], at the cosine of the angle 3/64 pi.
     #[test]
     fn what_is_within_the_distance_is_reported() {
-        let report = Report::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, None);
+        let report = PlanReport::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, None);
         let point = report.points.iter().find(|point| point.similarity.total_cmp(&report.threshold).is_eq());
         let (q, p) = (3.0_f64 / 64.0, 61.0_f64 / 64.0);
         let choose = [1.0, 64.0, 2016.0, 41664.0];
@@ -292,7 +297,7 @@ mod tests {
 
     #[test]
     fn nothing_below_the_threshold_is_reported_by_exact_similarity() {
-        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2, None);
+        let report = PlanReport::new(&Plan::load("exact", &[]).unwrap(), 1000, 2, None);
         for point in &report.points {
             assert_eq!(point.reported > 0.0, point.similarity >= 0.8, "{point:?}");
         }

@@ -22,7 +22,7 @@ const KEPT_TERM_BYTES: usize = 12;
 
 /// The retention in a plan's report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Retained {
+pub(super) struct RetentionReport {
     pub(super) max_age_seconds: Option<u64>,
     pub(super) max_documents: Option<u64>,
     pub(super) clock: &'static str,
@@ -36,7 +36,7 @@ pub(super) struct Retained {
     retention: Retention,
 }
 
-impl Retained {
+impl RetentionReport {
     /// The report for a plan; `None` if nothing expires.
     pub(super) fn of(plan: &Plan, rate: Option<f64>) -> Option<Self> {
         let Retention { max_age, max_documents, clock } = plan.retention;
@@ -78,7 +78,7 @@ fn kept_bytes(plan: &Plan) -> u64 {
     KEPT_BYTES + content as u64
 }
 
-impl Display for Retained {
+impl Display for RetentionReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut line = "retention ";
         if let Some(age) = self.max_age_seconds {
@@ -113,9 +113,9 @@ impl Display for Retained {
 mod tests {
     use super::*;
 
-    fn retained(settings: &[&str], rate: Option<f64>) -> Option<Retained> {
+    fn retained(settings: &[&str], rate: Option<f64>) -> Option<RetentionReport> {
         let settings: Vec<_> = settings.iter().map(|&typed| typed.to_owned()).collect();
-        Retained::of(&Plan::load("minhash", &settings).unwrap(), rate)
+        RetentionReport::of(&Plan::load("minhash", &settings).unwrap(), rate)
     }
 
     #[test]

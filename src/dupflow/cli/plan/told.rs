@@ -1,12 +1,12 @@
 //! The plan as the monitor shows it: as text, with the curve of its blocking.
 
-use super::report::{Blocks, Point, Report};
-use super::text::{Rules, Sketched};
+use super::report::{Blocks, PlanReport, CurvePoint};
+use super::text::{Rules, SketchDescription};
 use crate::config::Plan;
 use dupflow_core::filter::FilterKind;
 
 /// The parts of a plan as text.
-pub(in crate::cli) struct Told {
+pub(in crate::cli) struct PlanText {
     pub(in crate::cli) measure: &'static str,
     pub(in crate::cli) text: String,
     pub(in crate::cli) sketch: String,
@@ -16,9 +16,9 @@ pub(in crate::cli) struct Told {
     pub(in crate::cli) curve: Vec<(f64, f64)>,
 }
 
-impl Told {
+impl PlanText {
     pub(in crate::cli) fn of(plan: &Plan, steps: u32) -> Self {
-        let report = Report::new(plan, plan.documents, 1, None);
+        let report = PlanReport::new(plan, plan.documents, 1, None);
         let words = |blocks: &Blocks| match blocks {
             Blocks::Banding(banding) => format!("{} bands of {} rows", banding.bands, banding.rows),
             Blocks::Hamming(_) => "tables of permuted bits: all within the distance".to_owned(),
@@ -37,9 +37,9 @@ impl Told {
         Self {
             measure: plan.scheme.measure().name(),
             text: Rules(&plan.scheme.text).to_string(),
-            sketch: format!("{}, {} bytes", Sketched(&plan.scheme.sketch), report.sketch_bytes),
+            sketch: format!("{}, {} bytes", SketchDescription(&plan.scheme.sketch), report.sketch_bytes),
             filter: format!("{kind}, decides by {verify}"),
-            curve: similarities.map(|s| (s, Point::new(plan, &blocks, s).compared)).collect(),
+            curve: similarities.map(|s| (s, CurvePoint::new(plan, &blocks, s).compared)).collect(),
             blocking: blocks.iter().map(|one| words(one)).collect::<Vec<_>>().join("; or "),
         }
     }
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn every_pipeline_has_words_and_a_curve_that_rises() {
         for (name, _) in BUILT_IN {
-            let told = Told::of(&Plan::load(name, &[]).unwrap(), 100);
+            let told = PlanText::of(&Plan::load(name, &[]).unwrap(), 100);
             for words in [told.measure, &told.text, &told.sketch, &told.blocking, &told.filter] {
                 assert!(!words.is_empty() && !words.contains('\n'), "{name}: {words:?}");
             }

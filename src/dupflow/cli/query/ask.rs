@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::questions::Question;
+use super::questions::UserQuery;
 use dupflow_connectors::broker::{Secret, from_file};
 
 /// Time limit for the answers to one request.
@@ -30,25 +30,25 @@ const ANSWER_BYTES: u64 = 16 << 20;
 
 /// The answer of a run to one query.
 #[derive(Debug, Deserialize)]
-pub(super) struct Answered {
+pub(super) struct RemoteAnswer {
     pub(super) epoch: u64,
     pub(super) empty: bool,
-    pub(super) documents: Vec<Near>,
+    pub(super) documents: Vec<RemoteDocument>,
     /// Number of further documents that the answer leaves out.
     pub(super) more: usize,
 }
 
 /// A document that the text would be paired with.
 #[derive(Debug, Deserialize)]
-pub(super) struct Near {
+pub(super) struct RemoteDocument {
     pub(super) id: String,
     pub(super) similarity: f64,
-    pub(super) evidence: Weighed,
+    pub(super) evidence: RemoteEvidence,
 }
 
 /// Why it would be paired.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Weighed {
+pub(super) struct RemoteEvidence {
     pub(super) blocks: u16,
     pub(super) look: u16,
     pub(super) components: u32,
@@ -56,13 +56,13 @@ pub(super) struct Weighed {
 }
 
 #[derive(Serialize)]
-struct Line<'t> {
+struct QueryLine<'t> {
     text: &'t str,
     top: usize,
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct RemoteRefusal {
     error: String,
 }
 
@@ -84,9 +84,9 @@ pub(super) fn token(path: Option<&Path>) -> anyhow::Result<Option<Secret>> {
 pub(super) fn ask(
     url: &str,
     token: Option<&Secret>,
-    questions: &[Question],
+    questions: &[UserQuery],
     top: Option<usize>,
-    mut note: impl FnMut(&Question, Result<Answered, String>) -> anyhow::Result<()>,
+    mut note: impl FnMut(&UserQuery, Result<RemoteAnswer, String>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     ensure!(url.starts_with("http://"), "--url: expected http://HOST:PORT, found {url:?}");
     let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE));
@@ -106,7 +106,7 @@ pub(super) fn ask(
         if status != 200 {
             let mut said = String::new();
             answers.read_to_string(&mut said).with_context(|| broke_off(url))?;
-            let line = serde_json::from_str::<Refusal>(&said).map(|refusal| refusal.error);
+            let line = serde_json::from_str::<RemoteRefusal>(&said).map(|refusal| refusal.error);
             let line = line.unwrap_or_else(|_| said.lines().next().unwrap_or_default().to_owned());
             match status {
                 401 => bail!("{url} asks for a token: --token-file names the file that has it"),
@@ -117,8 +117,8 @@ pub(super) fn ask(
             let mut line = String::new();
             let length = answers.read_line(&mut line).with_context(|| broke_off(url))?;
             ensure!(length > 0, broke_off(url));
-            let answer = match serde_json::from_str::<Refusal>(&line) {
-                Ok(Refusal { error }) => Err(format!("has no answer: {error}")),
+            let answer = match serde_json::from_str::<RemoteRefusal>(&line) {
+                Ok(RemoteRefusal { error }) => Err(format!("has no answer: {error}")),
                 Err(_) => {
                     Ok(serde_json::from_str(&line).with_context(|| format!("{url} is no run of dupflow"))?)
                 }
@@ -135,11 +135,11 @@ fn broke_off(url: &str) -> String {
 }
 
 /// The body of a request with the first of these queries, at least one, and their number.
-fn lines(questions: &[Question], top: Option<usize>) -> anyhow::Result<(Vec<u8>, usize)> {
+fn lines(questions: &[UserQuery], top: Option<usize>) -> anyhow::Result<(Vec<u8>, usize)> {
     let mut body = Vec::new();
     for (asked, question) in questions.iter().take(MOST_QUESTIONS).enumerate() {
         let top = question.top.or(top).unwrap_or(MOST).clamp(1, MOST);
-        let line = serde_json::to_vec(&Line { text: &question.text, top })?;
+        let line = serde_json::to_vec(&QueryLine { text: &question.text, top })?;
         if asked > 0 && body.len() + line.len() >= BODY_BYTES {
             return Ok((body, asked));
         }
@@ -157,12 +157,12 @@ mod tests {
 
     use super::*;
 
-    fn question(text: &str, top: Option<usize>) -> Question {
-        Question { name: "name".to_owned(), text: text.to_owned(), top }
+    fn question(text: &str, top: Option<usize>) -> UserQuery {
+        UserQuery { name: "name".to_owned(), text: text.to_owned(), top }
     }
 
     /// The result of one answer, and the request that was sent for it.
-    fn asked(answer: &'static str) -> (Result<Result<Answered, String>, String>, String) {
+    fn asked(answer: &'static str) -> (Result<Result<RemoteAnswer, String>, String>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = thread::spawn(move || {

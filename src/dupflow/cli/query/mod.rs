@@ -24,16 +24,16 @@ use std::thread;
 use anyhow::{Context, bail};
 use indicatif::HumanCount;
 
-use self::questions::Question;
-use self::written::Told;
+use self::questions::UserQuery;
+use self::written::QueryAnswer;
 use super::arguments;
 use super::inputs::ColumnArgs;
 use super::problems::{Problems, list};
 use super::summary::count;
-use super::voice::Voice;
+use super::voice::Verbosity;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::Plan;
-use crate::pipeline::{self, Continuity, Demands, Job, Summary};
+use crate::pipeline::{self, Continuity, Demands, RunJob, Summary};
 use dupflow_connectors::source::{BadRecords, EpochRule, Files, Input, Staying};
 use dupflow_core::text;
 use dupflow_core::time::SystemClock;
@@ -89,7 +89,7 @@ pub struct Args {
 }
 
 /// Prints the answers and counts them.
-struct Answers<'a> {
+struct AnswerPrinter<'a> {
     args: &'a Args,
     several: bool,
     /// Queries without an answer, and the reasons.
@@ -99,14 +99,14 @@ struct Answers<'a> {
     more: usize,
 }
 
-impl<'a> Answers<'a> {
-    fn new(args: &'a Args, questions: &[Question]) -> Self {
+impl<'a> AnswerPrinter<'a> {
+    fn new(args: &'a Args, questions: &[UserQuery]) -> Self {
         let several = questions.len() > 1 || args.lines.is_some();
         Self { args, several, failed: Vec::new(), answered: 0, epoch: 0, more: 0 }
     }
 
     /// Prints the next answer.
-    fn note(&mut self, question: &Question, answer: Result<Told, String>) -> anyhow::Result<()> {
+    fn note(&mut self, question: &UserQuery, answer: Result<QueryAnswer, String>) -> anyhow::Result<()> {
         let answer = answer.and_then(|told| match told.empty {
             true => Err("has no token to look for, or no shingle of any weight".to_owned()),
             false => Ok(told),
@@ -152,7 +152,7 @@ impl<'a> Answers<'a> {
 /// # Errors
 /// All problems of the pipeline; inputs that cannot be read; texts without a token, after all others have
 /// been answered.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
     if let Some(url) = &args.url {
         return ask_run(url, args, problems, voice);
     }
@@ -163,8 +163,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     let inputs: Vec<_> = args.corpus.iter().chain(more).cloned().collect();
     let inputs = problems.take(Input::resolve(&inputs, args.columns.layout()));
     let ((plan, questions), inputs) = problems.settle(plan.zip(questions).zip(inputs))?;
-    let mut answers = Answers::new(args, &questions);
-    let has_token = |question: &Question| !text::tokens(&question.text, &plan.scheme.text).is_empty();
+    let mut answers = AnswerPrinter::new(args, &questions);
+    let has_token = |question: &UserQuery| !text::tokens(&question.text, &plan.scheme.text).is_empty();
     let (asked, blank): (Vec<_>, Vec<_>) = questions.into_iter().partition(has_token);
     answers
         .failed
@@ -179,13 +179,13 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
 }
 
 /// Queries a running process.
-fn ask_run(url: &str, args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
+fn ask_run(url: &str, args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
     let questions = questions::read(&args.texts, args.lines.as_deref(), &mut problems);
     let questions = problems.settle(questions)?;
     let token = ask::token(args.token_file.as_deref())?;
-    let mut answers = Answers::new(args, &questions);
+    let mut answers = AnswerPrinter::new(args, &questions);
     ask::ask(url, token.as_ref(), &questions, args.top, |question, answer| {
-        answers.note(question, answer.map(Told::there))
+        answers.note(question, answer.map(QueryAnswer::there))
     })?;
     if answers.answered > 0 {
         voice.tell(&format!("{}\n{}", answers.heading(), answers.left_out()))?;
@@ -198,8 +198,8 @@ fn ask_corpus(
     plan: &Plan,
     inputs: Vec<Input>,
     workers: Option<NonZeroUsize>,
-    questions: &[Question],
-    answers: &mut Answers<'_>,
+    questions: &[UserQuery],
+    answers: &mut AnswerPrinter<'_>,
 ) -> anyhow::Result<Summary> {
     let stages = pipeline::stages(plan, false);
     let (visitors, (tell, told)) = (Arc::clone(&stages.visitors), channel());
@@ -208,7 +208,7 @@ fn ask_corpus(
     // There is no receiver if the run has failed meanwhile.
     let source = Staying::new(Box::new(files), move |last| tell.send(last).unwrap_or(()));
     let cores = || thread::available_parallelism().ok();
-    let job = Job {
+    let job = RunJob {
         stages,
         source: Box::new(source),
         first_epoch: 1,
@@ -227,10 +227,10 @@ fn ask_corpus(
     // If the run fails before it has read everything, the sender is dropped.
     let most = answers.args.top;
     let asked = told.recv().map(|last| {
-        let mut under_way: VecDeque<(&Question, Receiver<Result<Answer, Refusal>>)> = VecDeque::new();
-        let mut note = |(question, replied): (&Question, Receiver<Result<Answer, Refusal>>)| {
+        let mut under_way: VecDeque<(&UserQuery, Receiver<Result<Answer, Refusal>>)> = VecDeque::new();
+        let mut note = |(question, replied): (&UserQuery, Receiver<Result<Answer, Refusal>>)| {
             let answer = replied.recv().context("the run has ended before it could be asked")??;
-            answers.note(question, Ok(Told::here(plan, &answer)))
+            answers.note(question, Ok(QueryAnswer::here(plan, &answer)))
         };
         for question in questions {
             if under_way.len() == AT_ONCE {
@@ -252,7 +252,7 @@ fn ask_corpus(
 }
 
 /// The summary for standard error.
-fn told(answers: &Answers<'_>, summary: &Summary) -> String {
+fn told(answers: &AnswerPrinter<'_>, summary: &Summary) -> String {
     let mut told = format!(
         "{}: {} alive, {}, in {:.2} s\n",
         answers.heading(),

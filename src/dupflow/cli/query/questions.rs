@@ -10,7 +10,7 @@ use dupflow_core::doc::without_separators;
 
 /// A query: a text and a name for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Question {
+pub(super) struct UserQuery {
     /// The file name; or for a line its `id`, else the file name and the line number.
     pub(super) name: String,
     pub(super) text: String,
@@ -21,7 +21,7 @@ pub(super) struct Question {
 /// One line in the format of `POST /similar`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct QuestionLine {
     text: String,
     top: Option<usize>,
     id: Option<serde_json::Value>,
@@ -32,15 +32,15 @@ pub(super) fn read(
     texts: &[PathBuf],
     lines: Option<&Path>,
     problems: &mut Problems,
-) -> Option<Vec<Question>> {
+) -> Option<Vec<UserQuery>> {
     if texts.iter().map(PathBuf::as_path).chain(lines).filter(|file| *file == Path::new("-")).count() > 1 {
         problems.note("\"-\" is read once");
         return None;
     }
-    let mut questions: Vec<Option<Question>> = Vec::new();
+    let mut questions: Vec<Option<UserQuery>> = Vec::new();
     for file in texts {
         let read = problems.take(compare::read(file));
-        questions.push(read.map(|text| Question { name: file.display().to_string(), text, top: None }));
+        questions.push(read.map(|text| UserQuery { name: file.display().to_string(), text, top: None }));
     }
     if let Some(file) = lines {
         match problems.take(compare::read_up_to(file, usize::MAX)) {
@@ -55,17 +55,17 @@ pub(super) fn read(
 }
 
 /// The queries of a file, one per line that is not blank; `None` for an invalid line.
-fn by_line(name: &str, file: &str, problems: &mut Problems) -> Vec<Option<Question>> {
+fn by_line(name: &str, file: &str, problems: &mut Problems) -> Vec<Option<UserQuery>> {
     let lines = (1..).zip(file.lines()).filter(|(_, line)| !line.trim().is_empty());
     lines
-        .map(|(number, line)| match serde_json::from_str::<Line>(line) {
-            Ok(Line { text, top, id }) => {
+        .map(|(number, line)| match serde_json::from_str::<QuestionLine>(line) {
+            Ok(QuestionLine { text, top, id }) => {
                 let name = match id {
                     None | Some(serde_json::Value::Null) => format!("{name}:{number}"),
                     Some(serde_json::Value::String(id)) => id,
                     Some(id) => id.to_string(),
                 };
-                Some(Question { name, text: without_separators(&text).into_owned(), top })
+                Some(UserQuery { name, text: without_separators(&text).into_owned(), top })
             }
             Err(error) => {
                 problems.note(format_args!(
@@ -88,7 +88,7 @@ mod tests {
             "{\"text\":\"one\",\"id\":\"a\"}\n\n{\"text\":\"two\",\"top\":3}\r\n{\"text\":\"\",\"id\":[7]}\n";
         let found: Option<Vec<_>> = by_line("file", text, &mut problems).into_iter().collect();
         let question =
-            |name: &str, said: &str, top| Question { name: name.to_owned(), text: said.to_owned(), top };
+            |name: &str, said: &str, top| UserQuery { name: name.to_owned(), text: said.to_owned(), top };
         assert_eq!(
             found.unwrap(),
             [question("a", "one", None), question("file:3", "two", Some(3)), question("[7]", "", None)]

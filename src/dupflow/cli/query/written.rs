@@ -12,19 +12,19 @@ use dupflow_core::visit::{Answer, Similar};
 
 /// An answer of a run in this process or of another one.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct QueryAnswer {
     pub(super) epoch: u64,
     /// Whether the text has no feature.
     pub(super) empty: bool,
     /// The similar documents, the most similar first.
-    documents: Vec<Document>,
+    documents: Vec<SimilarDocument>,
     /// Number of further documents that were left out.
     pub(super) more: usize,
 }
 
 /// A similar document.
 #[derive(Debug, Serialize)]
-struct Document {
+struct SimilarDocument {
     id: String,
     similarity: f64,
     blocks: u16,
@@ -35,19 +35,19 @@ struct Document {
 
 /// A document as a line of JSON.
 #[derive(Serialize)]
-struct Line<'a> {
+struct AnswerLine<'a> {
     /// The name of the query.
     asked: &'a str,
     #[serde(flatten)]
-    document: &'a Document,
+    document: &'a SimilarDocument,
 }
 
-impl Told {
+impl QueryAnswer {
     /// From a run in this process.
     pub(super) fn here(plan: &Plan, answer: &Answer) -> Self {
         let document = |similar: &Similar| {
             let Evidence { blocks, look, components } = similar.evidence;
-            Document {
+            SimilarDocument {
                 id: similar.id.to_string(),
                 similarity: similar.similarity.get(),
                 blocks,
@@ -65,10 +65,17 @@ impl Told {
     }
 
     /// From a run in another process.
-    pub(super) fn there(answer: ask::Answered) -> Self {
-        let document = |near: ask::Near| {
-            let ask::Weighed { blocks, look, components, standard_error } = near.evidence;
-            Document { id: near.id, similarity: near.similarity, blocks, look, components, standard_error }
+    pub(super) fn there(answer: ask::RemoteAnswer) -> Self {
+        let document = |near: ask::RemoteDocument| {
+            let ask::RemoteEvidence { blocks, look, components, standard_error } = near.evidence;
+            SimilarDocument {
+                id: near.id,
+                similarity: near.similarity,
+                blocks,
+                look,
+                components,
+                standard_error,
+            }
         };
         Self {
             epoch: answer.epoch,
@@ -89,10 +96,10 @@ impl Told {
             out.push_str("similarity  standard error  blocks  look  components  id\n");
         }
         for document in &self.documents {
-            let Document { id, similarity, blocks, look, components, standard_error } = document;
+            let SimilarDocument { id, similarity, blocks, look, components, standard_error } = document;
             match format {
                 ReportFormat::Json => {
-                    out += &serde_json::to_string(&Line { asked: name, document })?;
+                    out += &serde_json::to_string(&AnswerLine { asked: name, document })?;
                     out.push('\n');
                 }
                 // Look 0: nothing was compared, since the sketches are equal.

@@ -9,8 +9,8 @@ mod neighbourhood;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use super::corpus::{self, Corpus};
-use super::examine::{Comparison, Examiner, Sketched, Specimen, said, without_sketch};
+use super::corpus::{self, LiveDocuments};
+use super::examine::{Examiner, SketchComparison, SketchedText, Specimen, said, without_sketch};
 use super::inputs::InputArgs;
 use super::problems::Problems;
 use super::summary::quoted;
@@ -72,10 +72,10 @@ fn traced(plan: &mut Plan, inputs: Vec<Input>, id: &DocId) -> anyhow::Result<Str
 }
 
 /// An event of the document: its position, and its text, or `None` for a delete.
-type Event = (Position, Option<String>);
+type DocumentEvent = (Position, Option<String>);
 
 /// The trace, one section per stage of `src/dataflow/mod.rs::build`.
-fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
+fn report(plan: &Plan, events: &[DocumentEvent], alive: &LiveDocuments, id: &DocId) -> String {
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
     if let Weights::TfIdf(Idf::Frozen(table), _) = &plan.scheme.text.weights {
         let documents = counted(usize::try_from(table.documents()).unwrap_or(usize::MAX), "document");
@@ -158,7 +158,7 @@ fn text_lines(text: &str, specimen: &Specimen, rules: &TextRules) -> Vec<String>
     ]
 }
 
-fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
+fn sketch_lines(examiner: &Examiner, traced: &SketchedText) -> Vec<String> {
     let places = examiner.shape().map(|shape| {
         let places: Vec<u64> = (0..shape.size).map(|j| Examiner::place(shape, &traced.sketch, j)).collect();
         let digits = shape.bits.div_ceil(4);
@@ -229,7 +229,7 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
             format!("{}; {from} sketch travels to {to}", said(&compared.verdict, looks))
         }
     };
-    let Comparison { estimate, standard_error, .. } = compared;
+    let SketchComparison { estimate, standard_error, .. } = compared;
     format!(
         "{}: exact {exact:.4}, estimate {estimate:.4} (standard error {standard_error:.4}); {verdict}",
         shown(id)
@@ -238,9 +238,9 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
 
 /// The change by each event, as if it were the only one of its epoch; in an epoch with several, only the last
 /// one counts.
-fn upsert_lines(examiner: &mut Examiner, events: &[Event]) -> Vec<String> {
+fn upsert_lines(examiner: &mut Examiner, events: &[DocumentEvent]) -> Vec<String> {
     let mut in_force: Option<Option<SketchId>> = None;
-    let line = |(Position { offset: at, .. }, text): &Event| {
+    let line = |(Position { offset: at, .. }, text): &DocumentEvent| {
         let next = text.as_ref().map(|text| examiner.sketch(text).map(|sketched| sketched.id));
         let what = match (in_force, next) {
             (None, None) => "an unknown delete, counted",
@@ -270,7 +270,7 @@ fn member_lines(around: &Neighbourhood, expand_limit: usize) -> Vec<String> {
     [format!("{count}: {}", first(&members, |id| shown(id)))].into_iter().chain(star).collect()
 }
 
-fn store_lines(traced: &Sketched) -> Vec<String> {
+fn store_lines(traced: &SketchedText) -> Vec<String> {
     let (words, features) = (traced.sketch.words.len(), traced.sketch.features.len());
     let kept = (features > 0).then(|| format!(", {} of features", counted(8 * features, "byte")));
     vec![format!(

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cli::examine::{Comparison, Examiner, Sketched};
+use crate::cli::examine::{Examiner, SketchComparison, SketchedText};
 use crate::config::Plan;
 use dupflow_core::block::BlockKey;
 use dupflow_core::doc::DocId;
@@ -18,8 +18,8 @@ use dupflow_core::sketch::Sketch;
 /// The documents that share a block with the traced one, hot or not.
 pub(super) struct Neighbourhood {
     id: DocId,
-    traced: Sketched,
-    others: BTreeMap<DocId, Sketched>,
+    traced: SketchedText,
+    others: BTreeMap<DocId, SketchedText>,
     /// Distinct sketches of each of the traced document's blocks.
     pub(super) blocks: BTreeMap<BlockKey, BTreeSet<SketchId>>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Neighbourhood {
 pub(super) struct Neighbour {
     pub(super) id: DocId,
     pub(super) sketch: SketchId,
-    pub(super) compared: Comparison,
+    pub(super) compared: SketchComparison,
     /// Shared blocks in which the two are candidates: blocks that are not hot, or of which one of the two is
     /// a leader. For a blocking by distance, only blocks of sketches within it.
     pub(super) live: usize,
@@ -42,7 +42,7 @@ impl Neighbourhood {
     /// The neighbours of `id` among the live documents.
     pub(super) fn of(
         id: &DocId,
-        traced: &Sketched,
+        traced: &SketchedText,
         alive: &BTreeMap<DocId, String>,
         examiner: &mut Examiner,
     ) -> Self {
@@ -73,7 +73,7 @@ impl Neighbourhood {
 
     /// Compares the document with all neighbours.
     pub(super) fn neighbours(&self, examiner: &Examiner) -> Vec<Neighbour> {
-        let neighbour = |(id, other): (&DocId, &Sketched)| {
+        let neighbour = |(id, other): (&DocId, &SketchedText)| {
             let compared = examiner.compare(&self.traced, other);
             let meets = |key: &&BlockKey| {
                 let (block, rule) = (&self.blocks[*key], examiner.rule(key.table));
