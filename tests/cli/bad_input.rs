@@ -19,7 +19,7 @@ fn found_the_pair(run: &Ended) -> bool {
 }
 
 #[test]
-fn every_bad_line_is_counted_told_and_kept() {
+fn every_bad_line_is_counted_reported_and_kept() {
     let long_id = format!("{{\"id\":\"{}\",\"text\":\"t\"}}", "x".repeat(1025));
     let cases: [(&[u8], &str, &str); 19] = [
         (b"{\"id\":\"x\",\"text\":", "not_json", "not a complete JSON value"),
@@ -53,8 +53,8 @@ fn every_bad_line_is_counted_told_and_kept() {
         let shown = String::from_utf8_lossy(line);
         assert!(found_the_pair(&run), "{shown}: {run:?}");
         assert_eq!((&stats["bad_records"], &stats["events"]), (&json!({ reason: 1 }), &json!(2)), "{shown}");
-        let told = "bad record in \"feed\", line 2: ";
-        let warning = run.err.lines().find(|told_line| told_line.contains(told));
+        let place_of_record = "bad record in \"feed\", line 2: ";
+        let warning = run.err.lines().find(|line| line.contains(place_of_record));
         assert!(warning.is_some_and(|warning| warning.contains(message)), "{shown}: {run:?}");
         assert!(
             run.err.contains(&format!("bad         1 record is no event: 1 {reason}\n")),
@@ -122,9 +122,9 @@ fn compressed_feeds_that_break_off_count_up_to_there() {
         assert!(events > 50 && events < feed.lines().count() as u64, "{damaged}: {stats}");
         let bad = stats["bad_records"].as_object().unwrap();
         assert_eq!(bad.get("truncated"), Some(&json!(1)), "{damaged}: {stats}");
-        let told = format!("bad record in \"{damaged}\"");
+        let message = format!("bad record in \"{damaged}\"");
         assert!(
-            run.err.contains(&told) && run.err.contains("ends early or is damaged here"),
+            run.err.contains(&message) && run.err.contains("ends early or is damaged here"),
             "{damaged}: {run:?}"
         );
         if damaged.starts_with("truncated") {
@@ -192,7 +192,7 @@ fn files_of_a_folder_that_are_no_texts_are_passed_over() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_input_that_cannot_be_read_is_told_and_the_next_one_follows() {
+fn an_unreadable_input_is_reported_and_the_next_one_is_read() {
     let place = Place::new();
     place.file("feed", upsert("next", "the next input is read"));
     // It opens as a file, but its beginning cannot be read.
@@ -203,13 +203,13 @@ fn an_input_that_cannot_be_read_is_told_and_the_next_one_follows() {
         "{run:?}"
     );
     assert_eq!((&stats["bad_records"], &stats["events"]), (&json!({ "unreadable": 1 }), &json!(1)));
-    let told = "bad record in \"/proc/self/mem\": cannot be read (unreadable): Input/output error";
-    assert!(run.err.contains(told), "{run:?}");
+    let message = "bad record in \"/proc/self/mem\": cannot be read (unreadable): Input/output error";
+    assert!(run.err.contains(message), "{run:?}");
     assert_eq!(lines(&place.read("dead")), [json!({ "file": "/proc/self/mem", "reason": "unreadable" })]);
 }
 
 #[test]
-fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
+fn on_error_fail_ends_the_run_at_the_first_bad_record() {
     let place = Place::new();
     // One pair in each epoch. An epoch begins only after the one 64 before it has been written.
     const EPOCHS: u32 = 200;
@@ -226,9 +226,9 @@ fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
         ));
         assert_eq!(run.code, 1, "{run:?}");
         let line = 2 * EPOCHS + 2;
-        let told =
+        let message =
             format!("error: bad record in \"feed\", line {line}: not a complete JSON value (not_json)\n");
-        assert!(run.err.ends_with(&told), "{run:?}");
+        assert!(run.err.ends_with(&message), "{run:?}");
         // The output is whole epochs from before the bad record: at least those that had to be durable before
         // its epoch began.
         assert!(whole.starts_with(&run.out) && run.out.ends_with('\n'), "{run:?}");
@@ -241,7 +241,7 @@ fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn where_a_bad_record_cannot_be_kept_its_epoch_is_not_written() {
+fn an_epoch_is_not_written_if_its_dead_letters_fail() {
     let place = Place::new();
     let pair = |a: &str, b: &str| upsert(a, &page(0..0, 0)) + &upsert(b, &page(0..0, 0));
     // Written by a worker: a line that is not JSON, one longer than the buffer of the dead letters and one

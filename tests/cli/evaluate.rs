@@ -171,7 +171,7 @@ fn searches_miss_nothing() {
 }
 
 #[test]
-fn pipelines_are_held_against_the_truth() {
+fn pipelines_are_compared_with_the_truth() {
     let place = Place::new();
     let made = place.run("generate --documents 400 --near 0.4 -o feed --truth truth --floor 0.5");
     assert_eq!(made.code, 0, "{made:?}");
@@ -203,7 +203,7 @@ fn pipelines_are_held_against_the_truth() {
 /// A document whose halves are exchanged: for `sectional` it has nothing in common with the first, for others
 /// nearly everything. `simhash` has the threshold of its distance.
 #[test]
-fn pipelines_are_held_against_their_own_measures() {
+fn pipelines_are_compared_by_their_own_measures() {
     let place = Place::new();
     let words = |from: usize, to: usize| (from..to).map(|n| format!("w{n} ")).collect::<String>();
     place.file("docs/a", words(0, 400));
@@ -233,7 +233,7 @@ fn pipelines_are_held_against_their_own_measures() {
 /// The same corpus with spaces and in three scripts without: "char" finds all pairs and too many, the other
 /// rules find no wrong pair.
 #[test]
-fn scripts_are_held_against_their_twin() {
+fn scripts_are_compared_with_the_same_corpus_with_spaces() {
     let place = Place::new();
     let run = place.run("evaluate scripts --scale 0.2 -o out");
     assert_eq!(run.code, 0, "{run:?}");
@@ -272,8 +272,8 @@ fn a_corpus_too_large_to_compare_needs_a_truth() {
     place.file("docs/b", "one two");
     let run = place.run("evaluate pipelines --corpus docs --brute-force-limit 1 -o out");
     assert_eq!((run.code, run.out.as_str()), (1, ""), "{run:?}");
-    let told = "error: 2 documents have no truth beside them and are more than --brute-force-limit 1; name their pairs with --truth";
-    assert!(run.err.starts_with(told), "{run:?}");
+    let message = "error: 2 documents have no truth beside them and are more than --brute-force-limit 1; name their pairs with --truth";
+    assert!(run.err.starts_with(message), "{run:?}");
     place.file("wrong", "a\tb\t0.9\nwhatever\n");
     let misread = place.run("evaluate pipelines --corpus docs --truth wrong");
     let line = "\"wrong\", line 2: expected \"id_a id_b similarity\"";

@@ -14,7 +14,7 @@ fn record(id: &str, title: &str) -> String {
 }
 
 #[test]
-fn titles_that_differ_make_texts_less_similar() {
+fn different_titles_lower_the_similarity() {
     let place = Place::new();
     // 20 words of text in common, and 5 different words of title.
     place.file("feed", record("a", &words(100..105)) + &record("b", &words(200..205)));

@@ -242,7 +242,7 @@ fn an_input_without_a_document_fails_and_names_what_is_there() {
         assert_eq!(place.read("keep.jsonl"), "of before\n", "{name}");
         let deltas = place.run(&format!("replay --stats stats.json {options}{name}"));
         assert_eq!(deltas.code, 1, "{name}: {deltas:?}");
-        assert!(place.read("stats.json").contains("\"documents\": 0"), "{name}: what was read is told");
+        assert!(place.read("stats.json").contains("\"documents\": 0"), "{name}: stats are written");
         let piped =
             place.run_with(&format!("replay {options}-"), |input| input.write_all(&bytes).unwrap_or(()));
         assert!(piped.code == 1 && piped.err.contains("\"-\" holds"), "{name}: {piped:?}");
@@ -272,9 +272,9 @@ fn bad_records_are_bounded() {
         for output in ["-o list.jsonl ", "-o list.csv ", ""] {
             let run = place.run(&format!("replay --emit {emit} {output}feed.jsonl"));
             assert_eq!((run.code, run.out.as_str()), (1, ""), "{emit}: {run:?}");
-            let told = "1 of 4 records are bad (1 not_json), a share of more than 0, and the list would say nothing of their \
+            let message = "1 of 4 records are bad (1 not_json), a share of more than 0, and the list would say nothing of their \
                         documents: dead letters keep them, --max-bad 0.25 (source.max_bad) allows them";
-            assert!(run.err.contains(told), "{run:?}");
+            assert!(run.err.contains(message), "{run:?}");
             assert!(!place.path("list.jsonl").exists() && !place.path("list.csv").exists());
         }
     }

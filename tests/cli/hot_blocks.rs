@@ -54,7 +54,7 @@ fn identical_texts_become_a_star() {
 }
 
 #[test]
-fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
+fn a_block_is_hot_while_it_has_many_different_texts() {
     let place = Place::new();
     let n = size();
     // One word of a long page differs: nearly all pages have most of their bands in common. Features are
@@ -73,8 +73,9 @@ fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
         example.len() == 6 && example.parse::<u32>().is_ok_and(|i| i < n),
         "the id of a document: {example}"
     );
-    let told = format!("            band {}, block {}: ", hot[0]["table"], hot[0]["hash"].as_str().unwrap());
-    assert!(run.err.contains("hot blocks  ") && run.err.contains(&told), "{told}: {}", run.err);
+    let message =
+        format!("            band {}, block {}: ", hot[0]["table"], hot[0]["hash"].as_str().unwrap());
+    assert!(run.err.contains("hot blocks  ") && run.err.contains(&message), "{message}: {}", run.err);
     // All pairs in each of the 18 bands' blocks until they are hot, then a few candidates for each of the few
     // that differ in a band.
     let most = 18 * 100 * 100 / 2 + 8 * u64::from(n);
@@ -97,21 +98,21 @@ fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
 /// The run warns when there are more sketches than planned for; `pipeline/outgrown` tests the warning at each
 /// doubling.
 #[test]
-fn a_corpus_that_outgrows_its_plan_says_so() {
+fn a_corpus_beyond_its_plan_gives_a_warning() {
     let place = Place::new();
     let feed: String = (0..50).map(|i| upsert(&format!("{i}"), &words(i * 100..i * 100 + 60))).collect();
     place.file("feed", &feed);
-    let said = |documents: u32| {
+    let warnings = |documents: u32| {
         let (run, _) = place.replay(&format!("--set blocking.documents={documents} --epoch events:5 feed"));
         run.err.matches("there are more documents than the blocks are planned for").count()
     };
-    assert_eq!([50, 49].map(said), [0, 1]);
-    assert!(said(10) > 0);
+    assert_eq!([50, 49].map(warnings), [0, 1]);
+    assert!(warnings(10) > 0);
 }
 
 /// Too few keys for the planned documents: the warning precedes all reading, and names a remedy.
 #[test]
-fn a_plan_that_loses_pairs_says_so_at_the_start() {
+fn a_plan_that_loses_pairs_gives_a_warning_at_the_start() {
     let place = Place::new();
     place.file("feed", upsert("1", "some text"));
     let options = "--set threshold=0.3 --set blocking.documents=10000000";
@@ -165,7 +166,7 @@ fn a_family_larger_than_the_cap_is_one_cluster_at_a_bounded_cost() {
 }
 
 #[test]
-fn a_bridge_between_groups_of_copies_comes_and_goes() {
+fn a_document_near_two_groups_of_copies_is_inserted_and_deleted() {
     // Groups that are expanded, and groups that are stars.
     for (n, limit) in [(200, 1000), (size() / 2, 100)] {
         bridge(n, limit);

@@ -20,8 +20,8 @@ fn a_frozen_table_is_another_scheme_and_finds_what_the_live_one_does() {
     assert!(written.out.is_empty() && written.err.contains("documents=8 "), "{written:?}");
     let frozen = " --set text.idf=table";
     let scheme = |settings: &str| {
-        let said = fine(place.run(&format!("check -p weighted{settings}"))).out;
-        said.split("scheme ").nth(1).expect("it names the scheme").trim_end().to_owned()
+        let text = fine(place.run(&format!("check -p weighted{settings}"))).out;
+        text.split("scheme ").nth(1).expect("it names the scheme").trim_end().to_owned()
     };
     assert_eq!(scheme(frozen), scheme(frozen));
     assert_ne!(scheme(frozen), scheme(""));
@@ -47,8 +47,8 @@ fn a_table_of_other_rules_is_refused() {
         let refused =
             place.run(&format!("{command} -p weighted --set text.idf=table --set text.shingle=words:2"));
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
-        let told = "error: --set text.idf=table: text.idf: \"table\": counted under other rules of [text]: shingle is ";
-        assert!(refused.err.starts_with(told) && refused.err.lines().count() == 1, "{refused:?}");
+        let message = "error: --set text.idf=table: text.idf: \"table\": counted under other rules of [text]: shingle is ";
+        assert!(refused.err.starts_with(message) && refused.err.lines().count() == 1, "{refused:?}");
     }
     fine(place.run("evaluate --write-idf table --corpus feed --set text.shingle=words:2"));
     fine(place.run("check -p weighted --set text.idf=table --set text.shingle=words:2"));

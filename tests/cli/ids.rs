@@ -26,7 +26,7 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
     let place = Place::new();
     shards(&place, 100);
     let inputs = "0.jsonl 1.jsonl 2.jsonl";
-    let told = "documents replaced by another file's document of the same id";
+    let message = "documents replaced by another file's document of the same id";
     for options in [
         "--epoch all",
         "--epoch events:7 --workers 4",
@@ -38,7 +38,7 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
             (&json!(200), &json!(100)),
             "{options}"
         );
-        assert!(run.err.contains(&format!("200 {told}")), "{run:?}");
+        assert!(run.err.contains(&format!("200 {message}")), "{run:?}");
         assert!(
             run.err.contains("one id in several files: ") && run.err.contains("is in \\\"0.jsonl\\\" and in")
                 || run.err.contains("is in \"0.jsonl\" and in"),
@@ -78,7 +78,7 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
 /// Not counted: one file, a file that is named twice, a document that was deleted in between, and different
 /// ids. Counted: a feed of several files, unless `--ids last` is given.
 #[test]
-fn what_is_no_replacement_is_not_counted() {
+fn only_replacements_across_files_are_counted() {
     let place = Place::new();
     let texts = |n: u32| words(n * 1000..n * 1000 + 50);
     place.file("a.jsonl", upsert("x", &texts(1)) + &upsert("x", &texts(2)) + &upsert("y", &texts(3)));

@@ -98,13 +98,13 @@ fn patterns_lists_and_folders_name_inputs() {
     }
     let wrong = place.run("replay nowhere/*.csv missing --files-from none crawl/[");
     assert_eq!(wrong.code, 2, "{wrong:?}");
-    for told in [
+    for message in [
         "no file matches \"nowhere/*.csv\"",
         "cannot read \"missing\"",
         "--files-from: cannot read \"none\"",
         "is no pattern",
     ] {
-        assert!(wrong.err.contains(told), "{told}: {wrong:?}");
+        assert!(wrong.err.contains(message), "{message}: {wrong:?}");
     }
     let remote = place.run("replay s3://bucket-of-nobody/../x ftp://host/a");
     assert!(remote.code == 2 && remote.err.contains("cannot read \"ftp://host/a\": "), "{remote:?}");
@@ -139,15 +139,15 @@ fn ids_are_named_counted_or_taken_from_where_they_are() {
     // A missing column is reported before anything is read or written.
     for (name, arguments) in [("none", "--text-field none"), ("key", "--id-field key")] {
         let missing = place.run(&format!("replay -o out {arguments} whole.jsonl long.csv"));
-        let told = format!("cannot read \"long.csv\": no column {name:?} among \"id\", \"text\"\n");
-        assert!(missing.code == 2 && missing.err.contains(&told), "{missing:?}");
+        let message = format!("cannot read \"long.csv\": no column {name:?} among \"id\", \"text\"\n");
+        assert!(missing.code == 2 && missing.err.contains(&message), "{missing:?}");
         assert!(!place.path("out").exists());
     }
 }
 
 /// Lines without an id do not decide how ids are read.
 #[test]
-fn the_first_object_decides_what_ids_are() {
+fn the_first_object_decides_the_id_rule() {
     let place = Place::new();
     let (a, b) =
         (format!("{{\"id\":1,\"text\":\"{TEXT}\"}}\n"), format!("{{\"id\":2,\"text\":\"{TEXT}\"}}\n"));
@@ -171,7 +171,7 @@ fn the_first_object_decides_what_ids_are() {
 /// UTF-8.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_compressed_and_what_names_are() {
+fn compressed_files_and_file_names() {
     use std::os::unix::ffi::OsStrExt;
     let place = Place::new();
     std::fs::create_dir(place.path("pages")).unwrap();
@@ -224,21 +224,21 @@ fn a_page_that_is_fetched_again_is_an_update_by_its_address() {
 }
 
 #[test]
-fn a_dry_run_shows_every_script_as_it_reads() {
+fn a_dry_run_prints_every_script_unescaped() {
     let place = Place::new();
     let texts = ["สะพานหินเก่า", "مُسْتَنَدٌ می‌خواهم", "हिन्दी क्ष", "e\u{301}"];
     let rows: String = texts.iter().map(|text| format!("{text},{text}\n")).collect();
     place.file("a.csv", format!("id,text\n{rows}bell,\"a \"\"quote\"\"\u{7}\n\u{1b}[31m\"\n"));
     let run = place.run("replay --dry-run=9 a.csv");
     for text in texts {
-        let told = format!("  \"{text}\", {} bytes\n    \"{text}\"\n", text.len());
-        assert!(run.out.contains(&told), "{text:?}: {run:?}");
+        let message = format!("  \"{text}\", {} bytes\n    \"{text}\"\n", text.len());
+        assert!(run.out.contains(&message), "{text:?}: {run:?}");
     }
     assert!(run.out.contains(r#""a \"quote\"\u{7}\n\u{1b}[31m""#), "{run:?}");
 }
 
 #[test]
-fn a_dry_run_shows_what_is_understood() {
+fn a_dry_run_prints_the_parsed_records() {
     let place = Place::new();
     place.file("a.csv", "id,text,ts\n1,one two,5\n2,สอง,\n3,three,\n4,four,\n");
     place.file("page.html", "<html><title>t</title><nav>menu</nav><p>What it says</p>");

@@ -139,7 +139,7 @@ fn times_are_read_alike_in_all_formats() {
 /// An unreachable object store is reported quickly, with the reason.
 #[cfg(feature = "object-store")]
 #[test]
-fn stores_that_cannot_be_read_say_what_is_missing() {
+fn unreachable_stores_report_what_is_missing() {
     let run = |variables: &[(&str, &str)], address: &str| {
         let mut command = command(["replay", address]);
         let of_stores = |name: &str| ["AWS", "GOOGLE", "AZURE", "HOME"].iter().any(|of| name.starts_with(of));
@@ -152,16 +152,18 @@ fn stores_that_cannot_be_read_say_what_is_missing() {
     for (address, variable) in
         [("s3://b/a.jsonl", "AWS_ACCESS_KEY_ID"), ("gs://b/a.jsonl", "GOOGLE_SERVICE_ACCOUNT")]
     {
-        let (code, told) = run(&[], address);
+        let (code, message) = run(&[], address);
         assert!(
-            code == Some(2) && told.contains("there are no credentials: set ") && told.contains(variable),
-            "{told}"
+            code == Some(2)
+                && message.contains("there are no credentials: set ")
+                && message.contains(variable),
+            "{message}"
         );
     }
     let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", "c")];
     let plain = [&keys[..], &[("AWS_ENDPOINT", "http://127.0.0.1:9")]].concat();
-    let (code, told) = run(&plain, "s3://bucket/a.jsonl");
-    assert!(code == Some(2) && told.contains("set AWS_ALLOW_HTTP=true"), "{told}");
+    let (code, message) = run(&plain, "s3://bucket/a.jsonl");
+    assert!(code == Some(2) && message.contains("set AWS_ALLOW_HTTP=true"), "{message}");
     let (refused, words) = run(&keys, "s3://bucket/a//b.jsonl");
     assert!(refused == Some(2) && words.contains("a name in its key is empty"), "{words}");
 }

@@ -139,7 +139,7 @@ fn every_form_holds_the_same_rows() {
         place.replay(&format!("--emit {emit} -o out.csv feed.jsonl"));
         assert_eq!(place.read("out.csv"), printed, "{emit}: the name says it");
         place.replay(&format!("--emit {emit} --output-format jsonl -o out.csv feed.jsonl"));
-        assert_eq!(rows(&place.read("out.csv")), expected, "{emit}: unless something else is said");
+        assert_eq!(rows(&place.read("out.csv")), expected, "{emit}: the extension decides");
         #[cfg(feature = "parquet")]
         {
             place.replay(&format!("--emit {emit} -o out.parquet feed.jsonl"));
@@ -167,7 +167,7 @@ fn csv_is_written_to_the_letter_and_has_a_header_without_rows_too() {
 
 /// Kept and removed documents agree with the counts by cluster.
 #[test]
-fn keep_and_remove_part_the_corpus() {
+fn every_live_document_is_kept_or_removed() {
     let place = Place::new();
     place.file("feed.jsonl", feed());
     let ids =
@@ -250,7 +250,7 @@ fn csv_goes_on_where_another_run_ended() {
 /// Rows of one CSV file have the same columns; a file of JSON Lines may have both kinds, and is still read
 /// back.
 #[test]
-fn evidence_may_come_and_go_where_an_output_can_hold_both() {
+fn json_lines_may_mix_pairs_with_and_without_evidence() {
     let place = Place::new();
     let deployment = |sink: &str| {
         let source = "source.inputs = [\"feed.jsonl\"]\nsource.epoch = \"events:3\"\n";
@@ -266,8 +266,8 @@ fn evidence_may_come_and_go_where_an_output_can_hold_both() {
     place.file("feed.jsonl", &all);
     for key in ["sink.evidence", "sink.causes"] {
         deployment(&format!("sink.path = \"out.csv\"\n{key} = true"));
-        let told = run("");
-        assert!(told.code == 1 && told.err.contains(&format!("{key} is not set there")), "{told:?}");
+        let refused = run("");
+        assert!(refused.code == 1 && refused.err.contains(&format!("{key} is not set there")), "{refused:?}");
         assert_eq!(place.read("out.csv"), text);
     }
 
@@ -320,8 +320,8 @@ fn deltas_in_tables_add_up_to_the_pairs_whatever_was_kept_before() {
     let pairs = || column("SELECT a || ' ' || b || ' ' || similarity || ' 1' FROM pairs ORDER BY 1");
     assert_eq!(run(4, "deltas", "").code, 0);
     assert!(!pairs().is_empty() && sums() == pairs());
-    let told = run(6, "pairs", "");
-    assert!(told.code == 1 && told.err.contains("sink.emit is \"deltas\" there"), "{told:?}");
+    let refused = run(6, "pairs", "");
+    assert!(refused.code == 1 && refused.err.contains("sink.emit is \"deltas\" there"), "{refused:?}");
     assert_eq!(run(6, "pairs", " --reconcile").code, 0);
     assert_eq!(sums(), [""; 0], "what is not kept is not there");
     assert_eq!(run(8, "pairs", "").code, 0);

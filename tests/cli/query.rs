@@ -36,14 +36,14 @@ fn place() -> Place {
 }
 
 /// The summary on standard error, without the log.
-fn told(run: &Ended) -> Vec<&str> {
+fn summary_lines(run: &Ended) -> Vec<&str> {
     run.err.lines().skip_while(|line| !line.starts_with("answered")).collect()
 }
 
 /// The ids in the answer, best first.
 fn ids(run: &Ended) -> Vec<String> {
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(told(run)[0].starts_with("answered    at the end of epoch 1: "), "{run:?}");
+    assert!(summary_lines(run)[0].starts_with("answered    at the end of epoch 1: "), "{run:?}");
     let mut lines = run.out.lines();
     let head = lines.next().unwrap();
     assert_eq!(head, "similarity  standard error  blocks  look  components  id");
@@ -124,12 +124,12 @@ fn live_weights_are_those_of_the_corpus() {
 }
 
 #[test]
-fn what_the_answer_is_of_is_told() {
+fn the_summary_names_epoch_and_corpus() {
     let place = place();
     place.file("more", place.read("feed") + "no event\n");
     let run = place.run("query --set text.shingle=words:1 --corpus more --top 1 --workers 1 asked");
     assert_eq!(ids(&run), ["copy"]);
-    let lines = told(&run);
+    let lines = summary_lines(&run);
     assert!(
         lines[0]
             .starts_with("answered    at the end of epoch 1: 6 documents alive, 4 distinct sketches, in ")
@@ -203,8 +203,11 @@ fn many_texts_are_answered_each() {
     };
     let of_file = place.run(&format!("{common} --lines lines"));
     assert_eq!((of_file.code, found(&of_file)), (0, expected("lines")), "{of_file:?}");
-    assert!(told(&of_file)[0].starts_with("answered    3 texts, at the end of epoch 1: "), "{of_file:?}");
-    assert_eq!(told(&of_file)[1..], ["left out    2 less similar"]);
+    assert!(
+        summary_lines(&of_file)[0].starts_with("answered    3 texts, at the end of epoch 1: "),
+        "{of_file:?}"
+    );
+    assert_eq!(summary_lines(&of_file)[1..], ["left out    2 less similar"]);
     let piped = place.run_with(&format!("{common} --lines -"), |input| {
         input.write_all(lines.as_bytes()).unwrap();
     });
@@ -233,7 +236,7 @@ fn as_text_each_answer_stands_under_its_name() {
 }
 
 #[test]
-fn what_cannot_be_asked() {
+fn refused_queries() {
     let place = place();
     place.file("blank", " ... ");
     let blank = place.run("query --corpus feed blank");
@@ -246,8 +249,8 @@ fn what_cannot_be_asked() {
     assert!(failed.err.contains("bad record in \"bad\", line 9"), "{failed:?}");
     let wrong = place.run("query -p none --corpus no --top many neither");
     assert_eq!((wrong.code, wrong.out.as_str()), (2, ""), "{wrong:?}");
-    let told: Vec<_> = wrong.err.lines().collect();
-    assert_eq!(told.len(), 5, "{wrong:?}");
+    let messages: Vec<_> = wrong.err.lines().collect();
+    assert_eq!(messages.len(), 5, "{wrong:?}");
     let problems = [
         "4 problems",
         "invalid value 'many'",
@@ -255,7 +258,7 @@ fn what_cannot_be_asked() {
         "cannot read \"neither\"",
         "cannot read \"no\"",
     ];
-    for (line, problem) in told.iter().zip(problems) {
+    for (line, problem) in messages.iter().zip(problems) {
         assert!(line.contains(problem), "{problem:?} is not in {line:?}");
     }
     place.file("lines", "{\"text\":\"one\"}\nno\n");

@@ -162,7 +162,7 @@ fn stats_have_every_promised_key() {
 }
 
 #[test]
-fn logs_for_machines_are_json_lines() {
+fn json_logs_are_one_object_per_line() {
     let place = Place::new();
     place.file("feed", "{\"oops\n".to_owned() + &upsert("a", "a text"));
     let run = place.run("replay --log-format json feed");
@@ -179,13 +179,13 @@ fn logs_for_machines_are_json_lines() {
     assert!(text.contains(r#"starts="{\"oops""#), "escaped once: {text}");
     let made = place.run("generate --documents 10 -o made --log-format json");
     assert!(
-        lines(&made.err)[0]["message"].as_str().is_some_and(|told| told.starts_with("made ")),
+        lines(&made.err)[0]["message"].as_str().is_some_and(|message| message.starts_with("made ")),
         "{made:?}"
     );
 }
 
 #[test]
-fn evidence_says_why() {
+fn evidence_explains_each_pair() {
     let place = Place::new();
     let feed =
         [upsert("a", &page(0..0, 0)), upsert("b", &page(0..0, 0)), upsert("c", &page(0..3, 1))].concat();
@@ -287,10 +287,10 @@ fn a_closed_pipe_ends_the_run_quietly() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let is_line = if form == "csv" { line.ends_with("similarity\n") } else { line.ends_with("}\n") };
         assert!(is_line, "{line}");
-        let mut told = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(0), "{told}");
-        assert!(!told.contains("error") && !told.contains("panic"), "{told}");
+        let mut message = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{message}");
+        assert!(!message.contains("error") && !message.contains("panic"), "{message}");
     }
 }
 
@@ -340,12 +340,14 @@ fn nothing_is_written_into_a_folder_that_is_read() {
     let place = Place::new();
     place.file("docs/a", page(0..0, 0));
     place.file("docs/deep/b", page(0..0, 0));
-    for (option, told) in [("-o", "--output"), ("--stats", "--stats"), ("--dead-letter", "--dead-letter")] {
+    for (option, message) in [("-o", "--output"), ("--stats", "--stats"), ("--dead-letter", "--dead-letter")]
+    {
         for file in ["docs/out", "./docs/deep/../deep/out", "docs/a"] {
             let run = place.run(&format!("replay {option} {file} docs"));
             assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
-            let problem =
-                format!("error: {told}: \"{file}\" is in the folder \"docs\", whose files are the documents");
+            let problem = format!(
+                "error: {message}: \"{file}\" is in the folder \"docs\", whose files are the documents"
+            );
             assert!(run.err.starts_with(&problem), "{run:?}");
         }
     }
@@ -364,9 +366,9 @@ fn a_redirected_output_is_not_read_either() {
     let mut replay = command(["replay", "docs"]);
     replay.current_dir(place.path("")).stdout(std::fs::File::create(place.path("docs/out")).unwrap());
     let run = replay.output().unwrap();
-    let told = String::from_utf8(run.stderr).unwrap();
-    assert_eq!(run.status.code(), Some(2), "{told}");
-    assert!(told.starts_with("error: standard output: ") && told.contains("docs/out"), "{told}");
+    let message = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{message}");
+    assert!(message.starts_with("error: standard output: ") && message.contains("docs/out"), "{message}");
 }
 
 /// With the default looks the output is the same, for sketches of every layout: their error is 1e-5, and the

@@ -58,11 +58,11 @@ impl Running {
 
     /// Reads messages up to one that contains `message`.
     fn wait_for(&mut self, message: &str) {
-        let mut said = String::new();
-        while !said.contains(message) {
+        let mut text = String::new();
+        while !text.contains(message) {
             assert!(
-                self.messages.read_line(&mut said).expect("the pipe is open") > 0,
-                "{message:?} is not in {said}"
+                self.messages.read_line(&mut text).expect("the pipe is open") > 0,
+                "{message:?} is not in {text}"
             );
         }
     }
@@ -101,7 +101,7 @@ fn a_run_to_the_end_of_its_input_is_a_replay() {
 }
 
 #[test]
-fn the_deployment_says_what_is_emitted_kept_and_logged() {
+fn a_deployment_sets_emit_state_and_logging() {
     let place = Place::new();
     place.file("feed", copies(0, 2) + "oops\n");
     place.file(
@@ -135,8 +135,8 @@ fn a_signal_leaves_whole_epochs_of_what_was_read() {
         // The pairs of 20 documents: the first two epochs.
         let mut written = run.read(20 * 19 / 2);
         run.signal(signal);
-        let (code, rest, said) = run.end();
-        assert_eq!(code, Some(0), "{said}");
+        let (code, rest, text) = run.end();
+        assert_eq!(code, Some(0), "{text}");
         written += &rest;
         let is_of = |events: usize| {
             let part = feed.lines().take(events).map(|line| format!("{line}\n")).collect::<String>();
@@ -145,8 +145,8 @@ fn a_signal_leaves_whole_epochs_of_what_was_read() {
         };
         // The third epoch is finished with the records read so far.
         assert!((20..=25).any(is_of), "{written}");
-        assert!(said.contains("stopping: what has been read is finished, within 10 s"), "{said}");
-        assert!(said.contains("\nread "), "a summary: {said}");
+        assert!(text.contains("stopping: what has been read is finished, within 10 s"), "{text}");
+        assert!(text.contains("\nread "), "a summary: {text}");
     }
 }
 
@@ -199,16 +199,16 @@ fn stuck(shutdown_seconds: u32) -> (Place, Running) {
 
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_finished_in_time_is_given_up() {
+fn a_run_gives_up_after_its_shutdown_time() {
     let (_place, mut run) = stuck(1);
     run.signal("TERM");
     run.wait_for("stopping: what has been read is finished, within 1 s");
     let code = run.child.wait().unwrap().code();
-    let (_, _, said) = run.end();
-    assert_eq!(code, Some(1), "{said}");
+    let (_, _, text) = run.end();
+    assert_eq!(code, Some(1), "{text}");
     assert!(
-        said.contains("error: what had been read could not be finished within 1 s of the signal"),
-        "{said}"
+        text.contains("error: what had been read could not be finished within 1 s of the signal"),
+        "{text}"
     );
 }
 
@@ -223,7 +223,7 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_run_quietly() {
+fn a_closed_pipe_ends_a_run_with_code_0() {
     let place = Place::new();
     deployment(&place, "events:10", "");
     let Running { mut child, mut input, output, mut messages } = Running::start(&place);
@@ -231,10 +231,10 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
     // Until the run has noticed the closed output; its input stays open.
     let copies = copies(0, 1000);
     while input.write_all(copies.as_bytes()).is_ok() && child.try_wait().unwrap().is_none() {}
-    let mut said = String::new();
-    messages.read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
-    assert!(!said.contains("error") && !said.contains("panic"), "{said}");
+    let mut text = String::new();
+    messages.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
+    assert!(!text.contains("error") && !text.contains("panic"), "{text}");
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_run_that_cannot_begin_names_all_problems() {
 }
 
 #[test]
-fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
+fn a_restarted_run_continues_without_repeating_output() {
     let place = Place::new();
     place.run("generate --documents 3000 --seed 3 --near 0.5 --max-words 80 -o feed.jsonl");
     let expected = place.replay("--epoch events:50 feed.jsonl").0.out;
@@ -294,12 +294,12 @@ fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
     let again = place.run("run -c here.toml");
     assert_eq!((again.code, &place.read("out")), (0, &expected), "{again:?}");
     // All stored documents have been restored, even if there is nothing more to read.
-    let said = |run: &str, what: &str| {
-        let line = run.lines().find(|line| line.starts_with(what)).expect("it is told").to_owned();
+    let line_with = |run: &str, what: &str| {
+        let line = run.lines().find(|line| line.starts_with(what)).expect("the line is printed").to_owned();
         line.split(',').next().expect("a line has a beginning").to_owned()
     };
     for what in ["documents", "pairs"] {
-        assert_eq!(said(&again.err, what), said(&first.err, what));
+        assert_eq!(line_with(&again.err, what), line_with(&first.err, what));
     }
     let other = place.run("run -c here.toml --set threshold=0.6");
     assert_eq!(other.code, 1);

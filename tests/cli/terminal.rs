@@ -79,7 +79,7 @@ fn colours_can_be_declined() {
 }
 
 #[test]
-fn quiet_leaves_errors_and_verbose_says_how() {
+fn quiet_prints_errors_only_and_verbose_logs_more() {
     let place = Place::new();
     place.file("feed", FEED);
     place.file(

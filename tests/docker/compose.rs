@@ -38,7 +38,7 @@ fn every_command_is_one_of_the_program() {
 }
 
 #[test]
-fn what_is_mounted_is_there_and_is_what_is_named() {
+fn mounted_files_exist_and_are_used() {
     let file = yaml("compose.yaml").remove(0);
     let volumes = at(&file, "volumes");
     for (name, service) in services() {
@@ -89,7 +89,7 @@ fn the_deployment_is_valid_in_each_environment() {
 }
 
 #[test]
-fn the_broker_listens_where_it_is_looked_for() {
+fn clients_use_the_address_of_the_broker() {
     let services = services();
     let broker = &services["broker"];
     let environment: BTreeMap<_, _> = table(at(broker, "environment")).into_iter().collect();

@@ -35,7 +35,7 @@ fn sources() -> Vec<String> {
 }
 
 #[test]
-fn what_is_copied_is_there_and_is_all_that_is_compiled_in() {
+fn copied_paths_exist_and_cover_the_build() {
     let sources = sources();
     for path in ["Cargo.toml", "Cargo.lock", "src", "docker/probe"] {
         assert!(sources.iter().any(|source| source == path), "{path} is not copied");
@@ -71,7 +71,7 @@ fn what_is_copied_is_there_and_is_all_that_is_compiled_in() {
 }
 
 #[test]
-fn the_builder_builds_what_there_is() {
+fn the_builder_uses_existing_sources_and_features() {
     let from: Vec<String> =
         instructions().into_iter().filter(|(name, _)| name == "FROM").map(|(_, rest)| rest).collect();
     assert_eq!(
@@ -86,7 +86,7 @@ fn the_builder_builds_what_there_is() {
 }
 
 #[test]
-fn the_image_runs_the_program_itself_and_not_as_root() {
+fn the_image_runs_dupflow_as_another_user_than_root() {
     assert_eq!(only("ENTRYPOINT"), r#"["dupflow"]"#);
     assert_eq!(only("CMD"), r#"["--help"]"#);
     assert_eq!(only("USER"), "10001:10001");

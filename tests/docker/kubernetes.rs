@@ -28,7 +28,7 @@ fn mounts() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_objects_belong_together() {
+fn objects_refer_to_each_other() {
     let (service, set, policy) = (object("Service"), object("StatefulSet"), object("NetworkPolicy"));
     let labels = table(at(&set, "spec.template.metadata.labels"));
     assert!(!labels.is_empty());
@@ -72,7 +72,7 @@ fn each_process_finds_the_others() {
 }
 
 #[test]
-fn what_is_named_is_mounted() {
+fn named_files_are_mounted() {
     let (map, set) = (object("ConfigMap"), object("StatefulSet"));
     let volumes = list(at(&set, "spec.template.spec"), "volumes");
     let volume = |name: &str| volumes.iter().find(|volume| text(volume, "name") == name).unwrap();
@@ -108,7 +108,7 @@ fn pipeline_and_deployment_are_valid() {
 }
 
 #[test]
-fn the_monitor_is_asked_where_it_listens() {
+fn the_probe_uses_the_address_of_the_monitor() {
     let container = container();
     for (name, path) in
         [("startupProbe", "/health"), ("livenessProbe", "/health"), ("readinessProbe", "/ready")]

@@ -11,8 +11,8 @@ fn dupflow(arguments: &[&str], variables: &[(String, String)]) -> (bool, String)
     let mut command = Command::new(env!("CARGO_BIN_EXE_dupflow"));
     command.args(arguments).env_remove("RUST_LOG").envs(variables.iter().cloned());
     let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
 }
 
 fn has_subcommand(name: &str) -> bool {
@@ -84,14 +84,14 @@ pub(crate) fn check_config(
     }
     let file = folder.path().join("dupflow.toml");
     fs::write(&file, here).unwrap();
-    let (well, said) = dupflow(&["check", "-p", pipeline, "-c", file.to_str().unwrap()], variables);
-    if said.contains("built without Kafka") {
+    let (well, text) = dupflow(&["check", "-p", pipeline, "-c", file.to_str().unwrap()], variables);
+    if text.contains("built without Kafka") {
         // Not by `eprintln!`, since the test harness hides its output when a test passes.
         let skipped = b"SKIPPED docker: deployment files with topics, in a build without Kafka\n";
         std::io::stderr().write_all(skipped).unwrap();
         return;
     }
-    assert!(well, "{config}\n{said}");
+    assert!(well, "{config}\n{text}");
 }
 
 /// Checks a pipeline file.
@@ -99,8 +99,8 @@ pub(crate) fn check_pipeline(content: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pipeline.toml");
     fs::write(&file, content).unwrap();
-    let (well, said) = dupflow(&["plan", "-p", file.to_str().unwrap()], &[]);
-    assert!(well, "{content}\n{said}");
+    let (well, text) = dupflow(&["plan", "-p", file.to_str().unwrap()], &[]);
+    assert!(well, "{content}\n{text}");
 }
 
 /// The texts below a name in a deployment file, by dotted key.
@@ -120,7 +120,7 @@ pub(crate) fn flat(config: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn what_is_unknown_is_seen() {
+fn unknown_commands_and_flags_are_detected() {
     let check = |command: &str| {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         std::panic::catch_unwind(|| check_command(&words)).is_ok()
@@ -133,7 +133,7 @@ fn what_is_unknown_is_seen() {
 }
 
 #[test]
-fn all_files_are_looked_at() {
+fn all_commands_in_the_files_are_checked() {
     let mut names: Vec<String> = fs::read_dir(docker(""))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -51,9 +51,10 @@ fn metrics(expression: &str) -> Vec<(String, Vec<String>)> {
 fn is_told(name: &str, labels: &[String]) -> bool {
     let part =
         |of: &str| name.strip_prefix(of).is_some_and(|part| matches!(part, "_bucket" | "_sum" | "_count"));
-    listed().iter().any(|told| {
-        let is_it = if told.kind == Kind::Histogram { part(&told.name) } else { told.name == name };
-        let is_known = |label: &String| matches!(&**label, "instance" | "job") || told.label == Some(label);
+    listed().iter().any(|message| {
+        let is_it = if message.kind == Kind::Histogram { part(&message.name) } else { message.name == name };
+        let is_known =
+            |label: &String| matches!(&**label, "instance" | "job") || message.label == Some(label);
         is_it && labels.iter().all(is_known)
     })
 }
@@ -72,7 +73,7 @@ fn metrics_are_found_in_expressions() {
 }
 
 #[test]
-fn every_query_is_of_metrics_that_are_told() {
+fn every_query_uses_exported_metrics() {
     let queries = queries();
     assert!(queries.len() > 30, "{queries:?}");
     for (title, query) in &queries {
@@ -94,7 +95,7 @@ fn every_query_is_of_metrics_that_are_told() {
 }
 
 #[test]
-fn every_alert_is_of_metrics_that_are_told_and_has_its_section() {
+fn every_alert_uses_exported_metrics_and_has_its_section() {
     let runbook = fs::read_to_string(root().join("docs/runbook.md")).unwrap();
     let headings: BTreeSet<&str> = runbook.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let mut names = BTreeSet::new();
@@ -115,12 +116,12 @@ fn every_alert_is_of_metrics_that_are_told_and_has_its_section() {
         assert!(names.insert(name.clone()), "{name} is there twice");
     }
     assert!(names.len() > 5);
-    let told = headings.iter().filter(|heading| heading.starts_with("Dupflow"));
-    assert!(told.copied().eq(names.iter().map(String::as_str)), "sections of alerts that there are not");
+    let message = headings.iter().filter(|heading| heading.starts_with("Dupflow"));
+    assert!(message.copied().eq(names.iter().map(String::as_str)), "sections of alerts that there are not");
 }
 
 #[test]
-fn each_asks_where_the_other_listens() {
+fn clients_use_the_addresses_of_their_servers() {
     let watch = yaml("watch.yaml").remove(0);
     let services = at(&watch, "services");
     let names: Vec<String> =
@@ -210,6 +211,6 @@ fn alerts_fire_where_they_should() {
         "each alert has a case of both kinds"
     );
     let Some(done) = promtool(&["test", "rules", "tests/docker/alerts_test.yml"]) else { return };
-    let said = [done.stdout, done.stderr].concat();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&said));
+    let text = [done.stdout, done.stderr].concat();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&text));
 }

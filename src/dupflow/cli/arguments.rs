@@ -77,9 +77,9 @@ fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
 fn in_short(error: &clap::Error) -> String {
     let rendered = error.render().to_string();
     let lines = rendered.lines().map(str::trim).filter(|line| !line.is_empty());
-    let told: Vec<_> =
+    let text: Vec<_> =
         lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
-    told.join("; ").replace("; [", " [").replace(":; ", ": ").trim_start_matches("error: ").to_owned()
+    text.join("; ").replace("; [", " [").replace(":; ", ": ").trim_start_matches("error: ").to_owned()
 }
 
 /// The value of an option that takes a count.
@@ -103,21 +103,22 @@ pub(super) fn workers(typed: &str) -> Result<NonZeroUsize, String> {
 mod tests {
     use super::*;
 
-    fn told(typed: &str) -> String {
+    fn problems_of(typed: &str) -> String {
         let typed = typed.split(' ').map(OsString::from).collect();
         let (_, problems) = read(typed).unwrap();
         problems.settle(Some(())).map_or_else(|error| error.to_string(), |()| String::new())
     }
 
     #[test]
-    fn what_is_right_has_no_problem() {
-        assert_eq!(told("dupflow replay --epoch ts --workers 2 feed"), "");
+    fn a_valid_command_line_has_no_problem() {
+        assert_eq!(problems_of("dupflow replay --epoch ts --workers 2 feed"), "");
     }
 
     #[test]
-    fn every_wrong_argument_is_told() {
-        let told =
-            told("dupflow replay --epoch hourly --emit=groups --worker 0 --log-format xml --no-such feed");
+    fn every_wrong_argument_is_reported() {
+        let text = problems_of(
+            "dupflow replay --epoch hourly --emit=groups --worker 0 --log-format xml --no-such feed",
+        );
         let expected = [
             "6 problems",
             "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as in",
@@ -125,15 +126,15 @@ mod tests {
             "unexpected argument '--worker' found; tip: a similar argument exists: '--workers'",
             "invalid value '0' for '--workers <N>': expected a whole number from 1 to 1024",
         ];
-        assert!(expected.iter().all(|line| told.contains(line)), "{told}");
+        assert!(expected.iter().all(|line| text.contains(line)), "{text}");
     }
 
     #[test]
-    fn what_says_too_little_ends_with_what_is_missing() {
+    fn an_incomplete_command_line_reports_what_is_missing() {
         let read = |typed: &[&str]| read(typed.iter().map(OsString::from).collect()).unwrap_err();
-        let told = read(&["dupflow", "replay", "--epoch", "hourly"]).to_string();
-        assert!(told.starts_with("2 problems\n  invalid value 'hourly'"), "{told}");
-        assert!(told.ends_with("required arguments were not provided: <INPUT>..."), "{told}");
+        let text = read(&["dupflow", "replay", "--epoch", "hourly"]).to_string();
+        assert!(text.starts_with("2 problems\n  invalid value 'hourly'"), "{text}");
+        assert!(text.ends_with("required arguments were not provided: <INPUT>..."), "{text}");
         for typed in [&["dupflow", "replay"][..], &["dupflow", "replay", "--epoch", "hourly", "--help"]] {
             assert!(read(typed).is::<clap::Error>(), "{typed:?}");
         }

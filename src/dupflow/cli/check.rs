@@ -55,8 +55,8 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
         if let SourceConfig::Table(table) = &deployment.source { Some(table.examine()) } else { None };
     let output = if let SinkConfig::Tables(place) = &deployment.sink { Some(examine(place)) } else { None };
     let (mut found, mut problems) = (String::new(), Vec::new());
-    for told in table.into_iter().chain(output) {
-        match told {
+    for result in table.into_iter().chain(output) {
+        match result {
             Ok(line) => writeln!(found, "  {line}")?,
             Err(failure) => problems.push(failure.to_string()),
         }

@@ -21,7 +21,7 @@ pub(super) fn report(deployment: &Deployment) -> Result<String, Vec<String>> {
     let failed = |failure: Failure| vec![failure.to_string()];
     let admin = Admin::new(&connection).map_err(failed)?;
     let reached = admin.reach(&connection.brokers).map_err(failed);
-    let found = reached.and_then(|()| TopicReport::of(deployment, &admin));
+    let found = reached.and_then(|()| TopicReport::run(deployment, &admin));
     let_go(admin);
     found
 }
@@ -34,7 +34,7 @@ struct TopicReport<'a> {
 }
 
 impl<'a> TopicReport<'a> {
-    fn of(deployment: &Deployment, admin: &'a Admin) -> Result<String, Vec<String>> {
+    fn run(deployment: &Deployment, admin: &'a Admin) -> Result<String, Vec<String>> {
         let mut report = TopicReport { admin, found: String::new(), problems: Vec::new() };
         if let SourceConfig::Kafka { topic, .. } = &deployment.source {
             report.input(topic, deployment.state.is_some());
@@ -49,7 +49,7 @@ impl<'a> TopicReport<'a> {
             if report.output(marks, KEEPS_MARKS) {
                 report.marks(progress_topic);
             }
-            report.say(&format!(
+            report.add(&format!(
                 "writes as transactional id \"{transactional_id}\": whether the user may take it is seen only when a run does, since taking it would end a run; \
                  it needs Describe and Write on it"
             ));
@@ -63,19 +63,19 @@ impl<'a> TopicReport<'a> {
         if report.problems.is_empty() { Ok(report.found) } else { Err(report.problems) }
     }
 
-    fn say(&mut self, line: &str) {
+    fn add(&mut self, line: &str) {
         // Writing to a `String` cannot fail.
         writeln!(self.found, "  {line}").unwrap_or_default();
     }
 
-    fn advise(&mut self, line: &str) {
+    fn warn(&mut self, line: &str) {
         writeln!(self.found, "  ! {line}").unwrap_or_default();
     }
 
     /// Checks the input topic: it must exist, and its offsets must be readable.
     fn input(&mut self, topic: &str, has_state: bool) {
         match look(self.admin, topic) {
-            Ok(line) => self.say(&line),
+            Ok(line) => self.add(&line),
             Err(failure) => return self.problems.push(failure.to_string()),
         }
         let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
@@ -84,11 +84,9 @@ impl<'a> TopicReport<'a> {
                 "topic \"{topic}\" is compacted: a run that has to read it again does not find what it read before, and corrects its output"
             );
             if has_state {
-                self.say(&what);
+                self.add(&what);
             } else {
-                self.advise(&format!(
-                    "{what}; keep a state (state.path), so that little has to be read again"
-                ));
+                self.warn(&format!("{what}; keep a state (state.path), so that little has to be read again"));
             }
         }
         if !policy.contains("delete") || has_state {
@@ -99,7 +97,7 @@ impl<'a> TopicReport<'a> {
         let limits: Vec<_> = limits.iter().filter(|(_, value)| value != "-1").collect();
         let limits: Vec<_> = limits.iter().map(|(name, value)| format!("{name}={value}")).collect();
         if !limits.is_empty() {
-            self.advise(&format!(
+            self.warn(&format!(
                 "topic \"{topic}\" expires ({}), and no state is kept: after that a restart does not find all documents; set state.path, \
                  or retention.ms=-1 and retention.bytes=-1",
                 limits.join(", ")
@@ -116,7 +114,7 @@ impl<'a> TopicReport<'a> {
                 Ok(()) => {
                     let settings: Vec<_> =
                         settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
-                    self.say(&format!(
+                    self.add(&format!(
                         "writes topic \"{topic}\": missing, the first run makes it ({})",
                         settings.join(", ")
                     ));
@@ -133,7 +131,7 @@ impl<'a> TopicReport<'a> {
                 )),
                 None => {
                     let held = counted(found.partitions as usize, "partition");
-                    self.say(&format!("writes topic \"{topic}\": {held}"));
+                    self.add(&format!("writes topic \"{topic}\": {held}"));
                     return true;
                 }
             },
@@ -145,12 +143,12 @@ impl<'a> TopicReport<'a> {
     fn kept(&mut self, topic: &str, compacted: bool) {
         let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
         if compacted && policy != "compact" {
-            self.advise(&format!(
+            self.warn(&format!(
                 "topic \"{topic}\" has cleanup.policy={policy}: with envelope \"upsert\" it should be \"compact\", or it grows without end and loses pairs"
             ));
         }
         if !compacted && policy.contains("compact") {
-            self.advise(&format!(
+            self.warn(&format!(
                 "topic \"{topic}\" is compacted (cleanup.policy={policy}): deltas are lost to it, and what is left does not add up; set \"delete\", \
                  or sink.envelope = \"upsert\""
             ));
@@ -158,7 +156,7 @@ impl<'a> TopicReport<'a> {
         for name in ["retention.ms", "retention.bytes"] {
             let value = self.setting(topic, name).unwrap_or_else(|| "-1".to_owned());
             if policy.contains("delete") && value != "-1" {
-                self.advise(&format!(
+                self.warn(&format!(
                     "topic \"{topic}\" expires ({name}={value}): what a later reader adds up then lacks what was written before, and --reconcile \
                      is refused; set {name}=-1"
                 ));
@@ -170,13 +168,13 @@ impl<'a> TopicReport<'a> {
     fn marks(&mut self, topic: &str) {
         let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
         if policy != "compact" {
-            self.advise(&format!(
+            self.warn(&format!(
                 "topic \"{topic}\" has cleanup.policy={policy}: a mark that expires makes the next run begin anew; set \"compact\""
             ));
         }
         let segment = self.setting(topic, "segment.bytes").and_then(|value| value.parse::<u64>().ok());
         if let Some(segment) = segment.filter(|segment| *segment > LARGE_SEGMENT) {
-            self.advise(&format!(
+            self.warn(&format!(
                 "topic \"{topic}\" has segment.bytes={segment}: marks are compacted late; set 4194304"
             ));
         }
@@ -188,7 +186,7 @@ impl<'a> TopicReport<'a> {
         match self.admin.setting(topic, name) {
             Ok(value) => value,
             Err(failure) => {
-                self.advise(&format!(
+                self.warn(&format!(
                     "{name} of topic \"{topic}\" is not known ({failure}): allow DescribeConfigs on it"
                 ));
                 None

@@ -31,7 +31,7 @@ pub(super) fn read(
             None => drop(alive.remove(&event.id)),
         }
     })?;
-    problems::met(&bad.without_document())?;
+    problems::check_demands(&bad.without_document())?;
     if plan.scheme.live().is_some() {
         let mut featurizer = Featurizer::new(plan.scheme.text.clone());
         let features = alive.values().map(|text| featurizer.terms(text).to_owned().ids);

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use super::arguments::{self, at_least_one};
 use super::corpus;
 use super::problems::Problems;
-use super::voice::Verbosity;
+use super::verbosity::Verbosity;
 use super::written;
 use crate::config::{BUILT_IN, ConfigError, Draft, FilterPlan, FrozenTables, Plan};
 use dupflow_connectors::source::{Input, Layout};
@@ -246,7 +246,7 @@ impl Planner for Planned {
 ///
 /// # Errors
 /// All problems of the options; then the error of a study or of a file.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.whole.write_idf {
         return args.whole.write_idf(path, problems);
     }
@@ -265,7 +265,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyh
     let clock = SystemClock::start();
     let cores = || std::thread::available_parallelism().ok();
     let threads = args.workers.or_else(cores).map_or(1, NonZeroUsize::get);
-    let bar = progress(voice);
+    let bar = progress(verbosity);
     let told = |what: &str| {
         bar.set_message(what.to_owned());
         tracing::info!(what, "measuring");
@@ -290,8 +290,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyh
 }
 
 /// A progress line with the current measurement and its time; hidden if progress is off.
-fn progress(voice: Verbosity) -> ProgressBar {
-    if !voice.shows_progress() || !std::io::stderr().is_terminal() {
+fn progress(verbosity: Verbosity) -> ProgressBar {
+    if !verbosity.shows_progress() || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{spinner} {elapsed_precise}  {msg}").expect("a fixed template");

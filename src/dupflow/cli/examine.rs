@@ -201,7 +201,7 @@ pub(super) fn without_sketch(text: &Specimen) -> &'static str {
 }
 
 /// A verdict as text.
-pub(super) fn said(verdict: &Verdict, looks: usize) -> String {
+pub(super) fn verdict_text(verdict: &Verdict, looks: usize) -> String {
     let (look, components) = (verdict.look, verdict.components);
     let answer = verdict.accepted.map_or_else(
         || "rejected".to_owned(),

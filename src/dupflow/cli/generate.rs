@@ -11,7 +11,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use super::documents::{self, DocumentFormat, DocumentWriter, open};
 use super::problems::Problems;
 use super::summary::count;
-use super::voice::Verbosity;
+use super::verbosity::Verbosity;
 use super::written;
 use dupflow_connectors::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
@@ -214,7 +214,7 @@ fn run_labelled(
     args: &Args,
     labels: &Path,
     mut problems: Problems,
-    voice: Verbosity,
+    verbosity: Verbosity,
 ) -> anyhow::Result<ExitCode> {
     let of = args.labelled();
     for (field, problem) in of.problems() {
@@ -240,7 +240,7 @@ fn run_labelled(
     out.finish().context("the corpus cannot be written")?;
     of_labels.flush().context("the labels cannot be written")?;
     let made = format!("made        {} with {} of text\n", count(documents, "document"), BinaryBytes(bytes));
-    voice.tell(&made)?;
+    verbosity.print(&made)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -248,12 +248,12 @@ fn run_labelled(
 ///
 /// # Errors
 /// All options out of range; then files that cannot be written.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     if let Some(labels) = &args.labels {
-        return run_labelled(args, labels, problems, voice);
+        return run_labelled(args, labels, problems, verbosity);
     }
     if args.family.is_some() || args.rounds.is_some() {
-        return run_rounds(args, problems, voice);
+        return run_rounds(args, problems, verbosity);
     }
     if args.drop.is_some() {
         problems.note("--drop: of which documents a share is deleted is said by --family or --rounds");
@@ -277,17 +277,17 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyh
     let out = DocumentWriter::create(&args.output, args.output_format())?;
     let mut truth = args.truth.as_ref().map(|path| open(path)).transpose()?;
     let made = write_feed(out, Generator::new(params), truth.is_some())?;
-    voice.tell(&made.summary())?;
+    verbosity.print(&made.summary())?;
     if let Some(truth) = &mut truth {
         let pairs = oracle::pairs(made.alive, args.floor);
         write_truth(truth, &pairs).context("the truth cannot be written")?;
-        voice.tell(&by_band(&pairs, args.floor))?;
+        verbosity.print(&by_band(&pairs, args.floor))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Writes a family or rounds.
-fn run_rounds(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
+fn run_rounds(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let FeedArgs { min_words, max_words, vocabulary, zipf, ref scripts, .. } = args.shape;
     let rounds = Rounds {
         documents: args.documents,
@@ -310,7 +310,7 @@ fn run_rounds(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::
     args.probe(&mut problems);
     problems.settle(Some(()))?;
     let out = DocumentWriter::create(&args.output, args.output_format())?;
-    voice.tell(&write_feed(out, rounds.feed(), false)?.summary())?;
+    verbosity.print(&write_feed(out, rounds.feed(), false)?.summary())?;
     Ok(ExitCode::SUCCESS)
 }
 

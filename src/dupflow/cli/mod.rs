@@ -30,8 +30,8 @@ pub mod state;
 mod summary;
 mod together;
 pub mod trace;
+mod verbosity;
 mod version;
-mod voice;
 #[cfg(feature = "monitor")]
 mod watch;
 #[cfg(not(feature = "monitor"))]
@@ -47,7 +47,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use problems::WrongUsage;
-use voice::VerbosityArgs;
+use verbosity::VerbosityArgs;
 
 use crate::config::{BUILT_IN, ConfigError, LogFormat, LogLevel, Plan};
 use crate::pipeline::{RunError, RunJob};
@@ -58,7 +58,7 @@ use dupflow_connectors::source::SourceError;
 /// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+")
 /// or ceases to be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
 #[derive(Debug, Parser)]
-#[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = voice::colours())]
+#[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = verbosity::colours())]
 #[command(after_help = "Start with:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
     Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration")]
 pub struct Cli {
@@ -68,7 +68,7 @@ pub struct Cli {
 
     /// Messages on standard error.
     #[command(flatten)]
-    pub voice: VerbosityArgs,
+    pub verbosity: VerbosityArgs,
 }
 
 /// The commands.
@@ -156,28 +156,28 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     // `--help` and `--version` exit here.
     let (cli, problems) = arguments::read(typed.into_iter().collect())
         .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
-    let voice = cli.voice.voice(LogFormat::default());
+    let verbosity = cli.verbosity.verbosity(LogFormat::default());
     // `run` starts logging later, as its deployment file says.
     if !matches!(cli.command, Command::Run(_)) {
-        voice.start_logging(LogLevel::default());
+        verbosity.start_logging(LogLevel::default());
     }
     match cli.command {
-        Command::Replay(args) => replay::run(&args, problems, voice),
-        Command::Run(args) => run::run(&args, problems, cli.voice),
+        Command::Replay(args) => replay::run(&args, problems, verbosity),
+        Command::Run(args) => run::run(&args, problems, cli.verbosity),
         Command::Compare(args) => compare::run(&args, problems),
-        Command::Query(args) => query::run(&args, problems, voice),
+        Command::Query(args) => query::run(&args, problems, verbosity),
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),
         #[cfg(feature = "lab")]
-        Command::Evaluate(args) => evaluate::run(&args, problems, voice),
+        Command::Evaluate(args) => evaluate::run(&args, problems, verbosity),
         Command::State(args) => state::run(&args, problems),
         #[cfg(feature = "kafka")]
-        Command::Record(args) => record::run(&args, problems, voice),
+        Command::Record(args) => record::run(&args, problems, verbosity),
         #[cfg(feature = "kafka")]
-        Command::Produce(args) => produce::run(&args, problems, voice),
+        Command::Produce(args) => produce::run(&args, problems, verbosity),
         #[cfg(feature = "lab")]
-        Command::Generate(args) => generate::run(&args, problems, voice),
+        Command::Generate(args) => generate::run(&args, problems, verbosity),
     }
 }
 
@@ -201,8 +201,8 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
 
 /// Prints an error to standard error; a closed standard error is ignored.
 pub fn print_error(error: &anyhow::Error) {
-    let told = format!("error: {error:#}\n");
-    io::stderr().write_all(told.as_bytes()).unwrap_or(());
+    let line = format!("error: {error:#}\n");
+    io::stderr().write_all(line.as_bytes()).unwrap_or(());
 }
 
 /// Logs the start of a job, with everything that decides its result.

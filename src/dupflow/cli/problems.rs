@@ -20,7 +20,7 @@ pub(super) fn list(problems: &[String]) -> impl fmt::Display {
 ///
 /// # Errors
 /// The demands that are not met.
-pub(super) fn met(unmet: &[String]) -> anyhow::Result<()> {
+pub(super) fn check_demands(unmet: &[String]) -> anyhow::Result<()> {
     match unmet {
         [] => Ok(()),
         [problem] => anyhow::bail!("{problem}"),
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_problem_is_told_in_one_line_and_more_in_a_list() {
+    fn one_problem_is_one_line_and_more_are_a_list() {
         let mut problems = Problems::default();
         assert_eq!(problems.take(Ok::<_, std::io::Error>(1)), Some(1));
         problems.note("first");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_list_the_first_problems_are_told() {
+    fn of_a_long_list_the_first_problems_are_printed() {
         let of = |count: usize| WrongUsage((1..=count).map(|n| n.to_string()).collect()).to_string();
         assert!(of(20).ends_with("\n  19\n  20"), "{}", of(20));
         assert!(

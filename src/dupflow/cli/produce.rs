@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::inputs::InputArgs;
 use super::problems::{self, Problems};
-use super::voice::Verbosity;
+use super::verbosity::Verbosity;
 use crate::config::{Deployment, SourceConfig};
 use dupflow_connectors::broker::{Admin, Failure, Producer, Wanted};
 use dupflow_connectors::source::{BadRecords, Format, Shape, for_each_event};
@@ -72,7 +72,7 @@ impl FromStr for Rate {
 /// # Errors
 /// All problems of the deployment and the inputs; then errors of the broker; then inputs that hold records
 /// but no document.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
     let inputs = args.inputs.resolve(&mut problems);
@@ -110,10 +110,10 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyh
     }
     let empty = bad.without_document();
     let bad: u64 = bad.counts().values().sum();
-    voice.tell(&format!(
+    verbosity.print(&format!(
         "{records} records ({bytes} bytes) to topic \"{topic}\", {bad} bad records left out\n"
     ))?;
-    problems::met(&empty)?;
+    problems::check_demands(&empty)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -15,7 +15,7 @@ use std::thread;
 use anyhow::{Context, bail};
 
 use super::problems::Problems;
-use super::voice::Verbosity;
+use super::verbosity::Verbosity;
 use crate::config::{Deployment, SourceConfig};
 use dupflow_connectors::broker::Admin;
 use dupflow_connectors::feed::{Parser, Record, write};
@@ -52,7 +52,7 @@ const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
 ///
 /// # Errors
 /// All problems of the deployment; then errors of reading or writing.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
     if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourceConfig::Kafka { .. })) {
@@ -128,7 +128,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyh
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     }
     let bad: u64 = bad.counts().values().sum();
-    voice.tell(&format!("{} records, {bad} of them bad\n", feed.records))?;
+    verbosity.print(&format!("{} records, {bad} of them bad\n", feed.records))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_record_stays_bad() {
+    fn bad_records_stay_bad_after_a_restart() {
         for raw in [
             None,
             Some(&b""[..]),

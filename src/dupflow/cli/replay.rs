@@ -18,7 +18,7 @@ use super::arguments;
 use super::inputs::{InputArgs, look_at_standard_input};
 use super::problems::{self, Problems};
 use super::together::{self, TogetherArgs};
-use super::voice::Verbosity;
+use super::verbosity::Verbosity;
 use super::{PipelineArgs, written};
 use crate::config::{
     DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat, ProcessConfig,
@@ -111,11 +111,11 @@ pub struct Args {
 ///
 /// # Errors
 /// All problems of the pipeline and the inputs; then the error of the run.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
-    let deployment = args.deployment(voice.format);
+    let deployment = args.deployment(verbosity.format);
     if deployment.evidence && !deployment.emit.is_of_pairs() {
         problems.note("--evidence: only pairs have evidence, and something else is to be emitted");
     }
@@ -181,8 +181,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyh
     // Process 0 has the counts of all processes.
     let index = processes.as_ref().map_or(0, Processes::index);
     let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "replay"));
-    let together = settings.as_ref().map(together::meet).transpose()?;
-    let summary = together::tell_failure(together, |together| {
+    let together = settings.as_ref().map(together::connect).transpose()?;
+    let summary = together::report_failure(together, |together| {
         let mut job = RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
         let monitor = super::watch::start(&plan, &deployment, &mut job)?;
         if let Some(monitor) = &monitor {
@@ -190,7 +190,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyh
         }
         super::log_start("replay", &plan, &job);
         let to_terminal = deployment.output().is_none() && io::stdout().is_terminal();
-        let progress = ProgressLine::start(&job, voice.shows_progress() && !to_terminal);
+        let progress = ProgressLine::start(&job, verbosity.shows_progress() && !to_terminal);
         let summary = if monitor.is_some() { run_until_signalled(job)? } else { pipeline::run(job) };
         progress.end();
         Ok(summary?)
@@ -201,8 +201,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyh
             .and_then(|stats| std::fs::write(path, stats))
             .with_context(|| format!("the stats file {path:?}"))?;
     }
-    voice.tell(&super::summary::text(&summary))?;
-    problems::met(&summary.unmet)?;
+    verbosity.print(&super::summary::text(&summary))?;
+    problems::check_demands(&summary.unmet)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -18,7 +18,7 @@ use anyhow::{Context, bail};
 use super::PipelineArgs;
 use super::problems::Problems;
 use super::together::{self, TogetherArgs};
-use super::voice::VerbosityArgs;
+use super::verbosity::VerbosityArgs;
 use super::written::{self, ReadFile};
 use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary};
@@ -69,7 +69,7 @@ enum RunEvent {
 ///
 /// # Errors
 /// All problems of the pipeline and the deployment; then the error of the run.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: VerbosityArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let environment = |name: &str| std::env::var(name).ok();
@@ -99,11 +99,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VerbosityArgs) -> 
     }
     let (plan, (deployment, (inputs, processes))) =
         problems.settle(plan.zip(deployment.zip(inputs.zip(processes))))?;
-    let voice = voice.voice(deployment.format);
-    voice.start_logging(deployment.level);
+    let verbosity = verbosity.verbosity(deployment.format);
+    verbosity.start_logging(deployment.level);
 
-    let (tell, news) = channel();
-    let signalled = tell.clone();
+    let (sender, events) = channel();
+    let signalled = sender.clone();
     // There is no receiver after the run has ended.
     on_signals(move |signal| drop(signalled.send(RunEvent::Signal(signal))))
         .context("signals cannot be caught")?;
@@ -111,31 +111,33 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VerbosityArgs) -> 
     let together = match settings {
         None => None,
         Some(settings) => {
-            let Some(together) = meet(settings, &tell, &news)? else { return Ok(ExitCode::SUCCESS) };
+            let Some(together) = connect(settings, &sender, &events)? else { return Ok(ExitCode::SUCCESS) };
             Some(together)
         }
     };
-    together::tell_failure(together, |together| {
-        if let Some(summary) = go(args, &plan, &deployment, inputs, together, clock, (tell, news))? {
-            voice.tell(&super::summary::text(&summary))?;
-            super::problems::met(&summary.unmet)?;
+    together::report_failure(together, |together| {
+        if let Some(summary) =
+            run_to_end(args, &plan, &deployment, inputs, together, clock, (sender, events))?
+        {
+            verbosity.print(&super::summary::text(&summary))?;
+            super::problems::check_demands(&summary.unmet)?;
         }
         Ok(ExitCode::SUCCESS)
     })
 }
 
 /// Connects to the other processes; `None` if a signal arrives first.
-fn meet(
+fn connect(
     settings: Settings,
-    tell: &Sender<RunEvent>,
-    news: &Receiver<RunEvent>,
+    sender: &Sender<RunEvent>,
+    events: &Receiver<RunEvent>,
 ) -> anyhow::Result<Option<ProcessGroup>> {
-    let tell = tell.clone();
+    let sender = sender.clone();
     thread::Builder::new().name("meet".to_owned()).spawn(move || {
         // There is no receiver after a signal.
-        drop(tell.send(RunEvent::Connected(together::meet(&settings))));
+        drop(sender.send(RunEvent::Connected(together::connect(&settings))));
     })?;
-    match news.recv()? {
+    match events.recv()? {
         RunEvent::Connected(together) => together.map(Some),
         RunEvent::Signal(signal) => {
             tracing::info!(signal, "ended before all processes were there");
@@ -146,14 +148,14 @@ fn meet(
 }
 
 /// Runs to the end or to a signal; `None` if the signal arrives before the run has begun.
-fn go(
+fn run_to_end(
     args: &Args,
     plan: &Plan,
     deployment: &Deployment,
     inputs: Vec<Input>,
     together: Option<ProcessGroup>,
     started: Arc<SystemClock>,
-    (tell, news): (Sender<RunEvent>, Receiver<RunEvent>),
+    (sender, events): (Sender<RunEvent>, Receiver<RunEvent>),
 ) -> anyhow::Result<Option<Summary>> {
     let mode = Mode::Run { reconcile: args.reconcile };
     let mut job = RunJob::assemble(plan, deployment, &mode, inputs, together, started)?;
@@ -161,12 +163,12 @@ fn go(
     let _monitor = super::watch::start(plan, deployment, &mut job)?;
     super::log_start("run", plan, &job);
     // Starting may wait for a broker without limit, so another thread does it.
-    let begun = tell.clone();
+    let begun = sender.clone();
     thread::Builder::new().name("begin".to_owned()).spawn(move || {
         // There is no receiver after a signal.
         drop(begun.send(RunEvent::Begun(Box::new(pipeline::start(job)))));
     })?;
-    let running = match news.recv()? {
+    let running = match events.recv()? {
         RunEvent::Begun(running) => (*running)?,
         RunEvent::Connected(_) | RunEvent::Ended(_) => unreachable!("nothing has begun"),
         RunEvent::Signal(signal) => {
@@ -180,17 +182,17 @@ fn go(
     let stopper = running.stopper();
     thread::Builder::new().name("run".to_owned()).spawn(move || {
         // There is no receiver after the run has given up.
-        drop(tell.send(RunEvent::Ended(Box::new(running.join()))));
+        drop(sender.send(RunEvent::Ended(Box::new(running.join()))));
     })?;
 
-    let ended = match news.recv()? {
+    let ended = match events.recv()? {
         RunEvent::Ended(ended) => ended,
         RunEvent::Connected(_) | RunEvent::Begun(_) => unreachable!("it has begun"),
         RunEvent::Signal(signal) => {
             let bound = deployment.shutdown;
             tracing::info!(signal, "stopping: what has been read is finished, within {} s", bound.as_secs());
             stopper.stop();
-            match news.recv_timeout(bound) {
+            match events.recv_timeout(bound) {
                 Ok(RunEvent::Ended(ended)) => ended,
                 _ => bail!(
                     "what had been read could not be finished within {} s of the signal (shutdown_seconds); the output is \
@@ -256,7 +258,7 @@ fn note_keep(plan: &Plan, problems: &mut Problems) {
 
 /// Calls back on the first signal; the second one ends the process with exit code 1 at once.
 #[cfg(unix)]
-pub(super) fn on_signals(tell: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
+pub(super) fn on_signals(on_signal: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
 
     let armed = Arc::default();
@@ -267,7 +269,7 @@ pub(super) fn on_signals(tell: impl Fn(i32) + Send + 'static) -> std::io::Result
     }
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
-        signals.forever().for_each(tell);
+        signals.forever().for_each(on_signal);
     })?;
     Ok(())
 }

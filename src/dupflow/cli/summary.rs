@@ -229,14 +229,14 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
     }
 
     #[test]
-    fn what_is_odd_is_told() {
+    fn the_summary_lists_problems() {
         let block = |sketches| HotBlockReport {
             sketches,
             table: 3,
             hash: "0badcafe".to_owned(),
             example: format!("of {sketches}"),
         };
-        let told = text(&Summary {
+        let text = text(&Summary {
             events: 3000,
             epochs: 2,
             sketches: 2,
@@ -274,8 +274,8 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             "copies      2 times a group",
             "clusters    1,001 alive; 1 of more than output.cluster_limit documents, told by size only\n",
         ] {
-            assert!(told.contains(line), "{line}\nis not in\n{told}");
+            assert!(text.contains(line), "{line}\nis not in\n{text}");
         }
-        assert_eq!(told.matches("0badcafe").count(), NAMED_BLOCKS);
+        assert_eq!(text.matches("0badcafe").count(), NAMED_BLOCKS);
     }
 }

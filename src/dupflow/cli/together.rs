@@ -57,7 +57,7 @@ pub(super) fn settings(
 ///
 /// # Errors
 /// Why they cannot connect.
-pub(super) fn meet(settings: &Settings) -> anyhow::Result<ProcessGroup> {
+pub(super) fn connect(settings: &Settings) -> anyhow::Result<ProcessGroup> {
     let processes = &settings.processes;
     tracing::info!(
         process = processes.index(),
@@ -71,7 +71,7 @@ pub(super) fn meet(settings: &Settings) -> anyhow::Result<ProcessGroup> {
 ///
 /// # Errors
 /// The error of `work`.
-pub(super) fn tell_failure<T>(
+pub(super) fn report_failure<T>(
     together: Option<ProcessGroup>,
     work: impl FnOnce(Option<ProcessGroup>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {

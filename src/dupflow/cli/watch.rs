@@ -78,14 +78,14 @@ pub(super) fn start(
         let blocks = stages.hot_blocks.lock();
         let mut largest: Vec<_> = blocks.iter().collect();
         largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
-        let told = largest.into_iter().take(most).map(|(key, block)| Hot {
+        let hot = largest.into_iter().take(most).map(|(key, block)| Hot {
             table: key.table,
             hash: key.hash,
             sketches: block.sketches,
             document: block.document.clone(),
             beside: block.beside.clone(),
         });
-        (blocks.len(), told.collect())
+        (blocks.len(), hot.collect())
     });
     subject.planned = plan.planned_sketches();
     let token = place.token.as_ref().map(|token| token.reveal().to_owned());
@@ -155,8 +155,8 @@ fn limits(place: &MonitorConfig) -> Limits {
 fn pipeline(plan: &Plan, job: &RunJob) -> Pipeline {
     let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
     let of = (job.stages.blocking.tables(), size);
-    let words = PlanText::of(plan, STEPS);
-    let told = json!({
+    let words = PlanText::new(plan, STEPS);
+    let described = json!({
         "name": plan.name,
         "threshold": plan.threshold,
         "measure": words.measure,
@@ -182,5 +182,5 @@ fn pipeline(plan: &Plan, job: &RunJob) -> Pipeline {
                 if exact || evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
             },
         );
-    Pipeline { told, of, threshold: plan.threshold, standard_error }
+    Pipeline { told: described, of, threshold: plan.threshold, standard_error }
 }

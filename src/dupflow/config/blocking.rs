@@ -88,7 +88,7 @@ impl BlockingKeys {
     }
 
     /// The names of the keys that `kind` reads.
-    fn of(&self, kind: BlockingKind) -> Vec<&'static str> {
+    fn read_by(&self, kind: BlockingKind) -> Vec<&'static str> {
         let Self { bands, rows, recall, distance, tables, common, .. } = self;
         match kind {
             BlockingKind::Banding => vec![bands.name(), rows.name(), recall.name()],
@@ -122,7 +122,8 @@ pub(super) fn kinds(settings: &mut FileSettings, sketch: &SketchParams, filter: 
     let mut useless = keys::FIRST.names().to_vec();
     // The filter by distance reads this key too.
     useless.retain(|key| {
-        !keys::FIRST.of(first).contains(key) && (filter != FilterKind::Hamming || *key != "blocking.distance")
+        !keys::FIRST.read_by(first).contains(key)
+            && (filter != FilterKind::Hamming || *key != "blocking.distance")
     });
     if first == BlockingKind::Scan {
         useless.extend(HOT_KEYS);
@@ -149,7 +150,7 @@ pub(super) fn kinds(settings: &mut FileSettings, sketch: &SketchParams, filter: 
     match second {
         Some(kind) => {
             let mut others = keys::SECOND.names().to_vec();
-            others.retain(|key| !keys::SECOND.of(kind).contains(key));
+            others.retain(|key| !keys::SECOND.read_by(kind).contains(key));
             without_effect(settings, "blocking.also.kind", keys::ALSO.name_of(&kind), &others);
         }
         None if settings.sound(&[keys::ALSO.name()]) => {
@@ -166,7 +167,7 @@ pub(super) fn kinds(settings: &mut FileSettings, sketch: &SketchParams, filter: 
 
 /// Whether a kind promises a Hamming distance.
 fn is_hamming(kind: BlockingKind) -> bool {
-    keys::FIRST.of(kind).contains(&keys::FIRST.distance.name())
+    keys::FIRST.read_by(kind).contains(&keys::FIRST.distance.name())
 }
 
 /// Plans both blockings; `None` for one with a problem, or for a second one that is not set.
@@ -177,14 +178,14 @@ pub(super) fn plan(
     threshold: f64,
     documents: u64,
 ) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
-    let said = HotBlockSettings {
+    let hot_blocks = HotBlockSettings {
         cap: settings.get(&keys::CAP),
         hot: settings.get(&keys::HOT),
         leaders: settings.get(&keys::LEADERS),
         documents,
     };
     let mut of = |kind, keys: &'static BlockingKeys| {
-        let params = said.params(settings, kind, keys.kind.name());
+        let params = hot_blocks.params(settings, kind, keys.kind.name());
         let rule = params.rule();
         match kind {
             BlockingKind::Scan => Some(BlockingPlan::Scan),
@@ -216,7 +217,7 @@ impl HotBlockSettings {
         let counts = !is_hamming(kind) || settings.applies_with(keys::HOT.name(), kind_key);
         let hot = match self.hot.filter(|_| counts) {
             None if is_hamming(kind) => return BlockingParams { cap, hot: HotPolicy::Never, ..default },
-            said => said.unwrap_or(default.hot),
+            set => set.unwrap_or(default.hot),
         };
         match hot {
             HotPolicy::Leaders => {}

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_a_result_is_told_apart_by_name() {
+    fn descriptions_differ_by_named_values() {
         let stored = plan("minhash", &[]).description().encode();
         for (typed, names) in [
             (

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_weight_and_no_field() {
+    fn invalid_fields_and_weights() {
         let weight = "expected a whole number from 1 to 100";
         for (text, expected) in [
             ("text.fields.title = 0", format!("p:1: text.fields.title: found 0, {weight}")),
@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn a_set_has_no_weights() {
-        let said = |field: &str| {
+        let problem = |field: &str| {
             format!(
                 "p:1: text.fields.{field}: has no effect on a set, where nothing has a weight; set it to 1, or text.weights other than \"unit\""
             )
         };
-        assert_eq!(plan(TITLE, &[]), Err([said("sub.title"), said("title")].join("\n")));
+        assert_eq!(plan(TITLE, &[]), Err([problem("sub.title"), problem("title")].join("\n")));
         assert_eq!(
             plan(TITLE, &["sketch.kind=simhash", "text.weights=count"]).map(|fields| fields.len()),
             Ok(3)

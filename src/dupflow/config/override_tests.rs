@@ -1,7 +1,7 @@
 //! What `--set` does to a pipeline file: later values win, a new kind drops the file's settings of the old
 //! kind, and an empty value unsets a key.
 
-use super::tests::{MINHASH, plan, said};
+use super::tests::{MINHASH, plan, problems};
 use super::{BUILT_IN, BlockingPlan};
 use dupflow_core::sketch::SketchKind;
 use dupflow_core::sketch::agreement::Agreement;
@@ -33,7 +33,7 @@ fn another_kind_drops_what_the_file_says_about_the_old_one() {
     assert!(matches!(plan(MINHASH, &["blocking.kind=scan"]).unwrap().blocking, BlockingPlan::Scan));
     assert!(plan(MINHASH, &["filter.kind=full"]).is_ok());
     assert_eq!(
-        said(MINHASH, &["blocking.cap=9", "blocking.kind=scan"]),
+        problems(MINHASH, &["blocking.cap=9", "blocking.kind=scan"]),
         ["--set blocking.cap=9: blocking.cap: has no effect with blocking.kind = \"scan\""]
     );
 }
@@ -79,12 +79,12 @@ fn two_blockings_in_one_pipeline() {
             "blocking.also.kind: has no effect with blocking.kind = \"scan\"",
         ),
     ] {
-        assert_eq!(said(typed, &[]), [format!("p.toml:1: {expected}")]);
+        assert_eq!(problems(typed, &[]), [format!("p.toml:1: {expected}")]);
     }
 }
 
 #[test]
-fn bits_between_two_powers_of_two_need_nothing_else() {
+fn bits_between_powers_of_two_work_with_every_pipeline() {
     let whole = |text: &str, overrides: &[&str]| {
         let plan = plan(text, overrides).unwrap_or_else(|error| panic!("{overrides:?}: {error}"));
         assert!(plan.scheme.sketch.wide > 0 && plan.schedule().is_none(), "{overrides:?}");
@@ -107,7 +107,7 @@ fn bits_between_two_powers_of_two_need_nothing_else() {
     assert_eq!(whole(MINHASH, &["sketch.bits=3"]).0, Agreement::Bits(2));
     let typed = ["sketch.bits=1.5", "filter.kind=staged", "filter.looks=[64]"];
     assert_eq!(
-        said(MINHASH, &typed),
+        problems(MINHASH, &typed),
         [
             "--set filter.kind=staged: filter.kind: a sketch of two widths of bits is compared as a whole; leave it out, or filter.kind = \"full\"",
             "--set filter.looks=[64]: filter.looks: has no effect with sketch.bits = \"of two widths\"",
@@ -141,9 +141,9 @@ fn an_override_without_a_value_unsets_a_key_or_a_table() {
     assert_eq!(fields(&["text.fields.a="]), ["b.c"]);
     assert_eq!(fields(&["text.fields.b.c=", "text.fields.d=1"]), ["a", "d"]);
     assert_eq!(
-        said("", &["sketch.sise="]),
+        problems("", &["sketch.sise="]),
         ["--set sketch.sise=: sketch.sise: unknown key; did you mean \"sketch.size\"?"]
     );
     // An empty text needs its quotes; without them the key is unset.
-    assert_eq!(said("", &["filter.kind=\"\""]).len(), 1);
+    assert_eq!(problems("", &["filter.kind=\"\""]).len(), 1);
 }

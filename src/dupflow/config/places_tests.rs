@@ -12,8 +12,8 @@ fn parse(text: &str) -> Result<Deployment, String> {
 
 /// The problems of a file, each without its file and line.
 fn problems(text: &str) -> Vec<String> {
-    let told = parse(text).unwrap_err();
-    told.lines().map(|line| line.split_once(": ").unwrap().1.to_owned()).collect()
+    let reported = parse(text).unwrap_err();
+    reported.lines().map(|line| line.split_once(": ").unwrap().1.to_owned()).collect()
 }
 
 #[cfg(feature = "kafka")]
@@ -119,7 +119,7 @@ mod with_kafka {
     }
 
     #[test]
-    fn secrets_are_never_told() {
+    fn secrets_are_never_printed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("password");
         std::fs::write(&file, "hunter2\n").unwrap();
@@ -134,27 +134,27 @@ mod with_kafka {
              \"sasl.username\" = [\"hunter2\"]\n\"ssl.key.password_file\" = \"/nowhere/at/all\"\n\"retries\" = \"hunter2\"\n\
              [processes]\nsecret = [\"hunter2\"]\n"
         );
-        let told = parse(&bad).unwrap_err();
-        assert!(!told.contains("hunter2"), "{told}");
-        assert!(told.contains("kafka.settings.sasl.password_file are both set"), "{told}");
+        let reported = parse(&bad).unwrap_err();
+        assert!(!reported.contains("hunter2"), "{reported}");
+        assert!(reported.contains("kafka.settings.sasl.password_file are both set"), "{reported}");
         assert!(
-            told.contains("kafka.settings.sasl.username: expected text, a number, true or false"),
-            "{told}"
+            reported.contains("kafka.settings.sasl.username: expected text, a number, true or false"),
+            "{reported}"
         );
-        assert!(told.contains("\"/nowhere/at/all\" cannot be read"), "{told}");
+        assert!(reported.contains("\"/nowhere/at/all\" cannot be read"), "{reported}");
         assert!(
-            told.contains("kafka.settings.retries: the client library does not take its value"),
-            "{told}"
+            reported.contains("kafka.settings.retries: the client library does not take its value"),
+            "{reported}"
         );
     }
 
     #[test]
     fn a_key_of_another_kind_is_refused() {
-        let told = problems(&format!(
+        let reported = problems(&format!(
             "{LEAST}source.inputs = [\"x\"]\nsource.speed = \"max\"\nsink.topic = \"out\"\nsink.envelope = \"delta\"\ndead_letter.topic = \"bad\""
         ));
         assert_eq!(
-            told,
+            reported,
             [
                 "source.inputs: has no effect with source.kind = \"kafka\"",
                 "source.speed: has no effect with source.kind = \"kafka\"",
@@ -172,7 +172,7 @@ mod with_kafka {
     }
 
     #[test]
-    fn what_does_not_fit_together() {
+    fn settings_that_exclude_each_other() {
         let emit = problems(&format!("{BOTH}sink.emit = \"clusters\""));
         assert!(emit[0].starts_with("sink.emit: a topic takes deltas"), "{emit:?}");
         assert!(parse(&format!("{BOTH}sink.emit = \"cluster-deltas\"")).is_ok());
@@ -199,7 +199,7 @@ mod with_kafka {
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_at_once() {
+    fn all_problems_are_reported_at_once() {
         let text = "source.kind = \"kafka\"\nsource.topic = \"no name\"\nsource.start = \"first\"\nsource.text_path = \"a..b\"\n\
                     sink.kind = \"kafka\"\ncommit.interval = \"61s\"\ncommit.records = 0\nkafka = { broker = 5 }\nmonitor.listen = \"9600\"";
         assert_eq!(
@@ -222,16 +222,16 @@ mod with_kafka {
 #[cfg(not(feature = "kafka"))]
 #[test]
 fn a_topic_needs_the_feature() {
-    let told = problems(KAFKA);
+    let reported = problems(KAFKA);
     let what = "this dupflow was built without Kafka: build it with the feature `kafka`";
-    assert_eq!(told, [format!("source.kind: {what}"), format!("sink.kind: {what}")]);
+    assert_eq!(reported, [format!("source.kind: {what}"), format!("sink.kind: {what}")]);
 }
 
 #[test]
-fn a_topic_is_no_place_of_files() {
-    let told = problems("source.inputs = [\"x\"]\nsource.topic = \"in\"\ncommit.records = 5");
+fn keys_of_topics_have_no_effect_for_files() {
+    let reported = problems("source.inputs = [\"x\"]\nsource.topic = \"in\"\ncommit.records = 5");
     assert_eq!(
-        told,
+        reported,
         [
             "source.topic: has no effect with source.kind = \"files\"",
             "commit.records: has no effect with source.kind = \"files\"",

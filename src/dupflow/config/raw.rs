@@ -144,7 +144,7 @@ impl FileSettings {
             }
             plain => {
                 let entry = ConfigSetting {
-                    value: ConfigValue::of(plain),
+                    value: ConfigValue::from_toml(plain),
                     typed: source.typed(value.span()),
                     at: source.at(span),
                 };

@@ -12,8 +12,8 @@ fn parse(text: &str) -> Result<Deployment, String> {
 
 /// The problems of a file, each without its file and line.
 fn problems(text: &str) -> Vec<String> {
-    let told = parse(text).unwrap_err();
-    told.lines().map(|line| line.split_once(": ").unwrap().1.to_owned()).collect()
+    let reported = parse(text).unwrap_err();
+    reported.lines().map(|line| line.split_once(": ").unwrap().1.to_owned()).collect()
 }
 
 const SQLITE: &str = "source.kind = \"sqlite\"\nsource.path = \"in.db\"\nsource.table = \"pages\"\nsource.order = \"n\"\n\
@@ -94,10 +94,10 @@ fn defaults() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let text = "source.kind = \"sqlite\"\nsource.table = \"a\"\nsource.query = \"b\"\nsource.url = \"x\"\nsource.topic = \"t\"\n\
                 source.page = 0\nsource.overlap = \"2d\"\nsink.kind = \"sqlite\"\nsink.schema = \"s\"\nsink.topic = \"t\"\nsink.emit = \"clusters\"";
-    let told = problems(text);
+    let reported = problems(text);
     for expected in [
         "source.path: found nothing, expected the path of a database",
         "source.order: found nothing, expected the name of a column that grows: updated_at, or a serial number",
@@ -110,17 +110,19 @@ fn all_that_is_wrong_is_told_at_once() {
         "sink.schema: has no effect with sink.kind = \"sqlite\"",
         "sink.topic: has no effect with sink.kind = \"sqlite\"",
     ] {
-        assert!(told.contains(&expected.to_owned()), "{expected} in {told:?}");
+        assert!(reported.contains(&expected.to_owned()), "{expected} in {reported:?}");
     }
     assert!(
-        told.iter().any(|line| line.starts_with("sink.emit: a database keeps pairs, clusters and documents")),
-        "{told:?}"
+        reported
+            .iter()
+            .any(|line| line.starts_with("sink.emit: a database keeps pairs, clusters and documents")),
+        "{reported:?}"
     );
-    assert_eq!(told.len(), 11, "{told:?}");
+    assert_eq!(reported.len(), 11, "{reported:?}");
 }
 
 #[test]
-fn an_address_is_never_told() {
+fn addresses_are_never_printed() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "postgres://me:hunter2@host/web\n").unwrap();
     let path = file.path().to_str().unwrap();
@@ -145,7 +147,7 @@ fn an_address_is_never_told() {
 
 #[test]
 fn keys_of_files_have_no_effect_beside_tables() {
-    let told = problems(&format!(
+    let reported = problems(&format!(
         "{SQLITE}source.format = \"json\"\nsource.text_path = \"a\"\nsource.id_path = \"b\"\nsink.format = \"csv\""
     ));
     let of = |key: &str, kind: &str| format!("{key}: has no effect with {kind} = \"sqlite\"");
@@ -155,18 +157,18 @@ fn keys_of_files_have_no_effect_beside_tables() {
         of("source.id_path", "source.kind"),
         of("sink.format", "sink.kind"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[test]
-fn what_sqlite_refuses_is_refused_before() {
+fn names_that_sqlite_reserves_are_refused() {
     for prefix in ["sqlite_", "SQLite_x"] {
-        let told = problems(&format!("{SQLITE}sink.prefix = \"{prefix}\""));
-        assert_eq!(told, ["sink.prefix: SQLite keeps names that begin with \"sqlite_\" to itself"]);
+        let reported = problems(&format!("{SQLITE}sink.prefix = \"{prefix}\""));
+        assert_eq!(reported, ["sink.prefix: SQLite keeps names that begin with \"sqlite_\" to itself"]);
     }
     assert!(parse(&format!("{SQLITE}sink.prefix = \"sqlite\"")).is_ok());
-    let told = problems(&SQLITE.replace("out.db", ":memory:"));
-    assert_eq!(told, ["sink.path: tables in memory are gone with the run: name a file"]);
+    let reported = problems(&SQLITE.replace("out.db", ":memory:"));
+    assert_eq!(reported, ["sink.path: tables in memory are gone with the run: name a file"]);
 }
 
 /// A run that reads a table reads back what the previous run has written.
@@ -182,9 +184,12 @@ fn changes_of_a_table_are_not_written_as_csv() {
     ] {
         match (key, parse(&format!("{source}{sink}"))) {
             (None, found) => assert!(found.is_ok(), "{sink}: {found:?}"),
-            (Some(key), told) => {
-                let told = told.unwrap_err();
-                assert!(told.contains(&format!("{key}: a table cannot be read again as it was")), "{told}");
+            (Some(key), reported) => {
+                let reported = reported.unwrap_err();
+                assert!(
+                    reported.contains(&format!("{key}: a table cannot be read again as it was")),
+                    "{reported}"
+                );
             }
         }
     }

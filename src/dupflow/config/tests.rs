@@ -24,7 +24,7 @@ pub(super) fn plan(text: &str, overrides: &[&str]) -> Result<Plan, ConfigError> 
 }
 
 /// The problems of a pipeline, one per line.
-pub(super) fn said(text: &str, overrides: &[&str]) -> Vec<String> {
+pub(super) fn problems(text: &str, overrides: &[&str]) -> Vec<String> {
     match plan(text, overrides) {
         Ok(plan) => panic!("accepted: {plan:?}"),
         Err(error) => error.to_string().lines().map(str::to_owned).collect(),
@@ -77,7 +77,7 @@ fn values_out_of_range_or_of_the_wrong_type() {
             "text.stop_words: found \"don't\" and 1 more, expected words that are one token each by the rules of [text]",
         ),
     ] {
-        assert_eq!(said(typed, &[]), [format!("p.toml:1: {expected}")]);
+        assert_eq!(problems(typed, &[]), [format!("p.toml:1: {expected}")]);
     }
 }
 
@@ -97,12 +97,12 @@ fn unknown_keys_name_the_nearest_known_one() {
         ("threshold.value = 1", "threshold.value: unknown key"),
     ] {
         let line = typed.lines().count();
-        assert_eq!(said(typed, &[]), [format!("p.toml:{line}: {expected}")]);
+        assert_eq!(problems(typed, &[]), [format!("p.toml:{line}: {expected}")]);
     }
 }
 
 #[test]
-fn retention_is_read_and_what_is_no_age_is_refused() {
+fn retention_is_parsed_and_invalid_ages_are_refused() {
     let read =
         plan("[retention]\nmax_age = \"30d\"\nmax_documents = 4294967295\nclock = \"wall\"", &[]).unwrap();
     let (max_age, clock) = (Some(Duration::from_secs(30 * 24 * 60 * 60)), RetentionClock::Wall);
@@ -112,51 +112,51 @@ fn retention_is_read_and_what_is_no_age_is_refused() {
         Some(Duration::from_secs(90))
     );
     assert_eq!(
-        said("retention.max_age = 30", &[]),
+        problems("retention.max_age = 30", &[]),
         [
             "p.toml:1: retention.max_age: found 30, expected an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\""
         ]
     );
     assert_eq!(
-        said("retention.max_documents = 0", &[]),
+        problems("retention.max_documents = 0", &[]),
         ["p.toml:1: retention.max_documents: found 0, expected a whole number from 1 to 4294967295"]
     );
 }
 
 #[test]
-fn what_is_no_choice_is_told_with_those_there_are() {
+fn an_unknown_choice_is_reported_with_the_choices() {
     assert_eq!(
-        said("measure = \"color\"", &[]),
+        problems("measure = \"color\"", &[]),
         ["p.toml:1: measure: found \"color\", expected \"jaccard\", \"weighted-jaccard\" or \"cosine\""]
     );
 }
 
 #[test]
-fn stems_are_of_words_and_leave_stop_words_alone() {
+fn stems_need_words_and_stop_words_are_not_stemmed() {
     let stems = plan("text.stem = \"english\"\ntext.stop_words = [\"Having\"]", &[]).unwrap().scheme.text;
     assert_eq!((stems.stem.name(), &*stems.stop_words), ("english", &["having".to_owned()][..]));
     assert_eq!(
-        said("text.stem = \"german\"", &["text.shingle=chars:5"]),
+        problems("text.stem = \"german\"", &["text.shingle=chars:5"]),
         ["p.toml:1: text.stem: is for shingles of words; leave it out, or text.shingle = \"words:N\""]
     );
 }
 
 #[test]
-fn pages_are_read_unless_it_is_said_otherwise() {
+fn pages_are_extracted_by_default() {
     let of = |text: &str| plan(text, &[]).unwrap().scheme.text.html;
     assert_eq!(
         [of(""), of("text.html = \"text\""), of("text.html = \"none\"")],
         [Html::Text, Html::Text, Html::None]
     );
     assert_eq!(
-        said("text.html = \"page\"", &[]),
+        problems("text.html = \"page\"", &[]),
         ["p.toml:1: text.html: found \"page\", expected \"none\", \"text\" or \"article\""]
     );
     #[cfg(feature = "article")]
     assert_eq!(of("text.html = \"article\""), Html::Article);
     #[cfg(not(feature = "article"))]
     assert_eq!(
-        said("text.html = \"article\"", &[]),
+        problems("text.html = \"article\"", &[]),
         ["p.toml:1: text.html: this dupflow was built without articles: build it with the feature `article`"]
     );
 }
@@ -249,8 +249,8 @@ fn contradictions() {
         ("blocking.size = 64", "p.toml:1: blocking.size: has no effect without blocking.sketch"),
         ("filter.looks = [128, 64]", "p.toml:1: filter.looks: filter looks [128, 64] must ascend, "),
     ] {
-        let said = said(typed, &[]);
-        assert!(said.len() == 1 && said[0].starts_with(expected), "{said:?}");
+        let reported = problems(typed, &[]);
+        assert!(reported.len() == 1 && reported[0].starts_with(expected), "{reported:?}");
     }
 }
 
@@ -267,7 +267,7 @@ fn simhash_has_its_own_sizes() {
     assert_eq!(simhash("sketch.size = 448\nsketch.bits = 4", &["sketch.kind=simhash"]), (64, 1));
     assert_eq!(simhash("sketch.size = 448", &["sketch.kind=simhash", "sketch.size=32"]), (32, 1));
     assert_eq!(
-        said("sketch.kind = \"simhash\"\nsketch.size = 100\nsketch.bits = 4", &[]),
+        problems("sketch.kind = \"simhash\"\nsketch.size = 100\nsketch.bits = 4", &[]),
         [
             "p.toml:2: sketch.size: simhash has 32, 64 or 128 places, not 100",
             "p.toml:3: sketch.bits: simhash has places of 1 bit, not 4"
@@ -279,9 +279,9 @@ fn simhash_has_its_own_sizes() {
 fn all_problems_at_once_in_the_order_of_their_places() {
     let text =
         "threshold = 2\n[sketch]\nkind = \"simsketch\"\nsise = 4\n[blocking]\nrows = 0\nbands = 1000000\n";
-    let said = said(text, &["sketch.bits=65", "output.onerror=fail", "nonsense"]);
+    let reported = problems(text, &["sketch.bits=65", "output.onerror=fail", "nonsense"]);
     assert_eq!(
-        said,
+        reported,
         [
             "p.toml:1: threshold: found 2, expected a number above 0 and at most 1",
             "p.toml:3: sketch.kind: found \"simsketch\", expected \"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \"connected\", \"sectional\", \"dart\", \"icws\", \"cws\", \"rejection\" or \"simhash\"",
@@ -297,7 +297,7 @@ fn all_problems_at_once_in_the_order_of_their_places() {
 
 #[test]
 fn broken_toml_has_a_line_too() {
-    let lines = said("threshold = 0.8\n[sketch\nsize = = 4\n", &[]);
+    let lines = problems("threshold = 0.8\n[sketch\nsize = = 4\n", &[]);
     assert!(lines.len() >= 2, "{lines:?}");
     assert!(lines[0].starts_with("p.toml:2: "), "{lines:?}");
     assert!(lines[1].starts_with("p.toml:3: "), "{lines:?}");
@@ -360,7 +360,7 @@ fn pipelines_by_name_and_by_path() {
 
 /// A kind that promises a distance has no hot blocks unless `blocking.hot` is set together with it.
 #[test]
-fn kinds_by_distance_have_no_hot_block_unless_it_is_said() {
+fn kinds_by_distance_have_no_hot_blocks_by_default() {
     let rules = |text: &str, overrides: &[&str]| {
         let plan = plan(text, overrides).unwrap_or_else(|error| panic!("{overrides:?}: {error}"));
         let rule = |blocking: &BlockingPlan| match blocking {
@@ -447,7 +447,7 @@ fn hamming_blocking_and_what_it_needs() {
     let onebit = "threshold = 0.9\nsketch.bits = 1\nsketch.size = 1024\nblocking.kind = \"groups\"";
     assert_eq!(design(onebit, &[]).radius(), 51);
     assert_eq!(
-        said("blocking.kind = \"groups\"", &[]),
+        problems("blocking.kind = \"groups\"", &[]),
         [
             "p.toml:1: blocking.kind: is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\""
         ]
@@ -458,19 +458,22 @@ fn hamming_blocking_and_what_it_needs() {
     let near = plan(&format!("{simhash}blocking.kind = \"permuted\"\nblocking.tables = 10"), &unset).unwrap();
     assert_eq!((near.threshold, near.schedule().unwrap().looks().last().unwrap().accept_from), (0.98, 60));
     assert!(matches!(near.blocking, BlockingPlan::Hamming { design: of, .. } if of.radius() == 4));
-    let said = said(
+    let reported = problems(
         &format!(
             "{simhash}threshold = 0.9\nblocking.kind = \"permuted\"\nblocking.tables = 7\nblocking.bands = 4"
         ),
         &[],
     );
-    assert_eq!(said.len(), 3, "{said:?}");
-    assert!(said[0].contains("threshold: has no effect with filter.kind = \"hamming\""), "{said:?}");
+    assert_eq!(reported.len(), 3, "{reported:?}");
+    assert!(reported[0].contains("threshold: has no effect with filter.kind = \"hamming\""), "{reported:?}");
     assert!(
-        said[1].contains("blocking.tables: 7 permuted tables do not serve radius 3 on 64 bits"),
-        "{said:?}"
+        reported[1].contains("blocking.tables: 7 permuted tables do not serve radius 3 on 64 bits"),
+        "{reported:?}"
     );
-    assert!(said[2].contains("blocking.bands: has no effect with blocking.kind = \"permuted\""), "{said:?}");
+    assert!(
+        reported[2].contains("blocking.bands: has no effect with blocking.kind = \"permuted\""),
+        "{reported:?}"
+    );
 }
 
 /// The keys that a commented file names: those that it sets, and those in comments of the form `# key =
@@ -572,14 +575,14 @@ fn a_deployment_takes_variables() {
 }
 
 #[test]
-fn what_a_variable_holds_is_never_said() {
+fn values_of_variables_are_never_printed() {
     let text = "workers = \"${SECRET}\"\nstate.paths = \"x\"\n[source]\ninputs = [\"${MISSING}\"]\nkind = \"queue\"\n\
                 epoch = \"${SECRET}\"\n[sink]\nemit = \"${SECRET}\"\npath = \"${SECRET\"\n";
     let secret = |name: &str| (name == "SECRET").then(|| "hunter2".to_owned());
     let error = Deployment::parse("l.toml", text, &secret).unwrap_err().to_string();
-    let said: Vec<&str> = error.lines().collect();
+    let reported: Vec<&str> = error.lines().collect();
     assert_eq!(
-        said,
+        reported,
         [
             "l.toml:1: workers: found \"${SECRET}\", expected a whole number from 1 to 1024, or \"cores\"",
             "l.toml:2: state.paths: unknown key; did you mean \"state.path\"?",
@@ -606,5 +609,5 @@ fn the_base_of_sectional_sketches() {
     let scheme = |base: &[&str]| plan("sketch.kind = \"sectional\"", base).unwrap().scheme.fingerprint();
     assert_eq!(scheme(&[]), scheme(&["sketch.base=fss"]));
     assert_ne!(scheme(&[]), scheme(&["sketch.base=minhash"]));
-    assert!(said("", &["sketch.base=minhash"])[0].contains("sketch.base"));
+    assert!(problems("", &["sketch.base=minhash"])[0].contains("sketch.base"));
 }

@@ -21,7 +21,7 @@ pub(super) enum ConfigValue {
 }
 
 impl ConfigValue {
-    pub(super) fn of(value: &DeValue<'_>) -> Self {
+    pub(super) fn from_toml(value: &DeValue<'_>) -> Self {
         match value {
             DeValue::String(text) => Self::Text(text.clone().into_owned(), false),
             DeValue::Integer(digits) => {
@@ -30,7 +30,7 @@ impl ConfigValue {
             DeValue::Float(digits) => digits.as_str().parse().map_or(Self::Other, Self::Float),
             DeValue::Boolean(value) => Self::Boolean(*value),
             DeValue::Array(values) => {
-                Self::List(values.iter().map(|inner| Self::of(inner.get_ref())).collect())
+                Self::List(values.iter().map(|inner| Self::from_toml(inner.get_ref())).collect())
             }
             DeValue::Datetime(_) | DeValue::Table(_) => Self::Other,
         }
@@ -43,7 +43,7 @@ impl ConfigValue {
     /// The value; a text with an environment variable is parsed as TOML.
     fn parsed(&self) -> Option<Self> {
         match self {
-            Self::Text(text, true) => DeValue::parse(text).ok().map(|value| Self::of(value.get_ref())),
+            Self::Text(text, true) => DeValue::parse(text).ok().map(|value| Self::from_toml(value.get_ref())),
             Self::Text(_, false) => None,
             plain => Some(plain.clone()),
         }

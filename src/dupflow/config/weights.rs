@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed() {
+    fn accepted_weights() {
         let live = |growth, form| Weights::TfIdf(Idf::Live(growth), form);
         for (text, expected) in [
             ("", Weights::Unit),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_effect_or_no_meaning() {
+    fn settings_without_effect_are_reported() {
         let problems = |text: &str| read(text).1.join("\n");
         assert_eq!(
             problems("[text]\nweights = \"tf\"\nidf_growth = 3\nidf = \"live\""),
@@ -126,8 +126,11 @@ mod tests {
             "p:1: text.idf_form: has no effect with text.weights = \"unit\""
         );
         for growth in ["1", "0.5", "1.234", "1001", "-2"] {
-            let said = problems(&format!("[text]\nweights = \"tf-idf\"\nidf_growth = {growth}"));
-            assert!(said.starts_with(&format!("p:3: text.idf_growth: found {growth}, expected")), "{said}");
+            let reported = problems(&format!("[text]\nweights = \"tf-idf\"\nidf_growth = {growth}"));
+            assert!(
+                reported.starts_with(&format!("p:3: text.idf_growth: found {growth}, expected")),
+                "{reported}"
+            );
         }
     }
 

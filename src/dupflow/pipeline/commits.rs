@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn many_deltas_that_wait_hold_all_back_and_few_do_not() {
+    fn many_waiting_deltas_hold_workers_back() {
         let commits = Commits::new(1);
         commits.close(closed(1, DELTAS_AHEAD - 1));
         assert_eq!(commits.admits(2), 2);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_comes_before_the_end_and_not_after_a_cancellation() {
+    fn waiting_epochs_are_written_at_the_end_and_not_after_cancel() {
         let commits = Commits::new(1);
         commits.close(closed(1, 0));
         commits.end();

@@ -93,13 +93,13 @@ impl Sink for SharedSink {
 
 /// A sink that reports each epoch, and waits for the test before it commits.
 struct Gate {
-    told: Sender<Result<Epoch, ()>>,
+    reports: Sender<Result<Epoch, ()>>,
     allowed: Receiver<io::Result<()>>,
 }
 
 impl Sink for Gate {
     fn epoch(&mut self, progress: &Progress, _: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.told.send(Ok(progress.epoch)).unwrap();
+        self.reports.send(Ok(progress.epoch)).unwrap();
         Ok(())
     }
 
@@ -108,19 +108,19 @@ impl Sink for Gate {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.told.send(Err(())).unwrap();
+        self.reports.send(Err(())).unwrap();
         Ok(())
     }
 }
 
 /// A [`Gate`] with the test's two ends of its channels.
 fn gate() -> (Gate, Receiver<Result<Epoch, ()>>, Sender<io::Result<()>>) {
-    let ((told, seen), (allow, allowed)) = (channel(), channel());
-    (Gate { told, allowed }, seen, allow)
+    let ((reports, seen), (allow, allowed)) = (channel(), channel());
+    (Gate { reports, allowed }, seen, allow)
 }
 
 #[test]
-fn what_waits_together_is_one_commit_and_the_sink_is_finished_after_the_last() {
+fn waiting_epochs_are_one_commit_and_the_sink_is_finished_last() {
     let sink = SharedSink::default();
     let commits = Commits::new(5);
     (5..8).for_each(|epoch| commits.close(closed(epoch, &[Delta::by_block(pair("a", "b", 0.5), 1)])));
@@ -138,7 +138,7 @@ fn what_waits_together_is_one_commit_and_the_sink_is_finished_after_the_last() {
 }
 
 #[test]
-fn what_waits_when_the_run_is_cancelled_is_not_written_and_the_sink_not_finished() {
+fn a_cancelled_run_writes_nothing_and_does_not_finish_the_sink() {
     for ended in [false, true] {
         let (sink, seen, allow) = gate();
         let commits = Commits::new(1);
@@ -176,7 +176,7 @@ fn after_an_error_of_the_sink_nothing_more_is_written() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_epoch_whose_bad_records_cannot_be_kept_is_not_written() {
+fn epochs_with_unwritable_dead_letters_are_not_written() {
     let sink = SharedSink::default();
     let bad = BadRecords::new(OnError::Count, Some(DeadLetter::create("/dev/full".into()).unwrap()));
     let at = BadRecordAt {
@@ -212,7 +212,7 @@ fn epochs_before_the_first_live_one_are_not_written() {
 }
 
 #[test]
-fn an_output_is_corrected_by_what_differs_in_pieces_that_keep_pairs_whole() {
+fn corrections_are_written_in_pieces_of_whole_pairs() {
     let sink = SharedSink::default();
     let many = CORRECTIONS / 2 + 10;
     let id = |n: usize| format!("b{n:06}");
@@ -242,7 +242,7 @@ fn an_output_is_corrected_by_what_differs_in_pieces_that_keep_pairs_whole() {
 }
 
 #[test]
-fn an_output_that_needs_no_correction_has_its_mark_all_the_same() {
+fn an_output_without_corrections_still_gets_its_mark() {
     let sink = SharedSink::default();
     let mut committer = committer(sink.clone(), 4, 6);
     committer.corrected = Some(Corrected::default());
@@ -290,7 +290,7 @@ impl Sink for CallLog {
 
 /// The sink is notified once: after the repeated epochs and the corrections, before the first live epoch.
 #[test]
-fn the_sink_learns_when_the_run_is_live() {
+fn the_sink_is_notified_when_the_run_is_live() {
     let run = |live, corrected, epochs: std::ops::Range<Epoch>| {
         let sink = CallLog::default();
         let commits = Commits::new(5);

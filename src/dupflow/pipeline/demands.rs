@@ -32,16 +32,16 @@ impl Demands {
             && bad > 0
             && share(bad, all) > allowed
         {
-            let mut told = format!("{bad} of {all} records are bad (");
+            let mut line = format!("{bad} of {all} records are bad (");
             for (n, (reason, count)) in measures.bad_records.iter().enumerate() {
                 let comma = if n > 0 { ", " } else { "" };
-                write!(told, "{comma}{count} {reason}").expect("a string takes what is written to it");
+                write!(line, "{comma}{count} {reason}").expect("a string takes what is written to it");
             }
             let least = (share(bad, all) * 1e6).ceil() / 1e6;
             let list = if self.is_list { ", and the list would say nothing of their documents" } else { "" };
-            write!(told, "), a share of more than {allowed}{list}: dead letters keep them, --max-bad {least} (source.max_bad) allows them")
+            write!(line, "), a share of more than {allowed}{list}: dead letters keep them, --max-bad {least} (source.max_bad) allows them")
                 .expect("a string takes what is written to it");
-            unmet.push(told);
+            unmet.push(line);
         }
         let replaced = measures.counts.get(Counter::ReplacedAcrossFiles);
         if replaced > 0 && self.is_list && !self.last_of_id {
@@ -84,10 +84,10 @@ mod tests {
         assert!(unmet(of(None, true), 9, 1) && !unmet(of(None, true), 9, 0));
         assert!(!unmet(of(Some(0.1), true), 9, 1) && unmet(of(Some(0.099), true), 9, 1));
         assert!(unmet(of(Some(0.0), false), 1_000_000, 1) && !unmet(of(Some(1.0), true), 0, 5));
-        let told = &of(None, true).unmet(&measures(2, 1), None)[0];
+        let line = &of(None, true).unmet(&measures(2, 1), None)[0];
         assert!(
-            told.contains("1 of 3 records are bad (1 not_json)") && told.contains("--max-bad 0.333334"),
-            "{told}"
+            line.contains("1 of 3 records are bad (1 not_json)") && line.contains("--max-bad 0.333334"),
+            "{line}"
         );
     }
 

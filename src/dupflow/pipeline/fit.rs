@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_is_not_known_refuses_no_run() {
+    fn an_unknown_cleanup_policy_refuses_no_run() {
         let age = |first, is_known, all_held, reconcile| {
             let tombstones = Tombstones { stay: Duration::from_secs(1), all_held, is_known };
             let look = Look { held: Some([(0, (first, 9)), (1, (0, 5))].into()), ..Look::default() };
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_fresh_for_as_long_as_ends_stay() {
+    fn documents_are_fresh_while_deletes_are_kept() {
         let stay = Duration::from_millis(1000);
         let fresh = |next, as_of, at| is_fresh(&mark(next, None, as_of), &look(None, at), stay);
         assert!(fresh(9, None, 1_000_000), "nothing was written since");

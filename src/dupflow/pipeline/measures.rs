@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use dupflow_core::metrics::{Counter, Metrics};
 
-    fn of(times: impl IntoIterator<Item = u64>) -> Latencies {
+    fn latencies(times: impl IntoIterator<Item = u64>) -> Latencies {
         let mut latencies = Latencies::default();
         times.into_iter().for_each(|time| latencies.record(Duration::from_micros(time)));
         latencies
@@ -163,12 +163,12 @@ mod tests {
     #[test]
     fn quantiles_are_nearest_ranks() {
         // Up to 2,047 microseconds the histogram is exact.
-        assert_eq!(of((1..=200).rev()).quantiles(), Quantiles { p50: 0.1, p99: 0.198, max: 0.2 });
-        assert_eq!(of([7]).quantiles(), Quantiles { p50: 0.007, p99: 0.007, max: 0.007 });
-        assert_eq!(of([]).quantiles(), Quantiles::default());
-        let long = of([3_600_000_000]).quantiles();
+        assert_eq!(latencies((1..=200).rev()).quantiles(), Quantiles { p50: 0.1, p99: 0.198, max: 0.2 });
+        assert_eq!(latencies([7]).quantiles(), Quantiles { p50: 0.007, p99: 0.007, max: 0.007 });
+        assert_eq!(latencies([]).quantiles(), Quantiles::default());
+        let long = latencies([3_600_000_000]).quantiles();
         assert!((long.p50 / 3.6e6 - 1.0).abs() < 1e-3 && (long.max / 3.6e6 - 1.0).abs() < 1e-3, "{long:?}");
-        let longest = of([u64::MAX]).quantiles().max;
+        let longest = latencies([u64::MAX]).quantiles().max;
         assert!((longest / 8.64e7 - 1.0).abs() < 2e-3, "no time is too long: {longest}");
     }
 
@@ -184,7 +184,7 @@ mod tests {
                 skipped: BTreeMap::from([(reason.to_owned(), 1)]),
                 inputs: BTreeMap::from([("in".into(), Tally { documents: events, bad: 3, first: None })]),
                 hot_blocks: vec![HotBlockReport { sketches: block, table: 0, hash, example: "x".to_owned() }],
-                latencies: of([time]),
+                latencies: latencies([time]),
                 peak_rss_bytes: rss,
             }
         };

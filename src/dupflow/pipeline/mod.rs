@@ -408,7 +408,7 @@ fn commit(
         }
         // The hashes of sketches spread them evenly over the processes.
         let own = metrics.counts().balance(Counter::SketchesBorn, Counter::SketchesDied);
-        outgrown.look(own * shared.process.1 as u64);
+        outgrown.check(own * shared.process.1 as u64);
         let mut begun = shared.begun.lock();
         let later = begun.split_off(&(last + 1));
         for first_events in std::mem::replace(&mut *begun, later).into_values() {
@@ -544,7 +544,7 @@ impl Running {
                 published => published.map_err(RunError::Sink)?,
             }
         }
-        Ok(Summary { unmet, ..Summary::of(&measures, &stages, threads, shared.clock.now()) })
+        Ok(Summary { unmet, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
     }
 }
 

@@ -15,7 +15,7 @@ impl GrowthWarning {
     }
 
     /// Logs a warning if it is due. Returns whether it did.
-    pub(super) fn look(&mut self, sketches: u64) -> bool {
+    pub(super) fn check(&mut self, sketches: u64) -> bool {
         let is_news = sketches > self.quiet_up_to;
         if is_news {
             self.quiet_up_to = sketches.saturating_mul(2);
@@ -35,12 +35,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn said_once_for_each_doubling() {
+    fn one_warning_per_doubling() {
         let mut outgrown = GrowthWarning::new(100);
-        let said: Vec<u64> = (0..1000).filter(|sketches| outgrown.look(*sketches)).collect();
-        assert_eq!(said, [101, 203, 407, 815]);
+        let warned: Vec<u64> = (0..1000).filter(|sketches| outgrown.check(*sketches)).collect();
+        assert_eq!(warned, [101, 203, 407, 815]);
         // Documents that are deleted and inserted again cause no second warning.
-        assert!(![900, 50, 900, 1600].into_iter().any(|sketches| outgrown.look(sketches)));
-        assert!(outgrown.look(1631) && !GrowthWarning::new(u64::MAX).look(u64::MAX));
+        assert!(![900, 50, 900, 1600].into_iter().any(|sketches| outgrown.check(sketches)));
+        assert!(outgrown.check(1631) && !GrowthWarning::new(u64::MAX).check(u64::MAX));
     }
 }

@@ -93,7 +93,7 @@ pub struct Summary {
 
 impl Summary {
     /// The summary of `measures`, for a run of duration `elapsed` with `workers` threads.
-    pub(super) fn of(measures: &Measures, stages: &Stages, workers: usize, elapsed: Duration) -> Self {
+    pub(super) fn new(measures: &Measures, stages: &Stages, workers: usize, elapsed: Duration) -> Self {
         let counts = &measures.counts;
         let count = |counter| counts.get(counter);
         let mut hot_blocks = measures.hot_blocks.clone();

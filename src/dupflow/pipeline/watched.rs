@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_correction_is_reported_when_its_last_part_is_durable() {
+    fn corrections_are_reported_after_their_last_piece() {
         let epochs = FollowedEpochs::default();
         let mut watched = FollowedSink::new(Box::new(Memory::default()), Box::new(epochs.clone()));
         for (in_correction, reported) in [(true, vec![]), (true, vec![]), (false, vec![4])] {

@@ -49,7 +49,7 @@ fn with(codec: i64, pages: Vec<u8>) -> Vec<u8> {
 }
 
 /// A page whose header claims `bytes`, with at least one stored byte.
-fn said(bytes: i64, stored: &[u8]) -> Vec<u8> {
+fn claiming(bytes: i64, stored: &[u8]) -> Vec<u8> {
     [&data(bytes, stored.len(), ROWS, PLAIN)[..], stored].concat()
 }
 
@@ -132,12 +132,12 @@ fn lies() -> Vec<(&'static str, Vec<u8>)> {
         ("dictionary-1e8", dictionary_of(100_000_000)),
         ("dictionary-negative", dictionary_of(-1)),
         ("values-2e31", with(NONE, page((1 << 31) - 1, PLAIN, &plain(&texts())))),
-        ("size-snappy", with(SNAPPY, said((1 << 31) - 1, b"\xff\xff\xff\xff\x07abc"))),
-        ("size-gzip", with(GZIP, said((1 << 31) - 1, &gzip_of_zeros(1 << 20)))),
-        ("size-zstd", with(ZSTD, said((1 << 31) - 1, &zstd_run(b"abcd", 128 << 10)))),
-        ("size-lz4", with(LZ4, said((1 << 31) - 1, b"\x10abcd"))),
-        ("size-lz4-raw", with(LZ4_RAW, said((1 << 31) - 1, b"\x10abcd"))),
-        ("size-negative", with(ZSTD, said(-1, &zstd_run(b"abcd", 128 << 10)))),
+        ("size-snappy", with(SNAPPY, claiming((1 << 31) - 1, b"\xff\xff\xff\xff\x07abc"))),
+        ("size-gzip", with(GZIP, claiming((1 << 31) - 1, &gzip_of_zeros(1 << 20)))),
+        ("size-zstd", with(ZSTD, claiming((1 << 31) - 1, &zstd_run(b"abcd", 128 << 10)))),
+        ("size-lz4", with(LZ4, claiming((1 << 31) - 1, b"\x10abcd"))),
+        ("size-lz4-raw", with(LZ4_RAW, claiming((1 << 31) - 1, b"\x10abcd"))),
+        ("size-negative", with(ZSTD, claiming(-1, &zstd_run(b"abcd", 128 << 10)))),
         ("levels-2e31", file(1, &[list((1 << 31) - 1)])),
         ("statistics-2e40", with(NONE, [with_statistics.end(), plain(&texts())].concat())),
         (
@@ -165,9 +165,9 @@ fn lies() -> Vec<(&'static str, Vec<u8>)> {
         // These headers are true, but the content is too large.
         (
             "honest-600-mb",
-            with(ZSTD, said(4 + (600 << 20), &zstd_run(&(600_u32 << 20).to_le_bytes(), 600 << 20))),
+            with(ZSTD, claiming(4 + (600 << 20), &zstd_run(&(600_u32 << 20).to_le_bytes(), 600 << 20))),
         ),
-        ("gzip-more-than-said", with(GZIP, said(2000, &gzip_of_zeros(600 << 20)))),
+        ("gzip-more-than-said", with(GZIP, claiming(2000, &gzip_of_zeros(600 << 20)))),
         ("shared-beginnings", {
             // The first value has 12 MiB; each of the other 256 has it as a prefix.
             let long = 12_i64 << 20;
@@ -203,7 +203,7 @@ fn replay_within(place: &Place, limit: u32, arguments: &str) -> (i32, String, Va
 
 #[cfg(target_os = "linux")]
 #[test]
-fn each_lie_is_one_bad_record() {
+fn each_false_header_is_one_bad_record() {
     let place = Place::new();
     place.file("good.jsonl", upsert("next", "the next input is read"));
     for (name, bytes) in lies() {
@@ -218,7 +218,7 @@ fn each_lie_is_one_bad_record() {
 
 /// The fuzzer's corpus contains the small files as made here.
 #[test]
-fn the_fuzzer_begins_with_them() {
+fn the_fuzz_corpus_contains_the_small_files() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus/parquet");
     for (name, bytes) in lies().into_iter().filter(|(_, bytes)| bytes.len() < 20_000) {
         let path = kept.join(format!("lie-{name}"));
@@ -232,7 +232,7 @@ fn the_fuzzer_begins_with_them() {
 /// Files with true headers, made by the same code: so the refusals above have another reason than this code.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_holds_is_read() {
+fn true_headers_are_read() {
     let place = Place::new();
     let rows = ROWS as u64;
     let long = plain(&["x".repeat(1000)]);

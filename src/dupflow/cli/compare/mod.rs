@@ -12,7 +12,7 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::PipelineArgs;
-use super::examine::{Examiner, SketchComparison, Specimen, said, without_sketch};
+use super::examine::{Examiner, SketchComparison, Specimen, verdict_text, without_sketch};
 use super::problems::Problems;
 use crate::config::Plan;
 use dupflow_connectors::source::{MAX_RECORD_BYTES, text_of_file};
@@ -134,11 +134,11 @@ fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &
     };
     let compared = examiner.compare(x, y);
     similarity(out, a, b, &compared, plan, examiner);
-    let mut row = |what: &str, said: &str| {
-        let _ = writeln!(out, "{what:<28}{said}");
+    let mut row = |what: &str, value: &str| {
+        let _ = writeln!(out, "{what:<28}{value}");
     };
     row("blocks shared", &format!("{} of {}", compared.shared.len(), x.keys.len()));
-    row("filter", &said(&compared.verdict, examiner.looks()));
+    row("filter", &verdict_text(&compared.verdict, examiner.looks()));
     let together = if x.id == y.id {
         "copies of one sketch: a pair of similarity 1"
     } else if compared.verdict.accepted.is_none() {
@@ -191,32 +191,32 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_near() {
-        let said =
+    fn near_texts() {
+        let text =
             tour("the quick brown fox jumps over the lazy dog", "The quick brown fox jumps over a lazy dog!");
-        assert!(said.contains("tokens                               9               9\n"), "{said}");
+        assert!(text.contains("tokens                               9               9\n"), "{text}");
         assert!(
-            said.contains("Jaccard, exact              0.6000    6 of 10 distinct shingles in common\n"),
-            "{said}"
+            text.contains("Jaccard, exact              0.6000    6 of 10 distinct shingles in common\n"),
+            "{text}"
         );
-        assert!(said.contains("accepted with similarity 0.6000 at look 4 of 4"), "{said}");
+        assert!(text.contains("accepted with similarity 0.6000 at look 4 of 4"), "{text}");
         assert!(
-            said.contains("  a pair, as long as one of the shared blocks is live\n\nevery measure"),
-            "{said}"
+            text.contains("  a pair, as long as one of the shared blocks is live\n\nevery measure"),
+            "{text}"
         );
     }
 
     #[test]
     fn sketches_without_components_and_with_sections() {
-        let said = |kind: &str, a: &str, b: &str| {
+        let report_by = |kind: &str, a: &str, b: &str| {
             let settings = [format!("sketch.kind={kind}"), "blocking.kind=scan".to_owned()];
             report(Plan::load("minhash", &settings).unwrap(), [("a", a), ("b", b)])
         };
         let (a, b) = ("one two three four five", "one two three four six");
         // Two of four shingles are common; a bottom-k sketch holds all of so few.
-        let bottom = said("bottom-k", a, b);
+        let bottom = report_by("bottom-k", a, b);
         assert!(bottom.contains("Jaccard, estimated          0.5000    standard error 0.0236\n"), "{bottom}");
-        let sectional = said("sectional", a, a);
+        let sectional = report_by("sectional", a, a);
         assert!(
             sectional.contains("sectional, estimated        1.0000    448 of 448 components equal, "),
             "{sectional}"
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_strangers_and_nothing() {
+    fn copies_different_texts_and_empty_texts() {
         let copies = tour("one and two", "One, and two.");
         assert!(copies.contains("  copies of one sketch: a pair of similarity 1\n"), "{copies}");
         let strangers = tour("one and two", "three or four");
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn every_measure() {
         let plan = Plan::load("simhash", &[]).unwrap();
-        let said = report(plan, [("a", "a a b"), ("b", "a b b c")]);
+        let text = report(plan, [("a", "a a b"), ("b", "a b b c")]);
         for row in [
             "cosine, exact               0.7303\n",
             "  Jaccard                       0.6667    2 of 3 distinct shingles in common\n",
@@ -251,22 +251,22 @@ mod tests {
             // 1 / (1 + 2 + 1) + 1 / (2 + 1 + 1/2).
             "  probability Jaccard of counts 0.5357    of tf the same\n",
         ] {
-            assert!(said.contains(row), "{row:?} is not in\n{said}");
+            assert!(text.contains(row), "{row:?} is not in\n{text}");
         }
     }
 
     #[test]
     fn live_document_frequencies_are_those_of_the_two_texts() {
-        let said = |pipeline: &str| {
+        let report_by = |pipeline: &str| {
             report(Plan::load(pipeline, &[]).unwrap(), [("a", "one two three"), ("b", "one two four")])
         };
-        let weighted = said("weighted");
+        let weighted = report_by("weighted");
         assert!(weighted.contains("document frequencies are live, and these two texts all"), "{weighted}");
         // idf is 1 for the common words and 1 + ln(3 / 2) for the others: 2 / (2 + 2 * 1.4055).
         assert!(weighted.contains("weighted Jaccard, exact     0.4157\n"), "{weighted}");
         assert!(weighted.contains("  weighted Jaccard of tf-idf    0.4157\n"), "{weighted}");
         // By ln(N / (df + 1)) no shingle of two texts has a weight.
-        let paper = said("paper");
+        let paper = report_by("paper");
         assert!(paper.contains("\na text whose shingles all weigh 0 has no sketch"), "{paper}");
         assert!(paper.contains("\n> cws ") && !paper.contains("of tf-idf"), "{paper}");
     }

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tell_the_format() {
+    fn the_extension_decides_the_format() {
         for (name, expected) in [
             ("a.csv", DocumentFormat::Csv),
             ("A.TSV", DocumentFormat::Tsv),

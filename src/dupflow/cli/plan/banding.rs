@@ -79,7 +79,7 @@ impl BandingReport {
     }
 
     /// Writes the lines below the line of the bands.
-    pub(super) fn told(&self, f: &mut Formatter<'_>) -> fmt::Result {
+    pub(super) fn describe(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let recall = Probability(self.recall_at_threshold);
         write!(f, "          compares {recall} of the pairs at the threshold")?;
         if self.half_point <= 1.0 {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_pinned_is_not_advised_at_low_thresholds() {
+    fn fixed_bands_are_not_advised_at_low_thresholds() {
         let pinned = banding("exact", &["threshold=0.5", "blocking.bands=24"], 40_000);
         assert_eq!((pinned.bands, pinned.rows), (24, 2));
         assert!(pinned.recall_at_threshold < 0.6 && pinned.recall_without_hot_blocks > 0.999, "{pinned:?}");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sketch_that_has_not_keys_enough_says_what_would_do() {
+    fn too_few_keys_give_a_warning_with_a_remedy() {
         let short = banding("minhash", &["threshold=0.3", "blocking.documents=10000000"], 10_000_000);
         assert!(short.reason.starts_with("none reach recall 0.99 among 10000000 documents"), "{short:?}");
         let advice = short.advice.unwrap();

@@ -105,7 +105,7 @@ impl Hamming {
     }
 
     /// Writes the design under a heading of eight characters.
-    pub(super) fn told(&self, heading: &str, f: &mut Formatter<'_>) -> fmt::Result {
+    pub(super) fn describe(&self, heading: &str, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { design, distance, .. } = self;
         match self.recall_within_distance {
             Some(_) => writeln!(
@@ -174,49 +174,49 @@ mod tests {
     #[test]
     fn permuted_tables_for_simhash_and_the_chosen_one_among_them() {
         for chosen in ["4", "10", "16", "20"] {
-            let said = table(&designs("simhash", &[&format!("blocking.tables={chosen}")]));
+            let text = table(&designs("simhash", &[&format!("blocking.tables={chosen}")]));
             for tables in ["4", "10", "16", "20"] {
                 let mark = if tables == chosen { ">" } else { " " };
                 let row = format!("\n{mark} {tables} tables (");
-                assert_eq!(said.matches(&row).count(), 1, "{row:?} is not in\n{said}");
+                assert_eq!(text.matches(&row).count(), 1, "{row:?} is not in\n{text}");
             }
-            assert_eq!(said.matches("\n> ").count(), 1, "{said}");
-            assert!(!said.contains('!'), "{said}");
+            assert_eq!(text.matches("\n> ").count(), 1, "{text}");
+            assert!(!text.contains('!'), "{text}");
         }
     }
 
     /// If the user allows hot blocks, both the text and the JSON say that the promise does not hold.
     #[test]
-    fn what_may_be_missed_is_said() {
+    fn lost_pairs_are_reported() {
         for (pipeline, hot) in [("simhash", "leaders"), ("simhash", "skip"), ("onebit", "leaders")] {
             let kept = designs(pipeline, &[]);
             assert_eq!((kept.recall_within_distance, kept.rule), (Some(1.0), HotRule::NEVER));
             assert!(
-                fmt::from_fn(|f| kept.told("blocking", f))
+                fmt::from_fn(|f| kept.describe("blocking", f))
                     .to_string()
                     .contains(" are compared, none is missed\n")
             );
             let lost = designs(pipeline, &[&format!("blocking.hot={hot}")]);
             assert_eq!(lost.recall_within_distance, None);
-            let said = fmt::from_fn(|f| lost.told("blocking", f)).to_string();
+            let text = fmt::from_fn(|f| lost.describe("blocking", f)).to_string();
             assert!(
-                said.contains(
+                text.contains(
                     "          ! a pair within the distance is missed where each block that it shares"
                 ),
-                "{said}"
+                "{text}"
             );
-            assert!(!said.contains("none is missed"), "{said}");
+            assert!(!text.contains("none is missed"), "{text}");
         }
     }
 
     #[test]
-    fn the_columns_stand_below_their_heads() {
-        let said = table(&designs("onebit", &[]));
-        let rows: Vec<_> = said.lines().skip(4).collect();
-        assert!(rows.len() > 4 && rows[0].starts_with("  design "), "{said}");
+    fn columns_are_aligned_with_their_headings() {
+        let text = table(&designs("onebit", &[]));
+        let rows: Vec<_> = text.lines().skip(4).collect();
+        assert!(rows.len() > 4 && rows[0].starts_with("  design "), "{text}");
         let ends = rows[0].chars().count();
         for row in &rows {
-            assert_eq!(row.chars().count(), ends, "{row:?}\n{said}");
+            assert_eq!(row.chars().count(), ends, "{row:?}\n{text}");
         }
     }
 
@@ -226,9 +226,9 @@ mod tests {
         assert!(fine.advice.is_empty(), "{fine:?}");
         let warned = designs("onebit", &["threshold=0.7"]);
         assert!(warned.advice.len() == 1, "{warned:?}");
-        let said = table(&warned);
-        let chosen = said.lines().find(|row| row.starts_with('>')).unwrap();
-        assert!(chosen.contains("groups (alg.H), 3 of 156 agree") && chosen.ends_with(" !"), "{said}");
-        assert!(said.ends_with("(`--format json` says more)\n"), "{said}");
+        let text = table(&warned);
+        let chosen = text.lines().find(|row| row.starts_with('>')).unwrap();
+        assert!(chosen.contains("groups (alg.H), 3 of 156 agree") && chosen.ends_with(" !"), "{text}");
+        assert!(text.ends_with("(`--format json` says more)\n"), "{text}");
     }
 }

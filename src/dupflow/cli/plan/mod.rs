@@ -3,11 +3,11 @@
 mod banding;
 mod hamming;
 mod memory;
+mod plan_text;
 mod plot;
 mod report;
 mod retention;
 mod text;
-mod told;
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -18,9 +18,9 @@ use super::{PipelineArgs, ReportFormat};
 use crate::config::{BlockingPlan, Plan};
 use dupflow_core::block::hamming::Form;
 use dupflow_core::block::hamming::optimiser;
+pub(super) use plan_text::PlanText;
 use report::PlanReport;
 use retention::RetentionReport;
-pub(super) use told::PlanText;
 
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let plan = problems.settle(plan)?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let workers = args.workers.unwrap_or_else(cores).get();
-    let retained = RetentionReport::of(&plan, args.rate);
+    let retained = RetentionReport::for_plan(&plan, args.rate);
     let documents = retained.as_ref().and_then(|retained| retained.documents).filter(|_| args.rate.is_some());
     let report =
         PlanReport::new(&plan, documents.or(args.documents).unwrap_or(plan.documents), workers, retained);

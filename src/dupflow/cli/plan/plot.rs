@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_takes_the_place_of_another_label() {
+    fn the_label_of_the_threshold_replaces_another() {
         let labels = |threshold: f64| {
             let plot = plot(threshold, [(0.0, 0.0); WIDTH]);
             plot.lines().last().unwrap().trim_start().to_owned()

@@ -281,7 +281,7 @@ mod tests {
 
     /// P[at most 3 of 64 places differ], at the cosine of the angle 3/64 pi.
     #[test]
-    fn what_is_within_the_distance_is_reported() {
+    fn pairs_within_the_distance_are_reported() {
         let report = PlanReport::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, None);
         let point = report.points.iter().find(|point| point.similarity.total_cmp(&report.threshold).is_eq());
         let (q, p) = (3.0_f64 / 64.0, 61.0_f64 / 64.0);

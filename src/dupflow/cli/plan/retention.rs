@@ -38,7 +38,7 @@ pub(super) struct RetentionReport {
 
 impl RetentionReport {
     /// The report for a plan; `None` if nothing expires.
-    pub(super) fn of(plan: &Plan, rate: Option<f64>) -> Option<Self> {
+    pub(super) fn for_plan(plan: &Plan, rate: Option<f64>) -> Option<Self> {
         let Retention { max_age, max_documents, clock } = plan.retention;
         if max_age.is_none() && max_documents.is_none() {
             return None;
@@ -115,7 +115,7 @@ mod tests {
 
     fn retained(settings: &[&str], rate: Option<f64>) -> Option<RetentionReport> {
         let settings: Vec<_> = settings.iter().map(|&typed| typed.to_owned()).collect();
-        RetentionReport::of(&Plan::load("minhash", &settings).unwrap(), rate)
+        RetentionReport::for_plan(&Plan::load("minhash", &settings).unwrap(), rate)
     }
 
     #[test]
@@ -129,17 +129,17 @@ mod tests {
             (&["retention.max_documents=100"], None, Some(100)),
             (&["retention.max_age=36500d"], Some(1e300), Some(u64::MAX)),
         ] {
-            let told = retained(settings, rate).unwrap();
-            assert_eq!(told.documents, documents, "{settings:?}");
-            assert_eq!(told.to_string().contains("--rate"), documents.is_none(), "{told}");
+            let report = retained(settings, rate).unwrap();
+            assert_eq!(report.documents, documents, "{settings:?}");
+            assert_eq!(report.to_string().contains("--rate"), documents.is_none(), "{report}");
         }
     }
 
     #[test]
-    fn the_rule_is_told_in_words() {
-        let told = retained(&["retention.max_age=30d", "retention.clock=wall"], Some(10.0)).unwrap();
+    fn the_rule_as_text() {
+        let report = retained(&["retention.max_age=30d", "retention.clock=wall"], Some(10.0)).unwrap();
         assert_eq!(
-            told.to_string(),
+            report.to_string(),
             "\
 retention a document expires when its ts is more than 30 days before the clock
           the clock: the time of day at which an epoch is read; a replay expires what is old today

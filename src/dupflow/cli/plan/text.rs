@@ -104,7 +104,7 @@ impl PlanReport {
     fn blocking(&self, heading: &str, blocks: &Blocks, f: &mut Formatter<'_>) -> fmt::Result {
         let banding = match blocks {
             Blocks::Banding(banding) => banding,
-            Blocks::Hamming(hamming) => return hamming.told(heading, f),
+            Blocks::Hamming(hamming) => return hamming.describe(heading, f),
             Blocks::Shingles { rule } => {
                 writeln!(f, "{heading:<8}  shingles: every pair is compared that shares one")?;
                 return writeln!(f, "          a block {rule}");
@@ -123,7 +123,7 @@ impl PlanReport {
                 "          of the {bits} that all components have, which are a plain sketch by themselves"
             )?;
         }
-        banding.told(f)
+        banding.describe(f)
     }
 
     fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -104,10 +104,10 @@ pub(super) fn ask(
         let most = ANSWER_BYTES.saturating_mul(asked as u64);
         let mut answers = BufReader::new(sent.body_mut().with_config().limit(most).reader());
         if status != 200 {
-            let mut said = String::new();
-            answers.read_to_string(&mut said).with_context(|| broke_off(url))?;
-            let line = serde_json::from_str::<RemoteRefusal>(&said).map(|refusal| refusal.error);
-            let line = line.unwrap_or_else(|_| said.lines().next().unwrap_or_default().to_owned());
+            let mut reply = String::new();
+            answers.read_to_string(&mut reply).with_context(|| broke_off(url))?;
+            let line = serde_json::from_str::<RemoteRefusal>(&reply).map(|refusal| refusal.error);
+            let line = line.unwrap_or_else(|_| reply.lines().next().unwrap_or_default().to_owned());
             match status {
                 401 => bail!("{url} asks for a token: --token-file names the file that has it"),
                 _ => bail!("{url} refuses ({status}): {line}"),
@@ -177,8 +177,8 @@ mod tests {
         });
         let token = Secret::new("hunter2hunter2hunter2");
         let mut answers = Vec::new();
-        let outcome = ask(&url, Some(&token), &[question("二 \"texts\"\n", None)], Some(2), |_, told| {
-            answers.push(told);
+        let outcome = ask(&url, Some(&token), &[question("二 \"texts\"\n", None)], Some(2), |_, answer| {
+            answers.push(answer);
             Ok(())
         });
         let answered = outcome.map(|()| answers.remove(0)).map_err(|error| format!("{error:#}"));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_asked_and_its_answer_is_read() {
+    fn a_running_process_is_queried() {
         let body = "{\"epoch\":7,\"empty\":false,\"documents\":[{\"id\":\"文\",\"similarity\":0.9,\"cluster\":null,\"evidence\":\
             {\"blocks\":1,\"of_blocks\":18,\"look\":2,\"components\":128,\"of_components\":448,\"standard_error\":0.01}}],\"more\":3}";
         let answer =
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn problems_are_reported() {
         let refused = |answer| asked(answer).0.unwrap_err();
         let no = |status: &str, body: &str| -> &'static str {
             format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())

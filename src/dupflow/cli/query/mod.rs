@@ -30,7 +30,7 @@ use super::arguments;
 use super::inputs::ColumnArgs;
 use super::problems::{Problems, list};
 use super::summary::count;
-use super::voice::Verbosity;
+use super::verbosity::Verbosity;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::Plan;
 use crate::pipeline::{self, Continuity, Demands, RunJob, Summary};
@@ -107,16 +107,16 @@ impl<'a> AnswerPrinter<'a> {
 
     /// Prints the next answer.
     fn note(&mut self, question: &UserQuery, answer: Result<QueryAnswer, String>) -> anyhow::Result<()> {
-        let answer = answer.and_then(|told| match told.empty {
+        let answer = answer.and_then(|answer| match answer.empty {
             true => Err("has no token to look for, or no shingle of any weight".to_owned()),
-            false => Ok(told),
+            false => Ok(answer),
         });
         match answer {
-            Ok(told) => {
+            Ok(answer) => {
                 self.answered += 1;
-                self.epoch = told.epoch;
-                self.more += told.more;
-                super::print(&told.written(&question.name, self.several, self.args.format)?)?;
+                self.epoch = answer.epoch;
+                self.more += answer.more;
+                super::print(&answer.written(&question.name, self.several, self.args.format)?)?;
             }
             Err(why) => self.failed.push(format!("\"{}\" {why}", question.name)),
         }
@@ -152,9 +152,9 @@ impl<'a> AnswerPrinter<'a> {
 /// # Errors
 /// All problems of the pipeline; inputs that cannot be read; texts without a token, after all others have
 /// been answered.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     if let Some(url) = &args.url {
-        return ask_run(url, args, problems, voice);
+        return ask_run(url, args, problems, verbosity);
     }
     let plan = problems.take(args.pipeline.load());
     // clap cannot see where the list of `--corpus` ends: inputs before the text are part of the corpus.
@@ -172,14 +172,14 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Verbosity) -> anyh
     if !asked.is_empty() {
         let summary = ask_corpus(&plan, inputs, args.workers, &asked, &mut answers)?;
         if answers.answered > 0 {
-            voice.tell(&told(&answers, &summary))?;
+            verbosity.print(&summary_text(&answers, &summary))?;
         }
     }
     answers.end()
 }
 
 /// Queries a running process.
-fn ask_run(url: &str, args: &Args, mut problems: Problems, voice: Verbosity) -> anyhow::Result<ExitCode> {
+fn ask_run(url: &str, args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let questions = questions::read(&args.texts, args.lines.as_deref(), &mut problems);
     let questions = problems.settle(questions)?;
     let token = ask::token(args.token_file.as_deref())?;
@@ -188,7 +188,7 @@ fn ask_run(url: &str, args: &Args, mut problems: Problems, voice: Verbosity) -> 
         answers.note(question, answer.map(QueryAnswer::there))
     })?;
     if answers.answered > 0 {
-        voice.tell(&format!("{}\n{}", answers.heading(), answers.left_out()))?;
+        verbosity.print(&format!("{}\n{}", answers.heading(), answers.left_out()))?;
     }
     answers.end()
 }
@@ -202,11 +202,11 @@ fn ask_corpus(
     answers: &mut AnswerPrinter<'_>,
 ) -> anyhow::Result<Summary> {
     let stages = pipeline::stages(plan, false);
-    let (visitors, (tell, told)) = (Arc::clone(&stages.visitors), channel());
+    let (visitors, (sender, receiver)) = (Arc::clone(&stages.visitors), channel());
     let epochs = if plan.scheme.live().is_some() { EpochRule::All } else { EpochRule::default() };
     let files = Files::of(inputs, epochs, plan.scheme.text.field_names());
     // There is no receiver if the run has failed meanwhile.
-    let source = Staying::new(Box::new(files), move |last| tell.send(last).unwrap_or(()));
+    let source = Staying::new(Box::new(files), move |last| sender.send(last).unwrap_or(()));
     let cores = || thread::available_parallelism().ok();
     let job = RunJob {
         stages,
@@ -226,7 +226,7 @@ fn ask_corpus(
     let running = pipeline::start(job)?;
     // If the run fails before it has read everything, the sender is dropped.
     let most = answers.args.top;
-    let asked = told.recv().map(|last| {
+    let asked = receiver.recv().map(|last| {
         let mut under_way: VecDeque<(&UserQuery, Receiver<Result<Answer, Refusal>>)> = VecDeque::new();
         let mut note = |(question, replied): (&UserQuery, Receiver<Result<Answer, Refusal>>)| {
             let answer = replied.recv().context("the run has ended before it could be asked")??;
@@ -247,13 +247,13 @@ fn ask_corpus(
     running.stopper().stop();
     let summary = running.join()?;
     asked.context("the run has ended before it could be asked")??;
-    super::problems::met(&summary.unmet)?;
+    super::problems::check_demands(&summary.unmet)?;
     Ok(summary)
 }
 
 /// The summary for standard error.
-fn told(answers: &AnswerPrinter<'_>, summary: &Summary) -> String {
-    let mut told = format!(
+fn summary_text(answers: &AnswerPrinter<'_>, summary: &Summary) -> String {
+    let mut text = format!(
         "{}: {} alive, {}, in {:.2} s\n",
         answers.heading(),
         count(summary.documents, "document"),
@@ -262,7 +262,7 @@ fn told(answers: &AnswerPrinter<'_>, summary: &Summary) -> String {
     );
     let bad: u64 = summary.bad_records.values().sum();
     if bad > 0 {
-        let _ = writeln!(told, "bad         {} of no event", count(bad, "record"));
+        let _ = writeln!(text, "bad         {} of no event", count(bad, "record"));
     }
-    told + &answers.left_out()
+    text + &answers.left_out()
 }

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use super::corpus::{self, LiveDocuments};
-use super::examine::{Examiner, SketchComparison, SketchedText, Specimen, said, without_sketch};
+use super::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
 use super::inputs::InputArgs;
 use super::problems::Problems;
 use super::summary::quoted;
@@ -112,7 +112,7 @@ fn report(plan: &Plan, events: &[DocumentEvent], alive: &LiveDocuments, id: &Doc
         section("end", &[without_sketch(&specimen).to_owned()]);
         return out;
     };
-    let around = Neighbourhood::of(id, traced, alive, &mut examiner);
+    let around = Neighbourhood::around(id, traced, alive, &mut examiner);
     section("collapse: documents of this sketch", &member_lines(&around, plan.expand_limit));
     section("store", &store_lines(traced));
     section("blocks", &block_lines(&around, plan, &examiner));
@@ -226,7 +226,7 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
         (false, 0) => "never compared, they meet in no block".to_owned(),
         (false, _) => {
             let [from, to] = if traced < *sketch { ["this", "the other"] } else { ["the other", "this"] };
-            format!("{}; {from} sketch travels to {to}", said(&compared.verdict, looks))
+            format!("{}; {from} sketch travels to {to}", verdict_text(&compared.verdict, looks))
         }
     };
     let SketchComparison { estimate, standard_error, .. } = compared;
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_that_changes_and_one_that_goes() {
+    fn traces_of_an_updated_and_a_deleted_document() {
         let folder = tempfile::tempdir().unwrap();
         let feed = folder.path().join("feed.jsonl");
         let lines = [
@@ -302,11 +302,11 @@ mod tests {
             r#"{"id":"d","op":"delete"}"#,
         ];
         std::fs::write(&feed, lines.join("\n")).unwrap();
-        let said = |id: &str| {
+        let trace_of = |id: &str| {
             let mut plan = Plan::load("tour", &[]).unwrap();
             traced(&mut plan, vec![Input::at(&feed)], &DocId::new(id).unwrap()).unwrap()
         };
-        let b = said("b");
+        let b = trace_of("b");
         assert!(
             b.contains("  record 1: upsert, 23 bytes of text\n  record 2: upsert, 42 bytes of text\n"),
             "{b}"
@@ -316,10 +316,10 @@ mod tests {
         assert!(b.ends_with("pairs at the end of the input\n  \"a\" \"b\" 0.6\n"), "{b}");
         let changes = "\nupsert: what each event changes\n  record 1: inserted, joins sketch ";
         assert!(b.contains(changes) && b.contains("\n  record 2: updated, leaves sketch "), "{b}");
-        assert!(said("c").contains("\n  record 3: inserted\n"), "{}", said("c"));
-        assert!(said("d").contains("\n  record 5: deleted, leaves sketch "), "{}", said("d"));
-        assert!(said("c").ends_with("a text without a token has no sketch and is in no pair\n"));
-        assert!(said("d").ends_with("not alive at the end of the input, so in no pair\n"));
+        assert!(trace_of("c").contains("\n  record 3: inserted\n"), "{}", trace_of("c"));
+        assert!(trace_of("d").contains("\n  record 5: deleted, leaves sketch "), "{}", trace_of("d"));
+        assert!(trace_of("c").ends_with("a text without a token has no sketch and is in no pair\n"));
+        assert!(trace_of("d").ends_with("not alive at the end of the input, so in no pair\n"));
     }
 
     /// Combining vowel signs join what precedes them: ids and texts with them are printed unchanged. Terminal
@@ -332,11 +332,11 @@ mod tests {
         std::fs::write(&feed, line("हिन्दी/पृष्ठ") + &line("தமிழ்\\u001b[31m")).unwrap();
         let mut plan = Plan::load("tour", &[]).unwrap();
         let id = DocId::new("हिन्दी/पृष्ठ").unwrap();
-        let said = traced(&mut plan, vec![Input::at(&feed)], &id).unwrap();
-        assert!(said.contains("ingest: events of \"हिन्दी/पृष्ठ\", "), "{said}");
-        assert!(said.contains("  2 members: \"हिन्दी/पृष्ठ\" \"தமிழ்\\u{1b}[31m\"\n"), "{said}");
-        assert!(said.contains("distinct: \"हिन्दी में\" "), "{said}");
-        assert!(!said.contains("\\u{9"), "{said}");
+        let text = traced(&mut plan, vec![Input::at(&feed)], &id).unwrap();
+        assert!(text.contains("ingest: events of \"हिन्दी/पृष्ठ\", "), "{text}");
+        assert!(text.contains("  2 members: \"हिन्दी/पृष्ठ\" \"தமிழ்\\u{1b}[31m\"\n"), "{text}");
+        assert!(text.contains("distinct: \"हिन्दी में\" "), "{text}");
+        assert!(!text.contains("\\u{9"), "{text}");
     }
 
     /// Two texts that differ by one word, and one of other words.
@@ -364,18 +364,18 @@ mod tests {
             ("paper", "text.idf_form=smooth", "\n  band ", "weighted Jaccard"),
         ] {
             let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();
-            let said = traced(&mut plan, vec![Input::at(&feed)], &DocId::new("a").unwrap()).unwrap();
-            assert!(said.contains(block), "{pipeline}: {said}");
+            let text = traced(&mut plan, vec![Input::at(&feed)], &DocId::new("a").unwrap()).unwrap();
+            assert!(text.contains(block), "{pipeline}: {text}");
             let heading = format!("\nverify, by {measure} similarity\n  \"b\": ");
-            assert!(said.contains(&heading), "{pipeline}: {said}");
+            assert!(text.contains(&heading), "{pipeline}: {text}");
             // The fingerprints differ in four bits, more than the filter accepts.
             let pairs = if measure == "cosine" { "none" } else { r#""a" "b" "# };
             let end = format!("\npairs at the end of the input\n  {pairs}");
-            assert!(said.contains(&end), "{pipeline}: {said}");
+            assert!(text.contains(&end), "{pipeline}: {text}");
             assert_eq!(
-                said.contains("document frequencies in force is of 3 documents\n"),
+                text.contains("document frequencies in force is of 3 documents\n"),
                 measure == "weighted Jaccard",
-                "{said}"
+                "{text}"
             );
         }
     }

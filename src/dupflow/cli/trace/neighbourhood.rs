@@ -40,7 +40,7 @@ pub(super) struct Neighbour {
 
 impl Neighbourhood {
     /// The neighbours of `id` among the live documents.
-    pub(super) fn of(
+    pub(super) fn around(
         id: &DocId,
         traced: &SketchedText,
         alive: &BTreeMap<DocId, String>,
@@ -148,7 +148,7 @@ mod tests {
             for (id, text) in &alive {
                 let mut examiner = Examiner::new(&plan);
                 let traced = examiner.sketch(text).unwrap();
-                let around = Neighbourhood::of(id, &traced, &alive, &mut examiner);
+                let around = Neighbourhood::around(id, &traced, &alive, &mut examiner);
                 let found = around.pairs(&around.neighbours(&examiner), &plan);
                 let of_id: Vec<_> = expected
                     .iter()

@@ -1,6 +1,6 @@
 //! The plan as the monitor shows it: as text, with the curve of its blocking.
 
-use super::report::{Blocks, PlanReport, CurvePoint};
+use super::report::{Blocks, CurvePoint, PlanReport};
 use super::text::{Rules, SketchDescription};
 use crate::config::Plan;
 use dupflow_core::filter::FilterKind;
@@ -17,7 +17,7 @@ pub(in crate::cli) struct PlanText {
 }
 
 impl PlanText {
-    pub(in crate::cli) fn of(plan: &Plan, steps: u32) -> Self {
+    pub(in crate::cli) fn new(plan: &Plan, steps: u32) -> Self {
         let report = PlanReport::new(plan, plan.documents, 1, None);
         let words = |blocks: &Blocks| match blocks {
             Blocks::Banding(banding) => format!("{} bands of {} rows", banding.bands, banding.rows),
@@ -53,17 +53,17 @@ mod tests {
     #[test]
     fn every_pipeline_has_words_and_a_curve_that_rises() {
         for (name, _) in BUILT_IN {
-            let told = PlanText::of(&Plan::load(name, &[]).unwrap(), 100);
-            for words in [told.measure, &told.text, &told.sketch, &told.blocking, &told.filter] {
+            let shown = PlanText::new(&Plan::load(name, &[]).unwrap(), 100);
+            for words in [shown.measure, &shown.text, &shown.sketch, &shown.blocking, &shown.filter] {
                 assert!(!words.is_empty() && !words.contains('\n'), "{name}: {words:?}");
             }
-            assert_eq!(told.curve.len(), 101);
+            assert_eq!(shown.curve.len(), 101);
             assert!(
-                told.curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1 + 1e-9),
+                shown.curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1 + 1e-9),
                 "{name}: {:?}",
-                told.curve
+                shown.curve
             );
-            assert!(told.curve.iter().all(|(_, p)| (0.0..=1.0 + 1e-9).contains(p)), "{name}");
+            assert!(shown.curve.iter().all(|(_, p)| (0.0..=1.0 + 1e-9).contains(p)), "{name}");
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) struct Verbosity {
 
 impl VerbosityArgs {
     /// The settings with this format, unless the options set another one.
-    pub(super) fn voice(self, format: LogFormat) -> Verbosity {
+    pub(super) fn verbosity(self, format: LogFormat) -> Verbosity {
         let Self { log_format, quiet, verbose } = self;
         Verbosity { format: log_format.unwrap_or(format), quiet, verbose }
     }
@@ -81,12 +81,12 @@ impl Verbosity {
 
     /// Prints the result of a command on standard error, in the format of the messages. A closed standard
     /// error is ignored.
-    pub(super) fn tell(self, lines: &str) -> io::Result<()> {
+    pub(super) fn print(self, lines: &str) -> io::Result<()> {
         match self.format {
             _ if self.quiet => Ok(()),
             LogFormat::Text => match io::stderr().write_all(lines.as_bytes()) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                told => told,
+                result => result,
             },
             LogFormat::Json => {
                 lines.lines().for_each(|line| tracing::info!("{line}"));
@@ -111,11 +111,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_decides_the_level() {
+    fn options_decide_the_log_level() {
         let of = |quiet, verbose| {
             let typed = VerbosityArgs { log_format: None, quiet, verbose };
-            let voice = typed.voice(LogFormat::Text);
-            (voice.filter(LogLevel::Warn).to_string(), voice.shows_progress())
+            let verbosity = typed.verbosity(LogFormat::Text);
+            (verbosity.filter(LogLevel::Warn).to_string(), verbosity.shows_progress())
         };
         let level = |level: &str, progress| (level.to_owned(), progress);
         assert_eq!(of(true, 0), level("error", false));
@@ -124,9 +124,9 @@ mod tests {
     }
 
     #[test]
-    fn the_form_is_what_is_typed_before_what_is_configured() {
+    fn the_option_overrides_the_configured_format() {
         let of = |typed| {
-            VerbosityArgs { log_format: typed, ..VerbosityArgs::default() }.voice(LogFormat::Json).format
+            VerbosityArgs { log_format: typed, ..VerbosityArgs::default() }.verbosity(LogFormat::Json).format
         };
         assert_eq!((of(None), of(Some(LogFormat::Text))), (LogFormat::Json, LogFormat::Text));
     }
