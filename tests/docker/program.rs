@@ -30,7 +30,7 @@ fn manifest() -> (Vec<String>, String) {
     let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let manifest: toml::Table = text.parse().unwrap();
     let features = manifest["features"].as_table().unwrap().keys().cloned().collect();
-    (features, manifest["package"]["rust-version"].as_str().unwrap().to_owned())
+    (features, manifest["workspace"]["package"]["rust-version"].as_str().unwrap().to_owned())
 }
 
 /// Checks that a feature exists.
