@@ -1,15 +1,15 @@
-//! Points at which a test ends the process, as a crash would: between any two steps that are durable.
+//! Failpoints: named points, between durable steps, at which a test ends the process as a crash would.
 //!
-//! In a program built with the feature `failpoints`, the variable `DUPFLOW_FAILPOINT` names a point and how
-//! many times it is passed first: with `commit:3`, SIGKILL ends the process where it reaches `commit` for the
-//! fourth time. Otherwise there is nothing here.
+//! With the feature `failpoints` the environment variable `DUPFLOW_FAILPOINT` names a point and the number of
+//! passes before it: with `commit:3`, SIGKILL ends the process when it reaches `commit` for the fourth time.
+//! Without the feature, [`reach`] does nothing.
 
-/// Passes a point, or does not.
+/// Does nothing: the program is built without the feature `failpoints`.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
 pub fn reach(_point: &str) {}
 
-/// Passes a point, or does not.
+/// Passes a point, or ends the process there if `DUPFLOW_FAILPOINT` says so.
 #[cfg(feature = "failpoints")]
 pub fn reach(point: &str) {
     use std::sync::LazyLock;

@@ -1,53 +1,52 @@
-//! Points in time as texts: dates of ISO 8601 and RFC 3339, read and written by the crate `jiff`.
+//! Parses and formats points in time: dates of ISO 8601 and RFC 3339, with the crate `jiff`.
 //!
-//! A text -> unix seconds. A date is read everywhere alike: in feeds, tables, archives, records of topics and
-//! databases.
+//! In: a text. Out: unix seconds. Feeds, tables, archives, records of topics and databases all use this
+//! module.
 //!
 //! ```text
 //! 2024-05-06T07:08:09.5Z    2024-05-06T09:08:09+02:00    2024-05-06 07:08    2024-05-06    2024-05
 //! ```
 //!
-//! Digits alone are a number of seconds wherever a time may be one, in all formats but one ([`of_text`]):
-//! `2024` is 1970-01-01T00:33:44Z. A web archive has dates only ([`of_iso`]): there `2024` is a year, as the
-//! standard of WARC says of `WARC-Date`.
+//! Digits alone are a number of seconds ([`of_text`]): `2024` is 1970-01-01T00:33:44Z. The only exception is
+//! a web archive, which has dates only ([`of_iso`]): there `2024` is a year, as the WARC standard defines for
+//! `WARC-Date`.
 //!
-//! Without a zone it is UTC. A day that is not in the calendar is no time: 31 February is refused, not
-//! taken for 2 March.
+//! A time without a zone is UTC. A day that is not in the calendar is rejected: 31 February is not read as 2
+//! March.
 
 use jiff::civil::DateTime;
 use jiff::{SignedDuration, Timestamp};
 
-/// The beginning of unix time. Times of UTC are counted from it: a time of the crate ends a day before the
-/// year 10000.
+/// The beginning of unix time. UTC times are computed as differences from it, since a `Timestamp` of the
+/// crate ends a day before the year 10000.
 const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Unix seconds of a date, of which four digits are a year; `None` for anything else.
+/// Unix seconds of a date; four digits alone are a year. `None` for any other text.
 pub fn of_iso(text: &str) -> Option<f64> {
     since_epoch(text).map(|since| since.as_secs_f64())
 }
 
-/// Unix seconds: a number of them, which four digits are too, or a date as [`of_iso`] reads it.
+/// Unix seconds of a number of seconds (also one of four digits), or of a date as [`of_iso`] reads it.
 pub fn of_text(text: &str) -> Option<f64> {
     let text = text.trim();
     text.parse().ok().filter(|ts: &f64| ts.is_finite()).or_else(|| of_iso(text))
 }
 
-/// The microsecond since 1970 in which a time of this text is, UTC; `None` for one before 1970, and for one
-/// of a zone.
+/// Microseconds since 1970 of a UTC time, rounded down; `None` for a time before 1970 or with a zone offset.
 pub fn micros_of_utc(text: &str) -> Option<u64> {
     let text = text.strip_suffix('Z').unwrap_or(text);
     let time: DateTime = if text.len() < 10 || has_offset(text) { None } else { text.parse().ok() }?;
     u64::try_from(time.duration_since(EPOCH).as_micros()).ok()
 }
 
-/// A time in unix seconds as a date, with whole seconds: `2024-05-06T07:08:09Z`.
+/// Formats unix seconds as a date with whole seconds: `2024-05-06T07:08:09Z`.
 pub fn date(seconds: f64) -> Option<String> {
     let whole = SignedDuration::try_from_secs_f64(seconds.floor()).ok()?;
     Timestamp::from_duration(whole).ok().map(|time| time.to_string())
 }
 
-/// The minute in which a time is, in microseconds since 1970: a date, and the time of day unless that is
-/// midnight to the second.
+/// Formats microseconds since 1970 as a date and the minute; without the time of day if that is midnight, to
+/// the second.
 pub fn minute_of(micros: u64) -> Option<String> {
     let time = EPOCH.checked_add(SignedDuration::from_micros(i64::try_from(micros).ok()?)).ok()?;
     let is_midnight = (micros / 1_000_000).is_multiple_of(86_400);
@@ -59,7 +58,7 @@ pub fn minute_of(micros: u64) -> Option<String> {
 fn since_epoch(text: &str) -> Option<SignedDuration> {
     let text = text.trim();
     let is_part = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-    // A year, which only archives have, or a month.
+    // A year (only in archives), or a month.
     let padded = match text.len() {
         4 if is_part => format!("{text}-01-01"),
         7 if is_part => format!("{text}-01"),
@@ -76,7 +75,7 @@ fn since_epoch(text: &str) -> Option<SignedDuration> {
     Some(time.duration_since(EPOCH))
 }
 
-/// Whether something of a zone stands behind the date, so that a time without one is not meant.
+/// Whether the text after the date has a zone, so that it is not a time without one.
 fn has_offset(text: &str) -> bool {
     text.get(10..).is_some_and(|time| time.contains(['+', '-', 'Z', 'z', '[']))
 }

@@ -1,8 +1,8 @@
-//! What a destination remembers beside the deltas: which input they stand for, and by which pipeline.
+//! The mark: written to a destination together with the deltas, it says which input they cover, and by which
+//! pipeline.
 //!
-//! A mark is written together with the deltas of an epoch, both or neither. So a run that finds one knows
-//! what the deltas before it accumulate to: D(C) of the events before [`Progress::next`]. It goes on from
-//! there.
+//! A mark and the deltas of an epoch are written atomically. So the deltas before a mark accumulate to D(C)
+//! of the events before [`Progress::next`], and a run that finds the mark continues from there.
 
 use std::fmt;
 
@@ -10,50 +10,51 @@ use serde::{Deserialize, Serialize};
 
 use dupflow_core::time::{Offsets, Progress};
 
-/// Written with the deltas of one or several epochs, the last of which is that of `progress`.
+/// A mark, written with the deltas of one or several epochs; `progress` is that of the last one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// The run that wrote it, by a name that no other run has. A run whose destination shows another one has
-    /// been replaced.
+    /// The unique name of the run that wrote the mark. A run that finds the name of another run in its
+    /// destination has been replaced by that run.
     pub run: String,
-    /// How far the deltas stand for the input.
+    /// The input that the deltas cover.
     pub progress: Progress,
-    /// Where reading began in each partition: what came before is no part of the corpus.
+    /// The first offset read of each partition: earlier records are not part of the corpus.
     pub start: Offsets,
-    /// All that decides the result, by name: an encoded [`Description`](dupflow_core::description::Description).
+    /// All settings that determine the result: an encoded
+    /// [`Description`](dupflow_core::description::Description).
     pub pipeline: String,
-    /// The output is between the result of one pipeline and that of another: corrections are being written,
-    /// and have not all been.
+    /// Whether the output is between the results of two pipelines: corrections are being written and are not
+    /// complete.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_correction: bool,
-    /// Bytes of the file of dead letters that belong to these epochs, if there is such a file.
+    /// Length in bytes of the file of dead letters up to these epochs, if there is such a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub letters: Option<u64>,
-    /// Which topic was read, if it was one. Marks of earlier versions do not name it.
+    /// The topic that was read, if the input is a topic. Marks of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<Topic>,
-    /// Which topic holds the deltas, if one does. Marks of earlier versions do not name it.
+    /// The topic of the deltas, if the output is a topic. Marks of earlier versions do not have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Topic>,
-    /// Everything that was written to the input before this time has been read: milliseconds since 1970, by
-    /// the clock of the process that writes.
+    /// All records written to the input before this time have been read: milliseconds since 1970, by the
+    /// clock of the writing process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
 }
 
-/// A topic.
+/// A topic of a broker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Topic {
     /// Its name.
     pub name: String,
-    /// What no other topic has, not even one that is made anew under the name; `None` if the broker has no
-    /// ids.
+    /// Unique id of the topic, also if a topic is created again under the same name; `None` if the broker has
+    /// no topic ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
 impl Topic {
-    /// Whether two descriptions are of one topic, as far as they say.
+    /// Whether both are the same topic. Ids are compared only if both have one.
     pub fn is(&self, other: &Self) -> bool {
         self.name == other.name && (self.id == other.id || self.id.is_none() || other.id.is_none())
     }
@@ -68,15 +69,16 @@ impl fmt::Display for Topic {
     }
 }
 
-/// What a destination says when a run takes it over.
+/// The state of a destination when a run takes it over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It keeps no marks: whoever writes to it starts anew, and what is written twice is there twice.
+    /// The destination does not store marks: each run starts from the beginning, and deltas that are written
+    /// twice are there twice.
     Forgets,
-    /// It keeps marks, and has none yet.
+    /// The destination stores marks and is empty.
     New,
-    /// It keeps marks, has none, and holds records all the same: where and under which name a mark was looked
-    /// for.
+    /// The destination stores marks and has records, but no mark. The text says where and under which name
+    /// the mark was looked up.
     Unmarked(String),
     /// The last mark.
     At(Box<Mark>),

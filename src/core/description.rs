@@ -1,9 +1,9 @@
-//! What decides a result, as named values: one canonical encoding, a fingerprint of it, and the differences
-//! of two.
+//! A description: all settings that determine a result, as named values with a canonical encoding, a
+//! fingerprint, and a list of the differences of two descriptions.
 //!
-//! Names with values -> bytes. The encoding is the fields in ascending order of their names (by bytes), each
-//! a name and a value, and each of these a netstring: the number of bytes in decimal, `:`, the bytes, `,`. A
-//! value begins with a letter that says what follows:
+//! In: names with values. Out: bytes. The encoding has the fields in ascending order of their names (by
+//! bytes). Each field is a name and a value, both as netstrings: the number of bytes in decimal, `:`, the
+//! bytes, `,`. The first letter of a value is its type:
 //!
 //! | | | |
 //! |---|---|---|
@@ -23,14 +23,13 @@
 //! # Ok::<(), dupflow_core::description::Malformed>(())
 //! ```
 //!
-//! Invariants: equal descriptions have equal bytes, different ones have different bytes, on every machine and
-//! in every release. Nothing of it depends on `Debug` or on a serializer.
+//! Invariants: equal descriptions have equal bytes and different ones have different bytes, on every machine
+//! and in every release. The encoding does not depend on `Debug` or on a serializer.
 //!
-//! **What a later version may add.** A field of a new name, or a value of a new letter: an older program can
-//! still tell that it differs, and what it is called. So that adding a field changes nothing for those who do
-//! not use it, a field that was added later is left out while it says what was done before it came. Fields
-//! that are there from the beginning are always written, also at their defaults, so that a default may
-//! change.
+//! **Compatibility.** A later version may add fields with new names, and values with new letters; an older
+//! program still finds the difference and its name. A field that was added later is written only if its value
+//! differs from the behaviour before it was added, so that existing pipelines keep their descriptions. The
+//! fields of the first version are always written, also at their defaults, so that a default may change.
 //!
 //! References: D. J. Bernstein, *Netstrings* (1997).
 
@@ -50,29 +49,29 @@ pub struct Value(Vec<u8>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description(BTreeMap<String, Value>);
 
-/// A field that two descriptions disagree about.
+/// A field in which two descriptions differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The field's name.
     pub name: String,
-    /// What the encoded description says, as people write it; `None` if it does not name the field.
+    /// The value in the encoded description, formatted; `None` if it does not have the field.
     pub there: Option<String>,
-    /// What this description says.
+    /// The value in this description, in the same way.
     pub here: Option<String>,
 }
 
-/// Bytes that are no encoded description.
+/// Error: bytes that are not an encoded description.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no description: {what} at byte {at}")]
 pub struct Malformed {
-    /// What is wrong.
+    /// What was expected.
     pub what: &'static str,
-    /// Where, from 0.
+    /// Position in bytes, from 0.
     pub at: usize,
 }
 
 impl Description {
-    /// Without a field.
+    /// A description without fields.
     pub fn new() -> Self {
         Self::default()
     }
@@ -80,7 +79,7 @@ impl Description {
     /// Adds a field.
     ///
     /// # Panics
-    /// If there is one of this name.
+    /// If there is a field of this name.
     #[must_use]
     pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         let name = name.into();
@@ -98,7 +97,7 @@ impl Description {
         other.0.into_iter().fold(self, |all, (name, value)| all.with(name, value))
     }
 
-    /// The canonical bytes.
+    /// The canonical encoding.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (name, Value(value)) in &self.0 {
@@ -108,15 +107,15 @@ impl Description {
         bytes
     }
 
-    /// The fields by name, with their values as people write them.
+    /// The fields by name, with their formatted values.
     pub fn fields(&self) -> impl Iterator<Item = (&str, String)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.to_string()))
     }
 
-    /// Reads canonical bytes.
+    /// Decodes a canonical encoding.
     ///
     /// # Errors
-    /// If they are not what [`Self::encode`] gives: cut off, out of order, or written otherwise.
+    /// If the bytes are not a result of [`Self::encode`]: truncated, out of order, or not canonical.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut fields = BTreeMap::new();
         let mut rest = bytes;
@@ -139,10 +138,10 @@ impl Description {
         hash::bytes(0, &self.encode())
     }
 
-    /// Where an encoded description says something else, by ascending name.
+    /// The fields in which an encoded description differs from this one, by ascending name.
     ///
     /// # Errors
-    /// If the bytes are no encoded description.
+    /// If the bytes are not an encoded description.
     pub fn differences(&self, encoded: &[u8]) -> Result<Vec<Difference>, Malformed> {
         let other = Self::decode(encoded)?;
         let mut names: Vec<&String> = self.0.keys().chain(other.0.keys()).collect();
@@ -157,7 +156,7 @@ impl Description {
 }
 
 impl Value {
-    /// A hash.
+    /// A hash value.
     pub fn hash(hash: u64) -> Self {
         Self(format!("h{hash:016x}").into())
     }
@@ -200,7 +199,7 @@ impl From<&str> for Value {
     }
 }
 
-/// As people write it; what a later version says in its own way, as it stands.
+/// Formatted for people; a value with an unknown letter is written as its bytes.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let raw = String::from_utf8_lossy(&self.0);
@@ -236,12 +235,12 @@ fn write(content: &[u8], bytes: &mut Vec<u8>) {
     bytes.push(b',');
 }
 
-/// Takes a netstring off the front.
+/// Reads a netstring and removes it from the front.
 fn read<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
     let colon = rest.iter().position(|byte| *byte == b':')?;
     let digits = str::from_utf8(&rest[..colon]).ok()?;
     let length: usize = digits.parse().ok()?;
-    // One way to write a number: no sign, no leading zeros.
+    // Only the canonical form of a number is accepted: no sign, no leading zeros.
     let content = Some(&rest[colon + 1..]).filter(|_| digits == length.to_string())?;
     let (content, after) = content.split_at_checked(length)?;
     *rest = after.strip_prefix(b",")?;
@@ -262,7 +261,7 @@ mod tests {
             .with("none", Value::list([""; 0]))
     }
 
-    /// Bytes that stored state is compared with: they never change.
+    /// Stored descriptions are compared with these bytes: they must never change.
     #[test]
     fn golden_bytes() {
         let expected = "3:idf,17:h0000000000000abc,4:none,1:l,11:sketch.size,4:n448,12:text.shingle,8:twords:3,\
@@ -310,7 +309,7 @@ mod tests {
             .with("idf", Value::hash(1))
             .with("text.shingle", "chars:5")
             .with("none", Value::list([""; 0]))
-            // Of a version that is not known here.
+            // A value of a later version.
             .with("new", Value(b"?what".to_vec()));
         assert_eq!(
             said(&example(), &other),
@@ -324,7 +323,7 @@ mod tests {
         );
     }
 
-    /// No two lists of texts, and no two ways to cut names from values, have the same bytes.
+    /// Different lists of texts, and different boundaries of names and values, have different bytes.
     #[test]
     fn bytes_are_unambiguous() {
         let list = |texts: &[&str]| Description::new().with("l", Value::list(texts)).encode();

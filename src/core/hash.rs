@@ -1,5 +1,5 @@
-//! The one stable hash family. Every value here is part of a [scheme](crate::sketch::Scheme): it is the same
-//! on every machine and in every release, and pinned by the golden vectors in the tests.
+//! The stable hash functions. All values are part of a [scheme](crate::sketch::Scheme): they are equal on
+//! every machine and in every release, and tested by golden vectors.
 //!
 //! Short keys are hashed by *folded multiplication* (the 128-bit product of two 64-bit words, its halves
 //! xored), one multiplication for 16 bytes; whole contents by XXH3-128.
@@ -14,7 +14,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64_with_seed, xxh3_128_with_seed};
 
-/// Odd 64-bit constants with about half of their bits set: the fraction of pi, as in Blowfish's key schedule.
+/// 64-bit constants with about half of their bits set: the fraction of pi, as in Blowfish's key schedule.
 pub const PI: [u64; 8] = [
     0x243f_6a88_85a3_08d3,
     0x1319_8a2e_0370_7345,
@@ -42,13 +42,13 @@ pub fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The step of [`token`] for up to 16 bytes: `a` and `b` are little-endian and padded with zeros.
+/// One step of [`token`], for up to 16 bytes: `a` and `b` are little-endian and padded with zeros.
 #[inline(always)]
 pub fn token_step(state: u64, a: u64, b: u64, len: usize) -> u64 {
     fold(a ^ PI[0] ^ state, b ^ PI[1] ^ (len as u64))
 }
 
-/// Hash of one token's bytes: [`token_step`] over its 16-byte pieces, `len` the length of the whole token.
+/// Hash of a token's bytes: [`token_step`] over its 16-byte pieces; `len` is the length of the whole token.
 pub fn token(bytes: &[u8]) -> u64 {
     let half = |piece: &[u8]| {
         let mut word = [0; 8];
@@ -68,16 +68,16 @@ pub fn token(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Hash of any bytes, for routing and for table lookups of ids.
+/// Hash of bytes, for routing and for look-ups by id.
 #[inline]
 pub fn bytes(seed: u64, data: &[u8]) -> u64 {
     xxh3_64_with_seed(data, seed)
 }
 
-/// Builds the hashes of tables whose keys are hashes already: 64-bit words, taken as they are.
+/// Hash builder for tables whose keys are hashes already: 64-bit words are used unchanged.
 pub type OfHashes = BuildHasherDefault<AsItIs>;
 
-/// See [`OfHashes`].
+/// The hasher of [`OfHashes`].
 #[derive(Debug, Default)]
 pub struct AsItIs(u64);
 
@@ -95,23 +95,24 @@ impl Hasher for AsItIs {
     }
 }
 
-/// What a sketch *is*: a 128-bit hash of the scheme's fingerprint and of all that is compared: its words,
-/// then the features where they are kept. Two sketches of equal id are the same sketch, so a comparison of
-/// two ids is a pure function of the two ids.
+/// The identity of a sketch: a 128-bit hash of the scheme's fingerprint and of all compared data: its words,
+/// then the features where they are stored. Sketches with equal ids are the same sketch, so the comparison of
+/// two sketches is a pure function of their ids.
 ///
-/// Among n distinct sketches the chance of one accidental collision is about n²/2^129 (10^9 sketches: 2e-21).
+/// Among n distinct sketches the probability of an accidental collision is about n²/2^129 (10^9 sketches:
+/// 2e-21).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SketchId {
-    // Two words and not one of 128 bits, whose alignment would pad every record that holds it.
+    // Two words in place of a u128, whose alignment would pad every record that contains it.
     high: u64,
     low: u64,
 }
 
 impl SketchId {
-    /// The id of no sketch: one in 2^128 would have it.
+    /// An id that stands for no sketch; a sketch has it with probability 2^-128.
     pub const NONE: Self = Self { high: 0, low: 0 };
 
-    /// Hashes the compared words under a scheme's fingerprint.
+    /// The id of a sketch with these compared words, under a scheme's fingerprint.
     #[expect(clippy::cast_possible_truncation, reason = "the two halves are meant")]
     pub fn of(scheme: u64, words: &[u64]) -> Self {
         let hash = xxh3_128_with_seed(bytemuck::cast_slice(words), scheme);
@@ -124,7 +125,7 @@ impl SketchId {
         self.high
     }
 
-    /// 64 well-mixed bits, for routing and for tables.
+    /// 64 well-mixed bits, for routing and for hash tables.
     #[inline(always)]
     pub fn low(self) -> u64 {
         self.low

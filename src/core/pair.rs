@@ -1,4 +1,4 @@
-//! Pairs of documents, their similarity, and the changes of both that leave the dataflow.
+//! Pairs of documents, their similarity, and the deltas of the output.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -53,7 +53,7 @@ impl Hash for Similarity {
     }
 }
 
-/// Two different things in order: `lo < hi`, by construction.
+/// Two different values in order: `lo < hi`, by construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Pair<T> {
     lo: T,
@@ -61,7 +61,7 @@ pub struct Pair<T> {
 }
 
 impl<T: Ord> Pair<T> {
-    /// Orders two things; `None` if they are equal.
+    /// Orders two values; `None` if they are equal.
     pub fn new(a: T, b: T) -> Option<Self> {
         match a.cmp(&b) {
             Ordering::Less => Some(Self { lo: a, hi: b }),
@@ -98,41 +98,41 @@ pub struct Evidence {
 pub struct DocPair {
     /// The two documents, `lo < hi` by bytes.
     pub pair: Pair<DocId>,
-    /// Their similarity by the pipeline.
+    /// Their similarity as the pipeline measures it.
     pub similarity: Similarity,
     /// Why they were accepted.
     pub evidence: Evidence,
 }
 
-/// Why a pair comes or goes: what its epoch did to its documents.
+/// The cause of a delta: the change of the pair's documents in its epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
-    /// A document came alive.
+    /// A document was inserted.
     Insert,
-    /// A document has another text.
+    /// A document has a new text.
     Update,
     /// A document was deleted.
     Delete,
     /// A document has expired.
     Expire,
-    /// A document is weighed by another table of document frequencies.
+    /// A document is weighted by another table of document frequencies.
     #[serde(rename = "re-weighed")]
     Reweighed,
-    /// Neither document has changed: one of them is in a group of copies, and begins or ceases to stand for
-    /// it, since the group has passed its limit or has another smallest id.
+    /// Neither document has changed: one of them is in a group of copies that has crossed its limit or has a
+    /// new smallest id, so the group's visible members have changed.
     #[serde(rename = "re-grouped")]
     Regrouped,
-    /// Neither document has changed: a block in which they met has got hot or has lost a leader.
+    /// Neither document has changed: a block in which they met has become hot or has another leader.
     BlockDied,
-    /// Neither document has changed: they meet in a block again, or anew.
+    /// Neither document has changed: a block in which they meet is no longer hot or has another leader.
     BlockRevived,
-    /// The output is corrected, by a run that reconciles it.
+    /// A run that reconciles the output has corrected it.
     Correction,
 }
 
 impl Cause {
-    /// All of them, in order.
+    /// All causes, in order.
     pub const ALL: [Self; 9] = [
         Self::Insert,
         Self::Update,
@@ -145,7 +145,7 @@ impl Cause {
         Self::Correction,
     ];
 
-    /// As it is written.
+    /// The name in output and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",
@@ -161,19 +161,19 @@ impl Cause {
     }
 }
 
-/// A pair comes to be, or ceases to.
+/// A change of the set of pairs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Delta {
     /// The pair.
     pub pair: DocPair,
-    /// 1 or -1.
+    /// 1 if the pair is added, -1 if it is removed.
     pub diff: isize,
-    /// Why.
+    /// The cause of the change.
     pub cause: Cause,
 }
 
 impl Delta {
-    /// Of a pair neither of whose documents has changed.
+    /// The delta of a pair whose documents have not changed, caused by a change of its blocks.
     pub fn by_block(pair: DocPair, diff: isize) -> Self {
         let cause = if diff > 0 { Cause::BlockRevived } else { Cause::BlockDied };
         Self { pair, diff, cause }

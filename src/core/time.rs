@@ -1,4 +1,4 @@
-//! Logical and wall-clock time.
+//! Time: epochs and the progress of a run (logical time), and clocks (wall-clock time).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,52 +6,52 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// The number of an epoch, from 1: a cut of the input; the unit of output, commit and replay.
+/// The number of an epoch, from 1. An epoch is a piece of the input between two cuts: the unit of output,
+/// commit and replay.
 pub type Epoch = u64;
 
-/// Of each partition, an offset: mostly that of the next record, before which all has been read.
+/// An offset for each partition: usually that of the next record to read.
 pub type Offsets = BTreeMap<u32, u64>;
 
-/// What a closed epoch stands for: how far each partition had been read when it ended.
+/// The progress of a closed epoch: how far each partition had been read when it ended.
 ///
-/// Gathered by the dataflow where the deltas are gathered, so that it covers all workers and processes.
-/// Whoever stores it beside the deltas can go on from there: what came before `next` is in the deltas up to
-/// this epoch, the rest is not.
+/// The dataflow collects it together with the deltas, so it covers all workers and processes. A destination
+/// that stores it with the deltas allows a restart: the records before `next` are in the deltas up to this
+/// epoch, later records are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The epoch.
     pub epoch: Epoch,
-    /// Of every partition that was read since the run began, up to this epoch: the offset after its last
-    /// record, bad records and gaps included. Never goes back from one epoch to the next.
+    /// For every partition read since the run began: the offset after its last record up to this epoch,
+    /// invalid records and gaps included. Never decreases from one epoch to the next.
     pub next: Offsets,
     /// Under live weights, the table of document frequencies in force after the epoch; `None` before the
     /// first one.
     pub table: Option<TableInForce>,
-    /// Where documents expire by age, the clock of [retention](crate::retention) after the epoch; `None`
-    /// before the first time. Never goes back.
+    /// If documents expire by age, the clock of [retention](crate::doc::retention) after the epoch; `None` before
+    /// the first event with a time. Never decreases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<RetentionTime>,
 }
 
 /// A time in unix seconds: 0 or more, before the year 2100.
 ///
-/// Ordered by time. Written as text, so that it is read as it was.
+/// Ordered by time. Serialized as text, so that it is read back exactly.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct UnixTime(f64);
 
 impl UnixTime {
-    /// The first second of the year 2100, exclusive. What claims to be later is mostly a time in
-    /// milliseconds.
+    /// The first second of the year 2100, exclusive. A greater number is usually a time in milliseconds.
     pub const END: f64 = 4_102_444_800.0;
 
-    /// Takes a time; `None` if it is none.
+    /// A time of these unix seconds; `None` if they are outside the range.
     pub fn new(seconds: f64) -> Option<Self> {
         // The sum makes a negative zero positive, so that equal times have equal bits.
         (0.0..Self::END).contains(&seconds).then_some(Self(seconds + 0.0))
     }
 
-    /// In seconds.
+    /// Unix seconds.
     pub fn seconds(self) -> f64 {
         self.0
     }
@@ -81,32 +81,32 @@ impl TryFrom<String> for UnixTime {
     }
 }
 
-/// The time of a clock of retention, and which clock that is.
+/// A time of a retention clock, with the kind of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetentionTime {
-    /// The greatest `ts`.
+    /// The greatest `ts` of the events.
     Event(UnixTime),
     /// The time of day.
     Wall(UnixTime),
 }
 
-/// A table of document frequencies in force, as it is remembered: with the same one, a restart weighs as the
-/// run before.
+/// The identity of the table of document frequencies in force. A restart with the same table computes the
+/// same weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TableInForce {
-    /// From 1, in the order in which tables are made.
+    /// Number of the table, from 1, in the order of creation.
     pub number: u64,
-    /// N, documents with a token, as it was made.
+    /// N, the number of documents with a token when the table was created.
     pub documents: u64,
-    /// Hash of its contents.
+    /// Hash of the table's contents.
     pub fingerprint: u64,
 }
 
-/// From which epoch on a run is live. Before, it repeats what was read by an earlier run, and its deltas are
-/// in the output already.
+/// The first live epoch of a run. In earlier epochs the run repeats input that an earlier run has read, whose
+/// deltas are in the output already.
 ///
-/// Set once, before any epoch from there on can close.
+/// Set once, before the first live epoch can close.
 #[derive(Debug, Default)]
 pub struct LiveFrom(AtomicU64);
 
@@ -116,7 +116,7 @@ impl LiveFrom {
         Self(AtomicU64::new(1))
     }
 
-    /// It is live from this epoch on, 1 or more.
+    /// Sets the first live epoch, 1 or more.
     pub fn set(&self, epoch: Epoch) {
         self.0.store(epoch, Ordering::SeqCst);
     }
@@ -132,23 +132,23 @@ impl LiveFrom {
     }
 }
 
-/// Where wall-clock time comes from; the one place that the rest of the program takes it from.
+/// A source of wall-clock time. The rest of the program reads time only through this trait.
 pub trait Clock: Send + Sync {
-    /// Time since the clock was made; never goes back.
+    /// Time since the clock was created; never decreases.
     fn now(&self) -> Duration;
 
-    /// The time of day, in unix seconds. It may go back.
+    /// The time of day, in unix seconds. It may decrease.
     fn unix(&self) -> f64;
 }
 
-/// The time of day in unix seconds, as the machine has it: for whoever reads it. Nothing is decided by it,
-/// since it may go back.
+/// The machine's time of day in unix seconds, for display and logs. It may decrease, so no decision may
+/// depend on it.
 #[expect(clippy::disallowed_methods, reason = "the one place where the time of day is read")]
 pub fn unix_seconds() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// The same in milliseconds. What is decided by it is on the safe side if it has gone back.
+/// The machine's time of day in milliseconds. It may decrease; decisions that depend on it must be safe then.
 #[expect(clippy::disallowed_methods, reason = "the one place where the time of day is read")]
 pub fn unix_milliseconds() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -160,7 +160,7 @@ pub fn unix_milliseconds() -> u64 {
 pub struct SystemClock(Instant);
 
 impl SystemClock {
-    /// Starts at zero now.
+    /// A clock that starts at zero now.
     #[expect(clippy::disallowed_methods, reason = "the one place where time is read")]
     pub fn start() -> Self {
         Self(Instant::now())
@@ -199,7 +199,7 @@ mod tests {
         assert!(serde_json::from_str::<UnixTime>("\"1e99\"").is_err());
     }
 
-    /// A mark that an older version wrote.
+    /// The progress in a mark of an older version.
     #[test]
     fn progress_without_a_clock_has_none() {
         let progress: Progress =

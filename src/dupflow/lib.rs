@@ -1,17 +1,21 @@
 //! dupflow finds near-duplicate documents while the corpus changes.
 //!
-//! Documents arrive, are edited and are deleted; out come *deltas*: pairs that become near-duplicate (+1) or
-//! cease to be (-1). After every epoch the deltas so far add up to what a fresh run on the documents alive
-//! finds.
+//! The input is a stream of upserts and deletes of documents. The output is a stream of *deltas*: `+1` when two
+//! documents become near-duplicates, `-1` when an update or a delete ends it. After each epoch the accumulated
+//! deltas equal what a fresh run on the surviving documents finds.
 //!
-//! A document goes through [`text`] (tokens, shingles, features), [`sketch`] (a fixed-size summary),
-//! [`block`] (which pairs are looked at) and [`filter`] (which of them are pairs); [`dataflow`] does that
-//! incrementally and on many workers, and [`oracle`] by brute force, to hold it against. [`pipeline`] puts
-//! inputs ([`source`], [`feed`]), a plan ([`config`]) and outputs ([`sink`]) around it, [`evaluate`] measures
-//! what it promises, [`cli`] is a command line around that. The modules below stand in this order, and import
-//! only from those above them: see `ARCHITECTURE.md`.
+//! This package holds the program and puts its crates together:
 //!
-//! Two texts, by hand:
+//! | crate | holds |
+//! |---|---|
+//! | [`core`] | texts, sketches, blocks, filters, clusters, and a brute-force oracle; plain Rust without threads |
+//! | [`engine`] | the dataflow that does the same incrementally, on many workers and processes |
+//! | [`connectors`] | inputs, outputs and state: files, topics, tables, stores |
+//! | `monitor` | a run over HTTP: metrics, pairs, queries, a page (feature `monitor`) |
+//! | `lab` | generated feeds and studies (feature `lab`) |
+//! | [`config`], [`pipeline`], [`cli`] | a pipeline file to a plan; one run; the command line |
+//!
+//! Two texts, compared by hand:
 //!
 //! ```
 //! use dupflow::config::Plan;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use prometheus_client::encoding::{EncodeCounterValue, EncodeGaugeValue, MetricEncoder, NoLabelSet};
 
-use dupflow_core::histogram::Buckets;
+use dupflow_core::run::histogram::Buckets;
 
 /// What kind of values a metric has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,9 +19,9 @@ use prometheus_client::registry::Registry;
 
 use super::exposition::{Kind, Samples};
 use super::refusals::Counted;
-use dupflow_core::backlog::Waiting;
-use dupflow_core::metrics::{Counter, Counts};
-use dupflow_core::status::{Phase, Status};
+use dupflow_core::run::backlog::Waiting;
+use dupflow_core::run::metrics::{Counter, Counts};
+use dupflow_core::run::status::{Phase, Status};
 
 /// A metric as the docs list it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::View;
 use dupflow_core::doc::{DocId, Position};
-use dupflow_core::metrics::Metrics;
 use dupflow_core::pair::Evidence;
-use dupflow_core::status::Status;
+use dupflow_core::run::metrics::Metrics;
+use dupflow_core::run::status::Status;
+use dupflow_core::run::visit::Visitors;
 use dupflow_core::time::Clock;
-use dupflow_core::visit::Visitors;
 
 /// A run, as whoever starts it hands it over. All but the first three may be absent: what depends on them is
 /// answered with 501.

@@ -20,8 +20,8 @@ use dupflow::connectors::source::{
 };
 use dupflow::core::description::Description;
 use dupflow::core::doc::Letter;
-use dupflow::core::metrics::{Counter, Metrics};
 use dupflow::core::pair::Delta;
+use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, RunJob};

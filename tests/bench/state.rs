@@ -13,7 +13,7 @@ use std::time::Instant;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::state::{Folder, Saved, State, StateError};
-use dupflow::core::codec::Changes;
+use dupflow::core::doc::changes::Changes;
 use dupflow::core::hash::mix;
 use dupflow::core::time::Progress;
 

@@ -30,8 +30,8 @@ use dupflow::connectors::source::{
 use dupflow::core::description::Description;
 use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;
+use dupflow::core::run::visit::{Question, Visitors};
 use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
-use dupflow::core::visit::{Question, Visitors};
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::state::{Folder, Saved, State};
-use dupflow::core::codec::Changes;
 use dupflow::core::description::Description;
+use dupflow::core::doc::changes::Changes;
 use dupflow::core::time::Progress;
 
 use super::dupflow::{Ended, Place, dupflow};

@@ -4,8 +4,8 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::Arc;
 
-use dupflow::core::metrics::Metrics;
-use dupflow::core::status::{Phase, Status};
+use dupflow::core::run::metrics::Metrics;
+use dupflow::core::run::status::{Phase, Status};
 use dupflow::core::time::SystemClock;
 use dupflow::monitor::{Entry, Limits, Monitor, Subject};
 

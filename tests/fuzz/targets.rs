@@ -13,7 +13,7 @@ use dupflow::connectors::source::{
     Shape, SourceError, for_each_event,
 };
 use dupflow::connectors::state::{Memory, Saved, State, Store, verify};
-use dupflow::core::codec::Changes;
+use dupflow::core::doc::changes::Changes;
 use dupflow::core::doc::{DocEvent, Position};
 use dupflow::core::html;
 use dupflow::core::text::TextRules;

@@ -9,9 +9,9 @@ use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
 use dupflow::connectors::source::{Format, FoundText, Kafka, NoText, Shape, Source as _, Start, Texts};
 use dupflow::core::cluster::{ClusterKind, Clusters, Report};
 use dupflow::core::doc::{DocId, Position};
-use dupflow::core::metrics::Metrics;
 use dupflow::core::oracle;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow::core::run::metrics::Metrics;
 use dupflow::core::time::{Offsets, Progress};
 
 use crate::Test;

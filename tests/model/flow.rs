@@ -17,8 +17,8 @@ use dupflow::connectors::source::{
 };
 use dupflow::core::description::Description;
 use dupflow::core::doc::{DocEvent, DocId, Letter, Position};
-use dupflow::core::metrics::Counter;
 use dupflow::core::pair::Delta;
+use dupflow::core::run::metrics::Counter;
 use dupflow::core::time::{Clock, Epoch, Offsets, Progress, SystemClock};
 use dupflow::engine::dataflow::{
     Cancellation, ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, Workers,

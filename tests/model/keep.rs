@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use dupflow::config::Plan;
 use dupflow::connectors::sink::{KeepList, Listed, Sink};
 use dupflow::core::cluster::{ClusterKind, Clusters, Keep, Report};
+use dupflow::core::doc::retention::{Retention, RetentionClock};
 use dupflow::core::doc::{DocId, Facts};
 use dupflow::core::oracle;
 use dupflow::core::pair::Pair;
-use dupflow::core::retention::{Retention, RetentionClock};
 use dupflow::engine::dataflow::{ClosedEpoch, Stages};
 use serde_json::Value;
 

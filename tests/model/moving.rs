@@ -14,7 +14,7 @@ use dupflow::config::Plan;
 use dupflow::connectors::state;
 use dupflow::core::doc::DocId;
 use dupflow::core::hash;
-use dupflow::core::metrics::{Counter, Metrics};
+use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::text::IdfTable;
 use dupflow::engine::dataflow::Stages;
 use proptest::prelude::*;

@@ -7,7 +7,7 @@ use std::path::Path;
 use dupflow::config::{BUILT_IN, Plan};
 use dupflow::core::block::BlockKey;
 use dupflow::core::hash::SketchId;
-use dupflow::core::metrics::Counter;
+use dupflow::core::run::metrics::Counter;
 use dupflow::engine::dataflow::Stages;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;

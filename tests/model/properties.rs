@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::core::doc::DocId;
 use dupflow::core::hash::{bytes, mix};
-use dupflow::core::metrics::Counter;
 use dupflow::core::pair::{DocPair, Evidence, Pair};
+use dupflow::core::run::metrics::Counter;
 use proptest::prelude::any;
 
 use crate::data::Event;

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dupflow::config::Plan;
+use dupflow::core::doc::retention::{Retention, RetentionClock};
 use dupflow::core::doc::{DocChange, DocId, Facts, Position};
-use dupflow::core::metrics::Counter;
 use dupflow::core::oracle;
 use dupflow::core::pair::DocPair;
-use dupflow::core::retention::{Retention, RetentionClock};
+use dupflow::core::run::metrics::Counter;
 use dupflow::core::sketch::SketchMaker;
 use dupflow::core::time::{LiveFrom, RetentionTime, UnixTime};
 use dupflow::engine::dataflow::{ClosedEpoch, Stages};

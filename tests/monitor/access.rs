@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use dupflow::core::metrics::Metrics;
-use dupflow::core::status::Status;
+use dupflow::core::run::metrics::Metrics;
+use dupflow::core::run::status::Status;
 use dupflow::core::time::SystemClock;
 use dupflow::monitor::{Entry, Limits, Monitor, Subject};
 

@@ -26,8 +26,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dupflow::core::metrics::Metrics;
-use dupflow::core::status::Status;
+use dupflow::core::run::metrics::Metrics;
+use dupflow::core::run::status::Status;
 use dupflow::core::time::Clock;
 use dupflow::monitor::{Entry, Limits, Monitor, Subject};
 

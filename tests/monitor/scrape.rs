@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use dupflow::core::metrics::{Counter, Metrics};
 use dupflow::core::pair::Cause;
-use dupflow::core::status::{Phase, Status};
+use dupflow::core::run::metrics::{Counter, Metrics};
+use dupflow::core::run::status::{Phase, Status};
 use dupflow::core::time::SystemClock;
 use dupflow::monitor::{self, Entry, Limits, Monitor, Subject};
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use dupflow::core::status::Phase;
+use dupflow::core::run::status::Phase;
 use dupflow::monitor::Limits;
 
 use super::Watched;

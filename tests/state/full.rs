@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use dupflow::connectors::state::{
     CompactionRule, Folder, Ownership, State, StateError, Store, Upload, inspect, verify,
 };
-use dupflow::core::codec::Changes;
+use dupflow::core::doc::changes::Changes;
 
 use super::script::{Change, Documents, SMALL, changes, documents, publish, restart, saved, usual_documents};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::state::{CompactionRule, Saved, State, StateError, Store};
-use dupflow::core::codec::Changes;
+use dupflow::core::doc::changes::Changes;
 use dupflow::core::time::{Progress, TableInForce};
 
 /// Ids to values: the documents alive.

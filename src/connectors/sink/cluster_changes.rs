@@ -19,8 +19,8 @@ use serde::Deserialize;
 use crate::mark::Mark;
 use dupflow_core::cluster::{Clusters, Report};
 use dupflow_core::doc::DocId;
-use dupflow_core::metrics::{Counter, Metrics};
 use dupflow_core::pair::Delta;
+use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::Epoch;
 
 /// A change of a report, 1 or -1.

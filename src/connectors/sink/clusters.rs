@@ -21,8 +21,8 @@ use super::{Destination, Sink};
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::{Clusters, Report};
 use dupflow_core::doc::Letter;
-use dupflow_core::metrics::Metrics;
 use dupflow_core::pair::{Delta, DocPair};
+use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, Progress};
 
 /// Writes every change of clusters, epoch by epoch; flushes at each commit, so that a reader sees whole
@@ -151,8 +151,8 @@ mod tests {
     use super::*;
     use dupflow_core::cluster::ClusterKind;
     use dupflow_core::doc::DocId;
-    use dupflow_core::metrics::Counter;
     use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
+    use dupflow_core::run::metrics::Counter;
 
     /// One epoch for each list of pairs, `+ab` for a pair that comes.
     const HISTORY: [&str; 4] = ["+ab +bc +xy", "+cd", "+de", "-bc +\"z"];

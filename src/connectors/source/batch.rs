@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{LineRules, Place, Shape};
-use dupflow_core::codec::Changes;
+use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Letter, Position};
 
 /// Records of one input and one partition, in order of offset, not yet looked into.

@@ -23,7 +23,7 @@ use super::{
     BadRecords, EpochRule, Format, IdRule, Input, InputProgress, MAX_RECORD_BYTES, Reader, Shape, Share,
     Source, SourceError, Speed, Texts,
 };
-use dupflow_core::origins::Origins;
+use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Clock, Offsets};
 
 /// The reader of recorded inputs.

@@ -91,10 +91,10 @@ pub use texts::{FoundText, NoText, Texts};
 use thiserror::Error;
 pub use whole::{for_each_event, for_each_event_until};
 
-use dupflow_core::backlog::Backlog;
 #[cfg(doc)]
 use dupflow_core::doc::Position;
-use dupflow_core::origins::Origins;
+use dupflow_core::run::backlog::Backlog;
+use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Clock, Offsets};
 
 /// Shows others how far the output stands for a source: up to these offsets, exclusive.

@@ -4,7 +4,7 @@ use std::thread;
 
 use super::*;
 use crate::source::{Line, Peers};
-use dupflow_core::codec::Changes;
+use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::Offsets;
 
 const NEVER: EpochLimits = EpochLimits { records: None, bytes: None, interval: None };

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::feed::BadRecord;
 use dupflow_core::doc::{DocId, Letter};
-use dupflow_core::origins::Origins;
+use dupflow_core::run::origins::Origins;
 
 /// A reading under way.
 pub(super) struct Reading<'r> {

@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::bad::BadRecords;
 use super::queue::{EpochLimits, Queue};
 use super::{Announce, AsOf, Gap, InputProgress, Look, Reader, Source, SourceError, Texts};
-use dupflow_core::backlog::Backlog;
-use dupflow_core::origins::Origins;
+use dupflow_core::run::backlog::Backlog;
+use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Clock, Epoch, Offsets};
 
 /// Told the last epoch, once all has been read; the epoch is closed soon after, not yet.

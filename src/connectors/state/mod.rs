@@ -24,7 +24,7 @@
 //! What is promised against what, and the formats byte by byte, are in `docs/state.md`.
 //!
 //! ```
-//! use dupflow_core::codec::Changes;
+//! use dupflow_core::doc::changes::Changes;
 //! use dupflow_connectors::state::{Memory, Saved, State, StateError};
 //!
 //! let store = Memory::default();
@@ -77,7 +77,7 @@ use manifest::{Delta, Manifest};
 use segment::SegmentFile;
 use tables::Tables;
 
-use dupflow_core::codec::Changes;
+use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::Epoch;
 
 /// Others that may open the state at the same moment.

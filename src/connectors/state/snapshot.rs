@@ -8,7 +8,7 @@ use super::files::Files;
 use super::ids::{Seen, id_hash};
 use super::manifest::{GROUPS, Manifest, Saved, shards_of};
 use super::segment::Segment;
-use dupflow_core::codec::{Changes, Record};
+use dupflow_core::doc::changes::{Changes, Record};
 
 /// The state as of one publish. Readable as long as the files of its manifest are there: until two later ones
 /// are published.

@@ -1,13 +1,14 @@
 //! Banding: b bands of r rows; two sketches share the block of a band iff all its r components are equal.
 //!
-//! In: the bit planes of a sketch, or its components where these are words. Out: one [`BlockKey`] a band: its
-//! number, and 32 bits of a hash of its r b-bit components. What is stored decides, never the components
-//! before they were cut to b bits, so a sketch alone rebuilds its blocks. A pair of similarity s is a
-//! candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s) / 2^bits`: see [`design`](super::design).
+//! In: the bit planes of a sketch, or its components where each is a word. Out: one [`BlockKey`] for each
+//! band: the band's number and 32 bits of a hash of its r b-bit components. A key is computed from the stored
+//! b-bit components, never from the full hashes, so the blocks can be rebuilt from a stored sketch. A pair of
+//! similarity s is a candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s) / 2^bits`: see
+//! [`design`](super::design).
 //!
 //! Band i reads the components `K - (i + 1) r .. K - i r`: bands are cut from the *last* component on, the
-//! filter looks from the first. Candidates are equal where they were selected, so a look at the same
-//! components would learn little.
+//! filter reads from the first. Candidates are equal in the components of the band that selected them, so the
+//! filter would gain little information from these.
 //!
 //! Reference: A. Rajaraman and J. D. Ullman, *Mining of Massive Datasets*, section 3.4.
 
@@ -20,31 +21,31 @@ use crate::sketch::SketchRef;
 /// Cuts sketches of one shape into bands.
 #[derive(Clone, Debug)]
 pub struct Banding {
-    /// Which words of a sketch are read; all by default.
+    /// Range of the sketch's words that is read; all words if `None`.
     part: Option<Range<usize>>,
-    /// Words of a plane.
+    /// Words of a bit plane.
     groups: usize,
-    /// Whether components are words.
+    /// Whether each component is a whole word.
     by_word: bool,
     rows: usize,
     rule: HotRule,
     bands: Box<[Band]>,
 }
 
-/// Where the rows of a band lie.
+/// Position of a band's rows in a sketch.
 #[derive(Clone, Copy, Debug)]
 struct Band {
     table: u16,
-    /// The first row's component: in a plane, the word of it and the bit in that.
+    /// Index of the first row's component; in a plane it is in word `word`, at bit `shift`.
     first: usize,
     word: usize,
     shift: u32,
-    /// Start of the hash, different for each band.
+    /// Initial state of the hash, different for each band.
     salt: u64,
 }
 
 impl Banding {
-    /// `bands` bands of `rows` rows on sketches of `size` components of any bits.
+    /// `bands` bands of `rows` rows on sketches of `size` components of any number of bits.
     ///
     /// # Panics
     /// If there are no rows or more than 64, or the bands need more than `size` components:
@@ -72,19 +73,19 @@ impl Banding {
         Self { part: None, groups, by_word: false, rows, rule, bands: (0..bands).map(band).collect() }
     }
 
-    /// Reads sketches whose components are words by themselves, behind a first one.
+    /// For sketches in which each component is a word; their first word is no component and is skipped.
     pub fn by_word(self, by_word: bool) -> Self {
         Self { by_word, ..self }
     }
 
-    /// Reads only these words of a sketch, which are bit planes of the size given.
+    /// Reads only this range of a sketch's words, which holds bit planes of `size` components.
     pub fn of(self, part: Range<usize>) -> Self {
         Self { part: Some(part), ..self }
     }
 }
 
 impl Band {
-    /// The band's rows in one plane of so many, in the lowest bits.
+    /// The bits of the band's rows in plane `plane` of `planes`, in the lowest bits of the result.
     #[inline]
     fn rows(self, words: &[u64], planes: usize, plane: usize, mask: u64) -> u64 {
         let at = self.word * planes + plane;
@@ -95,7 +96,7 @@ impl Band {
     }
 }
 
-/// One multiplication hashes a word.
+/// Adds a word to the hash state by one multiplication.
 #[inline]
 fn add(state: u64, word: u64) -> u64 {
     fold(word ^ state, PI[1]) ^ word
@@ -111,7 +112,7 @@ impl Blocking for Banding {
                 words[1 + band.first..][..self.rows].iter().fold(band.salt, |state, word| add(state, *word))
             } else {
                 let (mut state, mut packed, mut filled) = (band.salt, 0, 0);
-                // As many planes as fit go into one word.
+                // As many planes as fit are packed into one word.
                 for plane in 0..planes {
                     if filled + self.rows > 64 {
                         state = add(state, packed);
@@ -146,7 +147,7 @@ mod tests {
         out
     }
 
-    /// A repeatable word.
+    /// A pseudo-random word.
     fn word(i: u64) -> u64 {
         mix(i ^ 0x5eed)
     }
@@ -169,7 +170,7 @@ mod tests {
                     } else {
                         changed[component / 64 * bits + plane] ^= 1 << (component % 64);
                     }
-                    // Bands count from the end.
+                    // Bands are numbered from the last component.
                     let band = (size - 1 - component) / rows;
                     let after = keys(&banding, &changed);
                     let differ: Vec<usize> = (0..bands).filter(|&i| before[i] != after[i]).collect();

@@ -1,83 +1,84 @@
-//! How full the blocks of a banding get among so many documents, what that costs, and what hot blocks then
-//! miss.
+//! Expected block sizes of a banding, what they cost, and the share of pairs that hot blocks miss.
 //!
-//! In: a [`Curve`], a number of documents of distinct sketches, a [`HotRule`]. Out: a [`Crowd`].
+//! In: a [`Curve`], a number of documents with distinct sketches, a [`HotRule`]. Out: a [`Crowd`].
 //!
-//! **Who is in a block.** Two documents taken at random are unrelated, or of one site, whose frame they have
-//! in common (`SITE`). Unrelated ones agree in a band with the probability `p(s)^rows`, and are spread over
-//! its contents: so many are beside a document as Poisson's law has it, of the mean a. With a probability f
-//! the rows of a band are all of a document's frame, where `f^2` is how much likelier two of one site agree
-//! than two unrelated ones: then the share f of its site is beside it too.
+//! **Block sizes.** Two documents taken at random are either unrelated, or of one site and share its page
+//! frame (`SITE`). Unrelated documents agree in a band with probability `p(s)^rows`; the number of them in
+//! the block of a document has a Poisson distribution with mean a. With probability f all rows of a band are
+//! components of the document's page frame; `f^2` is the agreement of two documents of one site minus that of
+//! unrelated ones. In this case the share f of the site's documents is in the block too.
 //!
-//! **What is found.** A pair that agrees in a band meets there if the block is not hot, or one of the two
-//! leads it: with the probability [`meets`](Crowd::meets), m. So a pair of similarity s is compared with
-//! probability `1 - (1 - m p(s)^rows)^bands`, bands taken as independent.
+//! **Recall.** A pair that agrees in a band meets there if the block is not hot, or one of the two is a
+//! leader: with probability [`meets`](Crowd::meets), m. So a pair of similarity s is compared with
+//! probability `1 - (1 - m p(s)^rows)^bands`; bands are taken as independent.
 //!
-//! **What it costs.** For each document `bands` postings, its meetings by chance and with its relatives
-//! (`RELATIVES`), and a comparison for each relative that it meets: `posting b + meeting b (met + sum g
-//! p^rows) + comparison sum g P`. Hot blocks save nothing in this: they were filled before they got hot.
+//! **Cost.** For each document: b postings, its meetings by chance and with related documents (`RELATIVES`: g
+//! documents of similarity s), and one comparison for each related document that it meets:
+//! `posting b + meeting b (by chance + sum g p(s)^rows) + comparison sum g P(s)`. Hot blocks reduce none of
+//! these: they were filled before they became hot.
 //!
-//! **Left out**: templates. The members of a large family of near-duplicates share whole blocks with each
-//! other, whatever the keys of a band are, so that their pairs are lost to hot blocks in all bands together.
-//! The summary of a run names such blocks.
+//! **Not modelled**: templates. The members of a large family of near-duplicates share blocks in all bands,
+//! so their pairs are missed by hot blocks in all bands together. The summary of a run names such blocks.
 
 use super::HotRule;
 use super::curve::Curve;
 use super::hamming::optimiser::Costs;
 
-/// What parts cost, a posting 20 as in [`Costs::default`]. A meeting here is no entry of a sorted list: it
-/// fetches the first word of a sketch that may be anywhere. 400,000 generated documents (`dupflow replay -p
-/// minhash`, bands 18 and 36 of 4 and of 7 rows) took 190 ns of CPU for each further posting and 140 for each
-/// further meeting.
+/// Relative cost of a posting (`probe`, 20 as in [`Costs::default`]) and of a meeting (`entry`). A meeting
+/// fetches the first word of a sketch at a random address, so it costs more than an entry of a sorted list.
+/// Measured on 400,000 generated documents (`dupflow replay -p minhash`, bands 18 and 36 of 4 and of 7 rows):
+/// 190 ns of CPU for each further posting and 140 ns for each further meeting.
 const COSTS: Costs = Costs { probe: 20.0, entry: 15.0 };
 
-/// A candidate that the first word leaves: it is sorted, sent to one sketch and then to the other, and
-/// compared. About 1 µs.
+/// Cost of a candidate that the test of first words does not reject, in the same unit: it is sorted, sent to
+/// one sketch and then to the other, and compared. About 1 µs.
 const COMPARISON: f64 = 120.0;
 
-/// How similar two unrelated documents are. By their meetings in bands of 3 and 4 rows, among 10,000 pages
-/// and 400,000 generated documents.
+/// Similarity of two unrelated documents. Fitted to the number of meetings in bands of 3 and 4 rows, among
+/// 10,000 pages and 400,000 generated documents.
 const UNRELATED: f64 = 0.002;
 
-/// The share of a corpus that is of the site of a document, and how similar two of one site are by its frame
-/// alone.
+/// The share of a corpus that is of the same site as a document, and the similarity that two documents of one
+/// site have by the page frame alone. An assumption about a mixed crawl; no measurement of it is on record.
 const SITE: (f64, f64) = (1.0 / 60.0, 0.1);
 
-/// The relatives of a document, however large the corpus is: how many, and their similarity. Above 0.5 as
-/// 10,000 pages have them by their exact similarities, below by the meetings of their sketches.
+/// Related documents of a document: their number and their similarity, in a corpus of any size. Above 0.5
+/// counted among 10,000 pages by exact similarities, below 0.5 by the meetings of their sketches.
 const RELATIVES: [(f64, f64); 7] =
     [(5.0, 0.3), (4.0, 0.4), (1.2, 0.55), (2.2, 0.65), (1.2, 0.75), (0.2, 0.85), (0.25, 0.95)];
 
-/// Sizes that are summed one by one; beyond, Poisson's law is a normal one.
+/// Size up to which the Poisson probabilities are summed term by term; above, they are taken from a normal
+/// distribution.
 const SUMMED: usize = 4096;
 
-/// Probabilities that are not told from 0.
+/// Probabilities below this are taken as 0.
 const NOTHING: f64 = 1e-12;
 
-/// What is expected of the blocks of a banding.
+/// Expected block sizes, recall and cost of a banding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Crowd {
-    /// Sketches in a block of a document, itself included, on average.
+    /// Mean number of sketches in a block of a document, including its own.
     pub sketches: f64,
-    /// The share of its blocks that are hot.
+    /// The share of a document's blocks that are hot.
     pub hot_share: f64,
-    /// Hot blocks, of all bands.
+    /// Number of hot blocks in all bands together.
     pub hot_blocks: f64,
     /// The probability that two documents that agree in a band meet there.
     pub meets: f64,
-    /// Documents that a document meets by chance, in all bands: one that is met in two counts twice.
+    /// Number of documents that a document meets by chance, summed over all bands; one that is met in two
+    /// bands counts twice.
     pub by_chance: f64,
-    /// What a document costs if no block is hot, in the unit of which a posting costs 20.
+    /// Cost of a document if no block is hot, in the unit in which a posting costs 20.
     pub cost: f64,
 }
 
 impl Crowd {
-    /// Of so many documents, no two of one sketch.
+    /// The expectation for `documents` documents, no two with the same sketch.
     pub fn new(curve: &Curve, documents: u64, rule: HotRule) -> Self {
         let (bands, n) = (curve.bands as f64, documents as f64);
         let agree = |s: f64| curve.agreement.probability(s).powf(curve.rows as f64);
         let (share, similarity) = SITE;
-        // f, the mean of the unrelated, and of those of the site where the band is of its frame.
+        // f; the mean number of unrelated documents in a block; the mean if the band is of the page frame.
         let framed = (agree(similarity) - agree(0.0)).max(0.0).sqrt();
         let apart = n * ((1.0 - share) * agree(UNRELATED) + share * agree(0.0));
         let within = apart + n * share * framed;
@@ -97,7 +98,7 @@ impl Crowd {
         let sketches = 1.0 + apart + framed * (within - apart);
         let relatives =
             |of: &dyn Fn(f64) -> f64| -> f64 { RELATIVES.iter().map(|(count, s)| count * of(*s)).sum() };
-        // A block that gets hot has been filled before, and its meetings are taken back.
+        // A block that becomes hot was filled before; its meetings were made and are retracted.
         let meetings = bands * (sketches - 1.0 + relatives(&agree));
         let compared = relatives(&|s| curve.probability(s));
         Self {
@@ -111,24 +112,24 @@ impl Crowd {
     }
 }
 
-/// The probability that one of two members of a hot block leads it.
+/// The probability that at least one of two members of a hot block is a leader.
 fn leads(size: f64, leaders: usize) -> f64 {
     let others = (size - leaders as f64).max(0.0);
     (1.0 - others * (others - 1.0).max(0.0) / (size * (size - 1.0))).clamp(0.0, 1.0)
 }
 
-/// The size of a block in which there are some documents already, with others beside them.
+/// Distribution of the size of a block that holds some given documents and a Poisson number of others.
 struct Sizes {
-    /// The probability that it is hot.
+    /// The probability that the block is hot.
     hot: f64,
-    /// Its size then, on average; more than the cap.
+    /// Mean size if it is hot; more than the cap.
     hot_size: f64,
-    /// The others where it is not hot, on average, and 0 where it is.
+    /// Mean number of others, counted as 0 where the block is hot.
     live_others: f64,
 }
 
 impl Sizes {
-    /// The others are of Poisson's law.
+    /// `there` given documents and a Poisson number of others with this mean.
     fn new(there: usize, mean: f64, cap: usize) -> Self {
         if cap == usize::MAX {
             return Self { hot: 0.0, hot_size: f64::MAX, live_others: mean };
@@ -136,7 +137,7 @@ impl Sizes {
         let most = cap as f64 - there as f64;
         let live = at_most(mean, most);
         let hot = if 1.0 - live < NOTHING { 0.0 } else { 1.0 - live };
-        // The mean of what is at most m is the mean times P[at most m - 1].
+        // For a Poisson variable X of mean a: E[X; X <= m] = a P[X <= m - 1].
         let live_others = mean * at_most(mean, most - 1.0);
         let least = cap as f64 + 1.0;
         let hot_size = if hot > 0.0 { (there as f64 + (mean - live_others) / hot).max(least) } else { least };
@@ -144,7 +145,7 @@ impl Sizes {
     }
 }
 
-/// The probability that a variable of Poisson's law is at most this.
+/// The probability that a Poisson variable of this mean is at most `most` (inclusive).
 fn at_most(mean: f64, most: f64) -> f64 {
     if most < 0.0 {
         return 0.0;
@@ -165,7 +166,8 @@ fn at_most(mean: f64, most: f64) -> f64 {
     all.min(1.0)
 }
 
-/// The probability that a normal variable is at most `z` deviations above its mean, to 2e-4 (E. Page, 1977).
+/// The probability that a normal variable is at most `z` standard deviations above its mean, to 2e-4 (E.
+/// Page, 1977).
 pub fn normal(z: f64) -> f64 {
     1.0 / (1.0 + (-1.5976 * z - 0.070_56 * z.powi(3)).exp())
 }
@@ -186,7 +188,7 @@ mod tests {
         // 1, 2 and 2 times e^-2.
         assert!((at_most(2.0, 2.0) - 5.0 * (-2.0_f64).exp()).abs() < 1e-12);
         assert!(at_most(0.0, 0.0) >= 1.0 && at_most(3.0, -1.0) <= 0.0);
-        // Summed one by one, or not.
+        // Summed term by term, and by the normal distribution.
         let (summed, normal) = (at_most(4000.0, 4096.0), normal(96.5 / 4000.0_f64.sqrt()));
         assert!((summed - normal).abs() < 2e-3, "{summed} {normal}");
         assert!((at_most(5000.0, 5000.0) - 0.5).abs() < 0.01);
@@ -197,17 +199,17 @@ mod tests {
 
     #[test]
     fn leaders_by_hand() {
-        // Of 45 pairs of 10, 28 are of the 8 that do not lead.
+        // 10 members have 45 pairs; 28 of these are among the 8 that are no leaders.
         assert!((leads(10.0, 2) - 17.0 / 45.0).abs() < 1e-12);
         assert!((leads(10.0, 0)).abs() < 1e-12 && (leads(3.0, 4) - 1.0).abs() < 1e-12);
     }
 
-    /// 256 keys a band among 40,000 documents: what was seen to lose most pairs.
+    /// 256 keys a band among 40,000 documents: a plan that lost most pairs in a measured run.
     #[test]
     fn bands_of_two_rows_are_full() {
         let full = crowd(24, 2, 40_000, RULE);
         assert!(full.sketches > 157.0 && full.hot_share > 0.9 && full.meets < 0.1, "{full:?}");
-        // Nearly every key of every band.
+        // Nearly every key of every band has a hot block.
         assert!(full.hot_blocks > 0.8 * 24.0 * 256.0 && full.hot_blocks < 24.0 * 256.0, "{full:?}");
         let roomy = crowd(84, 4, 40_000, RULE);
         assert!((roomy.meets - 1.0).abs() < 1e-9 && roomy.hot_blocks < 1e-3, "{roomy:?}");
@@ -220,7 +222,7 @@ mod tests {
         let falling = [10_000, 100_000, 1_000_000, 3_000_000, 10_000_000, 1_000_000_000].map(meets);
         assert!(falling.is_sorted_by(|a, b| a >= b) && falling[5] < 0.01, "{falling:?}");
         let at_cap = |cap| crowd(56, 4, 10_000_000, HotRule { cap, ..RULE }).meets;
-        // Beyond what is unrelated; beyond a site too.
+        // A cap above the unrelated documents of a block; a cap above the documents of a site too.
         assert!(at_cap(1000) > 0.97 && at_cap(1000) < 0.99 && at_cap(100_000) > 0.9999);
         let never = crowd(56, 4, 10_000_000, HotRule::NEVER);
         assert!(never.meets >= 1.0 && never.hot_blocks <= 0.0, "{never:?}");
@@ -229,7 +231,7 @@ mod tests {
         assert!(skipped.meets < crowd(24, 2, 40_000, RULE).meets);
     }
 
-    /// Contents that have no chance to agree.
+    /// Components of 64 bits: contents do not agree by chance.
     #[test]
     fn whole_components() {
         let curve = Curve { bands: 20, rows: 8, agreement: Agreement::Bits(64) };

@@ -1,4 +1,4 @@
-//! The S-curve of banding: how likely a pair shares a block, by its similarity, bands and rows.
+//! The S-curve of banding: the probability that a pair shares a block, by similarity, bands and rows.
 
 use crate::sketch::agreement::Agreement;
 
@@ -19,16 +19,16 @@ impl Curve {
         self.found(similarity, 1.0)
     }
 
-    /// The probability that a pair meets in a block, if one that agrees in a band meets there with the
-    /// probability `meets`.
+    /// The probability that a pair meets in at least one block, if a pair that agrees in a band meets there
+    /// with probability `meets`.
     pub fn found(&self, similarity: f64, meets: f64) -> f64 {
         let band = meets * self.agreement.probability(similarity).powf(self.rows as f64);
         // exp(n ln(1 - x)) - 1 without the loss of digits at small x.
         -(self.bands as f64 * (-band).ln_1p()).exp_m1()
     }
 
-    /// The similarity at which half of the pairs meet, if those that agree in a band meet there with the
-    /// probability `meets`; 0 if more do at any, above 1 if fewer.
+    /// The similarity at which half of the pairs meet, if a pair that agrees in a band meets there with
+    /// probability `meets`; 0 if more than half meet at every similarity, above 1 if fewer.
     pub fn half_point(&self, meets: f64) -> f64 {
         let band = -(-std::f64::consts::LN_2 / self.bands as f64).exp_m1() / meets;
         self.agreement.similarity(band.powf(1.0 / self.rows as f64)).max(0.0)

@@ -1,17 +1,16 @@
-//! How many bands of how many rows: the S-curve of banding, and the choice of a point on it.
+//! Derives the number of bands and rows of a banding.
 //!
-//! In: sketch size and bits, a threshold T, and what the user fixed of bands, rows and recall. Out: a
-//! [`Bands`], which says what was chosen and why.
+//! In: sketch size and bits, a threshold T, and those of bands, rows and recall that the user fixed. Out: a
+//! [`Bands`] with the choice and its reason.
 //!
 //! A component of b bits is equal with probability `p = s + (1 - s) / 2^b` at similarity s, a band of r rows
-//! with p^r, one of n bands at least with `P(s) = 1 - (1 - p^r)^n`. More rows make the curve steeper,
-//! candidates fewer and blocks smaller, more bands raise it.
+//! with probability p^r, and at least one of n bands with `P(s) = 1 - (1 - p^r)^n`. More rows make the curve
+//! steeper, candidates fewer and blocks smaller; more bands raise it.
 //!
-//! Rule where nothing is fixed: of all bands and rows that fit and reach `P(T) >= recall` (inclusive) *after
-//! what hot blocks miss* among the documents planned for, with [room](ROOM) to spare, those that
-//! [cost](super::crowd) least. So a band has keys enough for the documents: where blocks would be hot, the
-//! recall is not reached. Where none reaches it, those that reach it without hot blocks, and of these the
-//! ones that lose least.
+//! Rule where nothing is fixed: all bands and rows are considered that fit into the sketch, reach `P(T) >=
+//! recall` (inclusive) with hot blocks taken into account for the planned number of documents, and leave
+//! [room](ROOM). Of these the choice with the least [cost](super::crowd) is taken. If there is none, the
+//! choice is among those that reach the recall if no block is hot: the one that loses least.
 //!
 //! References: *Mining of Massive Datasets*, section 3.4.2 for the curve. Hassanian-esfahani and Kargar
 //! (2018) print it without the exponent r; and (1/n)^(1/r), the usual half point, is an approximation of the
@@ -23,36 +22,38 @@ pub use super::curve::Curve;
 use super::{BlockingParams, HotRule};
 use crate::sketch::agreement::{Agreement, Shape};
 
-/// Most rows of a band: two texts of nothing in common agree in a band of 64 one-bit rows with probability
-/// 2^-64, and more rows would only lose recall.
+/// Most rows of a band, inclusive: two texts with nothing in common agree in a band of 64 one-bit rows with
+/// probability 2^-64, and more rows would only reduce recall.
 pub const MAX_ROWS: usize = 64;
 
-/// Of two that agree in a band, the share that meets there, at least: more bands could make up for fuller
-/// blocks, but not in a corpus that is less even than the one that is planned for.
+/// Least share of the pairs agreeing in a band that meet there, inclusive. More bands could compensate for a
+/// lower share, but only in a corpus as even as the model assumes. Chosen as a margin for uneven corpora, not
+/// measured.
 pub const ROOM: f64 = 0.95;
 
-/// A recall that is lower by so little is not worth further bands where the one asked for is out of reach.
+/// Where the requested recall cannot be reached: the loss of recall that is accepted in exchange for fewer
+/// bands.
 const SLIGHT: f64 = 0.001;
 
-/// The recall at the threshold if nothing else is asked for.
+/// The default recall at the threshold.
 pub const DEFAULT_RECALL: f64 = 0.99;
 
-/// Bands and rows, with what they do.
+/// A choice of bands and rows, with its recall and costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bands {
     /// The chosen bands and rows.
     pub curve: Curve,
     /// The probability that a pair at the threshold shares a block.
     pub recall: f64,
-    /// The recall that was asked for: at least this, unless bands and rows are both fixed.
+    /// The requested recall. `recall` is at least this unless bands and rows are both fixed.
     pub wanted: f64,
-    /// What is expected among the documents planned for.
+    /// Expected block sizes and costs for the planned number of documents.
     pub crowd: Crowd,
-    /// Why these, in one line.
+    /// The reason of the choice, in one line.
     pub reason: String,
 }
 
-/// Why there is no such banding.
+/// A requested banding that does not exist.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BandsError {
     /// Recall outside its range.
@@ -90,13 +91,13 @@ pub enum BandsError {
         threshold: f64,
         /// The recall asked for.
         recall: f64,
-        /// What would reach it.
+        /// Bands and rows that would reach it.
         possible: String,
     },
 }
 
-/// Derives bands and rows for sketches of this shape at threshold `threshold`, keeping what `params` fixes;
-/// `kind` has no part in it.
+/// Derives bands and rows for sketches of this shape at threshold `threshold`, and keeps those that `params`
+/// fixes. `params.kind` is not read.
 ///
 /// # Errors
 /// If bands and rows do not fit into the sketch, or the recall cannot be reached.
@@ -112,7 +113,7 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
     let recall = params.recall.unwrap_or(DEFAULT_RECALL);
     let (documents, rule) = (params.documents, params.rule());
     let space = Space { size, agreement, threshold, recall, documents, rule };
-    // What is chosen, if anything reaches the recall; what comes nearest; why.
+    // The choice, if any reaches the recall; the nearest curve, for the error message; the reason.
     let (chosen, nearest, reason) = match (params.bands, params.rows) {
         (Some(bands), Some(rows)) => {
             let both = space.curve(bands, rows);
@@ -147,12 +148,12 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
     Ok(Bands { curve, recall: reached, wanted, crowd: space.crowd(&curve), reason })
 }
 
-/// The one of least cost.
+/// The curve of least cost.
 fn least_cost(all: impl Iterator<Item = (Curve, Crowd)>) -> Option<Curve> {
     all.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)).map(|(curve, _)| curve)
 }
 
-/// What a choice is made in.
+/// The requirements of a choice.
 struct Space {
     size: usize,
     agreement: Agreement,
@@ -182,14 +183,14 @@ impl Space {
         (1..=self.size / rows).map(|bands| self.curve(bands, rows)).find(|curve| self.reaches(curve))
     }
 
-    /// The fewest bands of each number of rows that reach a recall where a pair that agrees in a band meets
-    /// there with a certain probability.
+    /// For each number of rows, the fewest bands that reach a recall if a pair that agrees in a band meets
+    /// there with the probability `meets`.
     fn each(&self, recall: f64, meets: impl Fn(&Curve) -> f64) -> impl Iterator<Item = (Curve, Crowd)> {
         (1..=MAX_ROWS.min(self.size)).filter_map(move |rows| {
             let meets = meets(&self.curve(1, rows));
             let most = self.size / rows;
             let reaches = |bands: usize| self.curve(bands, rows).found(self.threshold, meets) >= recall;
-            // More bands find more, so the fewest are found by halving.
+            // Recall ascends with the bands, so the fewest are found by bisection.
             let (mut few, mut enough) = (0, most);
             if !reaches(most) {
                 return None;
@@ -203,19 +204,20 @@ impl Space {
         })
     }
 
-    /// Whether two that agree in a band of so many rows meet there, whatever the number of bands.
+    /// The probability that a pair that agrees in a band of this many rows meets there; it does not depend on
+    /// the number of bands.
     fn meets(&self, one: &Curve) -> f64 {
         self.crowd(one).meets
     }
 
-    /// The rule where nothing is fixed.
+    /// The choice where nothing is fixed: least cost of those with enough room.
     fn cheapest(&self) -> Option<Curve> {
         let roomy = self.each(self.recall, |one| self.meets(one)).filter(|(_, crowd)| crowd.meets >= ROOM);
         least_cost(roomy)
     }
 
-    /// Where none is: of what finds most, but for [`SLIGHT`], the cheapest. None if the recall would not be
-    /// reached if no block were hot.
+    /// The choice if no [`cheapest`](Self::cheapest) exists: the cheapest within [`SLIGHT`] of the greatest
+    /// recall. `None` if the recall could not be reached even without hot blocks.
     fn nearest(&self) -> Option<Curve> {
         self.each(self.recall, |_| 1.0).next()?;
         let most = (1..=MAX_ROWS.min(self.size)).map(|rows| self.curve(self.size / rows, rows));
@@ -243,8 +245,8 @@ impl Space {
     }
 }
 
-/// The areas on the wrong side of the curve of full-width components: `(of P below the threshold, of 1 - P
-/// above it)`.
+/// The areas of errors of the curve of full-width components: the integral of P below the threshold, and of
+/// 1 - P above it.
 ///
 /// With `I_n(t)` the integral of `(1 - s^r)^n` from 0 to t, `I_0 = t` and by parts
 /// `I_n = (t (1 - t^r)^n + r n I_(n-1)) / (1 + r n)`: exact, and every term is positive.
@@ -276,7 +278,7 @@ mod tests {
         design(Shape::components(size, bits), threshold, &params).map_err(|error| error.to_string())
     }
 
-    /// Bands and rows of a design.
+    /// Bands and rows of a choice.
     fn shape(design: &Bands) -> (usize, usize) {
         (design.curve.bands, design.curve.rows)
     }
@@ -302,12 +304,12 @@ mod tests {
         assert!((found.recall - 0.9923).abs() < 5e-5 && (found.curve.probability(0.5) - 0.2227).abs() < 5e-4);
         assert!(found.reason.contains("recall 0.99 "), "{}", found.reason);
         assert_eq!(shape(&choose(512, 64, 0.7, None, None, None).unwrap()), (26, 5));
-        // One-bit components agree by accident, so a band needs more of them.
+        // One-bit components agree by chance, so a band needs more of them.
         let one_bit = choose(1024, 1, 0.8, None, None, None).unwrap();
         assert!(one_bit.curve.rows > 16 && one_bit.recall >= 0.99, "{one_bit:?}");
     }
 
-    /// Among all that reach the recall none costs less, and what hot blocks miss counts.
+    /// Compared with all choices that reach the recall after hot blocks: none costs less.
     #[test]
     fn the_rule_by_trying_all() {
         for (threshold, documents, cap) in [
@@ -330,7 +332,7 @@ mod tests {
         }
     }
 
-    /// What 448 components of 4 bits cannot do: of all bands none finds more, but for little.
+    /// Recalls that 448 components of 4 bits cannot reach: no other bands find more, up to [`SLIGHT`].
     #[test]
     fn where_none_reaches_the_recall_the_nearest_are_taken() {
         for (threshold, documents) in
@@ -359,7 +361,7 @@ mod tests {
         assert_eq!(shape(&choose(256, 64, 0.8, Some(26), None, None).unwrap()), (26, 8));
         assert_eq!(shape(&choose(256, 64, 0.8, Some(13), None, None).unwrap()), (13, 5));
         assert_eq!(shape(&choose(256, 64, 0.8, None, Some(5), None).unwrap()), (12, 5));
-        // Both, and no recall: as they are, however little they find.
+        // Both fixed and no recall requested: accepted with any recall.
         let both = choose(256, 64, 0.8, Some(2), Some(64), None).unwrap();
         assert!(shape(&both) == (2, 64) && both.recall < 1e-5);
         assert_eq!(shape(&choose(256, 64, 0.8, Some(26), Some(8), Some(0.99)).unwrap()), (26, 8));

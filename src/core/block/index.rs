@@ -1,13 +1,15 @@
-//! The block index: which sketches are in which block, and which pairs of them are candidates when that
-//! changes.
+//! The block index: the sketches of each block, and the candidate pairs that begin or end when they change.
 //!
-//! Two sketches *meet* in each block that they share and in which the [rule](HotRule) lets them: everybody in
-//! a block of few, leaders with all in a hot one; in a table by distance those that are [`Near`]. That is a
-//! function of the members alone, so what has been emitted accumulates, after each [`BlockIndex::apply`], to
-//! exactly the number of blocks in which each pair meets.
+//! In: the changes of an epoch, as [`Postings`]. Out: the change in the number of blocks in which a pair
+//! meets.
 //!
-//! A sketch is held once, as a slot of 24 bytes, however many blocks it is in; a block of one member, the
-//! usual case, is an entry of its table.
+//! Two sketches *meet* in each block that they share and whose [rule](HotRule) allows it: all pairs in a
+//! small block, leaders with all members in a hot one, [`Near`] sketches in a table by distance. The rules
+//! are functions of the members alone. So the emitted changes accumulate, after each [`BlockIndex::apply`],
+//! to exactly the number of blocks in which each pair meets.
+//!
+//! Memory: a sketch is stored once, as a slot of 24 bytes, for all its blocks. A block of one member, the
+//! usual case, is only an entry of its table.
 
 use std::hint::black_box;
 
@@ -20,7 +22,7 @@ use super::{BlockKey, Blocking, HotBlock, HotRule, Near, WALKED};
 use crate::hash::SketchId;
 use crate::pair::Pair;
 
-/// Sketches that come into blocks or leave them, with the keys of those blocks.
+/// Sketches that are added to blocks or removed from them, with the keys of those blocks.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Postings {
     sketches: Vec<Posted>,
@@ -35,21 +37,21 @@ struct Posted {
     word: u64,
     /// 1 or -1.
     diff: i8,
-    /// Its keys end before this one; they begin where those of the sketch before end.
+    /// End of its keys, exclusive; they begin at the end of the previous sketch.
     end: u32,
 }
 
 impl Postings {
-    /// Adds a key of the sketch that is to be [added](Self::sketch).
+    /// Adds a key of the sketch that the next call of [`sketch`](Self::sketch) adds.
     pub fn key(&mut self, key: BlockKey) {
         self.keys.push(key);
     }
 
-    /// Adds a sketch that comes (`diff` 1) into the blocks whose keys were added since the last one, or
-    /// leaves them (-1). Nothing is added for a sketch without keys.
+    /// Adds a sketch that enters (`diff` 1) or leaves (-1) the blocks whose keys were added since the last
+    /// sketch. A sketch without keys is ignored.
     ///
     /// # Panics
-    /// If there are 2^32 keys.
+    /// If there are 2^32 keys or more.
     pub fn sketch(&mut self, id: SketchId, word: u64, diff: i8) {
         let end = u32::try_from(self.keys.len()).expect("postings are sent before they are so many");
         if self.sketches.last().map_or(0, |last| last.end) < end {
@@ -62,12 +64,12 @@ impl Postings {
         self.keys.iter().copied()
     }
 
-    /// Keys.
+    /// Number of keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
@@ -77,24 +79,24 @@ impl Postings {
 #[derive(Debug)]
 pub struct BlockIndex {
     slots: Slots,
-    /// For each table, block hash to members.
+    /// For each table: block hash to members.
     tables: Vec<Table>,
     lists: Lists,
-    /// For each table, what an epoch changes: `hash << 32 | comes << 31 | slot`.
+    /// For each table, the changes of an epoch: `hash << 32 | is added << 31 | slot`.
     batches: Vec<Vec<u64>>,
 }
 
-/// In an entry of a batch: the sketch comes.
+/// Bit of a batch entry: the sketch is added.
 const COMES: u64 = 1 << 31;
 
-/// Entries of a batch whose places in the table are fetched together.
+/// Number of batch entries whose table places are prefetched together.
 const FETCHED: usize = 64;
 
-/// Entries that a batch may have room for between epochs.
+/// Capacity of a batch, in entries, above which it is freed at the end of an epoch.
 const KEPT: usize = 1 << 14;
 
 impl BlockIndex {
-    /// No blocks yet, one rule for all tables.
+    /// An empty index with one rule for all tables.
     ///
     /// # Panics
     /// If blocks of one are hot.
@@ -102,7 +104,7 @@ impl BlockIndex {
         Self::with_rules(vec![(rule, None); tables], WALKED)
     }
 
-    /// No blocks yet, of this blocking.
+    /// An empty index with the tables and rules of a blocking.
     ///
     /// # Panics
     /// If blocks of one are hot.
@@ -122,18 +124,19 @@ impl BlockIndex {
         }
     }
 
-    /// What has become of hot blocks since the last call: `Some` for a block that is hot now, `None` for one
-    /// that was.
+    /// Drains the changes of hot blocks since the last call: `Some` for a block that is hot now, `None` for a
+    /// block that is no longer hot.
     pub fn hot_blocks(&mut self) -> impl Iterator<Item = (BlockKey, Option<HotBlock>)> {
         self.lists.changed.drain(..)
     }
 
-    /// Applies the changes of one epoch, in which a sketch changes at most once: it comes into all its blocks
-    /// or leaves them all. Tells `emit` of each pair in how many more blocks it meets, or in how many fewer.
-    /// Two sketches whose first words fail `worth` do not meet; it is told which of the two it is about.
+    /// Applies the changes of one epoch, in which a sketch changes at most once: it enters all its blocks or
+    /// leaves them all. Calls `emit` for each pair whose number of meetings changes, with the difference.
+    /// Two sketches whose first words `worth` rejects do not meet; the third argument of `worth` is the diff
+    /// of the meeting (1 or -1).
     ///
     /// # Panics
-    /// If a sketch leaves that is not there: a broken promise upstream.
+    /// If a sketch leaves that is not present: an upstream operator broke its contract.
     pub fn apply(
         &mut self,
         postings: impl IntoIterator<Item = Postings>,
@@ -143,7 +146,7 @@ impl BlockIndex {
         let leaving = self.sort(postings);
         let Self { slots, tables, lists, batches } = self;
 
-        // `x << 32 | y << 1 | begins`, x < y: sorted as numbers, a pair's meetings stand together.
+        // `x << 32 | y << 1 | begins`, x < y: in numeric order the meetings of a pair are adjacent.
         let mut candidates: Vec<u64> = Vec::new();
         let (mut gone, mut come) = (Vec::new(), Vec::new());
         for ((number, table), batch) in (0..).zip(tables).zip(batches) {
@@ -200,9 +203,9 @@ impl BlockIndex {
         leaving.into_iter().for_each(|slot| slots.free(slot));
     }
 
-    /// Tells `found` of the sketches that a sketch would meet if it came into the blocks of these keys, or
-    /// meets if it is there already: of each once. Two sketches whose first words fail `worth` do not meet;
-    /// it is asked with the visitor's first. Nothing is changed.
+    /// Calls `found` once for each sketch that `id` would meet if it were added to the blocks of these keys,
+    /// or meets if it is in them already. Two sketches whose first words `worth` rejects do not meet; its
+    /// first argument is `word`. The index is not changed.
     pub fn visit(
         &self,
         keys: &[BlockKey],
@@ -211,7 +214,7 @@ impl BlockIndex {
         worth: impl Fn(u64, u64) -> bool,
         found: impl FnMut(SketchId),
     ) {
-        // All places are fetched before any is looked at: they are cold, and their misses overlap.
+        // All places are prefetched before the first is read, so that their cache misses overlap.
         let places = keys.iter().map(|key| self.tables[usize::from(key.table)].touch(key.hash));
         black_box(places.fold(0, |all, place| all ^ place));
         let mut met: Vec<u32> = Vec::new();
@@ -226,8 +229,8 @@ impl BlockIndex {
         met.into_iter().map(|slot| self.slots.id(slot)).for_each(found);
     }
 
-    /// Sorts an epoch's changes into the batches of the tables. What leaves keeps its slot, to be freed at
-    /// the end.
+    /// Sorts an epoch's changes into the batches of the tables. Returns the slots of removed sketches; they
+    /// are freed at the end of the epoch.
     fn sort(&mut self, postings: impl IntoIterator<Item = Postings>) -> Vec<u32> {
         let mut leaving = Vec::new();
         for Postings { sketches, keys } in postings {
@@ -253,12 +256,12 @@ impl BlockIndex {
     }
 }
 
-/// The upper half.
+/// The upper 32 bits of an entry.
 fn hash(entry: u64) -> u32 {
     u32::try_from(entry >> 32).expect("32 bits are left")
 }
 
-/// The lowest 31 bits.
+/// The lowest 31 bits of an entry.
 #[expect(clippy::cast_possible_truncation, reason = "that half is meant")]
 fn slot(entry: u64) -> u32 {
     entry as u32 & !(1 << 31)
@@ -275,7 +278,7 @@ mod tests {
         SketchId::of(0, &[n])
     }
 
-    /// The pairs that meet in a block, from the definition.
+    /// The pairs that meet in a block, by definition.
     fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> {
         let leaders = if members.len() <= rule.cap { members.len() } else { rule.leaders };
         let pairs = members.iter().enumerate().flat_map(|(i, x)| {
@@ -284,8 +287,8 @@ mod tests {
         pairs.filter_map(|(x, y)| Pair::new(x, y)).collect()
     }
 
-    /// Random changes of few sketches in few blocks: what was emitted accumulates to what the definition
-    /// says, for hot blocks too, whose leaders come and go.
+    /// Random changes of few sketches in few blocks: the emitted changes accumulate to the definition, in hot
+    /// blocks with changing leaders too.
     #[test]
     fn meetings_accumulate_to_the_definition() {
         for (cap, leaders) in
@@ -301,7 +304,7 @@ mod tests {
                 random += 1;
                 mix(random ^ (cap << 20 ^ leaders << 10) as u64) % n
             };
-            // A sketch is in one block of each table, or two.
+            // A sketch is in one or two blocks of each table.
             let keys = |n: u64| {
                 let key = |table: u16, hash: u64| BlockKey { table, hash: u32::try_from(hash).unwrap() };
                 [key(0, n % 2), key(1, mix(n) % 3), key(2, 0), key(2, 1 + n % 5)]
@@ -310,7 +313,7 @@ mod tests {
             let (mut got_hot, mut cooled, mut led, mut visited) = (0, 0, 0, [0; 2]);
             for step in 0..600 {
                 let mut changes: BTreeMap<u64, i8> = BTreeMap::new();
-                // Mostly few changes, now and then many; more and then fewer.
+                // Mostly few changes, sometimes many; first more additions, then more removals.
                 let many = if next(10) == 0 { 30 } else { 3 };
                 for _ in 0..next(many) {
                     let n = next(40);
@@ -329,7 +332,7 @@ mod tests {
                     keys(*n).into_iter().for_each(|key| part.key(key));
                     part.sketch(id(*n), word(*n), *diff);
                 }
-                // Words that differ in parity are not worth a meeting.
+                // Words of different parity are rejected.
                 index.apply(
                     postings,
                     |a, b, _| a % 2 == b % 2,
@@ -355,8 +358,7 @@ mod tests {
                 }
                 assert_eq!(met, expected, "{rule:?}, step {step}");
 
-                // Whoever visits meets those that it would meet if it came, and nobody who is there meets
-                // others.
+                // A query meets exactly the sketches that it would meet if it were added.
                 for n in (0..40).filter(|n| n % 7 == step % 7) {
                     let with_it = |key: &BlockKey| {
                         let mut members = blocks.get(key).cloned().unwrap_or_default();
@@ -410,8 +412,8 @@ mod tests {
         }
     }
 
-    /// By distance, near ones meet in blocks of any size, walked and searched by turns: so says the
-    /// definition, after any changes, and a visitor meets the same.
+    /// By distance, near sketches meet in blocks of any size, scanned or searched: changes accumulate to the
+    /// definition, and a query meets the same sketches.
     #[test]
     fn near_ones_meet_however_large_a_block_is() {
         for walked in [0, 1, 6, 20, 1000] {
@@ -484,8 +486,8 @@ mod tests {
         }
     }
 
-    /// A block of 5,000 fingerprints that have 26 bits in common: a search reads few of them, and nothing is
-    /// left once they have left.
+    /// A block of 5,000 fingerprints with 26 bits in common: a search reads few of them, and all meetings are
+    /// retracted after all have left.
     #[test]
     fn a_large_block_by_distance_is_cheap() {
         let near = Near { distance: 3, common: 0x3ff_ffff };
@@ -504,12 +506,12 @@ mod tests {
             }
         }
         assert_eq!(sum, 0);
-        // Walked, both ways: 25 million.
+        // Scans would read 25 million, in both directions together.
         assert!(read < 2_000_000, "{read} were read");
     }
 
-    /// What a block of 20,000 costs: few meetings for each change, however often leaders change, and all of
-    /// them go with it.
+    /// A block of 20,000: few meetings for each change, with changes of leaders included, and all of them are
+    /// retracted in the end.
     #[test]
     fn a_large_family_is_cheap_in_any_order() {
         let rule = HotRule { cap: 64, leaders: 4 };
@@ -538,8 +540,8 @@ mod tests {
         let mut random = all;
         random.sort_unstable_by_key(|number| mix(*number));
         apply(&random, -1);
-        // Four for each that comes or goes, and as many again for changes of leaders, expected: n pairs each,
-        // leaders / n of the time, in and out.
+        // Expected: four for each addition or removal, and as many again for changes of leaders (n pairs
+        // each, at leaders / n of the changes, in both directions).
         assert_eq!(sum, 0);
         assert!(told < 2 * 20_000 * 4 * 5, "{told} candidates came or went");
     }

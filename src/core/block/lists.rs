@@ -1,15 +1,15 @@
-//! Posting lists: the members of each block, and who meets whom when they change.
+//! Posting lists: the members of each block, and the meetings that begin or end when they change.
 //!
-//! In a block of at most `cap` members all meet. In a larger, *hot* one they meet its *leaders* only, the
-//! members with the least sketch ids. Both are functions of the present members, so a change of the block is
-//! told as the difference of two sets of meetings: exactly, whether the block gets hot, ceases to be, or has
-//! another leader.
+//! In a block of at most `cap` members all pairs meet. In a larger, *hot* block members meet only its
+//! *leaders*, the members with the least sketch ids. Both rules are functions of the present members. So a
+//! change of a block is reported as the exact difference of two sets of meetings, also if the block becomes
+//! hot, is no longer hot, or has another leader.
 //!
-//! A change of a hot block of n members costs O(leaders + log n); a change of a leader O(n), and one in n /
-//! leaders changes is such, since ids are hashes.
+//! A change of a hot block of n members costs O(leaders + log n). A change of a leader costs O(n); ids are
+//! hashes, so this is one of n / leaders changes.
 //!
-//! A block of a table by distance is never hot: two of its members meet if they are [`Near`], which its size
-//! has no part in. While it is small it is walked, a large one is searched.
+//! A block of a table by distance is never hot: two of its members meet if they are [`Near`], in a block of
+//! any size. A small block is scanned, a large one is searched.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +17,18 @@ use super::near::Members;
 use super::slots::Slots;
 use super::{BlockKey, HotBlock, HotRule, Near};
 use crate::hash::SketchId;
-use crate::slab::Rows;
+use crate::memory::Rows;
 
-/// The members of blocks. A table holds a block of one as that member, others as the number of their list:
-/// see [`Block`].
+/// The members of blocks with two or more members. A table stores a block of one member as that member, other
+/// blocks as the number of their list: see [`Block`].
 #[derive(Debug)]
 pub(super) struct Lists {
-    /// For each table.
+    /// Hot rule and distance rule of each table.
     rules: Box<[(HotRule, Option<Near>)]>,
     walked: usize,
     lists: Rows<List>,
     free: Vec<u32>,
-    /// Blocks that got hot, ceased to be, or changed while hot, since they were last taken.
+    /// Blocks that became hot, changed while hot, or are no longer hot (`None`), since the last drain.
     pub(super) changed: Vec<(BlockKey, Option<HotBlock>)>,
 }
 
@@ -39,16 +39,16 @@ const LIST: u32 = 1 << 31;
 
 #[derive(Debug)]
 enum List {
-    /// All meet: walked at every change.
+    /// All pairs meet, or those that are near. Scanned at every change.
     Live(Vec<u32>),
-    /// `leading half of the id << 32 | slot`: in the order of leaders, but for ids that have that half in
-    /// common.
+    /// `leading half of the id << 32 | slot`: in the order of ids, except among ids with an equal leading
+    /// half.
     Hot(BTreeSet<u64>),
-    /// Searched at every change.
+    /// A large block by distance. Searched at every change.
     Large(Members),
 }
 
-/// What changes of a block: slots that leave and slots that come, each in ascending order, no slot in both.
+/// A change of a block: removed and added slots, each in ascending order, no slot in both.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change<'a> {
     pub(super) gone: &'a [u32],
@@ -66,8 +66,8 @@ impl Change<'_> {
 }
 
 impl Lists {
-    /// For the rule of each table, and who is near where blocks are never hot. Blocks of more than `walked`
-    /// members are searched, where that is possible: of the time it takes, not of what meets.
+    /// No blocks yet. `rules` has the hot rule and the distance rule of each table. Blocks by distance with
+    /// more than `walked` members are searched where that is possible; this affects time only.
     pub(super) fn new(rules: impl IntoIterator<Item = (HotRule, Option<Near>)>, walked: usize) -> Self {
         let rules: Box<[_]> = rules.into_iter().collect();
         for (rule, near) in &rules {
@@ -77,16 +77,17 @@ impl Lists {
         Self { rules, walked, lists: Rows::new(1), free: Vec::new(), changed: Vec::new() }
     }
 
-    /// Who meets in blocks of a table that are never hot, if not all.
+    /// The distance rule of a table; `None` if members meet at any distance.
     pub(super) fn near(&self, table: u16) -> Option<Near> {
         self.rules[usize::from(table)].1
     }
 
-    /// Changes a block, and tells `meet` who meets from now on (1) or no longer (-1), where a table has
-    /// [near](Self::near) ones if they are. What is returned takes its place.
+    /// Changes a block and returns its new value in the table, `None` if it is empty. Calls `meet` for each
+    /// meeting that begins (1) or ends (-1). In a table with a [distance rule](Self::near) these include
+    /// pairs that are not near; the caller filters them.
     ///
     /// # Panics
-    /// If a sketch leaves a block that it is not in: a broken promise upstream.
+    /// If a removed sketch is not in the block: an upstream operator broke its contract.
     pub(super) fn change(
         &mut self,
         key: BlockKey,
@@ -132,7 +133,7 @@ impl Lists {
                     members.search(word, |other| meet(other, *slot, 1));
                     members.insert(word, *slot);
                 }
-                // Well below, so that a block about that size is not built up again and again.
+                // At half the limit, so that a block near the limit is not rebuilt repeatedly.
                 if after <= self.walked / 2 {
                     list = List::Live(members.slots().collect());
                 }
@@ -184,7 +185,8 @@ impl Lists {
         self.put(list, place)
     }
 
-    /// Tells `meet` whom a sketch would meet in a block if it came there, or meets if it is there already.
+    /// Calls `meet` for each member that a sketch would meet in a block if it were added, or meets if it is a
+    /// member already. The block is not changed.
     pub(super) fn visit(
         &self,
         table: u16,
@@ -216,7 +218,7 @@ impl Lists {
             return others().filter(|slot| near.meet(word, slots.word(*slot))).for_each(meet);
         }
         let leaders = match hot {
-            // With the visitor among them, the block is no larger than it may be.
+            // With the queried sketch the block has at most `cap` members, so it is not hot.
             None if others().count() < rule.cap => return others().for_each(meet),
             None => {
                 let mut least: Vec<u32> = others().collect();
@@ -241,7 +243,8 @@ impl Lists {
         }
     }
 
-    /// Stores a list, or gives its place back if it is none.
+    /// Stores a list and returns its block. A list of fewer than two members is not stored, its place is
+    /// freed.
     fn put(&mut self, list: List, place: Option<u32>) -> Option<Block> {
         let only = match &list {
             List::Live(members) if members.len() < 2 => Some(members.first().copied()),
@@ -267,7 +270,7 @@ impl Lists {
         Some(place | LIST)
     }
 
-    /// Changes a block that is hot before and after.
+    /// Changes a block that is hot before and after the change.
     fn change_hot(
         &self,
         rule: HotRule,
@@ -283,8 +286,8 @@ impl Lists {
         hot.extend(change.come.iter().map(|slot| rank(*slot, slots)));
         let after = self.first(hot, rule.leaders, slots);
 
-        // A pair that meets before and after has a leader of both times in it, or one of each, and both
-        // members stay.
+        // A pair that meets before and after stays in the block, and has a leader of both times, or one
+        // leader of each time.
         let old: Vec<u32> = before.iter().filter(|x| !after.contains(x)).copied().collect();
         let new: Vec<u32> = after.iter().filter(|x| !before.contains(x)).copied().collect();
         let same = || before.iter().filter(|x| after.contains(x));
@@ -313,7 +316,7 @@ impl Lists {
         }
     }
 
-    /// All meetings of a hot block.
+    /// Calls `meet` for all meetings of a hot block.
     fn meet_leaders(
         &self,
         rule: HotRule,
@@ -330,7 +333,7 @@ impl Lists {
     /// The `count` members with the least ids.
     fn first(&self, hot: &BTreeSet<u64>, count: usize, slots: &Slots) -> Vec<u32> {
         let Some(last) = hot.iter().take(count).reduce(|_, r| r).map(|r| r >> 32) else { return Vec::new() };
-        // Those whose ids begin like the last one's are in the order of their slots.
+        // Ids with an equal leading half are in the order of their slots, so all of them are sorted by id.
         let mut first: Vec<u32> = hot.iter().take_while(|r| **r >> 32 <= last).map(|r| slot(*r)).collect();
         if first.len() > 1 {
             first.sort_unstable_by_key(|slot| slots.id(*slot));
@@ -350,7 +353,7 @@ impl List {
     }
 }
 
-/// A member of a hot block.
+/// The entry of a member of a hot block.
 fn rank(slot: u32, slots: &Slots) -> u64 {
     slots.id(slot).high() >> 32 << 32 | u64::from(slot)
 }

@@ -1,6 +1,11 @@
-//! Blocking: which pairs of sketches are compared at all. Two sketches that share a block are candidates,
-//! unless the block is *hot*: then one of them has to be a [leader](HotRule) of it. Tables by distance have
-//! no hot block: two of a block meet that are [`Near`].
+//! Blocking: selects the pairs of sketches that are compared at all.
+//!
+//! In: sketches. Out: their block keys ([`Blocking::keys`]), and a rule for the pairs of a block. Two
+//! sketches *meet* in a block if the rule makes them a candidate pair:
+//!
+//! - in a block of at most `cap` sketches all of them meet;
+//! - in a larger, *hot* block two meet only if one of them is a [leader](HotRule);
+//! - in a table by Hamming distance no block is hot: two sketches meet if they are [`Near`].
 
 mod banding;
 pub mod crowd;
@@ -32,8 +37,8 @@ use crate::doc::DocId;
 use crate::hash::SketchId;
 use crate::sketch::SketchRef;
 
-/// What shares a block: a table (band) and a 32-bit hash within it. Two different contents of a band may fall
-/// into one block (with probability 2^-32); the filter tells them apart.
+/// The key of a block: a table (band) and a 32-bit hash within it. Two different contents of a band have the
+/// same hash with probability 2^-32; the filter rejects such a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlockKey {
     /// Band or table, from 0.
@@ -52,7 +57,7 @@ pub trait Blocking: Send + Sync + fmt::Debug {
     /// Tables in use: keys have `table < tables()`.
     fn tables(&self) -> usize;
 
-    /// Which blocks of a table are hot, and who meets in them.
+    /// The rule for hot blocks of a table: which blocks are hot, and which of their members meet.
     fn rule(&self, table: u16) -> HotRule;
 
     /// The rule of the first table whose blocks may be hot.
@@ -60,36 +65,40 @@ pub trait Blocking: Send + Sync + fmt::Debug {
         (0..=u16::MAX).take(self.tables()).map(|table| self.rule(table)).find(|rule| rule.is_ever())
     }
 
-    /// Which sketches meet in a block of a table that is never hot, if that depends on how near they are.
+    /// The distance rule of a table; `None` if the members of its blocks meet at any distance. Only a table
+    /// whose blocks are never hot may have one.
     fn near(&self, _table: u16) -> Option<Near> {
         None
     }
 
-    /// Most members of a block that is walked, where a larger one can be searched: of the time that it takes,
-    /// not of what meets.
+    /// Members up to which a block by distance is scanned member by member, inclusive; a larger block is
+    /// searched. This changes the time of a change, not the pairs that meet.
     fn walked(&self) -> usize {
         WALKED
     }
 
-    /// Blocks that two sketches share at least before they are candidates; more than 1 only where no block is
-    /// ever hot, so that two sketches meet in all that they share, or in none.
+    /// The number of shared blocks from which on two sketches are candidates, inclusive. Above 1 only where
+    /// no block is ever hot, so that two sketches meet in all blocks that they share, or in none.
     fn least(&self) -> usize {
         1
     }
 }
 
-/// Members up to which a walk through a block is faster than a search, which takes its steps in any case.
+/// Default of [`Blocking::walked`]. Chosen, not measured: a search costs k + 1 look-ups in ordered sets and
+/// their memory in place of one list, a scan of 1,024 members reads 8 KiB of words. Any value gives the same
+/// pairs.
 const WALKED: usize = 1024;
 
-/// When a block is hot, and who meets whom in it: a function of its present members, with no regard to how
-/// they came.
+/// When a block is hot, and which of its members meet then. A function of the present members; the order of
+/// their arrival has no influence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HotRule {
-    /// A block of more distinct sketches is hot; at least 1. Serialized as nothing where no block is.
+    /// A block of more distinct sketches than this is hot; at least 1. Serialized as null where no block is
+    /// ever hot.
     #[serde(serialize_with = "unless_never")]
     pub cap: usize,
-    /// The leaders of a hot block are its members with the least sketch ids, so many of them. They meet all
-    /// members, others do not meet each other. With 0 nobody meets.
+    /// Number of leaders of a hot block: its members with the least sketch ids. Leaders meet all members,
+    /// other members do not meet each other. With 0 no pair meets.
     pub leaders: usize,
 }
 
@@ -127,20 +136,20 @@ impl fmt::Display for HotRule {
 /// A hot block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HotBlock {
-    /// Its sketches.
+    /// Number of its sketches.
     pub sketches: usize,
-    /// The one with the least id.
+    /// The sketch with the least id.
     pub example: SketchId,
-    /// The one with the next id.
+    /// The sketch with the next larger id.
     pub other: Option<SketchId>,
-    /// A document with that sketch, once it has been said by what knows members: the index does not.
+    /// A document with the sketch `example`. The index has no documents; the store of sketches sets it later.
     pub document: Option<DocId>,
-    /// A document with the other sketch, in the same way.
+    /// A document with the sketch `other`, set in the same way.
     pub beside: Option<DocId>,
 }
 
 impl HotBlock {
-    /// Takes over the names that the block has had, as far as they are of the same sketches.
+    /// Copies the document names of `before` for those sketches that are the same in both.
     pub fn named_as(self, before: &Self) -> Self {
         let of = |same: bool, name: &Option<DocId>| name.clone().filter(|_| same);
         Self {
@@ -155,7 +164,7 @@ impl HotBlock {
     }
 }
 
-/// The hot blocks, and which of them lack a name.
+/// The hot blocks, and which of them lack a document name.
 #[derive(Clone, Debug, Default)]
 pub struct HotBlocks {
     blocks: BTreeMap<BlockKey, HotBlock>,
@@ -163,7 +172,7 @@ pub struct HotBlocks {
 }
 
 impl HotBlocks {
-    /// A block is hot, and is as this: it keeps the names that it has had. Whether it was not hot before.
+    /// Adds or updates a hot block; names of unchanged sketches are kept. Returns whether the block is new.
     pub fn put(&mut self, key: BlockKey, block: HotBlock) -> bool {
         let before = self.blocks.get(&key);
         let is_new = before.is_none();
@@ -180,14 +189,14 @@ impl HotBlocks {
         is_new
     }
 
-    /// A block is hot no more; whether it was.
+    /// Removes a block that is no longer hot; returns whether it was present.
     pub fn remove(&mut self, key: &BlockKey) -> bool {
         self.unnamed.remove(key);
         self.blocks.remove(key).is_some()
     }
 
-    /// Names all blocks anew, or looks only at those that lack a name. `first_of` knows of some sketches:
-    /// their first document, if there is one.
+    /// Sets document names: of all blocks if `all`, otherwise of those that lack one. `first_of` returns the
+    /// first document of a sketch; the outer `None` means that the sketch is not known here.
     pub fn name(&mut self, all: bool, first_of: impl Fn(SketchId) -> Option<Option<DocId>>) {
         let name = |block: &mut HotBlock| {
             let names = [(Some(block.example), &mut block.document), (block.other, &mut block.beside)];
@@ -217,21 +226,21 @@ impl Deref for HotBlocks {
     }
 }
 
-/// What is done about a hot block.
+/// Treatment of hot blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HotPolicy {
     /// Its members meet its leaders.
     #[default]
     Leaders,
-    /// Nobody meets.
+    /// No pair of its members meets.
     Skip,
-    /// No block is hot: all of a block meet, whatever it costs; where a distance is promised, those that may
-    /// be within it.
+    /// No block is hot: all members of a block meet, at any cost; in tables by distance, those that may be
+    /// within the distance.
     Never,
 }
 
-/// The blockings that can be made.
+/// The kinds of blocking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockingKind {
@@ -263,24 +272,24 @@ pub struct BlockingParams {
     pub bands: Option<usize>,
     /// Rows of a band, 1 to 64 inclusive; derived from `recall` by default.
     pub rows: Option<usize>,
-    /// The probability with which a pair at the threshold shares a block, at least; above 0 and below 1.
-    /// Default 0.99 unless bands and rows are both given, which then stand as they are.
+    /// Least probability with which a pair at the threshold shares a block; above 0 and below 1. Default
+    /// 0.99; no requirement by default if bands and rows are both given.
     pub recall: Option<f64>,
-    /// A block of more distinct sketches is hot; at least 2, default 96.
+    /// A block of more distinct sketches than this is hot; at least 2, default 96.
     pub cap: usize,
-    /// What is done about a hot block; default `leaders`, and `never` for the kinds by distance.
+    /// Treatment of hot blocks; default `leaders`, and `never` for the kinds by distance.
     pub hot: HotPolicy,
     /// Leaders of a hot block, 1 to 64 inclusive; default 2.
     pub leaders: usize,
-    /// Documents that blocks are planned for, at least 1; default a million.
+    /// Number of documents that blocks are planned for, at least 1; default a million.
     pub documents: u64,
 }
 
 impl BlockingParams {
-    /// Documents that blocks are planned for where nothing is said.
+    /// Default of `documents`.
     pub const DOCUMENTS: u64 = 1_000_000;
 
-    /// Which blocks are hot, and who meets in them.
+    /// The rule for hot blocks that `hot`, `cap` and `leaders` select.
     pub fn rule(&self) -> HotRule {
         match self.hot {
             HotPolicy::Leaders => HotRule { cap: self.cap, leaders: self.leaders },

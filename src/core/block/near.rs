@@ -1,39 +1,39 @@
-//! Nearness: who meets in a block of a table by distance.
+//! Nearness: which sketches meet in a block of a table by Hamming distance.
 //!
-//! In: the first words of two sketches, 64 bits of each fingerprint. Two fingerprints within the distance k
-//! differ in at most k of *any* of their bits, so those whose first words differ in more are beyond it, and
-//! need not meet. That is a function of the two alone: no size of a block has a part in it, and none within
-//! the distance is missed, however large a block gets.
+//! In: the first words of two sketches, 64 bits of each fingerprint. Two fingerprints within distance k
+//! differ in at most k of *any* of their bits. So sketches whose first words differ in more than k bits are
+//! beyond the distance and need not meet. The rule is a function of the two words alone: the size of the
+//! block has no influence, and no pair within the distance is missed in a block of any size.
 //!
-//! So a block may be searched in any way that finds the same. A small one is walked. A large one is searched
-//! by the pigeonhole's rule once more ([`Members`]): with the first word cut into k + 1 parts, two that are
-//! near are equal in a part. The parts are cut so that each has as many of the bits that are *not* the
-//! block's own: those are the same in all its members, and tell none apart.
+//! Any way to search a block is correct if it finds the same pairs. A small block is scanned. A large one is
+//! searched by the pigeonhole principle ([`Members`]): if the first word is cut into k + 1 parts, two near
+//! words are equal in at least one part. The bits of a block's key are equal in all its members and
+//! distinguish none, so the cuts divide the *other* bits evenly among the parts.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Two sketches meet if their first words differ in few bits.
+/// The distance rule: two sketches meet if their first words differ in at most `distance` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Near {
     /// Most bits in which they may differ, inclusive.
     pub distance: u32,
-    /// Bits of the first word that are the same in all of a block, or in all sketches.
+    /// Mask of the bits of the first word that are equal in all members of a block, or in all sketches.
     pub common: u64,
 }
 
-/// Least bits of a part, inclusive, that are not common to a block: shorter ones are equal by chance too
-/// often.
+/// Least number of bits of a part, inclusive, without the bits common to the block. Shorter parts are equal
+/// by chance too often.
 const LEAST_BITS: u32 = 4;
 
 impl Near {
-    /// Whether two sketches of these first words meet.
+    /// Whether two sketches with these first words meet.
     #[inline]
     pub fn meet(self, a: u64, b: u64) -> bool {
         (a ^ b).count_ones() <= self.distance
     }
 
-    /// The parts that a first word is cut into; none if they would be too short to tell members apart.
+    /// The parts that a first word is cut into; empty if they would be shorter than [`LEAST_BITS`].
     fn parts(self) -> Vec<Part> {
         let parts = self.distance + 1;
         let others = self.common.count_zeros();
@@ -53,12 +53,12 @@ impl Near {
     }
 }
 
-/// Bits of a first word that lie side by side, at least one.
+/// A run of consecutive bits of a first word, at least one bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
-    /// By so much a word is rotated to the left, so that the part leads.
+    /// Left rotation that moves the part to the highest bits.
     rotation: u32,
-    /// All bits but the part, once it leads.
+    /// Mask of all bits except the part, after the rotation.
     rest: u64,
     mask: u64,
 }
@@ -71,17 +71,17 @@ impl From<Range<u32>> for Part {
     }
 }
 
-/// Words of members, turned so that a part leads, with their slots.
+/// Words of members, rotated so that one part is in the highest bits, with their slots.
 type Order = BTreeSet<(u64, u32)>;
 
-/// The members of a large block, in an order for each part: by the part first.
+/// The members of a large block: for each part a set that is ordered by that part first.
 #[derive(Debug)]
 pub(super) struct Members {
     orders: Box<[(Part, Order)]>,
 }
 
 impl Members {
-    /// No members yet; nothing if they cannot be searched.
+    /// An empty block; `None` if a search is not possible because the parts would be too short.
     pub(super) fn new(near: Near) -> Option<Self> {
         let orders: Box<[_]> = near.parts().into_iter().map(|part| (part, Order::new())).collect();
         (!orders.is_empty()).then_some(Self { orders })
@@ -91,32 +91,33 @@ impl Members {
         self.orders[0].1.len()
     }
 
-    /// All slots.
+    /// The slots of all members.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
         self.orders[0].1.iter().map(|(_, slot)| *slot)
     }
 
-    /// Adds a member that is not there.
+    /// Adds a member that is not yet in the block.
     pub(super) fn insert(&mut self, word: u64, slot: u32) {
         for (part, order) in &mut self.orders {
             order.insert((word.rotate_left(part.rotation), slot));
         }
     }
 
-    /// Removes a member; whether it was there.
+    /// Removes a member; returns whether it was in the block.
     pub(super) fn remove(&mut self, word: u64, slot: u32) -> bool {
         let mut orders = self.orders.iter_mut();
         orders.all(|(part, order)| order.remove(&(word.rotate_left(part.rotation), slot)))
     }
 
-    /// Tells `found` of each member that has a part in common with a word, once. All that are near have.
+    /// Calls `found` once for each member that is equal to `word` in at least one part. These include all
+    /// near members.
     pub(super) fn search(&self, word: u64, mut found: impl FnMut(u32)) {
         for (i, (part, order)) in self.orders.iter().enumerate() {
             let turned = word.rotate_left(part.rotation);
             let equal = (turned & !part.rest, 0)..=(turned | part.rest, u32::MAX);
             for (other, slot) in order.range(equal) {
                 let differs = word ^ other.rotate_right(part.rotation);
-                // Found already by a part before.
+                // Members that an earlier part has found are skipped.
                 if self.orders[..i].iter().all(|(before, _)| differs & before.mask != 0) {
                     found(*slot);
                 }
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
     use crate::hash::mix;
 
-    /// Every bit is in one part, and those that tell members apart are spread over the parts.
+    /// Every bit is in exactly one part, and the bits that are not common are divided evenly.
     #[test]
     fn parts_are_cut_around_what_a_block_has_in_common() {
         for distance in 0..20 {
@@ -156,7 +157,8 @@ mod tests {
         }
     }
 
-    /// Against brute force, on words crowded about a few, as those of a family are, while they come and go.
+    /// Compared with brute force, on words near a few centres (a family of near-duplicates), under random
+    /// inserts and removals.
     #[test]
     fn a_search_finds_all_that_are_near() {
         for (distance, common) in [(0, 0), (1, 0), (3, 0xffff), (3, 0x3ff_ffff << 20), (7, 0), (15, 0)] {
@@ -197,7 +199,7 @@ mod tests {
         }
     }
 
-    /// Of members whose other bits are spread, a search reads few.
+    /// A search reads few members if the bits that are not common are uniformly distributed.
     #[test]
     fn a_search_reads_few_of_a_large_block() {
         let near = Near { distance: 3, common: 0x3ff_ffff };

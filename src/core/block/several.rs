@@ -1,10 +1,10 @@
-//! Blocks of several kinds: two sketches that share a block of either are candidates.
+//! Several blockings used together: two sketches that share a block of any of them are candidates.
 //!
-//! In: a sketch. Out: the keys that each blocking gives it, the tables of the second behind those of the
-//! first. So a pair is a candidate with probability `1 - (1 - P1) (1 - P2)` where the two have nothing to do
-//! with each other.
+//! In: a sketch. Out: the keys of each blocking. The table numbers of the second blocking follow those of the
+//! first. A pair is a candidate with probability `1 - (1 - P1) (1 - P2)` if the two blockings are
+//! independent.
 //!
-//! What is hot is decided by the [rule](HotRule) of each.
+//! Each table keeps the [rule](HotRule) of its own blocking.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct Several {
 }
 
 impl Several {
-    /// The blocks of these.
+    /// Combines the blockings, in this order of tables.
     ///
     /// # Panics
     /// If they have more than 65,536 tables together.
@@ -36,7 +36,7 @@ impl Several {
         Self { parts, tables }
     }
 
-    /// The blocking that a table is of, and which of its tables it is.
+    /// The blocking of a table, and the table's number within it.
     fn part(&self, table: u16) -> Option<(&dyn Blocking, u16)> {
         let (blocking, first) = self.parts.iter().rev().find(|(_, first)| *first <= table)?;
         Some((&**blocking, table - first))

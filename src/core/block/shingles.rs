@@ -1,13 +1,14 @@
 //! Shingles as blocks: two texts that share a shingle are candidates, and every shared shingle is counted.
 //!
-//! In: the features of a sketch, which are kept for that. Out: one [`BlockKey`] for each, 32 bits of its
-//! hash. The index sorts who comes by block, the blocks' pairs are sorted and added up: for a corpus that is
-//! loaded at once that is pair generation by sorting (feature, id) into (id, id, count), as in Broder's
-//! clustering of the web. No pair is missed but in hot blocks, of shingles that more than `cap` sketches
-//! have. Quadratic in the others, so for small corpora, and as a judge of the other blockings.
+//! In: the features of a sketch, which this blocking needs to be stored. Out: one [`BlockKey`] for each
+//! feature, 32 bits of its hash. The index sorts changes by block, then sorts and sums the pairs of the
+//! blocks. For a corpus loaded in one epoch this is pair generation by sorting (feature, id) into (id, id,
+//! count), as in Broder's clustering of the web. Pairs are missed only in hot blocks: those of shingles that
+//! more than `cap` sketches have. The cost is quadratic in the size of the other blocks, so this is for small
+//! corpora and as a reference for the other blockings.
 //!
-//! The chance that two different shingles share a block is 2^-32 for each pair of shingles: such a meeting is
-//! of no consequence, since the filter decides.
+//! Two different shingles share a block with probability 2^-32. Such a candidate changes no result, since the
+//! filter decides.
 //!
 //! References: A. Broder, S. Glassman, M. Manasse and G. Zweig, *Syntactic clustering of the web* (1997),
 //! section 4; Yuan et al. (2019), section 3.
@@ -18,13 +19,13 @@ use crate::sketch::SketchRef;
 /// A block for each feature.
 #[derive(Clone, Copy, Debug)]
 pub struct Shingles {
-    /// Whether the features' weights stand behind them.
+    /// Whether the features are followed by their weights.
     weighted: bool,
     rule: HotRule,
 }
 
 impl Shingles {
-    /// Of features with or without weights.
+    /// A blocking of features with or without weights.
     pub fn new(weighted: bool, rule: HotRule) -> Self {
         Self { weighted, rule }
     }
@@ -36,7 +37,7 @@ impl Blocking for Shingles {
         let hash = |feature: &u64| u32::try_from(feature >> 32).expect("32 bits are left");
         let ids = &sketch.features[..sketch.features.len() / (1 + usize::from(self.weighted))];
         out.extend(ids.iter().map(|feature| BlockKey { table: 0, hash: hash(feature) }));
-        // Features ascend, so equal keys stand together.
+        // Features ascend, so equal keys are adjacent.
         let mut last = None;
         let mut kept = start;
         for at in start..out.len() {

@@ -1,13 +1,13 @@
-//! The sketches that are in any block, each once.
+//! The table of sketches that are in at least one block, each stored once.
 
 use crate::hash::SketchId;
-use crate::hash_index::HashIndex;
-use crate::slab::Rows;
+use crate::memory::HashIndex;
+use crate::memory::Rows;
 
-/// Sketches by number and by id. A number is below 2^31, and free for another sketch after it was
-/// [freed](Self::free).
+/// Sketches by slot number and by id. A slot number is below 2^31 and is used again after
+/// [`free`](Self::free).
 ///
-/// First words stand in a column of their own: a test reads 8 bytes, and most end there.
+/// First fingerprint words are stored in a separate column: most comparisons end after these 8 bytes.
 #[derive(Debug)]
 pub(super) struct Slots {
     ids: Rows<SketchId>,
@@ -23,10 +23,10 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// A number for a sketch that has none.
+    /// Assigns a slot to a sketch that has none.
     ///
     /// # Panics
-    /// For the 2^31st sketch: they would take a hundred times the memory that there is.
+    /// For the 2^31st sketch of a worker; so many do not fit into memory with their blocks.
     pub(super) fn add(&mut self, id: SketchId, word: u64) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             let next = u32::try_from(self.ids.len()).ok().filter(|next| *next < 1 << 31);
@@ -40,17 +40,18 @@ impl Slots {
         slot
     }
 
-    /// The number of a sketch that is not found by its id any more, but read until it is [freed](Self::free).
+    /// Removes a sketch from the look-up by id and returns its slot, which is readable until
+    /// [`free`](Self::free).
     ///
     /// # Panics
-    /// If it has none: a broken promise upstream.
+    /// If the sketch has no slot: an upstream operator broke its contract.
     pub(super) fn remove(&mut self, id: SketchId) -> u32 {
         let slot = self.find(id).expect("a sketch leaves blocks that it is in");
         self.by_id.remove(id.low(), slot);
         slot
     }
 
-    /// The number of a sketch, if it has one.
+    /// The slot of a sketch, if it has one.
     pub(super) fn find(&self, id: SketchId) -> Option<u32> {
         self.by_id.places(id.low()).find(|slot| self.id(*slot) == id)
     }
@@ -64,13 +65,13 @@ impl Slots {
         self.ids.row(slot as usize)[0]
     }
 
-    /// The first fingerprint word.
+    /// The first fingerprint word of the sketch in a slot.
     #[inline]
     pub(super) fn word(&self, slot: u32) -> u64 {
         self.words.row(slot as usize)[0]
     }
 
-    /// Sketches with a number, and the most that there were at a time.
+    /// Number of sketches, and its maximum so far.
     #[cfg(test)]
     pub(super) fn len(&self) -> (usize, usize) {
         (self.ids.len() - self.free.len(), self.ids.len())

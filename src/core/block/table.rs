@@ -1,29 +1,29 @@
-//! One table of the block index: block hash to a 32-bit value, 8 bytes an entry and about 9.5 with all slack,
-//! in hash order.
+//! One table of the block index: block hash to a 32-bit value, in hash order. 8 bytes an entry, about 9.5
+//! with gaps and headers.
 //!
-//! The range of hashes is cut into *segments* of some 512 entries. A segment is an ordered table with gaps
-//! (O. Amble and D. E. Knuth, *Ordered hash tables*, 1974): entries ascend, and each stands at its *home*, in
-//! proportion to its hash, or as close behind it as there was room. So a search reads one or two neighbouring
-//! cache lines, and sorted hashes walk through memory in one direction.
+//! The range of hashes is cut into *segments* of about 512 entries. A segment is an ordered table with gaps
+//! (O. Amble and D. E. Knuth, *Ordered hash tables*, 1974): entries ascend, and each is at its *home*, a
+//! place proportional to its hash, or at the first free place after it. So a search reads one or two
+//! neighbouring cache lines, and sorted hashes read memory in one direction.
 //!
-//! Segments are split one at a time, in turn, as entries come (W. Litwin, *Linear hashing*, 1980): an insert
-//! moves the entries of one or two segments at most, whatever the table's size. The positions are stretched
-//! so that the segments due to be split are always the fullest, by a factor of two from first to last (after
-//! G. N. N. Martin, *Spiral storage*, 1979): sizes of segments are spread alike at any time, and memory grows
-//! as smoothly as the number of entries.
+//! Segments are split one at a time, in turn, as the number of entries grows (W. Litwin, *Linear hashing*,
+//! 1980): an insert moves the entries of at most two segments, in a table of any size. Positions are
+//! stretched so that the next segments to be split are always the fullest, by a factor of two from first to
+//! last (after G. N. N. Martin, *Spiral storage*, 1979). The distribution of segment sizes is therefore the
+//! same at any time, and memory grows as smoothly as the number of entries.
 //!
-//! A batch is announced by [`reserve`](Table::reserve): a sorted one fills a table from its front, and places
-//! in proportion to the hash help only if it is known how many are to come.
+//! [`reserve`](Table::reserve) announces a batch: a sorted batch fills a segment from its front, and homes
+//! are well placed only if the final number of entries is known.
 
 use std::ops::Range;
 
 /// Sorted entries with gaps.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// The segments of this round: 2^depth of equal width in stretched positions. Those that are split are
+    /// The segments of this round: 2^depth of equal width in stretched positions. Segments already split are
     /// empty.
     coarse: Vec<Segment>,
-    /// Two for each that is split, from the first on.
+    /// Two segments for each one already split, from the first on.
     fine: Vec<Segment>,
     len: usize,
 }
@@ -31,14 +31,14 @@ pub(super) struct Table {
 /// The entries of a range of hashes.
 #[derive(Debug, Default)]
 struct Segment {
-    /// `hash << 32 | value`, or [`GAP`]; the last one is always a gap, so that every search ends.
+    /// `hash << 32 | value`, or [`GAP`]; the last place is always a gap, so that every search ends.
     places: Vec<u64>,
-    /// Homes are `0..homes`; the places behind them take what is pushed out of the last homes.
+    /// Homes are `0..homes`; the places after them hold entries displaced from the last homes.
     homes: usize,
     len: usize,
 }
 
-/// A hash in a table: its value, or where it would stand.
+/// A hash in a table: its value, or the place where it would be inserted.
 pub(super) struct Entry<'a> {
     segment: &'a mut Segment,
     table_len: &'a mut usize,
@@ -51,7 +51,7 @@ pub(super) struct Entry<'a> {
 /// An empty place; greater than any entry, since a value is below `u32::MAX`.
 const GAP: u64 = u64::MAX;
 
-/// Mean entries of a segment. Fewer make more headers, more make a split and a growth longer.
+/// Mean number of entries of a segment. With fewer there are more headers; with more a split takes longer.
 const MEAN: usize = 512;
 
 impl Default for Table {
@@ -61,8 +61,7 @@ impl Default for Table {
 }
 
 impl Table {
-    /// Makes room for the hashes of a batch, in ascending order. Those that come without notice are placed
-    /// too, but slowly if they are many.
+    /// Makes room for the hashes of a batch, which ascend. Many inserts without this are correct but slow.
     pub(super) fn reserve(&mut self, batch: impl Iterator<Item = u32> + Clone) {
         let target = self.len + batch.clone().count();
         while (self.coarse.len() + self.fine.len() / 2) * MEAN < target {
@@ -80,8 +79,8 @@ impl Table {
         }
     }
 
-    /// Reads the place where the search for a hash begins. Searches that follow each other wait for memory
-    /// one by one, reads of many places wait together.
+    /// Prefetch: reads the place where the search for a hash begins. Cache misses of such reads overlap,
+    /// those of successive searches do not.
     pub(super) fn touch(&self, hash: u32) -> u64 {
         let (side, index, depth) = self.locate(hash);
         let segment = match side {
@@ -91,7 +90,7 @@ impl Table {
         segment.places.get(segment.home(hash, depth)).copied().unwrap_or_default()
     }
 
-    /// A hash's value, if it is there.
+    /// The value of a hash, if it is in the table.
     pub(super) fn get(&self, hash: u32) -> Option<u32> {
         let (side, index, depth) = self.locate(hash);
         let segment = match side {
@@ -102,7 +101,7 @@ impl Table {
         found.filter(|e| *e != GAP && high(*e) == hash).map(low)
     }
 
-    /// A hash's entry.
+    /// The entry of a hash, present or not.
     pub(super) fn entry(&mut self, hash: u32) -> Entry<'_> {
         let (side, index, depth) = self.locate(hash);
         let segment = match side {
@@ -121,7 +120,7 @@ impl Table {
         }
     }
 
-    /// Where the segment of a hash is, and the number of leading bits that lead there.
+    /// The list and index of the segment of a hash, and the number of leading bits that select it.
     fn locate(&self, hash: u32) -> (Side, usize, u32) {
         let depth = self.coarse.len().trailing_zeros();
         let index = index(hash, depth);
@@ -132,7 +131,7 @@ impl Table {
         }
     }
 
-    /// Splits the next segment of this round; after the last one a round begins.
+    /// Splits the next segment of this round; after the last one a new round begins.
     fn split(&mut self) {
         if self.fine.len() == 2 * self.coarse.len() {
             self.coarse = std::mem::take(&mut self.fine);
@@ -156,12 +155,12 @@ enum Side {
 }
 
 impl Entry<'_> {
-    /// The value, if the hash is there.
+    /// The value, if the hash is in the table.
     pub(super) fn value(&self) -> Option<u32> {
         self.value
     }
 
-    /// Sets the value, below `u32::MAX`.
+    /// Inserts or sets the value, which is below `u32::MAX`.
     pub(super) fn set(self, value: u32) {
         debug_assert!(value < u32::MAX);
         let entry = u64::from(self.hash) << 32 | u64::from(value);
@@ -173,7 +172,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Removes the hash, if it is there.
+    /// Removes the hash, if it is in the table.
     pub(super) fn remove(self) {
         if self.value.is_some() {
             self.segment.remove(self.at, self.depth);
@@ -183,7 +182,7 @@ impl Entry<'_> {
 }
 
 impl Segment {
-    /// Of the entries in some places of another.
+    /// A segment of the entries in a range of another segment's places.
     fn of(places: &[u64], range: Range<usize>, depth: u32) -> Self {
         let places = &places[range];
         let mut segment = Self { len: places.iter().filter(|e| **e != GAP).count(), ..Self::default() };
@@ -191,7 +190,7 @@ impl Segment {
         segment
     }
 
-    /// Room for `n` entries: at most 15 of 16 homes are taken.
+    /// Makes room for `n` entries, so that at most 15 of 16 homes are used.
     fn fit(&mut self, n: usize, depth: u32) {
         if n * 16 > self.homes * 15 {
             let old = std::mem::take(&mut self.places);
@@ -217,14 +216,14 @@ impl Segment {
         work(self.places.len());
     }
 
-    /// Puts in an entry that is not there; `at` is what [`search`](Self::search) said.
+    /// Inserts an entry whose hash is not present; `at` is the result of [`search`](Self::search).
     fn insert(&mut self, entry: u64, at: usize, depth: u32) {
         let mut at = at;
         if (self.len + 1) * 16 > self.homes * 15 {
             self.fit(self.len + 1, depth);
             at = self.search(high(entry), depth);
         }
-        // What stands here is pushed on, up to the next gap.
+        // The entries from here to the next gap are shifted by one.
         let gap = at
             + self.places[at..].iter().position(|e| *e == GAP).expect("the last place of a segment is a gap");
         if gap + 1 == self.places.len() {
@@ -238,7 +237,7 @@ impl Segment {
 
     /// Removes the entry at a place.
     fn remove(&mut self, mut at: usize, depth: u32) {
-        // What was pushed out of its home moves back.
+        // Entries displaced from their home are shifted back.
         while self.places[at + 1] != GAP && self.home(high(self.places[at + 1]), depth) <= at {
             self.places[at] = self.places[at + 1];
             at += 1;
@@ -252,7 +251,7 @@ impl Segment {
         }
     }
 
-    /// The place of the first entry that is not less than the hash, at or behind its home.
+    /// The place of the first entry that is not less than the hash, at or after its home.
     fn search(&self, hash: u32, depth: u32) -> usize {
         let home = self.home(hash, depth);
         let less = self.places[home.min(self.places.len())..].iter().take_while(|e| high(**e) < hash);
@@ -261,27 +260,26 @@ impl Segment {
         home + passed
     }
 
-    /// Where a hash belongs: in proportion to its position in the segment.
+    /// The home of a hash: a place proportional to its position in the segment.
     fn home(&self, hash: u32, depth: u32) -> usize {
         let within = position(hash) << depth & u64::from(u32::MAX);
         ((within * self.homes as u64) >> 32) as usize
     }
 }
 
-/// A hash's position, 32 bits: ascending with the hash, by 2/3 of it at the least hashes to 4/3 at the
-/// greatest. So of two equally wide parts of positions the first has more hashes.
+/// The stretched position of a hash, 32 bits. It ascends with the hash, with slope 2/3 at the least hashes
+/// and 4/3 at the greatest. So of two equally wide ranges of positions the first has more hashes.
 fn position(hash: u32) -> u64 {
     let hash = u64::from(hash);
     (2 * hash + ((hash * hash) >> 32)) / 3
 }
 
-/// The leading bits of a hash's position.
+/// The `depth` leading bits of a hash's position.
 fn index(hash: u32, depth: u32) -> usize {
     (position(hash) << depth >> 32) as usize
 }
 
-/// The least number of words of at least `n` that an allocator with four sizes to a power of two gives
-/// without waste.
+/// `n` words rounded up to the next size class of an allocator with four classes to a power of two.
 fn allocated(n: usize) -> usize {
     let step = n.next_power_of_two().max(8) / 8;
     n.next_multiple_of(step).max(4)
@@ -296,7 +294,7 @@ fn low(entry: u64) -> u32 {
     entry as u32
 }
 
-/// Counts entries moved or passed, for the tests.
+/// Counts moved or passed entries, in tests only.
 fn work(_entries: usize) {
     #[cfg(test)]
     tests::WORK.with(|work| work.set(work.get() + _entries));
@@ -335,7 +333,8 @@ mod tests {
         (mix(n) >> 32) as u32
     }
 
-    /// Random inserts and removes, hashes spread or crowded at either end, announced or not, against a map.
+    /// Compared with a map: random inserts and removals, hashes uniform or crowded at either end, announced
+    /// or not.
     #[test]
     fn a_table_is_a_map() {
         let hashes: [fn(u64) -> u32; 4] =
@@ -345,7 +344,7 @@ mod tests {
             assert_eq!((table.entry(0).value(), table.touch(0)), (None, 0));
             for step in 0..40_000 {
                 let n = mix(step) % 6000;
-                // Grows, shrinks and grows again.
+                // First the table grows, then it shrinks, then it grows again.
                 if mix(step ^ 77) % 5 < [4, 1, 3][step as usize / 14_000] {
                     if step % 3 == 0 {
                         table.reserve(std::iter::once(hash(n)));
@@ -365,9 +364,8 @@ mod tests {
         }
     }
 
-    /// However a million entries are cut into sorted batches. (Placed by share of the whole range in a table
-    /// that does not know what is to come, a batch fills it from its front, and each entry passes all those
-    /// before.)
+    /// A million entries in sorted batches of any size. (Without [`Table::reserve`] a sorted batch fills the
+    /// table from its front, and each entry passes all entries before it.)
     #[test]
     fn work_is_linear_for_any_cut() {
         for cut in [1_000_000, 50_000, 1000, 10] {
@@ -385,7 +383,7 @@ mod tests {
         }
     }
 
-    /// No growth of the table as a whole, and no jump in memory.
+    /// No insert rebuilds the whole table, and memory does not jump.
     #[test]
     fn no_insert_pays_for_the_table() {
         let mut table = Table::default();
@@ -405,7 +403,7 @@ mod tests {
         assert!(least_bytes > 9.6 && most_bytes < 10.2, "{least_bytes} to {most_bytes} bytes an entry");
     }
 
-    /// Hashes all alike but for their last bits are slow, and nothing worse.
+    /// Hashes that differ only in their last bits are slow, but take no more memory.
     #[test]
     fn crowded_hashes_take_no_more_memory() {
         let mut table = Table::default();

@@ -1,18 +1,18 @@
-//! The graph of pairs and its components, under insertions and deletions of pairs.
+//! The graph of pairs and its connected components, under insertions and deletions of pairs.
 //!
-//! Of each component a spanning tree is kept. A pair that is not in it changes no component; when a pair of
-//! the tree is removed, another pair that joins the two halves replaces it, or the component is split. Every
-//! pair has a *level*, at first 0; trees of pairs of level i and above have at most n / 2^i vertices. The
-//! search for a replacement goes through the pairs of the smaller half and raises the level of each that does
-//! not join the halves, at most log2 n times in all. So a change costs O(log² n) amortised, whatever the
-//! shape of the component (Euler tours see to the other log n).
+//! Each component has a spanning tree. Insertion or removal of a pair outside the tree changes no component.
+//! When a pair of the tree is removed, another pair that joins the two halves replaces it; if there is none,
+//! the component is split. Every pair has a *level*, initially 0; trees of pairs of level i and above have at
+//! most n / 2^i vertices. The search for a replacement visits the pairs of the smaller half and raises the
+//! level of each that does not join the halves, at most log2 n times for each pair. So a change costs O(log²
+//! n) amortised for a component of any shape; the other factor log n is that of the Euler tours.
 //!
 //! Reference: J. Holm, K. de Lichtenberg and M. Thorup, *Poly-logarithmic deterministic fully-dynamic
 //! algorithms for connectivity* (JACM 2001), section 3.
 //!
-//! Invariants: 1. the tree pairs of level i and above span the components of all pairs of level i and above,
-//! for every i. 2. A vertex's place of level i is marked with the kinds (tree or not) of its pairs of level i
-//! exactly.
+//! Invariants: 1. For every i, the tree pairs of level i and above span the components of all pairs of level
+//! i and above. 2. The marks of a vertex's place of level i are exactly the kinds (tree or not) of its pairs
+//! of level i.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use super::tours::{Place, Tours, Vertex};
 use crate::doc::DocId;
 use crate::pair::Pair;
 
-/// One end of a pair, as it is kept at the other end.
+/// One end of a pair, as it is stored at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     level: u8,
@@ -31,7 +31,7 @@ struct Link {
     to: Vertex,
 }
 
-/// Whether a pair is in the spanning tree; the value is the mark of vertices that have such a pair.
+/// Whether a pair is in the spanning tree. The discriminant is the mark of vertices that have such a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 enum Kind {
@@ -41,12 +41,12 @@ enum Kind {
 
 #[derive(Debug, Default)]
 struct Ends {
-    /// Its place in the forest of each level up to the highest that it has come to.
+    /// The vertex's place in the forest of each level, up to the highest level used so far.
     places: Vec<Place>,
     links: BTreeSet<Link>,
 }
 
-/// The documents in a pair, and those that lost their last one in this epoch.
+/// The documents that are in a pair, or whose last pair was removed in this epoch.
 #[derive(Debug)]
 pub(super) struct Graph {
     tours: Tours<DocId>,
@@ -54,7 +54,7 @@ pub(super) struct Graph {
     ends: Vec<Ends>,
     by_id: HashTable<Vertex>,
     free: Vec<Vertex>,
-    /// The pairs in trees, each with its arcs in the forests of level 0 up to its own.
+    /// The pairs in spanning trees, each with its arcs in the forests of level 0 up to its own level.
     trees: BTreeMap<Pair<Vertex>, Vec<[Place; 2]>>,
 }
 
@@ -73,7 +73,7 @@ impl Graph {
         }
     }
 
-    /// The vertex of a document; a new one without pairs if there is none.
+    /// The vertex of a document; a new vertex without pairs if the document has none.
     pub(super) fn vertex(&mut self, id: &DocId) -> Vertex {
         let Self { tours, ends, by_id, free, .. } = self;
         match by_id.entry(hash(id), |v| tours.key(*v) == id, |v| hash(tours.key(*v))) {
@@ -91,7 +91,7 @@ impl Graph {
         }
     }
 
-    /// Forgets a vertex if it is in no pair.
+    /// Removes a vertex if it is in no pair.
     pub(super) fn prune(&mut self, vertex: Vertex) {
         let Self { tours, ends, by_id, free, .. } = self;
         if ends[vertex as usize].links.is_empty()
@@ -112,19 +112,19 @@ impl Graph {
         self.by_id.iter().copied().collect()
     }
 
-    /// Vertices of the component.
+    /// Number of vertices of the vertex's component.
     pub(super) fn size(&mut self, vertex: Vertex) -> usize {
         let place = self.place(vertex, 0);
         self.tours.size(place)
     }
 
-    /// The vertex of the smallest id of the component.
+    /// The vertex with the smallest id of the vertex's component.
     pub(super) fn least(&mut self, vertex: Vertex) -> Vertex {
         let place = self.place(vertex, 0);
         self.tours.least(place)
     }
 
-    /// All vertices of the component: the only operation whose cost is linear in its size.
+    /// All vertices of the vertex's component: the only operation with a cost linear in its size.
     pub(super) fn component(&mut self, vertex: Vertex) -> Vec<Vertex> {
         let place = self.place(vertex, 0);
         self.tours.vertices(place)
@@ -165,12 +165,12 @@ impl Graph {
         }
     }
 
-    /// A pair of a level that joins the two trees of the level that a removed pair has left, if there is one.
+    /// A pair of a level that joins the two trees of this level into which a removal has split a tree.
     fn replacement(&mut self, gone: Pair<Vertex>, level: u8) -> Option<Pair<Vertex>> {
         let [a, b] = [*gone.lo(), *gone.hi()].map(|end| self.place(end, level));
         let half = if self.tours.size(a) <= self.tours.size(b) { a } else { b };
-        // The half is at most n / 2^(level + 1), so that its tree may go a level up, and then all that is
-        // inside it.
+        // The smaller half has at most n / 2^(level + 1) vertices, so the level of its tree pairs may be
+        // raised, and then that of the other pairs inside it.
         while let Some(pair) = self.marked(half, level, Kind::Tree) {
             self.detach(pair, level, Kind::Tree);
             self.attach(pair, level + 1, Kind::Tree);
@@ -186,20 +186,20 @@ impl Graph {
         None
     }
 
-    /// Any pair of a level and a kind with an end in a tree of this level.
+    /// Any pair of this level and kind with an end in the tree of `place`.
     fn marked(&mut self, place: Place, level: u8, kind: Kind) -> Option<Pair<Vertex>> {
         let vertex = self.tours.marked(place, kind as u8)?;
         let link = self.links(vertex, level, kind).next().expect("a marked vertex has such a pair");
         Pair::new(vertex, link.to)
     }
 
-    /// Makes a pair one of the spanning tree.
+    /// Adds a pair to the spanning tree.
     fn span(&mut self, pair: Pair<Vertex>, level: u8) {
         self.attach(pair, level, Kind::Tree);
         (0..=level).for_each(|level| self.link(pair, level));
     }
 
-    /// Joins the trees of a level by a pair.
+    /// Joins two trees of a level by a pair.
     fn link(&mut self, pair: Pair<Vertex>, level: u8) {
         let [u, v] = [*pair.lo(), *pair.hi()].map(|end| self.place(end, level));
         let arcs = self.tours.link(u, v);

@@ -1,32 +1,32 @@
-//! Which document of a cluster is kept, where the others are to go.
+//! Selects the one document of a cluster that is kept when duplicates are removed.
 //!
-//! A cluster and what is told of its members -> one of them. A rule looks at the documents alone, and equals
-//! are told apart by their ids: so what is kept is a function of the corpus, whatever its history. Positions
-//! have no part in it, since a fresh run may number the same documents otherwise.
+//! In: a cluster and the facts of its members. Out: one member. A rule reads only the documents, and ties are
+//! resolved by id, so the choice is a function of the corpus, independent of history. Positions are not read,
+//! since a fresh run may assign other positions to the same documents.
 
 use std::cmp::{Ordering, Reverse};
 
 use crate::doc::{DocId, Facts};
 
-/// The rule by which one document of a cluster is kept.
+/// The rule that selects the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
     /// The smallest id, by bytes.
     #[default]
     Smallest,
-    /// The least time stamp; documents without one come last. Of equals the smallest id.
+    /// The least time stamp; documents without one sort last. On ties, the smallest id.
     Oldest,
-    /// The most bytes of text, as it was read. Of equals the smallest id.
+    /// The most bytes of text, as it was read. On ties, the smallest id.
     Longest,
     /// The document that names the cluster: the centre of a star, the smallest id of a component.
     Named,
 }
 
 impl Keep {
-    /// All of them.
+    /// All rules.
     pub const ALL: [Self; 4] = [Self::Smallest, Self::Oldest, Self::Longest, Self::Named];
 
-    /// As it is written.
+    /// The name in configuration and output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Smallest => "smallest",
@@ -36,7 +36,7 @@ impl Keep {
         }
     }
 
-    /// The document kept of a cluster; of one without members, the one that names it.
+    /// The selected document; for a cluster without members, the document that names it.
     pub fn choose<'d>(
         self,
         cluster: &'d DocId,
@@ -52,7 +52,7 @@ impl Keep {
     }
 }
 
-/// By time stamp, none last.
+/// Order by time stamp; documents without one last.
 fn older(a: Facts, b: Facts) -> Ordering {
     let key = |facts: Facts| facts.ts.unwrap_or(f64::INFINITY);
     a.ts.is_none().cmp(&b.ts.is_none()).then_with(|| key(a).total_cmp(&key(b)))
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
     use crate::doc::Position;
 
-    /// By id: time stamp and bytes.
+    /// The id selected from members given as (id, time stamp, bytes).
     fn kept(keep: Keep, members: &[(&str, Option<f64>, u32)]) -> String {
         let name = DocId::new("名前").unwrap();
         let members: Vec<_> = (members.iter().rev())

@@ -1,26 +1,28 @@
-//! Clusters: changes of pairs in, exact changes of memberships out, epoch by epoch.
+//! Clusters: exact changes of cluster memberships from changes of pairs, epoch by epoch.
 //!
-//! The documents are the vertices and the accepted pairs the edges of a graph; a document without a pair is
-//! in no cluster. By [`ClusterKind`] a cluster is
-//! - a connected component (single link: a chain of pairs is one cluster), named by its smallest member by
-//!   bytes; or
+//! In: the [`Delta`]s of an epoch. Out: changes of [`Report`]s, each with diff 1 or -1.
+//!
+//! Documents are the vertices and accepted pairs the edges of a graph; a document without a pair is in no
+//! cluster. By [`ClusterKind`] a cluster is
+//! - a connected component (single link: a chain of pairs is one cluster), named by its smallest member in
+//!   byte order; or
 //! - a star, cut from a component (`star`) and named by its centre. A centre whose neighbours are all in
 //!   other stars would be alone, and is in no cluster.
 //!
-//! A component of more than `limit` documents (inclusive maximum of what is not) is a *giant*: it is reported
-//! by its smallest member and its size, and not member by member nor as stars, so that a change of its
-//! smallest member does not rewrite all of it. A component that crosses the limit, either way, retracts one
-//! form and takes on the other.
+//! A component of more than `limit` documents is a *giant*: it is reported by its smallest member and its
+//! size only, not by its members or stars, so that a new smallest member does not rewrite all of it. When a
+//! component crosses the limit, in either direction, its reports of one form are retracted and those of the
+//! other form are added.
 //!
-//! What is reported of a component is a function of its pairs alone, and what has changed is found by
-//! reporting all components that an epoch touches, before it (-1) and after (+1): equal reports cancel. So
-//! the sum of all reports is a function of the pairs present, whatever their history.
+//! The reports of a component are a function of its pairs alone. Changes are found by reporting all
+//! components that an epoch touches, before it (-1) and after it (+1); equal reports cancel. So the sum of
+//! all reports is a function of the present pairs, independent of history.
 //!
-//! Costs: each change, O(log² n) amortised for n documents in its component (`graph`). Each component that an
-//! epoch touches, twice: O(m log m) for m members, which are at most `limit`, and for stars the pairs of
-//! their centres; O(log n) for a giant. Memory: every pair and every document in a pair, in one place.
+//! Costs: O(log² n) amortised for each change of a pair, for n documents in its component (`graph`). Each
+//! touched component is reported twice: O(m log m) for m members (at most `limit`), for stars also the pairs
+//! of their centres; O(log n) for a giant. Memory: every pair, and every document in a pair, once.
 //!
-//! What becomes of clusters over time is told by [`history`], which of their documents stay by [`Keep`].
+//! [`history`] records events of clusters over time. [`Keep`] selects one document of a cluster.
 
 mod graph;
 pub mod history;
@@ -45,11 +47,11 @@ pub enum ClusterKind {
     /// A connected component.
     #[default]
     Components,
-    /// A centre and neighbours of it.
+    /// A centre and some of its neighbours.
     Star,
 }
 
-/// A statement about a cluster, in terms of document ids (or, inside, of vertices).
+/// A statement about a cluster; `I` is a document id (inside this module, a vertex).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Report<I = DocId> {
     /// A document is in a cluster.
@@ -59,16 +61,16 @@ pub enum Report<I = DocId> {
         /// The member.
         document: I,
     },
-    /// A component has more members than are listed.
+    /// A component has more than `limit` members.
     Giant {
         /// Its smallest member.
         cluster: I,
-        /// How many documents it has.
+        /// Number of documents.
         size: usize,
     },
 }
 
-/// The clusters of the pairs that are present.
+/// The clusters of the present pairs.
 #[derive(Debug)]
 pub struct Clusters {
     kind: ClusterKind,
@@ -77,16 +79,16 @@ pub struct Clusters {
 }
 
 impl Clusters {
-    /// Most members of a cluster that is no giant, inclusive, unless configured otherwise.
+    /// Default of the most members of a cluster that is not a giant, inclusive.
     pub const LIMIT: usize = 10_000;
 
-    /// No clusters yet. A component of more than `limit` documents is a giant.
+    /// No clusters. A component of more than `limit` documents will be a giant.
     pub fn new(kind: ClusterKind, limit: usize) -> Self {
         Self { kind, limit, graph: Graph::new() }
     }
 
-    /// Takes the changes of one epoch, consolidated and sorted by pair; returns the changes of reports: each
-    /// 1 or -1, members by (document, diff), then giants by (cluster, diff).
+    /// Applies the changes of one epoch, consolidated and sorted by pair. Returns the changes of reports,
+    /// each with diff 1 or -1: members sorted by (document, diff), then giants by (cluster, diff).
     ///
     /// # Panics
     /// If a pair is removed that is not present.
@@ -102,8 +104,8 @@ impl Clusters {
         changed
     }
 
-    /// Takes the changes of one epoch as [`Self::advance`] does, and reports nothing: at no cost for the size
-    /// of what they touch.
+    /// Applies the changes of one epoch like [`Self::advance`], without reports, so the cost does not depend
+    /// on the size of the touched components.
     ///
     /// # Panics
     /// If a pair is removed that is not present.
@@ -113,7 +115,7 @@ impl Clusters {
         touched.into_iter().for_each(|vertex| self.graph.prune(vertex));
     }
 
-    /// Every document in a cluster, giants too: with the name of its cluster, by that and then by itself.
+    /// All (cluster, document) pairs, giants included, sorted.
     pub fn all(&mut self) -> Vec<(DocId, DocId)> {
         let mut done = BTreeSet::new();
         let mut all = Vec::new();
@@ -130,12 +132,12 @@ impl Clusters {
         named
     }
 
-    /// The net changes, by pairs of vertices, and all that are in one.
+    /// The net changes of pairs, as vertices, and the set of touched vertices.
     fn net(&mut self, changes: &[Delta]) -> (Vec<(Pair<Vertex>, isize)>, BTreeSet<Vertex>) {
         let mut net = Vec::new();
         for same in changes.chunk_by(|a, b| a.pair.pair == b.pair.pair) {
             let diff: isize = same.iter().map(|delta| delta.diff).sum();
-            // Zero where only the similarity changes.
+            // The sum is zero if only the similarity changes.
             if diff != 0 {
                 let pair = &same[0].pair.pair;
                 let ends = Pair::new(self.graph.vertex(pair.lo()), self.graph.vertex(pair.hi()));
@@ -154,8 +156,8 @@ impl Clusters {
         }
     }
 
-    /// The members of the clusters of a component, each with the vertex that names its cluster; `least` names
-    /// the component.
+    /// The members of the clusters of a component, each with the vertex that names its cluster. `least` is
+    /// the smallest member of the component.
     fn members(&mut self, least: Vertex) -> Vec<(Vertex, Vertex)> {
         let component = self.graph.component(least);
         match self.kind {
@@ -187,7 +189,7 @@ impl Clusters {
         }
     }
 
-    /// What is left of reports once opposite ones have cancelled, in order.
+    /// The reports without those that cancel, sorted.
     fn consolidate(&self, mut reports: Vec<(Report<Vertex>, isize)>) -> Vec<(Report, isize)> {
         reports.sort_unstable();
         let id = |vertex| self.graph.id(vertex).clone();
@@ -209,8 +211,8 @@ impl Clusters {
 }
 
 impl Report {
-    /// What the report is about: the giant or the document, of which there is at most one report at a time.
-    /// Members come first.
+    /// The document or giant of the report; there is at most one report of each at a time. Members sort
+    /// first.
     pub fn subject(&self) -> (bool, &DocId) {
         match self {
             Self::Member { document, .. } => (false, document),

@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use super::graph::Graph;
 use super::tours::Vertex;
 
-/// Cuts a component into stars: (member, centre) for each vertex of a star of at least two.
+/// Cuts a component into stars: returns (member, centre) for each vertex of a star with at least two members.
 ///
-/// Vertices are visited by (degree descending, id ascending); one that is in no star yet becomes a centre and
-/// takes its neighbours that are in none. So every member is in a pair with its centre, where a component may
-/// be a chain.
+/// Vertices are visited by (degree descending, id ascending). A vertex that is in no star yet becomes a
+/// centre, and its neighbours that are in no star become its members. So every member forms a pair with its
+/// centre; in a component that need not hold.
 ///
-/// Looks at the vertices in order and at the pairs of centres: O(m log m + the sum of degrees of centres) for
-/// m vertices.
+/// Cost: O(m log m + the sum of degrees of centres) for m vertices.
 pub(super) fn stars(graph: &Graph, component: Vec<Vertex>) -> Vec<(Vertex, Vertex)> {
     let mut order = component;
     order.sort_unstable_by_key(|&v| (std::cmp::Reverse(graph.neighbours(v).len()), graph.id(v)));

@@ -1,4 +1,4 @@
-//! By hand: what a cluster is, and what an epoch changes; and the golden vectors.
+//! Clusters and their changes in cases computed by hand, and the golden vectors.
 
 use std::collections::BTreeSet;
 
@@ -28,8 +28,8 @@ fn letters(pairs: &str) -> impl Iterator<Item = (&str, &str)> {
     pairs.split_whitespace().map(|pair| pair.split_at(1))
 }
 
-/// One epoch: pairs that come, pairs that go; what changes, as `+a:b` for a joins the cluster of b and `+a*5`
-/// for a giant.
+/// One epoch with added and removed pairs. Returns the changes, as `+a:b` for "a is in the cluster of b" and
+/// `+a*5` for a giant of size 5.
 fn epoch(clusters: &mut Clusters, come: &str, go: &str) -> String {
     let mut all = changes(letters(come), 1);
     all.extend(changes(letters(go), -1));
@@ -74,7 +74,7 @@ fn the_smallest_member_names_the_cluster() {
     assert_eq!(epoch(&mut clusters, "bc cd", ""), "+b:b +c:b +d:b");
     assert_eq!(epoch(&mut clusters, "ad", ""), "+a:a -b:b +b:a -c:b +c:a -d:b +d:a");
     assert_eq!(epoch(&mut clusters, "", "ad"), "-a:a -b:a +b:b -c:a +c:b -d:a +d:b");
-    // Came and went within an epoch, or only its similarity changed: consolidated, or cancelled.
+    // A pair added and removed within an epoch, or with a change of its similarity only, changes no cluster.
     let mut again = changes([("b", "c")], 1);
     again.extend(changes([("b", "c")], -1));
     assert_eq!(clusters.advance(&again), []);
@@ -101,10 +101,10 @@ fn the_limit_is_inclusive_and_crossed_both_ways() {
 fn stars_have_the_greatest_degree_and_then_the_smallest_id() {
     // b and c have two neighbours each; d is left alone with its only neighbour taken.
     assert_eq!(epoch(&mut stars(), "ab bc cd", ""), "+a:b +b:b +c:b");
-    // Of degree 3 are b and e: b comes first and leaves e its other two neighbours.
+    // b and e have degree 3: b is first and leaves e its other two neighbours.
     assert_eq!(epoch(&mut stars(), "ab bc be eg eh", ""), "+a:b +b:b +c:b +e:b");
     assert_eq!(epoch(&mut stars(), "ab bc cd de ef", ""), "+a:b +b:b +c:b +d:d +e:d");
-    // In a ring all have degree 2.
+    // In a ring all vertices have degree 2.
     assert_eq!(epoch(&mut stars(), "ab bc cd de ea", ""), "+a:a +b:a +c:c +d:c +e:a");
     let mut clusters = stars();
     assert_eq!(epoch(&mut clusters, "ab ac xy", ""), "+a:a +b:a +c:a +x:x +y:x");
@@ -146,7 +146,7 @@ fn golden_vectors() {
         for (kind, expected) in
             [(ClusterKind::Components, components), (ClusterKind::Star, stars)] as [(_, Vec<_>); 2]
         {
-            // Documents alone are in no cluster.
+            // Documents without pairs are in no cluster.
             let expected = expected.into_iter().filter(|(_, members)| members.len() > 1);
             let expected: BTreeSet<_> = expected
                 .flat_map(|(cluster, members)| members.into_iter().map(move |document| (document, cluster)))

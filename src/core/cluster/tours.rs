@@ -1,19 +1,19 @@
-//! Euler tours of a forest: which tree a vertex is in, its size and its least key, under insertions and
-//! deletions of edges.
+//! Euler tours of a forest: the tree of a vertex, its size and its least key, under insertions and deletions
+//! of edges.
 //!
-//! The tour of a tree names each vertex once and each edge twice, as two *arcs*: out, and back behind all
-//! that it leads to. It is cyclic, so it may begin anywhere. Joining two trees or cutting one moves a few
-//! whole pieces of tours, and pieces are kept in splay trees. Every operation takes O(log n) amortised, of a
-//! tree of n vertices; the only one that walks through a tree is [`Tours::vertices`].
+//! The tour of a tree visits each vertex once and each edge twice, as two *arcs*: out, and back after the
+//! subtree behind it. It is cyclic, so it may begin at any place. Joining two trees or cutting one moves a
+//! few whole pieces of tours; tours are stored in splay trees. Every operation takes O(log n) amortised for a
+//! tree of n vertices, except [`Tours::vertices`], which is linear.
 //!
 //! References: M. Henzinger and V. King, *Randomized fully dynamic graph algorithms with polylogarithmic time
 //! per operation* (JACM 1999), section 2.1; D. Sleator and R. Tarjan, *Self-adjusting binary search trees*
 //! (JACM 1985).
 
-/// What trees are made of; several places, in different tours, may stand for one vertex.
+/// A vertex of a tree. One vertex may have several places, in different tours.
 pub(super) type Vertex = u32;
 
-/// Where a tour names a vertex or an arc.
+/// The place of a vertex or an arc in a tour.
 pub(super) type Place = u32;
 
 /// No place, and no vertex.
@@ -26,9 +26,10 @@ struct Node {
     children: [Place; 2],
     /// [`NONE`] for an arc.
     vertex: Vertex,
-    /// Bits that the user sets.
+    /// Bits set by [`Tours::mark`].
     marks: u8,
-    /// Of this node and all below: the vertex of the least key, the number of vertices, all marks.
+    // For this node and its descendants: the vertex with the least key, the number of vertices, the union of
+    // marks.
     least: Vertex,
     size: u32,
     marks_below: u8,
@@ -48,7 +49,7 @@ impl<K: Ord> Tours<K> {
         Self { keys: Vec::new(), nodes: Vec::new(), free: Vec::new() }
     }
 
-    /// Sets the key of a vertex, which is in no tour: the next new one, or one that has been.
+    /// Sets the key of a vertex that is in no tour: the next new vertex, or one used before.
     pub(super) fn set_key(&mut self, vertex: Vertex, key: K) {
         match self.keys.get_mut(vertex as usize) {
             Some(place) => *place = key,
@@ -79,14 +80,14 @@ impl<K: Ord> Tours<K> {
         u32::try_from(self.nodes.len() - 1).expect("memory ends before 2^32 places")
     }
 
-    /// Frees a place that is a tour by itself.
+    /// Frees a place that is a tour on its own.
     pub(super) fn release(&mut self, place: Place) {
         let node = &self.nodes[place as usize];
         debug_assert!(node.parent == NONE && node.children == [NONE; 2], "a place in use");
         self.free.push(place);
     }
 
-    /// Joins the tours of two vertices by an edge; its two arcs.
+    /// Joins the tours of two vertices by an edge; returns its two arcs.
     pub(super) fn link(&mut self, u: Place, v: Place) -> [Place; 2] {
         let arcs = [self.tour(NONE), self.tour(NONE)];
         self.begin_at(u);
@@ -97,7 +98,7 @@ impl<K: Ord> Tours<K> {
         arcs
     }
 
-    /// Takes an edge out, which leaves two tours.
+    /// Removes an edge, which splits its tour into two.
     pub(super) fn cut(&mut self, [out, back]: [Place; 2]) {
         self.begin_at(out);
         self.split_after(out);
@@ -111,17 +112,17 @@ impl<K: Ord> Tours<K> {
     pub(super) fn connected(&mut self, u: Place, v: Place) -> bool {
         self.splay(u);
         self.splay(v);
-        // The root of u's splay tree, unless v has taken its place.
+        // u was made a root; after the splay of v it has a parent if both are in one splay tree.
         u == v || self.nodes[u as usize].parent != NONE
     }
 
-    /// Vertices in the tour.
+    /// Number of vertices in the tour.
     pub(super) fn size(&mut self, place: Place) -> usize {
         self.splay(place);
         self.nodes[place as usize].size as usize
     }
 
-    /// The vertex of the least key in the tour.
+    /// The vertex with the least key in the tour.
     pub(super) fn least(&mut self, place: Place) -> Vertex {
         self.splay(place);
         self.nodes[place as usize].least
@@ -144,7 +145,7 @@ impl<K: Ord> Tours<K> {
             let below = self.nodes[at as usize].children.into_iter().find(has);
             at = below.expect("marks below are the sum of marks");
         }
-        // A search must end in a splay, which pays for its depth.
+        // The search must end with a splay, so that its depth is covered by the amortised bound.
         self.splay(at);
         Some(self.nodes[at as usize].vertex)
     }
@@ -164,13 +165,13 @@ impl<K: Ord> Tours<K> {
         found
     }
 
-    /// Turns the tour so that it begins at a place.
+    /// Rotates the tour so that it begins at a place.
     fn begin_at(&mut self, place: Place) {
         let before = self.split_before(place);
         self.join(place, before);
     }
 
-    /// Splits what is before a place from its tour; its root, or [`NONE`].
+    /// Splits the part before a place from its tour; returns that part's root, or [`NONE`] if it is empty.
     fn split_before(&mut self, place: Place) -> Place {
         self.split(place, 0)
     }
@@ -189,7 +190,7 @@ impl<K: Ord> Tours<K> {
         rest
     }
 
-    /// Appends the sequence that `b` is in to that of `a`; the root. `b` may be [`NONE`].
+    /// Appends the sequence of `b` to that of `a`; returns the root. `b` may be [`NONE`].
     fn join(&mut self, a: Place, b: Place) -> Place {
         self.splay(a);
         let mut last = a;
@@ -244,14 +245,14 @@ impl<K: Ord> Tours<K> {
         }
         self.nodes[p as usize].parent = x;
         self.nodes[x as usize].parent = g;
-        // What is below x now was below p before.
+        // The subtree below x now is the subtree that was below p before.
         let Node { least, size, marks_below, .. } = self.nodes[p as usize];
         let top = &mut self.nodes[x as usize];
         (top.least, top.size, top.marks_below) = (least, size, marks_below);
         self.pull(p);
     }
 
-    /// Sums up a node from its children.
+    /// Recomputes the sums of a node from its children.
     fn pull(&mut self, x: Place) {
         let mut node = self.nodes[x as usize];
         (node.least, node.size) = (node.vertex, u32::from(node.vertex != NONE));

@@ -1,21 +1,21 @@
 //! Exact binomial tails, and the counts at which a tail reaches an error probability.
 //!
-//! X of k components match, each with probability p: `P[X = x] = C(k, x) p^x (1 - p)^(k - x)`. The whole
-//! distribution is built by the ratio of neighbours, `P[x + 1] / P[x] = (k - x) / (x + 1) * p / (1 - p)`,
-//! outwards from its mode, and divided by its sum: no logarithm, no factorial, and a relative error of a few
-//! k machine epsilons even far out in the tails (values below 1e-308 become 0).
+//! X of k components match, each with probability p: `P[X = x] = C(k, x) p^x (1 - p)^(k - x)`. The
+//! distribution is computed from the ratio of neighbours, `P[x + 1] / P[x] = (k - x) / (x + 1) * p / (1 -
+//! p)`, outwards from its mode, and then divided by its sum. So it needs no logarithm and no factorial, and
+//! has a relative error of a few k machine epsilons even far out in the tails (values below 1e-308 become 0).
 //!
-//! Counts follow from probabilities with a guard, since plain floating point is one off where the exact value
-//! is whole (`100 * (1 - 0.8) / 2` is not 10).
+//! Counts are computed from probabilities with a guard, since plain floating point is one off where the exact
+//! value is whole (`100 * (1 - 0.8) / 2` is not 10).
 
-/// Relative slack of a comparison with an error probability, far above rounding and far below what an error
-/// rate means.
+/// Relative slack of a comparison with an error probability: far above rounding errors, far below the
+/// precision of an error rate.
 pub(super) const GUARD: f64 = 1e-9;
 
-/// The least whole number that is at least `x`, where `x` is meant as an exact decimal: `ceil(x - 1e-9)`.
+/// The least whole number that is at least `x`, if `x` is an exact decimal with rounding errors:
+/// `ceil(x - 1e-9)`.
 ///
-/// A threshold of up to eight decimals times a count of up to ten million is distinguished from a whole
-/// number.
+/// Correct for the product of a threshold with up to eight decimals and a count of up to ten million.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -32,7 +32,7 @@ pub struct Binomial {
 }
 
 impl Binomial {
-    /// `trials` components that match with probability `p`, in `0.0..=1.0`.
+    /// For `trials` components that match with probability `p`, in `0.0..=1.0`.
     pub fn new(trials: usize, p: f64) -> Self {
         let mode = least_count((trials + 1) as f64 * p).min(trials);
         let odds = p / (1.0 - p);
@@ -67,24 +67,24 @@ impl Binomial {
 
     /// `P[X >= count]`.
     pub fn at_least(&self, count: usize) -> f64 {
-        // The sum of nothing is -0.
+        // The sum of an empty iterator is -0.0.
         self.pmf.iter().skip(count).rev().sum::<f64>() + 0.0
     }
 
-    /// The greatest count with `P[X < count] <= error`: reject below it. 0, never to reject, where even X = 0
-    /// is likelier.
+    /// The greatest count with `P[X < count] <= error`: reject below it. 0 (never reject) if even X = 0 is
+    /// likelier than `error`.
     pub fn reject_below(&self, error: f64) -> usize {
         within(self.pmf.iter(), error)
     }
 
-    /// The least count with `P[X >= count] <= error`: accept from it. k + 1, never to accept, where even X =
-    /// k is likelier.
+    /// The least count with `P[X >= count] <= error`: accept from it. k + 1 (never accept) if even X = k is
+    /// likelier than `error`.
     pub fn accept_from(&self, error: f64) -> usize {
         self.pmf.len() - within(self.pmf.iter().rev(), error)
     }
 }
 
-/// How many leading masses sum up to at most `error`, inclusive.
+/// Number of leading masses whose sum is at most `error`, inclusive.
 fn within<'a>(masses: impl Iterator<Item = &'a f64>, error: f64) -> usize {
     let mut tail = 0.0;
     masses

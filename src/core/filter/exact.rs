@@ -1,18 +1,18 @@
-//! The filter that decides by exact similarity, after the sketches have rejected what is hopeless.
+//! The exact filter: decides by the exact similarity of the features, after the sketches have rejected most
+//! candidates.
 //!
 //! In: two sketches with their features. Out: a [`Verdict`] with the exact Jaccard similarity J = a / u of an
-//! accepted pair, a features in common among u. Accepted iff J >= T, inclusive, and no look rejects:
-//! precision is 1, and a pair of J >= T is lost here with probability at most `error` ([`Schedule::verify`]),
-//! whether or not blocking finds it.
+//! accepted pair (a common features, u features in the union). Accepted iff J >= T, inclusive, and no look
+//! rejects. So precision is 1, and a pair with J >= T is wrongly rejected with probability at most `error`
+//! ([`Schedule::verify`]), independent of blocking.
 //!
 //! Order of the looks: the first word's test; the sizes; the looks of the schedule; the features. With n and
-//! m features J >= T holds iff `a >= needed(n + m) = ceil(T / (1 + T) * (n + m))`; since a is at most min(n,
-//! m), the sizes alone reject a pair of min / max < T, without error. The [merge](super::merge) of the two
-//! lists ends where a can no longer be reached.
+//! m features J >= T holds iff `a >= needed(n + m) = ceil(T / (1 + T) * (n + m))`. Since a is at most min(n,
+//! m), the sizes alone reject a pair with min / max < T, without error. The [merge](super::merge) of the two
+//! lists stops as soon as `needed` can no longer be reached.
 //!
-//! Other [measures](crate::text::measures) than the plain Jaccard similarity need the features' weights, and
-//! are decided in
-//! [`weighted`]: with masses in place of sizes, and otherwise the same.
+//! [Measures](crate::text::measures) other than plain Jaccard similarity need the weights of the features and
+//! are computed in [`weighted`], with masses in place of sizes.
 
 use super::binomial::least_count;
 use super::merge::shared_features;
@@ -34,7 +34,7 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// The filter of `params` for this target; `params.verify` decides nothing but the default of the error.
+    /// The filter of `params` for this target; `params.verify` is not read, except for the default error.
     ///
     /// # Errors
     /// If the error or the looks are outside their ranges, or the kind is `paper`.
@@ -52,28 +52,28 @@ impl Exact {
         Ok(Self { schedule, kernel, measure: Measure::Jaccard })
     }
 
-    /// The same, for sketches that keep what this measure takes.
+    /// The same filter by another measure, for sketches that store the features this measure needs.
     #[must_use]
     pub fn by(self, measure: Measure) -> Self {
         Self { measure, ..self }
     }
 
-    /// The filter that looks at nothing but the features: similarity at least `threshold`, inclusive.
+    /// The filter that reads only the features: similarity at least `threshold`, inclusive.
     ///
     /// # Errors
     /// If the threshold is outside its range.
     pub fn of_features(threshold: f64) -> Result<Self, FilterError> {
-        // Without looks, the shape of the sketches has no part in it.
+        // Without looks the shape of the sketches is not used.
         let target = Target::new(threshold, 1, 1)?;
         Ok(Self { schedule: Schedule::none(target), kernel: Kernel::new(1, 1), measure: Measure::Jaccard })
     }
 
-    /// Where it looks before the features, and its bounds.
+    /// The looks at the sketches, before the features are read, and their bounds.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// The least number of common features of two texts with `total` features together, for J >= T.
+    /// For J >= T: the least number of common features of two texts with `total` features together.
     fn needed(&self, total: usize) -> usize {
         let threshold = self.schedule.target().threshold();
         least_count(threshold / (1.0 + threshold) * total as f64)

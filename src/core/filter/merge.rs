@@ -1,17 +1,19 @@
-//! Merging the features of two texts, as far as it takes to know that they have too few in common.
+//! Counts the common features of two texts by a merge that stops as soon as there are too few.
 //!
-//! Features are hashes, so a prefix of a sorted list is a sample: a pair of J = 0.3 against T = 0.8 ends
-//! after about a fifth of its features. Galloping does not help: the sizes are alike when two texts get this
-//! far.
+//! In: two strictly ascending lists of features. Out: the number of common features, if at least `needed`.
 //!
-//! No branch within a stride depends on the data, since which list moves on is a coin toss to a branch
-//! predictor. What the sketches leave is mostly near copies, so each stride of plain features is first tried
-//! for equality as a whole.
+//! Features are hashes, so a prefix of a sorted list is a random sample: a pair of J = 0.3 against T = 0.8
+//! ends after about a fifth of its features. Galloping does not help, since the lists of compared texts have
+//! similar sizes.
+//!
+//! Within a stride no branch depends on the data: a branch predictor could not predict which list advances.
+//! Most pairs that the sketches do not reject are near copies, so each stride is first compared for equality
+//! as a whole.
 
-/// Steps of a merge between two tests whether it can still reach what is needed.
+/// Steps of a merge between two tests whether `needed` can still be reached.
 pub(super) const STRIDE: usize = 32;
 
-/// How many features two strictly ascending lists have in common, if at least `needed`.
+/// Number of common features of two strictly ascending lists, if at least `needed`.
 pub fn shared_features(mut a: &[u64], mut b: &[u64], needed: usize) -> Option<usize> {
     let mut shared = 0;
     while let (Some(x), Some(y)) = (a.first_chunk::<STRIDE>(), b.first_chunk::<STRIDE>()) {
@@ -28,8 +30,8 @@ pub fn shared_features(mut a: &[u64], mut b: &[u64], needed: usize) -> Option<us
     (shared >= needed).then_some(shared)
 }
 
-/// Merges `steps` steps, at most the length of the shorter list: how far each list moves, and how many are
-/// equal.
+/// Merges `steps` steps, at most the length of the shorter list. Returns by how much each list advances, and
+/// the number of equal features.
 #[inline(always)]
 fn merge(a: &[u64], b: &[u64], steps: usize) -> (usize, usize, usize) {
     let (mut i, mut j, mut equal) = (0, 0, 0);

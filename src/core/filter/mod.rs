@@ -1,14 +1,20 @@
-//! The staged filter: decides whether a candidate pair is a pair, reading as little of the two sketches as it
-//! can.
+//! The pair filter: decides whether a candidate pair is accepted, reading as little of the two sketches as
+//! possible.
 //!
-//! In: two sketches. Out: a [`Verdict`]. A [`Schedule`] says where to look and which counts decide; a
-//! [`Target`] is what all bounds are derived from, a threshold for sketches of one shape. [`Staged`] decides
-//! by the sketches alone, [`Exact`] only rejects by them and accepts by the features; [`Whole`] is for
-//! sketches that have no places to look at. What a filter will read and how often it errs are functions of
-//! its schedule: [`Schedule::operation`] and [`Schedule::spent`].
+//! In: two sketches. Out: a [`Verdict`]. The filters:
 //!
-//! The sketches are compared from their first component on. The first word, one bit each of 64 components, is
-//! kept where the pairs are made, so [`PairFilter::first_word`] rejects most of them before a sketch is
+//! | filter | rejects by | accepts by |
+//! |---|---|---|
+//! | [`Staged`] | parts of the sketches, in several looks | the same |
+//! | [`Exact`] | parts of the sketches | the features |
+//! | [`Whole`] | the estimate of the whole sketches | the same |
+//!
+//! A [`Schedule`] has the looks and their bounds. They are derived from a [`Target`], a threshold for
+//! sketches of one shape. The components read and the error probabilities are functions of the schedule:
+//! [`Schedule::operation`] and [`Schedule::spent`].
+//!
+//! The sketches are compared from their first component on. The first word, one bit of each of 64 components,
+//! is stored in the block index, so [`PairFilter::first_word`] rejects most candidates before a sketch is
 //! fetched.
 
 pub mod binomial;
@@ -44,10 +50,10 @@ use crate::sketch::SketchRef;
 pub struct Verdict {
     /// The pair's similarity if it is accepted.
     pub accepted: Option<Similarity>,
-    /// The look that decided, from 1.
+    /// Number of the look that decided, from 1.
     pub look: u16,
-    /// Components read before the decision, the first word's test included. Not those that are read after it,
-    /// for the estimate of an accepted pair.
+    /// Components read before the decision, the first word's test included. Components that are read
+    /// afterwards for the estimate of an accepted pair do not count.
     pub components: u32,
 }
 
@@ -60,7 +66,7 @@ impl Verdict {
 
 /// Decides candidate pairs.
 ///
-/// Contract: pure and symmetric.
+/// Contract: all methods are pure and symmetric in the two sketches.
 pub trait PairFilter: Send + Sync + fmt::Debug {
     /// Whether a pair survives a look at the first fingerprint words alone (bit 0 of components 0 to 63).
     fn first_word(&self, a: u64, b: u64) -> bool;
@@ -81,7 +87,7 @@ pub trait PairFilter: Send + Sync + fmt::Debug {
     fn looks(&self) -> usize;
 
     /// The same filter for a run that writes no similarity: it accepts the same pairs at the same looks, but
-    /// a similarity is then an estimate of what has been read. `None` where nothing is saved by that.
+    /// the similarity is estimated only from the components read so far. `None` where this saves no work.
     fn for_membership(&self) -> Option<Arc<dyn PairFilter>> {
         None
     }
@@ -94,22 +100,22 @@ pub enum FilterKind {
     /// Exact sequential bounds.
     #[default]
     Staged,
-    /// Binomial bounds for each look by itself (Yuan et al. 2019, corrected).
+    /// Binomial bounds for each look separately (Yuan et al. 2019, corrected).
     Paper,
     /// No early stop.
     Full,
-    /// No early stop, of one-bit sketches within a Hamming radius.
+    /// No early stop; one-bit sketches within a Hamming radius.
     Hamming,
 }
 
-/// What decides about the pairs that no look rejects.
+/// The final decision on pairs that no look rejects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
     /// The estimate from the sketches.
     #[default]
     Sketch,
-    /// The exact similarity of the features, which are kept for that.
+    /// The exact similarity of the features, which are stored with the sketches.
     Exact,
 }
 
@@ -119,14 +125,14 @@ pub enum Verify {
 pub struct FilterParams {
     /// How early looks decide; default `staged`.
     pub kind: FilterKind,
-    /// The error of the early looks, above 0 and at most 0.1: the most that they may change, each way (kind
-    /// `staged`), or each look by itself (kind `paper`). Default 1e-5, and 1e-3 with `verify = "exact"`,
-    /// where only recall is at stake.
+    /// Error probability of the early looks, above 0 and at most 0.1: of all looks together for wrong accepts
+    /// and for wrong rejects each (kind `staged`), or of each look (kind `paper`). Default 1e-5, and 1e-3
+    /// with `verify = "exact"`, where an error can only reduce recall.
     pub error: Option<f64>,
     /// Components after which to look, ascending; default [`Target::default_looks`], and the paper's own for
     /// kind `paper`.
     pub looks: Option<Vec<usize>>,
-    /// What decides about the survivors; default `sketch`.
+    /// The final decision on the pairs that no look rejects; default `sketch`.
     pub verify: Verify,
 }
 
@@ -145,7 +151,7 @@ impl FilterParams {
     }
 }
 
-/// What is wrong with a filter's parameters.
+/// An error in a filter's parameters.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FilterError {
     /// Threshold outside its range.
@@ -160,7 +166,7 @@ pub enum FilterError {
         /// As configured.
         found: f64,
     },
-    /// Looks that are no schedule.
+    /// Looks that are not a valid schedule.
     #[error(
         "filter looks {found:?} must ascend, from {first} components on to at most {size}, the sketch's size"
     )]
@@ -172,7 +178,7 @@ pub enum FilterError {
         /// K.
         size: usize,
     },
-    /// A kind that has no form with exact verification.
+    /// A kind that cannot be used with exact verification.
     #[error(
         "filter kind \"paper\" decides by the sketches alone; verify = \"exact\" goes with \"staged\" or \"full\""
     )]

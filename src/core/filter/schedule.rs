@@ -1,25 +1,25 @@
-//! A schedule: where a comparison looks, and how few or how many matches end it there.
+//! A schedule: the looks of a comparison, and the numbers of matches that end it there.
 //!
-//! In: two sketches of K components. Out: a [`Stop`]: the look at which the comparison ended, and on which
-//! side. Looks go from the first component on; a look at k components rejects with fewer than `reject_below`
-//! matches and accepts with `accept_from` or more. A pair that no look rejects is accepted.
+//! In: two sketches of K components. Out: a [`Stop`]: the look at which the comparison ended, and its
+//! decision. A look at k components counts matches among the first k. It rejects with fewer than
+//! `reject_below` matches and accepts with `accept_from` or more. A pair that no look rejects is accepted.
 //!
-//! Five ways to set the bounds, all around `M0 = ceil(p(T) * K)`, the least number of matches that a full
-//! comparison accepts:
+//! Five ways to set the bounds, all relative to `M0 = ceil(p(T) * K)`, the least number of matches that a
+//! full comparison accepts:
 //!
-//! | constructor | early looks | last look, at K | promises |
+//! | constructor | early looks | last look, at K | guarantee |
 //! |---|---|---|---|
 //! | [`full`](Schedule::full) | none | reject below M0 | the full comparison |
 //! | [`within_radius`](Schedule::within_radius) | the first word, if it alone differs in more than K - M0 bits | reject below M0 | the full comparison |
-//! | [`sequential`](Schedule::sequential) | exact sequential bounds, *sketch* | reject below M0 | the full comparison's answer, but for a probability of at most `error` each way |
+//! | [`sequential`](Schedule::sequential) | exact sequential bounds, *sketch* | reject below M0 | the full comparison's answer, except with probability at most `error` for accepts and for rejects each |
 //! | [`per_look`](Schedule::per_look) | binomial bounds at p(T), look by look | reject below M0 | each look errs with at most `error` relative to the true similarity |
 //! | [`verify`](Schedule::verify) | exact sequential bounds, *true*, reject only | the same | a pair of true similarity at least T survives with at least `1 - error` |
 //!
 //! Invariants: looks ascend strictly; `reject_below <= accept_from`.
 //!
 //! References: the per-look bounds are those of the staged CWS filter (Yuan et al. 2019, sections 5.1 and
-//! 5.2) with its table of tails corrected: its columns hold P[X < m] and P[X >= m], one off from their
-//! headings. It is BayesLSH (Satuluri and Parthasarathy 2012) with k for k + 1 trials. See
+//! 5.2), with its table of tails corrected: its columns hold P[X < m] and P[X >= m], one off from their
+//! headings. This is BayesLSH (Satuluri and Parthasarathy 2012) with k in place of k + 1 trials. See
 //! [`sequential`](super::sequential) for the exact bounds.
 
 use super::binomial::Binomial;
@@ -30,9 +30,9 @@ use crate::sketch::kernel::Kernel;
 /// A point where the comparison may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// k, components read by then, from the first on.
+    /// k: the look reads the first k components.
     pub components: u32,
-    /// Reject with fewer matches, exclusive; 0 = never.
+    /// Reject with fewer matches than this; 0 = never.
     pub reject_below: u32,
     /// Accept with as many matches or more, inclusive; k + 1 = never.
     pub accept_from: u32,
@@ -47,49 +47,50 @@ pub struct Schedule {
     spent: Spent,
 }
 
-/// The probability of an early decision against the rule, worst case.
+/// Worst-case probability that an early decision differs from the full comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Of rejecting a pair that should be accepted.
+    /// Of a wrong reject.
     pub reject: f64,
-    /// Of accepting a pair that should be rejected.
+    /// Of a wrong accept.
     pub accept: f64,
 }
 
-/// What a schedule does to pairs of one similarity.
+/// Expected outcome of a schedule for pairs of one similarity.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Operation {
-    /// Components read before the decision, on average.
+    /// Mean number of components read before the decision.
     pub components: f64,
     /// Share of pairs that are rejected.
     pub rejected: f64,
-    /// Share of pairs that are not: accepted, or left to the exact check.
+    /// Share of pairs that are accepted, or passed on to the exact check.
     pub accepted: f64,
     /// Share of pairs that are rejected before the last look.
     pub rejected_early: f64,
-    /// Share of pairs that are accepted before it.
+    /// Share of pairs that are accepted before the last look.
     pub accepted_early: f64,
 }
 
-/// Where a comparison ended.
+/// The end of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// The look, from 1; the first word's test is look 1 where there is one.
     pub look: u16,
     /// Components read.
     pub components: u32,
-    /// How many of them match.
+    /// Number of matching components among those read.
     pub matches: u32,
-    /// Whether too few of them do.
+    /// Whether the pair is rejected.
     pub rejected: bool,
 }
 
-/// Counts of components and of looks fit: K is at most 32768.
+/// Converts a count of components or looks to a smaller type; they fit, since K is at most 32768.
 fn narrow<T: TryFrom<usize, Error: std::fmt::Debug>>(count: usize) -> T {
     T::try_from(count).expect("a sketch has at most 32768 components")
 }
 
-/// What the looks decide, one after the other, at match probability `p`.
+/// The probability that one of the looks decides, at match probability `p`; `decide` returns that of one
+/// look.
 fn total(p: f64, looks: &[usize], decide: impl Fn(&mut Paths, usize) -> f64) -> f64 {
     let mut paths = Paths::new(p);
     let look = |(i, &k): (usize, &usize)| {
@@ -105,22 +106,23 @@ impl Schedule {
         Self::new(target, &[target.size()], &[], &[], Spent::default())
     }
 
-    /// One look, at all components, and before it the first word, which rejects where it alone has too many
-    /// differences: the full comparison's answer without error. Where differences are few, as within a
-    /// Hamming radius, it decides most pairs.
+    /// A look at all components, and before it the first word's test, which rejects if the word alone has too
+    /// many differences. The answer is that of the full comparison, without error. If few differences are
+    /// allowed, as within a Hamming radius, the first word rejects most pairs.
     pub fn within_radius(target: Target) -> Self {
         let differences = target.size() - target.least_matches();
         let below = target.has_first_word().then(|| narrow(WORD.saturating_sub(differences)));
         Self { first_word: below, ..Self::full(target) }
     }
 
-    /// No look at all: every pair is left to the exact check.
+    /// No looks: every pair is passed on to the exact check.
     pub fn none(target: Target) -> Self {
         Self::new(target, &[], &[], &[], Spent::default())
     }
 
-    /// Per-look binomial bounds: each early look errs with probability at most `error`, at any similarity on
-    /// the wrong side of the threshold. [`spent`](Self::spent) holds what that adds up to over the looks.
+    /// Binomial bounds for each look: each early look errs with probability at most `error`, at any
+    /// similarity on the other side of the threshold. [`spent`](Self::spent) has the error of all looks
+    /// together.
     pub fn per_look(target: Target, looks: &[usize], error: f64) -> Self {
         let p = target.probability();
         let early: Vec<usize> = looks.iter().copied().filter(|&k| k < target.size()).collect();
@@ -132,26 +134,27 @@ impl Schedule {
         Self::new(target, looks, &below, &from, Spent { reject, accept })
     }
 
-    /// Exact sequential bounds relative to the full comparison: whatever the similarity of a pair is, an
-    /// early look changes the full comparison's answer with probability at most `error`, each way. With
-    /// `first_word`, the first word's test comes before the looks and has its share of the error.
+    /// Exact sequential bounds relative to the full comparison: at any similarity of a pair, the early looks
+    /// change the full comparison's answer with probability at most `error`, for accepts and for rejects
+    /// each. With `first_word`, the first word's test is done before the looks and has its share of the
+    /// error.
     pub fn sequential(target: Target, looks: &[usize], first_word: bool, error: f64) -> Self {
         let (size, least) = (target.size(), target.least_matches());
         let early: Vec<usize> = looks.iter().copied().filter(|&k| k < size).collect();
         let word = first_word.then(|| target.first_word());
         let reject = Bounds::new(Model::sketch(size, least), word, &early, error);
-        // Mirrored: a pair that has one match too few has this many differences, and few of them early on
-        // mislead.
+        // Mirrored: a pair with one match too few has this many differences; the error is a pair with few of
+        // them in the early looks.
         let accept = Bounds::new(Model::sketch(size, size - (least - 1)), None, &early, error);
         let from: Vec<usize> = early.iter().zip(&accept.below).map(|(k, below)| k + 1 - below).collect();
         let spent = Spent { reject: reject.spent, accept: accept.spent };
         Self::new(target, looks, &reject.below, &from, spent).with_first_word(word, reject.first_word)
     }
 
-    /// Reject bounds relative to the true similarity, the look at K included: whatever survives is for an
-    /// exact check. The components must match independently, as they do for MinHash and for darts; smaller
-    /// variance (fast similarity sketching) is expected to be on the safe side; not for densified
-    /// one-permutation sketches of short texts.
+    /// Reject bounds relative to the true similarity, the look at K included; all other pairs are passed on
+    /// to an exact check. The components must match independently, as they do for MinHash and for darts. A
+    /// smaller variance (fast similarity sketching) is expected to be on the safe side. Not valid for
+    /// densified one-permutation sketches of short texts.
     pub fn verify(target: Target, looks: &[usize], first_word: bool, error: f64) -> Self {
         let word = first_word.then(|| target.first_word());
         let bounds = Bounds::new(Model::truth(target.size(), target.probability()), word, looks, error);
@@ -160,7 +163,7 @@ impl Schedule {
             .with_first_word(word, bounds.first_word)
     }
 
-    /// Puts looks and bounds together; a look beyond the given bounds is the last one and decides by M0.
+    /// Combines looks and bounds; the look after the given bounds is the last one and decides by M0.
     fn new(target: Target, looks: &[usize], below: &[usize], from: &[usize], spent: Spent) -> Self {
         let least = target.least_matches();
         let look = |(i, &k): (usize, &usize)| Look {
@@ -175,13 +178,12 @@ impl Schedule {
         Self { first_word: word.map(|_| narrow(below)), ..self }
     }
 
-    /// The threshold and the shape that it is made for.
+    /// The threshold and the shape of the sketches.
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// The first word's bound, where it is tested: reject if fewer of the 64 bits agree, exclusive; 0 =
-    /// never.
+    /// Bound of the first word's test, if there is one: reject if fewer of the 64 bits agree; 0 = never.
     pub fn first_word(&self) -> Option<u32> {
         self.first_word
     }
@@ -196,8 +198,9 @@ impl Schedule {
         narrow(self.looks.len() + usize::from(self.first_word.is_some()))
     }
 
-    /// The worst-case probability of an early decision against the rule; at most `error` each way, but for
-    /// [`per_look`](Self::per_look), where it is what the looks add up to at a similarity of exactly T.
+    /// The worst-case probability that an early decision differs from the full comparison: at most `error`
+    /// for accepts and for rejects each. For [`per_look`](Self::per_look) it is the sum over the looks at a
+    /// similarity of exactly T.
     pub fn spent(&self) -> Spent {
         self.spent
     }
@@ -208,7 +211,7 @@ impl Schedule {
         64 - (a ^ b).count_ones() >= self.first_word.unwrap_or(0)
     }
 
-    /// Compares two sketches look by look, the first word's test not included.
+    /// Compares two sketches look by look, without the first word's test.
     pub fn walk(&self, kernel: &Kernel, a: &[u64], b: &[u64]) -> Stop {
         let mut look = u16::from(self.first_word.is_some());
         let (mut components, mut matches) = (0, 0);
@@ -225,7 +228,7 @@ impl Schedule {
         Stop { look, components, matches, rejected: false }
     }
 
-    /// What happens to pairs of this similarity, by the binomial model.
+    /// The expected outcome for pairs of this similarity, by the binomial model.
     pub fn operation(&self, similarity: f64) -> Operation {
         let mut paths = Paths::new(self.target.agreement().probability(similarity));
         let (mut components, mut rejected, mut accepted) = (0.0, 0.0, 0.0);

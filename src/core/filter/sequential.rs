@@ -1,48 +1,50 @@
-//! Exact sequential bounds: how few matches at a look may end a comparison, so that all looks together err
+//! Exact sequential bounds: the number of matches below which a look rejects, so that all looks together err
 //! with probability at most delta.
 //!
-//! Looks at the first k_1 < ... < k_n of K components; a pair is rejected at look i if fewer than `below[i]`
-//! match. Two meanings of an error:
+//! In: the numbers of components k_1 < ... < k_n of the looks, of K in all; delta. Out: `below[i]`; a pair is
+//! rejected at look i if fewer than `below[i]` of its first k_i components match. Two definitions of an
+//! error:
 //!
-//! - **sketch**: the pair has M matches in all, enough, and yet is rejected. The components of one pair are
-//!   exchangeable under the random seed, so all arrangements of M matches among K places are equally likely,
-//!   whatever the similarity is; and the probability of a rejection falls with M, so M = least number that
-//!   suffices is the worst case.
-//! - **true**: every component matches independently with probability at least p, and yet the pair is
-//!   rejected; worst at p.
+//! - **sketch**: the pair has M matches among all K components, enough to be accepted, but a look rejects it.
+//!   The components of a pair are exchangeable under the random seed, so at any similarity all arrangements
+//!   of M matches among K places are equally likely. The probability of a rejection decreases with M, so the
+//!   worst case is the least sufficient M.
+//! - **true**: every component matches independently with probability at least p, but a look rejects the
+//!   pair; the worst case is exactly p.
 //!
-//! Both follow the paths of the binomial walk: `u(x)` is the probability that x of the first k components
-//! match and no look has rejected; from look to look it is convolved with Bin(step, p). In mode *true* that
-//! is the mass of x. In mode *sketch* it is conditioned on the end, `u(x) * P[Bin(K - k, p) = M - x] /
-//! P[Bin(K, p) = M]`, where any p gives the same and p = M / K keeps the numbers in range. After look i of n
-//! at most `delta * i / n` is spent (linear spending), and `below[i]` is the greatest bound that the rest
-//! allows. States that cannot reach M any more have mass 0 and cost nothing, so stopping when the outcome is
+//! Both use the paths of the binomial walk: `u(x)` is the probability that x of the first k components match
+//! and no look has rejected; from look to look it is convolved with Bin(step, p). In mode *true* this is the
+//! mass of x. In mode *sketch* it is conditioned on the end, `u(x) * P[Bin(K - k, p) = M - x] / P[Bin(K, p) =
+//! M]`; the result does not depend on p, and p = M / K keeps the numbers in range. After look i of n at most
+//! `delta * i / n` is spent (linear spending); `below[i]` is the greatest bound within the remaining error.
+//! States that can no longer reach M have mass 0 and spend no error, so stopping as soon as the outcome is
 //! certain (curtailment) is included.
 //!
-//! The **first word** test is a look at one bit only, of the first w components: a component that differs
-//! agrees in its low bit with probability `q = (2^(b-1) - 1) / (2^b - 1)`, so `Y = X_w + Bin(w - X_w, q)`
-//! bits agree. It comes first, spends like any look, and the paths go on with what it lets through.
+//! The **first word** test is a look at only one bit of each of the first w components: a component that
+//! differs agrees in its low bit with probability `q = (2^(b-1) - 1) / (2^b - 1)`, so `Y = X_w + Bin(w - X_w,
+//! q)` bits agree. It is the first look and spends error like the others; the paths continue with the pairs
+//! that pass.
 //!
-//! Bounds for accepting are the same bounds for the mirrored pair, in which matches and differences change
-//! places; each side ignores the other, which only lowers its error. The guarantee is for every pair before
-//! it is chosen: an error of a pair that blocking would not have found counts too.
+//! Bounds for accepting are the bounds of the mirrored pair, in which matches and differences are exchanged.
+//! Each side ignores the decisions of the other, which only lowers its error. The guarantee holds for every
+//! pair, before it is known whether blocking finds it.
 //!
 //! Reference: K. K. G. Lan and D. L. DeMets, *Discrete sequential boundaries for clinical trials* (Biometrika
 //! 1983), for spending an error over looks. Cost O(K²) at worst: 1 ms at K = 4096, once per pipeline.
 
 use super::binomial::{Binomial, GUARD};
 
-/// Probabilities below it are dropped: far below any error, and above the subnormal numbers, which are slow.
+/// Probabilities below this are dropped: far below any error, but above subnormal numbers, which are slow.
 const NEGLIGIBLE: f64 = 1e-60;
 
-/// What an error is measured against.
+/// The definition of an error: mode *sketch* or mode *true*.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Model {
     /// K, components.
     size: usize,
     /// Probability of a match along the paths.
     p: f64,
-    /// The total number of matches that is given (mode *sketch*), if one is.
+    /// M, the total number of matches, in mode *sketch*; `None` in mode *true*.
     total: Option<usize>,
 }
 
@@ -57,7 +59,7 @@ impl Model {
         Self { size, p, total: None }
     }
 
-    /// What turns the path probability of x = 0, 1, ... k into its mass, at a look at `k` components.
+    /// For a look at `k` components: the factors from path probability to mass for x = 0, 1, ... k.
     fn weights(&self, k: usize) -> Vec<f64> {
         let Some(total) = self.total else { return vec![1.0; k + 1] };
         let (rest, all) = (Binomial::new(self.size - k, self.p), Binomial::new(self.size, self.p));
@@ -74,12 +76,12 @@ pub(super) struct FirstWord {
     pub agree: f64,
 }
 
-/// Bounds with the error that they spend.
+/// Bounds, with the error that they spend.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
-    /// The first word's bound, if it is tested: reject if fewer bits agree; 0 = never.
+    /// Bound of the first word's test, if there is one: reject if fewer bits agree; 0 = never.
     pub first_word: usize,
-    /// One bound a look: reject if fewer components match; 0 = never.
+    /// One bound for each look: reject if fewer components match; 0 = never.
     pub below: Vec<usize>,
     /// The probability of an error, at most delta.
     pub spent: f64,
@@ -94,7 +96,7 @@ impl Bounds {
         let mut spent = 0.0;
         let mut paths = Paths::new(model.p);
         let cap = model.total.unwrap_or(model.size);
-        // The greatest bound whose rejections fit into what may be spent by now.
+        // The greatest bound whose rejections are within the error that may be spent up to this stage.
         let mut bound = |masses: &[f64]| {
             stage += 1;
             let budget = delta * stage as f64 / stages as f64 * (1.0 - GUARD);
@@ -135,7 +137,7 @@ impl FirstWord {
         bits
     }
 
-    /// Takes out the paths with fewer than `below` agreeing bits; returns their probability.
+    /// Removes the paths with fewer than `below` agreeing bits; returns their probability.
     pub(super) fn reject(&self, paths: &mut Paths, below: usize) -> f64 {
         let mut rejected = 0.0;
         for (x, alive) in paths.alive.iter_mut().enumerate() {
@@ -147,23 +149,23 @@ impl FirstWord {
     }
 }
 
-/// The walk of the number of matches, of the pairs that are not decided yet.
+/// Distribution of the number of matches among the pairs that are not decided yet.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
     p: f64,
     /// Components read.
     at: usize,
-    /// Probability of 0, 1, ... `at` matches and no decision.
+    /// Probabilities of 0, 1, ... `at` matches and no decision.
     alive: Vec<f64>,
 }
 
 impl Paths {
-    /// Before the first component, which will match with probability `p` like all others.
+    /// The state before the first component; each component matches with probability `p`.
     pub(super) fn new(p: f64) -> Self {
         Self { p, at: 0, alive: vec![1.0] }
     }
 
-    /// Reads on up to `k` components.
+    /// Advances to `k` components.
     pub(super) fn advance(&mut self, k: usize) {
         let step = Binomial::new(k - self.at, self.p);
         let mut next = vec![0.0; k + 1];
@@ -178,12 +180,12 @@ impl Paths {
         self.alive.iter().zip(model.weights(self.at)).map(|(path, weight)| path * weight).collect()
     }
 
-    /// Takes out the paths with fewer than `below` matches; returns their probability.
+    /// Removes the paths with fewer than `below` matches; returns their probability.
     pub(super) fn reject(&mut self, below: usize) -> f64 {
         self.alive.iter_mut().take(below).map(std::mem::take).sum()
     }
 
-    /// Takes out the paths with at least `from` matches; returns their probability.
+    /// Removes the paths with at least `from` matches; returns their probability.
     pub(super) fn accept(&mut self, from: usize) -> f64 {
         self.alive.iter_mut().skip(from).map(std::mem::take).sum()
     }

@@ -1,20 +1,20 @@
-//! The filter that decides by the sketches alone: look by look, and stop as soon as the outcome is certain
-//! enough.
+//! The staged filter: decides by the sketches alone, look by look, and stops as soon as the error bound
+//! allows.
 //!
-//! In: two sketches. Out: a [`Verdict`], with the estimate from *all* components for an accepted pair, so
-//! that the reported similarity does not depend on where the filter stopped. What is left of a pair that is
-//! accepted early is therefore read in one go, without further looks. Where no similarity is written, only
-//! clusters or a list of documents ([`for_membership`](PairFilter::for_membership)), it is not read at all.
+//! In: two sketches. Out: a [`Verdict`]. For an accepted pair it has the estimate from *all* components, so
+//! that the reported similarity does not depend on the look that accepted; the remaining components of a pair
+//! that is accepted early are read at once, without further looks. Where no similarity is written, only
+//! clusters or a list of documents ([`for_membership`](PairFilter::for_membership)), they are not read.
 //!
 //! Rule: a full comparison accepts iff at least `M0 = ceil(p(T) K)` of K components match. Kind `staged`
-//! reaches the same answer with probability at least `1 - error` each way, for every pair, whatever its
-//! similarity; see [`Schedule::sequential`]. The first word's test is part of that: it is the first look and
-//! has its share of the error (all of it, where the next look is at K). With b = 1 it is nothing but the look
-//! at 64 components; with b > 1 the word holds one bit of each and says less. Kinds `paper` and `full` pass
-//! every first word.
+//! gives the same answer except with probability at most `error` for wrong accepts and for wrong rejects
+//! each, for every pair at any similarity; see [`Schedule::sequential`]. The first word's test is included:
+//! it is the first look and has its share of the error (all of it if the next look is at K). With b = 1 it is
+//! equal to the look at 64 components; with b > 1 the word holds one bit of each component and has less
+//! information. Kinds `paper` and `full` do not test the first word.
 //!
 //! The guarantee is about pairs, not about candidates: the probability that a pair is a candidate *and* is
-//! wrongly rejected is at most `error`, which therefore adds to the loss of recall by blocking.
+//! wrongly rejected is at most `error`, so it adds to the loss of recall by blocking.
 
 use std::sync::Arc;
 
@@ -30,12 +30,12 @@ use crate::sketch::kernel::Kernel;
 pub struct Staged {
     schedule: Schedule,
     kernel: Kernel,
-    /// Whether an accepted pair is read to its end.
+    /// Whether all components of an accepted pair are read for the estimate.
     estimates: bool,
 }
 
 impl Staged {
-    /// The filter of `params` for this target; `params.verify` has no part in it.
+    /// The filter of `params` for this target; `params.verify` is not read, except for the default error.
     ///
     /// # Errors
     /// If the error or the looks are outside their ranges.
@@ -60,7 +60,7 @@ impl Staged {
         Self { schedule, kernel, estimates: true }
     }
 
-    /// Where it looks, and its bounds.
+    /// The looks and their bounds.
     pub fn schedule(&self) -> &Schedule {
         &self.schedule
     }

@@ -1,13 +1,18 @@
-//! What a filter is to decide: whether two sketches of one shape show a similarity of at least the threshold.
+//! The target of a filter: a threshold for sketches of one shape; and the default looks.
 //!
-//! Also where it looks, by default: after the whole words with which candidates, as banding makes them, cost
-//! the least. What a filter sees is not a corpus but its candidates, most of which lie near the threshold:
-//! [`CANDIDATES`] is their density, measured once and fixed here, since looks are a function of the
-//! configuration alone. What is counted is what is read: a candidate's sketch is seldom in a cache, and a
-//! look costs as much as [`LOOK`] words of it. A pair that a look rejects costs nothing any more; one that it
-//! accepts is read to its end, since its estimate is of all components, but it is looked at no more. The
-//! looks with the least sum are the shortest path through all that may be. Which looks are taken never
-//! matters to the error: the bounds are made for them.
+//! The default looks are at the numbers of words for which the candidates that banding yields cost least.
+//! Rule:
+//!
+//! - A filter reads candidates, not a whole corpus, and most candidates are near the threshold.
+//!   [`CANDIDATES`] is their density, measured once and fixed here, since looks must be a function of the
+//!   configuration alone.
+//! - The cost is the number of words read, since a candidate's sketch is rarely in a cache; a look costs as
+//!   much as [`LOOK`] words.
+//! - After a rejection a pair costs nothing more. After an acceptance all its components are read for the
+//!   estimate, but without further looks.
+//! - The looks with the least sum are a shortest path through all possible looks.
+//!
+//! The choice of looks does not affect the error: the bounds are derived for the chosen looks.
 
 use super::FilterError;
 use super::binomial::{Binomial, least_count};
@@ -18,34 +23,35 @@ use crate::sketch::estimate::match_probability;
 /// Components in the first fingerprint word.
 pub(super) const WORD: usize = 64;
 
-/// What a look costs however little it reads, in words of 64 bits: a call, and a decision that is often
-/// foretold wrongly. A price, not a time: of 448 components of 4 bits all three early looks together take 4
-/// ns, where fetching and deciding a candidate takes 66 (`cargo bench --bench filter -- candidates`) and a
-/// run spends thousands on each; they save half of the bytes.
+/// Fixed cost of a look, in words of 64 bits: a call, and a branch that is often mispredicted. This is a
+/// weight, not a time: for 448 components of 4 bits all three early looks together take 4 ns, fetching and
+/// deciding a candidate takes 66 ns (`cargo bench --bench filter -- candidates`), and a run spends thousands
+/// of ns on each candidate; the looks save half of the bytes.
 const LOOK: f64 = 2.0;
 
-/// Candidates by their similarity s, in thousandths: ten ranges of `s / T` from 0 to 1, then four of `(s - T)
-/// / (1 - T)`. The mean of twelve runs whose bands are those of their threshold, each counting alike: 10,000
-/// pages and a feed of long texts at T = 0.5, 0.6, 0.7, 0.8 and 0.9, a feed of short texts at 0.5 and 0.8. A
-/// candidate counts once, however many blocks it shares. Without pairs of similarity 1.
+/// Density of candidates by their similarity s, in thousandths: ten ranges of `s / T` from 0 to 1, then four
+/// of `(s - T) / (1 - T)`. Measured: the mean of twelve runs with equal weights, with the bands derived for
+/// their threshold: 10,000 pages and a feed of long texts at T = 0.5, 0.6, 0.7, 0.8 and 0.9, a feed of short
+/// texts at 0.5 and 0.8. A candidate counts once for any number of shared blocks. Pairs of similarity 1 are
+/// not counted.
 const CANDIDATES: [f64; BELOW + ABOVE] =
     [1.0, 31.0, 31.0, 23.0, 35.0, 68.0, 87.0, 127.0, 135.0, 116.0, 84.0, 62.0, 50.0, 150.0];
 
 /// Ranges of [`CANDIDATES`] below the threshold.
 const BELOW: usize = 10;
 
-/// Ranges above it.
+/// Ranges of [`CANDIDATES`] above the threshold.
 const ABOVE: usize = 4;
 
-/// The share of the error that a look is taken to have while looks are chosen: as with four early looks.
+/// The share of the error that one look is assumed to have while looks are chosen: as with four early looks.
 const SHARE: f64 = 0.25;
 
-/// What is left of the candidates after a look.
+/// Shares of the candidates after a look.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     /// The share that is neither rejected nor accepted.
     undecided: f64,
-    /// The share that is not rejected: what is read on.
+    /// The share that is not rejected, of which further components are read.
     not_rejected: f64,
 }
 
@@ -97,7 +103,7 @@ impl Target {
         self.shape.bits
     }
 
-    /// How often components match.
+    /// The probability that components match, by similarity.
     pub fn agreement(&self) -> Agreement {
         self.shape.agreement
     }
@@ -112,25 +118,26 @@ impl Target {
         least_count(self.probability() * self.shape.size as f64).max(1)
     }
 
-    /// Whether a sketch fills a first word, and what one bit of a component says about it is known.
+    /// Whether the first word can be tested: the sketch fills it, and the probability that the low bits of
+    /// different components agree is known.
     pub(super) fn has_first_word(&self) -> bool {
         self.shape.size >= WORD && !matches!(self.shape.agreement, Agreement::Run { .. })
     }
 
-    /// The first word's test: `(2^(b-1) - 1) / (2^b - 1)` of the components that differ agree in their lowest
-    /// bit.
+    /// The first word's test: of the components that differ, the share `(2^(b-1) - 1) / (2^b - 1)` agrees in
+    /// the lowest bit.
     pub(super) fn first_word(&self) -> FirstWord {
         let half = match_probability(0.0, self.shape.bits);
         FirstWord { components: WORD, agree: (0.5 - half) / (1.0 - half) }
     }
 
-    /// The looks with which `CANDIDATES` cost the least, for bounds of such an error: some of 64, 128, 192,
-    /// ... 512, 640, ... 1024, 1280, ... components, and K.
+    /// The looks with the least cost for `CANDIDATES`, with bounds for this error: some of 64, 128, 192, ...
+    /// 512, 640, ... 1024, 1280, ... components, and K.
     pub fn default_looks(&self, error: f64) -> Vec<usize> {
         let looks = self.possible_looks();
         let left: Vec<Left> = looks.iter().map(|&k| self.left_after(k, error)).collect();
-        // The least cost of a way to each look, and the look before it on that way. What the first word
-        // leaves stands before them, with nothing read.
+        // The least cost of a path to each look, and the look before it on that path. The path begins after
+        // the first word's test, with no component read.
         let mut ways = vec![(0.0, 0)];
         for &to in &looks[1..] {
             let by_way_of = |(j, way): (usize, &(f64, usize))| (way.0 + self.price(left[j], looks[j], to), j);
@@ -144,15 +151,15 @@ impl Target {
         taken
     }
 
-    /// Where a comparison stands before its first look, all places where it may look, and K: four between a
-    /// power of two and the next, but not within a word.
+    /// 0 (the start), all possible looks, and K. Possible looks are at whole words, at most four from a power
+    /// of two to the next.
     fn possible_looks(&self) -> Vec<usize> {
         let next = |k: &usize| Some(k + ((k + 1).next_power_of_two() / 8).max(WORD));
         let early = std::iter::successors(Some(WORD), next).take_while(|&k| k < self.shape.size);
         [0].into_iter().chain(early).chain([self.shape.size]).collect()
     }
 
-    /// What a look at `to` components costs after one at `from`, in words a candidate.
+    /// The cost of a look at `to` components after a look at `from`, in words for each candidate.
     fn price(&self, left: Left, from: usize, to: usize) -> f64 {
         let words = (to.div_ceil(WORD) - from.div_ceil(WORD)) * self.shape.bits;
         left.undecided * LOOK + left.not_rejected * words as f64
@@ -183,7 +190,7 @@ impl Target {
         left
     }
 
-    /// What the first word's test leaves, where there is one, before a look.
+    /// The shares after the first word's test, if there is one; before any look.
     fn left_by_first_word(&self, error: f64) -> Left {
         let mut left = 1.0;
         if self.has_first_word() {
@@ -199,8 +206,8 @@ impl Target {
         Left { undecided: left, not_rejected: left }
     }
 
-    /// Similarities of candidates as banding makes them, and the share of each: the mixture that looks are
-    /// chosen by.
+    /// Similarities of the candidates that banding yields, and the share of each: the mixture used to choose
+    /// the default looks.
     pub fn candidates(&self) -> impl Iterator<Item = (f64, f64)> {
         let threshold = self.threshold;
         let middle = move |range: usize| match range.checked_sub(BELOW) {
@@ -228,8 +235,8 @@ impl Target {
         configured.map_or_else(|| Ok(self.paper_looks()), |looks| self.configured(1, looks))
     }
 
-    /// The looks in force where a first word's test goes before them, configured or default: none reads less
-    /// than that has read. With one bit the test *is* the look at 64 components, which is not repeated.
+    /// The looks after a first word's test, configured or default: at least as many components as the test
+    /// reads. With one bit the test is equal to the look at 64 components, which is not repeated.
     ///
     /// # Errors
     /// If configured looks do not ascend strictly within `64..=K`.

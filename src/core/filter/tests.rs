@@ -1,4 +1,5 @@
-//! The exact bounds against enumeration; every kind of filter against a reading component by component.
+//! Compares the exact bounds with enumeration, and every kind of filter with a reading component by
+//! component.
 
 use super::sequential::{Bounds, FirstWord, Model};
 use super::{
@@ -19,7 +20,7 @@ fn rejected(pattern: u32, word: Option<FirstWord>, looks: &[usize], bounds: &Bou
     }
     word.map_or(0.0, |FirstWord { components, agree }| {
         let x = matches(components);
-        // Any of the differing components may agree in its low bit, each by itself.
+        // Each differing component may agree in its low bit, independently.
         (0..1_u32 << (components - x))
             .map(|lucky| (lucky.count_ones() as usize, components - x - lucky.count_ones() as usize))
             .filter(|(lucky, _)| x + lucky < bounds.first_word)
@@ -148,7 +149,7 @@ fn looks_by_default_and_as_configured() {
     assert_eq!(default(448, 4), [128, 256, 384, 448]);
     assert_eq!(default(1024, 1), [320, 640, 1024]);
     assert_eq!(default(256, 8), [64, 128, 192, 256]);
-    // A word each: a look is worth it after every 64.
+    // Components of 64 bits: a look after each of them would pay off, so every possible look is taken.
     assert_eq!(default(1000, 64), [64, 128, 192, 256, 320, 384, 448, 512, 640, 768, 896, 1000]);
     let paper = |size| Target::new(0.8, size, 64).unwrap().looks(None).unwrap();
     assert_eq!((paper(1000), paper(7)), (vec![100, 200, 400, 600, 800, 1000], vec![1, 2, 4, 5, 7]));
@@ -164,7 +165,7 @@ fn looks_by_default_and_as_configured() {
     }
 }
 
-/// The least sum, by trying all subsets.
+/// The least cost, by trying all subsets of looks.
 #[test]
 fn default_looks_are_the_cheapest_of_all() {
     for (size, bits, threshold) in [(448, 4, 0.8), (512, 64, 0.5), (300, 16, 0.9), (448, 1, 0.7)] {
@@ -182,8 +183,8 @@ fn default_looks_are_the_cheapest_of_all() {
     }
 }
 
-/// What the filter does to candidates as banding makes them, by the exact model: the mixture that its looks
-/// are chosen by.
+/// The expected outcome of the filter for the candidates that banding yields, by the exact model and the
+/// mixture that the looks are chosen by.
 fn of_candidates(filter: &Staged) -> Operation {
     let schedule = filter.schedule();
     let mut all = Operation::default();
@@ -217,8 +218,8 @@ fn default_schedules_end_most_candidates_before_the_end_on_either_side() {
     }
 }
 
-/// Verdicts on the same pairs are those of the full comparison, but for the declared error: here, with 1e-5,
-/// for none of a pinned seed's.
+/// Verdicts are those of the full comparison, except for the declared error: with 1e-5 and this seed, for all
+/// pairs.
 #[test]
 fn default_schedules_answer_as_the_full_comparison_does() {
     let mut numbers = Numbers(17);
@@ -279,7 +280,7 @@ fn ranges_are_inclusive_or_exclusive_as_documented() {
     assert!(matches!(Exact::new(Target::new(0.8, 64, 1).unwrap(), &paper), Err(FilterError::PaperExact)));
 }
 
-/// A repeatable stream of numbers.
+/// A pseudo-random sequence of numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -311,7 +312,7 @@ fn sketches(numbers: &mut Numbers, size: usize, bits: usize, similarity: f64) ->
     (a, b)
 }
 
-/// Components that are equal in their lowest `low` bits, one at a time.
+/// Number of components that are equal in their lowest `low` bits, counted one by one.
 fn equal(a: &Sketch, b: &Sketch, size: usize, bits: usize, low: usize) -> Vec<bool> {
     let shape = Shape::components(size, bits);
     let place = |sketch: &Sketch, j| shape.place(&sketch.words, j) & !0 >> (64 - low);
@@ -322,7 +323,7 @@ fn count(bits: &[bool]) -> usize {
     bits.iter().filter(|&&bit| bit).count()
 }
 
-/// What the schedule says, read component by component: the look, the components read, and whether it
+/// The outcome of a schedule, computed component by component: the look, the components read, and whether it
 /// rejects.
 fn naive(schedule: &Schedule, a: &Sketch, b: &Sketch) -> (usize, usize, bool) {
     let (size, bits) = (schedule.target().size(), schedule.target().bits());
@@ -348,7 +349,7 @@ fn naive(schedule: &Schedule, a: &Sketch, b: &Sketch) -> (usize, usize, bool) {
     (look, schedule.looks().last().map_or(0, |last| last.components as usize), false)
 }
 
-/// All kinds on all shapes, with pairs of every similarity.
+/// All kinds of filter on all shapes, with pairs of all similarities.
 fn each_case(mut check: impl FnMut(Target, &FilterParams, &Sketch, &Sketch)) {
     let mut numbers = Numbers(7);
     for (size, bits) in [(16, 1), (16, 64), (64, 1), (64, 2), (100, 8), (256, 1), (256, 2), (1000, 4)] {
@@ -447,12 +448,12 @@ fn shared_features_are_those_of_the_sets() {
     assert_eq!(shared_features(&[], &[], 0), Some(0));
 }
 
-/// The first word alone decides nothing that the full comparison would not.
+/// The first word alone rejects only pairs that the full comparison rejects.
 #[test]
 fn within_a_radius_the_first_word_never_errs() {
     let mut numbers = Numbers(13);
     for (size, radius) in [(64, 3), (128, 3), (128, 40), (100, 80), (32, 3)] {
-        // The full comparison accepts what has at least (p K = size - radius) matches.
+        // The full comparison accepts pairs with at least p K = size - radius matches.
         let threshold = Agreement::Bits(1).similarity((size - radius) as f64 / size as f64);
         let Ok(target) = Target::new(threshold, size, 1) else { continue };
         let full = Staged::from_schedule(Schedule::full(target));

@@ -1,37 +1,36 @@
-//! The exact similarity of weighted features, as far as it takes to know that it is below the threshold.
+//! The exact similarity of weighted features, by a merge that stops as soon as it is below the threshold.
 //!
-//! In: the features that two sketches keep, ids and then weights. Out: their similarity if it is at least T
-//! (inclusive), to the last bit what [`measures`] says. Two overlaps are known by one scheme:
+//! In: the features that two sketches store, ids and then weights. Out: their similarity if it is at least T
+//! (inclusive), equal to that of [`measures`] in every bit. Two kinds of overlap:
 //!
-//! | | of a common feature | mass of a feature | similarity of overlap o |
+//! | | overlap of a common feature | mass of a feature | similarity for overlap o |
 //! |---|---|---|---|
 //! | weighted Jaccard | `min(x, y)` | `x` | `o / (X + Y - o)` |
 //! | cosine | `x y` | `x²` | `o / sqrt(X Y)` |
 //!
-//! with the masses X and Y of the two texts. The overlap of what is still to come is at most the smaller of
-//! the masses that are left, or, by Cauchy and Schwarz, the root of their product: so a merge ends as soon as
-//! the overlap can no longer suffice, and weighted Jaccard needs none where the masses alone are too far
-//! apart (`min / max < T`). Bounds have a slack of [`SLACK`] for their rounding; what they let through is
-//! decided by the similarity itself.
+//! with the masses X and Y of the two texts. The overlap of the features not yet merged is at most the
+//! smaller of the remaining masses (weighted Jaccard), or the square root of their product (cosine, by Cauchy
+//! and Schwarz). So the merge stops as soon as the threshold can no longer be reached. Weighted Jaccard needs
+//! no merge if the masses alone are too different (`min / max < T`). Bounds have a slack of [`SLACK`] for
+//! rounding errors; pairs within the slack are decided by the similarity itself.
 
 use super::merge::STRIDE;
 use crate::sketch::SketchRef;
 use crate::text::Features;
 use crate::text::measures::{self, Measure};
 
-/// How far a bound, relative to the overlap that is needed, may be off by rounding: far more than sums of
-/// 2^20 terms are.
+/// Relative slack of a bound for rounding errors: far more than the error of a sum of 2^20 terms.
 const SLACK: f64 = 1e-9;
 
-/// How weighted texts overlap.
+/// A kind of overlap of weighted texts.
 trait Overlap {
-    /// What a common feature adds.
+    /// The overlap of a common feature with these two weights.
     fn of(x: f64, y: f64) -> f64;
-    /// What a feature adds to the mass of its text.
+    /// The mass of a feature.
     fn mass(x: f64) -> f64;
-    /// The largest overlap of two texts of these masses.
+    /// The largest possible overlap of two texts with these masses.
     fn most(x: f64, y: f64) -> f64;
-    /// The least overlap of a similarity of `threshold`.
+    /// The least overlap for a similarity of `threshold`.
     fn needed(threshold: f64, x: f64, y: f64) -> f64;
 }
 
@@ -75,8 +74,8 @@ impl Overlap for Product {
     }
 }
 
-/// Whether the masses of two texts alone rule out a similarity of `threshold`: never for the cosine, which
-/// knows no scale.
+/// Whether the masses of two texts alone rule out a similarity of `threshold`. Never for the cosine, which
+/// does not depend on scale.
 pub(super) fn is_hopeless(measure: Measure, a: SketchRef<'_>, b: SketchRef<'_>, threshold: f64) -> bool {
     measure == Measure::WeightedJaccard && {
         let (x, y) = (measures::total(a.weighted()), measures::total(b.weighted()));
@@ -102,7 +101,7 @@ pub(super) fn similarity(
     (similarity >= threshold).then_some(similarity)
 }
 
-/// The overlap of two texts of the masses x and y, unless it is less than the threshold needs.
+/// The overlap of two texts with masses x and y; `None` if it is less than the threshold needs.
 fn overlap<O: Overlap>(a: Features<'_>, b: Features<'_>, threshold: f64, x: f64, y: f64) -> Option<f64> {
     let needed = O::needed(threshold, x, y) * (1.0 - SLACK);
     let (mut i, mut j, mut overlap, mut left_a, mut left_b) = (0, 0, 0.0, x, y);
@@ -131,7 +130,7 @@ mod tests {
     use crate::pair::Similarity;
     use crate::sketch::Sketch;
 
-    /// A sketch that keeps the features `2 i` of the weights w_i, above 0.
+    /// A sketch that stores the features `2 i` with the weights w_i; weights of 0 are left out.
     fn weighted(weights: &[f64]) -> Sketch {
         let (ids, bits): (Vec<u64>, Vec<u64>) = (0..)
             .zip(weights)

@@ -2,9 +2,9 @@
 //! estimator, components of two widths.
 //!
 //! In: two sketches. Out: a [`Verdict`], with the estimate for an accepted pair. Accepted iff the estimate is
-//! at least T, inclusive (with the guard of a count: an estimate that rounding puts less than 1e-9 below T is
-//! T). The places of such sketches are not exchangeable, so that a part of them says nothing certain about
-//! the rest: no early looks, no first word.
+//! at least T, inclusive; an estimate less than 1e-9 below T counts as T, because of rounding. The places of
+//! such sketches are not exchangeable, so no error bound can be derived from a part of them: there are no
+//! early looks and no test of the first word.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use super::{FilterError, PairFilter, Verdict};
 use crate::pair::Similarity;
 use crate::sketch::{Estimator, SketchParams, SketchRef};
 
-/// Decides by the estimate.
+/// Decides by the estimate from the whole sketches.
 #[derive(Clone, Debug)]
 pub struct Whole {
     threshold: f64,
     estimator: Arc<dyn Estimator>,
-    /// K, all of which are read.
+    /// K; all components are read.
     components: u32,
 }
 
 impl Whole {
-    /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on such sketches.
+    /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on sketches of these parameters.
     ///
     /// # Errors
     /// If the threshold is outside its range.
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::sketch::SketchKind;
 
-    /// What is said about two texts of 20 values each that have so many in common.
+    /// The estimate, if accepted, for two texts of 20 values each with `common` common values.
     fn verdict(threshold: f64, common: u64) -> Option<f64> {
         let sketch = SketchParams { kind: SketchKind::BottomK, size: 20, bits: 64, wide: 0, seed: 0 };
         let (a, b): (Vec<u64>, Vec<u64>) = ((0..20).collect(), (20 - common..40 - common).collect());

@@ -7,8 +7,8 @@ use crate::cluster::{ClusterKind, Report};
 use crate::doc::DocId;
 use crate::pair::Pair;
 
-/// The reports of the clusters of these pairs, by definition: each component is gathered from its smallest
-/// document on.
+/// The reports of the clusters of these pairs, by definition: each component is collected by a search from
+/// its smallest document.
 pub fn clusters<'a>(
     pairs: impl IntoIterator<Item = &'a Pair<DocId>>,
     kind: ClusterKind,

@@ -1,6 +1,11 @@
-//! Brute force, to hold the dataflow against. Two oracles that are never mixed: [`exact`] takes the same
-//! sketches, blocks and filter, and its result must be *identical*; the statistical one compares with the
-//! true similarity of the texts.
+//! Oracles: expected results by brute force, for tests and measurements.
+//!
+//! | oracle | reads | the dataflow's result must be |
+//! |---|---|---|
+//! | [`exact`] | the same sketches, blocks and filter | identical |
+//! | [`pairs`], [`sectional_pairs`], [`weighted_pairs`] | the features of the texts (true similarity) | within the promised recall and precision |
+//! | [`clusters()`] | pairs | identical |
+//! | [`shared`] | features | used to count common shingles |
 
 mod clusters;
 mod shingles;
@@ -21,12 +26,12 @@ use crate::hash::SketchId;
 use crate::pair::{DocPair, Evidence, Pair, Similarity};
 use crate::sketch::Sketch;
 
-/// D(C): the pairs of a corpus by definition, without regard to how it came about.
+/// D(C): the pairs of a corpus C by definition, independent of its history.
 ///
-/// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members; the
-/// members of one sketch are pairs at similarity 1, or a star about the smallest if they are more than
-/// `expand_limit`, when only the smallest is visible. Evidence is left out (zero). Texts without a token are
-/// not in `corpus`.
+/// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members. The
+/// members of one sketch are all pairs with similarity 1. If they are more than `expand_limit`, only the
+/// smallest is visible, and the pairs are a star around it. Evidence is not computed (zero). `corpus` must
+/// not hold texts without a token.
 pub fn exact<'a>(
     corpus: impl IntoIterator<Item = (&'a DocId, &'a (SketchId, Sketch))>,
     blocking: &dyn Blocking,
@@ -51,8 +56,8 @@ pub fn exact<'a>(
         let is_near = |x: &SketchId, y: &SketchId| {
             near.is_none_or(|near| near.meet(members[x].0.words[0], members[y].0.words[0]))
         };
-        // They ascend. All of a block meet all, the leaders of a hot one meet all; by distance, those that
-        // are near.
+        // Sketches ascend. In a block all pairs meet, in a hot one all pairs with a leader; by distance, only
+        // those that are near.
         let is_hot = sketches.len() > rule.cap;
         let meeting = if is_hot { rule.leaders.min(sketches.len()) } else { sketches.len() };
         let pairs = sketches[..meeting]

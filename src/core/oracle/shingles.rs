@@ -1,21 +1,22 @@
-//! Pair generation by sorting: what any two documents share, counted.
+//! Counts the common features of every two documents by sorting.
 //!
-//! Documents with their features (in any order, repeats allowed) -> for every two that share one, how many
-//! they share. Neither sketches nor blocks have a part in it: (feature, document) is sorted, each run of one
-//! feature gives its pairs, and these are sorted and counted. Quadratic in the documents of a feature.
+//! In: documents with their features (in any order, repeats allowed). Out: for every two documents with a
+//! common feature, the number of common features. Rule: (feature, document) is sorted, each run of one
+//! feature gives its pairs, and the pairs are sorted and counted. Neither sketches nor blocks are used.
+//! Quadratic in the number of documents of a feature.
 //!
 //! References: A. Broder, S. Glassman, M. Manasse and G. Zweig, *Syntactic clustering of the web* (1997),
 //! section 4; Yuan et al. (2019), section 3.
 
-/// Two documents by their places `a < b`, the distinct features that they share, and what share of all of
-/// theirs that is.
+/// Two documents by their indices `a < b`, the number of their common distinct features, and its share of
+/// their union.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Triplet {
     /// The first document.
     pub a: usize,
     /// The second document.
     pub b: usize,
-    /// Features that both have, 1 or more.
+    /// Number of common features, 1 or more.
     pub common: usize,
     /// `common / (|A| + |B| - common)`.
     pub resemblance: f64,

@@ -1,15 +1,15 @@
-//! The true similarities: every pair of documents whose feature sets have a Jaccard similarity of a floor or
-//! more.
+//! True similarities: all pairs of documents whose feature sets have a Jaccard similarity of at least
+//! `floor`.
 //!
-//! Documents with their features (in any order, repeats allowed) come in; pairs with `|x ∩ y| / |x ∪ y| >=
-//! floor` (inclusive) go out, sorted. Documents without a feature are in no pair. Sketches, blocks and
-//! filters have no part in it: this is what recall and precision are measured by.
+//! In: documents with their features (in any order, repeats allowed). Out: the pairs with `|x ∩ y| / |x ∪ y|
+//! >= floor` (inclusive), sorted. Documents without a feature are in no pair. Sketches, blocks and filters
+//! are not used: recall and precision are measured against this result.
 //!
-//! Exact and far from quadratic by the *prefix filter*: with all features in one order, rarest first, two
-//! sets that share at least o features share one among the first `|x| - o + 1` of x and the first `|y| - o +
-//! 1` of y. For `J >= t` and `|y| <= |x|`, o is at least `t |x|`, and at least `2 t / (1 + t) |y|`; sets of
-//! less than `t |x|` features cannot reach it. Sets are taken by ascending size, looked up by their first
-//! features among those before them, and then compared in full.
+//! The *prefix filter* makes it exact and far from quadratic. All features are in one order, rarest first.
+//! Then two sets with at least o common features have one among the first `|x| - o + 1` of x and the first
+//! `|y| - o + 1` of y. For `J >= t` and `|y| <= |x|`, o is at least `t |x|`, and at least `2 t / (1 + t)
+//! |y|`; sets with fewer than `t |x|` features cannot reach t. Sets are processed by ascending size, looked
+//! up by their first features among the sets before them, and compared in full.
 //!
 //! Reference: R. J. Bayardo, Y. Ma and R. Srikant, *Scaling up all pairs similarity search* (WWW 2007),
 //! section 4; C. Xiao, W. Wang, X. Lin and J. X. Yu, *Efficient similarity joins for near duplicate
@@ -36,7 +36,7 @@ pub fn pairs(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>, floor: f64)
     by_size.sort_by_key(|&x| sets[x].size);
 
     let mut index: Vec<Vec<usize>> = vec![Vec::new(); ranks];
-    // The last set that each set was compared with, so that each pair is compared once.
+    // For each set, the last set that it was compared with, so that each pair is compared once.
     let mut met = vec![usize::MAX; sets.len()];
     let mut found = Vec::new();
     for x in by_size {
@@ -44,7 +44,7 @@ pub fn pairs(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>, floor: f64)
         let smallest = at_least(floor * float(set.size));
         for &feature in set.prefix(smallest) {
             let list = &mut index[feature];
-            // Sizes in a list ascend and those that are looked up do too: what is too small now stays so.
+            // Sizes in a list ascend, and so do those of the queries: a set that is too small now stays so.
             let passed = list.partition_point(|&y| sets[y].size < smallest);
             list.drain(..passed);
             for &y in &*list {
@@ -66,9 +66,9 @@ pub fn pairs(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>, floor: f64)
     found
 }
 
-/// Every pair of a sectional similarity of `floor` or more, sorted by ids: that which a sketch of so many
-/// sections estimates. Features are in text order. Ids must be distinct. It is never above the Jaccard
-/// similarity, so that nothing else can reach the floor.
+/// All pairs with a sectional similarity of at least `floor`, sorted by ids: the similarity that a sketch
+/// with `sections` sections estimates. Features are in text order. Ids must be distinct. It is never above
+/// the Jaccard similarity, so only pairs that reach the floor by that are compared.
 ///
 /// # Panics
 /// As [`pairs`].
@@ -88,14 +88,15 @@ pub fn sectional_pairs(
 
 /// A document's feature set.
 struct Set {
-    /// Distinct features.
+    /// Number of distinct features.
     size: usize,
-    /// The ranks, ascending, of those that other documents have too. The rest come before all of them.
+    /// Ranks of the features that other documents have too, ascending. In the order of features the unshared
+    /// ones are before all of these.
     shared: Vec<usize>,
 }
 
 impl Set {
-    /// The shared ones of the first features, of which `overlap` common features must include one.
+    /// The shared features of the prefix that contains at least one of any `overlap` common features.
     fn prefix(&self, overlap: usize) -> &[usize] {
         let first = self.size + 1 - overlap.max(1);
         let unshared = self.size - self.shared.len();
@@ -147,8 +148,8 @@ fn rank(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>) -> (Vec<DocId>, 
     (ids, sets.into_iter().map(ranked).collect(), order.len())
 }
 
-/// The least whole number that is not below `x`, or one less where rounding leaves it open: to ask for less
-/// overlap costs a comparison, to ask for more would lose a pair.
+/// The least whole number that is not below `x`, or one less where rounding makes it uncertain: a lower
+/// overlap costs a comparison, a higher one would lose a pair.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to a set's size")]
 fn at_least(x: f64) -> usize {
     (x - 1e-6).ceil().max(0.0) as usize

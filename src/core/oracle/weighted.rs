@@ -1,14 +1,13 @@
-//! The true weighted similarities: every pair of documents whose weighted features have a similarity of a
-//! floor or more.
+//! True weighted similarities: all pairs of documents whose weighted features have a similarity of at least
+//! `floor`.
 //!
-//! Documents with their features (ids ascending, one weight each) come in; pairs with `Σ min / Σ max >=
-//! floor`, or with a cosine of the floor (both inclusive), go out, sorted. Documents without a feature are in
+//! In: documents with their features (ids ascending, one weight each). Out: the pairs with `Σ min / Σ max >=
+//! floor`, or with a cosine of at least `floor` (both inclusive), sorted. Documents without a feature are in
 //! no pair.
 //!
-//! By sorting, as Yuan et al. (2019, section 3) make pairs of documents from shared features, one document
-//! after the other: what it has in common with each document before it is summed up along the lists of its
-//! features' holders. Quadratic in the length of these lists, and exact. Lists are short but for features
-//! that nearly all texts have.
+//! Rule (after Yuan et al. 2019, section 3): one document after the other; its overlap with each earlier
+//! document is summed along the lists of documents that have its features. Exact, and quadratic in the length
+//! of these lists; only features that nearly all texts have make long lists.
 
 use hashbrown::HashMap;
 
@@ -21,8 +20,8 @@ use crate::text::measures::{Measure, cosine_of, squares, total, weighted_jaccard
 /// A document's features and their weights.
 pub type Weighted = (Vec<u64>, Vec<f64>);
 
-/// Every pair of a similarity of `floor` or more by the measure, sorted by ids. Ids must be distinct. Under
-/// the plain Jaccard similarity all weights count as 1.
+/// All pairs with a similarity of at least `floor` by the measure, sorted by ids. Ids must be distinct. For
+/// plain Jaccard similarity all weights count as 1.
 ///
 /// # Panics
 /// Unless `0 < floor <= 1`.
@@ -31,8 +30,7 @@ pub fn weighted_pairs(
     measure: Measure,
     floor: f64,
 ) -> Vec<(Pair<DocId>, f64)> {
-    // What a feature adds to what two texts have in common, what one text amounts to, and the similarity from
-    // these.
+    // The overlap of a common feature, the mass of a text, and the similarity from these.
     type Law = (fn(f64, f64) -> f64, fn(Features<'_>) -> f64, fn(f64, f64, f64) -> f64);
     let (common, mass_of, similarity_of): Law = match measure {
         Measure::Jaccard => (|_, _| 1.0, |of| of.ids.len() as f64, weighted_jaccard_of),
@@ -42,7 +40,7 @@ pub fn weighted_pairs(
     assert!(floor > 0.0 && floor <= 1.0, "the floor {floor} is not in (0, 1]");
     let mut holders: HashMap<u64, Vec<(usize, f64)>, OfHashes> = HashMap::default();
     let mut before: Vec<(DocId, f64)> = Vec::new();
-    // What the document at hand has in common with each before it, and those with which it has anything.
+    // The current document's overlap with each earlier one, and the earlier ones with an overlap above 0.
     let mut overlaps: Vec<f64> = Vec::new();
     let mut met: Vec<usize> = Vec::new();
     let mut found = Vec::new();
@@ -80,7 +78,7 @@ mod tests {
 
     #[test]
     fn equals_every_pair_by_the_measure() {
-        // Texts of up to 12 features, every third an edit of the one before.
+        // Texts of up to 12 features; two of three are edits of the text before.
         let mut texts: Vec<Weighted> = Vec::new();
         for n in 0..120_u64 {
             let text = match texts.last() {
@@ -116,7 +114,7 @@ mod tests {
             let found = weighted_pairs(documents, measure, floor);
             assert_eq!(found.len(), expected.len(), "{measure:?}, floor {floor}");
             for ((by_sums, s), (pair, similarity)) in found.iter().zip(&expected) {
-                // Sums run in another order.
+                // The order of summation differs.
                 assert!(by_sums == pair && (s - similarity).abs() < 1e-12, "{measure:?} {s} {similarity}");
             }
             assert!(floor > 0.8 || expected.len() > 20, "{}", expected.len());

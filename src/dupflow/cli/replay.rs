@@ -27,7 +27,7 @@ use crate::config::{
 use crate::pipeline::{self, Mode, RunError, RunJob, Summary};
 use dupflow_connectors::broker::Connection;
 use dupflow_connectors::source::{EpochLimits, EpochRule, Input, Speed, Staying};
-use dupflow_core::metrics::Counter;
+use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Processes;
 

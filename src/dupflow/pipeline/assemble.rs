@@ -27,9 +27,9 @@ use dupflow_connectors::source::{
 };
 use dupflow_connectors::state::{self, State, StateError};
 use dupflow_core::cluster::Clusters;
-use dupflow_core::status::Status;
+use dupflow_core::run::status::Status;
+use dupflow_core::run::visit::Visitors;
 use dupflow_core::time::Clock;
-use dupflow_core::visit::Visitors;
 use dupflow_engine::dataflow::Stages;
 
 /// Size of the output buffer, in bytes.

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use super::Measures;
-use dupflow_core::metrics::Counter;
-use dupflow_core::origins::Origins;
+use dupflow_core::run::metrics::Counter;
+use dupflow_core::run::origins::Origins;
 
 /// The conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -67,7 +67,7 @@ mod tests {
 
     use super::*;
     use dupflow_connectors::source::Tally;
-    use dupflow_core::metrics::Metrics;
+    use dupflow_core::run::metrics::Metrics;
 
     fn measures(events: u64, bad: u64) -> Measures {
         let metrics = Metrics::new(0);

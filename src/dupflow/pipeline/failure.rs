@@ -9,7 +9,7 @@ use super::RunError;
 use super::commits::Commits;
 use super::keeper::KeeperStop;
 use dupflow_connectors::source::Queue;
-use dupflow_core::status::{Phase, Status};
+use dupflow_core::run::status::{Phase, Status};
 use dupflow_engine::dataflow::Cancellation;
 
 /// Sends a failure to the other processes.

@@ -13,7 +13,7 @@ use dupflow_connectors::mark::{Mark, Topic};
 use dupflow_connectors::source::{Gap, Look, SourceError, Tombstones};
 use dupflow_connectors::state::{Snapshot, State};
 use dupflow_core::description::{Description, Difference};
-use dupflow_core::metrics::{Counter, Metrics};
+use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::Epoch;
 
 /// Why a run cannot continue from an earlier one.

@@ -20,9 +20,9 @@ use super::RunError;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::state::{Saved, State, StateError};
-use dupflow_core::codec::Changes;
-use dupflow_core::metrics::{Counter, Metrics};
-use dupflow_core::status::Status;
+use dupflow_core::doc::changes::Changes;
+use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_core::run::status::Status;
 use dupflow_core::text::{IdfTable, TextRules};
 use dupflow_engine::dataflow::Stages;
 

@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 use dupflow_connectors::source::{BadRecords, Tally};
-use dupflow_core::metrics::Counts;
+use dupflow_core::run::metrics::Counts;
 use dupflow_engine::dataflow::Stages;
 
 /// Longest time that the histogram distinguishes, in microseconds.
@@ -152,7 +152,7 @@ fn peak_rss_bytes() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dupflow_core::metrics::{Counter, Metrics};
+    use dupflow_core::run::metrics::{Counter, Metrics};
 
     fn latencies(times: impl IntoIterator<Item = u64>) -> Latencies {
         let mut latencies = Latencies::default();

@@ -54,11 +54,11 @@ use dupflow_connectors::source::{
     Ahead, BadRecords, Batch, Closed, Peers, Queue, Reader, Room, Source, SourceError,
 };
 use dupflow_connectors::state::{Snapshot, State, StateError};
-use dupflow_core::codec::Changes;
 use dupflow_core::description::Description;
-use dupflow_core::metrics::{Counter, Counts, Metrics};
-use dupflow_core::retention::RetentionClock;
-use dupflow_core::status::{Phase, Status};
+use dupflow_core::doc::changes::Changes;
+use dupflow_core::doc::retention::RetentionClock;
+use dupflow_core::run::metrics::{Counter, Counts, Metrics};
+use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom};
 use dupflow_engine::dataflow::{Cancellation, Data, Stages, Workers};
 use failure::{RunFailure, SendFailure};

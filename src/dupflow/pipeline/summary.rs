@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{HotBlockReport, Measures, Quantiles};
-use dupflow_core::metrics::Counter;
+use dupflow_core::run::metrics::Counter;
 use dupflow_engine::dataflow::Stages;
 
 /// The counts of one run. Times are wall-clock.

@@ -10,8 +10,8 @@ use super::RunError;
 use super::commits::Commits;
 use super::failure::RunFailure;
 use dupflow_connectors::source::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
-use dupflow_core::retention::RetentionClock;
-use dupflow_core::status::{Phase, Status};
+use dupflow_core::doc::retention::RetentionClock;
+use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime};
 use dupflow_engine::dataflow::{
     self, Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Workers,

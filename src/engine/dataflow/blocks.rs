@@ -17,8 +17,8 @@ use super::visitors::{Call, Guest, Note, Said};
 use dupflow_core::block::index::BlockIndex;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
-use dupflow_core::metrics::Counter;
 use dupflow_core::pair::Pair;
+use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
 
 /// A candidate pair: two sketches that meet in this many more blocks, or fewer.

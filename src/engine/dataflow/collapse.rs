@@ -19,8 +19,8 @@ use super::upsert::Membership;
 use super::{Deltas, Stages};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash;
-use dupflow_core::metrics::Counter;
 use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
+use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
 
 /// What the memberships of an epoch come to.

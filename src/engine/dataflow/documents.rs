@@ -6,7 +6,7 @@
 //! two epochs the store holds the documents alive and, where their number is limited, slots of documents that
 //! have ended.
 //!
-//! 24 bytes of a document are where and when. By [retention](dupflow_core::retention) there are two orders beside:
+//! 24 bytes of a document are where and when. By [retention](dupflow_core::doc::retention) there are two orders beside:
 //! by time, 8 bytes a document, and by key, 8 and 24 a slot. Without it there is none.
 //!
 //! Where [ids move](super::homes) an ended document stays, as its id and the greatest key of its events,
@@ -20,9 +20,9 @@ use std::rc::Rc;
 use super::arrival::Arrival;
 use super::key::Key;
 use super::order::Order;
+use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocId, Position};
-use dupflow_core::retention::Retention;
-use dupflow_core::slab::{Rows, Slab};
+use dupflow_core::memory::{Rows, Slab};
 use dupflow_core::time::Epoch;
 
 /// What a document stands for while it is alive: a copy of few bytes, one value of which says that it is not.

@@ -17,7 +17,7 @@
 //! older event in another partition, read later, would bring a document back. Until when: until an event that
 //! is not overruled brings the id back, or retention forgets it. By age: what an id of greatest time t <
 //! clock - max_age could overrule is of an older record, and so too late to be alive, unless its row's `ts`
-//! is after its record's time. By number: the [slots](dupflow_core::retention) remember it, and are ordered by the
+//! is after its record's time. By number: the [slots](dupflow_core::doc::retention) remember it, and are ordered by the
 //! same keys: by others, what a forgotten home overruled could take a slot again. Without a retention: for as
 //! long as the corpus lives.
 //!
@@ -85,8 +85,8 @@ mod tests {
     use super::super::documents::Documents;
     use super::*;
     use dupflow_core::doc::Position;
+    use dupflow_core::doc::retention::Retention;
     use dupflow_core::hash;
-    use dupflow_core::retention::Retention;
 
     fn event(id: &str, partition: u32, offset: u64, ts: Option<f64>) -> Arrival {
         let hash = hash::bytes(0, id.as_bytes());

@@ -18,13 +18,13 @@ use super::output::Reached;
 use super::retain::Tick;
 use super::visitors::{Caller, Lobby, Look, Seeker};
 use super::{Stages, kept};
+use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
 use dupflow_core::hash;
-use dupflow_core::metrics::Counter;
-use dupflow_core::retention::RetentionClock;
+use dupflow_core::run::metrics::Counter;
+use dupflow_core::run::visit::{Question, Visitor};
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::time::{Epoch, UnixTime};
-use dupflow_core::visit::{Question, Visitor};
 
 /// Epochs that may be open at once: enough to keep every stage busy, few enough to bound what is held.
 const EPOCHS_IN_FLIGHT: Epoch = 4;

@@ -18,7 +18,7 @@
 
 use super::arrival::{Arrival, Content};
 use super::key::Key;
-use dupflow_core::codec::Changes;
+use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::hash;
 use dupflow_core::sketch::SketchMaker;

@@ -7,7 +7,7 @@
 //! References: D. B. Johnson, *Priority queues with update and finding minimum spanning trees* (1975), for
 //! the heap of several children whose entries can be changed.
 
-use dupflow_core::slab::Rows;
+use dupflow_core::memory::Rows;
 
 /// Children of a node: half the levels of a binary heap, in one line of cache each.
 const CHILDREN: usize = 4;

@@ -17,10 +17,10 @@ use timely::scheduling::Activator;
 
 use super::causes::Causes;
 use super::{Deltas, Stages};
-use dupflow_core::codec::Changes;
+use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocChange, Letter, Position};
-use dupflow_core::metrics::{Counter, Metrics};
 use dupflow_core::pair::{Cause, Delta, DocPair};
+use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
 
 /// All that an epoch has come to, on all workers.

@@ -36,8 +36,8 @@ use super::small_map::SmallMap;
 use super::{Accepted, Deltas};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
+use dupflow_core::memory::Slab;
 use dupflow_core::pair::{DocPair, Pair};
-use dupflow_core::slab::Slab;
 use dupflow_core::time::Epoch;
 
 /// An accepted pair of sketches shares so many more live blocks, or fewer; at most one for each pair and

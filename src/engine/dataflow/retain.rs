@@ -1,4 +1,4 @@
-//! Retain: what the events of an epoch, and the [retention](dupflow_core::retention), make of the documents.
+//! Retain: what the events of an epoch, and the [retention](dupflow_core::doc::retention), make of the documents.
 //!
 //! ```text
 //! arrivals ─ Upsert ───────────────────────────────── what is told of documents     without a limit of their number
@@ -41,7 +41,7 @@ use super::epochs::Stash;
 use super::key::Key;
 use super::output::Reached;
 use super::retaining::{Follow, Outputs, Retaining};
-use dupflow_core::origins::{Beginning, Origins};
+use dupflow_core::run::origins::{Beginning, Origins};
 use dupflow_core::time::{Epoch, UnixTime};
 
 /// What all workers have to know of a batch, on its way to one.

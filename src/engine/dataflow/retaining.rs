@@ -15,13 +15,13 @@ use super::homes::{Example, Moves, overrule};
 use super::key::Key;
 use super::output::Reached;
 use super::{Stages, kept};
-use dupflow_core::codec::Changes;
+use dupflow_core::doc::changes::Changes;
+use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocChange, DocId, Facts};
 use dupflow_core::hash;
-use dupflow_core::metrics::{Counter, Metrics};
-use dupflow_core::origins::Origins;
 use dupflow_core::pair::Cause;
-use dupflow_core::retention::Retention;
+use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Epoch, UnixTime};
 
 /// Changes of documents that are sent on together, at most: enough that what is sent with them does not

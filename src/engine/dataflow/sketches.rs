@@ -24,8 +24,8 @@ use super::members::Members;
 use dupflow_core::block::HotBlocks;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
+use dupflow_core::memory::{Rows, Slab};
 use dupflow_core::sketch::{Sketch, SketchRef};
-use dupflow_core::slab::{Rows, Slab};
 use dupflow_core::time::Epoch;
 
 /// Sketches by id, with their members.

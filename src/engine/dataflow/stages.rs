@@ -6,14 +6,14 @@ use std::sync::{Arc, Once};
 use parking_lot::Mutex;
 
 use dupflow_core::block::{Blocking, HotBlocks};
+use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::PairFilter;
-use dupflow_core::metrics::Metrics;
-use dupflow_core::origins::Origins;
-use dupflow_core::retention::Retention;
+use dupflow_core::run::metrics::Metrics;
+use dupflow_core::run::origins::Origins;
+use dupflow_core::run::visit::Visitors;
 use dupflow_core::sketch::Scheme;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{LiveFrom, Progress};
-use dupflow_core::visit::Visitors;
 
 /// What the dataflow computes: everything that decides the result, and where it is counted.
 #[derive(Clone, Debug)]

@@ -26,8 +26,8 @@ use super::{Accepted, Stages};
 use dupflow_core::block::Blocking;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
-use dupflow_core::metrics::Counter;
 use dupflow_core::pair::{Evidence, Pair, Similarity};
+use dupflow_core::run::metrics::Counter;
 use dupflow_core::sketch::{Sketch, SketchRef};
 use dupflow_core::time::Epoch;
 

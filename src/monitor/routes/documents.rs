@@ -18,8 +18,8 @@ use crate::View;
 use crate::subject::NoText;
 use crate::view::Held;
 use dupflow_core::doc::{DocId, Position};
+use dupflow_core::run::visit::{Answer, Found, Question, Similar};
 use dupflow_core::time::Epoch;
-use dupflow_core::visit::{Answer, Found, Question, Similar};
 
 /// Pairs of a document that are told, the best ones.
 const PAIRS: usize = 1000;

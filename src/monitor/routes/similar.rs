@@ -20,8 +20,8 @@ use crate::stream::Flow;
 use crate::subject::Pipeline;
 use crate::view::Unseen;
 use dupflow_core::cluster::history::History;
+use dupflow_core::run::visit::{Answer, Question, Refusal, Similar};
 use dupflow_core::time::Epoch;
-use dupflow_core::visit::{Answer, Question, Refusal, Similar};
 
 /// Documents that are told, unless it is said how many, and the most.
 const TOP: usize = 20;

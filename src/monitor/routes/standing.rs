@@ -12,10 +12,10 @@ use super::{Asked, Failure};
 use crate::memory;
 use crate::samples::{EVERY_SECONDS, Sample};
 use crate::view::Unseen;
-use dupflow_core::backlog::Waiting;
 use dupflow_core::doc::DocId;
-use dupflow_core::metrics::Counter;
-use dupflow_core::status::Phase;
+use dupflow_core::run::backlog::Waiting;
+use dupflow_core::run::metrics::Counter;
+use dupflow_core::run::status::Phase;
 use dupflow_core::time::unix_seconds;
 
 /// Hot blocks that are told, the largest.

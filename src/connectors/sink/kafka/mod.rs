@@ -60,8 +60,8 @@ use crate::broker::{Admin, Connection, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSet
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::cluster::{Clusters, Report};
 use dupflow_core::doc::Letter;
-use dupflow_core::metrics::Metrics;
 use dupflow_core::pair::{Delta, DocPair, Evidence};
+use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, Progress};
 
 /// How long a look waits for transactions that are open: those of a run that is well end sooner.

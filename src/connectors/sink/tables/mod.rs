@@ -54,8 +54,8 @@ use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::{ClusterKind, Clusters, Report};
 use dupflow_core::description::Description;
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
-use dupflow_core::metrics::Metrics;
 use dupflow_core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::Progress;
 
 /// Where tables are.

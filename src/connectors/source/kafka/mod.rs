@@ -51,7 +51,7 @@ use super::{
     Announce, AsOf, EpochLimits, Gap, Look, Reader, Shape, Source, SourceError, Start, Texts, Tombstones,
 };
 use crate::broker::{Admin, Connection, Consumer, Failure, let_go};
-use dupflow_core::backlog::Backlog;
+use dupflow_core::run::backlog::Backlog;
 use dupflow_core::time::{Offsets, unix_milliseconds};
 
 /// A topic.

@@ -19,7 +19,7 @@ use rdkafka::topic_partition_list::Offset;
 use super::{Held, Kafka};
 use crate::broker::Failure;
 use crate::source::SourceError;
-use dupflow_core::backlog::{Backlog, Waiting};
+use dupflow_core::run::backlog::{Backlog, Waiting};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// Between two looks.

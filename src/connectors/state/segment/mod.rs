@@ -83,7 +83,7 @@ mod tests {
     use crate::state::files::Files;
     use crate::state::ids::{SHARDS, id_hash, shard_of};
     use crate::state::store::Memory;
-    use dupflow_core::codec::Changes;
+    use dupflow_core::doc::changes::Changes;
 
     fn files() -> Files {
         Files::new(Box::new(Memory::default()))
@@ -93,7 +93,7 @@ mod tests {
     fn read(segment: &Segment) -> Vec<(Vec<u8>, Option<usize>)> {
         let mut found = Vec::new();
         for shard in 0..SHARDS {
-            let each = |record: dupflow_core::codec::Record<'_>| {
+            let each = |record: dupflow_core::doc::changes::Record<'_>| {
                 assert_eq!(shard_of(id_hash(record.id)), shard);
                 found.push((record.id.to_vec(), record.value.map(<[u8]>::len)));
                 Ok::<_, StateError>(())

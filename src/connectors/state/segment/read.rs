@@ -5,7 +5,7 @@ use crate::state::error::StateError;
 use crate::state::files::Files;
 use crate::state::frame;
 use crate::state::ids::SHARDS;
-use dupflow_core::codec::{Record, Records};
+use dupflow_core::doc::changes::{Record, Records};
 use dupflow_core::hash;
 
 /// A file of at most so many bytes is read at once and kept while it is open; a larger one by its blocks.

@@ -6,7 +6,7 @@ use crate::state::files::Files;
 use crate::state::frame;
 use crate::state::ids::{SHARDS, Seen, id_hash, shard_of};
 use crate::state::store::Upload;
-use dupflow_core::codec::{Changes, Record};
+use dupflow_core::doc::changes::{Changes, Record};
 use dupflow_core::hash;
 
 /// A block ends with the record that fills it up to this.

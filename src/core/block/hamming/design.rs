@@ -1,17 +1,18 @@
 //! Designs: the ways to cut fingerprints into tables.
 //!
-//! In: f, k and a [`Kind`]. Out: how many tables there are, and how many bits lead each.
+//! In: f, k and a [`Kind`]. Out: the number of tables, and the number of leading bits of each.
 //!
-//! | kind | tables | two within k agree in |
+//! | kind | tables | two fingerprints within k agree in |
 //! |---|---|---|
 //! | one level of B > k blocks | C(B, k), each led by B - k blocks | some table |
 //! | two levels: k + 1 blocks, one leads, the rest in C > k | (k + 1) C(C, k) | some table |
-//! | multi-index, m <= k + 1 blocks | m | some block, but for ⌊k / m⌋ bits in the first (k mod m) + 1, one less in the others |
+//! | multi-index, m <= k + 1 blocks | m | some block, except ⌊k / m⌋ bits in the first (k mod m) + 1 blocks, one less in the others |
 //! | groups (alg.H), m = k + c | m, one for each group | c groups at least |
 //! | conjunctions (alg.G), m = k + c | m groups, C(m, c) choices of c of them | some choice |
 //!
-//! Conjunctions of c out of k + c groups lead the same bits as one level of k + c blocks. They differ in what
-//! is stored: one list a group, intersected at each query, in place of one table a choice.
+//! Conjunctions of c out of k + c groups select the same bits as one level of k + c blocks. They differ in
+//! the stored data: one list for each group, intersected at each query, in place of one table for each
+//! choice.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,14 +20,14 @@ use std::ops::Range;
 
 use super::{binomial, widths};
 
-/// Most keys of one sketch in the stream, and most tables of an index of equal prefixes; inclusive. Beyond it
-/// a comparison with all sketches costs less than the look-ups.
+/// Most keys of one sketch in the stream, and most tables of an index of equal prefixes; inclusive. With more
+/// keys a comparison with all sketches costs less than the look-ups.
 pub const MOST_KEYS: u64 = 4096;
 
-/// Most groups that must agree, inclusive: they are counted in bytes.
+/// Most groups that must agree, inclusive: the counts are stored in bytes.
 const MOST_SURPLUS: usize = 255;
 
-/// How fingerprints are cut, and which parts lead a table.
+/// How fingerprints are cut, and which parts lead (select the entries of) a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Permuted tables, each led by all but k of the blocks.
@@ -39,17 +40,17 @@ pub enum Kind {
         /// C, k + 1 inclusive or more.
         sub_blocks: usize,
     },
-    /// Multi-index hashing: a table for each block, probed by all values near the query's.
+    /// Multi-index hashing: a table for each block, probed by all values near the query's block.
     MultiIndex {
         /// m, 1 to k + 1 inclusive.
         blocks: usize,
     },
-    /// alg.H: k + c groups, of which c at least agree.
+    /// alg.H: k + c groups, of which at least c agree.
     Groups {
         /// c, 1 to 255 inclusive.
         surplus: usize,
     },
-    /// alg.G: each choice of c out of k + c groups.
+    /// alg.G: a table for each choice of c out of k + c groups.
     Conjunctions {
         /// c, 1 to 255 inclusive.
         surplus: usize,
@@ -58,7 +59,7 @@ pub enum Kind {
     Scan,
 }
 
-/// Tables for all fingerprints of `bits` bits within a radius.
+/// A way to find all fingerprints of `bits` bits within a radius.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Design {
     bits: usize,
@@ -66,13 +67,13 @@ pub struct Design {
     kind: Kind,
 }
 
-/// Why there is no such design.
+/// A requested design that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DesignError {
-    /// The radius takes in everything.
+    /// The radius is not below the number of bits.
     #[error("a radius of {radius} on fingerprints of {bits} bits is outside its range: below {bits}")]
     Radius {
-        /// As asked for.
+        /// As requested.
         radius: usize,
         /// f.
         bits: usize,
@@ -80,9 +81,9 @@ pub enum DesignError {
     /// Blocks outside their range.
     #[error("{what} = {found} does not serve radius {radius} on {bits} bits: its range is {least} to {most}")]
     Blocks {
-        /// Of what there are too few or too many.
+        /// The name of the number that is outside its range.
         what: &'static str,
-        /// As asked for.
+        /// As requested.
         found: usize,
         /// k.
         radius: usize,
@@ -93,33 +94,32 @@ pub enum DesignError {
         /// Inclusive.
         most: usize,
     },
-    /// No permuted tables of this number.
+    /// No permuted design has this number of tables.
     #[error("{found} permuted tables do not serve radius {radius} on {bits} bits: possible are {possible}")]
     Tables {
-        /// As asked for.
+        /// As requested.
         found: u64,
         /// k.
         radius: usize,
         /// f.
         bits: usize,
-        /// The numbers next to it.
+        /// The nearest possible numbers.
         possible: String,
     },
-    /// Too many look-ups.
+    /// Too many keys.
     #[error("{design}: {keys} keys for each fingerprint, at most {MOST_KEYS} are kept; {instead}")]
     Keys {
         /// The design.
         design: String,
         /// Its keys.
         keys: u64,
-        /// What would do.
+        /// A design with few enough keys.
         instead: String,
     },
 }
 
 impl Design {
-    /// Checks and makes a design for fingerprints of `bits` bits, at least 1, and a radius below `bits`,
-    /// inclusive.
+    /// A design for fingerprints of `bits` bits, at least 1, and an inclusive radius, below `bits`.
     ///
     /// # Errors
     /// If the radius or the number of blocks is outside its range.
@@ -130,7 +130,7 @@ impl Design {
         let spare = bits - radius;
         let (what, found, least, most) = match kind {
             Kind::OneLevel { blocks } => ("blocks", blocks, radius + 1, bits),
-            // The rest beside the widest block must have a bit for each sub-block.
+            // The bits outside the widest block must be at least one for each sub-block.
             Kind::TwoLevel { sub_blocks } => {
                 ("sub-blocks", sub_blocks, radius + 1, bits - bits.div_ceil(radius + 1))
             }
@@ -176,12 +176,12 @@ impl Design {
     /// The distance at which block `block` is probed by multi-index hashing; 0 in all other designs.
     pub fn block_radius(&self, block: usize) -> usize {
         let Kind::MultiIndex { blocks } = self.kind else { return 0 };
-        // With all blocks beyond their radius, the distance would be more than k. The last ones are
-        // probed at all, since m <= k + 1.
+        // If all blocks differed by more than their radius, the distance would be above k. The radius of the
+        // last blocks is not negative, since m <= k + 1.
         if block <= self.radius % blocks { self.radius / blocks } else { self.radius / blocks - 1 }
     }
 
-    /// How many agreeing groups make a candidate in groups and conjunctions, c; elsewhere 1.
+    /// c, the number of agreeing groups that make a candidate in groups and conjunctions; 1 in other designs.
     pub fn surplus(&self) -> usize {
         match self.kind {
             Kind::Groups { surplus } | Kind::Conjunctions { surplus } => surplus,
@@ -189,7 +189,7 @@ impl Design {
         }
     }
 
-    /// Tables of an index: sorted copies of the corpus, or lists of its ids by group.
+    /// Number of tables of an index: sorted copies of the corpus, or lists of its ids by group.
     pub fn tables(&self) -> u64 {
         match self.kind {
             Kind::OneLevel { .. } | Kind::TwoLevel { .. } => self.prefixes().values().fold(0, saturating_sum),
@@ -198,13 +198,13 @@ impl Design {
         }
     }
 
-    /// Keys of a fingerprint in the stream, which are the tables there.
+    /// Number of keys of a fingerprint in the stream; there it is also the number of tables.
     pub fn keys(&self) -> u64 {
         self.key_widths().values().fold(0, saturating_sum)
     }
 
-    /// How many tables lead how many bits: permuted tables by all bits of their prefix, the others by block
-    /// or group.
+    /// Number of leading bits to number of tables. Permuted tables are led by all bits of their prefix, the
+    /// others by a block or group.
     pub fn prefixes(&self) -> BTreeMap<usize, u64> {
         match self.kind {
             Kind::OneLevel { blocks } => prefixes(self.bits, blocks, blocks - self.radius),
@@ -223,7 +223,7 @@ impl Design {
         }
     }
 
-    /// How many keys of the stream select how many bits.
+    /// Number of selected bits to number of keys in the stream.
     pub(super) fn key_widths(&self) -> BTreeMap<usize, u64> {
         match self.kind {
             Kind::MultiIndex { .. } => {
@@ -261,7 +261,7 @@ impl fmt::Display for Design {
     }
 }
 
-/// A range of bits in `blocks` blocks.
+/// Cuts a range of bits into `blocks` blocks.
 pub(super) fn cut(range: Range<usize>, blocks: usize) -> Vec<Range<usize>> {
     let mut start = range.start;
     let next = |width| {
@@ -271,7 +271,7 @@ pub(super) fn cut(range: Range<usize>, blocks: usize) -> Vec<Range<usize>> {
     widths(range.len(), blocks).into_iter().map(next).collect()
 }
 
-/// How many choices of `chosen` out of `blocks` blocks have how many bits.
+/// Number of bits to number of choices of `chosen` out of `blocks` blocks with so many bits.
 fn prefixes(bits: usize, blocks: usize, chosen: usize) -> BTreeMap<usize, u64> {
     let (narrow, wide) = (bits / blocks, bits % blocks);
     (0..=chosen.min(wide))

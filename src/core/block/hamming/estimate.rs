@@ -1,17 +1,18 @@
-//! What a search by a design is expected to cost.
+//! The expected cost of a search by a design.
 //!
-//! In: a [`Design`] and n, fingerprints drawn uniformly. Out: an [`Estimate`]. A table on p bits has n / 2^p
-//! entries in the range of a query. Fingerprints of real texts are not uniform, and have more.
+//! In: a [`Design`] and n, the number of fingerprints. Out: an [`Estimate`] under uniformly random
+//! fingerprints: a table on p bits has n / 2^p entries in the range of a query. Fingerprints of real texts
+//! are not uniform, and have more.
 
 use std::collections::BTreeMap;
 
 use super::binomial;
 use super::design::{Design, Kind};
 
-/// Where a design is used.
+/// The use of a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Static tables of a whole corpus, which a query probes.
+    /// Static tables of a whole corpus, probed by queries.
     Index,
     /// Block keys in a stream, looked up for equality.
     Stream {
@@ -20,14 +21,14 @@ pub enum Form {
     },
 }
 
-/// What is expected of one query among n uniform fingerprints.
+/// The expected cost of one query among n uniform fingerprints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Look-ups.
+    /// Number of look-ups.
     pub probes: f64,
-    /// Entries read: those in the ranges looked up, in all tables together.
+    /// Number of entries read: those in the looked-up ranges of all tables.
     pub entries: f64,
-    /// Fingerprints compared in full; one that several tables yield counts as often.
+    /// Number of fingerprints compared in full; a fingerprint found in several tables counts several times.
     pub candidates: f64,
     /// Memory of all tables, in bytes.
     pub bytes: f64,
@@ -40,7 +41,7 @@ const ID: f64 = 4.0;
 const STREAM_ENTRY: f64 = 12.0;
 
 impl Design {
-    /// What a query is expected to cost among `documents` uniform fingerprints.
+    /// The expected cost of a query among `documents` uniform fingerprints.
     pub fn estimate(&self, documents: u64, form: Form) -> Estimate {
         let n = documents as f64;
         let row = (self.bits().div_ceil(64) * 8) as f64;
@@ -73,8 +74,9 @@ impl Design {
             }
             Kind::Conjunctions { surplus } => {
                 let groups = self.radius() + surplus;
-                // Choices that begin alike share their first intersections. An entry is found in another list
-                // by about five looks where both are equally long, as at the second group, which dominates.
+                // Choices with a common beginning share their first intersections. Finding an entry in
+                // another list takes about five steps where both are equally long. That holds at the second
+                // group, which dominates.
                 let mean = share(1).powf(self.bits() as f64 / groups as f64);
                 let steps = (2..=surplus)
                     .map(|i| 5.0 * binomial(groups, i) as f64 * n * mean.powf((i - 1) as f64))
@@ -87,25 +89,25 @@ impl Design {
         }
     }
 
-    /// How many of `documents` uniform fingerprints are in a block of the stream, in the table on the fewest
-    /// bits.
+    /// The expected size of a block in the stream, among `documents` uniform fingerprints, in the table on
+    /// the fewest bits.
     pub fn largest_block(&self, documents: u64) -> f64 {
         self.key_widths().first_key_value().map_or(0.0, |(width, _)| documents as f64 * share(*width))
     }
 }
 
-/// The share of uniform fingerprints that agree in so many bits: 2^-width.
+/// The share of uniform fingerprints that agree in `width` bits: 2^-width.
 fn share(width: usize) -> f64 {
     0.5f64.powf(width as f64)
 }
 
-/// Values of `width` bits within a radius of one of them.
+/// The number of values of `width` bits within a radius of one value.
 fn ball(width: usize, radius: usize) -> f64 {
     (0..=radius).map(|i| binomial(width, i) as f64).sum()
 }
 
-/// The probability that `count` or more of independent events of these chances happen. Sums of positive terms
-/// only, so that a tail of 1e-12 has all its digits.
+/// The probability that at least `count` of independent events with these probabilities happen. Only positive
+/// terms are summed, so that a tail of 1e-12 keeps its precision.
 fn at_least(count: usize, chances: &[f64]) -> f64 {
     let mut exactly = vec![0.0; count];
     exactly[0] = 1.0;

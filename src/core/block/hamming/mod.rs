@@ -1,16 +1,15 @@
-//! Blocking and search by Hamming distance: all fingerprints within a radius, none missed.
+//! Blocking by Hamming distance: finds all fingerprints within a radius, none missed.
 //!
 //! In: fingerprints of f bits, the lowest bit of the first word first (a SimHash, or the one-bit plane of a
 //! set sketch), and a radius k, inclusive. Out: for the stream, block keys such that two fingerprints within
-//! the radius share one ([`Tables`]). Static indexes of a whole corpus are in the laboratory,
+//! the radius share at least one ([`Tables`]). Static indexes of a whole corpus are in the laboratory,
 //! `evaluate/search`.
 //!
-//! The rule behind all of it is the pigeonhole's. Two fingerprints within distance k, cut into m > k blocks,
-//! agree in m - k blocks at least; cut into m <= k blocks, they differ in some block by at most ⌊k / m⌋.
-//! Which blocks are looked up, and how many at once, is a [`Design`]; [`optimiser`] ranks the designs by what
-//! they cost.
+//! The rule is the pigeonhole principle. Two fingerprints within distance k, cut into m > k blocks, agree in
+//! at least m - k blocks; cut into m <= k blocks, they differ in some block by at most ⌊k / m⌋. A [`Design`]
+//! says which blocks are looked up, and how many at once; [`optimiser`] ranks the designs by their cost.
 //!
-//! Invariant: recall is exactly 1 in every design. What a design trades is memory, look-ups and candidates.
+//! Invariant: recall is exactly 1 in every design. Designs differ in memory, look-ups and candidates.
 //!
 //! References: G. S. Manku, A. Jain and A. Das Sarma, *Detecting near-duplicates for web crawling* (WWW
 //! 2007), section 3, for permuted tables. M. Norouzi, A. Punjani and D. J. Fleet, *Fast search in Hamming
@@ -32,8 +31,8 @@ pub use tables::Tables;
 /// similarity of at least `similarity`: `⌊components (1 - similarity) / 2⌋`, since unequal components agree
 /// by chance in half of the cases.
 ///
-/// The product is meant as an exact decimal: a guard of 1e-9 keeps `100 (1 - 0.8) / 2` at 10, where plain
-/// floating point gives 9.
+/// The product is computed as an exact decimal would be: a guard of 1e-9 keeps `100 (1 - 0.8) / 2` at 10,
+/// where plain floating point gives 9.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -43,7 +42,7 @@ pub fn radius(components: usize, similarity: f64) -> usize {
     (components as f64 * (1.0 - similarity) / 2.0 + 1e-9).floor() as usize
 }
 
-/// `bits` bits cut into `groups` groups, their widths: differing by at most one, the wide ones first.
+/// The widths of `groups` groups of `bits` bits: they differ by at most one, wide groups first.
 pub fn widths(bits: usize, groups: usize) -> Vec<usize> {
     (0..groups).map(|i| bits / groups + usize::from(i < bits % groups)).collect()
 }
@@ -64,7 +63,7 @@ pub fn binomial(n: usize, k: usize) -> u64 {
 fn choices(n: usize, k: usize) -> impl Iterator<Item = Vec<usize>> {
     let first = (k <= n).then(|| (0..k).collect());
     std::iter::successors(first, move |last: &Vec<usize>| {
-        // The last place that can still move on; those behind it follow it closely.
+        // The last position that can still be incremented; the positions after it follow consecutively.
         let place = (0..k).rev().find(|&i| last[i] < n - k + i)?;
         let mut next = last.clone();
         for (follower, number) in next[place..].iter_mut().zip(last[place] + 1..) {
@@ -74,7 +73,7 @@ fn choices(n: usize, k: usize) -> impl Iterator<Item = Vec<usize>> {
     })
 }
 
-/// How many bits of two fingerprints of one length differ.
+/// The number of different bits of two fingerprints of the same length.
 #[inline(always)]
 pub fn distance(a: &[u64], b: &[u64]) -> usize {
     a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones() as usize).sum()

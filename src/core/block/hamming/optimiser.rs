@@ -1,11 +1,12 @@
-//! Which design: all of them by what they cost, and when none beats a scan.
+//! The choice of a design: ranks designs by cost, and warns where a scan is no slower.
 //!
-//! In: f, k, the number of documents, a budget of memory, and what a probe and an entry cost. Out: every
+//! In: f, k, the number of documents, a memory budget, and the costs of a probe and of an entry. Out: every
 //! design of moderate size with its [`Estimate`], the cheapest first, those beyond the budget last.
 //!
-//! Rule: `cost = c_probe probes + c_entry entries`. A probe is a cache miss or two, an entry a few
-//! instructions. What a run chooses is part of what a pipeline means, so the stream has one pair of constants
-//! on every machine ([`Costs::default`]); `STUDY=1000000:64:3 cargo bench --bench hamming` measures them.
+//! Rule: `cost = c_probe probes + c_entry entries`. A probe is one or two cache misses, an entry a few
+//! instructions. The chosen design is part of the result that a pipeline defines, so the stream uses the same
+//! constants on every machine ([`Costs::default`]); `STUDY=1000000:64:3 cargo bench --bench hamming` measures
+//! them.
 //!
 //! Reference: Manku, Jain and Das Sarma (2007), section 3.2, leave this choice to the reader.
 
@@ -13,7 +14,7 @@ use std::fmt;
 
 use super::{Design, DesignError, Estimate, Form, Kind, MOST_KEYS};
 
-/// What the parts of a search cost, in one unit.
+/// The costs of a search, relative to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// A look-up in a table.
@@ -29,24 +30,24 @@ impl Default for Costs {
     }
 }
 
-/// What is searched for, and with which means.
+/// A search to choose a design for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workload {
     /// f, bits of a fingerprint.
     pub bits: usize,
     /// k, inclusive.
     pub radius: usize,
-    /// n.
+    /// n, the number of fingerprints.
     pub documents: u64,
     /// Most bytes of all tables, inclusive.
     pub budget_bytes: u64,
     /// An index of a corpus, or blocks in a stream.
     pub form: Form,
-    /// What the parts cost.
+    /// The costs of a probe and of an entry.
     pub costs: Costs,
 }
 
-/// A design with what it is expected to cost.
+/// A design with its expected cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ranked {
     /// The design.
@@ -63,14 +64,14 @@ pub struct Ranked {
 const MOST_TABLES: u64 = 4000;
 
 impl Workload {
-    /// Blocks of at most `cap` sketches (inclusive) in a stream of so many documents: what a run chooses by
-    /// and a plan tells.
+    /// Blocks of at most `cap` sketches (inclusive) in a stream of `documents` documents. A run and the
+    /// `plan` command use this workload.
     pub fn stream(bits: usize, radius: usize, documents: u64, cap: usize) -> Self {
         let (form, costs) = (Form::Stream { cap }, Costs::default());
         Self { bits, radius, documents, budget_bytes: u64::MAX, form, costs }
     }
 
-    /// All designs: those that fit first, then by cost; the simpler one first where two cost the same.
+    /// All designs: those that fit first, then by cost; the simpler one first where two costs are equal.
     ///
     /// One level of up to 20 blocks, two levels of up to 8 sub-blocks, multi-index of up to 8 blocks, groups
     /// and conjunctions of up to 4 groups beyond the radius, and the scan.
@@ -92,14 +93,14 @@ impl Workload {
         ranked
     }
 
-    /// The cheapest permuted tables or multi-index within the budget; none if none is.
+    /// The cheapest permuted tables or multi-index within the budget; `None` if none is within it.
     pub fn best(&self) -> Option<Ranked> {
         let tables =
             |kind| matches!(kind, Kind::OneLevel { .. } | Kind::TwoLevel { .. } | Kind::MultiIndex { .. });
         self.designs().into_iter().find(|ranked| ranked.fits && tables(ranked.design.kind()))
     }
 
-    /// What a design is expected to cost here.
+    /// The expected cost of a design for this workload.
     pub fn rank(&self, design: Design) -> Ranked {
         let estimate = design.estimate(self.documents, self.form);
         let cost = self.costs.probe * estimate.probes + self.costs.entry * estimate.entries;
@@ -117,13 +118,13 @@ impl Workload {
 }
 
 impl Design {
-    /// The permuted tables of this number; of two designs with it, the one of fewer candidates.
+    /// The design with this number of permuted tables; of two such designs, the one with fewer candidates.
     ///
     /// # Errors
     /// If no design has this number of tables.
     pub fn permuted(bits: usize, radius: usize, tables: u64) -> Result<Self, DesignError> {
-        // The numbers of a family ascend; the first beyond what is asked for is named as possible, no more
-        // are needed.
+        // The numbers of a family ascend. The first number above the requested one is reported as possible;
+        // later ones are not needed.
         let family = |kind: fn(usize) -> Kind| {
             let mut beyond = false;
             (radius + 1..=bits)
@@ -150,38 +151,38 @@ impl Design {
     }
 }
 
-/// What a user should know before running a design.
+/// A warning about a design.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Advice {
-    /// The lists that a query reads are together too large a share of the corpus.
+    /// The lists that a query reads are too large a share of the corpus.
     LongLists {
         /// Entries read for each document of the corpus.
         share: f64,
     },
     /// The corpus is so small that a scan is as fast.
     FewDocuments,
-    /// The blocks of a stream are so large that they are hot, and of what shares only hot blocks most is
-    /// missed.
+    /// The blocks of a stream are expected to be hot; most pairs that share only hot blocks are missed.
     FullBlocks {
-        /// Sketches in a block of the table on the fewest bits, expected.
+        /// Expected sketches in a block of the table on the fewest bits.
         sketches: f64,
-        /// Most that a live block holds.
+        /// Most sketches of a block that is not hot, inclusive.
         cap: usize,
     },
-    /// Blocks may be hot, so that nothing is promised.
+    /// Blocks may be hot, so recall is not guaranteed.
     HotBlocks {
-        /// Most that a live block holds.
+        /// Most sketches of a block that is not hot, inclusive.
         cap: usize,
     },
 }
 
-/// Most entries that alg.G and alg.H may read for each document before a scan does better, inclusive.
+/// Most list entries that alg.G and alg.H may read for each document of the corpus, inclusive; with more a
+/// scan is faster.
 const MOST_SHARE: f64 = 0.2;
 
-/// Below so many fingerprints a scan wins against any table.
+/// Below this number of fingerprints a scan is faster than any table.
 const FEW_DOCUMENTS: u64 = 100_000;
 
-/// What speaks against a design for so many documents; nothing, as a rule.
+/// Warnings about a design for `documents` documents; usually none.
 pub fn advice(design: &Design, documents: u64, form: Form) -> Vec<Advice> {
     let long = match design.kind() {
         Kind::Groups { surplus } | Kind::Conjunctions { surplus } => {
@@ -198,7 +199,7 @@ pub fn advice(design: &Design, documents: u64, form: Form) -> Vec<Advice> {
         .collect()
 }
 
-/// In a stream: blocks above the cap, by expectation. (A scan's one block is never hot.)
+/// In a stream: a warning if blocks are expected above the cap. (The one block of a scan is never hot.)
 fn full_blocks(design: &Design, documents: u64, form: Form) -> Option<Advice> {
     let Form::Stream { cap } = form else { return None };
     let sketches = design.largest_block(documents);

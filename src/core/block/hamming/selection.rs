@@ -1,8 +1,8 @@
-//! Some bits of a fingerprint: what leads a table.
+//! A selection of bits of a fingerprint, which leads a table.
 //!
-//! In: ranges of bit numbers. Out: the selected bits of a fingerprint side by side, as a number or hashed.
-//! Ranges are cut once, when a selection is made, into pieces that lie in one word of the fingerprint and
-//! in one word of the result.
+//! In: ranges of bit numbers. Out: the selected bits of a fingerprint, packed, as a number or a hash. When a
+//! selection is constructed, its ranges are cut into pieces, each within one word of the fingerprint and one
+//! word of the result.
 
 use std::ops::Range;
 
@@ -16,21 +16,21 @@ pub struct Selection {
     pieces: Box<[Piece]>,
 }
 
-/// Bits that lie side by side in the fingerprint and in the result.
+/// Bits that are consecutive in the fingerprint and in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     /// Word of the fingerprint.
     word: usize,
-    /// Where the piece begins in that word.
+    /// First bit of the piece in that word.
     shift: u32,
-    /// The lowest `length` bits, 1 to 64.
+    /// Mask of the lowest `length` bits, 1 to 64.
     mask: u64,
-    /// Where it begins in its word of the result; 0 begins a new word.
+    /// First bit of the piece in its word of the result; 0 begins a new word.
     at: u32,
 }
 
 impl Selection {
-    /// The bits of these ranges, which do not overlap.
+    /// Selects the bits of these ranges, which do not overlap.
     pub fn new(ranges: impl IntoIterator<Item = Range<usize>>) -> Self {
         let mut sorted: Vec<Range<usize>> = ranges.into_iter().filter(|range| !range.is_empty()).collect();
         sorted.sort_unstable_by_key(|range| range.start);
@@ -62,17 +62,17 @@ impl Selection {
         Self { ranges: joined.into(), width, pieces: pieces.into() }
     }
 
-    /// The ranges, ascending, none touching the next.
+    /// The selected ranges, ascending; adjacent ranges are joined.
     pub fn ranges(&self) -> &[Range<usize>] {
         &self.ranges
     }
 
-    /// How many bits.
+    /// Number of selected bits.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The bits of a key: all, or the first 64.
+    /// Number of bits of a [`key`](Self::key): all selected bits, at most 64.
     pub fn key_width(&self) -> usize {
         self.width.min(64)
     }
@@ -90,7 +90,7 @@ impl Selection {
         key
     }
 
-    /// A hash of all selected bits; equal bits have equal hashes, for each salt another one.
+    /// A hash of all selected bits. Equal bits have equal hashes for the same salt.
     #[inline]
     pub(super) fn hash(&self, words: &[u64], salt: u64) -> u32 {
         let (mut state, mut packed) = (salt, 0);
@@ -127,7 +127,7 @@ fn place(bit: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// Bit by bit, as the words are defined.
+    /// The selected bits one by one, by definition.
     fn bits(selection: &Selection, words: &[u64]) -> Vec<bool> {
         selection
             .ranges()

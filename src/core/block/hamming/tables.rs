@@ -1,18 +1,18 @@
 //! Block keys by Hamming distance: two fingerprints within the radius share a block.
 //!
 //! In: the first plane of a sketch, f bits. Out: one [`BlockKey`] for each [selection](Design::selections) of
-//! the design: its number, and 32 bits of a hash of the bits that it selects. So whatever the design, a key
-//! is a table and a look-up is for equality. (Multi-index hashing probes a block at distance s by all values
-//! near it; in a stream, where a sketch is stored and looked up by the same keys, a block has one table for
-//! each choice of s bits that it leaves out.)
+//! the design: its number, and 32 bits of a hash of the selected bits. So in every design each key has its
+//! own table, and look-ups are for equality. (Multi-index hashing probes a block at distance s by all values
+//! near it. In a stream a sketch is stored and looked up by the same keys, so a block has one table for each
+//! choice of s left-out bits.)
 //!
-//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) gives one block to all: a scan of the stream
-//! is [`crate::block::Scan`].
+//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) has one block with all sketches; a scan of the
+//! stream is [`crate::block::Scan`].
 //!
-//! Recall is 1 where no block is ever hot. Then two of a block meet whose first words are within the radius
-//! ([`Near`]), as all are that are within it; which is why large blocks, those of a table on few bits, can be
-//! searched. Where blocks may be hot, a design needs prefixes of about log2(n / cap) bits or more, and
-//! promises nothing.
+//! Recall is 1 where no block is ever hot. Then two sketches of a block meet if their first words are within
+//! the radius ([`Near`]), which holds for all fingerprints within it. This allows a search in large blocks,
+//! those of a table on few bits. Where blocks may be hot, recall is not guaranteed, and a design needs
+//! prefixes of about log2(n / cap) bits or more.
 
 use std::ops::Range;
 
@@ -27,9 +27,9 @@ use crate::sketch::SketchRef;
 pub struct Tables {
     selections: Box<[Selection]>,
     rule: HotRule,
-    /// For each table, who meets; nothing where blocks may be hot.
+    /// The distance rule of each table; empty where blocks may be hot.
     near: Box<[Near]>,
-    /// Tables in which two fingerprints within the radius agree at least.
+    /// Least number of tables in which two fingerprints within the radius agree.
     least: usize,
 }
 
@@ -39,7 +39,7 @@ impl Tables {
     /// # Errors
     /// If a sketch would have more than [`MOST_KEYS`](super::MOST_KEYS) keys.
     pub fn new(design: &Design, rule: HotRule) -> Result<Self, DesignError> {
-        // alg.H counts the groups that agree. Where a block may be hot, a count says nothing.
+        // alg.H counts the groups that agree. Where a block may be hot the count is not complete.
         let least = match design.kind() {
             Kind::Groups { surplus } if !rule.is_ever() => surplus,
             _ => 1,
@@ -50,7 +50,7 @@ impl Tables {
         Ok(Self { selections: selections.into(), rule, near, least })
     }
 
-    /// Appends the keys of a fingerprint; words beyond its f bits have no part in them.
+    /// Appends the keys of a fingerprint; words beyond its f bits are not read.
     #[expect(clippy::cast_possible_truncation, reason = "at most 4096 tables")]
     fn keys_of(&self, words: &[u64], out: &mut Vec<BlockKey>) {
         out.extend(self.selections.iter().enumerate().map(|(table, selection)| BlockKey {
@@ -82,8 +82,8 @@ impl Blocking for Tables {
     }
 }
 
-/// Who meets in the blocks of a selection. All of a block have the selected bits in common, and all
-/// fingerprints those beyond their length.
+/// The distance rule for the blocks of a selection. The selected bits are equal in all members of a block;
+/// the bits beyond the length f are equal in all fingerprints.
 fn near(design: &Design, selection: &Selection) -> Near {
     let is_common =
         |bit: &usize| *bit >= design.bits() || selection.ranges().iter().any(|bits| bits.contains(bit));
@@ -92,10 +92,10 @@ fn near(design: &Design, selection: &Selection) -> Near {
 }
 
 impl Design {
-    /// The tables of equal bits: two fingerprints within the radius agree in one of them at least.
+    /// The selected bits of each table: two fingerprints within the radius agree in at least one selection.
     ///
     /// # Errors
-    /// If they are more than [`MOST_KEYS`].
+    /// If there are more than [`MOST_KEYS`].
     pub fn selections(&self) -> Result<Vec<Selection>, DesignError> {
         let keys = self.keys();
         if keys > MOST_KEYS {
@@ -131,7 +131,7 @@ impl Design {
         })
     }
 
-    /// Which design of the same family has few enough keys.
+    /// For the error message: a design of the same family with few enough keys.
     fn instead(&self) -> String {
         let with = |kind| Self::new(self.bits(), self.radius(), kind).ok().filter(|d| d.keys() <= MOST_KEYS);
         let found = match self.kind() {
@@ -157,7 +157,7 @@ impl Design {
     }
 }
 
-/// The bits outside `lead` in `blocks` blocks; one that lies around `lead` is in two ranges.
+/// The bits outside `lead` cut into `blocks` blocks; a block on both sides of `lead` has two ranges.
 fn cut_around(bits: usize, lead: &Range<usize>, blocks: usize) -> Vec<Vec<Range<usize>>> {
     cut(0..bits - lead.len(), blocks)
         .into_iter()
@@ -190,7 +190,7 @@ mod tests {
         let selections = design(64, 3, Kind::TwoLevel { sub_blocks: 4 }).selections().unwrap();
         assert_eq!(selections.len(), 16);
         assert!(selections.iter().all(|s| s.width() == 28));
-        // The second block leads; the second sub-block of the rest lies on both sides of it.
+        // The second block leads; the second sub-block of the rest is on both sides of it.
         assert_eq!(selections[4].ranges(), [0..12, 16..32]);
         assert!(selections[5].ranges().iter().eq(std::iter::once(&(12..40))));
     }
@@ -237,7 +237,7 @@ mod tests {
         out
     }
 
-    /// Every design that there is for fingerprints of so many bits, with few enough keys.
+    /// Every possible design with at most 2,000 keys.
     fn designs(bits: usize, radius: usize) -> Vec<Design> {
         let kinds = (1..=bits.min(radius + 4)).flat_map(|n| {
             [
@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// At exactly the radius, the changed bits spread or crowded: the hardest to find.
+    /// At exactly the radius, with changed bits spread or crowded: the hardest case.
     #[test]
     fn long_fingerprints_at_the_radius_share_a_key() {
         for (bits, radius) in [(32, 2), (64, 3), (64, 6), (100, 10), (128, 3), (400, 20)] {

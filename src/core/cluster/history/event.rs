@@ -1,18 +1,18 @@
-//! What happens to a cluster, and how it ends.
+//! Events of a cluster, and the ways it ends.
 
 use crate::doc::DocId;
 use crate::time::Epoch;
 
-/// How a cluster changed.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventKind {
-    /// It came to be.
+    /// The cluster is new.
     Born,
-    /// It has another name: its smallest member, or its centre, is another one.
+    /// The cluster has a new name: its smallest member, or its centre, has changed.
     Renamed,
-    /// Others have become a part of it.
+    /// Other clusters have become a part of it.
     Merged,
-    /// Parts of it are clusters of their own; or, with its birth, it was such a part.
+    /// Parts of it are now separate clusters; together with `Born`: it was such a part.
     Split,
     /// It has more members.
     Grew,
@@ -21,7 +21,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// As it is written.
+    /// The name in output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Born => "born",
@@ -39,34 +39,34 @@ impl EventKind {
 pub struct Event {
     /// The epoch.
     pub epoch: Epoch,
-    /// What happened.
+    /// The kind of the change.
     pub kind: EventKind,
-    /// How many members it has after the epoch.
+    /// Number of members after the epoch.
     pub size: usize,
-    /// Other clusters in it, those with most documents first: at most [`OTHERS`](super::History::OTHERS).
+    /// Other clusters involved, those with most documents first: at most [`OTHERS`](super::History::OTHERS).
     pub others: Box<[DocId]>,
-    /// Further ones.
+    /// Number of further clusters involved.
     pub more: usize,
 }
 
-/// What became of a cluster that is no more.
+/// The end of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The epoch in which it ended.
     pub epoch: Epoch,
-    /// How many members it had.
+    /// Number of members before the epoch.
     pub size: usize,
-    /// How it ended.
+    /// The way it ended.
     pub how: End,
 }
 
-/// How a cluster ended.
+/// The way a cluster ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It goes on under this name.
+    /// It continues under this name.
     Renamed(DocId),
     /// Most of its documents are in this cluster.
     Merged(DocId),
-    /// None of its documents is told of any more: they are in no cluster, or in a giant.
+    /// None of its documents is reported as a member any more: they are in no cluster, or in a giant.
     Dissolved,
 }

@@ -1,19 +1,19 @@
-//! Which cluster goes on as which: the clusters that an epoch touches, before it and after it.
+//! Matches the clusters before an epoch with those after it.
 //!
-//! The *flow* from a cluster before to a cluster after is the number of documents that were told in the one
-//! and are told in the other. Of a giant its smallest member is told, which names it, and no other. From the
-//! flows follow
-//! - the *heir* of a cluster before: where the flow from it is greatest; the *origin* of a cluster after:
-//!   whence the flow to it is greatest. Of equal flows that to the same name wins, then that of the smaller
-//!   name;
-//! - a cluster *goes on* as another one if each is the other's heir and origin. At most one goes on as one.
+//! The *flow* from a cluster before to a cluster after is the number of documents reported in both. Of a
+//! giant only the smallest member, its name, is reported. The flows define:
+//! - the *heir* of a cluster before: the cluster after with the greatest flow from it;
+//! - the *origin* of a cluster after: the cluster before with the greatest flow to it. On ties, a flow to the
+//!   same name wins, then the smaller name;
+//! - a cluster *continues* as another if the two are each other's heir and origin. At most one cluster before
+//!   continues as a given cluster after.
 //!
-//! Of a giant whose smallest member is told nowhere afterwards no flow is known. Such giants, largest first,
-//! are given the largest clusters after to which no flow is known either, one each, as long as these have at
+//! A giant whose smallest member is in no report afterwards has no known flow. Such giants, largest first,
+//! are matched with the largest clusters after that have no known flow either, one each, if these have at
 //! least half of their size.
 //!
-//! All of it is a function of the reports before and after the epoch: not of how the clusters came to be, nor
-//! of the order of changes.
+//! The result is a function of the reports before and after the epoch, not of earlier history or of the order
+//! of changes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,24 +24,23 @@ use crate::doc::DocId;
 /// Clusters by their names.
 type ByName<'a, T> = BTreeMap<&'a DocId, T>;
 
-/// What an epoch does to members and giants, by the names of clusters.
+/// The changes of members and giants in an epoch, by cluster name.
 #[derive(Debug, Default)]
 pub(super) struct Changed<'a> {
-    /// Documents that a cluster loses, in order.
+    /// Documents removed from a cluster, sorted.
     pub(super) leave: ByName<'a, Vec<&'a DocId>>,
-    /// Documents that a cluster gets, in order.
+    /// Documents added to a cluster, sorted.
     pub(super) join: ByName<'a, Vec<&'a DocId>>,
-    /// Sizes of giants that change, before and after.
+    /// Sizes of changed giants, before and after the epoch.
     pub(super) giants: [ByName<'a, usize>; 2],
     flows: BTreeMap<(&'a DocId, &'a DocId), usize>,
 }
 
 impl<'a> Changed<'a> {
-    /// Of changes as [`Clusters::advance`](super::super::Clusters::advance) returns them.
+    /// From changes as [`Clusters::advance`](super::super::Clusters::advance) returns them.
     pub(super) fn of(changes: &'a [(Report, isize)]) -> Self {
         let mut changed = Self::default();
-        // Of the documents that name giants: the cluster that told of them before, and the one that does
-        // after.
+        // For a document that names a giant: the clusters that reported it as a member, before and after.
         let told = |name: &DocId| {
             let from = changes.partition_point(|(report, _)| report.subject() < (false, name));
             let own = changes[from..].iter().take_while(move |(report, _)| report.subject() == (false, name));
@@ -78,14 +77,14 @@ impl<'a> Changed<'a> {
         changed
     }
 
-    /// All names of clusters that are touched.
+    /// The names of all touched clusters.
     pub(super) fn names(&self) -> BTreeSet<&'a DocId> {
         let giants = self.giants.iter().flat_map(BTreeMap::keys);
         self.leave.keys().chain(self.join.keys()).chain(giants).copied().collect()
     }
 }
 
-/// The clusters that tell of a document, before and after.
+/// Adds one change to the clusters that report a document, before and after.
 fn with<'a>(ends: [Option<&'a DocId>; 2], (report, diff): &'a (Report, isize)) -> [Option<&'a DocId>; 2] {
     match (report, *diff > 0, ends) {
         (Report::Member { cluster, .. }, false, [_, to]) => [Some(cluster), to],
@@ -94,7 +93,7 @@ fn with<'a>(ends: [Option<&'a DocId>; 2], (report, diff): &'a (Report, isize)) -
     }
 }
 
-/// What goes on as what.
+/// The heirs and origins of the touched clusters.
 #[derive(Debug, Default)]
 pub(super) struct Lineage<'a> {
     heirs: ByName<'a, &'a DocId>,
@@ -104,7 +103,8 @@ pub(super) struct Lineage<'a> {
 }
 
 impl<'a> Lineage<'a> {
-    /// Of touched clusters with their sizes, before and after, and the members of each name that stay.
+    /// From the sizes of touched clusters before and after, and the number of members that stay under each
+    /// name.
     pub(super) fn of(
         changed: &Changed<'a>,
         before: &ByName<'a, usize>,
@@ -148,35 +148,35 @@ impl<'a> Lineage<'a> {
         lineage
     }
 
-    /// Where most of the documents of a cluster before are now.
+    /// The heir of a cluster before.
     pub(super) fn heir(&self, before: &DocId) -> Option<&'a DocId> {
         self.heirs.get(before).copied()
     }
 
-    /// Where most of the documents of a cluster after come from.
+    /// The origin of a cluster after.
     pub(super) fn origin(&self, after: &DocId) -> Option<&'a DocId> {
         self.origins.get(after).copied()
     }
 
-    /// The cluster before that goes on as this one.
+    /// The cluster before that continues as this one.
     pub(super) fn goes_on(&self, after: &DocId) -> Option<&'a DocId> {
         self.origin(after).filter(|origin| self.heir(origin) == Some(after))
     }
 
-    /// The clusters before whose heir is this one, and which do not go on as it; the greatest flow first,
-    /// then by name.
+    /// The clusters before whose heir is this one and that do not continue as it; greatest flow first, then
+    /// by name.
     pub(super) fn merged(&self, after: &DocId) -> &[(Reverse<usize>, &'a DocId)] {
         self.merged.get(after).map_or(&[], Vec::as_slice)
     }
 
-    /// The clusters after whose origin is this one, and as which it does not go on; the greatest flow first,
+    /// The clusters after whose origin is this one and as which it does not continue; greatest flow first,
     /// then by name.
     pub(super) fn parts(&self, before: &DocId) -> &[(Reverse<usize>, &'a DocId)] {
         self.parts.get(before).map_or(&[], Vec::as_slice)
     }
 }
 
-/// For each first end of a flow, the second end of the greatest one.
+/// For each first end of a flow, the second end of its greatest flow.
 fn greatest<'a>(
     flows: &BTreeMap<(&'a DocId, &'a DocId), usize>,
     ends: impl Fn((&'a DocId, &'a DocId)) -> (&'a DocId, &'a DocId),

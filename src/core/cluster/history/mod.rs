@@ -1,32 +1,32 @@
-//! What has become of clusters over time: when each was born, when it changed, and how.
+//! The history of clusters: when each was born, and its later changes.
 //!
-//! The changes of reports that [`Clusters::advance`](super::Clusters::advance) returns come in, epoch by
-//! epoch; kept are the clusters alive with their members, and of each its latest [`Event`]s. What an event is
-//! follows from the reports before and after the epoch and nothing else. A cluster goes on as the one that
-//! most of its documents are in, if most of the documents there come from it (`lineage` has the rule for
-//! ties, and for giants, of which only the smallest member is known). So, of a cluster after the epoch:
+//! In: the changes of reports that [`Clusters::advance`](super::Clusters::advance) returns, epoch by epoch.
+//! Stored: the live clusters with their members and latest [`Event`]s. The events of an epoch are a function
+//! of the reports before and after it. A cluster continues as the cluster that has most of its documents, if
+//! most of the documents there were in it (`lineage` has the rule for ties, and for giants, of which only the
+//! smallest member is known). Events of a cluster after the epoch:
 //!
-//! | event | when | others |
+//! | event | when | `others` |
 //! |---|---|---|
-//! | born | no cluster goes on as it | none |
-//! | renamed | one goes on as it that had another name | that name |
-//! | merged | most of the documents of others have come to it, and they do not go on as it | they, by their names before |
-//! | split | of the cluster that goes on as it, parts are clusters of their own now | they, by their names after |
-//! | split, with born | it is such a part | the cluster that it was a part of, by its name before |
-//! | grew, shrank | its size is another one, and it neither merged nor split | none |
+//! | born | no cluster continues as this one | none |
+//! | renamed | a cluster with another name continues as this one | that name |
+//! | merged | most documents of other clusters are now in this one, which they do not continue as | their names before |
+//! | split | parts of the cluster that continues as this one are now separate clusters | their names after |
+//! | split, with born | this is such a part | the name before of the cluster that it was a part of |
+//! | grew, shrank | its size has changed, and it neither merged nor split | none |
 //!
-//! In an epoch a cluster has them in this order. One whose size stays, while a document comes for another
-//! one, has changed without an event.
+//! Within an epoch the events are in this order. A cluster that loses as many documents as it gets, without
+//! another event, is changed but has no event.
 //!
-//! Of a cluster that ends, what became of it is remembered: the last [`History::ENDED`] of them.
+//! The ends of the last [`History::ENDED`] ended clusters are stored.
 //!
 //! Costs of an epoch: O(m log m) for the m documents whose reports change, and O(n) for the n members of the
-//! clusters that they leave or join, about 1.5 times what `advance` takes. Memory: in clusters of five about
-//! 210 bytes a document, half of what the graph takes; at most [`History::EVENTS`] events a cluster, each
-//! with [`History::OTHERS`] names at most. (Of 100,000 pairs and of 1,000,000, November 2026.)
+//! clusters that they leave or join, about 1.5 times the time of `advance`. Memory: in clusters of five about
+//! 210 bytes a document, half of the graph's memory; at most [`History::EVENTS`] events a cluster, each with
+//! at most [`History::OTHERS`] names. (Measured with 100,000 and 1,000,000 pairs, November 2026.)
 //!
-//! What it does not do: outlive the run. A run that restores an earlier one's documents has all clusters born
-//! in the epoch that restores them.
+//! Not stored across runs: a run that restores the documents of an earlier run has all clusters born in the
+//! epoch that restores them.
 
 mod event;
 mod lineage;
@@ -46,14 +46,14 @@ use super::Report;
 use crate::doc::DocId;
 use crate::time::Epoch;
 
-/// A cluster alive.
+/// A live cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alive<'h> {
     /// Its name.
     pub cluster: &'h DocId,
-    /// How many members it has.
+    /// Number of members.
     pub size: usize,
-    /// Whether it is told by its size only.
+    /// Whether only its size is reported.
     pub giant: bool,
     /// The epoch in which it was born.
     pub born: Epoch,
@@ -63,7 +63,7 @@ pub struct Alive<'h> {
 
 #[derive(Debug)]
 struct Cluster {
-    /// In order; none of a giant.
+    /// Sorted; empty for a giant.
     members: Vec<DocId>,
     size: usize,
     giant: bool,
@@ -72,33 +72,33 @@ struct Cluster {
     events: Vec<Event>,
 }
 
-/// Clusters alive, and what has become of them.
+/// The live clusters with their events, and the ends of others.
 #[derive(Debug, Default)]
 pub struct History {
     clusters: BTreeMap<DocId, Cluster>,
-    /// The cluster of each document that is told of.
+    /// The cluster of each document that is reported as a member.
     documents: BTreeMap<DocId, DocId>,
     by_size: BTreeSet<(Reverse<u64>, DocId)>,
     by_change: BTreeSet<(Reverse<u64>, DocId)>,
     giants: usize,
     ended: BTreeMap<DocId, Ended>,
-    /// In the order in which they ended, each with its epoch; one that has been reborn, or has ended again
-    /// since, is not in `ended` so.
+    /// Ended clusters with their epochs, in the order of their ends. An entry is stale if the cluster has
+    /// been born again or has ended again since; then `ended` does not have it with this epoch.
     ends: VecDeque<(DocId, Epoch)>,
 }
 
 impl History {
-    /// The most events that are kept of a cluster; beyond, the oldest but its birth is dropped.
+    /// The most events stored for a cluster; above it the oldest one after its birth is dropped.
     pub const EVENTS: usize = 32;
 
     /// The most names in an event.
     pub const OTHERS: usize = 16;
 
-    /// How many clusters that have ended are remembered.
+    /// The number of ended clusters whose ends are stored.
     pub const ENDED: usize = 10_000;
 
-    /// Takes the changes of an epoch, as [`Clusters::advance`](super::Clusters::advance) returns them. Epochs
-    /// do not descend.
+    /// Applies the changes of an epoch, as [`Clusters::advance`](super::Clusters::advance) returns them.
+    /// Epochs must not descend.
     pub fn advance(&mut self, epoch: Epoch, changes: &[(Report, isize)]) {
         let changed = Changed::of(changes);
         let names = changed.names();
@@ -145,7 +145,7 @@ impl History {
                 others: others.into_iter().take(Self::OTHERS).cloned().collect(),
             }));
             let over = events.len().saturating_sub(Self::EVENTS);
-            // The first one is the birth.
+            // The first event is the birth, which is not dropped.
             events.drain(1..=over);
             let cluster = Cluster {
                 members: members.remove(name).unwrap_or_default(),
@@ -160,9 +160,9 @@ impl History {
         self.documents(changes);
     }
 
-    /// Notes where documents are told of now.
+    /// Updates the clusters of the documents.
     fn documents(&mut self, changes: &[(Report, isize)]) {
-        // Of one document the retraction comes first.
+        // The retraction of a document's report is before its new report.
         for (report, diff) in changes {
             if let Report::Member { cluster, document } = report {
                 if *diff > 0 {
@@ -190,7 +190,7 @@ impl History {
         self.clusters.insert(name.clone(), cluster);
     }
 
-    /// Remembers what became of a cluster.
+    /// Stores the end of a cluster.
     fn ends(&mut self, name: &DocId, size: usize, epoch: Epoch, lineage: &Lineage<'_>) {
         let how = match lineage.heir(name) {
             None => End::Dissolved,
@@ -207,39 +207,38 @@ impl History {
         }
     }
 
-    /// How many clusters are alive, giants included.
+    /// Number of live clusters, giants included.
     pub fn len(&self) -> usize {
         self.clusters.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no live clusters.
     pub fn is_empty(&self) -> bool {
         self.clusters.is_empty()
     }
 
-    /// How many of them are giants.
+    /// Number of live giants.
     pub fn giants(&self) -> usize {
         self.giants
     }
 
-    /// The cluster that tells of a document. A giant tells of none.
+    /// The cluster of which a document is reported as a member; `None` for the members of a giant.
     pub fn cluster_of(&self, document: &DocId) -> Option<&DocId> {
         self.documents.get(document)
     }
 
-    /// A cluster alive.
+    /// A live cluster by its name.
     pub fn cluster(&self, name: &DocId) -> Option<Alive<'_>> {
         self.clusters.get_key_value(name).map(|(name, cluster)| alive(name, cluster))
     }
 
-    /// What has happened to a cluster alive, its birth first; between that and the next some may have been
-    /// dropped.
+    /// Events of a live cluster, its birth first; events right after its birth may have been dropped.
     pub fn events(&self, name: &DocId) -> &[Event] {
         self.clusters.get(name).map_or(&[], |cluster| &cluster.events)
     }
 
-    /// Members of a cluster alive in order, after one and at most so many; none of a giant. And whether there
-    /// are more.
+    /// At most `limit` members of a live cluster, sorted, after the member `after`; none for a giant. And
+    /// whether there are more.
     pub fn members(&self, name: &DocId, after: Option<&DocId>, limit: usize) -> (&[DocId], bool) {
         let all = self.clusters.get(name).map_or(&[][..], |cluster| &cluster.members);
         let rest = &all[after.map_or(0, |after| all.partition_point(|member| member <= after))..];
@@ -247,13 +246,13 @@ impl History {
         (page, page.len() < rest.len())
     }
 
-    /// What became of a cluster that is not alive, if it is remembered.
+    /// The end of a cluster that is not live, if it is stored.
     pub fn ended(&self, name: &DocId) -> Option<&Ended> {
         self.ended.get(name)
     }
 
-    /// Clusters alive in an order, after a cursor and at most so many; and the cursor for those that follow,
-    /// if there are more. A cluster that changes between two pages may be on both or on none.
+    /// At most `limit` live clusters in an order, after a cursor; and the cursor of the next page, if there
+    /// are more. A cluster that changes between two requests may be on both pages or on none.
     pub fn page(
         &self,
         order: Order,
@@ -287,7 +286,7 @@ fn alive<'h>(cluster: &'h DocId, of: &Cluster) -> Alive<'h> {
     Alive { cluster, size: of.size, giant: of.giant, born: of.born, changed: of.changed }
 }
 
-/// What happens to a cluster in an epoch, where `origin` goes on as it.
+/// The events of a cluster in an epoch. `origin` is the cluster that continues as it, with its size before.
 fn news<'a>(
     name: &DocId,
     size: usize,

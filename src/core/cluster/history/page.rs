@@ -5,17 +5,17 @@ use std::str::FromStr;
 
 use crate::doc::DocId;
 
-/// In which order clusters are listed.
+/// The order of a list of clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The largest first; of equal ones, the smallest name.
+    /// Largest first; on ties, the smallest name.
     Size,
-    /// The one that changed last first; of one epoch, the smallest name.
+    /// Most recently changed first; within an epoch, the smallest name.
     Recent,
 }
 
-/// Where a page of a list ends: the size or the epoch of the last cluster on it, and its name. Written as
-/// `SIZE-NAME`.
+/// The end of a page of a list: the size or the epoch of its last cluster, and the cluster's name. Written as
+/// `NUMBER-NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     pub(super) key: u64,

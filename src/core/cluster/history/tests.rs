@@ -1,4 +1,5 @@
-//! By hand; and against the definition, made of all documents and not of what changes.
+//! Cases computed by hand, and a comparison with the definition, which reads all documents and not the
+//! changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +14,13 @@ fn id(name: &str) -> DocId {
     DocId::new(name).unwrap()
 }
 
-/// Pairs, the clusters that they make, and their history.
+/// Pairs, their clusters, and the history of these.
 struct Story {
     pairs: BTreeSet<Pair<DocId>>,
     clusters: Clusters,
     history: History,
     epoch: Epoch,
-    /// All reports that hold.
+    /// All current reports.
     reports: BTreeSet<Report>,
 }
 
@@ -35,7 +36,7 @@ impl Story {
         }
     }
 
-    /// One epoch, in which these pairs come if they are not there, and go if they are.
+    /// One epoch that adds each of these pairs if it is absent and removes it if it is present.
     fn toggle(&mut self, pairs: impl IntoIterator<Item = Pair<DocId>>) {
         let before = self.pairs.clone();
         for pair in pairs {
@@ -101,7 +102,7 @@ fn a_cluster_grows_merges_splits_and_dissolves() {
     assert_eq!(story.how("a"), Some(End::Renamed(id("b"))));
     let ended = Ended { epoch: 5, size: 3, how: End::Dissolved };
     assert_eq!(story.history.ended(&id("x")), Some(&ended));
-    // One comes, one goes.
+    // One document joins, one leaves.
     story.epoch("cd ce");
     let b = story.history.cluster(&id("b")).map(|alive| (alive.size, alive.born, alive.changed));
     assert_eq!((b, story.history.events(&id("b")).len()), (Some((3, 1, 6)), 6));
@@ -110,12 +111,12 @@ fn a_cluster_grows_merges_splits_and_dissolves() {
 #[test]
 fn a_name_is_that_of_most_documents_and_of_equal_ones_stays() {
     let mut story = Story::new(ClusterKind::Components, 100);
-    // The greater part has the other name.
+    // The larger part gets another name.
     story.epoch("ab bc cd de ef");
     story.epoch("bc");
     assert_eq!(story.told("c"), "1 born 6, 2 renamed 4 a, 2 split 4 a");
     assert_eq!(story.told("a"), "2 born 2, 2 split 2 a");
-    // Halves: the name stays.
+    // Two halves of equal size: the name stays.
     story.epoch("cd de ce cf");
     assert_eq!(story.told("a"), "2 born 2, 2 split 2 a");
     story.epoch("gh bg");
@@ -132,19 +133,19 @@ fn giants_are_followed_by_their_smallest_member_and_their_size() {
     assert_eq!(story.told("b"), "1 born 4, 2 grew 5");
     assert!(story.history.cluster(&id("b")).unwrap().giant);
     assert_eq!((story.history.giants(), story.history.cluster_of(&id("c"))), (1, None));
-    // Of another name, as it is in the reports: nothing but its size tells.
+    // A giant under another name: matched by its size only.
     story.epoch("af");
     assert_eq!(story.told("a"), "1 born 4, 2 grew 5, 3 renamed 6 b, 3 grew 6");
     assert_eq!(story.how("b"), Some(End::Renamed(id("a"))));
-    // It is told member by member again, with its smallest one and without.
+    // Below the limit it is reported by its members again, with and without its smallest one.
     story.epoch("af ef");
     assert_eq!(story.told("b"), "1 born 4, 2 grew 5, 3 renamed 6 b, 3 grew 6, 4 renamed 4 a, 4 shrank 4");
     assert_eq!((story.history.giants(), story.history.cluster_of(&id("c"))), (0, Some(&id("b"))));
-    // A cluster that goes into a giant is told of no more.
+    // A cluster that becomes a part of a giant has no reports any more.
     story.epoch("xy ef");
     story.epoch("ex");
     assert_eq!(story.how("x"), Some(End::Dissolved));
-    // Too small to be what is left of it.
+    // Too small to match the giant.
     let mut other = Story::new(ClusterKind::Components, 4);
     other.epoch("ab bc cd de ef fg");
     other.epoch("ab bc cd de ef");
@@ -172,7 +173,7 @@ fn lists_are_paged_in_their_order() {
             let (page, next) = story.history.page(order, after.as_ref(), 2);
             assert!(page.len() == 2 || next.is_none());
             names.extend(page.iter().map(|alive| alive.cluster.as_str()));
-            // As a page is asked for: by what is written.
+            // The cursor is written and parsed, as a client does.
             after = next.map(|next| next.to_string().parse().unwrap());
             if after.is_none() {
                 return names.join(" ");
@@ -225,10 +226,10 @@ fn what_is_remembered_is_bounded() {
     assert_eq!((merged.kind, merged.others.len(), merged.more), (EventKind::Merged, History::OTHERS, 13));
 }
 
-/// What the definition says of one epoch: events of the clusters after it, and how clusters ended.
+/// The definition for one epoch: events of the clusters after it, and the ends of clusters.
 type Said = (BTreeMap<DocId, Vec<(EventKind, usize, Vec<DocId>)>>, BTreeMap<DocId, End>);
 
-/// The sizes of all clusters, and where each document is told of.
+/// The sizes of all clusters, and the cluster that reports each document.
 fn whole(reports: &BTreeSet<Report>) -> (BTreeMap<DocId, usize>, BTreeMap<DocId, DocId>, BTreeSet<DocId>) {
     let (mut sizes, mut told, mut giants) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
     for report in reports {
@@ -271,7 +272,7 @@ fn by_definition(before: &BTreeSet<Report>, after: &BTreeSet<Report>) -> Said {
     let found = lost.into_iter().zip(new).filter(|((size, _), (now, _))| now * 2 >= *size);
     flows.extend(found.map(|((_, from), (_, to))| (from, to, 1)));
 
-    // Of equal flows that to the same name, then the smaller name.
+    // On ties, the flow to the same name, then the smaller name.
     let heir = |from: &DocId| {
         let own = flows.iter().filter(|(source, ..)| source == from);
         own.min_by_key(|(source, to, n)| (Reverse(*n), source != to, to.clone())).map(|(_, to, _)| to.clone())
@@ -340,7 +341,7 @@ fn holds(kind: ClusterKind, limit: usize, epochs: &[Vec<(u8, u8)>]) {
     let mut story = Story::new(kind, limit);
     for toggled in epochs {
         let before = story.reports.clone();
-        // Ids in another order than numbers.
+        // The order of ids differs from that of numbers.
         let named = |n: u8| id(&(n ^ 5).to_string());
         story.toggle(toggled.iter().filter_map(|(a, b)| Pair::new(named(*a), named(*b))).collect::<Vec<_>>());
         let (events, ends) = by_definition(&before, &story.reports);
@@ -355,7 +356,7 @@ fn holds(kind: ClusterKind, limit: usize, epochs: &[Vec<(u8, u8)>]) {
             let ended = history.ended(&name).map(|ended| (ended.epoch, ended.how.clone()));
             assert_eq!(ended, Some((story.epoch, how)), "{name}");
         }
-        // The lists and the members are those of the reports.
+        // The lists and the members agree with the reports.
         let (sizes, told, giants) = whole(&story.reports);
         for (name, size) in &sizes {
             let members: Vec<_> =

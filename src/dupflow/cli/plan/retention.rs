@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::memory::ASSUMED_FEATURES;
 use crate::cli::summary::count;
 use crate::config::Plan;
-use dupflow_core::retention::{Retention, RetentionClock};
+use dupflow_core::doc::retention::{Retention, RetentionClock};
 use dupflow_core::text::measures::Measure;
 
 /// Bytes stored per document besides its content: lengths, and the position, time and kind of its event.

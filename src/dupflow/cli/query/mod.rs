@@ -35,9 +35,9 @@ use super::{PipelineArgs, ReportFormat};
 use crate::config::Plan;
 use crate::pipeline::{self, Continuity, Demands, RunJob, Summary};
 use dupflow_connectors::source::{BadRecords, EpochRule, Files, Input, Staying};
+use dupflow_core::run::visit::{self, Answer, Refusal};
 use dupflow_core::text;
 use dupflow_core::time::SystemClock;
-use dupflow_core::visit::{self, Answer, Refusal};
 
 /// Most queries in progress at a time: enough to keep the workers busy.
 const AT_ONCE: usize = 256;

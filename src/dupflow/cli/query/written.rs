@@ -8,7 +8,7 @@ use super::super::ReportFormat;
 use super::ask;
 use crate::config::Plan;
 use dupflow_core::pair::Evidence;
-use dupflow_core::visit::{Answer, Similar};
+use dupflow_core::run::visit::{Answer, Similar};
 
 /// An answer of a run in this process or of another one.
 #[derive(Debug)]

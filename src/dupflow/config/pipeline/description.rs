@@ -8,8 +8,8 @@ use super::plan::Plan;
 use dupflow_core::block::hamming::Kind;
 use dupflow_core::block::{BlockingKind, HotPolicy, HotRule};
 use dupflow_core::description::{Description, Value};
+use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::FilterKind;
-use dupflow_core::retention::Retention;
 
 impl Plan {
     /// Everything that decides the result, by name, with the [scheme](dupflow_core::sketch::Scheme::description).

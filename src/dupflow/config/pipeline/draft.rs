@@ -12,8 +12,8 @@ use super::{hamming, keys, sketch, text};
 use crate::config::settings::{ConfigError, FileSettings, read_file};
 use dupflow_core::block::{BlockingKind, BlockingParams};
 use dupflow_core::cluster::Clusters;
+use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{FilterKind, Verify};
-use dupflow_core::retention::Retention;
 use dupflow_core::sketch::{Scheme, VERSION};
 use dupflow_core::text::{Idf, TextRules, Weights};
 

@@ -10,8 +10,8 @@ use crate::config::settings::{ConfigKey, ConfigValue, TypedKey, between, bound, 
 use dupflow_connectors::source::OnError;
 use dupflow_core::block::{BlockingKind, HotPolicy, design};
 use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::doc::retention::{self, RetentionClock};
 use dupflow_core::filter::{FilterKind, Verify};
-use dupflow_core::retention::{self, RetentionClock};
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind};
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Field, Growth, Html, IdfForm, Marks, Normalize, Shingle, Spaceless, Stem};

@@ -7,8 +7,8 @@ use super::filter::FilterPlan;
 use dupflow_connectors::source::OnError;
 use dupflow_core::block::{Blocking, Several};
 use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{PairFilter, Schedule};
-use dupflow_core::retention::Retention;
 use dupflow_core::sketch::Scheme;
 
 /// A validated pipeline: everything that decides what is computed.

@@ -11,8 +11,8 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::{Met, Name, Note, Said};
 use dupflow_core::hash::SketchId;
+use dupflow_core::run::visit::{Answer, Found, Reply, Similar};
 use dupflow_core::time::Epoch;
-use dupflow_core::visit::{Answer, Found, Reply, Similar};
 
 /// The visitors that a worker has let in and that are under way.
 pub(in crate::dataflow) struct Lobby {

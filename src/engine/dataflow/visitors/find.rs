@@ -9,8 +9,8 @@ use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use super::{Caller, Look, Seeker};
 use crate::dataflow::documents::{InForce, SharedDocuments};
 use crate::dataflow::epochs::Stash;
+use dupflow_core::run::visit::Found;
 use dupflow_core::time::Epoch;
-use dupflow_core::visit::Found;
 
 /// Finds the documents that visitors ask about. `look` tells what to compare by, of a document's place and of
 /// what is in force of it; `changed` has no record of an epoch any more once all documents are as the epoch

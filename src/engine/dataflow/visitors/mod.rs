@@ -40,9 +40,9 @@ use super::Accepted;
 use dupflow_core::block::BlockKey;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
+use dupflow_core::run::visit::Found;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::text::Terms;
-use dupflow_core::visit::Found;
 
 /// A visitor's name: the worker that let it in, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

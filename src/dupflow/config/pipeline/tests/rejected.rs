@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{plan, problems};
-use dupflow_core::retention::{Retention, RetentionClock};
+use dupflow_core::doc::retention::{Retention, RetentionClock};
 
 #[test]
 fn values_out_of_range_or_of_the_wrong_type() {

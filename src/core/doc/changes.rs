@@ -1,17 +1,16 @@
-//! Changes of documents in one buffer: how they lie in memory, travel, and stand in the blocks of stored
-//! state.
+//! The binary encoding of document changes, in memory, between processes and in the blocks of stored state.
 //!
-//! Ids and values (or "ended") -> bytes. A record is
+//! In: ids with values or "ended". Out: bytes. A record is
 //!
 //! ```text
 //! id length u16 LE | value length u32 LE, or u32::MAX: ended | id | value
 //! ```
 //!
-//! Invariants: the buffer holds whole records, nothing before, between or behind them; what is deserialized
-//! is checked for it. What a value holds is the business of whoever puts it.
+//! Invariant: the buffer holds whole records and nothing else; deserialization checks this. The contents of
+//! values are not interpreted here.
 //!
 //! ```
-//! use dupflow_core::codec::Changes;
+//! use dupflow_core::doc::changes::Changes;
 //!
 //! let mut changes = Changes::default();
 //! changes.put(b"a", b"first");
@@ -26,11 +25,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bytes before the id of a record.
 const HEAD_BYTES: usize = 6;
-/// Where the length of a value would stand: the document has ended.
+/// In place of the length of a value: the document has ended.
 const ENDED: u32 = u32::MAX;
 
-/// Changes of documents, in order: id and value, or id and nothing (ended). Whoever reads them lets later
-/// ones of an id win.
+/// Changes of documents, in order: id and value, or id and nothing (ended). A later change of an id replaces
+/// earlier ones; the reader applies this rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
     bytes: Vec<u8>,
@@ -43,12 +42,12 @@ pub struct Record<'b> {
     pub id: &'b [u8],
     /// Its value; `None` if it has ended.
     pub value: Option<&'b [u8]>,
-    /// The record as it lies in the buffer.
+    /// The encoded record.
     pub bytes: &'b [u8],
 }
 
 impl Changes {
-    /// A document has this value from now on.
+    /// Appends a document's new value.
     ///
     /// # Panics
     /// If the id is longer than 65,535 bytes, or the value 2^32 - 1 bytes or longer.
@@ -56,10 +55,10 @@ impl Changes {
         self.put_with(id, |bytes| bytes.extend_from_slice(value));
     }
 
-    /// The same, of a value that `write` appends to what is there.
+    /// Appends a document's new value, which `write` appends to the buffer.
     ///
     /// # Panics
-    /// As [`Self::put`], and if `write` takes bytes away.
+    /// As [`Self::put`], and if `write` removes bytes.
     pub fn put_with(&mut self, id: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
         let head = self.begin(id);
         let start = self.bytes.len();
@@ -70,7 +69,7 @@ impl Changes {
         self.bytes[head + 2..head + HEAD_BYTES].copy_from_slice(&length.to_le_bytes());
     }
 
-    /// A document has ended.
+    /// Appends the end of a document.
     ///
     /// # Panics
     /// If the id is longer than 65,535 bytes.
@@ -78,7 +77,7 @@ impl Changes {
         self.begin(id);
     }
 
-    /// Appends the head, as of an ended document, and the id; where the head begins.
+    /// Appends the head of an ended document and the id; returns the position of the head.
     fn begin(&mut self, id: &[u8]) -> usize {
         let head = self.bytes.len();
         let length = u16::try_from(id.len()).expect("an id has at most 65,535 bytes");
@@ -88,7 +87,7 @@ impl Changes {
         head
     }
 
-    /// Appends a record as it lay in another buffer.
+    /// Appends a record of another buffer.
     pub fn copy(&mut self, record: Record<'_>) {
         self.bytes.extend_from_slice(record.bytes);
     }
@@ -103,30 +102,30 @@ impl Changes {
         Records { rest: &self.bytes }
     }
 
-    /// Bytes of all records.
+    /// Length of the buffer in bytes.
     pub fn len_bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether there is no record.
+    /// Whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 }
 
-/// The records of a buffer. Ends before the first one that is not whole.
+/// Iterator over the records of a buffer. It ends before the first incomplete record.
 #[derive(Clone, Debug)]
 pub struct Records<'b> {
     rest: &'b [u8],
 }
 
 impl<'b> Records<'b> {
-    /// Of bytes that come from elsewhere.
+    /// The records of unchecked bytes.
     pub fn of(bytes: &'b [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// Bytes that are not read yet; where the iterator has ended, those that are no whole record.
+    /// The bytes not yet read; after the end of the iterator, those that are not a whole record.
     pub fn rest(&self) -> &'b [u8] {
         self.rest
     }
@@ -140,7 +139,7 @@ impl<'b> Iterator for Records<'b> {
         let (length, rest) = rest.split_first_chunk()?;
         let (id, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*id_length)))?;
         let length = Some(u32::from_le_bytes(*length)).filter(|length| *length != ENDED);
-        // On a machine of 16 bits no buffer is so long.
+        // The conversion fails only on 16-bit machines, where no buffer is that long.
         let (value, rest) = rest.split_at_checked(usize::try_from(length.unwrap_or(0)).ok()?)?;
         let bytes = &self.rest[..self.rest.len() - rest.len()];
         self.rest = rest;
@@ -160,7 +159,7 @@ impl<'de> Deserialize<'de> for Changes {
     }
 }
 
-/// Takes bytes over, if they are whole records.
+/// Accepts bytes that are whole records.
 struct WholeRecords;
 
 impl<'de> Visitor<'de> for WholeRecords {
@@ -207,7 +206,7 @@ mod tests {
         changes
     }
 
-    /// Stored state holds these bytes: they never change.
+    /// Stored state holds these bytes: they must never change.
     #[test]
     fn golden_bytes() {
         let expected = b"\x02\0\x03\0\0\0abxyz\x01\0\xff\xff\xff\xffc\0\0\x01\0\0\0\x07\x01\0\0\0\0\0d";

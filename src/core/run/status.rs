@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::histogram::{Buckets, Histogram};
-use crate::backlog::{Backlog, Waiting};
+use crate::run::backlog::{Backlog, Waiting};
 use crate::time::Epoch;
 
 /// How many epochs may be closed and not durable, inclusive, while a run counts as ready. Half of what

@@ -1,9 +1,9 @@
-//! Which input a record is of, by its offset: the inputs of one partition follow each other.
+//! The input of a record, by its offset: the inputs of a partition are consecutive ranges of offsets.
 //!
-//! Noted by the reader before it hands over any record of an input; asked by the dataflow, which finds out
-//! whether the document that an event replaces is of another input. Per document nothing is kept: a
-//! position says it. Where one of several processes reads for all, the beginnings of inputs travel with its
-//! batches: each process then holds the same ones.
+//! In: the first offset of each input, recorded by the reader before it sends any record of that input. Out:
+//! whether an event replaces a document of another input, for the dataflow. Nothing is stored for a document;
+//! its position identifies its input. Where one of several processes reads for all, the beginnings of inputs
+//! are sent with its batches, so that each process has all of them.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::doc::DocId;
 
-/// The inputs, in order, and the first document that one of them has replaced of another.
+/// The inputs in order, and an example of a document of one input that an event of another replaced.
 #[derive(Debug, Default)]
 pub struct Origins {
     known: RwLock<Known>,
-    /// Whether the first document that is replaced is a warning.
+    /// Whether the first replaced document is logged as a warning.
     warns: bool,
-    /// Whether other processes have to be sent them.
+    /// Whether beginnings are sent to other processes.
     are_sent: bool,
 }
 
-/// The beginning of an input, on its way to a process that does not read.
+/// The beginning of an input, to be sent to a process that does not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beginning {
-    /// How many were noted before it.
+    /// Number of beginnings recorded before it.
     place: usize,
     offset: u64,
     name: String,
@@ -35,7 +35,7 @@ pub struct Beginning {
 struct Known {
     /// Each input with the offset of its first record.
     begins: Vec<(u64, Arc<str>)>,
-    /// All that were noted, as they were, if they are sent.
+    /// All recorded beginnings, if they are sent.
     noted: Vec<(u64, Arc<str>)>,
     example: Option<String>,
 }
@@ -45,7 +45,7 @@ impl Known {
         if is_sent {
             self.noted.push((offset, Arc::clone(name)));
         }
-        // One without a record holds none.
+        // An input that begins at the same offset has no records.
         while self.begins.last().is_some_and(|(begin, _)| *begin == offset) {
             self.begins.pop();
         }
@@ -56,18 +56,18 @@ impl Known {
 }
 
 impl Origins {
-    /// None yet.
+    /// No inputs.
     pub fn new(warns: bool, are_sent: bool) -> Self {
         Self { warns, are_sent, ..Self::default() }
     }
 
-    /// The next input, or the rest of one, begins with the record of this offset.
+    /// Records that an input, or the rest of one, begins at this offset.
     pub fn begin(&self, offset: u64, name: &Arc<str>) {
         self.known.write().begin(offset, name, self.are_sent);
     }
 
-    /// The beginnings that were noted from a place on, which is moved to their end; none where no other
-    /// process needs them.
+    /// The beginnings recorded since the index `from`, which is advanced to their end; none if beginnings are
+    /// not sent.
     pub fn noted(&self, from: &mut usize) -> Vec<Beginning> {
         if !self.are_sent {
             return Vec::new();
@@ -79,8 +79,8 @@ impl Origins {
             .collect()
     }
 
-    /// Notes what another process has noted. Each sender sends all of them in order; one that is known is
-    /// passed over.
+    /// Records a beginning received from another process. Each sender sends all of them in order; known ones
+    /// are ignored.
     pub fn learn(&self, Beginning { place, offset, name }: Beginning) {
         let mut known = self.known.write();
         if place == known.noted.len() {
@@ -88,8 +88,8 @@ impl Origins {
         }
     }
 
-    /// Takes the replacement of a document by an event of the same id, if they are of different inputs;
-    /// whether they are.
+    /// Records that an event replaced a document of the same id. Returns whether they are of different
+    /// inputs.
     pub fn replaced(&self, id: &DocId, before: u64, after: u64) -> bool {
         let known = self.known.read();
         let name = |offset| {
@@ -121,7 +121,7 @@ impl Origins {
         known.example = Some(example);
     }
 
-    /// A document that one input has replaced of another, and which they are.
+    /// An example of a document that is in two inputs, with their names.
     pub fn example(&self) -> Option<String> {
         self.known.read().example.clone()
     }
@@ -158,7 +158,7 @@ mod tests {
         assert!(!other.replaced(&id, 0, 4));
         let all = reader.noted(&mut two);
         assert_eq!((all.len(), reader.noted(&mut one).len(), reader.noted(&mut two).len()), (3, 1, 0));
-        // From two workers, one after the other.
+        // The same beginnings from two workers, one after the other.
         all.iter().chain(&all).cloned().for_each(|begin| other.learn(begin));
         assert!(other.replaced(&id, 4, 5) && !other.replaced(&id, 5, 9));
         assert_eq!(other.example().unwrap(), "\"a\" is in \"a\" and in \"b\"");

@@ -1,15 +1,18 @@
-//! How much of an input waits to be read, partition by partition: noted by its readers, read by the monitor
-//! and the log.
+//! The backlog of an input: the records that are not yet read, by partition. Readers write it, the monitor
+//! and the log read it.
 //!
-//! Two things are apart. What is *behind* may be read, and has not been. What is *undecided* lies beyond
-//! the last stable offset: it belongs to a transaction of its producer that is open, or follows one, and no
-//! reader of committed records gets it before that transaction ends.
+//! In: the position of each partition, and its stable offset and end whenever the source was asked for them
+//! (a *look*). Out: [`Waiting`] for each partition, in offsets and durations. There are two kinds of unread
+//! offsets:
 //!
-//! A look may get no answer: then what it would have found is not known, and each partition says how long ago
-//! it was last seen.
+//! - *behind*: readable, but not read yet.
+//! - *undecided*: beyond the last stable offset. They belong to an open transaction of a producer, or follow
+//!   one; readers of committed records do not get them before that transaction ends.
 //!
-//! How long a record has waited is counted from the look that first found it. Its own time stamp says when
-//! its producer made it, which may be years ago, so it is not used.
+//! If a look gets no answer the partition's values stay as they were, and [`Waiting::unseen`] grows.
+//!
+//! The waiting time of a record is counted from the first look that found it. Its own time stamp is not used:
+//! it is set by its producer and may be years old.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -18,29 +21,28 @@ use parking_lot::Mutex;
 
 use crate::time::{Clock, SystemClock};
 
-/// Looks of a partition that are kept at most; beyond, two that are beside each other become one.
+/// Most stored looks of a partition, inclusive; with more, adjacent looks are merged in pairs.
 const LOOKS: usize = 512;
 
-/// What waits in each partition of an input.
+/// The unread records of each partition of an input.
 #[derive(Debug)]
 pub struct Backlog {
     clock: SystemClock,
     partitions: Mutex<BTreeMap<u32, Partition>>,
 }
 
-/// What waits in one partition.
+/// The unread records of one partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waiting {
-    /// The offset from which on nothing has been read.
+    /// The next offset to read.
     pub position: u64,
-    /// Offsets from there to the last stable one.
+    /// Number of offsets from `position` to the last stable offset.
     pub behind: u64,
-    /// Offsets from the last stable one to the end.
+    /// Number of offsets from the last stable offset to the end.
     pub undecided: u64,
-    /// How long the first record of all these has waited; 0 if there is none.
+    /// Waiting time of the first unread record; 0 if there is none.
     pub oldest: Duration,
-    /// How long ago the partition was last looked at with an answer; since its reading began, if there has
-    /// been none.
+    /// Time since the last look with an answer; if there was none, since reading of the partition began.
     pub unseen: Duration,
 }
 
@@ -49,21 +51,21 @@ struct Partition {
     position: u64,
     stable: u64,
     end: u64,
-    /// When it was last looked at; before that, when its reading began.
+    /// Time of the last look; before the first look, time when reading began.
     seen: Duration,
-    /// Ends beyond the position, ascending, each with when it was first seen.
+    /// Ends beyond the position, ascending, each with the time when it was first seen.
     looks: VecDeque<(u64, Duration)>,
 }
 
 impl Default for Backlog {
-    /// Of an input of which nothing is known.
+    /// An input without known partitions.
     fn default() -> Self {
         Self { clock: SystemClock::start(), partitions: Mutex::default() }
     }
 }
 
 impl Backlog {
-    /// A partition has been read up to this offset, exclusive.
+    /// Sets the position of a partition: it has been read up to this offset, exclusive.
     pub fn read(&self, partition: u32, position: u64) {
         let now = self.clock.now();
         let mut partitions = self.partitions.lock();
@@ -73,12 +75,12 @@ impl Backlog {
         found.forget();
     }
 
-    /// The partitions that are read.
+    /// The known partitions.
     pub fn partitions(&self) -> Vec<u32> {
         self.partitions.lock().keys().copied().collect()
     }
 
-    /// A partition is stable up to one offset and ends at another one, both exclusive.
+    /// Records a look: the partition is stable up to `stable` and ends at `end`, both exclusive.
     pub fn looked(&self, partition: u32, stable: u64, end: u64) {
         let now = self.clock.now();
         self.looked_at(partition, stable, end, now);
@@ -97,7 +99,7 @@ impl Backlog {
         }
     }
 
-    /// What waits in each partition.
+    /// The unread records of each partition.
     pub fn waiting(&self) -> BTreeMap<u32, Waiting> {
         self.waiting_at(self.clock.now())
     }
@@ -106,14 +108,14 @@ impl Backlog {
         self.partitions.lock().iter().map(|(number, partition)| (*number, partition.waiting(now))).collect()
     }
 
-    /// The partition whose first record has waited longest, if any record waits.
+    /// The partition whose first unread record has waited longest, if there is an unread record.
     pub fn oldest(&self) -> Option<(u32, Waiting)> {
         let all = self.waiting().into_iter();
         all.filter(|(_, waiting)| waiting.behind + waiting.undecided > 0)
             .max_by_key(|(_, waiting)| waiting.oldest)
     }
 
-    /// The partition that was last seen longest ago, and how long.
+    /// The partition with the greatest [`Waiting::unseen`], and that time.
     pub fn unseen(&self) -> Option<(u32, Duration)> {
         let all = self.waiting().into_iter();
         all.map(|(partition, waiting)| (partition, waiting.unseen)).max_by_key(|(_, unseen)| *unseen)
@@ -121,14 +123,14 @@ impl Backlog {
 }
 
 impl Partition {
-    /// Forgets looks whose records have been read.
+    /// Removes looks whose records have been read.
     fn forget(&mut self) {
         while self.looks.front().is_some_and(|(end, _)| *end <= self.position) {
             self.looks.pop_front();
         }
     }
 
-    /// Makes one look of two: the records of the later one count from the earlier one on.
+    /// Merges looks in pairs: the records of the later look count from the time of the earlier one.
     fn halve(&mut self) {
         let looks: Vec<_> = self.looks.drain(..).collect();
         let one = |two: &[(u64, Duration)]| Some((two.last()?.0, two.first()?.1));
@@ -168,7 +170,7 @@ mod tests {
             all,
             Waiting { position: 10, behind: 4, undecided: 6, oldest: 6 * SECOND, unseen: Duration::ZERO }
         );
-        // What is left was found by the second look.
+        // The remaining records were found by the second look.
         backlog.read(3, 14);
         let rest = waiting(16 * SECOND);
         assert_eq!(
@@ -187,11 +189,11 @@ mod tests {
         backlog.read(1, 5);
         backlog.looked_at(0, 5, 5, 10 * SECOND);
         backlog.looked_at(1, 5, 5, 10 * SECOND);
-        // The broker of one of them is away.
+        // The broker of partition 0 does not answer.
         backlog.looked_at(1, 5, 5, 90 * SECOND);
         let unseen = |now| backlog.waiting_at(now).into_values().map(|one| one.unseen).collect::<Vec<_>>();
         assert_eq!(unseen(90 * SECOND), [80 * SECOND, Duration::ZERO]);
-        // What is read shows nothing of the end.
+        // Reading a record is not a look.
         backlog.read(0, 6);
         assert_eq!(unseen(91 * SECOND), [81 * SECOND, SECOND]);
     }

@@ -1,50 +1,53 @@
-//! Retention: which documents of a corpus that grows for ever are alive.
+//! Retention: the rule by which documents of an unbounded input expire.
 //!
-//! Events and a rule -> the documents alive. Ages are in seconds of event time (`ts`), numbers in documents.
+//! In: events and a [`Retention`]. Out: the live documents. Ages are in seconds of event time (`ts`).
 //!
-//! The rule: a document is alive after an epoch if its last event (by position) is an upsert, and
+//! Rule: a document is alive after an epoch if its last event (by position) is an upsert, and
 //!
-//! - by age: it has no `ts`, or `ts >= clock - max_age`, where the clock is the greatest `ts` of all events,
-//!   deletes too, of the epochs up to this one; or, by the wall clock, the time at which the epoch was read;
+//! - by age: it has no `ts`, or `ts >= clock - max_age`. The clock is the greatest `ts` of all events,
+//!   deletes included, of the epochs up to this one; or, by the wall clock, the time at which the epoch was
+//!   read;
 //! - by number: fewer than `max_documents` ids have a greater *key*. The key of an id is the greatest (`ts`,
-//!   position) of all its events, deletes too; no `ts` is before any. Of a topic it is the time of the record
-//!   in place of `ts`, which decides there in which partition an id lives, so that both are forgotten
-//!   together.
+//!   position) of all its events, deletes included; an event without `ts` is less than all others. For a
+//!   topic the time of the record is used in place of `ts`. That time also decides the partition in which an
+//!   id lives, so the key and the partition are forgotten together.
 //!
-//! **Both are functions of the events, whatever the cut.** The clock is a maximum, and what is compared with
-//! it is the last event: neither knows how events came together in epochs. A key is a maximum too. It never
-//! falls, and there are never fewer ids; so an id that has `max_documents` greater keys has them for ever,
-//! unless an event lifts its own key, and then what it was before has no part in it. That is why what has
-//! gone by number can be forgotten. What must not be forgotten is a deleted id while its key is among the
-//! greatest: it keeps its *slot*, without a sketch, until newer ids have taken all slots. (If it gave its
-//! slot back, a document that had gone would have to come back.) So the slots are the `max_documents` ids
-//! with the greatest keys, after each epoch: the greatest of (the slots before and the ids of the epoch) are
-//! the greatest of all, since what is not among them had greater ones before.
+//! **Both rules are functions of the events, for any cut into epochs.** The clock is a maximum over all
+//! events, and it is compared with the last event of a document; neither depends on the epochs. A key is a
+//! maximum too: it never decreases, and the number of ids never decreases. So an id with `max_documents`
+//! greater keys has them forever, unless a new event raises its own key, and that event replaces the
+//! document. Therefore documents expired by number can be forgotten.
 //!
-//! Where both rules are set, what has expired by age keeps its slot like what was deleted: a document without
-//! `ts`, which no clock expires, may stand behind it.
+//! A deleted id must be stored while its key is among the greatest: it keeps its *slot*, without a sketch,
+//! until newer ids have taken all slots. (If its slot were freed, a document that had expired would have to
+//! be alive again.) So after each epoch the slots are the `max_documents` ids with the greatest keys. They
+//! are computed from the slots before and the ids of the epoch; any other id already had `max_documents`
+//! greater keys.
 //!
-//! What it does not do: count bytes; know of documents that another retention has forgotten.
+//! If both rules are set, a document that has expired by age keeps its slot like a deleted one, since a
+//! document without `ts`, which never expires by age, may have a smaller key.
+//!
+//! Not done: counting bytes; restoring documents that a run with another retention has forgotten.
 
 use std::time::Duration;
 
 use crate::time::{RetentionTime, UnixTime};
 
-/// The rule.
+/// The rule by which documents expire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// How far `ts` may lie behind the clock, inclusive; `None` = any age.
+    /// Greatest difference of the clock and `ts`, inclusive; `None` = any age.
     pub max_age: Option<Duration>,
-    /// How many ids have slots, 1 or more; `None` = any number.
+    /// Number of ids that have slots, 1 or more; `None` = any number.
     pub max_documents: Option<u64>,
-    /// What age is measured by.
+    /// The clock that age is measured by.
     pub clock: RetentionClock,
 }
 
-/// What the age of a document is measured by.
+/// The clock that the age of a document is measured by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetentionClock {
-    /// The greatest `ts` so far. It stands still while no events come.
+    /// The greatest `ts` so far. It does not advance without events.
     #[default]
     Event,
     /// The time of day.
@@ -52,10 +55,10 @@ pub enum RetentionClock {
 }
 
 impl RetentionClock {
-    /// All of them.
+    /// All clocks.
     pub const ALL: [Self; 2] = [Self::Event, Self::Wall];
 
-    /// As it is written.
+    /// The name in configuration.
     pub fn name(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -81,25 +84,25 @@ impl RetentionClock {
 }
 
 impl Retention {
-    /// The `ts` before which, exclusive, documents are too old when the clock stands there; `None` if none
-    /// is.
+    /// The least `ts`, inclusive, of a document that has not expired at this time of the clock; `None` if
+    /// documents do not expire by age.
     pub fn oldest(&self, clock: Option<UnixTime>) -> Option<f64> {
         Some(clock?.seconds() - self.max_age?.as_secs_f64())
     }
 
-    /// Whether the times of documents decide which of them leave.
+    /// Whether expiry depends on the times of documents.
     pub fn needs_time(&self) -> bool {
         self.max_age.is_some() || self.max_documents.is_some()
     }
 
-    /// Whether documents leave by this clock.
+    /// Whether documents expire by this clock.
     pub fn follows(&self, clock: RetentionClock) -> bool {
         self.max_age.is_some() && self.clock == clock
     }
 }
 
-/// An age as it is written: a whole number of days, hours, minutes or seconds, 1 or more, as in `30d`, `12h`,
-/// `5m` or `90s`.
+/// Parses an age: a whole number of days, hours, minutes or seconds, 1 or more, as in `30d`, `12h`, `5m` or
+/// `90s`. `None` if the text is not an age, or above 100 years.
 pub fn age(written: &str) -> Option<Duration> {
     let unit = match written.chars().next_back()? {
         's' => 1,

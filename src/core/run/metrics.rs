@@ -1,4 +1,4 @@
-//! What is counted while a pipeline runs: one table of counters, added to by any thread.
+//! The counters of a run: one table, updated by all threads.
 
 use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::pair::Cause;
 
-/// Declares the counters: variant, name and help, once.
+/// Declares the counters, each with its variant, name and help text.
 macro_rules! counters {
     ($($variant:ident $name:literal $help:literal,)*) => {
         /// One of the counters.
@@ -18,7 +18,7 @@ macro_rules! counters {
         }
 
         impl Counter {
-            /// All counters with their names and what they count, in the order of their declaration.
+            /// All counters with their names and help texts, in the order of their declaration.
             pub const TABLE: &[(Self, &str, &str)] = &[$((Self::$variant, $name, $help),)*];
         }
     };
@@ -77,7 +77,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// All at zero; for a filter of `looks` looks.
+    /// Counters at zero, for a filter with `looks` looks.
     pub fn new(looks: usize) -> Self {
         let zeros = |n| (0..n).map(|_| AtomicU64::new(0)).collect();
         Self { counters: zeros(Counter::TABLE.len()), looks: zeros(looks), causes: zeros(Cause::ALL.len()) }
@@ -93,7 +93,7 @@ impl Metrics {
         self.counters[counter as usize].load(Ordering::Relaxed)
     }
 
-    /// Counts a comparison that look `look`, from 1, decided.
+    /// Counts a comparison that was decided by look `look`, from 1.
     pub fn add_look(&self, look: u16) {
         self.looks[usize::from(look) - 1].fetch_add(1, Ordering::Relaxed);
     }
@@ -107,14 +107,14 @@ impl Metrics {
         }
     }
 
-    /// The counts so far. Taken one by one: of a run that goes on, two of them may be of different moments.
+    /// The current counts. They are read one by one, so in a live run two of them may be of different times.
     pub fn counts(&self) -> Counts {
         let values = |counters: &[AtomicU64]| counters.iter().map(|n| n.load(Ordering::Relaxed)).collect();
         Counts { counters: values(&self.counters), looks: values(&self.looks), causes: values(&self.causes) }
     }
 }
 
-/// What has been counted: a value, which can be sent, stored, and added to that of another process.
+/// The values of the counters, which can be sent, stored, and added to those of another process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// In the order of [`Counter::TABLE`].
@@ -132,13 +132,13 @@ impl Counts {
         self.counters.get(counter as usize).copied().unwrap_or(0)
     }
 
-    /// How many of what comes and goes are there: those that came less those that went. 0 where the two
-    /// counters were read at different moments and say less.
+    /// The difference of two counters, for a number of present things: those that entered minus those that
+    /// left. 0 where it would be negative, because the two were read at different times.
     pub fn balance(&self, came: Counter, went: Counter) -> u64 {
         self.get(came).saturating_sub(self.get(went))
     }
 
-    /// Documents alive.
+    /// Number of live documents.
     pub fn documents(&self) -> u64 {
         self.balance(Counter::Inserted, Counter::Deleted).saturating_sub(self.get(Counter::Expired))
     }
@@ -148,14 +148,14 @@ impl Counts {
         &self.looks
     }
 
-    /// Deltas of each cause that there is.
+    /// Number of deltas of each cause.
     pub fn causes(&self) -> impl Iterator<Item = (Cause, u64)> {
         Cause::ALL.into_iter().zip(self.causes.iter().copied().chain(std::iter::repeat(0)))
     }
 }
 
 impl AddAssign<&Self> for Counts {
-    /// Adds what another process of the same run has counted.
+    /// Adds the counts of another process of the same run.
     fn add_assign(&mut self, other: &Self) {
         add(&mut self.counters, &other.counters);
         add(&mut self.looks, &other.looks);
@@ -163,7 +163,7 @@ impl AddAssign<&Self> for Counts {
     }
 }
 
-/// Adds element by element; the shorter list is taken to go on with zeros.
+/// Adds element by element; the shorter list is extended with zeros.
 fn add(to: &mut Vec<u64>, more: &[u64]) {
     to.resize(to.len().max(more.len()), 0);
     to.iter_mut().zip(more).for_each(|(n, more)| *n += more);

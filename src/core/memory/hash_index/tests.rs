@@ -8,13 +8,13 @@ fn places(index: &HashIndex, hash: u64) -> BTreeSet<u32> {
 }
 
 impl HashIndex {
-    /// The part of the homes that hold an entry.
+    /// The share of the homes that hold an entry.
     fn load(&self) -> f64 {
         let sum = |each: fn(&Part) -> u64| self.parts.iter().map(each).sum::<u64>() as f64;
         sum(|part| part.len) / sum(|part| part.homes)
     }
 
-    /// The entries stand in order, each at or behind its home, with a gap at the end.
+    /// Entries ascend, each is at or after its home, and the last place is a gap.
     fn check(&self) {
         for part in &self.parts {
             let entries: Vec<_> = part.entries.iter().filter(|e| **e != GAP).map(|e| e >> 32).collect();
@@ -26,8 +26,8 @@ impl HashIndex {
     }
 }
 
-/// Random inserts and removes against a map of sets, with hashes that are spread, in order, few (many places
-/// to a hash), or crowded into one part at either end.
+/// Compared with a map of sets: random inserts and removals, with hashes that are uniform, ascending, few
+/// (many places for each), or crowded into one part at either end.
 #[test]
 fn an_index_is_a_multimap() {
     // The inverse of the multiplication: hashes whose keys are crowded.
@@ -45,7 +45,7 @@ fn an_index_is_a_multimap() {
         for step in 0..20_000_u32 {
             let n = mix(u64::from(step)) % 2000;
             let of_hash = map.entry(hash(n)).or_default();
-            // Grows, shrinks and grows again.
+            // First the index grows, then it shrinks, then it grows again.
             if mix(u64::from(step) ^ 77) % 5 < [4, 1, 3][step as usize / 7000] {
                 index.insert(hash(n), step);
                 of_hash.insert(step);
@@ -67,8 +67,8 @@ fn what_is_not_there_is_not_removed() {
     index.remove(1, 2);
 }
 
-/// However many entries there are, the whole is as full as the rule says, and no insert copies more than
-/// about 1 / 64 of it.
+/// At any number of entries the index is as full as the rule says, and no insert copies more than about 1 /
+/// 64 of it.
 #[test]
 fn an_index_grows_a_part_at_a_time() {
     let mut index = HashIndex::default();

@@ -1,8 +1,6 @@
-//! Documents and the events that change them.
-//!
-//! A corpus is what is left after a sequence of events: the last event of an id wins, by its [`Position`].
+//! The id of a document.
 
-use std::borrow::{Borrow, Cow};
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,10 +8,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The name of a document: UTF-8, 1 to [`DocId::MAX_BYTES`] bytes, kept verbatim from input to output.
+/// The id of a document: UTF-8, 1 to [`DocId::MAX_BYTES`] bytes, unchanged from input to output.
 ///
-/// Ordered by bytes. 24 bytes; an id of up to [`DocId::INLINE_BYTES`] bytes is in them, clones of a longer
-/// one share its text.
+/// Ordered by bytes. 24 bytes in memory; an id of up to [`DocId::INLINE_BYTES`] bytes is stored inside them,
+/// clones of a longer id share its text.
 #[derive(Clone)]
 pub struct DocId(Text);
 
@@ -28,7 +26,7 @@ impl DocId {
     /// The longest id, in bytes, inclusive.
     pub const MAX_BYTES: usize = 1024;
 
-    /// The longest id that takes no memory of its own, in bytes, inclusive.
+    /// The longest id that is stored without an allocation, in bytes, inclusive.
     pub const INLINE_BYTES: usize = 22;
 
     /// Accepts an id of 1 to [`Self::MAX_BYTES`] bytes; `None` for any other length.
@@ -36,10 +34,10 @@ impl DocId {
         (1..=Self::MAX_BYTES).contains(&id.len()).then(|| Self(Text::of(id)))
     }
 
-    /// The id as it was given.
+    /// The id as text.
     ///
     /// # Panics
-    /// Never: an id is made of a text.
+    /// Never: an id is constructed from valid UTF-8.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Text::Short(..) => str::from_utf8(self.as_bytes()).expect("an id is made of a text"),
@@ -47,7 +45,7 @@ impl DocId {
         }
     }
 
-    /// Its bytes.
+    /// The bytes of the id.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
@@ -75,8 +73,7 @@ impl Ord for DocId {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
-            // Of two that differ in length only by zeros, the shorter one comes first, as it does among
-            // slices.
+            // If one id is the other followed by zeros, the shorter one is less, as with slices.
             (Text::Short(len, bytes), Text::Short(len2, bytes2)) => (bytes, len).cmp(&(bytes2, len2)),
             _ => self.as_bytes().cmp(other.as_bytes()),
         }
@@ -153,80 +150,6 @@ impl fmt::Debug for DocId {
     }
 }
 
-/// Where an event stands in its source: a partition, and an offset within it.
-///
-/// Offsets of a partition ascend in the order of its events and may have gaps; bad records have one too.
-/// Between partitions there is no order in time: what counts as the last event of an id is decided within the
-/// one partition that the id lives in; which one that is where ids move stands in `dataflow/homes.rs`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Position {
-    /// The partition. A recorded feed is partition 0, all its inputs together.
-    pub partition: u32,
-    /// The offset within it. In a recorded feed records are numbered from 0 over all inputs in order, bad
-    /// ones included.
-    pub offset: u64,
-}
-
-/// A record that is no event, on its way to where such records are kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Letter {
-    /// The input as the user named it: a file, a topic.
-    pub input: Arc<str>,
-    /// Where it stands.
-    pub position: Position,
-    /// Why it is no event, in one word.
-    pub reason: Cow<'static, str>,
-    /// Its key, if it has one.
-    pub key: Option<Vec<u8>>,
-    /// Its value or line, as it was read; `None` if it has none.
-    pub raw: Option<Vec<u8>>,
-}
-
-/// Stands before each further field of an event's text: the record separator of ASCII.
-pub const FIELD_SEPARATOR: char = '\u{1e}';
-
-/// A text that has none of [`FIELD_SEPARATOR`], each being replaced by a space: both part tokens, neither is
-/// in one.
-pub fn without_separators(text: &str) -> Cow<'_, str> {
-    if text.contains(FIELD_SEPARATOR) { text.replace(FIELD_SEPARATOR, " ").into() } else { text.into() }
-}
-
-/// What is told of a document alive beside its text: of its last event.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Facts {
-    /// When it happened, in unix seconds as the source says; `None` if it does not.
-    pub ts: Option<f64>,
-    /// The length of the text as it was read, in bytes; 2^32 - 1 stands for that and all above. 0 also for a
-    /// document that was kept by a version of the program that did not keep lengths.
-    pub bytes: u32,
-    /// Where it stands in the source.
-    pub position: Position,
-}
-
-/// What an epoch has done to a document.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DocChange {
-    /// Whose change it is.
-    pub id: DocId,
-    /// What holds from now on; `None` if it is not alive any more.
-    pub now: Option<Facts>,
-}
-
-/// One event, borrowing its text from the buffer that it was read into.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DocEvent<'a> {
-    /// Whose event it is.
-    pub id: DocId,
-    /// When it happened, in unix seconds as the source says; `None` if it does not.
-    pub ts: Option<f64>,
-    /// When its record was written, in unix seconds, if it is one of a topic that says so: what decides
-    /// between partitions, whatever the payload has for a `ts`.
-    pub written: Option<f64>,
-    /// The text now in force, or `None` for a delete. Where further fields are read, each follows it after a
-    /// [`FIELD_SEPARATOR`], in their order; then none is within a part.
-    pub text: Option<Cow<'a, str>>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,7 +162,7 @@ mod tests {
         assert!(DocId::new(&"é".repeat(513)).is_none());
     }
 
-    /// At and beyond the length that is kept inline: as texts are, in every respect.
+    /// Ids of inline and of greater length compare, hash and serialize like their texts.
     #[test]
     fn ids_compare_as_their_texts() {
         assert_eq!(size_of::<Option<DocId>>(), 24);
@@ -269,11 +192,5 @@ mod tests {
             }
         }
         assert!(serde_json::from_str::<DocId>("\"\"").is_err());
-    }
-
-    #[test]
-    fn separators_become_spaces() {
-        assert_eq!(without_separators("a\u{1e}\u{1e}b\u{1f}"), "a  b\u{1f}");
-        assert!(matches!(without_separators("a b"), Cow::Borrowed("a b")));
     }
 }

@@ -1,27 +1,28 @@
-//! Where things are kept, found by hash: a multimap from 64-bit hashes to 32-bit places, about 10.5 bytes an
-//! entry at any size, that never grows as a whole at once.
+//! A hash index: a multimap from 64-bit hashes to 32-bit places. About 10.5 bytes an entry at any size; never
+//! rebuilt as a whole.
 //!
-//! The rule: the hash is cut into 64 parts, each a table of its own. A part that is 85 % full grows by a
-//! quarter, and part i begins at 1.25^(i / 64) times the size of part 0: the parts grow one after another, so
-//! that the whole is 76 % full at any time, and whoever inserts waits for a copy of one part at most. 32 bits
-//! of the hash stand beside the place: growing touches nothing but the part.
+//! Rule: the range of hashes is cut into 64 parts, each a separate table. A part that is 85 % full grows by a
+//! quarter. Part i starts at 1.25^(i / 64) times the size of part 0, so the parts grow one after another: the
+//! whole is about 76 % full at any time, and an insert copies at most one part. Each entry stores 32 bits of
+//! its hash, so that growing reads nothing outside the part.
 //!
 //! A part is an *ordered hash table* (O. Amble and D. E. Knuth, *Ordered hash tables*, 1974): linear probing,
-//! the entries in ascending order with gaps between them. A search ends at the first greater entry, so that
-//! it stays short (about four entries at 85 %) whether it finds or not.
+//! with entries in ascending order and gaps between them. A search ends at the first greater entry, so
+//! successful and unsuccessful searches are short (about four entries at 85 %).
 
 /// Parts of an index.
 const PARTS: usize = 64;
-/// Homes of part 0 when its first entry comes.
+/// Number of homes of part 0 at its first entry.
 const FIRST_HOMES: f64 = 16.0;
-/// How much a part grows.
+/// Factor by which a part grows.
 const GROWTH: f64 = 1.25;
-/// Places behind the homes of a part, to begin with: they take what is pushed out of the last homes.
+/// Initial number of places after the homes of a part; they hold entries displaced from the last homes.
 const OVERFLOW: usize = 8;
 /// An empty entry; greater than any other, since a place is below `u32::MAX`.
 const GAP: u64 = u64::MAX;
 
-/// Hashes to places; one hash may have several, and equal hashes may belong to different things.
+/// A multimap from hashes to places. A hash may have several places, and different things may have equal
+/// hashes.
 #[derive(Debug)]
 pub struct HashIndex {
     parts: Box<[Part]>,
@@ -30,12 +31,12 @@ pub struct HashIndex {
 /// The entries of one share of the hashes.
 #[derive(Debug, Default)]
 struct Part {
-    /// Key << 32 | place, ascending, with gaps; the last one is always a gap, so that every search ends.
+    /// `key << 32 | place`, ascending, with gaps; the last entry is always a gap, so that every search ends.
     entries: Vec<u64>,
-    /// An entry's home is in `0..homes`, in proportion to its key within the part.
+    /// Number of homes. An entry's home is in `0..homes`, proportional to its key within the part.
     homes: u64,
     len: u64,
-    /// How often the part has grown.
+    /// Number of times the part has grown.
     grown: u16,
 }
 
@@ -46,7 +47,8 @@ impl Default for HashIndex {
 }
 
 impl HashIndex {
-    /// The places of a hash, and of some few others: whoever asks compares what is there.
+    /// The places of a hash, and possibly a few of other hashes: the caller must compare what is stored
+    /// there.
     #[inline]
     pub fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
         let key = key(hash);
@@ -75,8 +77,8 @@ impl HashIndex {
     }
 }
 
-/// What is kept of a hash. All its bits take part, so that hashes that come in order, or of which an exchange
-/// has fixed some bits, are spread as well.
+/// The 32 bits stored of a hash. They depend on all its bits, so that ascending hashes, and hashes in which
+/// the exchange between workers has fixed some bits, are uniform too.
 #[inline]
 fn key(hash: u64) -> u32 {
     (hash.wrapping_mul(crate::hash::PI[0]) >> 32) as u32
@@ -94,7 +96,7 @@ fn place(entry: u64) -> u32 {
 }
 
 impl Part {
-    /// The first entry that is not less than the key, at or behind its home; 0 in an empty part.
+    /// The index of the first entry that is not less than the key, at or after its home; 0 in an empty part.
     #[inline]
     fn search(&self, key: u32) -> usize {
         let mut at = self.home(u64::from(key) << 32);
@@ -109,7 +111,7 @@ impl Part {
             self.grow(number);
         }
         let at = self.search(key);
-        // What stands here is pushed on, up to the next gap.
+        // The entries from here to the next gap are shifted by one.
         let gap = at + self.entries[at..].iter().position(|e| *e == GAP).expect("the last entry is a gap");
         if gap + 1 == self.entries.len() {
             self.entries.resize(gap + 1 + OVERFLOW, GAP);
@@ -125,7 +127,7 @@ impl Part {
         let end = self.entries.get(first..).unwrap_or_default();
         let found = end.iter().take_while(|e| **e >> 32 == u64::from(key)).position(|e| *e == entry);
         let mut at = first + found.expect("a place is removed that the hash has");
-        // What was pushed out of its home moves back.
+        // Entries displaced from their home are shifted back.
         while self.entries[at + 1] != GAP && self.home(self.entries[at + 1]) <= at {
             self.entries[at] = self.entries[at + 1];
             at += 1;
@@ -134,7 +136,7 @@ impl Part {
         self.len -= 1;
     }
 
-    /// Makes room: from front to back, since homes keep the order.
+    /// Grows the part and places all entries again, from front to back; homes are in the order of keys.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -157,7 +159,7 @@ impl Part {
         }
     }
 
-    /// Where an entry belongs.
+    /// The home of an entry.
     #[inline]
     fn home(&self, entry: u64) -> usize {
         let within = entry << PARTS.ilog2() >> 32;

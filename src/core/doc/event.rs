@@ -1,0 +1,93 @@
+//! Events of documents, their positions, and records that are not valid events.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::DocId;
+
+/// The position of an event in its source: a partition, and an offset within it.
+///
+/// Offsets of a partition ascend in the order of its events and may have gaps; invalid records have offsets
+/// too. Partitions are not ordered in time: the last event of an id is decided within one partition, the home
+/// of the id. `dataflow/homes.rs` has the rule for ids that move between partitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Position {
+    /// The partition. A recorded feed is partition 0, all its inputs together.
+    pub partition: u32,
+    /// The offset within it. In a recorded feed records are numbered from 0 over all inputs in order, invalid
+    /// ones included.
+    pub offset: u64,
+}
+
+/// A dead letter: a record that is not a valid event, sent to the dead-letter output.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Letter {
+    /// The input as the user named it: a file, a topic.
+    pub input: Arc<str>,
+    /// Its position in the source.
+    pub position: Position,
+    /// Why it is not valid, in one word.
+    pub reason: Cow<'static, str>,
+    /// Its key, if it has one.
+    pub key: Option<Vec<u8>>,
+    /// Its value or line, as it was read; `None` if it has none.
+    pub raw: Option<Vec<u8>>,
+}
+
+/// Separates the fields of an event's text: the record separator of ASCII, before each field after the first.
+pub const FIELD_SEPARATOR: char = '\u{1e}';
+
+/// Replaces each [`FIELD_SEPARATOR`] in a text by a space. The tokens do not change: both characters separate
+/// tokens and are part of none.
+pub fn without_separators(text: &str) -> Cow<'_, str> {
+    if text.contains(FIELD_SEPARATOR) { text.replace(FIELD_SEPARATOR, " ").into() } else { text.into() }
+}
+
+/// The facts of a live document besides its text, from its last event.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Time of the event in unix seconds, from the source; `None` if the source has none.
+    pub ts: Option<f64>,
+    /// The length of the text as it was read, in bytes; 2^32 - 1 also for all longer texts. 0 also for a
+    /// document restored from the state of a program version that did not store lengths.
+    pub bytes: u32,
+    /// Its position in the source.
+    pub position: Position,
+}
+
+/// The change of a document in an epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DocChange {
+    /// The document.
+    pub id: DocId,
+    /// Its facts after the epoch; `None` if it is no longer alive.
+    pub now: Option<Facts>,
+}
+
+/// An event; it borrows its text from the buffer of the reader.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocEvent<'a> {
+    /// The document.
+    pub id: DocId,
+    /// Time of the event in unix seconds, from the payload; `None` if it has none.
+    pub ts: Option<f64>,
+    /// Time when its record was written, in unix seconds, for records of a topic with time stamps. This time,
+    /// not `ts`, decides between partitions.
+    pub written: Option<f64>,
+    /// The new text, or `None` for a delete. If further fields are read, they follow in their order, each
+    /// after a [`FIELD_SEPARATOR`]; the fields themselves then contain no separator.
+    pub text: Option<Cow<'a, str>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn separators_become_spaces() {
+        assert_eq!(without_separators("a\u{1e}\u{1e}b\u{1f}"), "a  b\u{1f}");
+        assert!(matches!(without_separators("a b"), Cow::Borrowed("a b")));
+    }
+}

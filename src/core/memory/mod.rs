@@ -1,0 +1,9 @@
+//! Storage in memory that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses, and a [`HashIndex`].
+
+mod hash_index;
+mod rows;
+mod slab;
+
+pub use hash_index::HashIndex;
+pub use rows::Rows;
+pub use slab::Slab;

@@ -1,0 +1,17 @@
+//! What the parts of a run share: the dataflow, inputs, outputs and the monitor write it or read it.
+//!
+//! | module | holds | written by | read by |
+//! |---|---|---|---|
+//! | [`metrics`] | counters | all parts | summary, monitor |
+//! | [`status`] | phase, epochs, times | the run | monitor, log |
+//! | [`backlog`] | records not yet read, by partition | inputs | monitor, log |
+//! | [`origins`] | the input file of an offset | inputs | dataflow |
+//! | [`visit`] | queries and their answers | monitor | dataflow |
+//! | [`histogram`] | durations by range | the run | monitor |
+
+pub mod backlog;
+pub mod histogram;
+pub mod metrics;
+pub mod origins;
+pub mod status;
+pub mod visit;
