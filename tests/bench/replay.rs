@@ -70,7 +70,7 @@ fn main() {
             plan.scheme.text.field_names(),
         )),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

@@ -253,7 +253,7 @@ fn main() {
         stages,
         source: Box::new(source),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

@@ -271,7 +271,7 @@ pub(crate) fn run(
         stages: stages.clone(),
         source: Box::new(Scripts(readers)),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

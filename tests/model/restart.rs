@@ -139,7 +139,7 @@ fn live(
         stages,
         source: Box::new(log),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

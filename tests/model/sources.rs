@@ -54,7 +54,7 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
         stages: stages.clone(),
         source: Box::new(log),
         first_epoch: FIRST,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

@@ -33,7 +33,7 @@ fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: Listed) -> Vec<String> 
         stages: dupflow::pipeline::stages(&plan, false),
         source: Box::new(Files::of(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new())),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

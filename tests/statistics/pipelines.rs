@@ -47,7 +47,7 @@ pub(crate) fn deltas(plan: &Plan, path: &Path) -> Memory {
             plan.scheme.text.field_names(),
         )),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

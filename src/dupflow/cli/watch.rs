@@ -57,7 +57,7 @@ pub(super) fn start(
     job.status.set_ready_lag(place.ready_lag);
     job.status.set_ready_behind(place.ready_behind);
     // Process 0 has the output.
-    if job.together.as_ref().is_none_or(|together| together.index() == 0) {
+    if job.processes.as_ref().is_none_or(|together| together.index() == 0) {
         let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
         let view = View::start(job.continuity.run.clone(), place.pairs, clusters).context("the monitor")?;
         job.follow(view.feeder());

@@ -219,7 +219,7 @@ fn ask_corpus(
         continuity: Continuity::new(&plan.description()),
         workers: workers.or_else(cores).map_or(1, NonZeroUsize::get),
         most_records: None,
-        together: None,
+        processes: None,
         status: Arc::default(),
         clock: Arc::new(SystemClock::start()),
     };

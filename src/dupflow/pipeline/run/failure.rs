@@ -5,22 +5,22 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::RunError;
-use super::commits::Commits;
-use super::keeper::KeeperStop;
+use crate::pipeline::commit::Commits;
+use crate::pipeline::commit::KeeperStop;
+use crate::pipeline::error::RunError;
 use dupflow_connectors::source::Queue;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_engine::dataflow::Cancellation;
 
 /// Sends a failure to the other processes.
-pub(super) type SendFailure = Box<dyn Fn(&RunError) + Send + Sync>;
+pub(in crate::pipeline) type SendFailure = Box<dyn Fn(&RunError) + Send + Sync>;
 
 /// Shared by readers, workers and committer, which report their failures here.
 ///
 /// A failure ends all of them at once. Workers keep the records of open epochs: not all records of such an
 /// epoch were read, so it must not close. Closed epochs that wait are not written, and the sink is not
 /// finished.
-pub(super) struct RunFailure {
+pub(in crate::pipeline) struct RunFailure {
     first: Mutex<Option<RunError>>,
     queue: Arc<Queue>,
     commits: Arc<Commits>,
@@ -32,7 +32,7 @@ pub(super) struct RunFailure {
 }
 
 impl RunFailure {
-    pub(super) fn new(
+    pub(in crate::pipeline) fn new(
         queue: &Arc<Queue>,
         commits: &Arc<Commits>,
         workers: &Arc<Cancellation>,
@@ -51,12 +51,12 @@ impl RunFailure {
     }
 
     /// A failure cancels this keeper too.
-    pub(super) fn stops(&self, keeper: KeeperStop) {
+    pub(in crate::pipeline) fn stops(&self, keeper: KeeperStop) {
         self.keeper.get_or_init(|| keeper);
     }
 
     /// Fails the run with `error`, unless it has failed before.
-    pub(super) fn fail(&self, error: RunError) {
+    pub(in crate::pipeline) fn fail(&self, error: RunError) {
         self.status.enter(Phase::Failed(error.to_string()));
         let mut first = self.first.lock();
         if let Some(tell) = &self.tell {
@@ -76,12 +76,12 @@ impl RunFailure {
     }
 
     /// Whether the run has failed.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(in crate::pipeline) fn has_failed(&self) -> bool {
         self.first.lock().is_some()
     }
 
     /// The result of the run, after all threads have ended. A closed pipe at the output is no failure.
-    pub(super) fn outcome(&self) -> Result<(), RunError> {
+    pub(in crate::pipeline) fn outcome(&self) -> Result<(), RunError> {
         match self.first.lock().take() {
             Some(RunError::Sink(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Some(error) => Err(error),

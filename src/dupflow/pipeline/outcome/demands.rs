@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::Measures;
+use super::measures::Measures;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::origins::Origins;
 
@@ -22,7 +22,7 @@ pub struct Demands {
 
 impl Demands {
     /// The conditions that are not met, one line each.
-    pub(super) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
+    pub(in crate::pipeline) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
         let mut unmet: Vec<String> =
             measures.inputs.iter().filter_map(|(name, tally)| tally.no_document(name)).collect();
         let bad: u64 = measures.bad_records.values().sum();

@@ -2,7 +2,7 @@
 
 /// The number of sketches at which the next warning is due.
 #[derive(Debug)]
-pub(super) struct GrowthWarning {
+pub(in crate::pipeline) struct GrowthWarning {
     planned: u64,
     /// No warning up to this number of distinct sketches, inclusive.
     quiet_up_to: u64,
@@ -10,12 +10,12 @@ pub(super) struct GrowthWarning {
 
 impl GrowthWarning {
     /// For blocks that are planned for `planned` distinct sketches.
-    pub(super) fn new(planned: u64) -> Self {
+    pub(in crate::pipeline) fn new(planned: u64) -> Self {
         Self { planned, quiet_up_to: planned }
     }
 
     /// Logs a warning if it is due. Returns whether it did.
-    pub(super) fn check(&mut self, sketches: u64) -> bool {
+    pub(in crate::pipeline) fn check(&mut self, sketches: u64) -> bool {
         let is_news = sketches > self.quiet_up_to;
         if is_news {
             self.quiet_up_to = sketches.saturating_mul(2);

@@ -68,7 +68,7 @@ pub struct Quantiles {
 
 impl Measures {
     /// The measurements of this process so far.
-    pub(super) fn collect(stages: &Stages, bad: &BadRecords, latencies: Latencies) -> Self {
+    pub(in crate::pipeline) fn collect(stages: &Stages, bad: &BadRecords, latencies: Latencies) -> Self {
         let hot_blocks = stages.hot_blocks.lock();
         let hot_blocks = hot_blocks.iter().map(|(key, block)| HotBlockReport {
             sketches: block.sketches,

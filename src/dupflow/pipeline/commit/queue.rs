@@ -19,14 +19,14 @@ use dupflow_engine::dataflow::ClosedEpoch;
 
 /// How many epochs beyond the last durable one, inclusive, workers may take events of. A sink that pauses for
 /// less than that does not delay them.
-pub(super) const EPOCHS_AHEAD: Epoch = 64;
+pub(in crate::pipeline) const EPOCHS_AHEAD: Epoch = 64;
 
 /// Number of waiting deltas from which on, inclusive, workers take no more events; a delta has about 100
 /// bytes.
 const DELTAS_AHEAD: usize = 1 << 20;
 
 /// See the [module](self).
-pub(super) struct Commits {
+pub(in crate::pipeline) struct Commits {
     state: Mutex<CommitsState>,
     /// Signalled when `next` has something to return.
     arrived: Condvar,
@@ -55,7 +55,7 @@ enum CommitsEnd {
 }
 
 /// The next task of the committer.
-pub(super) enum CommitterTask {
+pub(in crate::pipeline) enum CommitterTask {
     /// Write these epochs: all that wait, at least one.
     Write(VecDeque<ClosedEpoch>),
     Finish,
@@ -64,7 +64,7 @@ pub(super) enum CommitterTask {
 
 impl Commits {
     /// An empty queue; `first` is the first epoch that will be closed.
-    pub(super) fn new(first: Epoch) -> Self {
+    pub(in crate::pipeline) fn new(first: Epoch) -> Self {
         let state = CommitsState {
             waiting: VecDeque::new(),
             deltas: 0,
@@ -77,7 +77,7 @@ impl Commits {
     }
 
     /// Called by worker 0: adds a closed epoch. Never waits for the sink.
-    pub(super) fn close(&self, epoch: ClosedEpoch) {
+    pub(in crate::pipeline) fn close(&self, epoch: ClosedEpoch) {
         let mut state = self.state.lock();
         state.deltas += epoch.deltas.len();
         state.waiting.push_back(epoch);
@@ -85,7 +85,7 @@ impl Commits {
     }
 
     /// Called by worker 0: all epochs have been closed.
-    pub(super) fn end(&self) {
+    pub(in crate::pipeline) fn end(&self) {
         let mut state = self.state.lock();
         if state.end == CommitsEnd::No {
             state.end = CommitsEnd::Ended;
@@ -94,7 +94,7 @@ impl Commits {
     }
 
     /// Called by any thread: nothing more may be written.
-    pub(super) fn cancel(&self) {
+    pub(in crate::pipeline) fn cancel(&self) {
         let mut state = self.state.lock();
         state.end = CommitsEnd::Cancelled;
         self.wake(state);
@@ -109,7 +109,7 @@ impl Commits {
 
     /// Called by a worker: the last epoch that may begin now, at most `wanted`. A worker that gets an earlier
     /// epoch is woken after the next commit.
-    pub(super) fn admits(&self, wanted: Epoch) -> Epoch {
+    pub(in crate::pipeline) fn admits(&self, wanted: Epoch) -> Epoch {
         let mut state = self.state.lock();
         let last = if state.deltas >= DELTAS_AHEAD { 0 } else { state.durable + EPOCHS_AHEAD };
         state.is_holding_back |= last < wanted;
@@ -117,12 +117,12 @@ impl Commits {
     }
 
     /// Number of deltas that are closed and not durable.
-    pub(super) fn deltas(&self) -> usize {
+    pub(in crate::pipeline) fn deltas(&self) -> usize {
         self.state.lock().deltas
     }
 
     /// Called by the committer: waits for the next task.
-    pub(super) fn next(&self) -> CommitterTask {
+    pub(in crate::pipeline) fn next(&self) -> CommitterTask {
         let mut state = self.state.lock();
         loop {
             match state.end {
@@ -141,7 +141,7 @@ impl Commits {
 
     /// Called by the committer: epochs up to `epoch` are durable, with `deltas` deltas. Returns whether a
     /// worker waits for this.
-    pub(super) fn written(&self, epoch: Epoch, deltas: usize) -> bool {
+    pub(in crate::pipeline) fn written(&self, epoch: Epoch, deltas: usize) -> bool {
         let mut state = self.state.lock();
         state.deltas -= deltas;
         state.durable = epoch;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{HotBlockReport, Measures, Quantiles};
+use super::measures::{HotBlockReport, Measures, Quantiles};
 use dupflow_core::run::metrics::Counter;
 use dupflow_engine::dataflow::Stages;
 
@@ -93,7 +93,12 @@ pub struct Summary {
 
 impl Summary {
     /// The summary of `measures`, for a run of duration `elapsed` with `workers` threads.
-    pub(super) fn new(measures: &Measures, stages: &Stages, workers: usize, elapsed: Duration) -> Self {
+    pub(in crate::pipeline) fn new(
+        measures: &Measures,
+        stages: &Stages,
+        workers: usize,
+        elapsed: Duration,
+    ) -> Self {
         let counts = &measures.counts;
         let count = |counter| counts.get(counter);
         let mut hot_blocks = measures.hot_blocks.clone();

@@ -28,10 +28,10 @@ use std::thread;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
-use super::RunError;
-use super::measures::Measures;
-use super::past::Past;
 use super::worker::RunShared;
+use crate::pipeline::error::RunError;
+use crate::pipeline::outcome::Measures;
+use crate::pipeline::past::Past;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::source::{Line, Peers};
 use dupflow_core::text::{IdfTable, TextRules};
@@ -76,7 +76,7 @@ struct Go {
 }
 
 /// The other processes during the run.
-pub(super) struct PeerProcesses {
+pub(in crate::pipeline) struct PeerProcesses {
     control: Arc<Control>,
     tell: Sender<PeerTask>,
     end: Mutex<RunEnd>,
@@ -125,12 +125,12 @@ impl ProcessGroup {
     }
 
     /// Sends the others the reason why there is no run.
-    pub(super) fn fail(&self, why: &RunError) {
+    pub(in crate::pipeline) fn fail(&self, why: &RunError) {
         self.control.fail(&chain(why));
     }
 
     /// Process 0: sends where the run begins.
-    pub(super) fn go(&self, past: &Past, rules: &TextRules) -> Result<(), RunError> {
+    pub(in crate::pipeline) fn go(&self, past: &Past, rules: &TextRules) -> Result<(), RunError> {
         let mut table = Vec::new();
         if let Some(in_force) = &past.table {
             in_force.write(rules, &mut table).map_err(RunError::Sink)?;
@@ -144,7 +144,7 @@ impl ProcessGroup {
     }
 
     /// Every other process: waits for the message that says where the run begins.
-    pub(super) fn wait_for_go(&self, rules: &TextRules) -> Result<Past, RunError> {
+    pub(in crate::pipeline) fn wait_for_go(&self, rules: &TextRules) -> Result<Past, RunError> {
         let unread = |what: String| {
             RunError::Process(format!("what process 0 says of the run cannot be read: {what}"))
         };
@@ -181,7 +181,7 @@ impl ProcessGroup {
     }
 
     /// Starts the run: from here on messages are handled by the returned closure.
-    pub(super) fn begin(self) -> (Arc<PeerProcesses>, Sockets, impl FnOnce(Arc<RunShared>)) {
+    pub(in crate::pipeline) fn begin(self) -> (Arc<PeerProcesses>, Sockets, impl FnOnce(Arc<RunShared>)) {
         let Self { control, data, notes: (tell, notes) } = self;
         let others =
             Arc::new(PeerProcesses { control, tell, end: Mutex::default(), changed: Condvar::new() });
@@ -315,25 +315,25 @@ impl PeerProcesses {
     }
 
     /// Process 0 sends that epochs up to `epoch` are durable, so that the others may begin later ones.
-    pub(super) fn durable(&self, epoch: Epoch) {
+    pub(in crate::pipeline) fn durable(&self, epoch: Epoch) {
         if self.is_hub() {
             self.control.send(Message::Durable(epoch));
         }
     }
 
     /// The data connection to another process has ended.
-    pub(super) fn suspect(&self, process: usize, why: &str) {
+    pub(in crate::pipeline) fn suspect(&self, process: usize, why: &str) {
         self.control.suspect(process, why);
     }
 
     /// Stops the run in all processes.
-    pub(super) fn stop(&self) {
+    pub(in crate::pipeline) fn stop(&self) {
         self.control.send(Message::Stop);
     }
 
     /// Sends the failure of this process, and wakes `finish`. A closed pipe at the output is sent as `Done`,
     /// so that the others end without an error.
-    pub(super) fn failed(&self, error: &RunError) {
+    pub(in crate::pipeline) fn failed(&self, error: &RunError) {
         match error {
             RunError::Sink(error) if self.is_hub() && error.kind() == ErrorKind::BrokenPipe => {
                 self.control.send(Message::Done);
@@ -347,7 +347,7 @@ impl PeerProcesses {
 
     /// Closes the connections after the other sides have received all messages. The process must not end
     /// before, which would cut them off.
-    pub(super) fn end(&self) {
+    pub(in crate::pipeline) fn end(&self) {
         self.control.end();
         // There is no receiver if the run could not begin.
         self.tell.send(PeerTask::Ended).unwrap_or(());
@@ -355,7 +355,7 @@ impl PeerProcesses {
 
     /// Waits for the end of the run, after this process has finished its share. Returns the measurements of
     /// the others at process 0, and an empty list elsewhere; `None` if the run fails meanwhile.
-    pub(super) fn finish(&self, measures: &Measures) -> Option<Vec<Measures>> {
+    pub(in crate::pipeline) fn finish(&self, measures: &Measures) -> Option<Vec<Measures>> {
         if !self.is_hub() {
             self.change(|end| end.at_end = true);
             self.control.send(Message::Measures(serde_json::to_vec(measures).unwrap_or_default()));
@@ -378,7 +378,7 @@ impl PeerProcesses {
 }
 
 /// Sends what the queue of this process reports.
-pub(super) struct QueuePeers(pub(super) Arc<PeerProcesses>);
+pub(in crate::pipeline) struct QueuePeers(pub(in crate::pipeline) Arc<PeerProcesses>);
 
 impl Peers for QueuePeers {
     fn opened(&self, epoch: Epoch) {

@@ -22,10 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::RunError;
-use super::commits::{Commits, CommitterTask};
 use super::keeper::Keeper;
-use super::past::Past;
+use super::queue::{Commits, CommitterTask};
+use crate::pipeline::error::RunError;
+use crate::pipeline::past::Past;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sink::{LetterFile, Sink};
@@ -39,38 +39,38 @@ use dupflow_engine::dataflow::ClosedEpoch;
 const CORRECTIONS: usize = 20_000;
 
 /// See the [module](self).
-pub(super) struct Committer {
-    pub(super) sink: Box<dyn Sink + Send>,
-    pub(super) letters: Option<LetterFile>,
-    pub(super) keeper: Option<Keeper>,
-    pub(super) bad: Arc<BadRecords>,
-    pub(super) live: Arc<LiveFrom>,
+pub(in crate::pipeline) struct Committer {
+    pub(in crate::pipeline) sink: Box<dyn Sink + Send>,
+    pub(in crate::pipeline) letters: Option<LetterFile>,
+    pub(in crate::pipeline) keeper: Option<Keeper>,
+    pub(in crate::pipeline) bad: Arc<BadRecords>,
+    pub(in crate::pipeline) live: Arc<LiveFrom>,
     /// The fields that all marks of this run share.
-    pub(super) mark: Mark,
+    pub(in crate::pipeline) mark: Mark,
     /// Times at which positions of the input were read, if the source records them.
-    pub(super) as_of: Option<Arc<AsOf>>,
+    pub(in crate::pipeline) as_of: Option<Arc<AsOf>>,
     /// If the output is to be corrected: its pairs, and the sum of the deltas before the first live epoch.
-    pub(super) corrected: Option<Corrected>,
+    pub(in crate::pipeline) corrected: Option<Corrected>,
     /// The epoch of the output when the run began, for the state that is stored before the run is live.
-    pub(super) past: Epoch,
+    pub(in crate::pipeline) past: Epoch,
     /// Publishes the committed positions of the input.
-    pub(super) announce: Option<Announce>,
+    pub(in crate::pipeline) announce: Option<Announce>,
     /// The last repeated epoch, or the epoch before the first.
-    pub(super) repeated: Progress,
+    pub(in crate::pipeline) repeated: Progress,
     /// Whether the sink has been notified that the run is live.
-    pub(super) notified_live: bool,
+    pub(in crate::pipeline) notified_live: bool,
 }
 
 /// Two results to compare: the pairs in the output, and the summed deltas of this run.
 #[derive(Debug, Default)]
-pub(super) struct Corrected {
-    pub(super) there: BTreeSet<DocPair>,
-    pub(super) here: BTreeMap<DocPair, isize>,
+pub(in crate::pipeline) struct Corrected {
+    pub(in crate::pipeline) there: BTreeSet<DocPair>,
+    pub(in crate::pipeline) here: BTreeMap<DocPair, isize>,
 }
 
 impl Committer {
     /// A committer that continues from `past`.
-    pub(super) fn new(
+    pub(in crate::pipeline) fn new(
         sink: Box<dyn Sink + Send>,
         letters: Option<LetterFile>,
         keeper: Option<Keeper>,
@@ -99,7 +99,7 @@ impl Committer {
     ///
     /// # Errors
     /// Errors of the sink, the dead letters or the keeper.
-    pub(super) fn run(
+    pub(in crate::pipeline) fn run(
         mut self,
         commits: &Commits,
         clock: &dyn Clock,

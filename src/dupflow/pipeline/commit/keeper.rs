@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::RunError;
+use crate::pipeline::error::RunError;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::state::{Saved, State, StateError};
@@ -36,7 +36,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// See the [module](self).
-pub(super) struct Keeper {
+pub(in crate::pipeline) struct Keeper {
     shared: Arc<KeeperShared>,
     thread: JoinHandle<()>,
 }
@@ -78,13 +78,13 @@ enum KeeperEnd {
 
 /// Cancels the keeper of a failed run.
 #[derive(Clone)]
-pub(super) struct KeeperStop(Arc<KeeperShared>);
+pub(in crate::pipeline) struct KeeperStop(Arc<KeeperShared>);
 
 impl Keeper {
     /// Starts the keeper; it publishes at most once per `every`. `ended` says whether the state has a
     /// complete record of deleted ids, which states of older versions lack. `fail` receives the error if the
     /// keeper cannot continue.
-    pub(super) fn start(
+    pub(in crate::pipeline) fn start(
         state: State,
         every: Duration,
         stages: &Stages,
@@ -124,12 +124,12 @@ impl Keeper {
     }
 
     /// A handle that cancels the keeper.
-    pub(super) fn stop(&self) -> KeeperStop {
+    pub(in crate::pipeline) fn stop(&self) -> KeeperStop {
         KeeperStop(Arc::clone(&self.shared))
     }
 
     /// Adds changes that lead to `mark`. Waits while too many bytes wait.
-    pub(super) fn keep(&self, mark: &Mark, changes: impl IntoIterator<Item = Changes>) {
+    pub(in crate::pipeline) fn keep(&self, mark: &Mark, changes: impl IntoIterator<Item = Changes>) {
         let full =
             |pending: &mut PendingChanges| pending.bytes >= BEHIND_BYTES && pending.end == KeeperEnd::No;
         let mut pending = self.shared.pending.lock();
@@ -144,7 +144,7 @@ impl Keeper {
     }
 
     /// Stores a table of document frequencies, before a commit names it.
-    pub(super) fn put_table(&self, fingerprint: u64) -> Result<(), RunError> {
+    pub(in crate::pipeline) fn put_table(&self, fingerprint: u64) -> Result<(), RunError> {
         let Some(table) = self.shared.tables.lock().remove(&fingerprint) else { return Ok(()) };
         let mut bytes = Vec::new();
         table.write(&self.shared.rules, &mut bytes).map_err(RunError::Sink)?;
@@ -152,7 +152,7 @@ impl Keeper {
     }
 
     /// Publishes the waiting changes, and ends.
-    pub(super) fn finish(self) -> Result<(), RunError> {
+    pub(in crate::pipeline) fn finish(self) -> Result<(), RunError> {
         self.shared.end(KeeperEnd::Finish);
         // `start` stores a panic of the thread as an error, so this result needs no check.
         drop(self.thread.join());
@@ -162,7 +162,7 @@ impl Keeper {
 
 impl KeeperStop {
     /// Ends the keeper without publishing.
-    pub(super) fn cancel(&self) {
+    pub(in crate::pipeline) fn cancel(&self) {
         self.0.end(KeeperEnd::Cancel);
     }
 }

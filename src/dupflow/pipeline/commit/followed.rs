@@ -25,7 +25,7 @@ pub trait Follower: Send {
 }
 
 /// See the [module](self).
-pub(super) struct FollowedSink {
+pub(in crate::pipeline) struct FollowedSink {
     sink: Box<dyn Sink + Send>,
     follower: Box<dyn Follower>,
     /// Epochs that are written and not durable yet.
@@ -33,7 +33,7 @@ pub(super) struct FollowedSink {
 }
 
 impl FollowedSink {
-    pub(super) fn new(sink: Box<dyn Sink + Send>, follower: Box<dyn Follower>) -> Self {
+    pub(in crate::pipeline) fn new(sink: Box<dyn Sink + Send>, follower: Box<dyn Follower>) -> Self {
         Self { sink, follower, given: Vec::new() }
     }
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::RunError;
-use super::commits::Commits;
 use super::failure::RunFailure;
+use crate::pipeline::commit::Commits;
+use crate::pipeline::error::RunError;
 use dupflow_connectors::source::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::status::{Phase, Status};
@@ -18,21 +18,21 @@ use dupflow_engine::dataflow::{
 };
 
 /// Shared by all threads of a run.
-pub(super) struct RunShared {
-    pub(super) queue: Arc<Queue>,
-    pub(super) commits: Arc<Commits>,
-    pub(super) failure: RunFailure,
-    pub(super) bad: Arc<BadRecords>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) status: Arc<Status>,
+pub(in crate::pipeline) struct RunShared {
+    pub(in crate::pipeline) queue: Arc<Queue>,
+    pub(in crate::pipeline) commits: Arc<Commits>,
+    pub(in crate::pipeline) failure: RunFailure,
+    pub(in crate::pipeline) bad: Arc<BadRecords>,
+    pub(in crate::pipeline) clock: Arc<dyn Clock>,
+    pub(in crate::pipeline) status: Arc<Status>,
     /// The index of this process, from 0, and the number of processes. Process 0 has the output.
-    pub(super) process: (usize, usize),
+    pub(in crate::pipeline) process: (usize, usize),
     /// For each epoch that is not durable, when its first events were taken.
-    pub(super) begun: Mutex<BTreeMap<Epoch, Duration>>,
+    pub(in crate::pipeline) begun: Mutex<BTreeMap<Epoch, Duration>>,
 }
 
 /// Starts the worker threads.
-pub(super) fn start(
+pub(in crate::pipeline) fn start(
     stages: &Stages,
     first: Epoch,
     workers: usize,
