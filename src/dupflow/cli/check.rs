@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::problems::Problems;
+use super::arguments::problems::Problems;
 use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
 use crate::config::{Deployment, SinkConfig, SourceConfig, TablesConfig};
@@ -35,8 +35,8 @@ pub struct Args {
 /// All that is missing or refused.
 #[cfg(feature = "kafka")]
 fn connected(deployment: &Deployment) -> anyhow::Result<String> {
-    let found =
-        super::connect::report(deployment).map_err(|problems| anyhow::anyhow!(problems.join("\n")))?;
+    let found = super::topics::connect::report(deployment)
+        .map_err(|problems| anyhow::anyhow!(problems.join("\n")))?;
     Ok(format!("connect: ok, {}\n{found}", deployment.kafka.brokers))
 }
 

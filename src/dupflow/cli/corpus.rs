@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::problems;
+use super::arguments::problems;
 use crate::config::Plan;
 use dupflow_connectors::source::{BadRecords, Input, OnError, for_each_event};
 use dupflow_core::doc::{DocEvent, DocId, Position};

@@ -6,38 +6,20 @@
 mod arguments;
 pub mod check;
 pub mod compare;
-#[cfg(feature = "kafka")]
-mod connect;
 mod corpus;
-mod documents;
-#[cfg(feature = "lab")]
-pub mod evaluate;
 mod examine;
 #[cfg(feature = "lab")]
-pub mod generate;
-pub mod inputs;
-mod look;
+mod lab;
 pub mod plan;
-mod problems;
-#[cfg(feature = "kafka")]
-pub mod produce;
 pub mod query;
-#[cfg(feature = "kafka")]
-pub mod record;
 pub mod replay;
 pub mod run;
 pub mod state;
 mod summary;
-mod together;
+#[cfg(feature = "kafka")]
+mod topics;
 pub mod trace;
-mod verbosity;
 mod version;
-#[cfg(feature = "monitor")]
-mod watch;
-#[cfg(not(feature = "monitor"))]
-#[path = "unwatched.rs"]
-mod watch;
-mod written;
 
 use std::convert::identity;
 use std::ffi::OsString;
@@ -46,8 +28,15 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use problems::WrongUsage;
-use verbosity::VerbosityArgs;
+pub use arguments::{inputs, processes};
+#[cfg(feature = "lab")]
+pub use lab::{evaluate, generate};
+#[cfg(feature = "kafka")]
+pub use topics::{produce, record};
+
+use arguments::problems::WrongUsage;
+use arguments::verbosity::{self, VerbosityArgs};
+use arguments::written;
 
 use crate::config::{BUILT_IN, ConfigError, LogFormat, LogLevel, Plan};
 use crate::pipeline::{RunError, RunJob};

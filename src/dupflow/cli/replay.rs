@@ -14,12 +14,13 @@ use std::time::Duration;
 use anyhow::Context;
 use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 
+use super::PipelineArgs;
 use super::arguments;
-use super::inputs::{InputArgs, look_at_standard_input};
-use super::problems::{self, Problems};
-use super::together::{self, TogetherArgs};
-use super::verbosity::Verbosity;
-use super::{PipelineArgs, written};
+use super::arguments::inputs::{InputArgs, look_at_standard_input};
+use super::arguments::problems::{self, Problems};
+use super::arguments::processes::{self, ProcessArgs};
+use super::arguments::verbosity::Verbosity;
+use super::arguments::written;
 use crate::config::{
     DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat, ProcessConfig,
     SinkConfig, SourceConfig, WITHOUT_MONITOR,
@@ -100,7 +101,7 @@ pub struct Args {
 
     /// Options for several processes.
     #[command(flatten)]
-    pub together: TogetherArgs,
+    pub processes: ProcessArgs,
 
     /// The inputs.
     #[command(flatten)]
@@ -126,8 +127,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         problems.note(format!("--output-format: {missing}"));
     }
     let redirected = written::standard_output();
-    let processes = args.together.read(&mut problems);
-    if args.together.are_several() {
+    let processes = args.processes.read(&mut problems);
+    if args.processes.are_several() {
         if inputs.iter().flatten().any(Input::is_stdin) {
             problems.note("standard input \"-\": each process reads the inputs, which have to be files");
         }
@@ -143,7 +144,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if args.monitor.is_some() && !cfg!(feature = "monitor") {
         problems.note(format_args!("--monitor: {WITHOUT_MONITOR}"));
     }
-    if args.monitor.is_some() && args.together.are_several() {
+    if args.monitor.is_some() && args.processes.are_several() {
         problems.note("--monitor: one process shows a replay");
     }
     let written = [
@@ -153,7 +154,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         ("--dead-letter", args.dead_letter.as_deref()),
     ];
     // Only process 0 writes.
-    if args.together.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
+    if args.processes.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
         let files = written.iter().filter(|(option, _)| option.starts_with("--"));
         written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
     }
@@ -174,17 +175,17 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let (plan, (inputs, processes)) = problems.settle(plan.zip(inputs.zip(processes)))?;
 
     if let Some(events) = args.dry_run {
-        super::print(&super::look::look(&plan, inputs, events)?)?;
+        super::print(&super::run::look::look(&plan, inputs, events)?)?;
         return Ok(ExitCode::SUCCESS);
     }
 
     // Process 0 has the counts of all processes.
     let index = processes.as_ref().map_or(0, Processes::index);
-    let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "replay"));
-    let together = settings.as_ref().map(together::connect).transpose()?;
-    let summary = together::report_failure(together, |together| {
+    let settings = processes.map(|processes| processes::settings(processes, &plan, &deployment, "replay"));
+    let together = settings.as_ref().map(processes::connect).transpose()?;
+    let summary = processes::report_failure(together, |together| {
         let mut job = RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
-        let monitor = super::watch::start(&plan, &deployment, &mut job)?;
+        let monitor = super::run::monitor::start(&plan, &deployment, &mut job)?;
         if let Some(monitor) = &monitor {
             job = stay(job, monitor.address());
         }

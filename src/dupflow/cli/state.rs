@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::problems::Problems;
+use super::arguments::problems::Problems;
 use super::summary::count;
 use dupflow_connectors::state::{self, Inspection, State, Verification};
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::PipelineArgs;
+use super::arguments::problems::Problems;
 use super::examine::{Examiner, SketchComparison, Specimen, verdict_text, without_sketch};
-use super::problems::Problems;
 use crate::config::Plan;
 use dupflow_connectors::source::{MAX_RECORD_BYTES, text_of_file};
 use dupflow_core::doc::without_separators;

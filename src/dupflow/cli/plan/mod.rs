@@ -13,7 +13,7 @@ use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use super::arguments;
-use super::problems::Problems;
+use super::arguments::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::{BlockingPlan, Plan};
 use dupflow_core::block::hamming::Form;

@@ -27,10 +27,10 @@ use indicatif::HumanCount;
 use self::questions::UserQuery;
 use self::written::QueryAnswer;
 use super::arguments;
-use super::inputs::ColumnArgs;
-use super::problems::{Problems, list};
+use super::arguments::inputs::ColumnArgs;
+use super::arguments::problems::{Problems, list};
+use super::arguments::verbosity::Verbosity;
 use super::summary::count;
-use super::verbosity::Verbosity;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::Plan;
 use crate::pipeline::{self, Continuity, Demands, RunJob, Summary};
@@ -247,7 +247,7 @@ fn ask_corpus(
     running.stopper().stop();
     let summary = running.join()?;
     asked.context("the run has ended before it could be asked")??;
-    super::problems::check_demands(&summary.unmet)?;
+    super::arguments::problems::check_demands(&summary.unmet)?;
     Ok(summary)
 }
 

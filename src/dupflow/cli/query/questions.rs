@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::super::compare;
-use super::super::problems::Problems;
+use crate::cli::arguments::problems::Problems;
+use crate::cli::compare;
 use dupflow_core::doc::without_separators;
 
 /// A query: a text and a name for its answer.

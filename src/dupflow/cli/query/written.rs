@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::super::ReportFormat;
 use super::ask;
+use crate::cli::ReportFormat;
 use crate::config::Plan;
 use dupflow_core::pair::Evidence;
 use dupflow_core::run::visit::{Answer, Similar};

@@ -9,10 +9,10 @@ mod neighbourhood;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use super::arguments::inputs::InputArgs;
+use super::arguments::problems::Problems;
 use super::corpus::{self, LiveDocuments};
 use super::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
-use super::inputs::InputArgs;
-use super::problems::Problems;
 use super::summary::quoted;
 use super::{PipelineArgs, counted};
 use crate::config::{BlockingPlan, Plan};

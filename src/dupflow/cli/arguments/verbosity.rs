@@ -29,15 +29,15 @@ pub struct VerbosityArgs {
 
 /// What a command prints on standard error.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Verbosity {
-    pub(super) format: LogFormat,
+pub(in crate::cli) struct Verbosity {
+    pub(in crate::cli) format: LogFormat,
     quiet: bool,
     verbose: u8,
 }
 
 impl VerbosityArgs {
     /// The settings with this format, unless the options set another one.
-    pub(super) fn verbosity(self, format: LogFormat) -> Verbosity {
+    pub(in crate::cli) fn verbosity(self, format: LogFormat) -> Verbosity {
         let Self { log_format, quiet, verbose } = self;
         Verbosity { format: log_format.unwrap_or(format), quiet, verbose }
     }
@@ -46,7 +46,7 @@ impl VerbosityArgs {
 impl Verbosity {
     /// Sends log messages to standard error: at the level of the options, else by `RUST_LOG`, else at `level`
     /// and above.
-    pub(super) fn start_logging(self, level: LogLevel) {
+    pub(in crate::cli) fn start_logging(self, level: LogLevel) {
         let messages = tracing_subscriber::fmt()
             .with_env_filter(self.filter(level))
             .with_writer(io::stderr)
@@ -75,13 +75,13 @@ impl Verbosity {
     }
 
     /// Whether a progress line may be drawn if standard error is a terminal.
-    pub(super) fn shows_progress(self) -> bool {
+    pub(in crate::cli) fn shows_progress(self) -> bool {
         !self.quiet && self.verbose == 0
     }
 
     /// Prints the result of a command on standard error, in the format of the messages. A closed standard
     /// error is ignored.
-    pub(super) fn print(self, lines: &str) -> io::Result<()> {
+    pub(in crate::cli) fn print(self, lines: &str) -> io::Result<()> {
         match self.format {
             _ if self.quiet => Ok(()),
             LogFormat::Text => match io::stderr().write_all(lines.as_bytes()) {
@@ -102,7 +102,7 @@ fn colours_declined() -> bool {
 }
 
 /// The colours of clap's messages. On its own, clap would use them on a dumb terminal if `CI` is set.
-pub(super) fn colours() -> ColorChoice {
+pub(in crate::cli) fn colours() -> ColorChoice {
     if colours_declined() { ColorChoice::Never } else { ColorChoice::Auto }
 }
 

@@ -77,7 +77,7 @@ pub struct ColumnArgs {
 
 impl InputArgs {
     /// The inputs as typed, followed by those of the list. Reports a list that cannot be read.
-    pub(super) fn named(&self, problems: &mut Problems) -> Vec<PathBuf> {
+    pub(in crate::cli) fn named(&self, problems: &mut Problems) -> Vec<PathBuf> {
         let mut named = self.inputs.clone();
         if let Some(path) = &self.files_from {
             let list = if path == Path::new("-") {
@@ -99,7 +99,7 @@ impl InputArgs {
     }
 
     /// The resolved inputs: patterns expanded, files found.
-    pub(super) fn resolve(&self, problems: &mut Problems) -> Option<Vec<Input>> {
+    pub(in crate::cli) fn resolve(&self, problems: &mut Problems) -> Option<Vec<Input>> {
         let named = self.named(problems);
         self.layout.columns.check(problems);
         problems.take(Input::resolve(&named, self.layout.layout()))
@@ -107,7 +107,7 @@ impl InputArgs {
 }
 
 /// Reports a standard input in an unsupported format. Waits for its first bytes without consuming them.
-pub(super) fn look_at_standard_input(layout: &Layout, problems: &mut Problems) {
+pub(in crate::cli) fn look_at_standard_input(layout: &Layout, problems: &mut Problems) {
     let mut stdin = io::stdin().lock();
     // A read error is reported later, when the input is read.
     if let Some(why) = stdin.fill_buf().ok().and_then(|head| refused_beginning(head, layout)) {
@@ -117,21 +117,21 @@ pub(super) fn look_at_standard_input(layout: &Layout, problems: &mut Problems) {
 
 impl LayoutArgs {
     /// The layout as typed.
-    pub(super) fn layout(&self) -> Layout {
+    pub(in crate::cli) fn layout(&self) -> Layout {
         Layout { format: self.format, ..self.columns.layout() }
     }
 }
 
 impl ColumnArgs {
     /// Reports options without effect.
-    pub(super) fn check(&self, problems: &mut Problems) {
+    pub(in crate::cli) fn check(&self, problems: &mut Problems) {
         if self.ids == Some(IdRule::File) && self.id_field.is_some() {
             problems.note("--id-field: has no effect with --ids file, which names records by their files");
         }
     }
 
     /// The layout as typed, for inputs whose format is detected.
-    pub(super) fn layout(&self) -> Layout {
+    pub(in crate::cli) fn layout(&self) -> Layout {
         let default = Layout::default();
         Layout {
             format: None,

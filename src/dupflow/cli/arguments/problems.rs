@@ -6,7 +6,7 @@ use std::fmt;
 const MOST_LISTED: usize = 20;
 
 /// A list of problems, each on its own line: the first ones, and the number of the others.
-pub(super) fn list(problems: &[String]) -> impl fmt::Display {
+pub(in crate::cli) fn list(problems: &[String]) -> impl fmt::Display {
     fmt::from_fn(|f| {
         problems.iter().take(MOST_LISTED).try_for_each(|problem| write!(f, "\n  {problem}"))?;
         match problems.len().saturating_sub(MOST_LISTED) {
@@ -20,7 +20,7 @@ pub(super) fn list(problems: &[String]) -> impl fmt::Display {
 ///
 /// # Errors
 /// The demands that are not met.
-pub(super) fn check_demands(unmet: &[String]) -> anyhow::Result<()> {
+pub(in crate::cli) fn check_demands(unmet: &[String]) -> anyhow::Result<()> {
     match unmet {
         [] => Ok(()),
         [problem] => anyhow::bail!("{problem}"),
@@ -30,20 +30,20 @@ pub(super) fn check_demands(unmet: &[String]) -> anyhow::Result<()> {
 
 /// The problems so far.
 #[derive(Debug, Default)]
-pub(super) struct Problems(Vec<String>);
+pub(in crate::cli) struct Problems(Vec<String>);
 
 impl Problems {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::cli) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Adds a problem; each line of its text counts as one.
-    pub(super) fn note(&mut self, problem: impl fmt::Display) {
+    pub(in crate::cli) fn note(&mut self, problem: impl fmt::Display) {
         self.0.extend(problem.to_string().lines().map(str::to_owned));
     }
 
     /// The value; or `None`, with the error and its causes added.
-    pub(super) fn take<T>(&mut self, result: Result<T, impl Into<anyhow::Error>>) -> Option<T> {
+    pub(in crate::cli) fn take<T>(&mut self, result: Result<T, impl Into<anyhow::Error>>) -> Option<T> {
         result.map_err(|error| self.note(format_args!("{:#}", error.into()))).ok()
     }
 
@@ -51,7 +51,7 @@ impl Problems {
     ///
     /// # Errors
     /// All problems.
-    pub(super) fn settle<T>(self, value: Option<T>) -> Result<T, WrongUsage> {
+    pub(in crate::cli) fn settle<T>(self, value: Option<T>) -> Result<T, WrongUsage> {
         match value {
             Some(value) if self.0.is_empty() => Ok(value),
             _ => Err(WrongUsage(self.0)),
@@ -61,7 +61,7 @@ impl Problems {
 
 /// The error of a command line with problems. The exit code is 2.
 #[derive(Debug)]
-pub(super) struct WrongUsage(Vec<String>);
+pub(in crate::cli) struct WrongUsage(Vec<String>);
 
 impl fmt::Display for WrongUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -14,8 +14,8 @@ use std::thread;
 
 use anyhow::{Context, bail};
 
-use super::problems::Problems;
-use super::verbosity::Verbosity;
+use crate::cli::arguments::problems::Problems;
+use crate::cli::arguments::verbosity::Verbosity;
 use crate::config::{Deployment, SourceConfig};
 use dupflow_connectors::broker::Admin;
 use dupflow_connectors::feed::{Parser, Record, write};
@@ -52,7 +52,11 @@ const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
 ///
 /// # Errors
 /// All problems of the deployment; then errors of reading or writing.
-pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) fn run(
+    args: &Args,
+    mut problems: Problems,
+    verbosity: Verbosity,
+) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
     if deployment.as_ref().is_some_and(|place| !matches!(place.source, SourceConfig::Kafka { .. })) {

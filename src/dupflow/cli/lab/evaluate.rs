@@ -14,11 +14,11 @@ use clap::{Arg, Command, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
-use super::arguments::{self, at_least_one};
-use super::corpus;
-use super::problems::Problems;
-use super::verbosity::Verbosity;
-use super::written;
+use crate::cli::arguments::problems::Problems;
+use crate::cli::arguments::verbosity::Verbosity;
+use crate::cli::arguments::written;
+use crate::cli::arguments::{self, at_least_one};
+use crate::cli::corpus;
 use crate::config::{BUILT_IN, ConfigError, Draft, FilterPlan, FrozenTables, Plan};
 use dupflow_connectors::source::{Input, Layout};
 use dupflow_core::filter::FilterKind;
@@ -246,7 +246,11 @@ impl Planner for Planned {
 ///
 /// # Errors
 /// All problems of the options; then the error of a study or of a file.
-pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) fn run(
+    args: &Args,
+    mut problems: Problems,
+    verbosity: Verbosity,
+) -> anyhow::Result<ExitCode> {
     if let Some(path) = &args.whole.write_idf {
         return args.whole.write_idf(path, problems);
     }
@@ -279,7 +283,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         let findings = findings?;
         let mut text = args.format.heading(&findings);
         text.extend(findings.tables.iter().map(|table| args.format.table(table) + "\n"));
-        super::print(&text)?;
+        crate::cli::print(&text)?;
         all.push(findings);
     }
     if let Some(output) = &args.output {

@@ -14,9 +14,9 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{BaseRecord, Producer as _};
 use serde_json::{Value, json};
 
-use super::inputs::InputArgs;
-use super::problems::{self, Problems};
-use super::verbosity::Verbosity;
+use crate::cli::arguments::inputs::InputArgs;
+use crate::cli::arguments::problems::{self, Problems};
+use crate::cli::arguments::verbosity::Verbosity;
 use crate::config::{Deployment, SourceConfig};
 use dupflow_connectors::broker::{Admin, Failure, Producer, Wanted};
 use dupflow_connectors::source::{BadRecords, Format, Shape, for_each_event};
@@ -72,7 +72,11 @@ impl FromStr for Rate {
 /// # Errors
 /// All problems of the deployment and the inputs; then errors of the broker; then inputs that hold records
 /// but no document.
-pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) fn run(
+    args: &Args,
+    mut problems: Problems,
+    verbosity: Verbosity,
+) -> anyhow::Result<ExitCode> {
     let environment = |name: &str| std::env::var(name).ok();
     let deployment = problems.take(Deployment::load(&args.config, &environment));
     let inputs = args.inputs.resolve(&mut problems);

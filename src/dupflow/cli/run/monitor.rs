@@ -6,8 +6,8 @@ use anyhow::Context;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::examine::Examiner;
-use super::plan::PlanText;
+use crate::cli::examine::Examiner;
+use crate::cli::plan::PlanText;
 use crate::config::{Deployment, MonitorConfig, Plan};
 use crate::pipeline::{Follower, RunJob};
 use dupflow_connectors::source;
@@ -46,7 +46,7 @@ const STEPS: u32 = 100;
 ///
 /// # Errors
 /// If it cannot listen at its address.
-pub(super) fn start(
+pub(in crate::cli) fn start(
     plan: &Plan,
     deployment: &Deployment,
     job: &mut RunJob,

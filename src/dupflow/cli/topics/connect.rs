@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::counted;
+use crate::cli::counted;
 use crate::config::{DeadLetterConfig, Deployment, SinkConfig, SourceConfig};
 use dupflow_connectors::broker::{Admin, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted, let_go};
 use dupflow_connectors::sink::output_topic;
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const LARGE_SEGMENT: u64 = 64 << 20;
 
 /// The findings, one line each, with warnings marked "!"; or all that is missing or refused.
-pub(super) fn report(deployment: &Deployment) -> Result<String, Vec<String>> {
+pub(in crate::cli) fn report(deployment: &Deployment) -> Result<String, Vec<String>> {
     let mut connection = deployment.kafka.clone();
     connection.patience = connection.patience.min(PATIENCE);
     let failed = |failure: Failure| vec![failure.to_string()];

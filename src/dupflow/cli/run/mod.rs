@@ -5,6 +5,13 @@
 //! records read so far. If that takes longer than the deployment allows, the run gives up. A second signal
 //! ends the process at once.
 
+pub(super) mod look;
+#[cfg(feature = "monitor")]
+pub(super) mod monitor;
+#[cfg(not(feature = "monitor"))]
+#[path = "no_monitor.rs"]
+pub(super) mod monitor;
+
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,10 +23,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::PipelineArgs;
-use super::problems::Problems;
-use super::together::{self, TogetherArgs};
-use super::verbosity::VerbosityArgs;
-use super::written::{self, ReadFile};
+use super::arguments::problems::Problems;
+use super::arguments::processes::{self, ProcessArgs};
+use super::arguments::verbosity::VerbosityArgs;
+use super::arguments::written::{self, ReadFile};
 use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary};
 use dupflow_connectors::source::Input;
@@ -50,7 +57,7 @@ pub struct Args {
 
     /// Options for several processes.
     #[command(flatten)]
-    pub together: TogetherArgs,
+    pub processes: ProcessArgs,
 }
 
 /// An event that the main thread waits for.
@@ -76,7 +83,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs)
     let mut deployment = problems.take(Deployment::load(&args.config, &environment));
     let resolve = |place: &Deployment| Input::resolve(place.inputs(), place.layout());
     let inputs = deployment.as_ref().and_then(|place| problems.take(resolve(place)));
-    let processes = args.together.read(&mut problems);
+    let processes = args.processes.read(&mut problems);
     if let Some(deployment) = &mut deployment {
         if args.dry_run.is_some() {
             deployment.prints_only();
@@ -85,10 +92,10 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs)
             // waits for the answer.
             deployment.kafka.patience = Duration::MAX;
         }
-        if args.together.are_several() && deployment.workers.is_none() {
+        if args.processes.are_several() && deployment.workers.is_none() {
             problems.note("workers: has to be a number, the same for all processes");
         }
-        if args.together.are_several() && args.dry_run.is_some() {
+        if args.processes.are_several() && args.dry_run.is_some() {
             problems.note("--dry-run: one process shows what a run does");
         }
         let named = || deployment.inputs().iter().map(|path| Input::at(path)).collect();
@@ -107,7 +114,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs)
     // There is no receiver after the run has ended.
     on_signals(move |signal| drop(signalled.send(RunEvent::Signal(signal))))
         .context("signals cannot be caught")?;
-    let settings = processes.map(|processes| together::settings(processes, &plan, &deployment, "run"));
+    let settings = processes.map(|processes| processes::settings(processes, &plan, &deployment, "run"));
     let together = match settings {
         None => None,
         Some(settings) => {
@@ -115,12 +122,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs)
             Some(together)
         }
     };
-    together::report_failure(together, |together| {
+    processes::report_failure(together, |together| {
         if let Some(summary) =
             run_to_end(args, &plan, &deployment, inputs, together, clock, (sender, events))?
         {
             verbosity.print(&super::summary::text(&summary))?;
-            super::problems::check_demands(&summary.unmet)?;
+            super::arguments::problems::check_demands(&summary.unmet)?;
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -135,7 +142,7 @@ fn connect(
     let sender = sender.clone();
     thread::Builder::new().name("meet".to_owned()).spawn(move || {
         // There is no receiver after a signal.
-        drop(sender.send(RunEvent::Connected(together::connect(&settings))));
+        drop(sender.send(RunEvent::Connected(processes::connect(&settings))));
     })?;
     match events.recv()? {
         RunEvent::Connected(together) => together.map(Some),
@@ -160,7 +167,7 @@ fn run_to_end(
     let mode = Mode::Run { reconcile: args.reconcile };
     let mut job = RunJob::assemble(plan, deployment, &mode, inputs, together, started)?;
     job.most_records = args.dry_run;
-    let _monitor = super::watch::start(plan, deployment, &mut job)?;
+    let _monitor = monitor::start(plan, deployment, &mut job)?;
     super::log_start("run", plan, &job);
     // Starting may wait for a broker without limit, so another thread does it.
     let begun = sender.clone();

@@ -11,15 +11,15 @@ use dupflow_connectors::source::Input;
 
 /// A file that is written: the option or key that names it, its path, and the suffixes of files written
 /// beside it.
-pub(super) type WrittenFile<'a> = (&'a str, &'a Path, &'static [&'static str]);
+pub(in crate::cli) type WrittenFile<'a> = (&'a str, &'a Path, &'static [&'static str]);
 
 /// A file that is read but is no input: what it is, and its path.
-pub(super) type ReadFile<'a> = (&'a str, PathBuf);
+pub(in crate::cli) type ReadFile<'a> = (&'a str, PathBuf);
 
 /// Reports written files that would destroy or repeat data. A written file, or one beside it, must not be an
 /// input or any other file that is read. It must not lie in a folder that is an input, where it would be read
 /// as a document. It must not be written twice. Devices and pipes are exempt.
-pub(super) fn check(
+pub(in crate::cli) fn check(
     written: &[WrittenFile<'_>],
     read: &[ReadFile<'_>],
     inputs: &[Input],
@@ -59,7 +59,10 @@ pub(super) fn check(
 
 /// Reports files that cannot be written, before any input is read. Nothing is changed: a missing file is
 /// created and removed. Devices and pipes are skipped.
-pub(super) fn probe<'a>(written: impl IntoIterator<Item = (&'a str, &'a Path)>, problems: &mut Problems) {
+pub(in crate::cli) fn probe<'a>(
+    written: impl IntoIterator<Item = (&'a str, &'a Path)>,
+    problems: &mut Problems,
+) {
     for (option, path) in written {
         if let Err(error) = probed(path) {
             problems.note(format_args!("{option}: {path:?} cannot be written: {error}"));
@@ -83,12 +86,12 @@ fn probed(path: &Path) -> io::Result<()> {
 }
 
 /// Whether `path` leads to `file`, which has no links or dots.
-pub(super) fn are_same(path: &Path, file: &Path) -> bool {
+pub(in crate::cli) fn are_same(path: &Path, file: &Path) -> bool {
     resolved(path).is_ok_and(|place| place == file)
 }
 
 /// The files of a SQLite database that is read, unless tables are written into it.
-pub(super) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<ReadFile<'a>> {
+pub(in crate::cli) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<ReadFile<'a>> {
     if tables.is_some_and(|tables| resolved(tables).is_ok_and(|tables| are_same(path, &tables))) {
         return Vec::new();
     }
@@ -99,7 +102,7 @@ pub(super) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<ReadFile<'
 }
 
 /// The file that standard output is redirected to; `None` if it is no file, or the system cannot name it.
-pub(super) fn standard_output() -> Option<PathBuf> {
+pub(in crate::cli) fn standard_output() -> Option<PathBuf> {
     let file = fs::canonicalize("/dev/stdout").ok()?;
     file.is_file().then_some(file)
 }

@@ -9,10 +9,10 @@ use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 
 use super::documents::{self, DocumentFormat, DocumentWriter, open};
-use super::problems::Problems;
-use super::summary::count;
-use super::verbosity::Verbosity;
-use super::written;
+use crate::cli::arguments::problems::Problems;
+use crate::cli::arguments::verbosity::Verbosity;
+use crate::cli::arguments::written;
+use crate::cli::summary::count;
 use dupflow_connectors::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
@@ -248,7 +248,11 @@ fn run_labelled(
 ///
 /// # Errors
 /// All options out of range; then files that cannot be written.
-pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) fn run(
+    args: &Args,
+    mut problems: Problems,
+    verbosity: Verbosity,
+) -> anyhow::Result<ExitCode> {
     if let Some(labels) = &args.labels {
         return run_labelled(args, labels, problems, verbosity);
     }

@@ -11,8 +11,8 @@ use std::ops::Range;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::Cli;
 use super::problems::Problems;
+use crate::cli::Cli;
 use crate::config::MOST_WORKERS;
 
 /// Parses `typed`, with the program's name first. Returns what was accepted, and the problems.
@@ -20,7 +20,7 @@ use crate::config::MOST_WORKERS;
 /// # Errors
 /// A request for help. Also a command line that is incomplete; if that is the only problem, the error is
 /// clap's own.
-pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> {
+pub(in crate::cli) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> {
     let mut problems = Problems::default();
     loop {
         let error = match Cli::try_parse_from(&typed) {
@@ -86,7 +86,7 @@ fn in_short(error: &clap::Error) -> String {
 ///
 /// # Errors
 /// The expected values.
-pub(super) fn at_least_one(typed: &str) -> Result<NonZeroUsize, String> {
+pub(in crate::cli) fn at_least_one(typed: &str) -> Result<NonZeroUsize, String> {
     typed.parse().map_err(|_| "expected a whole number, 1 or more".to_owned())
 }
 
@@ -94,7 +94,7 @@ pub(super) fn at_least_one(typed: &str) -> Result<NonZeroUsize, String> {
 ///
 /// # Errors
 /// The expected values.
-pub(super) fn workers(typed: &str) -> Result<NonZeroUsize, String> {
+pub(in crate::cli) fn workers(typed: &str) -> Result<NonZeroUsize, String> {
     let number = typed.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MOST_WORKERS);
     number.ok_or_else(|| format!("expected a whole number from 1 to {MOST_WORKERS}"))
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::summary::{count, quoted};
+use crate::cli::summary::{count, quoted};
 use crate::config::Plan;
 use dupflow_connectors::source::{BadRecords, Input, OnError, described, folder_kinds, for_each_event_until};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR};
@@ -19,7 +19,7 @@ const SHOWN: usize = 72;
 ///
 /// # Errors
 /// Errors of the inputs.
-pub(super) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) -> anyhow::Result<String> {
+pub(in crate::cli) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) -> anyhow::Result<String> {
     let fields = plan.scheme.text.field_names();
     let mut out = String::new();
     for input in inputs {

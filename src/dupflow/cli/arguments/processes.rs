@@ -11,7 +11,7 @@ use dupflow_engine::processes::{self, Limits, Processes, Secret, Settings};
 
 /// The number of processes, and which one this is.
 #[derive(Clone, Debug, clap::Args)]
-pub struct TogetherArgs {
+pub struct ProcessArgs {
     /// Number of processes of the run; start all with the same options except --process. Their connections
     /// are not encrypted, so their network must be private.
     #[arg(long, value_name = "N")]
@@ -26,20 +26,20 @@ pub struct TogetherArgs {
     pub hosts: Option<PathBuf>,
 }
 
-impl TogetherArgs {
+impl ProcessArgs {
     /// Whether the run has several processes.
-    pub(super) fn are_several(&self) -> bool {
+    pub(in crate::cli) fn are_several(&self) -> bool {
         self.processes.is_some_and(|count| count > 1)
     }
 
     /// The processes; `Some(None)` for a run of one process.
-    pub(super) fn read(&self, problems: &mut Problems) -> Option<Option<Processes>> {
+    pub(in crate::cli) fn read(&self, problems: &mut Problems) -> Option<Option<Processes>> {
         problems.take(Processes::of(self.processes, self.process, self.hosts.as_deref()))
     }
 }
 
 /// What this process sends to the others when they connect.
-pub(super) fn settings(
+pub(in crate::cli) fn settings(
     processes: Processes,
     plan: &Plan,
     deployment: &Deployment,
@@ -57,7 +57,7 @@ pub(super) fn settings(
 ///
 /// # Errors
 /// Why they cannot connect.
-pub(super) fn connect(settings: &Settings) -> anyhow::Result<ProcessGroup> {
+pub(in crate::cli) fn connect(settings: &Settings) -> anyhow::Result<ProcessGroup> {
     let processes = &settings.processes;
     tracing::info!(
         process = processes.index(),
@@ -71,7 +71,7 @@ pub(super) fn connect(settings: &Settings) -> anyhow::Result<ProcessGroup> {
 ///
 /// # Errors
 /// The error of `work`.
-pub(super) fn report_failure<T>(
+pub(in crate::cli) fn report_failure<T>(
     together: Option<ProcessGroup>,
     work: impl FnOnce(Option<ProcessGroup>) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
