@@ -1,6 +1,7 @@
 //! No blocking: every sketch in one block, which is never hot. All pairs are candidates.
 
-use super::{BlockKey, Blocking, HotRule};
+use super::blocking::{BlockKey, Blocking};
+use super::hot::HotRule;
 use crate::sketch::SketchRef;
 
 /// Every pair is a candidate: quadratic, for small corpora and as an oracle.

@@ -13,7 +13,8 @@
 //! References: A. Broder, S. Glassman, M. Manasse and G. Zweig, *Syntactic clustering of the web* (1997),
 //! section 4; Yuan et al. (2019), section 3.
 
-use super::{BlockKey, Blocking, HotRule};
+use super::blocking::{BlockKey, Blocking};
+use super::hot::HotRule;
 use crate::sketch::SketchRef;
 
 /// A block for each feature.

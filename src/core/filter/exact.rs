@@ -14,13 +14,13 @@
 //! [Measures](crate::text::measures) other than plain Jaccard similarity need the weights of the features and
 //! are computed in [`weighted`], with masses in place of sizes.
 
-use super::binomial::least_count;
 use super::merge::shared_features;
 use super::schedule::Schedule;
 use super::target::Target;
 use super::weighted;
 use super::{FilterError, FilterKind, FilterParams, PairFilter, Verdict};
 use crate::pair::Similarity;
+use crate::probability::least_count;
 use crate::sketch::SketchRef;
 use crate::sketch::kernel::Kernel;
 use crate::text::measures::Measure;

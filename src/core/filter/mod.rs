@@ -17,7 +17,6 @@
 //! is stored in the block index, so [`PairFilter::first_word`] rejects most candidates before a sketch is
 //! fetched.
 
-pub mod binomial;
 mod exact;
 mod merge;
 mod schedule;

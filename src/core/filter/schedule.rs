@@ -22,9 +22,9 @@
 //! headings. This is BayesLSH (Satuluri and Parthasarathy 2012) with k in place of k + 1 trials. See
 //! [`sequential`](super::sequential) for the exact bounds.
 
-use super::binomial::Binomial;
 use super::sequential::{Bounds, FirstWord, Model, Paths};
 use super::target::{Target, WORD};
+use crate::probability::Binomial;
 use crate::sketch::kernel::Kernel;
 
 /// A point where the comparison may end.

@@ -32,7 +32,7 @@
 //! Reference: K. K. G. Lan and D. L. DeMets, *Discrete sequential boundaries for clinical trials* (Biometrika
 //! 1983), for spending an error over looks. Cost O(K²) at worst: 1 ms at K = 4096, once per pipeline.
 
-use super::binomial::{Binomial, GUARD};
+use crate::probability::{Binomial, GUARD};
 
 /// Probabilities below this are dropped: far below any error, but above subnormal numbers, which are slow.
 const NEGLIGIBLE: f64 = 1e-60;

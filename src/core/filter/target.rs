@@ -15,8 +15,8 @@
 //! The choice of looks does not affect the error: the bounds are derived for the chosen looks.
 
 use super::FilterError;
-use super::binomial::{Binomial, least_count};
 use super::sequential::{Bounds, FirstWord, Model};
+use crate::probability::{Binomial, least_count};
 use crate::sketch::agreement::{Agreement, Shape};
 use crate::sketch::estimate::match_probability;
 

@@ -8,9 +8,9 @@
 
 use std::sync::Arc;
 
-use super::binomial::GUARD;
 use super::{FilterError, PairFilter, Verdict};
 use crate::pair::Similarity;
+use crate::probability::GUARD;
 use crate::sketch::{Estimator, SketchParams, SketchRef};
 
 /// Decides by the estimate from the whole sketches.

@@ -8,9 +8,9 @@ use super::arguments::problems::Problems;
 use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
 use crate::config::{Deployment, SinkConfig, SourceConfig, TablesConfig};
-use dupflow_connectors::database::Failure;
+use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sink::TableOutput;
-use dupflow_connectors::source::Input;
+use dupflow_connectors::tables::database::DatabaseFailure;
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -65,7 +65,7 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
 }
 
 /// Describes the database that tables will be written to.
-fn examine(place: &TablesConfig) -> Result<String, Failure> {
+fn examine(place: &TablesConfig) -> Result<String, DatabaseFailure> {
     let TablesConfig { address, schema, prefix, patience } = place.clone();
     let output =
         TableOutput { address, schema, prefix, patience, deltas: false, causes: false, run: String::new() };

@@ -40,7 +40,7 @@ use arguments::written;
 
 use crate::config::{BUILT_IN, ConfigError, LogFormat, LogLevel, Plan};
 use crate::pipeline::{RunError, RunJob};
-use dupflow_connectors::source::SourceError;
+use dupflow_connectors::intake::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
 ///

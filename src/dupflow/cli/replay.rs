@@ -26,8 +26,9 @@ use crate::config::{
     SinkConfig, SourceConfig, WITHOUT_MONITOR,
 };
 use crate::pipeline::{self, Mode, RunError, RunJob, Summary};
-use dupflow_connectors::broker::Connection;
-use dupflow_connectors::source::{EpochLimits, EpochRule, Input, Speed, Staying};
+use dupflow_connectors::inputs::{Input, Staying};
+use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
+use dupflow_connectors::kafka::broker::Connection;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Processes;

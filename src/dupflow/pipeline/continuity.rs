@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dupflow_connectors::sink::LetterFile;
-use dupflow_connectors::state::State;
+use dupflow_connectors::state::StoredState;
 use dupflow_core::description::Description;
 
 /// What a run needs to continue after an earlier one.
@@ -19,7 +19,7 @@ pub struct Continuity {
     /// The dead-letter file, if there is one.
     pub letters: Option<LetterFile>,
     /// Where documents are stored, and the shortest time between two commits there; `None` = nowhere.
-    pub state: Option<(State, Duration)>,
+    pub state: Option<(StoredState, Duration)>,
 }
 
 impl Continuity {

@@ -5,7 +5,7 @@ use std::io;
 use thiserror::Error;
 
 use super::past_error::PastError;
-use dupflow_connectors::source::SourceError;
+use dupflow_connectors::intake::SourceError;
 use dupflow_connectors::state::StateError;
 
 /// Why a run failed.

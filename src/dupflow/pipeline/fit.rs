@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::error::RunError;
 use super::past_error::PastError;
+use dupflow_connectors::intake::{Gap, Look, SourceError, Tombstones};
 use dupflow_connectors::mark::{Mark, Topic};
-use dupflow_connectors::source::{Gap, Look, SourceError, Tombstones};
-use dupflow_connectors::state::{Snapshot, State};
+use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::{Description, Difference};
 use dupflow_core::run::metrics::{Counter, Metrics};
 
@@ -156,7 +156,7 @@ pub(super) fn check(
 /// The state if it can be used. If it cannot, the state is emptied and the result is `None`.
 pub(super) fn usable(
     snapshot: Option<Snapshot>,
-    state: &mut State,
+    state: &mut StoredState,
     look: &Look,
     reconcile: bool,
     is_same: impl Fn(&Mark) -> bool,

@@ -1,7 +1,7 @@
 //! What an estimate should come to: its bias and mean square error, and how far measured ones may be from
 //! that.
 
-use dupflow_core::filter::binomial::Binomial;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::SketchParams;
 use dupflow_core::sketch::agreement::{Agreement, Shape};
 

@@ -15,7 +15,7 @@ use super::PipelineArgs;
 use super::arguments::problems::Problems;
 use super::examine::{Examiner, SketchComparison, Specimen, verdict_text, without_sketch};
 use crate::config::Plan;
-use dupflow_connectors::source::{MAX_RECORD_BYTES, text_of_file};
+use dupflow_connectors::formats::{MAX_RECORD_BYTES, text_of_file};
 use dupflow_core::doc::without_separators;
 use dupflow_core::sketch::SketchKind;
 use dupflow_core::text::measures::Measure;

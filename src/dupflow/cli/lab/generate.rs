@@ -13,7 +13,7 @@ use crate::cli::arguments::problems::Problems;
 use crate::cli::arguments::verbosity::Verbosity;
 use crate::cli::arguments::written;
 use crate::cli::summary::count;
-use dupflow_connectors::feed::Record;
+use dupflow_connectors::formats::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;

@@ -8,8 +8,8 @@ use super::memory::POSTING_BYTES;
 use super::plot::Probability;
 use crate::cli::summary::count;
 use crate::config::Plan;
-use dupflow_core::block::crowd::Crowd;
-use dupflow_core::block::design::{Bands, Curve, design};
+use dupflow_core::block::banding::Crowd;
+use dupflow_core::block::banding::{Bands, Curve, design};
 use dupflow_core::block::{BlockingParams, HotPolicy, HotRule};
 use dupflow_core::sketch::agreement::Shape;
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use dupflow_core::block::HotRule;
 use dupflow_core::block::hamming::Design;
 use dupflow_core::block::hamming::optimiser::{Advice, Costs, Ranked, Workload, advice};
-use dupflow_core::filter::binomial::Binomial;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::agreement::Shape;
 
 /// Most designs that are listed, the cheapest first.

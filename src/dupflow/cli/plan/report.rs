@@ -17,10 +17,10 @@ use super::memory::{self, MemoryPart};
 use super::plot::similarities;
 use super::retention::RetentionReport;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
-use dupflow_connectors::source::OnError;
+use dupflow_connectors::intake::OnError;
 use dupflow_core::block::HotRule;
-use dupflow_core::block::crowd::normal;
 use dupflow_core::filter::FilterKind;
+use dupflow_core::probability::normal;
 use dupflow_core::sketch::Scheme;
 
 /// Similarities below the threshold at which false candidates are counted.

@@ -29,7 +29,7 @@ use super::arguments::verbosity::VerbosityArgs;
 use super::arguments::written::{self, ReadFile};
 use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary};
-use dupflow_connectors::source::Input;
+use dupflow_connectors::inputs::Input;
 use dupflow_core::cluster::{ClusterKind, Keep};
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Settings;

@@ -10,12 +10,12 @@ use crate::cli::examine::Examiner;
 use crate::cli::plan::PlanText;
 use crate::config::{Deployment, MonitorConfig, Plan};
 use crate::pipeline::{Follower, RunJob};
-use dupflow_connectors::source;
+use dupflow_connectors::intake;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::{Delta, Evidence};
 use dupflow_core::sketch::estimate::standard_error;
-use dupflow_core::text::{Html, Piece, TextRules, common_passages, readable};
+use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::Epoch;
 use dupflow_monitor::{
     self as monitor, Compare, Compared, Entry, Feeder, Hot, Limits, Monitor, NoText, Pipeline, Subject, View,
@@ -100,7 +100,7 @@ pub(in crate::cli) fn start(
 
 /// The texts of a source, one at a time. For pages it returns the text that the text rules extract.
 struct ReadableTexts {
-    texts: Mutex<Box<dyn source::Texts>>,
+    texts: Mutex<Box<dyn intake::Texts>>,
     rules: TextRules,
 }
 
@@ -109,9 +109,9 @@ impl monitor::Texts for ReadableTexts {
         let found = self.texts.lock().text(id, position);
         let found = found.map(|found| (readable(&found.text, &self.rules).into_owned(), found.truncated));
         found.map_err(|why| match why {
-            source::NoText::Gone(why) => NoText::Gone(why),
-            source::NoText::Unsupported(why) => NoText::Unsupported(why),
-            source::NoText::Failed(why) => NoText::Failed(why),
+            intake::NoText::Gone(why) => NoText::Gone(why),
+            intake::NoText::Unsupported(why) => NoText::Unsupported(why),
+            intake::NoText::Failed(why) => NoText::Failed(why),
         })
     }
 }
@@ -123,7 +123,7 @@ fn compare(plan: &Plan) -> Compare {
     plan.scheme.text.html = Html::None;
     Arc::new(move |a, b| {
         let passages = common_passages(a, b, &plan.scheme.text);
-        let pieces = |pieces: &[Piece<'_>]| {
+        let pieces = |pieces: &[TextPiece<'_>]| {
             pieces.iter().map(|piece| (piece.text.to_owned(), piece.passage)).collect()
         };
         // Under live weights the exact similarity depends on the corpus, not on the two texts alone.

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::cli::counted;
 use crate::config::{DeadLetterConfig, Deployment, SinkConfig, SourceConfig};
-use dupflow_connectors::broker::{Admin, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted, let_go};
+use dupflow_connectors::kafka::broker::{
+    Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings, close_in_background,
+};
 use dupflow_connectors::sink::output_topic;
 
 /// Longest wait for a broker.
@@ -18,11 +20,11 @@ const LARGE_SEGMENT: u64 = 64 << 20;
 pub(in crate::cli) fn report(deployment: &Deployment) -> Result<String, Vec<String>> {
     let mut connection = deployment.kafka.clone();
     connection.patience = connection.patience.min(PATIENCE);
-    let failed = |failure: Failure| vec![failure.to_string()];
+    let failed = |failure: KafkaFailure| vec![failure.to_string()];
     let admin = Admin::new(&connection).map_err(failed)?;
     let reached = admin.reach(&connection.brokers).map_err(failed);
     let found = reached.and_then(|()| TopicReport::run(deployment, &admin));
-    let_go(admin);
+    close_in_background(admin);
     found
 }
 
@@ -45,7 +47,7 @@ impl<'a> TopicReport<'a> {
             if report.output(wanted, settings) {
                 report.kept(topic, wanted.compacted);
             }
-            let marks = Wanted { topic: progress_topic, partitions: Some(1), compacted: true };
+            let marks = TopicRequest { topic: progress_topic, partitions: Some(1), compacted: true };
             if report.output(marks, KEEPS_MARKS) {
                 report.marks(progress_topic);
             }
@@ -55,7 +57,7 @@ impl<'a> TopicReport<'a> {
             ));
         }
         if let Some(DeadLetterConfig::Topic(topic)) = &deployment.dead_letter {
-            let letters = Wanted { topic, partitions: None, compacted: false };
+            let letters = TopicRequest { topic, partitions: None, compacted: false };
             if report.output(letters, KEEPS_ALL) {
                 report.kept(topic, false);
             }
@@ -106,11 +108,11 @@ impl<'a> TopicReport<'a> {
     }
 
     /// Checks an output topic. It may be missing: the first run makes it. Returns whether it exists.
-    fn output(&mut self, wanted: Wanted<'_>, settings: &TopicSettings) -> bool {
-        let Wanted { topic, partitions, .. } = wanted;
+    fn output(&mut self, wanted: TopicRequest<'_>, settings: &TopicSettings) -> bool {
+        let TopicRequest { topic, partitions, .. } = wanted;
         match self.admin.find(topic) {
             Err(failure) => self.problems.push(failure.to_string()),
-            Ok(None) => match self.admin.could_make(wanted, settings) {
+            Ok(None) => match self.admin.can_create(wanted, settings) {
                 Ok(()) => {
                     let settings: Vec<_> =
                         settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -196,13 +198,13 @@ impl<'a> TopicReport<'a> {
 }
 
 /// Describes the partitions and records of an input topic.
-fn look(admin: &Admin, topic: &str) -> Result<String, Failure> {
+fn look(admin: &Admin, topic: &str) -> Result<String, KafkaFailure> {
     let absent =
-        || Failure::Absent(format!("topic \"{topic}\": there is no such topic, and it is to be read"));
+        || KafkaFailure::Absent(format!("topic \"{topic}\": there is no such topic, and it is to be read"));
     let partitions = admin.find(topic)?.ok_or_else(absent)?.partitions;
     let mut records = 0;
     for partition in 0..partitions {
-        let (first, end) = admin.held(topic, partition)?;
+        let (first, end) = admin.offset_range(topic, partition)?;
         records += end.saturating_sub(first);
     }
     let partitions = counted(partitions as usize, "partition");

@@ -18,8 +18,10 @@ use crate::cli::arguments::inputs::InputArgs;
 use crate::cli::arguments::problems::{self, Problems};
 use crate::cli::arguments::verbosity::Verbosity;
 use crate::config::{Deployment, SourceConfig};
-use dupflow_connectors::broker::{Admin, Failure, Producer, Wanted};
-use dupflow_connectors::source::{BadRecords, Format, Shape, for_each_event};
+use dupflow_connectors::formats::{Format, Shape};
+use dupflow_connectors::inputs::for_each_event;
+use dupflow_connectors::intake::BadRecords;
+use dupflow_connectors::kafka::broker::{Admin, KafkaFailure, Producer, TopicRequest};
 use dupflow_core::doc::DocEvent;
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -86,7 +88,11 @@ pub(in crate::cli) fn run(
     let (deployment, inputs) = problems.settle(deployment.zip(inputs))?;
     let SourceConfig::Kafka { topic, shape, .. } = &deployment.source else { bail!("no topic") };
 
-    Admin::new(&deployment.kafka)?.ensure(Wanted { topic, partitions: args.partitions, compacted: false })?;
+    Admin::new(&deployment.kafka)?.ensure(TopicRequest {
+        topic,
+        partitions: args.partitions,
+        compacted: false,
+    })?;
     // Java clients choose the same partition for a key.
     let own = [("enable.idempotence", "true"), ("partitioner", "murmur2_random"), ("linger.ms", "20")];
     let producer = deployment.kafka.producer(&format!("topic \"{topic}\""), &own)?;
@@ -131,7 +137,7 @@ struct ProducedRecords<'a> {
     records: u64,
     bytes: u64,
     /// The first error of the client; nothing is written after it.
-    failure: Option<Failure>,
+    failure: Option<KafkaFailure>,
 }
 
 impl ProducedRecords<'_> {
@@ -152,7 +158,9 @@ impl ProducedRecords<'_> {
                     record = refused;
                     self.producer.poll(Duration::from_millis(1));
                 }
-                Err((error, _)) => break Some(Failure::of(&error, &format!("topic \"{}\"", self.topic))),
+                Err((error, _)) => {
+                    break Some(KafkaFailure::from_error(&error, &format!("topic \"{}\"", self.topic)));
+                }
             }
         };
         self.producer.poll(Duration::ZERO);

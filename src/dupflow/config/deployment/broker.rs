@@ -4,7 +4,7 @@ use super::sink::SinkConfig;
 use super::source::SourceConfig;
 use super::values::{seconds, secret, secret_in_file};
 use crate::config::settings::{FileSettings, ProblemKind};
-use dupflow_connectors::broker::Connection;
+use dupflow_connectors::kafka::broker::Connection;
 
 /// Reads the table `[kafka]`: how brokers are reached.
 pub(super) fn connection(

@@ -17,10 +17,12 @@ use super::storage::{self, DeadLetterConfig, StateConfig};
 use super::tables::{self, TablesConfig};
 use super::{broker, values};
 use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, read_file};
-use dupflow_connectors::broker::Connection;
-use dupflow_connectors::database::Address;
+use dupflow_connectors::formats::Layout;
+use dupflow_connectors::intake::{EpochLimits, EpochRule};
+use dupflow_connectors::kafka::Start;
+use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sink::MarkedFile;
-use dupflow_connectors::source::{EpochLimits, EpochRule, Layout, Start};
+use dupflow_connectors::tables::database::Address;
 
 /// Most worker threads of one process, inclusive. Each has a stack, and a channel to each other worker for
 /// every operator.
@@ -235,8 +237,8 @@ impl Deployment {
     /// Suffixes of the files that the sink writes beside the output file.
     pub fn beside_output(&self) -> &'static [&'static str] {
         match &self.sink {
-            SinkConfig::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::BESIDE,
-            SinkConfig::Tables(_) => &Address::BESIDE,
+            SinkConfig::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::COMPANION_SUFFIXES,
+            SinkConfig::Tables(_) => &Address::COMPANION_SUFFIXES,
             SinkConfig::Lines { .. } | SinkConfig::Kafka { .. } => &[],
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::values::{path, secret, secret_in_file, time};
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
-use dupflow_connectors::broker::Secret;
+use dupflow_connectors::credential::Credential;
 
 /// The problem of a monitor that this build does not have.
 pub const WITHOUT_MONITOR: &str =
@@ -45,7 +45,7 @@ pub struct MonitorConfig {
     /// Whether pairs and clusters are held in memory, so that clients can query them.
     pub pairs: bool,
     /// The access token. An address outside the loopback always has one.
-    pub token: Option<Secret>,
+    pub token: Option<Credential>,
     /// Host names that requests may use beside those of the loopback, if there is no token.
     pub hosts: Vec<String>,
     /// The path prefix under which a proxy serves the monitor; empty for none.

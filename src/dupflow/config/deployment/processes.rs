@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::values::{path, seconds, secret, secret_in_file};
 use crate::config::settings::{FileSettings, ProblemKind};
-use dupflow_connectors::broker::Secret;
+use dupflow_connectors::credential::Credential;
 
 /// How the processes of one run find each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessConfig {
     /// The shared secret; `None`: any process that can connect takes part.
-    pub secret: Option<Secret>,
+    pub secret: Option<Credential>,
     /// How long a process waits for the others at the start.
     pub connect: Duration,
     /// How long a process may be silent before it counts as lost.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::tables::{self, TablesConfig};
 use super::values::{System, key_names, path, required_topic, system, topic_name};
 use crate::config::settings::{FileSettings, without_effect};
-use dupflow_connectors::sink::Envelope;
+use dupflow_connectors::sink::OutputEnvelope;
 
 /// Where results are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum SinkConfig {
         /// The transaction timeout.
         transaction: Duration,
         /// The format of the values.
-        envelope: Envelope,
+        envelope: OutputEnvelope,
     },
     /// Tables of a database.
     Tables(TablesConfig),
@@ -68,7 +68,7 @@ pub(super) fn sink(settings: &mut FileSettings) -> SinkConfig {
     let progress_topic = settings.read("sink.progress_topic", topic_name);
     let transactional_id = settings
         .read("sink.transactional_id", |v| v.text().filter(|name| !name.is_empty()).map(str::to_owned));
-    let envelopes = [("delta", Envelope::Delta), ("upsert", Envelope::Upsert)];
+    let envelopes = [("delta", OutputEnvelope::Delta), ("upsert", OutputEnvelope::Upsert)];
     SinkConfig::Kafka {
         progress_topic: progress_topic.unwrap_or_else(|| format!("{topic}-progress")),
         transactional_id: transactional_id.unwrap_or_else(|| format!("dupflow-{topic}")),

@@ -6,9 +6,11 @@ use std::time::Duration;
 use super::tables;
 use super::values::{System, dotted_names, key_names, path, required_topic, seconds, system, time};
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
-use dupflow_connectors::source::{
-    EpochLimits, EpochRule, FileFormat, Format, IdRule, Layout, Shape, Speed, Start, Table, WarcId, listed,
-};
+use dupflow_connectors::formats::{FileFormat, Format, IdRule, Layout, Shape, WarcId};
+use dupflow_connectors::inputs::listed;
+use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
+use dupflow_connectors::kafka::Start;
+use dupflow_connectors::tables::Table;
 
 /// Where events are read from.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::values::{Database, path, secret, secret_in_file, time};
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind, without_effect};
-use dupflow_connectors::broker::Secret;
-use dupflow_connectors::database::Address;
-use dupflow_connectors::source::{EpochLimits, Overlap, Relation, Table};
+use dupflow_connectors::credential::Credential;
+use dupflow_connectors::intake::EpochLimits;
+use dupflow_connectors::tables::database::Address;
+use dupflow_connectors::tables::{Overlap, Relation, Table};
 
 /// Keys of the table that is read.
 pub(super) const SOURCE_KEYS: [DeploymentKey; 15] = [
@@ -90,10 +91,11 @@ fn address(settings: &mut FileSettings, keys: &AddressKeys, database: Database) 
                 settings.missing(keys.url);
             }
             #[cfg(feature = "postgres")]
-            if let Some(Err(what)) = url.as_ref().map(dupflow_connectors::database::postgres::config) {
+            if let Some(Err(what)) = url.as_ref().map(dupflow_connectors::tables::database::postgres::config)
+            {
                 settings.problem(keys.url, ProblemKind::Contradiction(what));
             }
-            Address::Postgres(url.unwrap_or_else(|| Secret::new("")))
+            Address::Postgres(url.unwrap_or_else(|| Credential::new("")))
         }
     }
 }
@@ -126,7 +128,7 @@ pub(super) fn source(settings: &mut FileSettings, database: Database) -> Table {
     let overlap = settings.read("source.overlap", |value| match value.integer(0..=1_u64 << 53) {
         Some(number) => Some(Overlap { number, time: Duration::ZERO }),
         None => {
-            let time = dupflow_connectors::source::interval(value.text()?)?;
+            let time = dupflow_connectors::intake::interval(value.text()?)?;
             (time <= Duration::from_secs(86_400)).then_some(Overlap { time, ..default })
         }
     });

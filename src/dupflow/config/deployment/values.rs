@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
-use dupflow_connectors::broker::{Secret, from_file};
-use dupflow_connectors::source::interval;
+use dupflow_connectors::credential::Credential;
+use dupflow_connectors::intake::interval;
 
 /// A secret; no message shows it.
-pub(super) fn secret(settings: &mut FileSettings, key: &str) -> Option<Secret> {
+pub(super) fn secret(settings: &mut FileSettings, key: &str) -> Option<Credential> {
     match settings.secret(key, ConfigValue::scalar)? {
-        Ok(text) => Some(Secret::new(text)),
+        Ok(text) => Some(Credential::new(text)),
         Err(()) => {
             let what = "expected text, a number, true or false".to_owned();
             settings.problem(key, ProblemKind::Contradiction(what));
@@ -20,9 +20,9 @@ pub(super) fn secret(settings: &mut FileSettings, key: &str) -> Option<Secret> {
 }
 
 /// A secret that a file holds; `None` for an empty path.
-pub(super) fn secret_in_file(settings: &mut FileSettings, key: &str) -> Option<Secret> {
+pub(super) fn secret_in_file(settings: &mut FileSettings, key: &str) -> Option<Credential> {
     let path = settings.read(key, path).filter(|path| !path.as_os_str().is_empty())?;
-    from_file(&path).map_err(|what| settings.problem(key, ProblemKind::Contradiction(what))).ok()
+    Credential::from_file(&path).map_err(|what| settings.problem(key, ProblemKind::Contradiction(what))).ok()
 }
 
 pub(super) fn path(value: &ConfigValue) -> Option<PathBuf> {

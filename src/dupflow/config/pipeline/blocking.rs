@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::keys::BlockingKeys;
 use super::{hamming, keys, sketch};
 use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effect};
-use dupflow_core::block::design::{self, Bands, BandsError};
+use dupflow_core::block::banding::{self, Bands, BandsError};
 use dupflow_core::block::hamming::{Design, Tables};
 use dupflow_core::block::{
     Banding, Blocking, BlockingKind, BlockingParams, HotPolicy, HotRule, Scan, Shingles,
@@ -257,7 +257,7 @@ fn banding(
     if !settings.sound(&inputs) || !settings.sound(&shared) || !settings.sound(sketch::SHAPE) {
         return None;
     }
-    match design::design(planes, threshold, &params) {
+    match banding::design(planes, threshold, &params) {
         Ok(design) => Some(BlockingPlan::Banding { design, rule: params.rule() }),
         Err(error) => {
             let key = match error {

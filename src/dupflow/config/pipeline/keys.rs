@@ -7,8 +7,9 @@ use std::ops::RangeBounds;
 use std::time::Duration;
 
 use crate::config::settings::{ConfigKey, ConfigValue, TypedKey, between, bound, end};
-use dupflow_connectors::source::OnError;
-use dupflow_core::block::{BlockingKind, HotPolicy, design};
+use dupflow_connectors::intake::OnError;
+use dupflow_core::block::banding::MAX_ROWS;
+use dupflow_core::block::{BlockingKind, HotPolicy};
 use dupflow_core::cluster::{ClusterKind, Keep};
 use dupflow_core::doc::retention::{self, RetentionClock};
 use dupflow_core::filter::{FilterKind, Verify};
@@ -140,7 +141,7 @@ pub(in crate::config) const BASE: TypedKey<SectionBase> =
 
 pub(in crate::config) const BLOCKING: TypedKey<BlockingKind> = choice!("blocking.kind", of blockings());
 pub(in crate::config) const BANDS: TypedKey<usize> = whole!("blocking.bands", 1, MOST);
-pub(in crate::config) const ROWS: TypedKey<usize> = whole!("blocking.rows", 1, design::MAX_ROWS);
+pub(in crate::config) const ROWS: TypedKey<usize> = whole!("blocking.rows", 1, MAX_ROWS);
 pub(in crate::config) const RECALL: TypedKey<f64> = number!("blocking.recall", Excluded(0.0), Excluded(1.0));
 /// The number of documents that the blocks are planned for.
 pub(in crate::config) const DOCUMENTS: TypedKey<u64> = whole!("blocking.documents", 1, 1_000_000_000_000_u64);
@@ -163,7 +164,7 @@ pub(in crate::config) const ALSO: TypedKey<BlockingKind> = choice!(
     of blockings().into_iter().filter(|(_, kind)| *kind != BlockingKind::Scan).collect()
 );
 pub(in crate::config) const ALSO_BANDS: TypedKey<usize> = whole!("blocking.also.bands", 1, MOST);
-pub(in crate::config) const ALSO_ROWS: TypedKey<usize> = whole!("blocking.also.rows", 1, design::MAX_ROWS);
+pub(in crate::config) const ALSO_ROWS: TypedKey<usize> = whole!("blocking.also.rows", 1, MAX_ROWS);
 pub(in crate::config) const ALSO_RECALL: TypedKey<f64> =
     number!("blocking.also.recall", Excluded(0.0), Excluded(1.0));
 pub(in crate::config) const ALSO_DISTANCE: TypedKey<usize> = whole!("blocking.also.distance", 0, MOST - 1);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
-use dupflow_connectors::source::OnError;
+use dupflow_connectors::intake::OnError;
 use dupflow_core::block::{Blocking, Several};
 use dupflow_core::cluster::{ClusterKind, Keep};
 use dupflow_core::doc::retention::Retention;

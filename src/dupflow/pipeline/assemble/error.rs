@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use dupflow_connectors::source::SourceError;
+use dupflow_connectors::intake::SourceError;
 use dupflow_connectors::state::StateError;
 
 /// Why a job cannot be assembled.

@@ -16,10 +16,12 @@ use super::continuity::Continuity;
 use super::outcome::Demands;
 use super::run::{ProcessGroup, RunJob, nowhere};
 use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, SourceConfig, StateConfig};
-use dupflow_connectors::feed::BadRecord;
+use dupflow_connectors::formats::BadRecord;
+use dupflow_connectors::formats::IdRule;
+use dupflow_connectors::inputs::Input;
+use dupflow_connectors::intake::{BadRecords, DeadLetter, Share};
 use dupflow_connectors::sink::{LetterFile, TableOutput};
-use dupflow_connectors::source::{BadRecords, DeadLetter, IdRule, Input, Share};
-use dupflow_connectors::state::{self, State};
+use dupflow_connectors::state::{self, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::run::status::Status;
 use dupflow_core::run::visit::Visitors;
@@ -162,7 +164,7 @@ fn continuity(
     if let Mode::Run { reconcile } = mode {
         continuity.reconcile = *reconcile;
         if let Some(StateConfig { location, commit_every }) = deployment.state.as_ref().filter(|_| writes) {
-            continuity.state = Some((State::open(state::at(location)?)?, *commit_every));
+            continuity.state = Some((StoredState::open(state::at(location)?)?, *commit_every));
         }
     }
     Ok(continuity)

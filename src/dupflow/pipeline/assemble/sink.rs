@@ -11,8 +11,9 @@ use super::mode::Mode;
 use crate::config::DeadLetterConfig;
 use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig};
 use dupflow_connectors::sink::{
-    ClusterDeltaLines, ClusterLines, Csv, DeltaLines, Destination, Held, KeepList, Lines, Listed, MarkedFile,
-    PairLines, Publication, RowKind, Rows, Sink, StandardError, TableOutput, TableSink,
+    ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
+    JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError,
+    TableOutput, TableSink,
 };
 use dupflow_core::cluster::Clusters;
 use dupflow_engine::dataflow::Stages;
@@ -98,7 +99,7 @@ impl SinkParts<'_> {
         };
         let sink = match self.deployment.emit {
             EmitKind::ClusterDeltas => {
-                KafkaSink::of_clusters(output, self.clusters(), Arc::clone(&self.stages.metrics))
+                KafkaSink::for_clusters(output, self.clusters(), Arc::clone(&self.stages.metrics))
             }
             _ => KafkaSink::new(output, self.evidence()).with_causes(self.deployment.causes),
         };
@@ -123,11 +124,11 @@ impl SinkParts<'_> {
             }
         };
         let sink = match self.deployment.output_format {
-            OutputFormat::Jsonl => self.row_sink(Lines(destination()?)),
-            OutputFormat::Csv => self.row_sink(Csv::new(destination()?, row_kind(self.deployment))),
+            OutputFormat::Jsonl => self.row_sink(JsonLines(destination()?)),
+            OutputFormat::Csv => self.row_sink(CsvRows::new(destination()?, row_kind(self.deployment))),
             #[cfg(feature = "parquet")]
             OutputFormat::Parquet => {
-                let rows = dupflow_connectors::sink::Parquet::new(stream()?, row_kind(self.deployment));
+                let rows = dupflow_connectors::sink::ParquetRows::new(stream()?, row_kind(self.deployment));
                 self.row_sink(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
             }
             #[cfg(not(feature = "parquet"))]
@@ -143,7 +144,8 @@ impl SinkParts<'_> {
     ) -> Result<(Box<dyn Write + Send>, Option<Publication>), AssembleError> {
         let emit = self.deployment.emit;
         if let Some(path) = path.filter(|path| !emit.is_of_changes() && is_file(path)) {
-            let (held, published) = Held::of_file(path, self.run).map_err(|source| output(path, source))?;
+            let (held, published) =
+                DeferredWriter::for_file(path, self.run).map_err(|source| output(path, source))?;
             return Ok((Box::new(held), Some(published)));
         }
         let out: Box<dyn Write + Send> = match path {
@@ -153,23 +155,23 @@ impl SinkParts<'_> {
         if !emit.is_list() {
             return Ok((out, None));
         }
-        let (held, published) = Held::of_stream(out);
+        let (held, published) = DeferredWriter::for_stream(out);
         Ok((Box::new(held), Some(published)))
     }
 
     /// The sink for the kind of result that the deployment emits, over rows in one format.
-    fn row_sink(self, rows: impl Rows + Send + 'static) -> Box<dyn Sink + Send> {
+    fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
         let (clusters, keep) = (self.clusters(), self.plan.keep);
         let metrics = Arc::clone(&self.stages.metrics);
         match self.deployment.emit {
             EmitKind::Deltas => {
-                Box::new(DeltaLines::of(rows, self.evidence()).with_causes(self.deployment.causes))
+                Box::new(DeltaLines::with_rows(rows, self.evidence()).with_causes(self.deployment.causes))
             }
-            EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::of(rows, clusters, metrics)),
-            EmitKind::Pairs => Box::new(PairLines::of(rows, self.evidence())),
-            EmitKind::Keep => Box::new(KeepList::of(rows, clusters, keep, Listed::Kept)),
-            EmitKind::Remove => Box::new(KeepList::of(rows, clusters, keep, Listed::Removed)),
-            EmitKind::Clusters => Box::new(ClusterLines::of(rows, clusters, metrics)),
+            EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics)),
+            EmitKind::Pairs => Box::new(PairLines::with_rows(rows, self.evidence())),
+            EmitKind::Keep => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Kept)),
+            EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Removed)),
+            EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
         }
     }
 }

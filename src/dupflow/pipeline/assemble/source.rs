@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use crate::config::{Deployment, Plan, SourceConfig};
 #[cfg(feature = "kafka")]
-use dupflow_connectors::source::Shape;
-use dupflow_connectors::source::{Files, Input, Share, Source, Table};
+use dupflow_connectors::formats::Shape;
+use dupflow_connectors::inputs::{Files, Input};
+use dupflow_connectors::intake::{Share, Source};
+use dupflow_connectors::tables::Table;
 
 /// The source of a deployment.
 pub(super) fn source(
@@ -24,7 +26,7 @@ pub(super) fn source(
         #[cfg(feature = "kafka")]
         SourceConfig::Kafka { topic, start, shape, refresh } => {
             let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-            Box::new(dupflow_connectors::source::Kafka {
+            Box::new(dupflow_connectors::kafka::Kafka {
                 connection: deployment.kafka.clone(),
                 topic: topic.clone(),
                 start: start.clone(),

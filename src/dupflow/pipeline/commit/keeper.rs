@@ -19,7 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::pipeline::error::RunError;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::mark::Mark;
-use dupflow_connectors::state::{Saved, State, StateError};
+use dupflow_connectors::state::{StateError, StatePosition, StoredState};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::run::status::Status;
@@ -42,7 +42,7 @@ pub(in crate::pipeline) struct Keeper {
 }
 
 struct KeeperShared {
-    state: Mutex<State>,
+    state: Mutex<StoredState>,
     pending: Mutex<PendingChanges>,
     /// Signalled when changes arrive, when they have been published, and at the end.
     changed: Condvar,
@@ -85,7 +85,7 @@ impl Keeper {
     /// complete record of deleted ids, which states of older versions lack. `fail` receives the error if the
     /// keeper cannot continue.
     pub(in crate::pipeline) fn start(
-        state: State,
+        state: StoredState,
         every: Duration,
         stages: &Stages,
         ended: bool,
@@ -195,7 +195,7 @@ impl KeeperShared {
             pending.bytes = 0;
             drop(pending);
             self.changed.notify_all();
-            let saved = Saved { mark, ended: self.ended, scheme: self.scheme.clone() };
+            let saved = StatePosition { mark, ended: self.ended, scheme: self.scheme.clone() };
             self.persist(|state| state.publish(&saved, &changes))?;
             failpoint::reach("state");
             self.status.set_state(saved.epoch(), self.state.lock().stored_bytes());
@@ -205,7 +205,10 @@ impl KeeperShared {
     }
 
     /// Retries an operation on the state until it succeeds or fails for good.
-    fn persist(&self, mut what: impl FnMut(&mut State) -> Result<(), StateError>) -> Result<(), RunError> {
+    fn persist(
+        &self,
+        mut what: impl FnMut(&mut StoredState) -> Result<(), StateError>,
+    ) -> Result<(), RunError> {
         let mut pause = FIRST_PAUSE;
         loop {
             let error = match what(&mut self.state.lock()) {

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use crate::pipeline::commit::Commits;
 use crate::pipeline::commit::KeeperStop;
 use crate::pipeline::error::RunError;
-use dupflow_connectors::source::Queue;
+use dupflow_connectors::intake::Queue;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_engine::dataflow::Cancellation;
 

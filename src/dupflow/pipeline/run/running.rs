@@ -8,8 +8,8 @@ use super::process_group::PeerProcesses;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary};
+use dupflow_connectors::intake::Queue;
 use dupflow_connectors::sink::Publication;
-use dupflow_connectors::source::Queue;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_engine::dataflow::{Stages, Workers};
 

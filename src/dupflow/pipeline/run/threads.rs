@@ -11,7 +11,7 @@ use super::worker::RunShared;
 use crate::pipeline::commit::{Committer, GrowthWarning};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::Latencies;
-use dupflow_connectors::source::{BadRecords, Batch, Closed, Reader};
+use dupflow_connectors::intake::{BadRecords, Batch, Closed, Reader};
 use dupflow_connectors::state::{Snapshot, StateError};
 use dupflow_core::run::metrics::{Counter, Counts, Metrics};
 use dupflow_core::run::status::Phase;

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::failure::RunFailure;
 use crate::pipeline::commit::Commits;
 use crate::pipeline::error::RunError;
-use dupflow_connectors::source::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
+use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime};

@@ -15,8 +15,8 @@ use super::super::permuted::grouped;
 use super::super::permuted::texts::{Truth, each_pair, generate};
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use dupflow_core::block::hamming::{distance, radius};
-use dupflow_core::filter::binomial::Binomial;
 use dupflow_core::hash::mix;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::estimate::{match_probability, standard_error};
 use dupflow_core::sketch::{SketchKind, SketchParams};
 

@@ -5,7 +5,7 @@ use super::model::{Order, spread};
 use super::printed::{JUDGED, SECTIONS};
 use crate::EvaluateError;
 use crate::plot::{Axis, Plot, Series};
-use dupflow_core::block::design::Curve;
+use dupflow_core::block::banding::Curve;
 use dupflow_core::sketch::agreement::Agreement;
 use dupflow_core::sketch::estimate::standard_error;
 use dupflow_core::sketch::sectional::cantor;

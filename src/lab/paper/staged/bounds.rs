@@ -6,7 +6,7 @@ use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{Table, row};
 use dupflow_core::filter::Stop;
-use dupflow_core::filter::binomial::Binomial;
+use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::kernel::Kernel;
 
 /// Table 1 as printed: m, the column headed P[X <= m], the column headed P[X > m].

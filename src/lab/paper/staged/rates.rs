@@ -6,7 +6,7 @@ use crate::EvaluateError;
 use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{Table, row};
-use dupflow_core::filter::binomial::Binomial;
+use dupflow_core::probability::Binomial;
 
 /// 000-F8 and 000-F9: each bound by itself.
 pub(super) fn bounds_apart(work: &Work<'_>) -> Result<Made, EvaluateError> {

@@ -5,7 +5,7 @@ use super::{ERROR, SETS, SIZE, THRESHOLDS, by_set, filter, percent};
 use crate::EvaluateError;
 use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use crate::table::{Table, row};
-use dupflow_core::filter::binomial::Binomial;
+use dupflow_core::probability::Binomial;
 
 /// Simulated pairs where errors are counted.
 const MANY: usize = 10_000_000;

@@ -12,8 +12,10 @@ mod with_kafka {
 
     use super::*;
     use crate::config::{DeadLetterConfig, Deployment, SinkConfig, SourceConfig};
-    use dupflow_connectors::sink::Envelope;
-    use dupflow_connectors::source::{EpochLimits, Format, Shape, Start};
+    use dupflow_connectors::formats::{Format, Shape};
+    use dupflow_connectors::intake::EpochLimits;
+    use dupflow_connectors::kafka::Start;
+    use dupflow_connectors::sink::OutputEnvelope;
 
     const LEAST: &str = "source.kind = \"kafka\"\nsource.topic = \"in\"\nkafka.brokers = \"b:1\"\n";
     const BOTH: &str = "source.kind = \"kafka\"\nsource.topic = \"in\"\nkafka.brokers = \"b:1\"\n\
@@ -99,7 +101,7 @@ mod with_kafka {
                 progress_topic: "marks".into(),
                 transactional_id: "me".into(),
                 transaction: Duration::from_secs(9),
-                envelope: Envelope::Upsert,
+                envelope: OutputEnvelope::Upsert,
             }
         );
         let limits =

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use super::{parse, problems};
 use crate::config::{EmitKind, SinkConfig, SourceConfig, TablesConfig};
-use dupflow_connectors::database::Address;
-use dupflow_connectors::source::{EpochLimits, Overlap, Relation, Table};
+use dupflow_connectors::intake::EpochLimits;
+use dupflow_connectors::tables::database::Address;
+use dupflow_connectors::tables::{Overlap, Relation, Table};
 
 const SQLITE: &str = "source.kind = \"sqlite\"\nsource.path = \"in.db\"\nsource.table = \"pages\"\nsource.order = \"n\"\n\
                       sink.kind = \"sqlite\"\nsink.path = \"out.db\"\n";

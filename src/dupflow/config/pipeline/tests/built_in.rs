@@ -2,7 +2,7 @@
 
 use crate::config::{BUILT_IN, BlockingPlan, Plan};
 use dupflow_core::block::HotRule;
-use dupflow_core::block::design::Curve;
+use dupflow_core::block::banding::Curve;
 use dupflow_core::sketch::agreement::Agreement;
 use dupflow_core::sketch::estimate::standard_error;
 

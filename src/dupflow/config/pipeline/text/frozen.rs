@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use crate::config::pipeline::keys::IDF;
 use crate::config::settings::{ConfigError, ConfigKey, Origin, Problem, ProblemKind};
-use dupflow_connectors::source::{self, BadRecords, Input, OnError};
+use dupflow_connectors::formats;
+use dupflow_connectors::inputs::Input;
+use dupflow_connectors::inputs::for_each_event;
+use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::DocId;
 use dupflow_core::text::{Featurizer, IdfTable, TextRules, Weights};
 
@@ -49,7 +52,7 @@ impl FrozenTables {
 fn table(path: &Path, rules: &TextRules) -> Result<IdfTable, String> {
     let folder = path.is_dir();
     if !folder {
-        let mut file = source::open(path).map_err(|error| error.to_string())?;
+        let mut file = formats::open(path).map_err(|error| error.to_string())?;
         let mut first = Vec::new();
         let length = IdfTable::MAGIC.len() as u64;
         file.by_ref().take(length).read_to_end(&mut first).map_err(|error| error.to_string())?;
@@ -66,7 +69,7 @@ fn count(inputs: Vec<Input>, rules: &TextRules) -> Result<IdfTable, String> {
     let mut featurizer = Featurizer::new(rules.clone());
     let mut alive: BTreeMap<DocId, Box<[u64]>> = BTreeMap::new();
     let bad = BadRecords::new(OnError::Fail, None);
-    source::for_each_event(inputs, &rules.field_names(), &bad, |_, event| {
+    for_each_event(inputs, &rules.field_names(), &bad, |_, event| {
         match event.text {
             Some(text) => alive.insert(event.id, featurizer.terms(&text).ids.into()),
             None => alive.remove(&event.id),

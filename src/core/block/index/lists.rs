@@ -1,0 +1,370 @@
+//! Posting lists: the members of each block, and the meetings that begin or end when they change.
+//!
+//! In a block of at most `cap` members all pairs meet. In a larger, *hot* block members meet only its
+//! *leaders*, the members with the least sketch ids. Both rules are functions of the present members. So a
+//! change of a block is reported as the exact difference of two sets of meetings, also if the block becomes
+//! hot, is no longer hot, or has another leader.
+//!
+//! A change of a hot block of n members costs O(leaders + log n). A change of a leader costs O(n); ids are
+//! hashes, so this is one of n / leaders changes.
+//!
+//! A block of a table by distance is never hot: two of its members meet if they are [`Near`], in a block of
+//! any size. A small block is scanned, a large one is searched.
+
+use std::collections::BTreeSet;
+
+use super::large::Members;
+use super::slots::Slots;
+use crate::block::{BlockKey, HotBlock, HotRule, Near};
+use crate::hash::SketchId;
+use crate::memory::Rows;
+
+/// The members of blocks with two or more members. A table stores a block of one member as that member, other
+/// blocks as the number of their list: see [`Block`].
+#[derive(Debug)]
+pub(super) struct Lists {
+    /// Hot rule and distance rule of each table.
+    rules: Box<[(HotRule, Option<Near>)]>,
+    walked: usize,
+    lists: Rows<List>,
+    free: Vec<u32>,
+    /// Blocks that became hot, changed while hot, or are no longer hot (`None`), since the last drain.
+    pub(super) changed: Vec<(BlockKey, Option<HotBlock>)>,
+}
+
+/// A block in a table: its only member or, with the highest bit set, its list.
+pub(super) type Block = u32;
+
+const LIST: u32 = 1 << 31;
+
+#[derive(Debug)]
+enum List {
+    /// All pairs meet, or those that are near. Scanned at every change.
+    Live(Vec<u32>),
+    /// `leading half of the id << 32 | slot`: in the order of ids, except among ids with an equal leading
+    /// half.
+    Hot(BTreeSet<u64>),
+    /// A large block by distance. Searched at every change.
+    Large(Members),
+}
+
+/// A change of a block: removed and added slots, each in ascending order, no slot in both.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change<'a> {
+    pub(super) gone: &'a [u32],
+    pub(super) come: &'a [u32],
+}
+
+impl Change<'_> {
+    fn leaves(self, slot: u32) -> bool {
+        self.gone.binary_search(&slot).is_ok()
+    }
+
+    fn comes(self, slot: u32) -> bool {
+        self.come.binary_search(&slot).is_ok()
+    }
+}
+
+impl Lists {
+    /// No blocks yet. `rules` has the hot rule and the distance rule of each table. Blocks by distance with
+    /// more than `walked` members are searched where that is possible; this affects time only.
+    pub(super) fn new(rules: impl IntoIterator<Item = (HotRule, Option<Near>)>, walked: usize) -> Self {
+        let rules: Box<[_]> = rules.into_iter().collect();
+        for (rule, near) in &rules {
+            assert!(rule.cap > 0, "a block of one is never hot");
+            assert!(near.is_none() || !rule.is_ever(), "near ones meet whatever the size of a block");
+        }
+        Self { rules, walked, lists: Rows::new(1), free: Vec::new(), changed: Vec::new() }
+    }
+
+    /// The distance rule of a table; `None` if members meet at any distance.
+    pub(super) fn near(&self, table: u16) -> Option<Near> {
+        self.rules[usize::from(table)].1
+    }
+
+    /// Changes a block and returns its new value in the table, `None` if it is empty. Calls `meet` for each
+    /// meeting that begins (1) or ends (-1). In a table with a [distance rule](Self::near) these include
+    /// pairs that are not near; the caller filters them.
+    ///
+    /// # Panics
+    /// If a removed sketch is not in the block: an upstream operator broke its contract.
+    pub(super) fn change(
+        &mut self,
+        key: BlockKey,
+        block: Option<Block>,
+        change: Change<'_>,
+        slots: &Slots,
+        meet: &mut impl FnMut(u32, u32, i8),
+    ) -> Option<Block> {
+        if let (None, [], [only]) = (block, change.gone, change.come) {
+            return Some(*only);
+        }
+        let (mut list, place) = match block {
+            None => (List::Live(Vec::new()), None),
+            Some(list) if list & LIST != 0 => {
+                let place = list & !LIST;
+                (
+                    std::mem::replace(&mut self.lists.row_mut(place as usize)[0], List::Live(Vec::new())),
+                    Some(place),
+                )
+            }
+            Some(only) => (List::Live(vec![only]), None),
+        };
+        let before = list.len();
+        let after = before + change.come.len() - change.gone.len();
+        let (rule, near) = self.rules[usize::from(key.table)];
+        let (was_hot, is_hot) = (before > rule.cap, after > rule.cap);
+        if let (List::Live(members), Some(near)) = (&list, near)
+            && after > self.walked
+            && let Some(mut large) = Members::new(near)
+        {
+            members.iter().for_each(|slot| large.insert(slots.word(*slot), *slot));
+            list = List::Large(large);
+        }
+        match &mut list {
+            List::Large(members) => {
+                for slot in change.gone {
+                    let word = slots.word(*slot);
+                    assert!(members.remove(word, *slot), "a sketch leaves a block that it is in");
+                    members.search(word, |other| meet(other, *slot, -1));
+                }
+                for slot in change.come {
+                    let word = slots.word(*slot);
+                    members.search(word, |other| meet(other, *slot, 1));
+                    members.insert(word, *slot);
+                }
+                // At half the limit, so that a block near the limit is not rebuilt repeatedly.
+                if after <= self.walked / 2 {
+                    list = List::Live(members.slots().collect());
+                }
+            }
+            List::Live(members) if is_hot => {
+                each_pair(members, |x, y| meet(x, y, -1));
+                members.retain(|slot| !change.leaves(*slot));
+                let hot = members.iter().chain(change.come).map(|slot| rank(*slot, slots)).collect();
+                self.meet_leaders(rule, &hot, slots, |x, y| meet(x, y, 1));
+                list = List::Hot(hot);
+            }
+            List::Live(members) => {
+                for slot in change.gone {
+                    let at = members.iter().position(|s| s == slot);
+                    members.swap_remove(at.expect("a sketch leaves a block that it is in"));
+                    members.iter().for_each(|other| meet(*other, *slot, -1));
+                }
+                for slot in change.come {
+                    members.iter().for_each(|other| meet(*other, *slot, 1));
+                    members.push(*slot);
+                }
+            }
+            List::Hot(hot) if is_hot => self.change_hot(rule, hot, change, slots, meet),
+            List::Hot(hot) => {
+                self.meet_leaders(rule, hot, slots, |x, y| meet(x, y, -1));
+                let stay = hot.iter().map(|r| slot(*r)).filter(|slot| !change.leaves(*slot));
+                let members: Vec<u32> = stay.chain(change.come.iter().copied()).collect();
+                each_pair(&members, |x, y| meet(x, y, 1));
+                list = List::Live(members);
+            }
+        }
+        assert_eq!(list.len(), after, "a sketch leaves a block that it is in");
+        match &list {
+            List::Hot(hot) => {
+                let first: Vec<SketchId> =
+                    self.first(hot, 2, slots).into_iter().map(|slot| slots.id(slot)).collect();
+                let told = first.first().map(|example| HotBlock {
+                    sketches: after,
+                    example: *example,
+                    other: first.get(1).copied(),
+                    document: None,
+                    beside: None,
+                });
+                self.changed.push((key, told));
+            }
+            List::Live(_) if was_hot => self.changed.push((key, None)),
+            List::Live(_) | List::Large(_) => {}
+        }
+        self.put(list, place)
+    }
+
+    /// Calls `meet` for each member that a sketch would meet in a block if it were added, or meets if it is a
+    /// member already. The block is not changed.
+    pub(super) fn visit(
+        &self,
+        table: u16,
+        block: Block,
+        (id, word): (SketchId, u64),
+        slots: &Slots,
+        mut meet: impl FnMut(u32),
+    ) {
+        let itself = slots.find(id);
+        let (rule, near) = self.rules[usize::from(table)];
+        let only = [block];
+        let (members, hot): (&[u32], _) = match block {
+            list if list & LIST != 0 => match &self.lists.row((list & !LIST) as usize)[0] {
+                List::Live(members) => (members, None),
+                List::Hot(hot) => (&[], Some(hot)),
+                List::Large(large) => {
+                    return large.search(word, |slot| {
+                        let is_near = near.is_none_or(|near| near.meet(word, slots.word(slot)));
+                        if is_near && Some(slot) != itself {
+                            meet(slot);
+                        }
+                    });
+                }
+            },
+            _ => (&only, None),
+        };
+        let others = || members.iter().copied().filter(|slot| Some(*slot) != itself);
+        if let Some(near) = near {
+            return others().filter(|slot| near.meet(word, slots.word(*slot))).for_each(meet);
+        }
+        let leaders = match hot {
+            // With the queried sketch the block has at most `cap` members, so it is not hot.
+            None if others().count() < rule.cap => return others().for_each(meet),
+            None => {
+                let mut least: Vec<u32> = others().collect();
+                least.sort_unstable_by_key(|slot| slots.id(*slot));
+                least.truncate(rule.leaders);
+                least
+            }
+            Some(hot) => {
+                let mut least = self.first(hot, rule.leaders.saturating_add(1), slots);
+                least.retain(|slot| Some(*slot) != itself);
+                least.truncate(rule.leaders);
+                least
+            }
+        };
+        let before = leaders.iter().filter(|slot| slots.id(**slot) < id).count();
+        if before == rule.leaders {
+            leaders.into_iter().for_each(meet);
+        } else if let Some(hot) = hot {
+            hot.iter().map(|r| slot(*r)).filter(|slot| Some(*slot) != itself).for_each(meet);
+        } else {
+            others().for_each(meet);
+        }
+    }
+
+    /// Stores a list and returns its block. A list of fewer than two members is not stored, its place is
+    /// freed.
+    fn put(&mut self, list: List, place: Option<u32>) -> Option<Block> {
+        let only = match &list {
+            List::Live(members) if members.len() < 2 => Some(members.first().copied()),
+            _ => None,
+        };
+        if let Some(block) = only {
+            self.free.extend(place);
+            return block;
+        }
+        let place = match place.or_else(|| self.free.pop()) {
+            Some(place) => {
+                self.lists.row_mut(place as usize)[0] = list;
+                place
+            }
+            None => {
+                self.lists.push(std::iter::once(list));
+                u32::try_from(self.lists.len() - 1)
+                    .ok()
+                    .filter(|p| p & LIST == 0)
+                    .expect("fewer than 2^31 blocks")
+            }
+        };
+        Some(place | LIST)
+    }
+
+    /// Changes a block that is hot before and after the change.
+    fn change_hot(
+        &self,
+        rule: HotRule,
+        hot: &mut BTreeSet<u64>,
+        change: Change<'_>,
+        slots: &Slots,
+        meet: &mut impl FnMut(u32, u32, i8),
+    ) {
+        let before = self.first(hot, rule.leaders, slots);
+        for slot in change.gone {
+            assert!(hot.remove(&rank(*slot, slots)), "a sketch leaves a block that it is in");
+        }
+        hot.extend(change.come.iter().map(|slot| rank(*slot, slots)));
+        let after = self.first(hot, rule.leaders, slots);
+
+        // A pair that meets before and after stays in the block, and has a leader of both times, or one
+        // leader of each time.
+        let old: Vec<u32> = before.iter().filter(|x| !after.contains(x)).copied().collect();
+        let new: Vec<u32> = after.iter().filter(|x| !before.contains(x)).copied().collect();
+        let same = || before.iter().filter(|x| after.contains(x));
+        for (i, x) in old.iter().enumerate() {
+            let others = hot.iter().map(|r| slot(*r)).filter(|y| !change.comes(*y));
+            for y in others.chain(change.gone.iter().copied()).filter(|y| y != x && !old[..i].contains(y)) {
+                let still = after.contains(&y) && !change.leaves(*x);
+                if !still {
+                    meet(*x, y, -1);
+                }
+            }
+        }
+        for x in same() {
+            change.gone.iter().filter(|y| !old.contains(y)).for_each(|y| meet(*x, *y, -1));
+        }
+        for (i, x) in new.iter().enumerate() {
+            for y in hot.iter().map(|r| slot(*r)).filter(|y| y != x && !new[..i].contains(y)) {
+                let already = before.contains(&y) && !change.comes(*x);
+                if !already {
+                    meet(*x, y, 1);
+                }
+            }
+        }
+        for x in same() {
+            change.come.iter().filter(|y| !new.contains(y)).for_each(|y| meet(*x, *y, 1));
+        }
+    }
+
+    /// Calls `meet` for all meetings of a hot block.
+    fn meet_leaders(
+        &self,
+        rule: HotRule,
+        hot: &BTreeSet<u64>,
+        slots: &Slots,
+        mut meet: impl FnMut(u32, u32),
+    ) {
+        let leaders = self.first(hot, rule.leaders, slots);
+        for (i, x) in leaders.iter().enumerate() {
+            hot.iter().map(|r| slot(*r)).filter(|y| !leaders[..=i].contains(y)).for_each(|y| meet(*x, y));
+        }
+    }
+
+    /// The `count` members with the least ids.
+    fn first(&self, hot: &BTreeSet<u64>, count: usize, slots: &Slots) -> Vec<u32> {
+        let Some(last) = hot.iter().take(count).reduce(|_, r| r).map(|r| r >> 32) else { return Vec::new() };
+        // Ids with an equal leading half are in the order of their slots, so all of them are sorted by id.
+        let mut first: Vec<u32> = hot.iter().take_while(|r| **r >> 32 <= last).map(|r| slot(*r)).collect();
+        if first.len() > 1 {
+            first.sort_unstable_by_key(|slot| slots.id(*slot));
+            first.truncate(count);
+        }
+        first
+    }
+}
+
+impl List {
+    fn len(&self) -> usize {
+        match self {
+            Self::Live(members) => members.len(),
+            Self::Hot(members) => members.len(),
+            Self::Large(members) => members.len(),
+        }
+    }
+}
+
+/// The entry of a member of a hot block.
+fn rank(slot: u32, slots: &Slots) -> u64 {
+    slots.id(slot).high() >> 32 << 32 | u64::from(slot)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
+fn slot(rank: u64) -> u32 {
+    rank as u32
+}
+
+fn each_pair(members: &[u32], mut visit: impl FnMut(u32, u32)) {
+    for (i, y) in members.iter().enumerate() {
+        members[..i].iter().for_each(|x| visit(*x, *y));
+    }
+}

@@ -1,0 +1,59 @@
+//! Postings: changes of sketches with their block keys, as they are sent to the index.
+
+use serde::{Deserialize, Serialize};
+
+use crate::block::BlockKey;
+use crate::hash::SketchId;
+
+/// Sketches that are added to blocks or removed from them, with the keys of those blocks.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Postings {
+    pub(super) sketches: Vec<Posted>,
+    pub(super) keys: Vec<BlockKey>,
+}
+
+/// A sketch in [`Postings`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Posted {
+    pub(super) id: SketchId,
+    /// Its first fingerprint word.
+    pub(super) word: u64,
+    /// 1 or -1.
+    pub(super) diff: i8,
+    /// End of its keys, exclusive; they begin at the end of the previous sketch.
+    pub(super) end: u32,
+}
+
+impl Postings {
+    /// Adds a key of the sketch that the next call of [`sketch`](Self::sketch) adds.
+    pub fn key(&mut self, key: BlockKey) {
+        self.keys.push(key);
+    }
+
+    /// Adds a sketch that enters (`diff` 1) or leaves (-1) the blocks whose keys were added since the last
+    /// sketch. A sketch without keys is ignored.
+    ///
+    /// # Panics
+    /// If there are 2^32 keys or more.
+    pub fn sketch(&mut self, id: SketchId, word: u64, diff: i8) {
+        let end = u32::try_from(self.keys.len()).expect("postings are sent before they are so many");
+        if self.sketches.last().map_or(0, |last| last.end) < end {
+            self.sketches.push(Posted { id, word, diff, end });
+        }
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl Iterator<Item = BlockKey> {
+        self.keys.iter().copied()
+    }
+
+    /// Number of keys.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Whether there are no keys.
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+}

@@ -1,0 +1,281 @@
+//! The index compared with the definition of meetings, and its costs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::block_index::BlockIndex;
+use super::postings::Postings;
+use crate::block::blocking::WALKED;
+use crate::block::{BlockKey, HotBlock, HotRule, Near};
+use crate::hash::SketchId;
+use crate::hash::mix;
+use crate::pair::Pair;
+
+fn id(n: u64) -> SketchId {
+    SketchId::of(0, &[n])
+}
+
+/// The pairs that meet in a block, by definition.
+fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> {
+    let leaders = if members.len() <= rule.cap { members.len() } else { rule.leaders };
+    let pairs = members.iter().enumerate().flat_map(|(i, x)| {
+        members.iter().enumerate().filter(move |(j, _)| i < *j && i < leaders).map(|(_, y)| (*x, *y))
+    });
+    pairs.filter_map(|(x, y)| Pair::new(x, y)).collect()
+}
+
+/// Random changes of few sketches in few blocks: the emitted changes accumulate to the definition, in hot
+/// blocks with changing leaders too.
+#[test]
+fn meetings_accumulate_to_the_definition() {
+    for (cap, leaders) in [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2), (3, 4), (8, 1), (8, 4), (100, 2)] {
+        let rule = HotRule { cap, leaders };
+        let mut index = BlockIndex::new(3, rule);
+        let mut alive: BTreeSet<u64> = BTreeSet::new();
+        let mut met: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
+        let mut hot: BTreeMap<BlockKey, HotBlock> = BTreeMap::new();
+        let mut random = 0;
+        let mut next = |n: u64| {
+            random += 1;
+            mix(random ^ (cap << 20 ^ leaders << 10) as u64) % n
+        };
+        // A sketch is in one or two blocks of each table.
+        let keys = |n: u64| {
+            let key = |table: u16, hash: u64| BlockKey { table, hash: u32::try_from(hash).unwrap() };
+            [key(0, n % 2), key(1, mix(n) % 3), key(2, 0), key(2, 1 + n % 5)]
+        };
+        let word = |n: u64| n;
+        let (mut got_hot, mut cooled, mut led, mut visited) = (0, 0, 0, [0; 2]);
+        for step in 0..600 {
+            let mut changes: BTreeMap<u64, i8> = BTreeMap::new();
+            // Mostly few changes, sometimes many; first more additions, then more removals.
+            let many = if next(10) == 0 { 30 } else { 3 };
+            for _ in 0..next(many) {
+                let n = next(40);
+                let grows = step % 200 < 120;
+                if changes.contains_key(&n) || (alive.contains(&n) == grows && next(4) > 0) {
+                    continue;
+                }
+                changes.insert(n, if alive.remove(&n) { -1 } else { 1 });
+                if changes[&n] > 0 {
+                    alive.insert(n);
+                }
+            }
+            let mut postings = [Postings::default(), Postings::default()];
+            for (n, diff) in &changes {
+                let part = &mut postings[usize::from(n % 3 == 0)];
+                keys(*n).into_iter().for_each(|key| part.key(key));
+                part.sketch(id(*n), word(*n), *diff);
+            }
+            // Words of different parity are rejected.
+            index.apply(
+                postings,
+                |a, b, _| a % 2 == b % 2,
+                |pair, diff| {
+                    assert!(diff != 0);
+                    *met.entry(pair).or_default() += diff;
+                },
+            );
+            met.retain(|_, count| *count != 0);
+
+            let mut blocks: BTreeMap<BlockKey, BTreeSet<SketchId>> = BTreeMap::new();
+            alive.iter().for_each(|n| {
+                keys(*n).into_iter().for_each(|key| {
+                    blocks.entry(key).or_default().insert(id(*n));
+                });
+            });
+            let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
+            let mut expected: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
+            for pair in blocks.values().flat_map(|members| meetings(members, rule)) {
+                if names[pair.lo()] % 2 == names[pair.hi()] % 2 {
+                    *expected.entry(pair).or_default() += 1;
+                }
+            }
+            assert_eq!(met, expected, "{rule:?}, step {step}");
+
+            // A query meets exactly the sketches that it would meet if it were added.
+            for n in (0..40).filter(|n| n % 7 == step % 7) {
+                let with_it = |key: &BlockKey| {
+                    let mut members = blocks.get(key).cloned().unwrap_or_default();
+                    members.insert(id(n));
+                    meetings(&members, rule)
+                };
+                let its = keys(n).iter().flat_map(with_it).collect::<BTreeSet<_>>();
+                let other = |pair: Pair<SketchId>| match (*pair.lo() == id(n), *pair.hi() == id(n)) {
+                    (true, _) => Some(*pair.hi()),
+                    (_, true) => Some(*pair.lo()),
+                    _ => None,
+                };
+                let worth = |with: &SketchId| names[with] % 2 == n % 2;
+                let would: BTreeSet<_> = its.into_iter().filter_map(other).filter(worth).collect();
+                let mut found = Vec::new();
+                index.visit(&keys(n), id(n), word(n), |a, b| a % 2 == b % 2, |with| found.push(with));
+                visited[usize::from(alive.contains(&n))] += found.len();
+                found.sort_unstable();
+                assert_eq!(found, would.into_iter().collect::<Vec<_>>(), "{rule:?}, step {step}");
+            }
+
+            let before = hot.clone();
+            for (key, block) in index.hot_blocks() {
+                match block {
+                    Some(block) => hot.insert(key, block),
+                    None => hot.remove(&key),
+                };
+            }
+            let named: BTreeMap<BlockKey, HotBlock> = (blocks.iter())
+                .filter(|(_, members)| members.len() > cap)
+                .map(|(key, members)| {
+                    let mut first = members.iter().copied();
+                    let (example, other) = (first.next().unwrap(), first.next());
+                    let sketches = members.len();
+                    (*key, HotBlock { sketches, example, other, document: None, beside: None })
+                })
+                .collect();
+            assert_eq!(hot, named);
+            got_hot += hot.keys().filter(|key| !before.contains_key(*key)).count();
+            cooled += before.keys().filter(|key| !hot.contains_key(*key)).count();
+            let changed = |(key, block): &(&BlockKey, &HotBlock)| {
+                before.get(*key).is_some_and(|b| b.example != block.example)
+            };
+            led += hot.iter().filter(changed).count();
+        }
+        assert!(cap > 8 || (got_hot > 5 && cooled > 5 && led > 20), "{rule:?}: {got_hot} {cooled} {led}");
+        let may_meet = cap > 1 || leaders > 0;
+        assert!(visited.iter().all(|times| (*times > 10) == may_meet), "{rule:?}: {visited:?} were met");
+        assert_eq!(index.slots.len().0, alive.len());
+        assert!(index.slots.len().1 <= 80, "slots are used again");
+    }
+}
+
+/// By distance, near sketches meet in blocks of any size, scanned or searched: changes accumulate to the
+/// definition, and a query meets the same sketches.
+#[test]
+fn near_ones_meet_however_large_a_block_is() {
+    for walked in [0, 1, 6, 20, 1000] {
+        let near = |common| Some(Near { distance: 3, common });
+        let rules = vec![
+            (HotRule::NEVER, near(0)),
+            (HotRule::NEVER, near(0xffff)),
+            (HotRule { cap: 4, leaders: 1 }, None),
+        ];
+        let mut index = BlockIndex::with_rules(rules.clone(), walked);
+        let word =
+            |n: u64| 0x1234 | (mix(n % 5) ^ 1 << (16 + mix(n) % 48) ^ 1 << (16 + mix(n ^ 99) % 48)) << 16;
+        let keys = |n: u64| {
+            let key = |table: u16, hash: u64| BlockKey { table, hash: u32::try_from(hash).unwrap() };
+            [key(0, n % 3), key(1, 7), key(2, n % 4)]
+        };
+        let mut alive: BTreeSet<u64> = BTreeSet::new();
+        let mut met: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
+        let (mut most, mut visited) = (0, 0);
+        for step in 0..400_u64 {
+            let mut postings = Postings::default();
+            let mut changed = BTreeSet::new();
+            for turn in 0..mix(step) % 12 {
+                let n = mix(step << 8 | turn) % 60;
+                // Grows, shrinks and grows again.
+                let comes = mix(n ^ step) % 4 < [3, 1, 3, 0][(step / 100) as usize];
+                if comes == alive.contains(&n) || !changed.insert(n) {
+                    continue;
+                }
+                keys(n).into_iter().for_each(|key| postings.key(key));
+                postings.sketch(id(n), word(n), if comes { 1 } else { -1 });
+                if comes {
+                    alive.insert(n)
+                } else {
+                    alive.remove(&n)
+                };
+            }
+            index.apply([postings], |_, _, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
+            met.retain(|_, count| *count != 0);
+            most = most.max(alive.len());
+
+            let mut blocks: BTreeMap<BlockKey, BTreeSet<SketchId>> = BTreeMap::new();
+            let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
+            for n in &alive {
+                for key in keys(*n) {
+                    blocks.entry(key).or_default().insert(id(*n));
+                }
+            }
+            let mut expected: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
+            for (key, members) in &blocks {
+                let (rule, its_near) = rules[usize::from(key.table)];
+                let meets = |pair: &Pair<SketchId>| {
+                    its_near.is_none_or(|n| n.meet(word(names[pair.lo()]), word(names[pair.hi()])))
+                };
+                for pair in meetings(members, rule).into_iter().filter(meets) {
+                    *expected.entry(pair).or_default() += 1;
+                }
+            }
+            assert_eq!(met, expected, "{walked}, step {step}");
+
+            let n = 60 + step % 9;
+            let mut found = Vec::new();
+            index.visit(&keys(n)[..2], id(n), word(n), |_, _| true, |with| found.push(with));
+            found.sort_unstable();
+            let all = names.iter().filter(|(_, other)| (word(**other) ^ word(n)).count_ones() <= 3);
+            assert_eq!(found, all.map(|(id, _)| *id).collect::<Vec<_>>(), "{walked}, step {step}");
+            visited += found.len();
+        }
+        assert!(most > 40 && alive.is_empty() && visited > 100, "{most} {visited}");
+    }
+}
+
+/// A block of 5,000 fingerprints with 26 bits in common: a search reads few of them, and all meetings are
+/// retracted after all have left.
+#[test]
+fn a_large_block_by_distance_is_cheap() {
+    let near = Near { distance: 3, common: 0x3ff_ffff };
+    let mut index = BlockIndex::with_rules(vec![(HotRule::NEVER, Some(near))], WALKED);
+    let (mut read, mut sum) = (0_u64, 0);
+    for (numbers, diff) in [(0..5000, 1), (0..5000, -1)] {
+        for n in numbers {
+            let mut postings = Postings::default();
+            postings.key(BlockKey { table: 0, hash: 7 });
+            postings.sketch(id(n), mix(n) & !near.common, diff);
+            let worth = |_, _, _| {
+                read += 1;
+                true
+            };
+            index.apply([postings], worth, |_, meetings| sum += meetings);
+        }
+    }
+    assert_eq!(sum, 0);
+    // Scans would read 25 million, in both directions together.
+    assert!(read < 2_000_000, "{read} were read");
+}
+
+/// A block of 20,000: few meetings for each change, with changes of leaders included, and all of them are
+/// retracted in the end.
+#[test]
+fn a_large_family_is_cheap_in_any_order() {
+    let rule = HotRule { cap: 64, leaders: 4 };
+    let mut index = BlockIndex::new(1, rule);
+    let (mut told, mut sum) = (0_usize, 0);
+    let mut apply = |numbers: &[u64], change| {
+        for few in numbers.chunks(50) {
+            let mut postings = Postings::default();
+            for n in few {
+                postings.key(BlockKey { table: 0, hash: 7 });
+                postings.sketch(id(*n), 0, change);
+            }
+            index.apply(
+                [postings],
+                |_, _, _| true,
+                |_, diff| {
+                    told += 1;
+                    sum += diff;
+                },
+            );
+        }
+    };
+    let n = 20_000;
+    let all: Vec<u64> = (0..n).collect();
+    apply(&all, 1);
+    let mut random = all;
+    random.sort_unstable_by_key(|number| mix(*number));
+    apply(&random, -1);
+    // Expected: four for each addition or removal, and as many again for changes of leaders (n pairs
+    // each, at leaders / n of the changes, in both directions).
+    assert_eq!(sum, 0);
+    assert!(told < 2 * 20_000 * 4 * 5, "{told} candidates came or went");
+}

@@ -1,0 +1,160 @@
+//! The clusters of the present pairs, and the changes of their reports.
+
+use std::collections::BTreeSet;
+
+use super::graph::Graph;
+use super::report::Report;
+use super::star;
+use super::tours::Vertex;
+use crate::doc::DocId;
+use crate::pair::{Delta, Pair};
+
+/// What a cluster is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClusterKind {
+    /// A connected component.
+    #[default]
+    Components,
+    /// A centre and some of its neighbours.
+    Star,
+}
+
+/// The clusters of the present pairs.
+#[derive(Debug)]
+pub struct Clusters {
+    kind: ClusterKind,
+    limit: usize,
+    graph: Graph,
+}
+
+impl Clusters {
+    /// Default of the most members of a cluster that is not a giant, inclusive.
+    pub const LIMIT: usize = 10_000;
+
+    /// No clusters. A component of more than `limit` documents will be a giant.
+    pub fn new(kind: ClusterKind, limit: usize) -> Self {
+        Self { kind, limit, graph: Graph::new() }
+    }
+
+    /// Applies the changes of one epoch, consolidated and sorted by pair. Returns the changes of reports,
+    /// each with diff 1 or -1: members sorted by (document, diff), then giants by (cluster, diff).
+    ///
+    /// # Panics
+    /// If a pair is removed that is not present.
+    pub fn advance(&mut self, changes: &[Delta]) -> Vec<(Report, isize)> {
+        let (net, touched) = self.net(changes);
+        let mut reports = Vec::new();
+        self.report(&touched, -1, &mut reports);
+        self.apply(net);
+        self.report(&touched, 1, &mut reports);
+
+        let changed = self.consolidate(reports);
+        touched.into_iter().for_each(|vertex| self.graph.prune(vertex));
+        changed
+    }
+
+    /// Applies the changes of one epoch like [`Self::advance`], without reports, so the cost does not depend
+    /// on the size of the touched components.
+    ///
+    /// # Panics
+    /// If a pair is removed that is not present.
+    pub fn follow(&mut self, changes: &[Delta]) {
+        let (net, touched) = self.net(changes);
+        self.apply(net);
+        touched.into_iter().for_each(|vertex| self.graph.prune(vertex));
+    }
+
+    /// All (cluster, document) pairs, giants included, sorted.
+    pub fn all(&mut self) -> Vec<(DocId, DocId)> {
+        let mut done = BTreeSet::new();
+        let mut all = Vec::new();
+        for vertex in self.graph.vertices() {
+            let least = self.graph.least(vertex);
+            if done.insert(least) {
+                all.extend(self.members(least));
+            }
+        }
+        let id = |vertex| self.graph.id(vertex).clone();
+        let mut named: Vec<_> =
+            all.into_iter().map(|(document, cluster)| (id(cluster), id(document))).collect();
+        named.sort_unstable();
+        named
+    }
+
+    /// The net changes of pairs, as vertices, and the set of touched vertices.
+    fn net(&mut self, changes: &[Delta]) -> (Vec<(Pair<Vertex>, isize)>, BTreeSet<Vertex>) {
+        let mut net = Vec::new();
+        for same in changes.chunk_by(|a, b| a.pair.pair == b.pair.pair) {
+            let diff: isize = same.iter().map(|delta| delta.diff).sum();
+            // The sum is zero if only the similarity changes.
+            if diff != 0 {
+                let pair = &same[0].pair.pair;
+                let ends = Pair::new(self.graph.vertex(pair.lo()), self.graph.vertex(pair.hi()));
+                net.push((ends.expect("different documents are different vertices"), diff));
+            }
+        }
+        let touched = net.iter().flat_map(|(pair, _)| [*pair.lo(), *pair.hi()]).collect();
+        (net, touched)
+    }
+
+    fn apply(&mut self, mut net: Vec<(Pair<Vertex>, isize)>) {
+        // New pairs first: they may replace removed ones in a spanning tree.
+        net.sort_unstable_by_key(|(_, diff)| -diff);
+        for (pair, diff) in net {
+            if diff > 0 { self.graph.insert(pair) } else { self.graph.remove(pair) }
+        }
+    }
+
+    /// The members of the clusters of a component, each with the vertex that names its cluster. `least` is
+    /// the smallest member of the component.
+    fn members(&mut self, least: Vertex) -> Vec<(Vertex, Vertex)> {
+        let component = self.graph.component(least);
+        match self.kind {
+            ClusterKind::Components => component.into_iter().map(|document| (document, least)).collect(),
+            ClusterKind::Star => star::stars(&self.graph, component),
+        }
+    }
+
+    /// Adds the reports of the components of `touched`, with `diff`.
+    fn report(
+        &mut self,
+        touched: &BTreeSet<Vertex>,
+        diff: isize,
+        reports: &mut Vec<(Report<Vertex>, isize)>,
+    ) {
+        let mut done = BTreeSet::new();
+        for &vertex in touched {
+            let (least, size) = (self.graph.least(vertex), self.graph.size(vertex));
+            if size == 1 || !done.insert(least) {
+                continue;
+            }
+            if size > self.limit {
+                reports.push((Report::Giant { cluster: least, size }, diff));
+                continue;
+            }
+            let members = self.members(least).into_iter();
+            let members = members.map(|(document, cluster)| Report::Member { cluster, document });
+            reports.extend(members.map(|report| (report, diff)));
+        }
+    }
+
+    /// The reports without those that cancel, sorted.
+    fn consolidate(&self, mut reports: Vec<(Report<Vertex>, isize)>) -> Vec<(Report, isize)> {
+        reports.sort_unstable();
+        let id = |vertex| self.graph.id(vertex).clone();
+        let mut changed: Vec<_> = reports
+            .chunk_by(|(a, _), (b, _)| a == b)
+            .filter(|same| same.iter().map(|(_, diff)| diff).sum::<isize>() != 0)
+            .map(|same| match same[0] {
+                (Report::Member { cluster, document }, diff) => {
+                    (Report::Member { cluster: id(cluster), document: id(document) }, diff)
+                }
+                (Report::Giant { cluster, size }, diff) => {
+                    (Report::Giant { cluster: id(cluster), size }, diff)
+                }
+            })
+            .collect();
+        changed.sort_unstable_by(|(a, x), (b, y)| a.subject().cmp(&b.subject()).then(x.cmp(y)));
+        changed
+    }
+}
