@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::block::design::{BandsError, design};
+use crate::block::banding::{BandsError, design};
 use crate::block::{Banding, BlockKey, Blocking, BlockingKind, BlockingParams, Scan, Shingles};
 use crate::filter::{Exact, FilterError, FilterParams, PairFilter, Staged, Target, Verify, Whole};
 use crate::sketch::{Scheme, SketchMaker, SketchRef};
