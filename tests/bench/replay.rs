@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dupflow::config::Plan;
-use dupflow::connectors::formats::Layout;
+use dupflow::connectors::formats::InputLayout;
 use dupflow::connectors::formats::feed;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
-use dupflow::connectors::sink::DeltaLines;
+use dupflow::connectors::sinks::DeltaLines;
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
 use dupflow::lab::generate::{Generator, Params};
@@ -66,8 +66,8 @@ fn main() {
     let (bytes, floor) = floor(&path);
     let s = pipeline::run(RunJob {
         stages: dupflow::pipeline::stages(&plan, false),
-        source: Box::new(Files::of(
-            Input::resolve([&path], Layout::default()).unwrap(),
+        source: Box::new(Files::new(
+            Input::resolve([&path], InputLayout::default()).unwrap(),
             EpochRule::default(),
             plan.scheme.text.field_names(),
         )),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dupflow::connectors::credential::Credential;
-use dupflow::connectors::formats::{Format, Shape};
-use dupflow::connectors::intake::{EpochLimits, Line, Room, Source as _};
+use dupflow::connectors::formats::{RecordShape, ValueFormat};
+use dupflow::connectors::intake::{CatchUpLine, EpochLimits, QueueRoom, Source as _};
 use dupflow::connectors::kafka::Start;
 use dupflow::core::time::Offsets;
 
@@ -58,7 +58,8 @@ fn starts(broker: &Broker) {
     let lost = from(&[(0, 0)]).unwrap_err().to_string();
     assert!(
         lost.contains(
-            "from offset 0 on, and holds 1 to 3 (exclusive): records have expired before they were read; with --reconcile"
+            "from offset 0 on, and holds 1 to 3 (exclusive): records have expired before they were read; \
+             with --reconcile"
         ),
         "{lost}"
     );
@@ -154,9 +155,9 @@ fn lines(broker: &Broker) {
         writer.texts(&topic, 1, &[(&format!("b{n}"), "t")]);
     }
     let ahead = vec![
-        Line::Restored,
-        Line::Offsets(offsets(&[(0, 3), (1, 0)])),
-        Line::Offsets(offsets(&[(0, 3), (1, 7)])),
+        CatchUpLine::Restored,
+        CatchUpLine::Offsets(offsets(&[(0, 3), (1, 0)])),
+        CatchUpLine::Offsets(offsets(&[(0, 3), (1, 7)])),
     ];
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), None, ahead, ROOM);
     assert_eq!(reading.live.get(), None);
@@ -175,7 +176,7 @@ fn lines(broker: &Broker) {
         b[..7].iter().all(|epoch| *epoch < live) && b[7..].iter().all(|epoch| *epoch >= live),
         "{b:?} {live}"
     );
-    assert!(a[2] < b[0], "nothing from behind the first line before all this side of it");
+    assert!(a[2] < b[0], "no event after the first line is read before all events up to it");
     reading.stop().unwrap();
 }
 
@@ -190,7 +191,7 @@ fn a_line_after_invisible_records(broker: &Broker) {
     writer.abort();
     // An earlier run has read to the end: between its last event and the line there are only transaction
     // markers and an aborted record. No record follows, and the run becomes live.
-    let ahead = vec![Line::Offsets(offsets(&[(0, 4), (1, 0)]))];
+    let ahead = vec![CatchUpLine::Offsets(offsets(&[(0, 4), (1, 0)]))];
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), None, ahead.clone(), ROOM);
     // The reader reaches the line when it pushes a batch, possibly before the test takes it.
     reading.until("the line", |reading| reading.live.get().is_some() && !reading.seen.is_empty());
@@ -211,7 +212,7 @@ fn a_full_queue_loses_nothing(broker: &Broker) {
         writer.put(&topic, n % 2, Some(&format!("k{n}")), Some(text.as_bytes()));
     }
     writer.flush();
-    let room = Room { bytes: 1, batches: 1 };
+    let room = QueueRoom { bytes: 1, batches: 1 };
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), None, Vec::new(), room);
     reading.events(3000);
     assert_eq!(reading.next, offsets(&[(0, 1500), (1, 1500)]));
@@ -227,7 +228,7 @@ fn epochs_are_cut_by_records(broker: &Broker) {
     source.limits = EpochLimits { records: Some(100), ..EpochLimits::default() };
     let mut reading = Reading::from_start(source);
     reading.events(600);
-    assert!(reading.seen.last().unwrap().0 >= 4, "a batch of up to 128 records is not parted");
+    assert!(reading.seen.last().unwrap().0 >= 4, "a batch of up to 128 records is not split");
     reading.stop().unwrap();
 }
 
@@ -316,7 +317,7 @@ fn one_in_ten_is_bad(broker: &Broker) {
     }
     writer.flush();
     let mut source = kafka(broker, &topic, Start::Earliest);
-    source.shape = Arc::new(Shape { format: Format::Json, ..Shape::default() });
+    source.shape = Arc::new(RecordShape { format: ValueFormat::Json, ..RecordShape::default() });
     let mut reading = Reading::from_start(source);
     reading.until("the end", |reading| reading.next.values().sum::<u64>() == 500);
     assert_eq!(reading.seen.len(), 450);
@@ -357,7 +358,7 @@ fn headers_and_times(broker: &Broker) {
     writer.put_with(&topic, 0, Some("b"), Some(b"text"), Some(1), &[]);
     writer.flush();
     let mut source = kafka(broker, &topic, Start::Earliest);
-    source.shape = Arc::new(Shape { headers: vec!["title".to_owned()], ..Shape::default() });
+    source.shape = Arc::new(RecordShape { headers: vec!["title".to_owned()], ..RecordShape::default() });
     let mut reading = Reading::from_start(source);
     reading.fields = vec!["title".to_owned()];
     reading.events(2);

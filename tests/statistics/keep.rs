@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dupflow::config::Plan;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
-use dupflow::connectors::sink::{DocumentList, KeepList};
+use dupflow::connectors::sinks::{DocumentList, KeepList};
 use dupflow::core::cluster::{Clusters, Keep};
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
@@ -32,7 +32,7 @@ fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: DocumentList) -> Vec<St
     let out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
     let job = RunJob {
         stages: dupflow::pipeline::stages(&plan, false),
-        source: Box::new(Files::of(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new())),
+        source: Box::new(Files::new(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new())),
         first_epoch: 1,
         processes: None,
         status: Arc::default(),

@@ -6,10 +6,13 @@
 mod arguments;
 pub mod check;
 pub mod compare;
+pub mod completions;
 mod corpus;
+pub mod demo;
 mod examine;
 #[cfg(feature = "lab")]
 mod lab;
+pub mod manual;
 pub mod plan;
 pub mod query;
 pub mod replay;
@@ -48,8 +51,10 @@ use dupflow_connectors::intake::SourceError;
 /// or ceases to be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
 #[derive(Debug, Parser)]
 #[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = verbosity::colours())]
-#[command(after_help = "Start with:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
-    Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration")]
+#[command(
+    after_help = "Start with:  dupflow demo\n       then:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
+    Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration"
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -63,6 +68,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Play a small feed, explain what happens, and show it on a page; it needs no file.
+    Demo(demo::Args),
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
     /// Process the events of the source that a deployment file names, until the input ends or a signal stops
@@ -95,6 +102,10 @@ pub enum Command {
     /// deletes.
     #[cfg(feature = "lab")]
     Generate(generate::Args),
+    /// Print a script that completes the command line in a shell.
+    Completions(completions::Args),
+    /// Print the manual page, or write a page for each command.
+    Man(manual::Args),
 }
 
 /// The pipeline arguments, shared by all commands that need a pipeline.
@@ -147,10 +158,14 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
     let verbosity = cli.verbosity.verbosity(LogFormat::default());
     // `run` starts logging later, as its deployment file says.
-    if !matches!(cli.command, Command::Run(_)) {
-        verbosity.start_logging(LogLevel::default());
+    match cli.command {
+        Command::Run(_) => {}
+        // The demo explains on standard output what it does.
+        Command::Demo(_) => verbosity.start_logging(LogLevel::Warn),
+        _ => verbosity.start_logging(LogLevel::default()),
     }
     match cli.command {
+        Command::Demo(args) => demo::run(&args, problems, verbosity),
         Command::Replay(args) => replay::run(&args, problems, verbosity),
         Command::Run(args) => run::run(&args, problems, cli.verbosity),
         Command::Compare(args) => compare::run(&args, problems),
@@ -167,6 +182,8 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Produce(args) => produce::run(&args, problems, verbosity),
         #[cfg(feature = "lab")]
         Command::Generate(args) => generate::run(&args, problems, verbosity),
+        Command::Completions(args) => completions::run(&args, problems),
+        Command::Man(args) => manual::run(&args, problems),
     }
 }
 

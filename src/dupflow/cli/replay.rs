@@ -223,7 +223,7 @@ fn stay(mut job: RunJob, address: SocketAddr) -> RunJob {
 }
 
 /// Runs a job. A signal stops reading; what has been read is finished.
-fn run_until_signalled(job: RunJob) -> anyhow::Result<Result<Summary, RunError>> {
+pub(super) fn run_until_signalled(job: RunJob) -> anyhow::Result<Result<Summary, RunError>> {
     let (tell, signalled) = channel();
     // There is no receiver after the run has ended.
     super::run::on_signals(move |signal| tell.send(signal).unwrap_or(()))
@@ -280,7 +280,7 @@ struct ProgressLine {
 
 impl ProgressLine {
     fn start(job: &RunJob, visible: bool) -> Self {
-        let metrics = Arc::clone(&job.stages.metrics);
+        let metrics = Arc::clone(&job.stages.observers.metrics);
         let input = job.source.progress();
         let (end, ended) = channel();
         let thread = std::thread::spawn(move || {

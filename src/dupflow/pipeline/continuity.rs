@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dupflow_connectors::sink::LetterFile;
+use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::StoredState;
 use dupflow_core::description::Description;
 

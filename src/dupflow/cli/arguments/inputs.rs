@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use dupflow_connectors::formats::{FileFormat, IdRule, Layout, WarcId};
+use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, WarcId};
 use dupflow_connectors::inputs::{Input, listed, refused_beginning};
 
 /// The inputs, and how they are read.
@@ -55,12 +55,12 @@ pub struct ColumnArgs {
     pub ts_field: Option<String>,
 
     /// The separator of CSV and TSV columns: one character, or "tab" [default: a comma; for TSV a tab].
-    #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
+    #[arg(long, value_name = "CHARACTER", value_parser = InputLayout::separator)]
     pub csv_delimiter: Option<u8>,
 
     /// The character that escapes a quote inside quotes, besides a doubled quote, as in --csv-escape '\' for
     /// tables of pandas and Spark [default: none].
-    #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
+    #[arg(long, value_name = "CHARACTER", value_parser = InputLayout::separator)]
     pub csv_escape: Option<u8>,
 
     /// What an id that is in several files means: "once", a mistake, which is counted and warned about, and
@@ -108,7 +108,7 @@ impl InputArgs {
 }
 
 /// Reports a standard input in an unsupported format. Waits for its first bytes without consuming them.
-pub(in crate::cli) fn look_at_standard_input(layout: &Layout, problems: &mut Problems) {
+pub(in crate::cli) fn look_at_standard_input(layout: &InputLayout, problems: &mut Problems) {
     let mut stdin = io::stdin().lock();
     // A read error is reported later, when the input is read.
     if let Some(why) = stdin.fill_buf().ok().and_then(|head| refused_beginning(head, layout)) {
@@ -118,8 +118,8 @@ pub(in crate::cli) fn look_at_standard_input(layout: &Layout, problems: &mut Pro
 
 impl LayoutArgs {
     /// The layout as typed.
-    pub(in crate::cli) fn layout(&self) -> Layout {
-        Layout { format: self.format, ..self.columns.layout() }
+    pub(in crate::cli) fn layout(&self) -> InputLayout {
+        InputLayout { format: self.format, ..self.columns.layout() }
     }
 }
 
@@ -132,9 +132,9 @@ impl ColumnArgs {
     }
 
     /// The layout as typed, for inputs whose format is detected.
-    pub(in crate::cli) fn layout(&self) -> Layout {
-        let default = Layout::default();
-        Layout {
+    pub(in crate::cli) fn layout(&self) -> InputLayout {
+        let default = InputLayout::default();
+        InputLayout {
             format: None,
             id: self.id_field.clone().unwrap_or(default.id),
             text: self.text_field.clone().unwrap_or(default.text),

@@ -7,7 +7,7 @@ use super::problems::Problems;
 use crate::config::{Deployment, Plan, ProcessConfig, SourceConfig};
 use crate::pipeline::ProcessGroup;
 use dupflow_core::description::{Description, Value};
-use dupflow_engine::processes::{self, Limits, Processes, Secret, Settings};
+use dupflow_engine::processes::{self, ConnectLimits, ConnectSettings, Processes, Secret};
 
 /// The number of processes, and which one this is.
 #[derive(Clone, Debug, clap::Args)]
@@ -34,7 +34,7 @@ impl ProcessArgs {
 
     /// The processes; `Some(None)` for a run of one process.
     pub(in crate::cli) fn read(&self, problems: &mut Problems) -> Option<Option<Processes>> {
-        problems.take(Processes::of(self.processes, self.process, self.hosts.as_deref()))
+        problems.take(Processes::from_options(self.processes, self.process, self.hosts.as_deref()))
     }
 }
 
@@ -44,20 +44,20 @@ pub(in crate::cli) fn settings(
     plan: &Plan,
     deployment: &Deployment,
     command: &str,
-) -> Settings {
+) -> ConnectSettings {
     let ProcessConfig { secret, connect, lost } = &deployment.processes;
-    let limits = Limits { connect: *connect, lost: *lost, ..Limits::default() };
+    let limits = ConnectLimits { connect: *connect, lost: *lost, ..ConnectLimits::default() };
     let secret =
         secret.as_ref().map_or_else(Secret::default, |secret| Secret::new(secret.reveal().as_bytes()));
     let description = description(plan, deployment, command);
-    Settings { processes, description, secret, limits }
+    ConnectSettings { processes, description, secret, limits }
 }
 
 /// Connects to the other processes, which do the same.
 ///
 /// # Errors
 /// Why they cannot connect.
-pub(in crate::cli) fn connect(settings: &Settings) -> anyhow::Result<ProcessGroup> {
+pub(in crate::cli) fn connect(settings: &ConnectSettings) -> anyhow::Result<ProcessGroup> {
     let processes = &settings.processes;
     tracing::info!(
         process = processes.index(),

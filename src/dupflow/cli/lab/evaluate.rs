@@ -20,7 +20,7 @@ use crate::cli::arguments::written;
 use crate::cli::arguments::{self, at_least_one};
 use crate::cli::corpus;
 use crate::config::{BUILT_IN, ConfigError, Draft, FilterPlan, FrozenTables, Plan};
-use dupflow_connectors::formats::Layout;
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::filter::FilterKind;
 use dupflow_core::text::{Featurizer, IdfTable};
@@ -378,7 +378,7 @@ impl PipelineStudyArgs {
     fn write_idf(&self, path: &Path, mut problems: Problems) -> anyhow::Result<ExitCode> {
         let pipeline = self.pipelines.first().map_or("weighted", String::as_str);
         let plan = problems.take(Plan::load(pipeline, &self.overrides));
-        let inputs = problems.take(Input::resolve(&self.corpus, Layout::default()));
+        let inputs = problems.take(Input::resolve(&self.corpus, InputLayout::default()));
         if self.corpus.is_empty() {
             problems.note("--write-idf needs documents: name a feed or a folder with --corpus");
         }
@@ -434,7 +434,7 @@ impl PipelineStudyArgs {
         if self.corpus.iter().any(|input| input == Path::new("-")) {
             problems.note("--corpus: \"-\" is read once, and the corpus is needed once for each pipeline");
         } else {
-            problems.take(Input::resolve(&self.corpus, Layout::default()));
+            problems.take(Input::resolve(&self.corpus, InputLayout::default()));
         }
         if self.truth.is_some() && self.labels.is_some() {
             problems.note("--labels: the truth is named by --truth already");

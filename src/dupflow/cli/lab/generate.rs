@@ -13,7 +13,7 @@ use crate::cli::arguments::problems::Problems;
 use crate::cli::arguments::verbosity::Verbosity;
 use crate::cli::arguments::written;
 use crate::cli::summary::count;
-use dupflow_connectors::formats::feed::Record;
+use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;
@@ -235,7 +235,7 @@ fn run_labelled(
         writeln!(of_labels, "{id}\t{label}").context("the labels cannot be written")?;
         (documents, bytes) = (documents + 1, bytes + text.len() as u64);
         let event = DocEvent { id, ts: None, written: None, text: Some(text.into()) };
-        out.write(&Record { event, ts: None }).context("the corpus cannot be written")?;
+        out.write(&FeedRecord { event, ts: None }).context("the corpus cannot be written")?;
     }
     out.finish().context("the corpus cannot be written")?;
     of_labels.flush().context("the labels cannot be written")?;
@@ -321,7 +321,7 @@ fn run_rounds(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyh
 /// Writes a feed, and counts its events.
 fn write_feed(
     mut out: DocumentWriter,
-    feed: impl Iterator<Item = Record<'static>>,
+    feed: impl Iterator<Item = FeedRecord<'static>>,
     with_features: bool,
 ) -> anyhow::Result<FeedCorpus> {
     let mut made = FeedCorpus::new(with_features);
@@ -389,7 +389,7 @@ impl FeedCorpus {
         Self { featurizer, alive: BTreeMap::new(), upserts: 0, deletes: 0, bytes: 0 }
     }
 
-    fn apply(&mut self, Record { event: DocEvent { id, text, .. }, .. }: Record<'_>) {
+    fn apply(&mut self, FeedRecord { event: DocEvent { id, text, .. }, .. }: FeedRecord<'_>) {
         let Some(text) = text else {
             self.deletes += 1;
             self.alive.remove(&id);

@@ -36,7 +36,7 @@ use crate::config::Plan;
 use crate::pipeline::{self, Continuity, Demands, RunJob, Summary};
 use dupflow_connectors::inputs::{Files, Input, Staying};
 use dupflow_connectors::intake::{BadRecords, EpochRule};
-use dupflow_core::run::visit::{self, Answer, Refusal};
+use dupflow_core::run::query::{Answer, Query, Refusal};
 use dupflow_core::text;
 use dupflow_core::time::SystemClock;
 
@@ -203,9 +203,9 @@ fn ask_corpus(
     answers: &mut AnswerPrinter<'_>,
 ) -> anyhow::Result<Summary> {
     let stages = pipeline::stages(plan, false);
-    let (visitors, (sender, receiver)) = (Arc::clone(&stages.visitors), channel());
+    let (queries, (sender, receiver)) = (Arc::clone(&stages.observers.queries), channel());
     let epochs = if plan.scheme.live().is_some() { EpochRule::All } else { EpochRule::default() };
-    let files = Files::of(inputs, epochs, plan.scheme.text.field_names());
+    let files = Files::new(inputs, epochs, plan.scheme.text.field_names());
     // There is no receiver if the run has failed meanwhile.
     let source = Staying::new(Box::new(files), move |last| sender.send(last).unwrap_or(()));
     let cores = || thread::available_parallelism().ok();
@@ -239,8 +239,8 @@ fn ask_corpus(
             }
             let (reply, replied) = channel();
             let top = question.top.or(most).unwrap_or(usize::MAX);
-            let ask = visit::Question::Text { text: question.text.clone(), top };
-            visitors.ask_after(last, ask, move |answer| reply.send(answer).unwrap_or(()));
+            let ask = Query::Text { text: question.text.clone(), top };
+            queries.ask_after(last, ask, move |answer| reply.send(answer).unwrap_or(()));
             under_way.push_back((question, replied));
         }
         under_way.into_iter().try_for_each(note)

@@ -8,7 +8,7 @@ use super::ask;
 use crate::cli::ReportFormat;
 use crate::config::Plan;
 use dupflow_core::pair::Evidence;
-use dupflow_core::run::visit::{Answer, Similar};
+use dupflow_core::run::query::{Answer, SimilarDocument};
 
 /// An answer of a run in this process or of another one.
 #[derive(Debug)]
@@ -17,14 +17,14 @@ pub(super) struct QueryAnswer {
     /// Whether the text has no feature.
     pub(super) empty: bool,
     /// The similar documents, the most similar first.
-    documents: Vec<SimilarDocument>,
+    documents: Vec<AnswerDocument>,
     /// Number of further documents that were left out.
     pub(super) more: usize,
 }
 
 /// A similar document.
 #[derive(Debug, Serialize)]
-struct SimilarDocument {
+struct AnswerDocument {
     id: String,
     similarity: f64,
     blocks: u16,
@@ -39,15 +39,15 @@ struct AnswerLine<'a> {
     /// The name of the query.
     asked: &'a str,
     #[serde(flatten)]
-    document: &'a SimilarDocument,
+    document: &'a AnswerDocument,
 }
 
 impl QueryAnswer {
     /// From a run in this process.
     pub(super) fn here(plan: &Plan, answer: &Answer) -> Self {
-        let document = |similar: &Similar| {
+        let document = |similar: &AnswerDocument| {
             let Evidence { blocks, look, components } = similar.evidence;
-            SimilarDocument {
+            AnswerDocument {
                 id: similar.id.to_string(),
                 similarity: similar.similarity.get(),
                 blocks,
@@ -68,7 +68,7 @@ impl QueryAnswer {
     pub(super) fn there(answer: ask::RemoteAnswer) -> Self {
         let document = |near: ask::RemoteDocument| {
             let ask::RemoteEvidence { blocks, look, components, standard_error } = near.evidence;
-            SimilarDocument {
+            AnswerDocument {
                 id: near.id,
                 similarity: near.similarity,
                 blocks,
@@ -96,7 +96,7 @@ impl QueryAnswer {
             out.push_str("similarity  standard error  blocks  look  components  id\n");
         }
         for document in &self.documents {
-            let SimilarDocument { id, similarity, blocks, look, components, standard_error } = document;
+            let AnswerDocument { id, similarity, blocks, look, components, standard_error } = document;
             match format {
                 ReportFormat::Json => {
                     out += &serde_json::to_string(&AnswerLine { asked: name, document })?;

@@ -32,7 +32,7 @@ use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summa
 use dupflow_connectors::inputs::Input;
 use dupflow_core::cluster::{ClusterKind, Keep};
 use dupflow_core::time::SystemClock;
-use dupflow_engine::processes::Settings;
+use dupflow_engine::processes::ConnectSettings;
 
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
@@ -135,7 +135,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs)
 
 /// Connects to the other processes; `None` if a signal arrives first.
 fn connect(
-    settings: Settings,
+    settings: ConnectSettings,
     sender: &Sender<RunEvent>,
     events: &Receiver<RunEvent>,
 ) -> anyhow::Result<Option<ProcessGroup>> {

@@ -53,7 +53,7 @@ pub(in crate::cli) fn start(
 ) -> anyhow::Result<Option<Monitor>> {
     let Some(place) = &deployment.monitor else { return Ok(None) };
     let clock = Arc::clone(&job.clock);
-    let mut subject = Subject::new(Arc::clone(&job.stages.metrics), Arc::clone(&job.status), clock);
+    let mut subject = Subject::new(Arc::clone(&job.stages.observers.metrics), Arc::clone(&job.status), clock);
     job.status.set_ready_lag(place.ready_lag);
     job.status.set_ready_behind(place.ready_behind);
     // Process 0 has the output.
@@ -64,7 +64,7 @@ pub(in crate::cli) fn start(
         subject.view = Some(view);
     }
     subject.pipeline = pipeline(plan, job);
-    subject.visitors = Some(Arc::clone(&job.stages.visitors));
+    subject.queries = Some(Arc::clone(&job.stages.observers.queries));
     subject.compare = Some(compare(plan));
     subject.texts =
         job.source.texts(&plan.scheme.text.field_names()).map(|texts| -> Arc<dyn monitor::Texts> {
@@ -75,7 +75,7 @@ pub(in crate::cli) fn start(
     subject.config = json!({"deployment": deployment.shown, "pipeline": described});
     let stages = job.stages.clone();
     subject.hot_blocks = Box::new(move |most| {
-        let blocks = stages.hot_blocks.lock();
+        let blocks = stages.observers.hot_blocks.lock();
         let mut largest: Vec<_> = blocks.iter().collect();
         largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
         let hot = largest.into_iter().take(most).map(|(key, block)| Hot {

@@ -17,11 +17,11 @@ use super::storage::{self, DeadLetterConfig, StateConfig};
 use super::tables::{self, TablesConfig};
 use super::{broker, values};
 use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, read_file};
-use dupflow_connectors::formats::Layout;
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, EpochRule};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sink::MarkedFile;
+use dupflow_connectors::sinks::MarkedFile;
 use dupflow_connectors::tables::database::Address;
 
 /// Most worker threads of one process, inclusive. Each has a stack, and a channel to each other worker for
@@ -210,10 +210,10 @@ impl Deployment {
 
 impl Deployment {
     /// How records of files are mapped to documents.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> InputLayout {
         match &self.source {
             SourceConfig::Files { layout, .. } => layout.clone(),
-            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => Layout::default(),
+            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => InputLayout::default(),
         }
     }
 

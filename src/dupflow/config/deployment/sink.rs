@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::tables::{self, TablesConfig};
 use super::values::{System, key_names, path, required_topic, system, topic_name};
 use crate::config::settings::{FileSettings, without_effect};
-use dupflow_connectors::sink::OutputEnvelope;
+use dupflow_connectors::kafka::OutputEnvelope;
 
 /// Where results are written.
 #[derive(Clone, Debug, PartialEq, Eq)]

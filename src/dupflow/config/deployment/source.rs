@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::tables;
 use super::values::{System, dotted_names, key_names, path, required_topic, seconds, system, time};
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
-use dupflow_connectors::formats::{FileFormat, Format, IdRule, Layout, Shape, WarcId};
+use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
 use dupflow_connectors::inputs::listed;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::Start;
-use dupflow_connectors::tables::Table;
+use dupflow_connectors::tables::TableSource;
 
 /// Where events are read from.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub enum SourceConfig {
         /// The file that lists the last of the inputs, if there is one.
         files_from: Option<PathBuf>,
         /// How records are mapped to documents.
-        layout: Layout,
+        layout: InputLayout,
         /// Where the input is cut into epochs.
         epoch: EpochRule,
         /// How fast the input is played.
@@ -37,12 +37,12 @@ pub enum SourceConfig {
         /// Where reading begins if there is no mark.
         start: Start,
         /// How a record's value is mapped to a document.
-        shape: Shape,
+        shape: RecordShape,
         /// How often the reader looks for new partitions.
         refresh: Duration,
     },
     /// A table of a database.
-    Table(Box<Table>),
+    Table(Box<TableSource>),
 }
 
 impl SourceConfig {
@@ -80,10 +80,10 @@ impl SourceConfig {
             }
             Self::Kafka { shape, .. } => {
                 let format = match shape.format {
-                    Format::Auto | Format::Row => "",
-                    Format::Text => "text",
-                    Format::Json => "json",
-                    Format::Debezium => "debezium",
+                    ValueFormat::Auto | ValueFormat::Row => "",
+                    ValueFormat::Text => "text",
+                    ValueFormat::Json => "json",
+                    ValueFormat::Debezium => "debezium",
                 };
                 put("source.format", format.to_owned(), "");
                 put("source.text_path", shape.text.join("."), "text");
@@ -185,13 +185,13 @@ fn topic(settings: &mut FileSettings) -> SourceConfig {
         without_effect(settings, "source.kind", "kafka", keys);
     }
     let formats = [
-        ("auto", Format::Auto),
-        ("text", Format::Text),
-        ("json", Format::Json),
-        ("debezium", Format::Debezium),
+        ("auto", ValueFormat::Auto),
+        ("text", ValueFormat::Text),
+        ("json", ValueFormat::Json),
+        ("debezium", ValueFormat::Debezium),
     ];
-    let format = settings.choose("source.format", &formats, &[]).unwrap_or(Format::Auto);
-    if format == Format::Text && settings.sound(&["source.format"]) {
+    let format = settings.choose("source.format", &formats, &[]).unwrap_or(ValueFormat::Auto);
+    if format == ValueFormat::Text && settings.sound(&["source.format"]) {
         without_effect(
             settings,
             "source.format",
@@ -205,7 +205,7 @@ fn topic(settings: &mut FileSettings) -> SourceConfig {
         path => dotted_names(path).map(Some),
     });
     let name = |value: &ConfigValue| value.text().filter(|name| !name.is_empty()).map(str::to_owned);
-    let shape = Shape {
+    let shape = RecordShape {
         format,
         text: text.unwrap_or_else(|| vec!["text".to_owned()]),
         ts: settings
@@ -225,8 +225,8 @@ fn topic(settings: &mut FileSettings) -> SourceConfig {
 }
 
 /// How records of files are mapped to documents.
-fn layout(settings: &mut FileSettings) -> Layout {
-    let default = Layout::default();
+fn layout(settings: &mut FileSettings) -> InputLayout {
+    let default = InputLayout::default();
     let of_files = [
         ("auto", None),
         ("jsonl", Some(FileFormat::Jsonl)),
@@ -241,7 +241,7 @@ fn layout(settings: &mut FileSettings) -> Layout {
         "" => Some(None),
         path => dotted_names(path).map(|names| Some(names.join("."))),
     };
-    Layout {
+    InputLayout {
         format: settings.choose("source.format", &of_files, &[]).flatten(),
         id: settings.read("source.id_path", name).flatten().unwrap_or(default.id),
         text: settings.read("source.text_path", name).flatten().unwrap_or(default.text),
@@ -259,7 +259,7 @@ fn layout(settings: &mut FileSettings) -> Layout {
 fn separator(value: &ConfigValue) -> Option<Option<u8>> {
     match value.text()? {
         "" => Some(None),
-        typed => Layout::separator(typed).ok().map(Some),
+        typed => InputLayout::separator(typed).ok().map(Some),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemK
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
-use dupflow_connectors::tables::{Overlap, Relation, Table};
+use dupflow_connectors::tables::{Relation, RoundOverlap, TableSource};
 
 /// Keys of the table that is read.
 pub(super) const SOURCE_KEYS: [DeploymentKey; 15] = [
@@ -101,7 +101,7 @@ fn address(settings: &mut FileSettings, keys: &AddressKeys, database: Database) 
 }
 
 /// Reads `[source]` for a table that is read.
-pub(super) fn source(settings: &mut FileSettings, database: Database) -> Table {
+pub(super) fn source(settings: &mut FileSettings, database: Database) -> TableSource {
     let address = address(settings, &FROM, database);
     let text = |value: &ConfigValue| value.text().filter(|text| !text.trim().is_empty()).map(str::to_owned);
     let maybe = |value: &ConfigValue| {
@@ -124,16 +124,16 @@ pub(super) fn source(settings: &mut FileSettings, database: Database) -> Table {
     if order.is_none() && settings.sound(&["source.kind", "source.order"]) {
         settings.missing("source.order");
     }
-    let default = Overlap { time: Duration::from_secs(60), number: 1000 };
+    let default = RoundOverlap { time: Duration::from_secs(60), number: 1000 };
     let overlap = settings.read("source.overlap", |value| match value.integer(0..=1_u64 << 53) {
-        Some(number) => Some(Overlap { number, time: Duration::ZERO }),
+        Some(number) => Some(RoundOverlap { number, time: Duration::ZERO }),
         None => {
             let time = dupflow_connectors::intake::interval(value.text()?)?;
-            (time <= Duration::from_secs(86_400)).then_some(Overlap { time, ..default })
+            (time <= Duration::from_secs(86_400)).then_some(RoundOverlap { time, ..default })
         }
     });
     let every = time(settings, "source.poll", Duration::from_secs(3600));
-    Table {
+    TableSource {
         address,
         relation: relation.unwrap_or_else(|| Relation::Table(String::new())),
         id: settings.read("source.id", text).unwrap_or_else(|| "id".to_owned()),

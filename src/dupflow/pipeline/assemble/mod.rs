@@ -20,11 +20,12 @@ use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share};
-use dupflow_connectors::sink::{LetterFile, TableOutput};
+use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::{self, StoredState};
+use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
+use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
-use dupflow_core::run::visit::Visitors;
 use dupflow_core::time::Clock;
 use dupflow_engine::dataflow::Stages;
 use sink::SinkParts;
@@ -87,7 +88,7 @@ impl RunJob {
 fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -> Stages {
     let mut stages = stages(plan, deployment.evidence);
     if let Mode::Run { .. } = mode {
-        stages.visitors = Arc::new(Visitors::before_live());
+        stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
     // Similarities are needed if any process has a monitor. In a run another process may have one; in a replay
     // by several processes none has.

@@ -10,7 +10,7 @@ use super::mode::Mode;
 #[cfg(feature = "kafka")]
 use crate::config::DeadLetterConfig;
 use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig};
-use dupflow_connectors::sink::{
+use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
     JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError,
     TableOutput, TableSink,
@@ -71,13 +71,13 @@ impl SinkParts<'_> {
             patience: *patience,
             run: self.run.to_owned(),
         };
-        let metrics = Arc::clone(&self.stages.metrics);
+        let metrics = Arc::clone(&self.stages.observers.metrics);
         Box::new(TableSink::new(&output, self.evidence(), self.plan.clusters, metrics))
     }
 
     #[cfg(feature = "kafka")]
     fn topic_sink(self) -> Box<dyn Sink + Send> {
-        use dupflow_connectors::sink::{KafkaOutput, KafkaSink};
+        use dupflow_connectors::kafka::{KafkaOutput, KafkaSink};
 
         let SinkConfig::Kafka { topic, progress_topic, transactional_id, transaction, envelope } =
             &self.deployment.sink
@@ -99,7 +99,7 @@ impl SinkParts<'_> {
         };
         let sink = match self.deployment.emit {
             EmitKind::ClusterDeltas => {
-                KafkaSink::for_clusters(output, self.clusters(), Arc::clone(&self.stages.metrics))
+                KafkaSink::for_clusters(output, self.clusters(), Arc::clone(&self.stages.observers.metrics))
             }
             _ => KafkaSink::new(output, self.evidence()).with_causes(self.deployment.causes),
         };
@@ -128,7 +128,7 @@ impl SinkParts<'_> {
             OutputFormat::Csv => self.row_sink(CsvRows::new(destination()?, row_kind(self.deployment))),
             #[cfg(feature = "parquet")]
             OutputFormat::Parquet => {
-                let rows = dupflow_connectors::sink::ParquetRows::new(stream()?, row_kind(self.deployment));
+                let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, row_kind(self.deployment));
                 self.row_sink(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
             }
             #[cfg(not(feature = "parquet"))]
@@ -162,7 +162,7 @@ impl SinkParts<'_> {
     /// The sink for the kind of result that the deployment emits, over rows in one format.
     fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
         let (clusters, keep) = (self.clusters(), self.plan.keep);
-        let metrics = Arc::clone(&self.stages.metrics);
+        let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Deltas => {
                 Box::new(DeltaLines::with_rows(rows, self.evidence()).with_causes(self.deployment.causes))

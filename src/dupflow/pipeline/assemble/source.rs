@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::config::{Deployment, Plan, SourceConfig};
 #[cfg(feature = "kafka")]
-use dupflow_connectors::formats::Shape;
+use dupflow_connectors::formats::RecordShape;
 use dupflow_connectors::inputs::{Files, Input};
 use dupflow_connectors::intake::{Share, Source};
-use dupflow_connectors::tables::Table;
+use dupflow_connectors::tables::TableSource;
 
 /// The source of a deployment.
 pub(super) fn source(
@@ -20,7 +20,7 @@ pub(super) fn source(
     let fields = plan.scheme.text.field_names();
     match &deployment.source {
         SourceConfig::Files { epoch, speed, follow, .. } => {
-            let files = Files::of(inputs, *epoch, fields).shared(share);
+            let files = Files::new(inputs, *epoch, fields).shared(share);
             Box::new(Files { speed: *speed, follow: *follow, ..files })
         }
         #[cfg(feature = "kafka")]
@@ -31,7 +31,7 @@ pub(super) fn source(
                 topic: topic.clone(),
                 start: start.clone(),
                 share: (part(share.index), part(share.count)),
-                shape: Arc::new(Shape { needs_time: plan.retention.needs_time(), ..shape.clone() }),
+                shape: Arc::new(RecordShape { needs_time: plan.retention.needs_time(), ..shape.clone() }),
                 limits: deployment.commit,
                 refresh: *refresh,
                 as_of: Arc::default(),
@@ -40,8 +40,10 @@ pub(super) fn source(
         }
         #[cfg(not(feature = "kafka"))]
         SourceConfig::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
-        SourceConfig::Table(table) => {
-            Box::new(Table { limits: deployment.commit, is_here: share.index == 0, ..(**table).clone() })
-        }
+        SourceConfig::Table(table) => Box::new(TableSource {
+            limits: deployment.commit,
+            is_here: share.index == 0,
+            ..(**table).clone()
+        }),
     }
 }

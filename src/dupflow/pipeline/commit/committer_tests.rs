@@ -5,10 +5,10 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::*;
-use dupflow_connectors::formats::Place;
+use dupflow_connectors::formats::RecordPlace;
 use dupflow_connectors::intake::{BadRecordAt, DeadLetter, OnError};
 use dupflow_connectors::mark::Standing;
-use dupflow_connectors::sink::MemorySink;
+use dupflow_connectors::sinks::MemorySink;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Evidence, Pair, Similarity};
 use dupflow_core::time::SystemClock;
@@ -183,7 +183,7 @@ fn epochs_with_unwritable_dead_letters_are_not_written() {
     let at = BadRecordAt {
         reason: dupflow_connectors::formats::BadRecord::NotJson,
         input: "x".into(),
-        place: Place::Line(1),
+        place: RecordPlace::Line(1),
         cause: None,
     };
     // The record may stay in the buffer. The error is returned here or by the next flush.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use dupflow_connectors::intake::{BadRecords, Tally};
+use dupflow_connectors::intake::{BadRecords, InputTally};
 use dupflow_core::run::metrics::Counts;
 use dupflow_engine::dataflow::Stages;
 
@@ -27,7 +27,7 @@ pub struct Measures {
     pub skipped: BTreeMap<String, u64>,
     /// For each input that is read from its beginning, the counts of its records.
     #[serde(default)]
-    pub inputs: BTreeMap<Arc<str>, Tally>,
+    pub inputs: BTreeMap<Arc<str>, InputTally>,
     /// The blocks above the cap in this process; each block is in one process only.
     pub hot_blocks: Vec<HotBlockReport>,
     /// Times from the first event of an epoch to its commit; only in the process that writes.
@@ -69,7 +69,7 @@ pub struct Quantiles {
 impl Measures {
     /// The measurements of this process so far.
     pub(in crate::pipeline) fn collect(stages: &Stages, bad: &BadRecords, latencies: Latencies) -> Self {
-        let hot_blocks = stages.hot_blocks.lock();
+        let hot_blocks = stages.observers.hot_blocks.lock();
         let hot_blocks = hot_blocks.iter().map(|(key, block)| HotBlockReport {
             sketches: block.sketches,
             table: key.table,
@@ -77,7 +77,7 @@ impl Measures {
             example: block.document.as_ref().map_or_else(|| block.example.to_string(), ToString::to_string),
         });
         Self {
-            counts: stages.metrics.counts(),
+            counts: stages.observers.metrics.counts(),
             bad_records: bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
             skipped: bad.skipped().into_iter().map(|(why, n)| (why.to_owned(), n)).collect(),
             inputs: bad.tallies(),
@@ -182,7 +182,10 @@ mod tests {
                 counts: metrics.counts(),
                 bad_records: BTreeMap::from([(reason.to_owned(), 2), ("both".to_owned(), 1)]),
                 skipped: BTreeMap::from([(reason.to_owned(), 1)]),
-                inputs: BTreeMap::from([("in".into(), Tally { documents: events, bad: 3, first: None })]),
+                inputs: BTreeMap::from([(
+                    "in".into(),
+                    InputTally { documents: events, bad: 3, first: None },
+                )]),
                 hot_blocks: vec![HotBlockReport { sketches: block, table: 0, hash, example: "x".to_owned() }],
                 latencies: latencies([time]),
                 peak_rss_bytes: rss,
@@ -193,7 +196,7 @@ mod tests {
         assert_eq!(all.counts.get(Counter::Events), 11);
         let expected = [("a", 2), ("b", 2), ("both", 2)].map(|(reason, n)| (reason.to_owned(), n));
         assert_eq!(all.bad_records, BTreeMap::from(expected));
-        assert_eq!(all.inputs["in"], Tally { documents: 11, bad: 6, first: None });
+        assert_eq!(all.inputs["in"], InputTally { documents: 11, bad: 6, first: None });
         assert_eq!(all.hot_blocks.iter().map(|block| block.sketches).collect::<Vec<_>>(), [70, 80]);
         assert_eq!(all.latencies.quantiles(), Quantiles { p50: 0.005, p99: 1.0, max: 1.0 });
         assert_eq!(all.peak_rss_bytes, 300);

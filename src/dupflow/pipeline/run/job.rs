@@ -9,7 +9,7 @@ use crate::pipeline::commit::{FollowedSink, Follower};
 use crate::pipeline::continuity::Continuity;
 use crate::pipeline::outcome::Demands;
 use dupflow_connectors::intake::{BadRecords, Source};
-use dupflow_connectors::sink::{DeltaLines, Publication, Sink};
+use dupflow_connectors::sinks::{DeltaLines, Publication, Sink};
 use dupflow_core::run::status::Status;
 use dupflow_core::time::{Clock, Epoch};
 use dupflow_engine::dataflow::Stages;

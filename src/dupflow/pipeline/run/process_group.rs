@@ -32,11 +32,11 @@ use super::worker::RunShared;
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::Measures;
 use crate::pipeline::past::Past;
-use dupflow_connectors::intake::{Line, Peers};
+use dupflow_connectors::intake::{CatchUpLine, Peers};
 use dupflow_connectors::mark::Mark;
 use dupflow_core::text::{IdfTable, TextRules};
 use dupflow_core::time::{Epoch, LiveFrom, Offsets};
-use dupflow_engine::processes::{Connected, Control, Event, Message};
+use dupflow_engine::processes::{Connected, Control, ControlEvent, ControlMessage};
 
 /// The connected other processes of a run.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct FailureSender(Arc<Control>);
 /// A task of the thread that handles messages.
 #[derive(Debug)]
 enum PeerTask {
-    Received(usize, Event),
+    Received(usize, ControlEvent),
     /// This process has reached a line, at this epoch.
     Reached(u32, Epoch),
     /// No more tasks.
@@ -69,10 +69,11 @@ type Sockets = Vec<Option<TcpStream>>;
 struct Go {
     mark: Mark,
     begin: Offsets,
-    lines: Vec<Line>,
+    lines: Vec<CatchUpLine>,
     table: Option<String>,
     keeps: bool,
-    tells_documents: bool,
+    #[serde(rename = "tells_documents")]
+    emits_documents: bool,
 }
 
 /// The other processes during the run.
@@ -137,9 +138,9 @@ impl ProcessGroup {
         }
         let table = past.table.is_some().then(|| String::from_utf8_lossy(&table).into_owned());
         let (mark, begin, lines) = (past.mark.clone(), past.begin.clone(), past.lines.clone());
-        let Past { keeps, tells_documents, .. } = *past;
-        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, tells_documents });
-        self.control.send(Message::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
+        let Past { keeps, emits_documents, .. } = *past;
+        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, emits_documents });
+        self.control.send(ControlMessage::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
         Ok(())
     }
 
@@ -150,8 +151,8 @@ impl ProcessGroup {
         };
         loop {
             match self.notes.1.recv() {
-                Ok(PeerTask::Received(_, Event::Message(Message::Go(go)))) => {
-                    let Go { mark, begin, lines, table, keeps, tells_documents } =
+                Ok(PeerTask::Received(_, ControlEvent::Message(ControlMessage::Go(go)))) => {
+                    let Go { mark, begin, lines, table, keeps, emits_documents } =
                         serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
                     let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
                     let table = table.map(read).transpose().map_err(|error| unread(error.to_string()))?;
@@ -162,7 +163,7 @@ impl ProcessGroup {
                         lines,
                         live,
                         keeps,
-                        tells_documents,
+                        emits_documents,
                         snapshot: None,
                         table,
                         there: None,
@@ -207,14 +208,14 @@ impl FailureSender {
 }
 
 /// The error that an event stands for, if it is a failure.
-fn failure(control: &Control, event: Event) -> Option<RunError> {
+fn failure(control: &Control, event: ControlEvent) -> Option<RunError> {
     match event {
-        Event::Message(Message::Failed(text)) => Some(RunError::Process(text)),
-        Event::Lost { process, why } => {
+        ControlEvent::Message(ControlMessage::Failed(text)) => Some(RunError::Process(text)),
+        ControlEvent::Lost { process, why } => {
             let process = control.processes().name(process);
             Some(RunError::Process(format!("{process} is gone: {why}")))
         }
-        Event::Message(_) => None,
+        ControlEvent::Message(_) => None,
     }
 }
 
@@ -245,34 +246,34 @@ impl PeerProcesses {
             match note {
                 PeerTask::Ended => return,
                 PeerTask::Reached(line, epoch) => self.reach(&mut reached, line, epoch, shared),
-                PeerTask::Received(from, Event::Message(message)) => match message {
-                    Message::Reached { line, epoch } => self.reach(&mut reached, line, epoch, shared),
-                    Message::Crossed { epoch, .. } => shared.queue.cross(epoch),
-                    Message::Opened(epoch) => {
+                PeerTask::Received(from, ControlEvent::Message(message)) => match message {
+                    ControlMessage::Reached { line, epoch } => self.reach(&mut reached, line, epoch, shared),
+                    ControlMessage::Crossed { epoch, .. } => shared.queue.cross(epoch),
+                    ControlMessage::Opened(epoch) => {
                         if self.is_hub() {
                             let others = (1..self.count()).filter(|to| *to != from);
-                            others.for_each(|to| self.control.send_to(to, Message::Opened(epoch)));
+                            others.for_each(|to| self.control.send_to(to, ControlMessage::Opened(epoch)));
                         }
                         shared.queue.follow(epoch);
                     }
-                    Message::Durable(epoch) => {
+                    ControlMessage::Durable(epoch) => {
                         if shared.commits.written(epoch, 0) {
                             shared.queue.wake();
                         }
                     }
-                    Message::Stop => {
+                    ControlMessage::Stop => {
                         if self.is_hub() {
-                            self.control.send(Message::Stop);
+                            self.control.send(ControlMessage::Stop);
                         }
                         shared.queue.stop();
                     }
-                    Message::Measures(bytes) => match serde_json::from_slice(&bytes) {
+                    ControlMessage::Measures(bytes) => match serde_json::from_slice(&bytes) {
                         Ok(measures) => self.change(|end| end.measures.push(measures)),
                         Err(error) => shared.failure.fail(RunError::Process(format!(
                             "what process {from} has measured cannot be read: {error}"
                         ))),
                     },
-                    Message::Done if !self.is_hub() => {
+                    ControlMessage::Done if !self.is_hub() => {
                         if self.end.lock().at_end {
                             self.change(|end| end.done = true);
                         } else {
@@ -280,8 +281,8 @@ impl PeerProcesses {
                             shared.failure.fail(RunError::Sink(ErrorKind::BrokenPipe.into()));
                         }
                     }
-                    Message::Failed(text) => shared.failure.fail(RunError::Process(text)),
-                    Message::Go(_) | Message::Done => {}
+                    ControlMessage::Failed(text) => shared.failure.fail(RunError::Process(text)),
+                    ControlMessage::Go(_) | ControlMessage::Done => {}
                 },
                 PeerTask::Received(_, event) => {
                     if let Some(error) = failure(&self.control, event) {
@@ -295,7 +296,7 @@ impl PeerProcesses {
     /// Counts that one process has reached a line; once all have, all cross it.
     fn reach(&self, reached: &mut BTreeMap<u32, Vec<Epoch>>, line: u32, epoch: Epoch, shared: &RunShared) {
         if !self.is_hub() {
-            self.control.send(Message::Reached { line, epoch });
+            self.control.send(ControlMessage::Reached { line, epoch });
             return;
         }
         let epochs = reached.entry(line).or_default();
@@ -304,7 +305,7 @@ impl PeerProcesses {
             && let Some(last) = reached.remove(&line).and_then(|all| all.into_iter().max())
         {
             let behind = last + 1;
-            self.control.send(Message::Crossed { line, epoch: behind });
+            self.control.send(ControlMessage::Crossed { line, epoch: behind });
             shared.queue.cross(behind);
         }
     }
@@ -317,7 +318,7 @@ impl PeerProcesses {
     /// Process 0 sends that epochs up to `epoch` are durable, so that the others may begin later ones.
     pub(in crate::pipeline) fn durable(&self, epoch: Epoch) {
         if self.is_hub() {
-            self.control.send(Message::Durable(epoch));
+            self.control.send(ControlMessage::Durable(epoch));
         }
     }
 
@@ -328,7 +329,7 @@ impl PeerProcesses {
 
     /// Stops the run in all processes.
     pub(in crate::pipeline) fn stop(&self) {
-        self.control.send(Message::Stop);
+        self.control.send(ControlMessage::Stop);
     }
 
     /// Sends the failure of this process, and wakes `finish`. A closed pipe at the output is sent as `Done`,
@@ -336,7 +337,7 @@ impl PeerProcesses {
     pub(in crate::pipeline) fn failed(&self, error: &RunError) {
         match error {
             RunError::Sink(error) if self.is_hub() && error.kind() == ErrorKind::BrokenPipe => {
-                self.control.send(Message::Done);
+                self.control.send(ControlMessage::Done);
             }
             // A failure that another process has sent is known to all; `Control::fail` sends only the first
             // one.
@@ -358,8 +359,8 @@ impl PeerProcesses {
     pub(in crate::pipeline) fn finish(&self, measures: &Measures) -> Option<Vec<Measures>> {
         if !self.is_hub() {
             self.change(|end| end.at_end = true);
-            self.control.send(Message::Measures(serde_json::to_vec(measures).unwrap_or_default()));
-            self.control.send(Message::Done);
+            self.control.send(ControlMessage::Measures(serde_json::to_vec(measures).unwrap_or_default()));
+            self.control.send(ControlMessage::Done);
         }
         let all = self.count() - 1;
         let is_hub = self.is_hub();
@@ -371,7 +372,7 @@ impl PeerProcesses {
             return None;
         }
         if is_hub {
-            self.control.send(Message::Done);
+            self.control.send(ControlMessage::Done);
         }
         Some(std::mem::take(&mut end.measures))
     }
@@ -382,7 +383,7 @@ pub(in crate::pipeline) struct QueuePeers(pub(in crate::pipeline) Arc<PeerProces
 
 impl Peers for QueuePeers {
     fn opened(&self, epoch: Epoch) {
-        self.0.control.send(Message::Opened(epoch));
+        self.0.control.send(ControlMessage::Opened(epoch));
     }
 
     fn reached(&self, line: u32, epoch: Epoch) {

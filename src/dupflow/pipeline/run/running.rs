@@ -9,7 +9,7 @@ use super::worker::RunShared;
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary};
 use dupflow_connectors::intake::Queue;
-use dupflow_connectors::sink::Publication;
+use dupflow_connectors::sinks::Publication;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_engine::dataflow::{Stages, Workers};
 
@@ -48,7 +48,7 @@ impl Running {
             shared.failure.fail(RunError::Worker(error));
         }
         // The workers have answered or refused all open queries.
-        stages.visitors.close();
+        stages.observers.queries.close();
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(peers) = &peers
@@ -64,7 +64,7 @@ impl Running {
         outcome?;
         // Process 0 has the counts of all processes.
         let unmet = if shared.process.0 == 0 {
-            demands.unmet(&measures, stages.origins.as_deref())
+            demands.unmet(&measures, stages.observers.origins.as_deref())
         } else {
             Vec::new()
         };

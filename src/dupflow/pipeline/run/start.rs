@@ -17,12 +17,14 @@ use crate::pipeline::continuity::Continuity;
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Latencies, Summary};
 use crate::pipeline::past::Past;
-use dupflow_connectors::intake::{Ahead, Announce, Batch, EpochLimits, Peers, Queue, Reader, Room, Source};
-use dupflow_connectors::sink::Sink;
+use dupflow_connectors::intake::{
+    Announce, Batch, CatchUp, EpochLimits, Peers, Queue, QueueRoom, Source, SourceReader,
+};
+use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::Snapshot;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::RetentionClock;
-use dupflow_engine::dataflow::{Cancellation, Data, Stages};
+use dupflow_engine::dataflow::{Cancellation, PeerSockets, Stages};
 
 /// How long an input may be idle before an empty epoch begins, if documents expire by wall-clock time.
 const TICK: Duration = Duration::from_secs(1);
@@ -31,7 +33,7 @@ const TICK: Duration = Duration::from_secs(1);
 const PULSE: Duration = Duration::from_secs(5);
 
 /// Capacity of the queue between readers and workers: enough that neither waits for the other.
-const ROOM: Room = Room { bytes: 2 << 20, batches: 256 };
+const ROOM: QueueRoom = QueueRoom { bytes: 2 << 20, batches: 256 };
 
 /// Runs a job to the end of its input. A closed pipe at the output ends it early, without an error.
 ///
@@ -46,8 +48,8 @@ pub fn run(job: RunJob) -> Result<Summary, RunError> {
 /// # Errors
 /// If the workers cannot be started. Later failures are returned by [`Running::join`].
 pub fn start(job: RunJob) -> Result<Running, RunError> {
-    let visitors = Arc::clone(&job.stages.visitors);
-    launch(job).inspect_err(|_| visitors.close())
+    let queries = Arc::clone(&job.stages.observers.queries);
+    launch(job).inspect_err(|_| queries.close())
 }
 
 fn launch(mut job: RunJob) -> Result<Running, RunError> {
@@ -110,7 +112,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let begun = Mutex::default();
     let shared = Arc::new(RunShared { queue, commits, failure, bad, clock, status, process, begun });
 
-    let data = sockets.zip(peers.clone()).map(|(sockets, peers)| Data {
+    let data = sockets.zip(peers.clone()).map(|(sockets, peers)| PeerSockets {
         index: process.0,
         sockets,
         lost: Box::new(move |process, why| peers.suspect(process, why)),
@@ -143,11 +145,11 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
 fn continue_stages(stages: &mut Stages, source: &dyn Source, past: &mut Past) {
     stages.ids_move = source.ids_move();
     stages.keeps = past.keeps;
-    stages.tells_documents = past.tells_documents;
-    stages.live = Arc::clone(&past.live);
-    stages.past = past.mark.progress.clone();
-    stages.table = past.table.take();
-    stages.origins = source.origins();
+    stages.emits_documents = past.emits_documents;
+    stages.start.live = Arc::clone(&past.live);
+    stages.start.past = past.mark.progress.clone();
+    stages.start.table = past.table.take();
+    stages.observers.origins = source.origins();
 }
 
 /// The queue between the readers and the workers; the thread that restores documents counts as a reader.
@@ -160,7 +162,7 @@ fn queue(
     limits: EpochLimits,
 ) -> Queue {
     let lines = std::mem::take(&mut past.lines);
-    let ahead = Ahead::of(lines).here(|partition| partition as usize % count == index);
+    let ahead = CatchUp::new(lines).here(|partition| partition as usize % count == index);
     let peers = followed.map(|peers| Box::new(QueuePeers(Arc::clone(peers))) as Box<dyn Peers>);
     let first_epoch = past.mark.progress.epoch + 1;
     Queue::behind(ahead, Arc::clone(&past.live), peers, readers + 1, first_epoch, ROOM, limits)
@@ -212,7 +214,7 @@ fn start_committer(
     }
     let mut committer = Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), past);
     committer.announce = announce;
-    let metrics = Arc::clone(&stages.metrics);
+    let metrics = Arc::clone(&stages.observers.metrics);
     let growth = GrowthWarning::new(stages.planned);
     let work = move |shared: &RunShared| commit(committer, &metrics, growth, peers.as_deref(), shared);
     Ok(spawn("committer", shared, work))
@@ -220,7 +222,7 @@ fn start_committer(
 
 /// Starts the readers, the restore, and the threads that wake the queue.
 fn start_threads(
-    readers: Vec<Box<dyn Reader>>,
+    readers: Vec<Box<dyn SourceReader>>,
     snapshot: Option<Snapshot>,
     limits: EpochLimits,
     stages: &Stages,
@@ -229,7 +231,7 @@ fn start_threads(
     for reader in readers {
         spawn("reader", shared, move |shared| read(reader, shared));
     }
-    let live = Arc::clone(&stages.live);
+    let live = Arc::clone(&stages.start.live);
     spawn("restore", shared, move |shared| restore(snapshot, &live, shared));
     let writes = shared.process.0 == 0;
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {

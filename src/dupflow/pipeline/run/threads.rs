@@ -11,7 +11,7 @@ use super::worker::RunShared;
 use crate::pipeline::commit::{Committer, GrowthWarning};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::Latencies;
-use dupflow_connectors::intake::{BadRecords, Batch, Closed, Reader};
+use dupflow_connectors::intake::{BadRecords, Batch, Closed, SourceReader};
 use dupflow_connectors::state::{Snapshot, StateError};
 use dupflow_core::run::metrics::{Counter, Counts, Metrics};
 use dupflow_core::run::status::Phase;
@@ -84,7 +84,7 @@ pub(super) fn commit(
     written.map(|()| latencies)
 }
 
-pub(super) fn read(mut reader: Box<dyn Reader>, shared: &RunShared) -> Result<(), RunError> {
+pub(super) fn read(mut reader: Box<dyn SourceReader>, shared: &RunShared) -> Result<(), RunError> {
     reader.read(&shared.queue, &shared.bad, &*shared.clock)?;
     shared.queue.finish();
     Ok(())

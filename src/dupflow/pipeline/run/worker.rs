@@ -9,12 +9,12 @@ use parking_lot::Mutex;
 use super::failure::RunFailure;
 use crate::pipeline::commit::Commits;
 use crate::pipeline::error::RunError;
-use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
+use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Dequeued, Payload, Queue};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime};
 use dupflow_engine::dataflow::{
-    self, Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Workers,
+    self, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, Workers,
 };
 
 /// Shared by all threads of a run.
@@ -36,12 +36,12 @@ pub(in crate::pipeline) fn start(
     stages: &Stages,
     first: Epoch,
     workers: usize,
-    data: Option<Data>,
+    data: Option<PeerSockets>,
     cancellation: &Arc<Cancellation>,
     shared: &Arc<RunShared>,
 ) -> Result<Workers, String> {
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
-    let live = Arc::clone(&stages.live);
+    let live = Arc::clone(&stages.start.live);
     // One worker of one process attaches the clock time, so that all workers see the same.
     let attaches_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
     let first_here = shared.process.0 * workers;
@@ -73,12 +73,12 @@ impl Intake for WorkerIntake {
     fn pull(&mut self, limit: Epoch) -> Pull {
         self.shared.status.stepped(self.worker, self.shared.clock.now());
         match self.shared.queue.take(self.shared.commits.admits(limit)) {
-            Taken::Done => {
+            Dequeued::Done => {
                 self.shared.status.ended(self.worker);
                 Pull::Done
             }
-            Taken::Nothing { low } => Pull::Idle(low),
-            Taken::Batch(epoch, batch) => {
+            Dequeued::Nothing { low } => Pull::Idle(low),
+            Dequeued::Batch(epoch, batch) => {
                 // Other processes commit nothing, so nothing would remove entries there.
                 if self.shared.process.0 == 0 {
                     let now = self.shared.clock.now();
@@ -91,24 +91,24 @@ impl Intake for WorkerIntake {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> dataflow::Taken {
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> dataflow::BatchEnd {
         let batch = self.batch.take().expect("a batch is pulled before it is read");
         let end = batch.end();
         let seen = batch.seen.map(|hash| (self.shared.process.0, hash));
         let mut letters = Vec::new();
         if let Payload::Kept(documents) = &batch.payload {
             let alive = documents.iter().filter_map(|(id, value)| Some((id, value?)));
-            alive.for_each(|(id, value)| each(Given::Kept(id, value)));
+            alive.for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
         }
         let decoded = self.decoder.decode(&batch, &self.shared.bad, &mut letters, |position, event| {
-            each(Given::Event(position, event));
+            each(BatchRecord::Event(position, event));
         });
         if let Err(error) = decoded {
             self.shared.failure.fail(error.into());
         }
         self.shared.queue.give_back(batch);
         let at = self.attaches_time.then(|| self.shared.clock.unix());
-        dataflow::Taken { end, letters, seen, at }
+        dataflow::BatchEnd { end, letters, seen, at }
     }
 
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {

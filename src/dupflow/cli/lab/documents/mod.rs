@@ -17,7 +17,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use dupflow_connectors::formats::feed;
-use dupflow_connectors::formats::feed::Record;
+use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_connectors::instant;
 use dupflow_core::doc::{DocEvent, DocId};
 
@@ -119,8 +119,8 @@ impl DocumentWriter {
     }
 
     /// Writes an event.
-    pub(super) fn write(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
-        let Record { event: DocEvent { id, text, .. }, ts } = record;
+    pub(super) fn write(&mut self, record: &FeedRecord<'_>) -> anyhow::Result<()> {
+        let FeedRecord { event: DocEvent { id, text, .. }, ts } = record;
         match &mut self.0 {
             WriterKind::Jsonl(out) => feed::write(out, record)?,
             WriterKind::Table(table) => {
@@ -161,7 +161,7 @@ impl DocumentWriter {
             WriterKind::Alive(alive, ArchiveWriter::Records { mut out, is_gzip, is_text }) => {
                 for (id, (ts, text)) in alive {
                     let about = format!(
-                        "WARC-Record-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: https://example.org/{id}\r\nWARC-Date: {}\r\n",
+                        "WARC-FeedRecord-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: https://example.org/{id}\r\nWARC-Date: {}\r\n",
                         instant::date(ts).unwrap_or_default()
                     );
                     if is_text {

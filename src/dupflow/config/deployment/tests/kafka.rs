@@ -12,10 +12,10 @@ mod with_kafka {
 
     use super::*;
     use crate::config::{DeadLetterConfig, Deployment, SinkConfig, SourceConfig};
-    use dupflow_connectors::formats::{Format, Shape};
+    use dupflow_connectors::formats::{RecordShape, ValueFormat};
     use dupflow_connectors::intake::EpochLimits;
+    use dupflow_connectors::kafka::OutputEnvelope;
     use dupflow_connectors::kafka::Start;
-    use dupflow_connectors::sink::OutputEnvelope;
 
     const LEAST: &str = "source.kind = \"kafka\"\nsource.topic = \"in\"\nkafka.brokers = \"b:1\"\n";
     const BOTH: &str = "source.kind = \"kafka\"\nsource.topic = \"in\"\nkafka.brokers = \"b:1\"\n\
@@ -83,8 +83,8 @@ mod with_kafka {
             SourceConfig::Kafka {
                 topic: "in".into(),
                 start: Start::Offsets([(0, 5)].into()),
-                shape: Shape {
-                    format: Format::Json,
+                shape: RecordShape {
+                    format: ValueFormat::Json,
                     text: vec!["page".into(), "body".into()],
                     ts: vec!["page".into(), "date".into()],
                     id: Some(vec!["page".into(), "id".into()]),

@@ -8,7 +8,7 @@ use super::{parse, problems};
 use crate::config::{EmitKind, SinkConfig, SourceConfig, TablesConfig};
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
-use dupflow_connectors::tables::{Overlap, Relation, Table};
+use dupflow_connectors::tables::{Relation, RoundOverlap, TableSource};
 
 const SQLITE: &str = "source.kind = \"sqlite\"\nsource.path = \"in.db\"\nsource.table = \"pages\"\nsource.order = \"n\"\n\
                       sink.kind = \"sqlite\"\nsink.path = \"out.db\"\n";
@@ -45,7 +45,7 @@ fn every_key_is_taken() {
     let SourceConfig::Table(table) = &found.source else { panic!("a table is read") };
     let Address::Postgres(url) = &table.address else { panic!("of a server") };
     assert_eq!(url.reveal(), "postgres://me:hunter2@host/web");
-    let expected = Table {
+    let expected = TableSource {
         address: table.address.clone(),
         relation: Relation::Query("SELECT * FROM pages".to_owned()),
         id: "page".to_owned(),
@@ -56,7 +56,7 @@ fn every_key_is_taken() {
         fields: vec!["title".to_owned()],
         page: 7,
         poll: Duration::from_millis(50),
-        overlap: Overlap { time: Duration::from_secs(5), number: 1000 },
+        overlap: RoundOverlap { time: Duration::from_secs(5), number: 1000 },
         follow: false,
         patience: Duration::from_secs(30),
         limits: EpochLimits::default(),
@@ -77,14 +77,14 @@ fn defaults() {
     assert_eq!((&*table.id, &*table.text, table.page, table.follow), ("id", "text", 1000, true));
     assert_eq!(
         (table.poll, table.overlap),
-        (Duration::from_secs(1), Overlap { time: Duration::from_secs(60), number: 1000 })
+        (Duration::from_secs(1), RoundOverlap { time: Duration::from_secs(60), number: 1000 })
     );
     assert_eq!(found.emit, EmitKind::Pairs, "every change is kept only if that is asked for");
     assert_eq!(found.output(), Some(std::path::Path::new("out.db")));
     let SourceConfig::Table(other) = parse(&format!("{SQLITE}source.overlap = 5")).unwrap().source else {
         panic!()
     };
-    assert_eq!(other.overlap, Overlap { time: Duration::ZERO, number: 5 });
+    assert_eq!(other.overlap, RoundOverlap { time: Duration::ZERO, number: 5 });
 }
 
 #[test]
