@@ -33,7 +33,7 @@ use dupflow::core::pair::Delta;
 use dupflow::core::run::query::{Query, QueryQueue};
 use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
 use dupflow::lab::generate::{Generator, Params};
-use dupflow::pipeline::{self, Continuity, Demands, Job};
+use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
 /// Events of a round at full speed, and rounds of either kind.
 const ROUND: u64 = 40_000;
@@ -249,11 +249,11 @@ fn main() {
         queries: Arc::clone(&stages.observers.queries),
         texts: Arc::default(),
     };
-    let job = Job {
+    let job = RunJob {
         stages,
         source: Box::new(source),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

@@ -1,4 +1,4 @@
-//! The probe, against a monitor.
+//! The health probe of the containers, against a monitor.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -17,7 +17,7 @@ fn probe(path: &str, port: u16) -> (Option<i32>, String) {
 }
 
 #[test]
-fn it_tells_what_the_monitor_says() {
+fn the_probe_returns_the_state_of_the_monitor() {
     let status = Arc::new(Status::new(0, 1, 1));
     let here = Endpoint::open("127.0.0.1:0".parse().unwrap());
     let clock = Arc::new(SystemClock::start());
@@ -37,7 +37,7 @@ fn it_tells_what_the_monitor_says() {
 }
 
 #[test]
-fn silence_is_no_answer() {
+fn an_empty_reply_is_an_error() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     assert_eq!(probe("/health", silent.local_addr().unwrap().port()).0, Some(1));
 }

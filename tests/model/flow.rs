@@ -23,7 +23,7 @@ use dupflow::core::time::{Clock, Epoch, Offsets, Progress, SystemClock};
 use dupflow::engine::dataflow::{
     BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, Pull, Stages, Workers,
 };
-use dupflow::pipeline::{self, Continuity, Demands, Job, RunError, Summary};
+use dupflow::pipeline::{self, Continuity, Demands, RunError, RunJob, Summary};
 
 pub(crate) fn stages() -> Stages {
     dupflow::pipeline::stages(&Plan::load("minhash", &[]).unwrap(), false)
@@ -267,11 +267,11 @@ pub(crate) fn run(
     first: impl FnMut(Epoch) -> io::Result<()> + Send + 'static,
 ) -> (Result<Summary, RunError>, MemorySink) {
     let memory = Arc::<Mutex<MemorySink>>::default();
-    let job = Job {
+    let job = RunJob {
         stages: stages.clone(),
         source: Box::new(Scripts(readers)),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

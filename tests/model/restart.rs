@@ -24,7 +24,7 @@ use dupflow::core::pair::{Delta, DocPair};
 use dupflow::core::run::metrics::Counter;
 use dupflow::core::text::IdfTable;
 use dupflow::core::time::{Progress, RetentionTime, SystemClock, UnixTime};
-use dupflow::pipeline::{self, Continuity, Demands, Job, PastError, RunError};
+use dupflow::pipeline::{self, Continuity, Demands, PastError, RunError, RunJob};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
@@ -135,11 +135,11 @@ fn live(
         ts: ts_of,
         read,
     };
-    let running = pipeline::start(Job {
+    let running = pipeline::start(RunJob {
         stages,
         source: Box::new(log),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

@@ -16,7 +16,7 @@ use dupflow::connectors::sinks::MemorySink;
 use dupflow::core::description::Description;
 use dupflow::core::hash;
 use dupflow::core::time::{Epoch, SystemClock};
-use dupflow::pipeline::{self, Continuity, Demands, Job};
+use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
@@ -50,11 +50,11 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
     let (sink, (read, all_read)) = (Arc::<Mutex<MemorySink>>::default(), channel());
     let log =
         Log { partitions: parts.clone(), readers, limits, seed, ids_move: false, ts: |_, _| None, read };
-    let running = pipeline::start(Job {
+    let running = pipeline::start(RunJob {
         stages: stages.clone(),
         source: Box::new(log),
         first_epoch: FIRST,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

@@ -7,9 +7,9 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use super::Cli;
-use super::problems::Problems;
+use super::arguments::problems::Problems;
 
-/// What `completions` takes.
+/// Arguments of `completions`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Try:  dupflow completions bash > ~/.local/share/bash-completion/completions/dupflow\n      \

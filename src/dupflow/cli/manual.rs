@@ -8,9 +8,9 @@ use anyhow::Context;
 use clap::CommandFactory;
 
 use super::Cli;
-use super::problems::Problems;
+use super::arguments::problems::Problems;
 
-/// What `man` takes.
+/// Arguments of `man`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Try:  dupflow man | man -l -\n      dupflow man --dir ~/.local/share/man/man1")]
 pub struct Args {

@@ -33,8 +33,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
-use super::{Continuity, RunError};
+use super::continuity::Continuity;
+use super::error::RunError;
+use super::fit::{Fit, check, fit, keeps_documents, missing, usable};
+use super::past_error::PastError;
 use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::Sink;

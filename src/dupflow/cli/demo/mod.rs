@@ -18,14 +18,15 @@ use std::time::Duration;
 
 use anyhow::Context;
 
-use super::problems::Problems;
-use super::voice::Voice;
-use super::{print, replay, watch};
+use super::arguments::problems::Problems;
+use super::arguments::verbosity::Verbosity;
+use super::run::monitor;
+use super::{print, replay};
 use crate::config::{
-    Deployment, EmitKind, LogLevel, MonitorPlace, OutputFormat, Plan, ProcessSettings, SinkPlace,
-    SourcePlace, WITHOUT_MONITOR,
+    Deployment, EmitKind, LogLevel, MonitorConfig, OutputFormat, Plan, ProcessConfig, SinkConfig,
+    SourceConfig, WITHOUT_MONITOR,
 };
-use crate::pipeline::{Job, Mode};
+use crate::pipeline::{Mode, RunJob};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::{Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
@@ -33,7 +34,7 @@ use dupflow_connectors::kafka::broker::Connection;
 use dupflow_core::time::SystemClock;
 use narrator::Narrator;
 
-/// What `demo` takes.
+/// Arguments of `demo`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// The port of the page, on this machine alone [default: one that is free].
@@ -83,7 +84,7 @@ impl Drop for FeedFile {
 ///
 /// # Errors
 /// A port without a monitor in this build; a port that is taken; what the run fails with.
-pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let has_page = cfg!(feature = "monitor");
     if args.port.is_some() && !has_page {
         problems.note(format_args!("--port: {WITHOUT_MONITOR}"));
@@ -92,13 +93,13 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     let feed = FeedFile::create().context("the feed of the demo cannot be written")?;
     let plan = Plan::load("exact", &[])?;
     let page = SocketAddr::from((Ipv4Addr::LOCALHOST, args.port.unwrap_or(0)));
-    let deployment = deployment(feed.path(), has_page.then_some(page), voice);
+    let deployment = deployment(feed.path(), has_page.then_some(page), verbosity);
     let inputs = vec![Input::at(feed.path())];
     let mut job =
-        Job::assemble(&plan, &deployment, &Mode::Replay, inputs, None, Arc::new(SystemClock::start()))?;
+        RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, None, Arc::new(SystemClock::start()))?;
     job.sink = Box::new(Narrator::new(io::stdout()));
-    let monitor = watch::start(&plan, &deployment, &mut job)?;
-    let page = monitor.as_ref().map(|monitor| monitor.address());
+    let page_server = monitor::start(&plan, &deployment, &mut job)?;
+    let page = page_server.as_ref().map(|server| server.address());
     print(&heading(page))?;
     if page.is_some() {
         job.source = Box::new(Staying::new(job.source, |_| {
@@ -124,11 +125,11 @@ fn heading(page: Option<SocketAddr>) -> String {
 }
 
 /// A replay of the feed at the speed of its time stamps.
-fn deployment(feed: &Path, page: Option<SocketAddr>, voice: Voice) -> Deployment {
+fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> Deployment {
     Deployment {
         workers: None,
         shutdown: Duration::ZERO,
-        source: SourcePlace::Files {
+        source: SourceConfig::Files {
             inputs: vec![feed.to_owned()],
             files_from: None,
             layout: InputLayout::default(),
@@ -139,17 +140,17 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, voice: Voice) -> Deployment
         commit: EpochLimits::default(),
         dead_letter: None,
         max_bad: None,
-        sink: SinkPlace::Lines { path: None },
+        sink: SinkConfig::Lines { path: None },
         emit: EmitKind::Deltas,
         output_format: OutputFormat::Jsonl,
         evidence: false,
         causes: false,
         kafka: Connection::default(),
         state: None,
-        monitor: page.map(MonitorPlace::at),
-        processes: ProcessSettings::default(),
+        monitor: page.map(MonitorConfig::at),
+        processes: ProcessConfig::default(),
         level: LogLevel::Warn,
-        format: voice.format,
+        format: verbosity.format,
         shown: BTreeMap::new(),
     }
 }
