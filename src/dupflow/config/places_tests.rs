@@ -86,8 +86,8 @@ mod with_kafka {
             SourcePlace::Kafka {
                 topic: "in".into(),
                 start: Start::Offsets([(0, 5)].into()),
-                shape: Shape {
-                    format: Format::Json,
+                shape: RecordShape {
+                    format: ValueFormat::Json,
                     text: vec!["page".into(), "body".into()],
                     ts: vec!["page".into(), "date".into()],
                     id: Some(vec!["page".into(), "id".into()]),

@@ -51,7 +51,7 @@ fn every_key_is_taken() {
     let SourcePlace::Table(table) = &found.source else { panic!("a table is read") };
     let Address::Postgres(url) = &table.address else { panic!("of a server") };
     assert_eq!(url.reveal(), "postgres://me:hunter2@host/web");
-    let expected = Table {
+    let expected = DatabaseTable {
         address: table.address.clone(),
         relation: Relation::Query("SELECT * FROM pages".to_owned()),
         id: "page".to_owned(),
@@ -62,7 +62,7 @@ fn every_key_is_taken() {
         fields: vec!["title".to_owned()],
         page: 7,
         poll: Duration::from_millis(50),
-        overlap: Overlap { time: Duration::from_secs(5), number: 1000 },
+        overlap: RoundOverlap { time: Duration::from_secs(5), number: 1000 },
         follow: false,
         patience: PATIENCE,
         limits: EpochLimits::default(),
@@ -83,14 +83,14 @@ fn defaults() {
     assert_eq!((&*table.id, &*table.text, table.page, table.follow), ("id", "text", 1000, true));
     assert_eq!(
         (table.poll, table.overlap),
-        (Duration::from_secs(1), Overlap { time: Duration::from_secs(60), number: 1000 })
+        (Duration::from_secs(1), RoundOverlap { time: Duration::from_secs(60), number: 1000 })
     );
     assert_eq!(found.emit, EmitKind::Pairs, "every change is kept only if that is asked for");
     assert_eq!(found.output(), Some(std::path::Path::new("out.db")));
     let SourcePlace::Table(other) = parse(&format!("{SQLITE}source.overlap = 5")).unwrap().source else {
         panic!()
     };
-    assert_eq!(other.overlap, Overlap { time: Duration::ZERO, number: 5 });
+    assert_eq!(other.overlap, RoundOverlap { time: Duration::ZERO, number: 5 });
 }
 
 #[test]

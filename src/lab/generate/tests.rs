@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
-fn generate(params: &Params) -> Vec<Record<'static>> {
+fn generate(params: &Params) -> Vec<FeedRecord<'static>> {
     Generator::new(params.clone()).collect()
 }
 
@@ -33,7 +33,7 @@ fn events_come_in_the_proportions_that_were_asked_for() {
     let feed = generate(&params);
     let mut texts: BTreeMap<DocId, Option<String>> = BTreeMap::new();
     let (mut new, mut updates, mut repeats, mut deletes, mut unknown, mut empty) = (0, 0, 0, 0, 0, 0);
-    for Record { event: DocEvent { id, text, .. }, .. } in feed.iter().cloned() {
+    for FeedRecord { event: DocEvent { id, text, .. }, .. } in feed.iter().cloned() {
         let text = text.map(Cow::into_owned);
         empty += u32::from(text.as_ref().is_some_and(|text| !text.contains(char::is_alphanumeric)));
         match (texts.insert(id, text.clone()), text) {
@@ -178,7 +178,7 @@ fn rounds_of_one_template() {
     let dropped: Vec<DocId> = ids(90, 105);
     assert!(!dropped.is_sorted() && dropped.iter().collect::<BTreeSet<_>>().len() == 15);
     assert!(feed[90..].iter().all(|record| record.event.text.is_none()));
-    let words = |record: &Record<'_>| -> Vec<String> {
+    let words = |record: &FeedRecord<'_>| -> Vec<String> {
         let text = record.event.text.as_ref().unwrap().to_lowercase();
         text.split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
