@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let code = cli::exit_code(&error);
             if code != 0 {
-                cli::tell_error(&error);
+                cli::print_error(&error);
             }
             ExitCode::from(code)
         }

@@ -25,7 +25,7 @@ use dupflow::core::pair::Delta;
 use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
 use dupflow::lab::generate::{Generator, Params};
-use dupflow::pipeline::{self, Continuity, Demands, Job};
+use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
 /// Reads epochs of the generator, each once the one before has been written, and takes their times.
 #[derive(Debug)]
@@ -131,7 +131,7 @@ fn main() {
     let ((bell, written), (times, taken)) = (channel(), channel());
     let source = Paced {
         feed: Generator::new(params),
-        metrics: Arc::clone(&stages.metrics),
+        metrics: Arc::clone(&stages.observers.metrics),
         documents: documents as u64,
         events,
         epochs,
@@ -140,11 +140,11 @@ fn main() {
         written,
         times,
     };
-    let job = Job {
+    let job = RunJob {
         stages,
         source: Box::new(source),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

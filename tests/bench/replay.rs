@@ -21,7 +21,7 @@ use dupflow::connectors::sinks::DeltaLines;
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
 use dupflow::lab::generate::{Generator, Params};
-use dupflow::pipeline::{self, Continuity, Demands, Job};
+use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
 /// As in the command.
 #[global_allocator]
@@ -64,7 +64,7 @@ fn main() {
     // Twice: the first reading brings the file into memory.
     floor(&path);
     let (bytes, floor) = floor(&path);
-    let s = pipeline::run(Job {
+    let s = pipeline::run(RunJob {
         stages: dupflow::pipeline::stages(&plan, false),
         source: Box::new(Files::new(
             Input::resolve([&path], InputLayout::default()).unwrap(),
@@ -72,7 +72,7 @@ fn main() {
             plan.scheme.text.field_names(),
         )),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

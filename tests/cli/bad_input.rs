@@ -1,5 +1,4 @@
-//! Bad input never stops a run and never vanishes: each kind has a message, a counter, and its place in the
-//! dead letters.
+//! Bad input never stops a run and never disappears: each kind has a message, a counter, and a dead letter.
 
 use std::io::Write;
 
@@ -8,19 +7,19 @@ use serde_json::json;
 use super::dupflow::{Ended, Place};
 use super::feeds::{lines, page, upsert};
 
-/// Two documents that are a pair, before and after what is bad.
+/// Two documents that are a pair, one before and one after the bad records.
 fn around(bad: &[u8]) -> Vec<u8> {
     let good = |id| upsert(id, &page(0..0, 0)).into_bytes();
     [&good("before"), bad, b"\n", &good("after")].concat()
 }
 
-/// That a run found the pair of [`around`], and nothing else.
+/// Whether a run found the pair of [`around`], and nothing else.
 fn found_the_pair(run: &Ended) -> bool {
     run.out == "{\"epoch\":1,\"diff\":1,\"a\":\"after\",\"b\":\"before\",\"similarity\":1.0}\n"
 }
 
 #[test]
-fn every_bad_line_is_counted_told_and_kept() {
+fn every_bad_line_is_counted_reported_and_kept() {
     let long_id = format!("{{\"id\":\"{}\",\"text\":\"t\"}}", "x".repeat(1025));
     let cases: [(&[u8], &str, &str); 19] = [
         (b"{\"id\":\"x\",\"text\":", "not_json", "not a complete JSON value"),
@@ -54,8 +53,8 @@ fn every_bad_line_is_counted_told_and_kept() {
         let shown = String::from_utf8_lossy(line);
         assert!(found_the_pair(&run), "{shown}: {run:?}");
         assert_eq!((&stats["bad_records"], &stats["events"]), (&json!({ reason: 1 }), &json!(2)), "{shown}");
-        let told = "bad record in \"feed\", line 2: ";
-        let warning = run.err.lines().find(|told_line| told_line.contains(told));
+        let place_of_record = "bad record in \"feed\", line 2: ";
+        let warning = run.err.lines().find(|line| line.contains(place_of_record));
         assert!(warning.is_some_and(|warning| warning.contains(message)), "{shown}: {run:?}");
         assert!(
             run.err.contains(&format!("bad         1 record is no event: 1 {reason}\n")),
@@ -64,7 +63,7 @@ fn every_bad_line_is_counted_told_and_kept() {
         assert_eq!(std::fs::read(place.path("dead")).unwrap(), [line, b"\n"].concat(), "{shown}");
     }
 
-    // All of them together: one warning for each reason.
+    // All cases together: one warning per reason.
     place.file("feed", around(&cases.map(|(line, ..)| line).join(&b'\n')));
     let (run, stats) = place.replay("feed");
     assert!(found_the_pair(&run), "{run:?}");
@@ -93,8 +92,8 @@ fn a_line_of_200_megabytes_passes_through_little_memory() {
     let stats = &lines(&place.read("stats").replace('\n', " "))[0];
     assert_eq!(stats["bad_records"], json!({ "too_long": 1 }));
     assert!(run.err.contains("bad record in \"-\", line 2: longer than 64 MiB (too_long)"), "{run:?}");
-    // A buffer that doubles up to the longest record that is allowed, 64 MiB; to hold the whole line would
-    // take twice that.
+    // A buffer that doubles up to the longest allowed record, 64 MiB. Holding the whole line would take twice
+    // that.
     assert!(stats["peak_rss_bytes"].as_u64() < Some(320 << 20), "{stats}");
     let kept = std::fs::metadata(place.path("dead")).unwrap().len();
     assert_eq!(kept, (200 << 20) + r#"{"id":"x","text":""}"#.len() as u64 + 1, "kept whole");
@@ -123,13 +122,13 @@ fn compressed_feeds_that_break_off_count_up_to_there() {
         assert!(events > 50 && events < feed.lines().count() as u64, "{damaged}: {stats}");
         let bad = stats["bad_records"].as_object().unwrap();
         assert_eq!(bad.get("truncated"), Some(&json!(1)), "{damaged}: {stats}");
-        let told = format!("bad record in \"{damaged}\"");
+        let message = format!("bad record in \"{damaged}\"");
         assert!(
-            run.err.contains(&told) && run.err.contains("ends early or is damaged here"),
+            run.err.contains(&message) && run.err.contains("ends early or is damaged here"),
             "{damaged}: {run:?}"
         );
         if damaged.starts_with("truncated") {
-            // What is kept is the line that was broken off.
+            // The dead letter is the truncated line.
             let dead = std::fs::read(place.path("dead")).unwrap();
             let kept = dead.strip_suffix(b"\n").unwrap();
             assert!(
@@ -139,7 +138,7 @@ fn compressed_feeds_that_break_off_count_up_to_there() {
         }
     }
     place.file("nothing.zst", &zstd[..10]);
-    // Without any document it is an error, beside others too; what was read is counted.
+    // An input without any document is an error, also beside other inputs; what was read is counted.
     let run = place.run("replay --stats stats.json nothing.zst next");
     let stats = &lines(&place.read("stats.json").replace('\n', " "))[0];
     assert!(run.code == 1 && run.err.contains("\"nothing.zst\" holds 1 record and no document"), "{run:?}");
@@ -179,7 +178,7 @@ fn files_of_a_folder_that_are_no_texts_are_passed_over() {
     {
         std::os::unix::fs::symlink("nowhere", place.path("docs/dangling")).unwrap();
         std::os::unix::fs::symlink(".", place.path("docs/loop")).unwrap();
-        // Not a regular file, and nobody ever writes to it.
+        // Not a regular file, and without a writer.
         std::os::unix::net::UnixListener::bind(place.path("docs/socket")).unwrap();
     }
     let (run, stats) = place.replay("--dead-letter dead docs");
@@ -193,10 +192,10 @@ fn files_of_a_folder_that_are_no_texts_are_passed_over() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_input_that_cannot_be_read_is_told_and_the_next_one_follows() {
+fn an_unreadable_input_is_reported_and_the_next_one_is_read() {
     let place = Place::new();
     place.file("feed", upsert("next", "the next input is read"));
-    // It opens as a file, and has nothing at its beginning.
+    // It opens as a file, but its beginning cannot be read.
     let run = place.run("replay --stats stats.json --dead-letter dead /proc/self/mem feed");
     let stats = &lines(&place.read("stats.json").replace('\n', " "))[0];
     assert!(
@@ -204,15 +203,15 @@ fn an_input_that_cannot_be_read_is_told_and_the_next_one_follows() {
         "{run:?}"
     );
     assert_eq!((&stats["bad_records"], &stats["events"]), (&json!({ "unreadable": 1 }), &json!(1)));
-    let told = "bad record in \"/proc/self/mem\": cannot be read (unreadable): Input/output error";
-    assert!(run.err.contains(told), "{run:?}");
+    let message = "bad record in \"/proc/self/mem\": cannot be read (unreadable): Input/output error";
+    assert!(run.err.contains(message), "{run:?}");
     assert_eq!(lines(&place.read("dead")), [json!({ "file": "/proc/self/mem", "reason": "unreadable" })]);
 }
 
 #[test]
-fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
+fn on_error_fail_ends_the_run_at_the_first_bad_record() {
     let place = Place::new();
-    // An epoch each, one pair in each; an epoch is begun only when the one 64 before it has been written.
+    // One pair in each epoch. An epoch begins only after the one 64 before it has been written.
     const EPOCHS: u32 = 200;
     let pair = |n: u32| {
         let text = page(0..100, n);
@@ -227,11 +226,11 @@ fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
         ));
         assert_eq!(run.code, 1, "{run:?}");
         let line = 2 * EPOCHS + 2;
-        let told =
+        let message =
             format!("error: bad record in \"feed\", line {line}: not a complete JSON value (not_json)\n");
-        assert!(run.err.ends_with(&told), "{run:?}");
-        // Whole epochs before the one with the bad record: at least those that had to be durable for it to be
-        // begun.
+        assert!(run.err.ends_with(&message), "{run:?}");
+        // The output is whole epochs from before the bad record: at least those that had to be durable before
+        // its epoch began.
         assert!(whole.starts_with(&run.out) && run.out.ends_with('\n'), "{run:?}");
         let epochs = run.out.lines().count();
         assert!((136..=200).contains(&epochs), "{epochs} epochs of one delta are written");
@@ -242,15 +241,15 @@ fn where_no_bad_record_is_allowed_the_first_one_ends_the_run() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn where_a_bad_record_cannot_be_kept_its_epoch_is_not_written() {
+fn an_epoch_is_not_written_if_its_dead_letters_fail() {
     let place = Place::new();
     let pair = |a: &str, b: &str| upsert(a, &page(0..0, 0)) + &upsert(b, &page(0..0, 0));
-    // Kept by a worker: a line that is not JSON; longer than what is buffered of the dead letters, and
+    // Written by a worker: a line that is not JSON, one longer than the buffer of the dead letters and one
     // shorter.
     let long = format!("{}\n", "x".repeat(100_000));
     place.file("long", pair("a", "b") + &long + &pair("c", "d"));
     place.file("short", pair("a", "b") + "x\n");
-    // Kept by the reader: a line in which a compressed input breaks off.
+    // Written by the reader: a line at which a compressed input is cut off.
     let noise: String =
         (0..60_000_u64).map(|n| format!("{:x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
     let packed = zstd::encode_all(noise.as_bytes(), 1).unwrap();
@@ -261,7 +260,7 @@ fn where_a_bad_record_cannot_be_kept_its_epoch_is_not_written() {
         assert_eq!((run.code, run.out.as_str()), (1, ""), "{feed}: {run:?}");
         let problem = "error: the dead-letter file \"/dev/full\" cannot be written: No space left on device";
         assert!(run.err.contains(problem), "{feed}: {run:?}");
-        // Neither is what is only written at the end.
+        // A result that is written only at the end is not written either.
         let pairs = place.run(&format!("replay --emit pairs --dead-letter /dev/full {feed}"));
         assert_eq!((pairs.code, pairs.out.as_str()), (1, ""), "{feed}: {pairs:?}");
     }

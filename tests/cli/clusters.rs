@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::dupflow::Place;
 use super::feeds::{lines, pairs};
 
-/// A place with the tour's feed and a generated one of 400 documents.
+/// A folder with the tour's feed and a generated feed of 400 documents.
 fn with_feeds() -> Place {
     let place = Place::new();
     let tour = Path::new(env!("CARGO_MANIFEST_DIR")).join("pipelines/tour.jsonl");
@@ -22,10 +22,10 @@ fn text(line: &Value, key: &str) -> String {
     line[key].as_str().unwrap_or_else(|| panic!("{key} of {line}")).to_owned()
 }
 
-/// Clusters with their members; giants have none, but their size.
+/// Clusters with their members and sizes; giants have no members, only their size.
 type Found = BTreeMap<String, (BTreeSet<String>, u64)>;
 
-/// What an output of `--emit clusters` holds.
+/// The clusters in an output of `--emit clusters`.
 fn listed(out: &str) -> Found {
     let cluster = |line: &Value| {
         let members: Vec<_> =
@@ -36,7 +36,7 @@ fn listed(out: &str) -> Found {
     lines(out).iter().map(cluster).collect()
 }
 
-/// What an output of `--emit cluster-deltas` accumulates to.
+/// The clusters that an output of `--emit cluster-deltas` accumulates to.
 fn accumulated(out: &str) -> Found {
     let mut counts: BTreeMap<(String, String, u64), i64> = BTreeMap::new();
     let mut epoch = 0;
@@ -70,7 +70,8 @@ fn the_clusters_of_the_tour() {
 "#;
     assert_eq!(run.out, expected);
     assert_eq!((&stats["clusters"], &stats["giant_clusters"]), (&2.into(), &0.into()));
-    // Deleting the mirror removes its pair with news, so news leaves a cluster that the mirror named.
+    // Deleting the mirror also removes its pair with "news", so "news" leaves the cluster that the mirror
+    // named.
     let changes = place.replay("-p tour --emit cluster-deltas --epoch ts tour.jsonl").0.out;
     assert!(
         changes.contains(
@@ -84,7 +85,7 @@ fn the_clusters_of_the_tour() {
 #[test]
 fn components_are_what_pairs_join() {
     let place = with_feeds();
-    // Each document's cluster is the smallest that it can reach.
+    // The cluster of a document is named by the smallest id that it can reach.
     let all = pairs(&place.replay("--emit pairs feed.jsonl").0.out);
     let mut smallest: BTreeMap<&String, &String> = BTreeMap::new();
     for (a, b) in all.keys() {

@@ -1,4 +1,4 @@
-//! Running the binary.
+//! Runs the binary.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A folder in which the binary runs, and what it left there.
+/// A temporary folder in which the binary runs.
 pub(crate) struct Place(TempDir);
 
-/// What a run came to.
+/// The result of one call of the binary.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: i32,
@@ -18,8 +18,8 @@ pub(crate) struct Ended {
     pub(crate) err: String,
 }
 
-/// The binary with arguments; standard input is empty, and nothing is inherited that would change what it
-/// says.
+/// The binary with arguments and empty standard input, without environment variables that would change its
+/// output.
 pub(crate) fn command<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dupflow"));
     command.args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
@@ -46,7 +46,7 @@ impl Place {
         self.0.path().join(name)
     }
 
-    /// Makes a file, and the folders that it needs.
+    /// Creates a file, and the folders above it.
     pub(crate) fn file(&self, name: impl AsRef<Path>, content: impl AsRef<[u8]>) {
         let path = self.path(name);
         let folder = path.parent().expect("it is in this place");
@@ -64,7 +64,7 @@ impl Place {
         self.run_with(arguments, |_| ())
     }
 
-    /// Runs the binary here; `input` writes its standard input.
+    /// Runs the binary here; `input` writes to its standard input.
     pub(crate) fn run_with(&self, arguments: &str, input: impl FnOnce(&mut dyn Write) + Send) -> Ended {
         let mut command = command(arguments.split(' '));
         command
@@ -74,14 +74,14 @@ impl Place {
             .stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary runs");
         let mut pipe = child.stdin.take().expect("it is piped");
-        // Written beside reading, since either pipe may fill up.
+        // A second thread writes the input, since either pipe may fill up.
         std::thread::scope(|scope| {
             scope.spawn(move || input(&mut pipe));
             ended(child.wait_with_output().expect("the binary ends"))
         })
     }
 
-    /// Runs `replay` here, which goes well, and reads its stats.
+    /// Runs `replay` here, which must succeed, and reads its stats.
     pub(crate) fn replay(&self, arguments: &str) -> (Ended, Value) {
         let run = self.run(&format!("replay --stats stats.json {arguments}"));
         assert_eq!(run.code, 0, "{run:?}");

@@ -1,4 +1,4 @@
-//! `dupflow evaluate`: its numbers, its files, and what it refuses.
+//! `dupflow evaluate`: its numbers, its files, and the options that it refuses.
 
 #![expect(clippy::float_cmp, reason = "counts, and quotients of counts")]
 
@@ -8,7 +8,7 @@ use dupflow::core::sketch::SketchKind;
 
 use super::dupflow::Place;
 
-/// The fields of a line; no field of these files has a quote in it.
+/// The fields of a CSV line; these files have no quotes.
 fn fields(line: &str) -> Vec<String> {
     let mut is_quoted = false;
     let is_end = |c: char| {
@@ -18,7 +18,7 @@ fn fields(line: &str) -> Vec<String> {
     line.split(is_end).map(|field| field.trim_matches('"').to_owned()).collect()
 }
 
-/// The rows of a CSV file, by column.
+/// The rows of a CSV file, each by column.
 fn rows(place: &Place, name: &str) -> Vec<BTreeMap<String, String>> {
     let text = place.read(name);
     let mut lines = text.lines().map(fields);
@@ -36,8 +36,8 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> f64 {
     row[column].parse().unwrap_or_else(|_| panic!("{column} of {row:?}"))
 }
 
-/// The seed is pinned. With 20,000 pairs the mean over FUNDS-like pairs at T = 0.8, whose standard deviation
-/// is about 100 components, is known to 0.7: 33 and 113 by exact computation.
+/// The seed is pinned. With 20,000 pairs, the mean over FUNDS-like pairs at T = 0.8 is known to 0.7: its
+/// standard deviation is about 100 components. The expected means, 33 and 113, are computed exactly.
 #[test]
 fn the_filter_reads_what_theory_says() {
     let place = Place::new();
@@ -68,11 +68,11 @@ fn the_filter_reads_what_theory_says() {
     assert_eq!(rates.len(), 4 * 4 * 4);
     for row in rates {
         let decided = [16, 32, 64, 128, 200, 400, 600, 800].map(|k| number(&row, &format!("{k} (%)")));
-        // The shipped filter has nothing between the first word and the end, and at T = 0.3 the first word
-        // says little.
+        // The shipped filter has no look between the first word and the end, and at T = 0.3 the first word
+        // decides little.
         let least = if row["rule"].contains("bit") { 0.0 } else { 60.0 };
         assert!(decided.is_sorted() && decided[7] >= least && decided[7] <= 100.0, "{row:?}");
-        // Nothing is decided before the first look, and much at it.
+        // No pair is decided before the first look, and many at it.
         let first = match row["rule"].as_str() {
             "dense" => 0,
             "4 bits" | "1 bit" => 2,
@@ -112,7 +112,7 @@ fn the_page_holds_all_of_it() {
         assert!(!page.contains(outside), "{outside} on a page that needs nothing else");
     }
     let speed = rows(&place, "out/of/it/speed.csv");
-    // Two shapes of slow sketches, four of all others.
+    // Two shapes for slow sketches, four for all others.
     assert_eq!(speed.len(), 4 * SketchKind::ALL.len() - 2 * 2);
     for row in speed {
         let (time, ratio) = (number(&row, "time (ns/feature)"), number(&row, "times as fast as minhash"));
@@ -120,9 +120,9 @@ fn the_page_holds_all_of_it() {
     }
 }
 
-/// The same seed, so the same numbers on any number of threads; and most cases within their intervals of 99.9
-/// %, though with so few trials errors are not quite normal. The mean over 12 cases of 8 trials is within 0.5
-/// of 1 by 3.4 standard deviations.
+/// With the same seed the numbers are the same for any number of threads. Most cases are within their
+/// intervals of 99.9 %; errors are not quite normal with so few trials. The mean over 12 cases of 8 trials is
+/// within 0.5 of 1 by 3.4 standard deviations.
 #[test]
 fn estimators_are_within_their_intervals() {
     let place = Place::new();
@@ -152,7 +152,7 @@ fn estimators_are_within_their_intervals() {
     }
 }
 
-/// Every design of a setting finds the same, and all that is planted.
+/// All designs of a setting find the same pairs, and all planted ones.
 #[test]
 fn searches_miss_nothing() {
     let place = Place::new();
@@ -171,7 +171,7 @@ fn searches_miss_nothing() {
 }
 
 #[test]
-fn pipelines_are_held_against_the_truth() {
+fn pipelines_are_compared_with_the_truth() {
     let place = Place::new();
     let made = place.run("generate --documents 400 --near 0.4 -o feed --truth truth --floor 0.5");
     assert_eq!(made.code, 0, "{made:?}");
@@ -183,7 +183,7 @@ fn pipelines_are_held_against_the_truth() {
     assert_eq!(runs, [("exact", "0.7"), ("exact", "0.8"), ("minhash", "0.7"), ("minhash", "0.8")]);
     for row in &quality {
         let [precision, recall] = ["precision", "recall"].map(|column| number(row, column));
-        // Of these 100 pairs many are so close to T that the estimate decides.
+        // Many of these 100 pairs are so close to T that the error of the estimate decides.
         let (least_precision, least_recall) =
             if row["pipeline"] == "exact" { (1.0, 0.97) } else { (0.85, 0.85) };
         assert!(number(row, "right pairs") > 20.0, "{row:?}");
@@ -194,16 +194,16 @@ fn pipelines_are_held_against_the_truth() {
         cost.iter().all(|row| number(row, "memory (bytes/document)") > 0.0 && number(row, "time (s)") > 0.0)
     );
     assert!(place.read("read/pipelines_found_0.8.svg").contains("minhash"));
-    // The truth of the generator is what comparing everything finds.
+    // The truth of the generator equals the result of comparing all pairs.
     let computed = place.run(&format!("{common} -o computed"));
     assert_eq!(computed.code, 0, "{computed:?}");
     assert_eq!(place.read("read/pipelines_quality.csv"), place.read("computed/pipelines_quality.csv"));
 }
 
-/// A document whose halves change places: to `sectional` it has nothing in common with the first, to others
-/// nearly everything; and `simhash` has the threshold of its distance.
+/// A document whose halves are exchanged: for `sectional` it has nothing in common with the first, for others
+/// nearly everything. `simhash` has the threshold of its distance.
 #[test]
-fn pipelines_are_held_against_their_own_measures() {
+fn pipelines_are_compared_by_their_own_measures() {
     let place = Place::new();
     let words = |from: usize, to: usize| (from..to).map(|n| format!("w{n} ")).collect::<String>();
     place.file("docs/a", words(0, 400));
@@ -222,17 +222,18 @@ fn pipelines_are_held_against_their_own_measures() {
     assert_eq!((right("weighted"), right("simhash").len()), (vec![3.0, 3.0], 1));
     let by_distance = own.iter().find(|row| row["pipeline"] == "simhash").expect("a row");
     assert!((number(by_distance, "T") - (3.0 * std::f64::consts::PI / 64.0).cos()).abs() < 1e-9);
-    // With a truth given, own measures are computed only if all documents may be compared.
+    // With a given truth, a pipeline's own measure is computed only if the limit allows comparing all
+    // documents.
     place.file("truth", "a\tb\t0.9\n");
     let limited = "--truth truth --brute-force-limit 3 -p exact --thresholds 0.8 -o limited";
     assert_eq!(place.run(&format!("evaluate pipelines --corpus docs {limited}")).code, 0);
     assert!(!place.path("limited/pipelines_own.csv").exists());
 }
 
-/// Of twins, one in words and three without spaces: each character a word finds all and too much, the others
-/// nothing that is wrong.
+/// The same corpus with spaces and in three scripts without: "char" finds all pairs and too many, the other
+/// rules find no wrong pair.
 #[test]
-fn scripts_are_held_against_their_twin() {
+fn scripts_are_compared_with_the_same_corpus_with_spaces() {
     let place = Place::new();
     let run = place.run("evaluate scripts --scale 0.2 -o out");
     assert_eq!(run.code, 0, "{run:?}");
@@ -271,8 +272,8 @@ fn a_corpus_too_large_to_compare_needs_a_truth() {
     place.file("docs/b", "one two");
     let run = place.run("evaluate pipelines --corpus docs --brute-force-limit 1 -o out");
     assert_eq!((run.code, run.out.as_str()), (1, ""), "{run:?}");
-    let told = "error: 2 documents have no truth beside them and are more than --brute-force-limit 1; name their pairs with --truth";
-    assert!(run.err.starts_with(told), "{run:?}");
+    let message = "error: 2 documents have no truth beside them and are more than --brute-force-limit 1; name their pairs with --truth";
+    assert!(run.err.starts_with(message), "{run:?}");
     place.file("wrong", "a\tb\t0.9\nwhatever\n");
     let misread = place.run("evaluate pipelines --corpus docs --truth wrong");
     let line = "\"wrong\", line 2: expected \"id_a id_b similarity\"";

@@ -1,15 +1,15 @@
-//! Feeds to replay, and what comes out of it.
+//! Feeds to replay, and parsers of the outputs.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// Made-up words, numbered.
+/// Artificial words, by number.
 pub(crate) fn words(numbers: impl IntoIterator<Item = u32>) -> String {
     numbers.into_iter().map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ")
 }
 
-/// A hundred words of which those in `changed` are replaced by others, by which is told with `by`.
+/// A hundred words; those at the positions in `changed` are replaced by words that depend on `by`.
 pub(crate) fn page(changed: std::ops::Range<u32>, by: u32) -> String {
     words((0..100).map(|n| if changed.contains(&n) { 1000 * by + n } else { n }))
 }
@@ -31,11 +31,11 @@ fn each_line(out: &str) -> impl Iterator<Item = Value> {
     out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
 }
 
-/// Pairs with their similarity.
+/// Pairs with their similarities.
 pub(crate) type Pairs = BTreeMap<(String, String), f64>;
 
-/// What an output of `--emit deltas` accumulates to. Checks that it is sorted, and each pair there 0 or 1
-/// times at any line.
+/// The pairs that an output of `--emit deltas` accumulates to. Checks that it is sorted, and that after every
+/// line each pair is there 0 or 1 times.
 pub(crate) fn accumulated(out: &str) -> Pairs {
     let mut pairs = Pairs::new();
     let mut last = None;
@@ -55,7 +55,7 @@ pub(crate) fn accumulated(out: &str) -> Pairs {
     pairs
 }
 
-/// What an output of `--emit pairs` holds. Checks that it is sorted.
+/// The pairs in an output of `--emit pairs`. Checks that it is sorted.
 pub(crate) fn pairs(out: &str) -> Pairs {
     let listed: Vec<_> = each_line(out).map(|line| pair(&line)).collect();
     assert!(listed.windows(2).all(|two| two[0].0 < two[1].0));

@@ -1,11 +1,11 @@
-//! `text.fields`: what further fields of a record do to a run.
+//! `text.fields`: the effect of additional fields on a run.
 
 use serde_json::json;
 
 use super::dupflow::Place;
 use super::feeds::{pairs, words};
 
-/// Weighted shingles of one word, every pair compared: an estimate of standard error 0.01 at most.
+/// Weighted shingles of one word with every pair compared; the standard error of an estimate is at most 0.01.
 const WEIGHTED: &str = "--emit pairs --set threshold=0.3 --set sketch.kind=dart --set sketch.size=4096 --set text.weights=count \
                         --set text.shingle=words:1 --set blocking.kind=scan";
 
@@ -14,9 +14,9 @@ fn record(id: &str, title: &str) -> String {
 }
 
 #[test]
-fn titles_that_differ_make_texts_less_similar() {
+fn different_titles_lower_the_similarity() {
     let place = Place::new();
-    // 20 words of text in common, 5 words of title not.
+    // 20 words of text in common, and 5 different words of title.
     place.file("feed", record("a", &words(100..105)) + &record("b", &words(200..205)));
     for (fields, weight) in
         [("", 0.0), ("--set text.fields.title=1 ", 1.0), ("--set text.fields.title=3 ", 3.0)]
@@ -37,7 +37,7 @@ fn a_field_that_is_no_string_makes_a_bad_record() {
     let (run, stats) = place.replay(fields);
     assert_eq!(stats["bad_records"], json!({ "bad_field": 1 }));
     assert_eq!(pairs(&run.out).into_keys().collect::<Vec<_>>(), [("a".to_owned(), "b".to_owned())]);
-    // Nobody asks for it.
+    // Without `text.fields` the title is ignored.
     let (all, of_all) = place.replay("--emit pairs feed");
     assert_eq!((pairs(&all.out).len(), &of_all["bad_records"]), (3, &json!({})));
 }

@@ -1,5 +1,5 @@
-//! Foreign and damaged inputs: refused before the start with the command that helps, or an error at the
-//! end; never an empty list.
+//! Unsupported and damaged inputs: refused before the start with a command that helps, or an error at the
+//! end. Lists are never empty by mistake.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -8,7 +8,7 @@ use std::io::Write;
 use crate::dupflow::Place;
 use crate::feeds::{page, upsert};
 
-/// A file: its name, its bytes, further arguments, and a part of the message.
+/// A file: its name, its bytes, additional arguments, and a part of the expected message.
 type Case = (&'static str, Vec<u8>, &'static str, &'static str);
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -22,12 +22,12 @@ fn utf16(text: &str, with_mark: bool) -> Vec<u8> {
     mark.into_iter().chain(units).flat_map(u16::to_le_bytes).collect()
 }
 
-/// Magic bytes, with something behind them.
+/// Magic bytes, followed by other bytes.
 fn magic(bytes: &[u8]) -> Vec<u8> {
     [bytes, &[0x00, 0x01, 0x02, 0xf0, 0x9f, 0x00, 0x00, 0x10].repeat(8)].concat()
 }
 
-/// Inputs of formats that are not read.
+/// Inputs in unsupported formats.
 fn refused() -> Vec<Case> {
     let line = upsert("a", "a text");
     let mut tar = vec![0; 512];
@@ -135,7 +135,7 @@ fn refused() -> Vec<Case> {
     ]
 }
 
-/// By name, and through standard input: 2, the command, and no list.
+/// As a file and through standard input: exit code 2, the command that helps, and no list.
 #[test]
 fn foreign_bytes_are_refused_before_the_start() {
     let place = Place::new();
@@ -151,7 +151,7 @@ fn foreign_bytes_are_refused_before_the_start() {
         assert!(run.err.contains(&message_of(name)), "{name}: {run:?}");
         assert!(!place.path("keep.jsonl").exists(), "{name}");
 
-        // The name has said what is in it.
+        // Standard input has no name that shows the format.
         let format = if name == "a.csv.bz2" { "--format csv " } else { options };
         let piped = place.run_with(&format!("replay --emit keep -o keep.jsonl {format}-"), |input| {
             input.write_all(&bytes).unwrap_or(());
@@ -164,7 +164,7 @@ fn foreign_bytes_are_refused_before_the_start() {
     }
 }
 
-/// A file of a folder is one of many: it is a bad record, which says the same.
+/// In a folder such a file is one bad record, with the same message.
 #[test]
 fn foreign_files_of_a_folder_are_bad_records() {
     let place = Place::new();
@@ -177,7 +177,7 @@ fn foreign_files_of_a_folder_are_bad_records() {
     assert!(run.err.contains("compressed with xz, which is not read: xz -dc docs/c.jsonl"), "{run:?}");
 }
 
-/// Inputs that are read, and hold no document: the message of each.
+/// Inputs that are read and hold no document, with their messages.
 fn without_documents() -> Vec<Case> {
     let line = |n: u32| format!("{{\"body\":\"text {n}\",\"key\":\"k{n}\"}}\n");
     let lines: String = (0..3).map(line).collect();
@@ -223,8 +223,8 @@ fn without_documents() -> Vec<Case> {
     cases
 }
 
-/// Whatever is emitted, also beside inputs that hold documents; a list is not written, and what stood there
-/// stays.
+/// For every kind of result, also beside inputs that hold documents. A list is not written, and an existing
+/// one stays.
 #[test]
 fn an_input_without_a_document_fails_and_names_what_is_there() {
     let place = Place::new();
@@ -242,7 +242,7 @@ fn an_input_without_a_document_fails_and_names_what_is_there() {
         assert_eq!(place.read("keep.jsonl"), "of before\n", "{name}");
         let deltas = place.run(&format!("replay --stats stats.json {options}{name}"));
         assert_eq!(deltas.code, 1, "{name}: {deltas:?}");
-        assert!(place.read("stats.json").contains("\"documents\": 0"), "{name}: what was read is told");
+        assert!(place.read("stats.json").contains("\"documents\": 0"), "{name}: stats are written");
         let piped =
             place.run_with(&format!("replay {options}-"), |input| input.write_all(&bytes).unwrap_or(()));
         assert!(piped.code == 1 && piped.err.contains("\"-\" holds"), "{name}: {piped:?}");
@@ -261,7 +261,7 @@ fn an_input_without_a_document_fails_and_names_what_is_there() {
     assert!(names.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{names:?}");
 }
 
-/// A bad record among good ones: nothing to changes, all to a list, unless a share is allowed.
+/// A bad record among good ones: changes are written all the same, lists are not, unless a share is allowed.
 #[test]
 fn bad_records_are_bounded() {
     let place = Place::new();
@@ -272,9 +272,9 @@ fn bad_records_are_bounded() {
         for output in ["-o list.jsonl ", "-o list.csv ", ""] {
             let run = place.run(&format!("replay --emit {emit} {output}feed.jsonl"));
             assert_eq!((run.code, run.out.as_str()), (1, ""), "{emit}: {run:?}");
-            let told = "1 of 4 records are bad (1 not_json), a share of more than 0, and the list would say nothing of their \
+            let message = "1 of 4 records are bad (1 not_json), a share of more than 0, and the list would say nothing of their \
                         documents: dead letters keep them, --max-bad 0.25 (source.max_bad) allows them";
-            assert!(run.err.contains(told), "{run:?}");
+            assert!(run.err.contains(message), "{run:?}");
             assert!(!place.path("list.jsonl").exists() && !place.path("list.csv").exists());
         }
     }
@@ -303,14 +303,14 @@ fn bad_records_are_bounded() {
     assert_eq!(place.read("kept"), "{\"id\":\"a\"}\n{\"id\":\"c\"}\n");
 }
 
-/// A table of Parquet that is cut off, or compressed in a way that is not read: by what its end says.
+/// A Parquet file that is truncated, or compressed with an unsupported codec: its footer decides the message.
 #[cfg(feature = "parquet")]
 #[test]
 fn parquet_that_cannot_be_read_is_refused() {
     let place = Place::new();
     assert_eq!(place.run("generate --documents 20 --format parquet -o made.parquet").code, 0);
     let made = std::fs::read(place.path("made.parquet")).unwrap();
-    // The path of a column, of one name, and then its codec: 4 is Brotli, as a number with a sign.
+    // The path of a column (one name), followed by its codec: 4 is Brotli, zigzag-encoded.
     let codec = b"\x19\x18\x04text\x15";
     let at = made.windows(codec.len()).rposition(|bytes| bytes == codec).unwrap() + codec.len();
     let mut brotli = made.clone();
@@ -331,7 +331,7 @@ fn parquet_that_cannot_be_read_is_refused() {
     }
 }
 
-/// `trace` reads without the dataflow, and says the same.
+/// `trace`, which reads without the dataflow, gives the same message.
 #[test]
 fn a_trace_of_records_without_a_document_names_their_fields() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! `dupflow generate`: the feed, and the truth about it.
+//! `dupflow generate`: the feed, and its true similar pairs.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -37,7 +37,7 @@ fn options_shape_the_feed() {
 }
 
 #[test]
-fn a_corpus_comes_with_labels() {
+fn labels_are_written_with_the_corpus() {
     let place = Place::new();
     let options =
         "generate --documents 120 --groups 12 --min-words 20 --max-words 40 --scripts thai -o corpus";
@@ -64,7 +64,7 @@ fn exact_replay_finds_the_truth() {
         place.run("generate --documents 300 --near 0.4 --deletes 0.1 -o feed --truth truth --floor 0.8");
     assert_eq!(made.code, 0, "{made:?}");
     let truth = place.read("truth");
-    // All pairs are compared and none is rejected by its sketch, so this is the exact result.
+    // All pairs are compared and none is rejected by its sketch, so the result is exact.
     let scan = "--set blocking.kind=scan --set filter.kind=full --emit pairs";
     let (replayed, stats) = place.replay(&format!("-p exact {scan} feed"));
     let found: Vec<_> = lines(&replayed.out)
@@ -84,7 +84,7 @@ fn exact_replay_finds_the_truth() {
 }
 
 #[test]
-fn what_cannot_be_written_is_named() {
+fn unwritable_outputs_are_named() {
     let place = Place::new();
     let run = place.run("generate --documents 10 -o no/such/folder");
     assert_eq!(run.code, 2, "{run:?}");
@@ -95,7 +95,7 @@ fn what_cannot_be_written_is_named() {
 }
 
 #[test]
-fn the_name_tells_the_format() {
+fn the_extension_decides_the_output_format() {
     let place = Place::new();
     let options = "generate --documents 20 --seed 3";
     for (name, format) in [
@@ -110,17 +110,17 @@ fn the_name_tells_the_format() {
     ] {
         let named = place.run(&format!("{options} -o {name}"));
         let ending = if name.ends_with(".gz") { ".gz" } else { "" };
-        let told = place.run(&format!("{options} --format {format} -o told{ending}"));
-        assert_eq!((named.code, told.code), (0, 0), "{name}: {named:?}");
+        let explicit = place.run(&format!("{options} --format {format} -o explicit{ending}"));
+        assert_eq!((named.code, explicit.code), (0, 0), "{name}: {named:?}");
         let bytes = |file: &str| std::fs::read(place.path(file)).unwrap();
-        assert!(bytes(name) == bytes(&format!("told{ending}")), "{name} is no {format}");
+        assert!(bytes(name) == bytes(&format!("explicit{ending}")), "{name} is no {format}");
     }
     let chosen = place.run(&format!("{options} --format jsonl -o chosen.csv"));
     assert!(chosen.code == 0 && place.read("chosen.csv") == place.read("a.jsonl"), "{chosen:?}");
 }
 
 #[test]
-fn what_would_not_be_compressed_is_refused() {
+fn uncompressed_formats_with_a_compressed_name_are_refused() {
     let place = Place::new();
     for arguments in [
         "-o a.jsonl.gz",
@@ -155,7 +155,7 @@ fn pages_are_not_mixed_with_others() {
     assert!(again.err.contains("expected a new or an empty folder; \"pages\" holds something"), "{again:?}");
 }
 
-/// The events of a feed, as rows of a table.
+/// The events of a feed as rows of a table.
 fn rows(feed: &str) -> Vec<[String; 4]> {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
     let row = |event: serde_json::Value| {
@@ -248,8 +248,8 @@ fn columns_hold_the_feed() {
     assert_eq!(found, expected);
 }
 
-/// A family of 200: all of one cluster; copies: pairs with the smallest; rounds leave what the last round
-/// has.
+/// A family of 200 is one cluster; copies are paired with the smallest id; rounds leave the texts of the last
+/// round.
 #[test]
 fn feeds_of_one_shape() {
     let place = Place::new();

@@ -1,9 +1,9 @@
-//! What the commands say about themselves.
+//! The help texts of the commands.
 
 use super::dupflow::dupflow;
 
 #[test]
-fn the_first_page_leads_to_the_commands_and_to_a_first_run() {
+fn the_help_lists_the_commands_and_a_first_run() {
     let help = dupflow(["--help"]);
     assert_eq!((help.code, help.err.as_str()), (0, ""));
     for part in [

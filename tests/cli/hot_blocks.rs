@@ -1,8 +1,7 @@
-//! Hot blocks and large groups of copies: no work that is quadratic in them, the law, and a name for what is
-//! left out.
+//! Hot blocks and large groups of copies: no quadratic work, the right pairs after every change, and a
+//! message that names what is left out.
 //!
-//! `DUPFLOW_HOT_BLOCKS=50000` runs the same with so many documents, which takes a release build a few
-//! seconds.
+//! `DUPFLOW_HOT_BLOCKS=50000` runs the tests with that many documents; a release build needs a few seconds.
 
 use std::fmt::Write;
 
@@ -11,7 +10,7 @@ use dupflow::core::hash::mix;
 use super::dupflow::Place;
 use super::feeds::{Pairs, accumulated, delete, page, pairs, upsert, words};
 
-/// Documents of a test; large enough that an algorithm that is quadratic in them does not go unnoticed.
+/// Number of documents of a test: large enough that quadratic work is noticed.
 fn size() -> u32 {
     std::env::var("DUPFLOW_HOT_BLOCKS").map_or(2_000, |n| n.parse().expect("a number of documents"))
 }
@@ -40,10 +39,10 @@ fn identical_texts_become_a_star() {
         "{}",
         run.err
     );
-    // Bounded by what a group may expand to, not by what it is.
+    // Bounded by the expand limit, not by the size of the group.
     assert!(stats["deltas"].as_u64() < Some(u64::from(n) + 2 * 100 * 100), "{stats}");
 
-    // Without its centre, and at last within the limit.
+    // Deletes the centre of the star first, and at last shrinks the group below the limit.
     for i in 0..n - 50 {
         write!(feed, "{}", delete(&format!("{i:06}"))).unwrap();
     }
@@ -55,11 +54,11 @@ fn identical_texts_become_a_star() {
 }
 
 #[test]
-fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
+fn a_block_is_hot_while_it_has_many_different_texts() {
     let place = Place::new();
     let n = size();
-    // One word of a long page differs: nearly all have most of their bands in common. Features are kept, so
-    // that all differ.
+    // One word of a long page differs: nearly all pages have most of their bands in common. Features are
+    // kept, so that all pages differ.
     let document = |i: u32| (format!("{i:06}"), words(0..300) + &format!(" u{i}"));
     let feed: String = (0..n).map(document).map(|(id, text)| upsert(&id, &text)).collect();
     let options = "-p exact --set blocking.bands=18 --set blocking.cap=100 --set blocking.hot=skip";
@@ -74,17 +73,18 @@ fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
         example.len() == 6 && example.parse::<u32>().is_ok_and(|i| i < n),
         "the id of a document: {example}"
     );
-    let told = format!("            band {}, block {}: ", hot[0]["table"], hot[0]["hash"].as_str().unwrap());
-    assert!(run.err.contains("hot blocks  ") && run.err.contains(&told), "{told}: {}", run.err);
-    // All pairs of each of 18 bands' blocks until they are hot, then a few meetings of the few that differ in
-    // a band.
+    let message =
+        format!("            band {}, block {}: ", hot[0]["table"], hot[0]["hash"].as_str().unwrap());
+    assert!(run.err.contains("hot blocks  ") && run.err.contains(&message), "{message}: {}", run.err);
+    // All pairs in each of the 18 bands' blocks until they are hot, then a few candidates for each of the few
+    // that differ in a band.
     let most = 18 * 100 * 100 / 2 + 8 * u64::from(n);
     assert!(stats["candidates"].as_u64() < Some(most), "{stats}");
     let retracted = stats["deltas"].as_u64() > stats["pairs"].as_u64();
     assert!(retracted, "pairs that only blocks had that got hot: {stats}");
     assert!(run.err.contains(" whose members meet nobody in them:\n"), "{}", run.err);
 
-    // Until no block is hot any more.
+    // Deletes documents until no block is hot.
     let feed = feed + &(0..n - 60).map(|i| delete(&format!("{i:06}"))).collect::<String>();
     place.file("feed", &feed);
     let (emptied, stats_emptied) = place.replay(&format!("{options} --epoch events:30 feed"));
@@ -95,24 +95,24 @@ fn different_texts_of_one_block_make_it_hot_until_they_are_gone() {
     assert!(!emptied.err.contains("hot blocks"), "{}", emptied.err);
 }
 
-/// Said when there are more sketches than planned for; each doubling since is counted where that is made
-/// (`pipeline/outgrown`).
+/// The run warns when there are more sketches than planned for; `pipeline/commit/growth` tests the warning at each
+/// doubling.
 #[test]
-fn a_corpus_that_outgrows_its_plan_says_so() {
+fn a_corpus_beyond_its_plan_gives_a_warning() {
     let place = Place::new();
     let feed: String = (0..50).map(|i| upsert(&format!("{i}"), &words(i * 100..i * 100 + 60))).collect();
     place.file("feed", &feed);
-    let said = |documents: u32| {
+    let warnings = |documents: u32| {
         let (run, _) = place.replay(&format!("--set blocking.documents={documents} --epoch events:5 feed"));
         run.err.matches("there are more documents than the blocks are planned for").count()
     };
-    assert_eq!([50, 49].map(said), [0, 1]);
-    assert!(said(10) > 0);
+    assert_eq!([50, 49].map(warnings), [0, 1]);
+    assert!(warnings(10) > 0);
 }
 
-/// Too few keys for the documents planned for: said before anything is read, and what would do.
+/// Too few keys for the planned documents: the warning precedes all reading, and names a remedy.
 #[test]
-fn a_plan_that_loses_pairs_says_so_at_the_start() {
+fn a_plan_that_loses_pairs_gives_a_warning_at_the_start() {
     let place = Place::new();
     place.file("feed", upsert("1", "some text"));
     let options = "--set threshold=0.3 --set blocking.documents=10000000";
@@ -126,12 +126,12 @@ fn a_plan_that_loses_pairs_says_so_at_the_start() {
     assert!(!quiet.err.contains(expected[1]), "{}", quiet.err);
 }
 
-/// Texts of one template, each with a few words of its own: what users look for.
+/// Texts of one template with a few different words each, as in real corpora.
 #[test]
 fn a_family_larger_than_the_cap_is_one_cluster_at_a_bounded_cost() {
     let place = Place::new();
     let n = size();
-    // Six words of 400 differ from the template, at random.
+    // Six random words of 400 differ from the template.
     let document = |i: u32| {
         let mut text: Vec<String> = (0..400).map(|w| format!("w{}", mix(w) % 5000)).collect();
         for edit in 0..6 {
@@ -146,11 +146,12 @@ fn a_family_larger_than_the_cap_is_one_cluster_at_a_bounded_cost() {
     let found = accumulated(&run.out);
     assert!(found.len() < 40 * n as usize, "{} pairs", found.len());
     assert!(run.err.contains(" whose members meet only their "), "{}", run.err);
-    // Each document is told of a few times its pairs, however often leaders change.
+    // Candidates stay below 100 per document, a few times the number of its pairs, even if leaders change
+    // often.
     assert!(stats["candidates"].as_u64() < Some(100 * u64::from(n)), "{stats}");
     assert_eq!(place.replay("--set blocking.cap=16 --emit clusters feed").0.out.lines().count(), 1);
 
-    // Half of it goes, in random order.
+    // Half of the documents are deleted, in random order.
     let mut order: Vec<u32> = (0..n).collect();
     order.sort_unstable_by_key(|i| mix(u64::from(*i)));
     let (gone, left) = order.split_at(n as usize / 2);
@@ -165,14 +166,14 @@ fn a_family_larger_than_the_cap_is_one_cluster_at_a_bounded_cost() {
 }
 
 #[test]
-fn a_bridge_between_groups_of_copies_comes_and_goes() {
+fn a_document_near_two_groups_of_copies_is_inserted_and_deleted() {
     // Groups that are expanded, and groups that are stars.
     for (n, limit) in [(200, 1000), (size() / 2, 100)] {
         bridge(n, limit);
     }
 }
 
-/// Between two groups of `n` copies.
+/// A document that is paired with two groups of `n` copies.
 fn bridge(n: u32, limit: u32) {
     let place = Place::new();
     let (left, right, bridge) = (page(10..14, 1), page(60..64, 2), page(0..0, 0));
@@ -183,7 +184,7 @@ fn bridge(n: u32, limit: u32) {
     let options = format!("-p exact --set output.expand_limit={limit}");
     let without = fresh(&place, &options, corpus.clone());
     let with = fresh(&place, &options, corpus.iter().cloned().chain([("bridge".to_owned(), bridge)]));
-    // With all members of both groups, or with the smallest of each.
+    // Pairs with all members of both groups, or with the smallest of each.
     let of_bridge = if n <= limit { 2 * n } else { 2 };
     assert_eq!(with.len() - without.len(), of_bridge as usize);
     assert!(!without.keys().any(|(a, b)| a.starts_with("left") && b.starts_with("right")), "too alike");

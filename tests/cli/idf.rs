@@ -1,4 +1,4 @@
-//! `evaluate --write-idf`, and pipelines under the frozen table that it writes.
+//! `evaluate --write-idf`, and pipelines with the frozen table that it writes.
 
 use super::dupflow::{Ended, Place};
 
@@ -20,8 +20,8 @@ fn a_frozen_table_is_another_scheme_and_finds_what_the_live_one_does() {
     assert!(written.out.is_empty() && written.err.contains("documents=8 "), "{written:?}");
     let frozen = " --set text.idf=table";
     let scheme = |settings: &str| {
-        let said = fine(place.run(&format!("check -p weighted{settings}"))).out;
-        said.split("scheme ").nth(1).expect("it names the scheme").trim_end().to_owned()
+        let text = fine(place.run(&format!("check -p weighted{settings}"))).out;
+        text.split("scheme ").nth(1).expect("it names the scheme").trim_end().to_owned()
     };
     assert_eq!(scheme(frozen), scheme(frozen));
     assert_ne!(scheme(frozen), scheme(""));
@@ -32,7 +32,7 @@ fn a_frozen_table_is_another_scheme_and_finds_what_the_live_one_does() {
     assert!(run.out.contains("\"news/bridge\"") && run.out.contains("\"paper/bridge\""), "{run:?}");
     let (live, _) = place.replay("-p weighted --emit pairs feed");
     assert_eq!(live.out, run.out, "{live:?}");
-    // The table is of the whole corpus, so that nothing is told about two texts.
+    // The frozen table is of the whole corpus, so `compare` prints no note on live frequencies.
     place.file("a", "The old stone bridge");
     place.file("b", "The old stone house");
     let compared = fine(place.run(&format!("compare -p weighted{frozen} a b")));
@@ -47,8 +47,8 @@ fn a_table_of_other_rules_is_refused() {
         let refused =
             place.run(&format!("{command} -p weighted --set text.idf=table --set text.shingle=words:2"));
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
-        let told = "error: --set text.idf=table: text.idf: \"table\": counted under other rules of [text]: shingle is ";
-        assert!(refused.err.starts_with(told) && refused.err.lines().count() == 1, "{refused:?}");
+        let message = "error: --set text.idf=table: text.idf: \"table\": counted under other rules of [text]: shingle is ";
+        assert!(refused.err.starts_with(message) && refused.err.lines().count() == 1, "{refused:?}");
     }
     fine(place.run("evaluate --write-idf table --corpus feed --set text.shingle=words:2"));
     fine(place.run("check -p weighted --set text.idf=table --set text.shingle=words:2"));

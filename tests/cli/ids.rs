@@ -1,13 +1,13 @@
-//! One id in several files: counted, warned about, and refused where a list would name one document for
-//! several.
+//! Ids that are in several files: counted, warned about, and refused where a list would use one id for
+//! several documents.
 
 use serde_json::json;
 
 use crate::dupflow::Place;
 use crate::feeds::{delete, lines, upsert, words};
 
-/// Three shards of so many documents, whose ids are the same numbers and whose texts are all different; but
-/// the first text of the last two is one.
+/// Three shards of `documents` documents each. They use the same numbers as ids, and all texts differ, except
+/// that the first texts of the last two shards are equal.
 fn shards(place: &Place, documents: u32) {
     for shard in 0..3 {
         let text = |n: u32| {
@@ -26,7 +26,7 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
     let place = Place::new();
     shards(&place, 100);
     let inputs = "0.jsonl 1.jsonl 2.jsonl";
-    let told = "documents replaced by another file's document of the same id";
+    let message = "documents replaced by another file's document of the same id";
     for options in [
         "--epoch all",
         "--epoch events:7 --workers 4",
@@ -38,7 +38,7 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
             (&json!(200), &json!(100)),
             "{options}"
         );
-        assert!(run.err.contains(&format!("200 {told}")), "{run:?}");
+        assert!(run.err.contains(&format!("200 {message}")), "{run:?}");
         assert!(
             run.err.contains("one id in several files: ") && run.err.contains("is in \\\"0.jsonl\\\" and in")
                 || run.err.contains("is in \"0.jsonl\" and in"),
@@ -75,10 +75,10 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
     assert_eq!(place.read("out").lines().count(), 200);
 }
 
-/// One file, a file that is named twice, a document that was deleted between, and ids that differ: none of
-/// it is counted. A feed of several files is: that it is one has to be said.
+/// Not counted: one file, a file that is named twice, a document that was deleted in between, and different
+/// ids. Counted: a feed of several files, unless `--ids last` is given.
 #[test]
-fn what_is_no_replacement_is_not_counted() {
+fn only_replacements_across_files_are_counted() {
     let place = Place::new();
     let texts = |n: u32| words(n * 1000..n * 1000 + 50);
     place.file("a.jsonl", upsert("x", &texts(1)) + &upsert("x", &texts(2)) + &upsert("y", &texts(3)));
@@ -92,7 +92,7 @@ fn what_is_no_replacement_is_not_counted() {
             assert_eq!(stats["replaced_across_files"], json!(replaced), "{inputs}, {epoch}");
         }
     }
-    // Rows and nested fields are named by their files too; a delete names no record of its own.
+    // Rows and nested fields are named by their files too; a delete has no name of its own.
     place.file("page.jsonl", format!("{{\"page\":{{\"id\":\"x\",\"body\":\"{}\"}}}}\n", texts(4)));
     let (by_file, _) = place.replay("--emit keep --ids file a.jsonl b.csv");
     assert_eq!(

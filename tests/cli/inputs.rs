@@ -1,4 +1,4 @@
-//! Corpora in every format, wherever they are: the same documents give the same pairs.
+//! Corpora in every format and location: the same documents give the same pairs.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::dupflow::Place;
 
 const FEED: &str = "generate --documents 300 --seed 5 --max-words 60";
 
-/// Formats that hold the feed with its updates and deletes, by the names of their files.
+/// Formats that hold the feed with its updates and deletes, each with its file name.
 fn tables() -> Vec<(&'static str, &'static str)> {
     let parquet = cfg!(feature = "parquet").then_some(("parquet", "made.parquet"));
     [("csv", "made.csv"), ("tsv", "made.tsv")].into_iter().chain(parquet).collect()
@@ -43,14 +43,14 @@ fn archives_give_the_pairs_of_what_is_alive() {
         assert_eq!(place.run(&format!("{FEED} --format {format} -o {name}")).code, 0);
         let (found, stats) = place.replay(&format!("--emit pairs {name}"));
         assert_eq!((&found.out, &stats["documents"]), (&expected.out, &of_feed["documents"]), "{name}");
-        // What holds no document is no event: epochs end where those of the first archive do.
+        // Records without a document are no events, so epochs end where those of the first archive do.
         let (deltas, _) = place.replay(&format!("--epoch events:50 {name}"));
         assert_eq!(*first.get_or_insert_with(|| deltas.out.clone()), deltas.out, "{name}");
     }
     assert_eq!(place.run(&format!("{FEED} --format html -o pages")).code, 0);
     let (found, _) = place.replay("--emit pairs pages");
     assert_eq!(found.out.replace(".html\"", "\""), expected.out, "pages are their texts");
-    // From standard input, whatever it is.
+    // The same archive through standard input.
     let archive = std::fs::read(place.path("a.warc.gz")).unwrap_or_default();
     let piped = place.run_with("replay --emit pairs -", |input| input.write_all(&archive).unwrap_or(()));
     assert_eq!(piped.out, expected.out, "{}", piped.err);
@@ -62,7 +62,7 @@ fn line(id: &str, text: &str) -> String {
 
 const TEXT: &str = "ten words of one text that is in two documents here";
 
-/// Two documents of that text, as a pair.
+/// The output line for two documents with the text [`TEXT`].
 fn pair(a: &str, b: &str) -> String {
     format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"similarity\":1.0}}\n")
 }
@@ -98,13 +98,13 @@ fn patterns_lists_and_folders_name_inputs() {
     }
     let wrong = place.run("replay nowhere/*.csv missing --files-from none crawl/[");
     assert_eq!(wrong.code, 2, "{wrong:?}");
-    for told in [
+    for message in [
         "no file matches \"nowhere/*.csv\"",
         "cannot read \"missing\"",
         "--files-from: cannot read \"none\"",
         "is no pattern",
     ] {
-        assert!(wrong.err.contains(told), "{told}: {wrong:?}");
+        assert!(wrong.err.contains(message), "{message}: {wrong:?}");
     }
     let remote = place.run("replay s3://bucket-of-nobody/../x ftp://host/a");
     assert!(remote.code == 2 && remote.err.contains("cannot read \"ftp://host/a\": "), "{remote:?}");
@@ -136,18 +136,18 @@ fn ids_are_named_counted_or_taken_from_where_they_are() {
         let (run, stats) = place.replay(&format!("--emit pairs {arguments}"));
         assert_eq!((&run.out, &stats["bad_records"]), (&expected, &bad), "{arguments}: {run:?}");
     }
-    // A column that is not there is told before anything is read or written.
+    // A missing column is reported before anything is read or written.
     for (name, arguments) in [("none", "--text-field none"), ("key", "--id-field key")] {
         let missing = place.run(&format!("replay -o out {arguments} whole.jsonl long.csv"));
-        let told = format!("cannot read \"long.csv\": no column {name:?} among \"id\", \"text\"\n");
-        assert!(missing.code == 2 && missing.err.contains(&told), "{missing:?}");
+        let message = format!("cannot read \"long.csv\": no column {name:?} among \"id\", \"text\"\n");
+        assert!(missing.code == 2 && missing.err.contains(&message), "{missing:?}");
         assert!(!place.path("out").exists());
     }
 }
 
-/// Lines that say nothing of ids do not decide what ids are.
+/// Lines without an id do not decide how ids are read.
 #[test]
-fn the_first_object_decides_what_ids_are() {
+fn the_first_object_decides_the_id_rule() {
     let place = Place::new();
     let (a, b) =
         (format!("{{\"id\":1,\"text\":\"{TEXT}\"}}\n"), format!("{{\"id\":2,\"text\":\"{TEXT}\"}}\n"));
@@ -161,17 +161,17 @@ fn the_first_object_decides_what_ids_are() {
         let (run, stats) = place.replay("--emit pairs feed");
         assert_eq!((&run.out, &stats["bad_records"]), (&expected, &bad), "{lines}: {run:?}");
     }
-    // A later input that begins with a delete ends a document of an earlier one.
+    // A delete at the start of a later input ends a document of an earlier one.
     place.file("feed", format!("{a}{b}"));
     place.file("more", "{\"op\":\"delete\",\"id\":1}\n");
     assert_eq!(place.run("replay --emit pairs feed more").out, "");
 }
 
-/// Pages and texts of a folder may be compressed, and so may a Parquet file as a whole; names need not be
+/// Pages and texts of a folder may be compressed, and so may a whole Parquet file; file names need not be
 /// UTF-8.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_compressed_and_what_names_are() {
+fn compressed_files_and_file_names() {
     use std::os::unix::ffi::OsStrExt;
     let place = Place::new();
     std::fs::create_dir(place.path("pages")).unwrap();
@@ -195,7 +195,7 @@ fn what_is_compressed_and_what_names_are() {
     assert_eq!(place.run("replay --emit pairs n*.jsonl").out, pair("n%FE.jsonl#0", "n%FF.jsonl#0"));
 }
 
-/// A page that is fetched twice: by its record it is two documents, by its address an update.
+/// A page that is fetched twice is two documents by its record, and an update by its address.
 #[test]
 fn a_page_that_is_fetched_again_is_an_update_by_its_address() {
     let place = Place::new();
@@ -224,21 +224,21 @@ fn a_page_that_is_fetched_again_is_an_update_by_its_address() {
 }
 
 #[test]
-fn a_dry_run_shows_every_script_as_it_reads() {
+fn a_dry_run_prints_every_script_unescaped() {
     let place = Place::new();
     let texts = ["สะพานหินเก่า", "مُسْتَنَدٌ می‌خواهم", "हिन्दी क्ष", "e\u{301}"];
     let rows: String = texts.iter().map(|text| format!("{text},{text}\n")).collect();
     place.file("a.csv", format!("id,text\n{rows}bell,\"a \"\"quote\"\"\u{7}\n\u{1b}[31m\"\n"));
     let run = place.run("replay --dry-run=9 a.csv");
     for text in texts {
-        let told = format!("  \"{text}\", {} bytes\n    \"{text}\"\n", text.len());
-        assert!(run.out.contains(&told), "{text:?}: {run:?}");
+        let message = format!("  \"{text}\", {} bytes\n    \"{text}\"\n", text.len());
+        assert!(run.out.contains(&message), "{text:?}: {run:?}");
     }
     assert!(run.out.contains(r#""a \"quote\"\u{7}\n\u{1b}[31m""#), "{run:?}");
 }
 
 #[test]
-fn a_dry_run_shows_what_is_understood() {
+fn a_dry_run_prints_the_parsed_records() {
     let place = Place::new();
     place.file("a.csv", "id,text,ts\n1,one two,5\n2,สอง,\n3,three,\n4,four,\n");
     place.file("page.html", "<html><title>t</title><nav>menu</nav><p>What it says</p>");

@@ -1,4 +1,4 @@
-//! How records are laid out: folders of several kinds of files, delimiters and escapes of tables, and times.
+//! Layouts of records: folders with several kinds of files, delimiters and escapes of tables, and times.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use crate::dupflow::Place;
 use crate::dupflow::command;
 use crate::feeds::{page, upsert, words};
 
-/// What tools keep beside data is passed over, whole folders of it too; tables are tables.
+/// Files and folders that tools keep beside data are skipped; tables are read as tables.
 #[test]
 fn folders_are_read_as_stores_are() {
     let place = Place::new();
@@ -22,7 +22,7 @@ fn folders_are_read_as_stores_are() {
     assert_eq!(run.out, "{\"id\":\"in-csv\"}\n", "{run:?}");
     assert_eq!((&stats["documents"], &stats["skipped"]), (&json!(3), &json!({ "hidden": 3 })));
     assert!(run.err.contains("3 hidden") && !run.err.contains("mixes"), "{run:?}");
-    // By the name that was asked for, whatever it begins with.
+    // A folder that is named as an input is read, even if its name begins with "_".
     let (_, hidden) = place.replay("data/_temporary");
     assert_eq!(hidden["documents"], json!(1));
 
@@ -49,7 +49,7 @@ fn folders_are_read_as_stores_are() {
 #[test]
 fn delimiters_and_escapes_are_options() {
     let place = Place::new();
-    // As pandas writes with escapechar and doublequote=False, and Spark by itself.
+    // As pandas writes with escapechar and doublequote=False, and Spark by default.
     let rows: String = (0..50)
         .map(|n| format!("k{n},\"say \\\"hi, {n}\\\" and\nmore \\\\ {}\"\n", words(100 * n..100 * n + 9)))
         .collect();
@@ -79,8 +79,8 @@ fn delimiters_and_escapes_are_options() {
     assert_eq!(place.read("out"), "{\"id\":\"a\"}\n");
 }
 
-/// A time is the same in a feed, in a field inside another, and in a table: a number, or a date; no day
-/// becomes another.
+/// A time is the same in a feed, in a nested field and in a table, as a number or as a date. A date that does
+/// not exist makes a bad record.
 #[test]
 fn times_are_read_alike_in_all_formats() {
     let place = Place::new();
@@ -110,7 +110,7 @@ fn times_are_read_alike_in_all_formats() {
         for (n, (time, seconds)) in (0..).zip(times) {
             assert!(look.out.contains(&format!("\"k{n}\", ts {seconds}, ")), "{file}, {time}: {look:?}");
         }
-        // It cuts epochs, too.
+        // The times also cut epochs.
         let (_, stats) = place.replay(&format!("--epoch ts --ts-field {field} {file}"));
         assert_eq!((&stats["epochs"], &stats["bad_records"]), (&json!(3), &json!({})), "{file}");
     }
@@ -136,10 +136,10 @@ fn times_are_read_alike_in_all_formats() {
     );
 }
 
-/// What keeps a store from being read is said in words, and soon.
+/// An unreachable object store is reported quickly, with the reason.
 #[cfg(feature = "object-store")]
 #[test]
-fn stores_that_cannot_be_read_say_what_is_missing() {
+fn unreachable_stores_report_what_is_missing() {
     let run = |variables: &[(&str, &str)], address: &str| {
         let mut command = command(["replay", address]);
         let of_stores = |name: &str| ["AWS", "GOOGLE", "AZURE", "HOME"].iter().any(|of| name.starts_with(of));
@@ -152,16 +152,18 @@ fn stores_that_cannot_be_read_say_what_is_missing() {
     for (address, variable) in
         [("s3://b/a.jsonl", "AWS_ACCESS_KEY_ID"), ("gs://b/a.jsonl", "GOOGLE_SERVICE_ACCOUNT")]
     {
-        let (code, told) = run(&[], address);
+        let (code, message) = run(&[], address);
         assert!(
-            code == Some(2) && told.contains("there are no credentials: set ") && told.contains(variable),
-            "{told}"
+            code == Some(2)
+                && message.contains("there are no credentials: set ")
+                && message.contains(variable),
+            "{message}"
         );
     }
     let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_REGION", "c")];
     let plain = [&keys[..], &[("AWS_ENDPOINT", "http://127.0.0.1:9")]].concat();
-    let (code, told) = run(&plain, "s3://bucket/a.jsonl");
-    assert!(code == Some(2) && told.contains("set AWS_ALLOW_HTTP=true"), "{told}");
+    let (code, message) = run(&plain, "s3://bucket/a.jsonl");
+    assert!(code == Some(2) && message.contains("set AWS_ALLOW_HTTP=true"), "{message}");
     let (refused, words) = run(&keys, "s3://bucket/a//b.jsonl");
     assert!(refused == Some(2) && words.contains("a name in its key is empty"), "{words}");
 }

@@ -1,11 +1,12 @@
-//! The binary as a user runs it: what it says, what it writes, and what it exits with.
+//! The binary as a user runs it: its messages, its outputs and its exit codes.
 //!
-//! Bug classes: an option that is read and has no effect; a problem that hides another one; a bad record that
-//! stops the run or vanishes; output that depends on the number of workers or on how the input is packed; an
-//! output that cannot be read back; work that is quadratic in a hot block.
+//! Bug classes: an option without effect; a problem that hides another one; a bad record that stops the run
+//! or disappears; output that depends on the number of workers or on how the input is compressed and divided;
+//! an output that cannot be read back; quadratic work in a hot block.
 
 mod bad_input;
 mod clusters;
+mod doors;
 mod dupflow;
 mod evaluate;
 mod feeds;

@@ -1,5 +1,5 @@
-//! `--output-format`, `--emit keep` and `--emit remove`: every form holds what JSON Lines hold, and the two
-//! lists part the corpus.
+//! `--output-format`, `--emit keep` and `--emit remove`: all formats hold the same rows as JSON Lines, and
+//! every live document is in exactly one of the two lists.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::dupflow::Place;
 use super::feeds::{delete, lines, page, upsert, words};
 
-/// Ids that a form might break: of separators, quotes and ends of lines, of several scripts.
+/// Ids that a format might break: with separators, quotes and line ends, in several scripts.
 const IDS: [&str; 12] = [
     "a,b",
     "say \"hi\"",
@@ -26,7 +26,7 @@ const IDS: [&str; 12] = [
     "日本語,「引用」",
 ];
 
-/// A cluster of five, one of three, and others; one document ends, one has no token.
+/// A feed with a cluster of five, one of three, and others; one document is deleted, one has no token.
 fn feed() -> String {
     let near = |n: u32| page(0..2, 10 + n);
     let far = |n: u32| words((0..100).map(|word| 5000 + word + if word == n { 900 } else { 0 }));
@@ -43,10 +43,10 @@ fn feed() -> String {
     feed + &upsert("ended", &near(77)) + &delete("ended")
 }
 
-/// A row: texts as they are, numbers by their digits; what is not there is empty.
+/// A row: texts unchanged, numbers by their digits, missing values empty.
 type Row = BTreeMap<String, String>;
 
-/// What is in JSON Lines, a row for each member of a cluster.
+/// The rows of JSON Lines, one for each member of a cluster.
 fn rows(out: &str) -> Vec<Row> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut rows = Vec::new();
@@ -67,8 +67,8 @@ fn rows(out: &str) -> Vec<Row> {
     rows
 }
 
-/// A row of another form. A number with a fraction is read as those of JSON Lines were, which may cost its
-/// last digit; that the digits are the same is asserted beside.
+/// A row of another format. Fractions are read as from JSON Lines, which may change the last digit; another
+/// assertion compares the digits.
 fn row_of(cells: impl Iterator<Item = (String, String)>) -> Row {
     let read = |(name, cell): (String, String)| match name.as_str() {
         "similarity" | "standard_error" => {
@@ -139,7 +139,7 @@ fn every_form_holds_the_same_rows() {
         place.replay(&format!("--emit {emit} -o out.csv feed.jsonl"));
         assert_eq!(place.read("out.csv"), printed, "{emit}: the name says it");
         place.replay(&format!("--emit {emit} --output-format jsonl -o out.csv feed.jsonl"));
-        assert_eq!(rows(&place.read("out.csv")), expected, "{emit}: unless something else is said");
+        assert_eq!(rows(&place.read("out.csv")), expected, "{emit}: the extension decides");
         #[cfg(feature = "parquet")]
         {
             place.replay(&format!("--emit {emit} -o out.parquet feed.jsonl"));
@@ -165,9 +165,9 @@ fn csv_is_written_to_the_letter_and_has_a_header_without_rows_too() {
     assert_eq!(csv("pairs --evidence"), "a,b,similarity,blocks,look,components,standard_error\n");
 }
 
-/// Documents that stay and go, with the counts by cluster.
+/// Kept and removed documents agree with the counts by cluster.
 #[test]
-fn keep_and_remove_part_the_corpus() {
+fn every_live_document_is_kept_or_removed() {
     let place = Place::new();
     place.file("feed.jsonl", feed());
     let ids =
@@ -193,7 +193,7 @@ fn keep_and_remove_part_the_corpus() {
     assert_eq!(run.out, place.replay("--emit keep --epoch all feed.jsonl").0.out, "whatever the cut");
 }
 
-/// What is written as it comes goes on behind a restart, with one header, and without what was torn off.
+/// A CSV output continues after a restart, with one header, and without a line that was cut off.
 #[test]
 fn csv_goes_on_where_another_run_ended() {
     let place = Place::new();
@@ -247,9 +247,10 @@ fn csv_goes_on_where_another_run_ended() {
     }
 }
 
-/// Rows of one file have one width; a file of lines may have both, and is read back all the same.
+/// Rows of one CSV file have the same columns; a file of JSON Lines may have both kinds, and is still read
+/// back.
 #[test]
-fn evidence_may_come_and_go_where_an_output_can_hold_both() {
+fn json_lines_may_mix_pairs_with_and_without_evidence() {
     let place = Place::new();
     let deployment = |sink: &str| {
         let source = "source.inputs = [\"feed.jsonl\"]\nsource.epoch = \"events:3\"\n";
@@ -265,12 +266,12 @@ fn evidence_may_come_and_go_where_an_output_can_hold_both() {
     place.file("feed.jsonl", &all);
     for key in ["sink.evidence", "sink.causes"] {
         deployment(&format!("sink.path = \"out.csv\"\n{key} = true"));
-        let told = run("");
-        assert!(told.code == 1 && told.err.contains(&format!("{key} is not set there")), "{told:?}");
+        let refused = run("");
+        assert!(refused.code == 1 && refused.err.contains(&format!("{key} is not set there")), "{refused:?}");
         assert_eq!(place.read("out.csv"), text);
     }
 
-    // Pairs come without evidence, go with it, and come without it again.
+    // Pairs are added without evidence, removed with it, and added without it again.
     place.file("feed.jsonl", first);
     deployment("sink.path = \"out\"");
     assert_eq!(run("").code, 0);
@@ -290,7 +291,7 @@ fn evidence_may_come_and_go_where_an_output_can_hold_both() {
     assert_eq!(pairs, expected.collect());
 }
 
-/// Changes that were not kept for a while are not missing from those that are kept later.
+/// A run may write tables without deltas; the deltas of later runs still add up to the pairs.
 #[cfg(feature = "sqlite")]
 #[test]
 fn deltas_in_tables_add_up_to_the_pairs_whatever_was_kept_before() {
@@ -319,8 +320,8 @@ fn deltas_in_tables_add_up_to_the_pairs_whatever_was_kept_before() {
     let pairs = || column("SELECT a || ' ' || b || ' ' || similarity || ' 1' FROM pairs ORDER BY 1");
     assert_eq!(run(4, "deltas", "").code, 0);
     assert!(!pairs().is_empty() && sums() == pairs());
-    let told = run(6, "pairs", "");
-    assert!(told.code == 1 && told.err.contains("sink.emit is \"deltas\" there"), "{told:?}");
+    let refused = run(6, "pairs", "");
+    assert!(refused.code == 1 && refused.err.contains("sink.emit is \"deltas\" there"), "{refused:?}");
     assert_eq!(run(6, "pairs", " --reconcile").code, 0);
     assert_eq!(sums(), [""; 0], "what is not kept is not there");
     assert_eq!(run(8, "pairs", "").code, 0);

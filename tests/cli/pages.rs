@@ -5,25 +5,25 @@ use serde_json::{Value, json};
 use super::dupflow::Place;
 use super::feeds::lines;
 
-/// A page that says a text, in one of three kinds of markup; some characters are references.
+/// A page with this text, in one of three kinds of markup; some characters are character references.
 fn page(text: &str, kind: usize) -> String {
-    let said =
+    let text =
         text.replace('&', "&amp;").replace('<', "&lt;").replace('é', "&eacute;").replace('の', "&#x306e;");
     let site = format!("{} of site {kind}", "Menu Home About us".repeat(20));
     match kind {
         0 => format!(
-            "<!DOCTYPE html><title>{site}</title><nav>{site}</nav><main>{said}</main><footer>{site}</footer>"
+            "<!DOCTYPE html><title>{site}</title><nav>{site}</nav><main>{text}</main><footer>{site}</footer>"
         ),
         1 => format!(
-            "\u{feff}<!-- {site} --><html><script>'<p>{site}'</script><table><tr><td><aside>{site}</td><td><p>{said}</table>"
+            "\u{feff}<!-- {site} --><html><script>'<p>{site}'</script><table><tr><td><aside>{site}</td><td><p>{text}</table>"
         ),
         _ => format!(
-            "<?xml version='1.0'?><HTML><header>{site}<article><b>{said}</b></article><svg><title>{site}</title></svg>"
+            "<?xml version='1.0'?><HTML><header>{site}<article><b>{text}</b></article><svg><title>{site}</title></svg>"
         ),
     }
 }
 
-/// A feed whose texts are made into others, with a title for every third document.
+/// A feed with its texts replaced by `make`, and with a title for every third document.
 fn made(feed: &str, mut make: impl FnMut(&str, usize) -> String) -> String {
     let mut made = String::new();
     for (n, mut line) in lines(feed).into_iter().enumerate() {

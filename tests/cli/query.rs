@@ -1,4 +1,4 @@
-//! `dupflow query`: the answer, by any pipeline, and what it refuses.
+//! `dupflow query`: answers by every pipeline, and refused options.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::dupflow::{Ended, Place};
 
-/// Twenty words, the first n of which are others.
+/// Twenty words, the first n of them replaced.
 fn text(n: usize) -> String {
     let words: Vec<_> = (0..20).map(|i| format!("{}{i}", if i < n { "other" } else { "word" })).collect();
     words.join(" ")
@@ -16,7 +16,8 @@ fn event(id: &str, text: &str) -> String {
     format!("{{\"id\":\"{id}\",\"text\":\"{text}\"}}\n")
 }
 
-/// A text in "asked", and a corpus in "feed" with its copy, nearer and farther ones, and nothing.
+/// A text in "asked", and a corpus in "feed" with a copy of it, nearer and farther documents, and an empty
+/// one.
 fn place() -> Place {
     let place = Place::new();
     place.file("asked", text(0));
@@ -34,22 +35,22 @@ fn place() -> Place {
     place
 }
 
-/// What is said of the answer, below the log.
-fn told(run: &Ended) -> Vec<&str> {
+/// The summary on standard error, without the log.
+fn summary_lines(run: &Ended) -> Vec<&str> {
     run.err.lines().skip_while(|line| !line.starts_with("answered")).collect()
 }
 
 /// The ids in the answer, best first.
 fn ids(run: &Ended) -> Vec<String> {
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(told(run)[0].starts_with("answered    at the end of epoch 1: "), "{run:?}");
+    assert!(summary_lines(run)[0].starts_with("answered    at the end of epoch 1: "), "{run:?}");
     let mut lines = run.out.lines();
     let head = lines.next().unwrap();
     assert_eq!(head, "similarity  standard error  blocks  look  components  id");
     lines.map(|line| line[head.len() - 2..].to_owned()).collect()
 }
 
-/// As JSON: of each document the similarity as it is written, and the evidence.
+/// The documents of a JSON answer: the similarity as written, and the evidence.
 fn documents(run: &Ended) -> Vec<(String, String)> {
     assert_eq!(run.code, 0, "{run:?}");
     let document = |line: &str| {
@@ -60,9 +61,9 @@ fn documents(run: &Ended) -> Vec<(String, String)> {
     run.out.lines().map(document).collect()
 }
 
-/// Words are shingles, so that n of 20 words leave a similarity far from that of the next text. What a text
-/// is told is what `replay` says of a document of that text behind all others, with the same evidence. (Under
-/// live weights that document has a part in the weights.)
+/// Shingles are single words, so the similarity for n of 20 words is far from that of the next text. The
+/// answer for a text equals what `replay` reports for a document with that text at the end of the feed,
+/// evidence included. (Under live weights that document changes the weights.)
 #[test]
 fn every_pipeline_answers_what_a_document_of_the_text_would_be_paired_with() {
     let place = place();
@@ -85,7 +86,8 @@ fn every_pipeline_answers_what_a_document_of_the_text_would_be_paired_with() {
         let mut found = documents(&run);
         let first: Vec<_> = found.iter().map(|(id, _)| id.as_str()).take(3).collect();
         assert_eq!(first[..2], ["copy", "copy too"], "{pipeline}");
-        // One word of twenty is more than 3 of 64 bits, and less than the threshold of `onebit` asks for.
+        // One changed word of twenty changes more than 3 of 64 bits, and gives less than the threshold of
+        // `onebit`.
         let reaches = !["simhash", "onebit"].contains(&pipeline);
         assert_eq!(first.get(2), Some(&"near").filter(|_| reaches), "{pipeline}");
         let similarity =
@@ -111,7 +113,7 @@ fn the_threshold_is_inclusive_and_the_best_come_first() {
     assert_eq!(ask("0.5", " --top 0"), Vec::<String>::new());
 }
 
-/// As one epoch the corpus is weighed by its own frequencies, however many events it has.
+/// The corpus is one epoch and is weighted by its own frequencies, for any number of events.
 #[test]
 fn live_weights_are_those_of_the_corpus() {
     let place = place();
@@ -122,12 +124,12 @@ fn live_weights_are_those_of_the_corpus() {
 }
 
 #[test]
-fn what_the_answer_is_of_is_told() {
+fn the_summary_names_epoch_and_corpus() {
     let place = place();
     place.file("more", place.read("feed") + "no event\n");
     let run = place.run("query --set text.shingle=words:1 --corpus more --top 1 --workers 1 asked");
     assert_eq!(ids(&run), ["copy"]);
-    let lines = told(&run);
+    let lines = summary_lines(&run);
     assert!(
         lines[0]
             .starts_with("answered    at the end of epoch 1: 6 documents alive, 4 distinct sketches, in ")
@@ -152,7 +154,7 @@ fn a_folder_several_inputs_and_standard_input() {
     assert_eq!(ids(&piped), ["one", "two"]);
 }
 
-/// Of each document what was asked about, and its id.
+/// The documents of a JSON answer: the name of the query, and the id.
 fn found(run: &Ended) -> Vec<(String, String)> {
     let document = |line: &str| {
         let parsed: Value = serde_json::from_str(line).unwrap();
@@ -166,8 +168,8 @@ fn line(text: &str, rest: &str) -> String {
     format!("{{\"text\":\"{text}\"{rest}}}\n")
 }
 
-/// Each line is answered as its text is alone, in their order; inputs may follow the corpus as they do before
-/// a text.
+/// Each line gets the same answer as its text alone, in the order of the lines. Inputs may follow the corpus
+/// as they do before a text.
 #[test]
 fn many_texts_are_answered_each() {
     let place = place();
@@ -201,14 +203,17 @@ fn many_texts_are_answered_each() {
     };
     let of_file = place.run(&format!("{common} --lines lines"));
     assert_eq!((of_file.code, found(&of_file)), (0, expected("lines")), "{of_file:?}");
-    assert!(told(&of_file)[0].starts_with("answered    3 texts, at the end of epoch 1: "), "{of_file:?}");
-    assert_eq!(told(&of_file)[1..], ["left out    2 less similar"]);
+    assert!(
+        summary_lines(&of_file)[0].starts_with("answered    3 texts, at the end of epoch 1: "),
+        "{of_file:?}"
+    );
+    assert_eq!(summary_lines(&of_file)[1..], ["left out    2 less similar"]);
     let piped = place.run_with(&format!("{common} --lines -"), |input| {
         input.write_all(lines.as_bytes()).unwrap();
     });
     assert_eq!((piped.code, found(&piped)), (0, expected("-")), "{piped:?}");
 
-    // More than are under way at a time.
+    // More queries than may be in progress at a time.
     let nth = |i: usize| if i.is_multiple_of(2) { (text(0), "copy") } else { (text(8), "half") };
     let many: String = (0..1000_usize).map(|i| line(&nth(i).0, &format!(",\"id\":{i},\"top\":1"))).collect();
     place.file("many", many);
@@ -231,21 +236,21 @@ fn as_text_each_answer_stands_under_its_name() {
 }
 
 #[test]
-fn what_cannot_be_asked() {
+fn refused_queries() {
     let place = place();
     place.file("blank", " ... ");
     let blank = place.run("query --corpus feed blank");
     assert_eq!((blank.code, blank.out.as_str()), (1, ""), "{blank:?}");
     assert_eq!(blank.err, "error: \"blank\" has no token to look for\n");
-    // The run fails before it can be asked, or while the question waits.
+    // The run fails before the query is sent, or while it waits.
     place.file("bad", place.read("feed") + "no event\n");
     let failed = place.run("query --set output.on_error=fail --corpus bad asked");
     assert_eq!((failed.code, failed.out.as_str()), (1, ""), "{failed:?}");
     assert!(failed.err.contains("bad record in \"bad\", line 9"), "{failed:?}");
     let wrong = place.run("query -p none --corpus no --top many neither");
     assert_eq!((wrong.code, wrong.out.as_str()), (2, ""), "{wrong:?}");
-    let told: Vec<_> = wrong.err.lines().collect();
-    assert_eq!(told.len(), 5, "{wrong:?}");
+    let messages: Vec<_> = wrong.err.lines().collect();
+    assert_eq!(messages.len(), 5, "{wrong:?}");
     let problems = [
         "4 problems",
         "invalid value 'many'",
@@ -253,7 +258,7 @@ fn what_cannot_be_asked() {
         "cannot read \"neither\"",
         "cannot read \"no\"",
     ];
-    for (line, problem) in told.iter().zip(problems) {
+    for (line, problem) in messages.iter().zip(problems) {
         assert!(line.contains(problem), "{problem:?} is not in {line:?}");
     }
     place.file("lines", "{\"text\":\"one\"}\nno\n");

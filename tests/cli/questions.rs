@@ -1,4 +1,4 @@
-//! `compare`, `trace`, `plan` and `check`: an answer from every pipeline.
+//! `compare`, `trace`, `plan` and `check`: each works with every pipeline.
 
 use dupflow::core::sketch::SketchKind;
 use serde_json::Value;
@@ -49,9 +49,9 @@ fn two_texts_by_every_pipeline() {
     }
 }
 
-/// A pair of `replay` as `trace` writes it. The similarity is taken from the line, since serde_json may read
-/// its last bit wrong.
-fn told((line, pair): (&str, Value)) -> String {
+/// A pair of `replay` in the format of `trace`. The similarity is copied from the line, since serde_json may
+/// change its last bit.
+fn traced_pair((line, pair): (&str, Value)) -> String {
     let similarity = line.split("\"similarity\":").nth(1).map(|end| end.trim_end_matches('}').parse::<f64>());
     let similarity = similarity.expect("a similarity").expect("a number");
     format!("  {} {} {similarity}\n", pair["a"], pair["b"])
@@ -63,7 +63,7 @@ fn a_document_by_every_pipeline() {
     let mut found = 0;
     for pipeline in PIPELINES {
         let replayed = place.run(&format!("replay -p {pipeline} --emit pairs feed"));
-        let expected: Vec<_> = replayed.out.lines().zip(lines(&replayed.out)).map(told).collect();
+        let expected: Vec<_> = replayed.out.lines().zip(lines(&replayed.out)).map(traced_pair).collect();
         let trace = |document: &str| {
             let run = place.run(&format!("trace -p {pipeline} --doc {document} feed"));
             assert_eq!((run.code, run.err.as_str()), (0, ""), "{run:?}");
@@ -71,25 +71,27 @@ fn a_document_by_every_pipeline() {
         };
         for document in ["news/bridge", "ja/bridge"] {
             let quoted = format!("{document:?}");
-            let mut said: Vec<_> = expected.iter().filter(|line| line.contains(&quoted)).cloned().collect();
-            found += said.len();
-            if said.is_empty() {
-                said.push("  none\n".to_owned());
+            let mut of_document: Vec<_> =
+                expected.iter().filter(|line| line.contains(&quoted)).cloned().collect();
+            found += of_document.len();
+            if of_document.is_empty() {
+                of_document.push("  none\n".to_owned());
             }
-            let end = format!("\npairs at the end of the input\n{}", said.concat());
+            let end = format!("\npairs at the end of the input\n{}", of_document.concat());
             let traced = trace(document);
             assert!(traced.ends_with(&end), "{pipeline}: {traced}\nis not as replay has it: {end}");
         }
         assert!(trace("notes/blank").ends_with("  a text without a token has no sketch and is in no pair\n"));
         assert!(trace("mirror/bridge").ends_with("\n  not alive at the end of the input, so in no pair\n"));
     }
-    assert!(found > 3, "only {found} pairs are there to be told");
+    assert!(found > 3, "only {found} pairs");
 }
 
 #[test]
-fn what_speaks_against_a_blocking_is_said_and_does_not_end_the_command() {
+fn warnings_on_a_blocking_do_not_fail_the_command() {
     let place = place();
-    // Long lists; and, where blocks may be hot, that the promise is lost, and that they are expected to be.
+    // One warning about long lists. With hot blocks two more: the promise is lost, and hot blocks are
+    // expected.
     for (hot, warnings) in [("", 1), (" --set blocking.hot=leaders", 3), (" --set blocking.hot=skip", 3)] {
         let warned = place.run(&format!("check -p onebit --set threshold=0.7{hot}"));
         assert_eq!((warned.code, warned.err.as_str()), (0, ""), "{warned:?}");

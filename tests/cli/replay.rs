@@ -1,5 +1,5 @@
-//! `dupflow replay`: the same result however the feed is packed, cut, divided and played, in the promised
-//! forms.
+//! `dupflow replay`: the result does not depend on how the feed is compressed, cut into epochs, divided into
+//! files and timed; the output formats are as documented.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use super::dupflow::{Place, command};
 use super::feeds::{accumulated, delete, lines, page, pairs, upsert};
 
-/// A place with a generated feed of 400 documents, `feed.jsonl`.
+/// A folder with a generated feed of 400 documents, `feed.jsonl`.
 fn with_feed() -> Place {
     let place = Place::new();
     let made = place.run("generate --documents 400 --seed 3 --near 0.5 --max-words 80 -o feed.jsonl");
@@ -15,7 +15,7 @@ fn with_feed() -> Place {
     place
 }
 
-/// What a run writes, which must be some pairs.
+/// The output of a run, which must contain pairs.
 fn result(place: &Place, arguments: &str) -> String {
     let out = place.replay(arguments).0.out;
     assert!(out.lines().count() > 20, "{arguments}: {out}");
@@ -32,7 +32,7 @@ fn any_packing_gives_the_same_bytes() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(feed.as_bytes()).unwrap();
     place.file("feed.jsonl.gz", gzip.finish().unwrap());
-    // A compressed feed is known by its content, not by its name.
+    // A compressed feed is detected by its content, not by its name.
     place.file("feed", zstd::encode_all(feed.as_bytes(), 1).unwrap());
     let third = feed.match_indices('\n').nth(feed.lines().count() / 3).unwrap().0 + 1;
     place.file("1", &feed[..third]);
@@ -162,7 +162,7 @@ fn stats_have_every_promised_key() {
 }
 
 #[test]
-fn logs_for_machines_are_json_lines() {
+fn json_logs_are_one_object_per_line() {
     let place = Place::new();
     place.file("feed", "{\"oops\n".to_owned() + &upsert("a", "a text"));
     let run = place.run("replay --log-format json feed");
@@ -179,13 +179,13 @@ fn logs_for_machines_are_json_lines() {
     assert!(text.contains(r#"starts="{\"oops""#), "escaped once: {text}");
     let made = place.run("generate --documents 10 -o made --log-format json");
     assert!(
-        lines(&made.err)[0]["message"].as_str().is_some_and(|told| told.starts_with("made ")),
+        lines(&made.err)[0]["message"].as_str().is_some_and(|message| message.starts_with("made ")),
         "{made:?}"
     );
 }
 
 #[test]
-fn evidence_says_why() {
+fn evidence_explains_each_pair() {
     let place = Place::new();
     let feed =
         [upsert("a", &page(0..0, 0)), upsert("b", &page(0..0, 0)), upsert("c", &page(0..3, 1))].concat();
@@ -203,7 +203,7 @@ fn evidence_says_why() {
             assert!((64.0..=448.0).contains(&components) && error > 0.0 && error < 0.03, "{pair}");
         }
     }
-    // An exact similarity is no estimate.
+    // An exact similarity has no standard error.
     let exact = lines(&place.replay("-p exact --evidence --emit pairs feed").0.out);
     assert!(exact.len() == 3 && exact.iter().all(|pair| pair["standard_error"] == 0.0), "{exact:?}");
 }
@@ -223,7 +223,7 @@ fn ids_and_similarities_read_back() {
         let of: Vec<_> = found.iter().filter(|((a, b), _)| a == id || b == id).collect();
         assert_eq!(of.len(), 5, "{id:?}");
     }
-    // Of 98 shingles each, 96 are common: 96 of 100, and exactly the nearest number to it.
+    // 96 of 98 shingles each are common, 100 in total: the nearest float to 0.96.
     assert_eq!(found.values().filter(|s| s.to_bits() == 0.96_f64.to_bits()).count(), 5, "{found:?}");
 }
 
@@ -257,7 +257,7 @@ fn speed_changes_nothing_but_time() {
     for speed in ["max", "real", "2x", "1000x"] {
         let (run, stats) = place.replay(&format!("--epoch ts --speed {speed} feed"));
         assert_eq!(run.out, fast, "{speed}");
-        // What is due later is never early.
+        // No event is played before its time.
         let least = match speed {
             "real" => 0.02,
             "2x" => 0.01,
@@ -270,7 +270,7 @@ fn speed_changes_nothing_but_time() {
 #[test]
 fn a_closed_pipe_ends_the_run_quietly() {
     let place = Place::new();
-    // Half a million pairs: more than any pipe holds.
+    // Half a million pairs: more than a pipe holds.
     let copies: String =
         (0..1000).map(|n| upsert(&format!("{n}"), "the same text for all of them")).collect();
     place.file("feed", copies);
@@ -287,10 +287,10 @@ fn a_closed_pipe_ends_the_run_quietly() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let is_line = if form == "csv" { line.ends_with("similarity\n") } else { line.ends_with("}\n") };
         assert!(is_line, "{line}");
-        let mut told = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(0), "{told}");
-        assert!(!told.contains("error") && !told.contains("panic"), "{told}");
+        let mut message = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut message).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{message}");
+        assert!(!message.contains("error") && !message.contains("panic"), "{message}");
     }
 }
 
@@ -298,7 +298,7 @@ fn a_closed_pipe_ends_the_run_quietly() {
 fn an_output_that_cannot_be_written_is_a_failure() {
     let place = Place::new();
     place.file("feed", upsert("a", "the same") + &upsert("b", "the same"));
-    // Those that cannot be opened are found before the run: `wrong_usage::outputs_are_tried_before_the_run`.
+    // `wrong_usage::outputs_are_tried_before_the_run` covers outputs that cannot be opened.
     if cfg!(target_os = "linux") {
         let run = place.run("replay -o /dev/full feed");
         assert_eq!(run.code, 1, "{run:?}");
@@ -340,17 +340,19 @@ fn nothing_is_written_into_a_folder_that_is_read() {
     let place = Place::new();
     place.file("docs/a", page(0..0, 0));
     place.file("docs/deep/b", page(0..0, 0));
-    for (option, told) in [("-o", "--output"), ("--stats", "--stats"), ("--dead-letter", "--dead-letter")] {
+    for (option, message) in [("-o", "--output"), ("--stats", "--stats"), ("--dead-letter", "--dead-letter")]
+    {
         for file in ["docs/out", "./docs/deep/../deep/out", "docs/a"] {
             let run = place.run(&format!("replay {option} {file} docs"));
             assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
-            let problem =
-                format!("error: {told}: \"{file}\" is in the folder \"docs\", whose files are the documents");
+            let problem = format!(
+                "error: {message}: \"{file}\" is in the folder \"docs\", whose files are the documents"
+            );
             assert!(run.err.starts_with(&problem), "{run:?}");
         }
     }
     assert!(!place.path("docs/out").exists() && place.read("docs/a") == page(0..0, 0));
-    // Beside the folder, with a name that begins alike.
+    // Beside the folder, with a name that begins with the folder's name.
     let beside = place.run("replay -o docs.out docs");
     assert_eq!((beside.code, place.read("docs.out").lines().count()), (0, 1), "{beside:?}");
 }
@@ -364,13 +366,13 @@ fn a_redirected_output_is_not_read_either() {
     let mut replay = command(["replay", "docs"]);
     replay.current_dir(place.path("")).stdout(std::fs::File::create(place.path("docs/out")).unwrap());
     let run = replay.output().unwrap();
-    let told = String::from_utf8(run.stderr).unwrap();
-    assert_eq!(run.status.code(), Some(2), "{told}");
-    assert!(told.starts_with("error: standard output: ") && told.contains("docs/out"), "{told}");
+    let message = String::from_utf8(run.stderr).unwrap();
+    assert_eq!(run.status.code(), Some(2), "{message}");
+    assert!(message.starts_with("error: standard output: ") && message.contains("docs/out"), "{message}");
 }
 
-/// The default looks change nothing that is written, of sketches of any layout: with an error of 1e-5 on a
-/// pinned seed. Where no similarity is written, pairs that are accepted early are not even read to their end.
+/// With the default looks the output is the same, for sketches of every layout: their error is 1e-5, and the
+/// seed is pinned. Where no similarity is written, pairs that are accepted early are not read to their end.
 #[test]
 fn looks_change_what_is_read_and_nothing_that_is_written() {
     let place = with_feed();

@@ -1,4 +1,4 @@
-//! `dupflow run`: until the input ends or a signal comes, and then whole epochs of what has been read.
+//! `dupflow run`: it ends with its input or at a signal, after writing whole epochs of what has been read.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
@@ -6,17 +6,17 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use super::dupflow::{Place, command};
 use super::feeds::{lines, page, upsert};
 
-/// A deployment of standard input, with these keys before its tables.
+/// Writes a deployment file for standard input, with `top` before its tables.
 fn deployment(place: &Place, epoch: &str, top: &str) {
     place.file("here.toml", format!("{top}\n[source]\ninputs = [\"-\"]\nepoch = \"{epoch}\"\n"));
 }
 
-/// So many copies of one page, from this number on: each is a pair with all before.
+/// `count` copies of one page, numbered from `from`: each is paired with all before it.
 fn copies(from: usize, count: usize) -> String {
     (from..from + count).map(|n| upsert(&format!("{n:06}"), &page(0..0, 0))).collect()
 }
 
-/// A run with its pipes.
+/// A running binary with its pipes.
 struct Running {
     child: Child,
     input: ChildStdin,
@@ -44,7 +44,7 @@ impl Running {
         self.input.flush().expect("the pipe is open");
     }
 
-    /// Reads so many lines of output.
+    /// Reads `count` lines of output.
     fn read(&mut self, count: usize) -> String {
         let mut read = String::new();
         for _ in 0..count {
@@ -56,13 +56,13 @@ impl Running {
         read
     }
 
-    /// Reads messages up to one that says this.
+    /// Reads messages up to one that contains `message`.
     fn wait_for(&mut self, message: &str) {
-        let mut said = String::new();
-        while !said.contains(message) {
+        let mut text = String::new();
+        while !text.contains(message) {
             assert!(
-                self.messages.read_line(&mut said).expect("the pipe is open") > 0,
-                "{message:?} is not in {said}"
+                self.messages.read_line(&mut text).expect("the pipe is open") > 0,
+                "{message:?} is not in {text}"
             );
         }
     }
@@ -75,8 +75,8 @@ impl Running {
         assert!(sent.success());
     }
 
-    /// Waits for the end, with standard input still open: the code, the rest of the output, the rest of the
-    /// messages.
+    /// Waits for the end with standard input still open. Returns the exit code, the rest of the output and
+    /// the rest of the messages.
     fn end(mut self) -> (Option<i32>, String, String) {
         let (mut out, mut err) = (String::new(), String::new());
         self.output.read_to_string(&mut out).expect("the pipe is open");
@@ -101,7 +101,7 @@ fn a_run_to_the_end_of_its_input_is_a_replay() {
 }
 
 #[test]
-fn the_deployment_says_what_is_emitted_kept_and_logged() {
+fn a_deployment_sets_emit_state_and_logging() {
     let place = Place::new();
     place.file("feed", copies(0, 2) + "oops\n");
     place.file(
@@ -135,18 +135,18 @@ fn a_signal_leaves_whole_epochs_of_what_was_read() {
         // The pairs of 20 documents: the first two epochs.
         let mut written = run.read(20 * 19 / 2);
         run.signal(signal);
-        let (code, rest, said) = run.end();
-        assert_eq!(code, Some(0), "{said}");
+        let (code, rest, text) = run.end();
+        assert_eq!(code, Some(0), "{text}");
         written += &rest;
         let is_of = |events: usize| {
             let part = feed.lines().take(events).map(|line| format!("{line}\n")).collect::<String>();
             place.file("part", part);
             place.replay("--epoch events:10 part").0.out == written
         };
-        // Whatever had come of the third one is finished.
+        // The third epoch is finished with the records read so far.
         assert!((20..=25).any(is_of), "{written}");
-        assert!(said.contains("stopping: what has been read is finished, within 10 s"), "{said}");
-        assert!(said.contains("\nread "), "a summary: {said}");
+        assert!(text.contains("stopping: what has been read is finished, within 10 s"), "{text}");
+        assert!(text.contains("\nread "), "a summary: {text}");
     }
 }
 
@@ -165,8 +165,8 @@ fn an_epoch_by_the_clock_waits_for_no_more_events() {
     assert_eq!(run.end().0, Some(0));
 }
 
-/// As `tail -f FEED | dupflow run -c config/local.toml` does: what is fewer than an epoch's events is
-/// answered all the same.
+/// As `tail -f FEED | dupflow run -c config/local.toml` does: an epoch with fewer events than its limit is
+/// closed by time.
 #[cfg(unix)]
 #[test]
 fn deltas_are_written_while_the_pipe_is_open() {
@@ -185,30 +185,30 @@ fn deltas_are_written_while_the_pipe_is_open() {
     }
 }
 
-/// More lines than any pipe holds, and nobody who reads them.
+/// More lines than a pipe holds, without a reader.
 #[cfg(unix)]
 fn stuck(shutdown_seconds: u32) -> (Place, Running) {
     let place = Place::new();
     deployment(&place, "events:500", &format!("shutdown_seconds = {shutdown_seconds}"));
     let mut run = Running::start(&place);
     run.send(&copies(0, 700));
-    // It has begun to write.
+    // The first line proves that it has begun to write.
     run.read(1);
     (place, run)
 }
 
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_finished_in_time_is_given_up() {
+fn a_run_gives_up_after_its_shutdown_time() {
     let (_place, mut run) = stuck(1);
     run.signal("TERM");
     run.wait_for("stopping: what has been read is finished, within 1 s");
     let code = run.child.wait().unwrap().code();
-    let (_, _, said) = run.end();
-    assert_eq!(code, Some(1), "{said}");
+    let (_, _, text) = run.end();
+    assert_eq!(code, Some(1), "{text}");
     assert!(
-        said.contains("error: what had been read could not be finished within 1 s of the signal"),
-        "{said}"
+        text.contains("error: what had been read could not be finished within 1 s of the signal"),
+        "{text}"
     );
 }
 
@@ -223,18 +223,18 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_the_run_quietly() {
+fn a_closed_pipe_ends_a_run_with_code_0() {
     let place = Place::new();
     deployment(&place, "events:10", "");
     let Running { mut child, mut input, output, mut messages } = Running::start(&place);
     drop(output);
-    // Until the run has noticed; its input stays open.
+    // Until the run has noticed the closed output; its input stays open.
     let copies = copies(0, 1000);
     while input.write_all(copies.as_bytes()).is_ok() && child.try_wait().unwrap().is_none() {}
-    let mut said = String::new();
-    messages.read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
-    assert!(!said.contains("error") && !said.contains("panic"), "{said}");
+    let mut text = String::new();
+    messages.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{text}");
+    assert!(!text.contains("error") && !text.contains("panic"), "{text}");
 }
 
 #[test]
@@ -280,7 +280,7 @@ fn a_run_that_cannot_begin_names_all_problems() {
 }
 
 #[test]
-fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
+fn a_restarted_run_continues_without_repeating_output() {
     let place = Place::new();
     place.run("generate --documents 3000 --seed 3 --near 0.5 --max-words 80 -o feed.jsonl");
     let expected = place.replay("--epoch events:50 feed.jsonl").0.out;
@@ -293,13 +293,13 @@ fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
     assert_eq!((first.code, &place.read("out")), (0, &expected), "{first:?}");
     let again = place.run("run -c here.toml");
     assert_eq!((again.code, &place.read("out")), (0, &expected), "{again:?}");
-    // All that was kept has come back, also where there is nothing else to read.
-    let said = |run: &str, what: &str| {
-        let line = run.lines().find(|line| line.starts_with(what)).expect("it is told").to_owned();
+    // All stored documents have been restored, even if there is nothing more to read.
+    let line_with = |run: &str, what: &str| {
+        let line = run.lines().find(|line| line.starts_with(what)).expect("the line is printed").to_owned();
         line.split(',').next().expect("a line has a beginning").to_owned()
     };
     for what in ["documents", "pairs"] {
-        assert_eq!(said(&again.err, what), said(&first.err, what));
+        assert_eq!(line_with(&again.err, what), line_with(&first.err, what));
     }
     let other = place.run("run -c here.toml --set threshold=0.6");
     assert_eq!(other.code, 1);
@@ -307,7 +307,7 @@ fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
         other.err.contains("threshold is 0.8 there and 0.6 here") && other.err.contains("--reconcile"),
         "{other:?}"
     );
-    // Nor does it go on with records that are understood otherwise.
+    // A run whose records are mapped in another way is refused.
     let renamed = place.read("here.toml").replacen("epoch", "text_path = \"body\"\nepoch", 1);
     place.file("renamed.toml", renamed);
     let misread = place.run("run -c renamed.toml");
@@ -327,7 +327,7 @@ fn a_run_that_is_started_again_goes_on_and_writes_nothing_twice() {
     assert_eq!(pairs, fresh);
 }
 
-/// Of two outputs with one state, either may be behind what the other one's run kept.
+/// With two outputs and one state, either output may be behind the epoch that the other's run has stored.
 #[test]
 fn outputs_that_share_a_state_are_each_right() {
     let place = Place::new();

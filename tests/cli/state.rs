@@ -1,4 +1,4 @@
-//! `dupflow state`: what it tells of stored state, sound and damaged, and what it exits with.
+//! `dupflow state`: its report on sound and damaged state, and its exit codes.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use dupflow::core::time::Progress;
 
 use super::dupflow::{Ended, Place, dupflow};
 
-/// A state of two epochs and one document alive, and its owner.
+/// A state with two epochs and one live document, and its owner.
 fn owner(folder: &Path) -> StoredState {
     let mut state = StoredState::open(Box::new(Folder::new(folder))).expect("a state");
     let scheme = Description::new().with("sketch.kind", "fss").with("sketch.size", 448_u64).encode();

@@ -1,7 +1,7 @@
-//! What is said beside the data: colours, how much, and which program it is.
+//! Messages beside the data: colours, verbosity, and the version.
 //!
-//! Bug classes: escape sequences where they are declined; a quiet run that speaks, or hides an error; an
-//! option that is understood by some commands only.
+//! Bug classes: escape sequences although colours are declined; a quiet run that prints messages, or hides an
+//! error; an option that only some commands accept.
 
 #[cfg(unix)]
 use std::fs::{File, OpenOptions};
@@ -12,7 +12,7 @@ use super::dupflow::{Place, dupflow};
 
 const FEED: &str = "{\"id\":\"a\",\"text\":\"one two three four\"}\n{\"id\":\"b\",\"text\":\"one two three four\"}\nno event\n";
 
-/// Runs the binary with standard output and error on a terminal, and gives what it shows.
+/// Runs the binary with standard output and error on a terminal, and returns what it prints.
 #[cfg(unix)]
 fn shown(place: &Place, arguments: &str, environment: &[(&str, &str)]) -> String {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -29,7 +29,7 @@ fn shown(place: &Place, arguments: &str, environment: &[(&str, &str)]) -> String
         .current_dir(place.path(""))
         .env_remove("NO_COLOR")
         .env_remove("CLICOLOR_FORCE")
-        // Some libraries take this for a terminal with colours.
+        // Some libraries then assume a terminal with colours.
         .env("CI", "true")
         .env("TERM", "xterm");
     command
@@ -37,11 +37,11 @@ fn shown(place: &Place, arguments: &str, environment: &[(&str, &str)]) -> String
         .stdout(side.try_clone().expect("a terminal of its own"))
         .stderr(side);
     let mut child = command.spawn().expect("a terminal of its own");
-    // The command holds the terminal open.
+    // The command object holds the terminal open.
     drop(command);
     let mut shown = Vec::new();
     let mut buffer = [0; 4096];
-    // A terminal that nothing writes to any more is an error to its reader.
+    // Reading a terminal without a writer is an error.
     while let Ok(read @ 1..) =
         File::from(terminal.try_clone().expect("a terminal of its own")).read(&mut buffer)
     {
@@ -51,7 +51,7 @@ fn shown(place: &Place, arguments: &str, environment: &[(&str, &str)]) -> String
     String::from_utf8(shown).expect("a terminal of its own")
 }
 
-/// Whether a sequence for colours is in it.
+/// Whether the text contains an escape sequence for colours.
 #[cfg(unix)]
 fn has_colours(shown: &str) -> bool {
     shown
@@ -79,7 +79,7 @@ fn colours_can_be_declined() {
 }
 
 #[test]
-fn quiet_leaves_errors_and_verbose_says_how() {
+fn quiet_prints_errors_only_and_verbose_logs_more() {
     let place = Place::new();
     place.file("feed", FEED);
     place.file(

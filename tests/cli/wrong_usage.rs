@@ -1,16 +1,17 @@
-//! Wrong usage and configuration: every problem at once, exit code 2, and nothing touched.
+//! Wrong usage and configuration: all problems are reported at once, with exit code 2, and no file is
+//! changed.
 
 use super::dupflow::Place;
 
-/// Runs a command that must be refused, and checks which problems it names, one a line.
+/// Runs a command that must be refused, and checks which problems it reports, one per line.
 fn refused(place: &Place, arguments: &str, problems: &[&str]) {
     let run = place.run(arguments);
     assert_eq!((run.code, run.out.as_str()), (2, ""), "{run:?}");
-    let told: Vec<_> = run.err.lines().collect();
+    let messages: Vec<_> = run.err.lines().collect();
     let head = format!("error: {} problems", problems.len());
-    assert_eq!(told.first(), Some(&head.as_str()), "{run:?}");
-    assert_eq!(told.len(), 1 + problems.len(), "{run:?}");
-    for (line, problem) in told[1..].iter().zip(problems) {
+    assert_eq!(messages.first(), Some(&head.as_str()), "{run:?}");
+    assert_eq!(messages.len(), 1 + problems.len(), "{run:?}");
+    for (line, problem) in messages[1..].iter().zip(problems) {
         assert!(line.starts_with("  ") && line.contains(problem), "{problem:?} is not in {line:?}");
     }
 }
@@ -44,18 +45,18 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
 }
 
 #[test]
-fn a_long_list_is_told_in_part() {
+fn a_long_list_is_printed_in_part() {
     let place = Place::new();
     let inputs: Vec<String> = (1..=23).map(|n| format!("none{n}")).collect();
     let run = place.run(&format!("replay {}", inputs.join(" ")));
-    let told: Vec<_> = run.err.lines().collect();
-    assert_eq!((run.code, told.len(), told[0]), (2, 22, "error: 23 problems"), "{run:?}");
-    assert!(told[20].contains("\"none20\"") && told[21] == "  and 3 more", "{run:?}");
+    let messages: Vec<_> = run.err.lines().collect();
+    assert_eq!((run.code, messages.len(), messages[0]), (2, 22, "error: 23 problems"), "{run:?}");
+    assert!(messages[20].contains("\"none20\"") && messages[21] == "  and 3 more", "{run:?}");
 }
 
-/// What reads standard error may be gone: `dupflow … 2>&1 | head -1`.
+/// Standard error may be closed: `dupflow … 2>&1 | head -1`.
 #[test]
-fn an_error_that_nobody_reads_keeps_its_code() {
+fn a_closed_standard_error_keeps_the_exit_code() {
     let place = Place::new();
     place.file("feed", "no event\n{\"id\":\"a\",\"text\":\"t\"}\n");
     for (arguments, code) in [
@@ -71,7 +72,7 @@ fn an_error_that_nobody_reads_keeps_its_code() {
         let ended = command.current_dir(place.path("")).stderr(writer).output().unwrap();
         assert_eq!(ended.status.code(), Some(code), "{arguments}");
     }
-    assert!(place.path("truth").exists(), "what is told does not end what is done");
+    assert!(place.path("truth").exists(), "a warning does not stop the command");
 }
 
 #[test]
@@ -195,9 +196,9 @@ fn an_evaluation_that_cannot_be_made() {
 const TABLE: &str =
     "source.kind = \"sqlite\"\nsource.path = \"./x.db\"\nsource.table = \"t\"\nsource.order = \"n\"\n";
 
-/// Whatever a command reads, and whatever it writes beside its output: nothing is written over it.
+/// No file that a command reads, or writes beside its output, is overwritten.
 #[test]
-fn what_is_read_is_never_written_to() {
+fn inputs_are_never_overwritten() {
     let place = Place::new();
     let held = [("x.db", "rows"), ("feed", ""), ("list", "feed\n"), ("own.toml", "threshold = 0.8\n")];
     held.iter().for_each(|(name, text)| place.file(name, text));
@@ -269,7 +270,7 @@ fn what_is_read_is_never_written_to() {
         assert!(ended.err.starts_with(&format!("error: {problem}")), "{ended:?}");
     }
     held.iter().for_each(|(name, text)| assert_eq!(place.read(name), *text));
-    // Tables may go where one is read.
+    // Tables may be written into the database that is read.
     if cfg!(feature = "sqlite") {
         place.file("here.toml", format!("{TABLE}sink.kind = \"sqlite\"\nsink.path = \"x.db\""));
         let both = place.run("check -c here.toml");
@@ -279,7 +280,7 @@ fn what_is_read_is_never_written_to() {
 
 #[cfg(feature = "sqlite")]
 #[test]
-fn tables_keep_by_no_rule_but_the_name_of_a_cluster() {
+fn tables_accept_only_the_rule_named() {
     let place = Place::new();
     place.file("feed", "");
     place.file("here.toml", "source.inputs = [\"feed\"]\nsink.kind = \"sqlite\"\nsink.path = \"out.db\"\n");
@@ -327,7 +328,7 @@ fn workers_are_bounded_everywhere() {
     let place = Place::new();
     place.file("feed", "");
     place.file("local.toml", "workers = 99999\n[source]\ninputs = [\"feed\"]\n[sink]\npath = \"deltas\"\n");
-    for (command, told) in [
+    for (command, message) in [
         ("replay --workers 99999 feed", "'--workers <N>': expected a whole number from 1 to 1024"),
         (
             "query --workers 1025 --corpus feed feed",
@@ -339,11 +340,11 @@ fn workers_are_bounded_everywhere() {
         ("check -c local.toml", "workers: found 99999, expected a whole number from 1 to 1024, or \"cores\""),
     ] {
         let run = place.run(command);
-        assert!(run.code == 2 && run.err.contains(told), "{command}: {run:?}");
+        assert!(run.code == 2 && run.err.contains(message), "{command}: {run:?}");
     }
 }
 
-/// What cannot be written is said before anything is read, and the files that can be are left as they are.
+/// A file that cannot be written is reported before any input is read, and other outputs stay unchanged.
 #[test]
 fn outputs_are_tried_before_the_run() {
     let place = Place::new();
@@ -359,7 +360,7 @@ fn outputs_are_tried_before_the_run() {
         ],
     );
     assert_eq!(place.read("old"), "kept");
-    for (command, told) in [
+    for (command, message) in [
         ("replay -o no/folder/out feed", "--output: \"no/folder/out\" cannot be written: No such file"),
         ("replay --stats feed/stats feed", "--stats: \"feed/stats\" cannot be written: Not a directory"),
         ("generate -o no/feed --truth old", "--output: \"no/feed\" cannot be written: No such file"),
@@ -372,7 +373,7 @@ fn outputs_are_tried_before_the_run() {
         ),
     ] {
         let run = place.run(command);
-        assert!(run.code == 2 && run.err.contains(told), "{command}: {run:?}");
+        assert!(run.code == 2 && run.err.contains(message), "{command}: {run:?}");
     }
     assert!(!place.path("made").exists() && place.read("old") == "kept");
 }

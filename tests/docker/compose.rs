@@ -1,4 +1,4 @@
-//! The composition of a broker, a producer and the program.
+//! The composition of a broker, a producer and dupflow.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ fn services() -> BTreeMap<String, Yaml> {
     services.iter().map(|(name, service)| (name.as_str().unwrap().to_owned(), service.clone())).collect()
 }
 
-/// The services that run the program.
+/// The services that run dupflow.
 fn ours() -> Vec<(String, Yaml)> {
     services().into_iter().filter(|(_, service)| text(service, "image") == "dupflow").collect()
 }
 
-/// What a service has mounted where.
+/// The mounts of a service: source and target.
 fn mounts(service: &Yaml) -> Vec<(String, String)> {
     let split = |mount: String| {
         let mut parts = mount.split(':').map(str::to_owned);
@@ -38,7 +38,7 @@ fn every_command_is_one_of_the_program() {
 }
 
 #[test]
-fn what_is_mounted_is_there_and_is_what_is_named() {
+fn mounted_files_exist_and_are_used() {
     let file = yaml("compose.yaml").remove(0);
     let volumes = at(&file, "volumes");
     for (name, service) in services() {
@@ -55,7 +55,7 @@ fn what_is_mounted_is_there_and_is_what_is_named() {
             assert!(mounts(&service).iter().any(below), "{name} has no {path}");
         }
     }
-    // The producer plays what the feed wrote.
+    // The producer plays the file that the service `feed` has written.
     let services = services();
     let made = texts(list(&services["feed"], "command"));
     let played = texts(list(&services["producer"], "command"));
@@ -89,7 +89,7 @@ fn the_deployment_is_valid_in_each_environment() {
 }
 
 #[test]
-fn the_broker_listens_where_it_is_looked_for() {
+fn clients_use_the_address_of_the_broker() {
     let services = services();
     let broker = &services["broker"];
     let environment: BTreeMap<_, _> = table(at(broker, "environment")).into_iter().collect();

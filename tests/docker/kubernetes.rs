@@ -1,11 +1,11 @@
-//! Three processes of one run.
+//! Three processes of one run in Kubernetes.
 
 use std::collections::BTreeMap;
 
 use super::{at, list, number, program, table, text, texts, yaml};
 use yaml_rust2::Yaml;
 
-/// The object of a kind, of which there is one.
+/// The only object of a kind.
 fn object(kind: &str) -> Yaml {
     let mut found: Vec<Yaml> =
         yaml("kubernetes.yaml").into_iter().filter(|o| text(o, "kind") == kind).collect();
@@ -20,7 +20,7 @@ fn container() -> Yaml {
     at(&set, "spec.template.spec.containers.0").clone()
 }
 
-/// What is mounted where, by the name of the volume.
+/// The mounts by volume name.
 fn mounts() -> BTreeMap<String, String> {
     let container = container();
     let mounts = list(&container, "volumeMounts").iter();
@@ -28,7 +28,7 @@ fn mounts() -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_objects_belong_together() {
+fn objects_refer_to_each_other() {
     let (service, set, policy) = (object("Service"), object("StatefulSet"), object("NetworkPolicy"));
     let labels = table(at(&set, "spec.template.metadata.labels"));
     assert!(!labels.is_empty());
@@ -41,7 +41,7 @@ fn the_objects_belong_together() {
         assert_eq!(table(at(object, path)), labels, "{path}");
     }
     assert_eq!(text(&set, "spec.serviceName"), text(&service, "metadata.name"));
-    // Names of processes that are not ready must be found, and none may wait for another to be ready.
+    // Names of processes that are not ready must resolve, and no process may wait until another one is ready.
     assert_eq!(text(&service, "spec.clusterIP"), "None");
     assert_eq!(at(&service, "spec.publishNotReadyAddresses").as_bool(), Some(true));
     assert_eq!(text(&set, "spec.podManagementPolicy"), "Parallel");
@@ -72,7 +72,7 @@ fn each_process_finds_the_others() {
 }
 
 #[test]
-fn what_is_named_is_mounted() {
+fn named_files_are_mounted() {
     let (map, set) = (object("ConfigMap"), object("StatefulSet"));
     let volumes = list(at(&set, "spec.template.spec"), "volumes");
     let volume = |name: &str| volumes.iter().find(|volume| text(volume, "name") == name).unwrap();
@@ -108,7 +108,7 @@ fn pipeline_and_deployment_are_valid() {
 }
 
 #[test]
-fn the_monitor_is_asked_where_it_listens() {
+fn the_probe_uses_the_address_of_the_monitor() {
     let container = container();
     for (name, path) in
         [("startupProbe", "/health"), ("livenessProbe", "/health"), ("readinessProbe", "/ready")]

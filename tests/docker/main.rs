@@ -1,10 +1,10 @@
-//! The files in `docker/` and the runbook, held against the program: every subcommand, flag, path, variable,
+//! Checks the files in `docker/` and the runbook against the program: every subcommand, flag, path, variable,
 //! key, port and message in them.
 //!
-//! Bug classes: a flag or a key that has another name by now; a file that is mounted in one place and named
-//! in another; a port that nobody listens on; a time to end that is shorter than what the program takes.
+//! Bug classes: a flag or key that was renamed; a file that is mounted in one place and named in another; a
+//! port without a listener; a termination period shorter than the program's own.
 //!
-//! No container runs here. What a builder does is not checked beyond its sources and features.
+//! No container runs here. Builders are checked only for their sources and features.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -38,7 +38,7 @@ fn yaml(name: &str) -> Vec<Yaml> {
     YamlLoader::load_from_str(&read(name)).unwrap()
 }
 
-/// What stands at a path of keys, which is there; a number is an index.
+/// The value at a path of keys, which must exist; a number is an index.
 fn at<'y>(yaml: &'y Yaml, path: &str) -> &'y Yaml {
     let found = path.split('.').try_fold(yaml, |yaml, key| {
         let next = key.parse::<usize>().map_or_else(|_| &yaml[key], |index| &yaml[index]);
@@ -47,29 +47,29 @@ fn at<'y>(yaml: &'y Yaml, path: &str) -> &'y Yaml {
     found.unwrap_or_else(|| panic!("there is no {path}"))
 }
 
-/// The same, a text.
+/// The text at a path.
 fn text<'y>(yaml: &'y Yaml, path: &str) -> &'y str {
     at(yaml, path).as_str().unwrap_or_else(|| panic!("{path} is no text"))
 }
 
-/// The same, a whole number.
+/// The whole number at a path.
 fn number(yaml: &Yaml, path: &str) -> i64 {
     at(yaml, path).as_i64().unwrap_or_else(|| panic!("{path} is no number"))
 }
 
-/// A list, empty if it is not there.
+/// The list under a key; empty if it is missing.
 fn list<'y>(yaml: &'y Yaml, key: &str) -> &'y [Yaml] {
     yaml[key].as_vec().map_or(&[], Vec::as_slice)
 }
 
-/// Texts.
+/// The elements as texts.
 fn texts(yaml: &[Yaml]) -> Vec<String> {
     yaml.iter()
         .map(|text| text.as_str().unwrap_or_else(|| panic!("{text:?} is no text")).to_owned())
         .collect()
 }
 
-/// A table of names and texts or numbers, empty if it is not there.
+/// A table of names with texts or numbers; empty if it is missing.
 fn table(yaml: &Yaml) -> Vec<(String, String)> {
     let text = |plain: &Yaml| {
         let number = plain.as_i64().map(|n| n.to_string());

@@ -1,4 +1,4 @@
-//! What the program takes.
+//! The subcommands, flags, features and files that the program accepts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +11,8 @@ fn dupflow(arguments: &[&str], variables: &[(String, String)]) -> (bool, String)
     let mut command = Command::new(env!("CARGO_BIN_EXE_dupflow"));
     command.args(arguments).env_remove("RUST_LOG").envs(variables.iter().cloned());
     let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
 }
 
 fn has_subcommand(name: &str) -> bool {
@@ -25,15 +25,15 @@ fn has_flag(subcommand: &str, flag: &str) -> bool {
     names.flat_map(|line| line.split([' ', ',', '='])).any(|word| word == flag)
 }
 
-/// Features in `Cargo.toml`, and the oldest compiler that it is built with.
+/// The features in `Cargo.toml`, and the minimum compiler version.
 fn manifest() -> (Vec<String>, String) {
     let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let manifest: toml::Table = text.parse().unwrap();
     let features = manifest["features"].as_table().unwrap().keys().cloned().collect();
-    (features, manifest["package"]["rust-version"].as_str().unwrap().to_owned())
+    (features, manifest["workspace"]["package"]["rust-version"].as_str().unwrap().to_owned())
 }
 
-/// Checks a feature that a builder asks for.
+/// Checks that a feature exists.
 pub(crate) fn check_feature(name: &str) {
     assert!(manifest().0.iter().any(|known| known == name), "feature {name}");
 }
@@ -42,7 +42,7 @@ pub(crate) fn rust_version() -> String {
     manifest().1
 }
 
-/// Checks a command: the subcommand, and the flags in what follows.
+/// Checks a command line: the subcommand, and its flags.
 pub(crate) fn check_command(arguments: &[String]) {
     let (subcommand, rest) = arguments.split_first().unwrap();
     assert!(has_subcommand(subcommand), "dupflow {subcommand}");
@@ -52,7 +52,7 @@ pub(crate) fn check_command(arguments: &[String]) {
     }
 }
 
-/// The word behind a flag.
+/// The argument after a flag.
 pub(crate) fn value<'a>(arguments: &'a [String], flag: &str) -> &'a str {
     let place = arguments.iter().position(|word| word == flag).unwrap_or_else(|| panic!("no {flag}"));
     &arguments[place + 1]
@@ -63,8 +63,8 @@ pub(crate) fn settings(config: &str) -> toml::Table {
     config.parse().unwrap()
 }
 
-/// Checks a deployment file as `dupflow check` does, with what a container's environment holds, and that it
-/// uses all of that; `files` says what the container has at which path.
+/// Checks a deployment file as `dupflow check` does, with the environment of a container, and that it uses
+/// all variables of it; `files` maps the paths of the container to contents.
 pub(crate) fn check_config(
     config: &str,
     pipeline: &str,
@@ -84,14 +84,14 @@ pub(crate) fn check_config(
     }
     let file = folder.path().join("dupflow.toml");
     fs::write(&file, here).unwrap();
-    let (well, said) = dupflow(&["check", "-p", pipeline, "-c", file.to_str().unwrap()], variables);
-    if said.contains("built without Kafka") {
-        // Not by `eprintln!`, which the test harness keeps to itself when a test passes.
+    let (well, text) = dupflow(&["check", "-p", pipeline, "-c", file.to_str().unwrap()], variables);
+    if text.contains("built without Kafka") {
+        // Not by `eprintln!`, since the test harness hides its output when a test passes.
         let skipped = b"SKIPPED docker: deployment files with topics, in a build without Kafka\n";
         std::io::stderr().write_all(skipped).unwrap();
         return;
     }
-    assert!(well, "{config}\n{said}");
+    assert!(well, "{config}\n{text}");
 }
 
 /// Checks a pipeline file.
@@ -99,8 +99,8 @@ pub(crate) fn check_pipeline(content: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pipeline.toml");
     fs::write(&file, content).unwrap();
-    let (well, said) = dupflow(&["plan", "-p", file.to_str().unwrap()], &[]);
-    assert!(well, "{content}\n{said}");
+    let (well, text) = dupflow(&["plan", "-p", file.to_str().unwrap()], &[]);
+    assert!(well, "{content}\n{text}");
 }
 
 /// The texts below a name in a deployment file, by dotted key.
@@ -120,7 +120,7 @@ pub(crate) fn flat(config: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn what_is_unknown_is_seen() {
+fn unknown_commands_and_flags_are_detected() {
     let check = |command: &str| {
         let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
         std::panic::catch_unwind(|| check_command(&words)).is_ok()
@@ -133,7 +133,7 @@ fn what_is_unknown_is_seen() {
 }
 
 #[test]
-fn all_files_are_looked_at() {
+fn all_commands_in_the_files_are_checked() {
     let mut names: Vec<String> = fs::read_dir(docker(""))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

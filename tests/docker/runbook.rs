@@ -1,4 +1,4 @@
-//! The runbook: its commands and the messages that it explains.
+//! The commands and messages in the runbook.
 
 use std::fs;
 
@@ -22,8 +22,8 @@ fn its_commands_are_those_of_the_program() {
     commands.iter().for_each(|command| program::check_command(command));
 }
 
-/// All code as its texts read: those over several lines joined, quotes as they are printed, "…" for what is
-/// filled in.
+/// All sources with their strings as printed: strings over several lines are joined, quotes unescaped, and
+/// arguments replaced by "…".
 fn sources() -> String {
     let mut folders = vec![root().join("src")];
     let mut code = String::new();

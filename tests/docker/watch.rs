@@ -1,10 +1,10 @@
-//! Prometheus and Grafana beside the composition: what they ask for is what the program tells, and each alert
-//! has its section in the runbook.
+//! Prometheus and Grafana beside the composition: they query only metrics that the program exports, and each
+//! alert has its section in the runbook.
 
 use std::collections::BTreeSet;
 use std::fs;
 
-use dupflow::monitor::{Kind, listed};
+use dupflow::monitor::{MetricKind, metric_rows};
 use serde_json::Value;
 use yaml_rust2::Yaml;
 
@@ -21,7 +21,7 @@ fn dashboard() -> Value {
     serde_json::from_str(&read("grafana/dupflow.json")).unwrap()
 }
 
-/// All panels, with what they ask.
+/// All panels, with their queries.
 fn queries() -> Vec<(String, String)> {
     let dashboard = dashboard();
     let panels = dashboard["panels"].as_array().unwrap();
@@ -33,8 +33,7 @@ fn queries() -> Vec<(String, String)> {
     panels.iter().flat_map(of).collect()
 }
 
-/// The words of an expression that begin as metrics do, each with the labels that are asked of it in braces
-/// behind it.
+/// The metrics in an expression, each with the labels in the braces after it.
 fn metrics(expression: &str) -> Vec<(String, Vec<String>)> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();
@@ -48,12 +47,12 @@ fn metrics(expression: &str) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// Whether the program tells such a metric, with these labels besides those of whoever asks.
+/// Whether the program exports such a metric, with these labels besides those that Prometheus adds.
 fn is_told(name: &str, labels: &[String]) -> bool {
     let part =
         |of: &str| name.strip_prefix(of).is_some_and(|part| matches!(part, "_bucket" | "_sum" | "_count"));
-    listed().iter().any(|told| {
-        let is_it = if told.kind == Kind::Histogram { part(&told.name) } else { told.name == name };
+    metric_rows().iter().any(|told| {
+        let is_it = if told.kind == MetricKind::Histogram { part(&told.name) } else { told.name == name };
         let is_known = |label: &String| matches!(&**label, "instance" | "job") || told.label == Some(label);
         is_it && labels.iter().all(is_known)
     })
@@ -73,7 +72,7 @@ fn metrics_are_found_in_expressions() {
 }
 
 #[test]
-fn every_query_is_of_metrics_that_are_told() {
+fn every_query_uses_exported_metrics() {
     let queries = queries();
     assert!(queries.len() > 30, "{queries:?}");
     for (title, query) in &queries {
@@ -87,7 +86,7 @@ fn every_query_is_of_metrics_that_are_told() {
             );
         }
     }
-    // What is chosen by, too.
+    // The query of the dashboard's variable uses exported metrics too.
     let variable = &dashboard()["templating"]["list"][0];
     assert_eq!(variable["name"], "instance");
     let asked = variable["query"]["query"].as_str().unwrap();
@@ -95,7 +94,7 @@ fn every_query_is_of_metrics_that_are_told() {
 }
 
 #[test]
-fn every_alert_is_of_metrics_that_are_told_and_has_its_section() {
+fn every_alert_uses_exported_metrics_and_has_its_section() {
     let runbook = fs::read_to_string(root().join("docs/runbook.md")).unwrap();
     let headings: BTreeSet<&str> = runbook.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let mut names = BTreeSet::new();
@@ -110,24 +109,24 @@ fn every_alert_is_of_metrics_that_are_told_and_has_its_section() {
         assert!(matches!(text(&rule, "labels.severity"), "critical" | "warning"), "{name}");
         assert!(!text(&rule, "annotations.summary").is_empty());
         assert!(headings.contains(name.as_str()), "the runbook has no section {name}");
-        // As a heading is linked to.
+        // The anchor that the heading has.
         let anchor = format!("docs/runbook.md#{}", name.to_lowercase());
         assert_eq!(text(&rule, "annotations.runbook"), anchor);
         assert!(names.insert(name.clone()), "{name} is there twice");
     }
     assert!(names.len() > 5);
-    let told = headings.iter().filter(|heading| heading.starts_with("Dupflow"));
-    assert!(told.copied().eq(names.iter().map(String::as_str)), "sections of alerts that there are not");
+    let message = headings.iter().filter(|heading| heading.starts_with("Dupflow"));
+    assert!(message.copied().eq(names.iter().map(String::as_str)), "sections of alerts that there are not");
 }
 
 #[test]
-fn each_asks_where_the_other_listens() {
+fn clients_use_the_addresses_of_their_servers() {
     let watch = yaml("watch.yaml").remove(0);
     let services = at(&watch, "services");
     let names: Vec<String> =
         services.as_hash().unwrap().keys().map(|name| name.as_str().unwrap().to_owned()).collect();
     assert_eq!(names, ["dupflow", "prometheus", "grafana"]);
-    // The run is asked on loopback, which it shares.
+    // The run is queried on the loopback that it shares with Prometheus.
     assert_eq!(text(services, "dupflow.network_mode"), "service:prometheus");
     let prometheus = yaml("prometheus.yml").remove(0);
     let scraped = &list(&prometheus, "scrape_configs")[0];
@@ -136,7 +135,7 @@ fn each_asks_where_the_other_listens() {
     let listens: toml::Table = read("dupflow.toml").parse().unwrap();
     assert_eq!(targets, [listens["monitor"]["listen"].as_str().unwrap()]);
     assert_eq!(texts(list(&prometheus, "rule_files")), ["alerts.yml"]);
-    // What is mounted is there, in the folders that the settings name.
+    // All mounted files exist, in the folders that the settings name.
     let mut mounted = BTreeSet::new();
     for name in ["prometheus", "grafana"] {
         let service = at(services, name);
@@ -183,7 +182,7 @@ fn panels_do_not_lie_on_each_other() {
     }
 }
 
-/// `promtool`, where Prometheus is installed.
+/// Runs `promtool`, if Prometheus is installed.
 fn promtool(words: &[&str]) -> Option<std::process::Output> {
     match std::process::Command::new("promtool").args(words).current_dir(root()).output() {
         Ok(output) => Some(output),
@@ -195,7 +194,7 @@ fn promtool(words: &[&str]) -> Option<std::process::Output> {
     }
 }
 
-/// Each alert fires where it should and is silent where it should be, by Prometheus itself.
+/// Each alert fires only where it should, as evaluated by Prometheus itself.
 #[test]
 fn alerts_fire_where_they_should() {
     let cases = root().join("tests/docker/alerts_test.yml");
@@ -211,6 +210,6 @@ fn alerts_fire_where_they_should() {
         "each alert has a case of both kinds"
     );
     let Some(done) = promtool(&["test", "rules", "tests/docker/alerts_test.yml"]) else { return };
-    let said = [done.stdout, done.stderr].concat();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&said));
+    let text = [done.stdout, done.stderr].concat();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&text));
 }

@@ -11,7 +11,7 @@ use dupflow::connectors::sinks::{DocumentList, KeepList};
 use dupflow::core::cluster::{Clusters, Keep};
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
-use dupflow::pipeline::{self, Continuity, Demands, Job};
+use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 use serde_json::Value;
 
 use crate::corpus::{Corpus, FLOOR};
@@ -30,11 +30,11 @@ fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: DocumentList) -> Vec<St
     let plan = Plan::load("minhash", &overrides).unwrap();
     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
     let out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
-    let job = Job {
+    let job = RunJob {
         stages: dupflow::pipeline::stages(&plan, false),
         source: Box::new(Files::new(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new())),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

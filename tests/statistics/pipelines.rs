@@ -17,7 +17,7 @@ use dupflow::core::description::Description;
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::Pair;
 use dupflow::core::time::SystemClock;
-use dupflow::pipeline::{self, Continuity, Demands, Job};
+use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 use parking_lot::Mutex;
 
 use crate::bounds;
@@ -41,7 +41,7 @@ fn run(pipeline: &str, path: &Path) -> MemorySink {
 /// All deltas that a plan produces for a feed.
 pub(crate) fn deltas(plan: &Plan, path: &Path) -> MemorySink {
     let sink = Arc::<Mutex<MemorySink>>::default();
-    let job = Job {
+    let job = RunJob {
         stages: dupflow::pipeline::stages(plan, false),
         source: Box::new(Files::new(
             Input::resolve([path], InputLayout::default()).unwrap(),
@@ -49,7 +49,7 @@ pub(crate) fn deltas(plan: &Plan, path: &Path) -> MemorySink {
             plan.scheme.text.field_names(),
         )),
         first_epoch: 1,
-        together: None,
+        processes: None,
         status: Arc::default(),
         most_records: None,
         demands: Demands::default(),

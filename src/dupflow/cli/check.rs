@@ -1,21 +1,21 @@
-//! `dupflow check`: validates a pipeline, and a deployment file, without running anything.
+//! `dupflow check`: validates a pipeline, and optionally a deployment file, without running anything.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::problems::Problems;
+use super::arguments::problems::Problems;
 use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
-use crate::config::{Deployment, SinkPlace, SourcePlace, TablePlace};
+use crate::config::{Deployment, SinkConfig, SourceConfig, TablesConfig};
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::tables::TableOutput;
 use dupflow_connectors::tables::database::DatabaseFailure;
 
-/// What `check` takes.
+/// Arguments of `check`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which pipeline.
+    /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
@@ -23,39 +23,40 @@ pub struct Args {
     #[arg(short, long, value_name = "CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// Also look whether inputs and the folders of outputs are there, and reach what the deployment connects
-    /// to: the broker and its topics, databases. Nothing is written.
+    /// Also check that the inputs and the folders of the outputs exist, and connect to the broker and the
+    /// databases that the deployment names. Nothing is written.
     #[arg(long)]
     pub connect: bool,
 }
 
-/// What the broker has.
+/// Connects to the broker and describes its topics.
 ///
 /// # Errors
 /// All that is missing or refused.
 #[cfg(feature = "kafka")]
 fn connected(deployment: &Deployment) -> anyhow::Result<String> {
-    let found =
-        super::connect::report(deployment).map_err(|problems| anyhow::anyhow!(problems.join("\n")))?;
+    let found = super::topics::connect::report(deployment)
+        .map_err(|problems| anyhow::anyhow!(problems.join("\n")))?;
     Ok(format!("connect: ok, {}\n{found}", deployment.kafka.brokers))
 }
 
-/// Without the feature `kafka` no deployment names a broker.
+/// Without the feature `kafka` no valid deployment names a broker.
 #[cfg(not(feature = "kafka"))]
 fn connected(_: &Deployment) -> anyhow::Result<String> {
     Ok(String::new())
 }
 
-/// What the databases have, a line each.
+/// Describes the databases, one line each.
 ///
 /// # Errors
 /// All that is missing or refused.
 fn databases(deployment: &Deployment) -> anyhow::Result<String> {
-    let table = if let SourcePlace::Table(table) = &deployment.source { Some(table.examine()) } else { None };
-    let output = if let SinkPlace::Tables(place) = &deployment.sink { Some(examine(place)) } else { None };
+    let table =
+        if let SourceConfig::Table(table) = &deployment.source { Some(table.examine()) } else { None };
+    let output = if let SinkConfig::Tables(place) = &deployment.sink { Some(examine(place)) } else { None };
     let (mut found, mut problems) = (String::new(), Vec::new());
-    for told in table.into_iter().chain(output) {
-        match told {
+    for result in table.into_iter().chain(output) {
+        match result {
             Ok(line) => writeln!(found, "  {line}")?,
             Err(failure) => problems.push(failure.to_string()),
         }
@@ -63,15 +64,15 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
     if problems.is_empty() { Ok(found) } else { Err(anyhow::anyhow!(problems.join("\n"))) }
 }
 
-/// What stands where tables are to be written.
-fn examine(place: &TablePlace) -> Result<String, DatabaseFailure> {
-    let TablePlace { address, schema, prefix, patience } = place.clone();
+/// Describes the database that tables will be written to.
+fn examine(place: &TablesConfig) -> Result<String, DatabaseFailure> {
+    let TablesConfig { address, schema, prefix, patience } = place.clone();
     let output =
         TableOutput { address, schema, prefix, patience, deltas: false, causes: false, run: String::new() };
     output.examine()
 }
 
-/// Notes files that cannot be made, since the folder that they are to lie in is not there.
+/// Reports output files whose folder does not exist.
 fn note_folders(deployment: &Deployment, problems: &mut Problems) {
     let written = [("sink.path", deployment.output()), ("dead_letter.path", deployment.letter_file())];
     for (key, path) in written.into_iter().filter_map(|(key, path)| Some((key, path?))) {
@@ -82,10 +83,10 @@ fn note_folders(deployment: &Deployment, problems: &mut Problems) {
     }
 }
 
-/// Says what is fine and, of what is, what speaks against it ("!"); or everything that is wrong.
+/// Prints what is valid, with warnings marked "!".
 ///
 /// # Errors
-/// The problems of the pipeline and of the deployment, together.
+/// All problems of the pipeline and the deployment.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
     let environment = |name: &str| std::env::var(name).ok();
@@ -110,9 +111,9 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     }
     if let (Some(path), Some(deployment)) = (&args.config, &deployment) {
         let inputs = match &deployment.source {
-            SourcePlace::Files { inputs, .. } => counted(inputs.len(), "input"),
-            SourcePlace::Kafka { topic, .. } => format!("topic \"{topic}\""),
-            SourcePlace::Table(table) => table.name(),
+            SourceConfig::Files { inputs, .. } => counted(inputs.len(), "input"),
+            SourceConfig::Kafka { topic, .. } => format!("topic \"{topic}\""),
+            SourceConfig::Table(table) => table.name(),
         };
         let workers = deployment
             .workers

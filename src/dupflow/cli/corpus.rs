@@ -1,29 +1,29 @@
-//! The corpus that inputs leave, in memory: for the commands that ask about it without a dataflow.
+//! Reads a corpus into memory, for commands that work without a dataflow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::problems;
+use super::arguments::problems;
 use crate::config::Plan;
 use dupflow_connectors::inputs::{Input, for_each_event};
 use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::{DocEvent, DocId, Position};
 use dupflow_core::text::{Featurizer, IdfTable};
 
-/// The documents alive.
-pub(super) type Corpus = BTreeMap<DocId, String>;
+/// The live documents: texts by id.
+pub(super) type LiveDocuments = BTreeMap<DocId, String>;
 
-/// Reads all inputs, in order of position; `each` sees every event. Live weights of the plan are frozen at
-/// the frequencies of what the inputs leave, as a run of one epoch has them.
+/// Reads all inputs in order of position, and calls `each` for every event. If the plan has live weights,
+/// they are frozen at the document frequencies of the live documents, as in a run of one epoch.
 ///
 /// # Errors
-/// An input that cannot be read, or that holds records and no document.
+/// If an input cannot be read, or holds records but no document.
 pub(super) fn read(
     inputs: Vec<Input>,
     plan: &mut Plan,
     mut each: impl FnMut(Position, &DocEvent<'_>),
-) -> anyhow::Result<Corpus> {
-    let mut alive = Corpus::new();
+) -> anyhow::Result<LiveDocuments> {
+    let mut alive = LiveDocuments::new();
     let (fields, bad) = (plan.scheme.text.field_names(), BadRecords::new(OnError::Count, None));
     for_each_event(inputs, &fields, &bad, |position, event| {
         each(position, &event);
@@ -32,7 +32,7 @@ pub(super) fn read(
             None => drop(alive.remove(&event.id)),
         }
     })?;
-    problems::met(&bad.without_document())?;
+    problems::check_demands(&bad.without_document())?;
     if plan.scheme.live().is_some() {
         let mut featurizer = Featurizer::new(plan.scheme.text.clone());
         let features = alive.values().map(|text| featurizer.terms(text).to_owned().ids);

@@ -1,4 +1,4 @@
-//! One text, or two side by side, through all stages, with everything that `compare` and `trace` show.
+//! Takes one text, or two, through all stages, and keeps every value that `compare` and `trace` print.
 
 use std::sync::Arc;
 
@@ -25,38 +25,38 @@ pub(super) struct Examiner {
     verifies: bool,
 }
 
-/// A text, stage by stage.
+/// The values of one text, stage by stage.
 pub(super) struct Specimen {
     pub(super) bytes: usize,
     /// Number of tokens.
     pub(super) tokens: usize,
-    /// The hashed shingles in text order, repeats included.
+    /// Hashed shingles in text order, with repeats.
     pub(super) features: Vec<u64>,
-    /// Distinct features, counted.
+    /// Distinct features with their counts.
     pub(super) terms: Terms,
-    /// Nothing if the text has no token, or none of any weight.
-    pub(super) sketched: Option<Sketched>,
+    /// `None` if the text has no token, or no shingle with a weight.
+    pub(super) sketched: Option<SketchedText>,
 }
 
-/// What becomes of a text that has a sketch.
+/// The values of a text that has a sketch.
 #[derive(Clone)]
-pub(super) struct Sketched {
+pub(super) struct SketchedText {
     pub(super) id: SketchId,
     pub(super) sketch: Sketch,
     pub(super) keys: Vec<BlockKey>,
 }
 
-/// Two sketches side by side.
-pub(super) struct Comparison {
-    /// Places that are equal, where sketches are compared place by place.
+/// Two sketches compared.
+pub(super) struct SketchComparison {
+    /// Number of equal components; `None` for sketches that are not compared component by component.
     pub(super) equal: Option<usize>,
-    /// The similarity that they say, within 0 and 1.
+    /// The estimated similarity, from 0 to 1.
     pub(super) estimate: f64,
     /// The standard error of an estimate at that similarity.
     pub(super) standard_error: f64,
-    /// Blocks that both are in.
+    /// Blocks that hold both sketches.
     pub(super) shared: Vec<BlockKey>,
-    /// What the filter says, if it is asked.
+    /// The filter's verdict.
     pub(super) verdict: Verdict,
 }
 
@@ -84,14 +84,14 @@ impl Examiner {
         }
     }
 
-    pub(super) fn sketch(&mut self, text: &str) -> Option<Sketched> {
+    pub(super) fn sketch(&mut self, text: &str) -> Option<SketchedText> {
         let (id, sketch) = self.maker.sketch(text)?;
         let mut keys = Vec::new();
         self.blocking.keys(sketch.view(), &mut keys);
-        Some(Sketched { id, sketch, keys })
+        Some(SketchedText { id, sketch, keys })
     }
 
-    /// The similarity that the pipeline asks for, from the texts.
+    /// The exact similarity by the pipeline's own measure.
     pub(super) fn exact(&mut self, a: &Specimen, b: &Specimen) -> f64 {
         match self.scheme.sketch.kind {
             SketchKind::Sectional { sections, mode, .. } if !self.verifies => {
@@ -105,13 +105,13 @@ impl Examiner {
         }
     }
 
-    /// The similarity by any measure of any weights.
+    /// The exact similarity by any measure and weights.
     pub(super) fn measure(&mut self, by: Measure, weights: &Weights, a: &Specimen, b: &Specimen) -> f64 {
         let [left, right] = &mut self.weighers;
         by.similarity(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
     }
 
-    /// What the similarity is called.
+    /// The name of the pipeline's measure.
     pub(super) fn measured(&self) -> &'static str {
         match (self.scheme.sketch.kind, self.scheme.measure()) {
             (SketchKind::Sectional { .. }, _) if !self.verifies => "sectional",
@@ -119,10 +119,10 @@ impl Examiner {
         }
     }
 
-    pub(super) fn compare(&self, a: &Sketched, b: &Sketched) -> Comparison {
+    pub(super) fn compare(&self, a: &SketchedText, b: &SketchedText) -> SketchComparison {
         let (x, y) = (&a.sketch.words, &b.sketch.words);
         let estimate = self.estimator.estimate(x, y).max(0.0);
-        Comparison {
+        SketchComparison {
             equal: self.shape().map(|shape| PlaceEstimator::new(shape).count(x, y)),
             estimate,
             standard_error: self.estimator.standard_error(estimate),
@@ -131,27 +131,27 @@ impl Examiner {
         }
     }
 
-    /// The sketch's shape, if it is compared place by place.
+    /// The shape of the sketch; `None` if it is not compared component by component.
     pub(super) fn shape(&self) -> Option<Shape> {
         self.scheme.sketch.shape()
     }
 
-    /// Place `j` of a sketch of this shape, as it is stored.
+    /// Component `j` of a sketch of this shape, as stored.
     pub(super) fn place(shape: Shape, sketch: &Sketch, j: usize) -> u64 {
         shape.place(&sketch.words, j)
     }
 
-    /// Which blocks of a table are hot, and who meets in them.
+    /// When a block of this table is hot, and which of its pairs are candidates then.
     pub(super) fn rule(&self, table: u16) -> HotRule {
         self.blocking.rule(table)
     }
 
-    /// Whether two sketches are near enough to meet in a block of a table that is not hot.
-    pub(super) fn is_near(&self, table: u16, a: &Sketched, b: &Sketched) -> bool {
+    /// Whether two sketches are near enough to be candidates in a block of this table that is not hot.
+    pub(super) fn is_near(&self, table: u16, a: &SketchedText, b: &SketchedText) -> bool {
         self.blocking.near(table).is_none_or(|near| near.meet(a.sketch.words[0], b.sketch.words[0]))
     }
 
-    /// Blocks that two sketches share at least before they are compared.
+    /// Fewest shared blocks that make two sketches a candidate.
     pub(super) fn least(&self) -> usize {
         self.blocking.least()
     }
@@ -163,26 +163,26 @@ impl Examiner {
 }
 
 impl Specimen {
-    /// Number of distinct shingles. Two of one hash count as one, as they do everywhere else: a chance of one
-    /// in 2^64 for each two.
+    /// Number of distinct shingles. Two shingles with equal hashes count as one, as everywhere else; the
+    /// probability is 2^-64 per pair.
     pub(super) fn distinct(&self) -> usize {
         self.terms.ids.len()
     }
 
-    /// Distinct shingles of both, and of either.
+    /// Number of shingles in both texts, and in either.
     pub(super) fn overlap(&self, other: &Self) -> (usize, usize) {
         let common = measures::common(Features::set(&self.terms.ids), Features::set(&other.terms.ids));
         (common, self.distinct() + other.distinct() - common)
     }
 
-    /// q, the share of the common features whose first occurrences are in sections of equal number; `None` if
-    /// nothing is common.
+    /// q, the share of common features whose first occurrences are in sections of the same number; `None` if
+    /// there is no common feature.
     pub(super) fn alignment(&self, other: &Self, sections: usize) -> Option<f64> {
         sectional::alignment(&self.features, &other.features, sections)
     }
 }
 
-/// A measure in words.
+/// The name of a measure.
 pub(super) fn named(measure: Measure) -> &'static str {
     match measure {
         Measure::Jaccard => "Jaccard",
@@ -200,8 +200,8 @@ pub(super) fn without_sketch(text: &Specimen) -> &'static str {
     }
 }
 
-/// A verdict in words.
-pub(super) fn said(verdict: &Verdict, looks: usize) -> String {
+/// A verdict as text.
+pub(super) fn verdict_text(verdict: &Verdict, looks: usize) -> String {
     let (look, components) = (verdict.look, verdict.components);
     let answer = verdict.accepted.map_or_else(
         || "rejected".to_owned(),
@@ -214,8 +214,8 @@ pub(super) fn said(verdict: &Verdict, looks: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Of a b c d in two sections against c d a b, and against a c b d: every one has moved; two of four
-    /// have.
+    /// a b c d in two sections against c d a b, where every word changes its section, and against a c b d,
+    /// where two of four do.
     #[test]
     #[expect(clippy::float_cmp, reason = "quotients of whole numbers")]
     fn the_exact_similarity_of_a_sectional_pipeline() {
@@ -226,7 +226,7 @@ mod tests {
             (a.alignment(&a, 2), a.alignment(&b, 2), a.alignment(&d, 2)),
             (Some(1.0), Some(0.0), None)
         );
-        // All four are in the first half of c.
+        // All four words are in the first half of c.
         assert_eq!(a.alignment(&c, 2), Some(0.5));
         assert_eq!([&a, &b, &c, &d].map(|other| examiner.exact(&a, other)), [1.0, 0.0, 0.25, 0.0]);
         assert_eq!(examiner.measured(), "sectional");

@@ -1,43 +1,28 @@
 //! The command line: one file for each command, and what they share.
 //!
 //! Data goes to standard output, everything else to standard error. Exit codes: 0 done, 1 failed while
-//! running, 2 wrong usage or configuration. An output that nobody reads on ends a command quietly, with 0.
+//! running, 2 wrong usage or configuration. A closed pipe at the output ends a command quietly, with 0.
 
 mod arguments;
 pub mod check;
 pub mod compare;
-#[cfg(feature = "kafka")]
-mod connect;
+pub mod completions;
 mod corpus;
-mod documents;
-#[cfg(feature = "lab")]
-pub mod evaluate;
+pub mod demo;
 mod examine;
 #[cfg(feature = "lab")]
-pub mod generate;
-pub mod inputs;
-mod look;
+mod lab;
+pub mod manual;
 pub mod plan;
-mod problems;
-#[cfg(feature = "kafka")]
-pub mod produce;
 pub mod query;
-#[cfg(feature = "kafka")]
-pub mod record;
 pub mod replay;
 pub mod run;
 pub mod state;
 mod summary;
-mod together;
+#[cfg(feature = "kafka")]
+mod topics;
 pub mod trace;
 mod version;
-mod voice;
-#[cfg(feature = "monitor")]
-mod watch;
-#[cfg(not(feature = "monitor"))]
-#[path = "unwatched.rs"]
-mod watch;
-mod written;
 
 use std::convert::identity;
 use std::ffi::OsString;
@@ -46,11 +31,18 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use problems::WrongUsage;
-use voice::VoiceArgs;
+pub use arguments::{inputs, processes};
+#[cfg(feature = "lab")]
+pub use lab::{evaluate, generate};
+#[cfg(feature = "kafka")]
+pub use topics::{produce, record};
 
-use crate::config::{BUILT_IN, LogFormat, LogLevel, Plan, PlanError};
-use crate::pipeline::{Job, RunError};
+use arguments::problems::WrongUsage;
+use arguments::verbosity::{self, VerbosityArgs};
+use arguments::written;
+
+use crate::config::{BUILT_IN, ConfigError, LogFormat, LogLevel, Plan};
+use crate::pipeline::{RunError, RunJob};
 use dupflow_connectors::intake::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
@@ -58,43 +50,47 @@ use dupflow_connectors::intake::SourceError;
 /// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+")
 /// or ceases to be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
 #[derive(Debug, Parser)]
-#[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = voice::colours())]
-#[command(after_help = "Start with:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
-    Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration")]
+#[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = verbosity::colours())]
+#[command(
+    after_help = "Start with:  dupflow demo\n       then:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
+    Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration"
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
 
-    /// What is said on standard error.
+    /// Messages on standard error.
     #[command(flatten)]
-    pub voice: VoiceArgs,
+    pub verbosity: VerbosityArgs,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Play a small feed, explain what happens, and show it on a page; it needs no file.
+    Demo(demo::Args),
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
-    /// Take events from files or standard input until the input ends or a signal comes, as a deployment file
-    /// says.
+    /// Process the events of the source that a deployment file names, until the input ends or a signal stops
+    /// it.
     Run(run::Args),
-    /// Compare two texts: shared blocks and the filter's verdict, and by every measure and every sketch how
-    /// similar they are.
+    /// Compare two texts: shared blocks, the filter's verdict, and their similarity by every measure and
+    /// sketch.
     Compare(compare::Args),
     /// Find the documents of a corpus that a text would be paired with, best first.
     Query(query::Args),
-    /// Show what a pipeline will do: its parameters and why, its recall, its errors, its memory.
+    /// Show what a pipeline will do: its parameters and the reasons, its recall, its errors, its memory.
     Plan(plan::Args),
     /// Validate a pipeline and a deployment file without running anything.
     Check(check::Args),
-    /// Follow one document of a feed through every stage, with values.
+    /// Follow one document of a feed through every stage, with all values.
     Trace(trace::Args),
-    /// Measure what is promised: filters, estimators, speed, and whole pipelines against the truth; tables,
-    /// plots and a page.
+    /// Measure what the program promises: filters, estimators, speed, and whole pipelines against the truth;
+    /// as tables, plots and a page.
     #[cfg(feature = "lab")]
     Evaluate(evaluate::Args),
-    /// Tell what stored state holds, whether it is whole, or compact it.
+    /// Describe or verify stored state, or compact it.
     State(state::Args),
     /// Read the topic of a deployment file into a feed, which "replay" plays again.
     #[cfg(feature = "kafka")]
@@ -102,13 +98,17 @@ pub enum Command {
     /// Write a recorded feed into the topic of a deployment file.
     #[cfg(feature = "kafka")]
     Produce(produce::Args),
-    /// Make a feed to try things with: texts in several scripts, with copies, near-duplicates, updates and
+    /// Make a feed for experiments: texts in several scripts, with copies, near-duplicates, updates and
     /// deletes.
     #[cfg(feature = "lab")]
     Generate(generate::Args),
+    /// Print a script that completes the command line in a shell.
+    Completions(completions::Args),
+    /// Print the manual page, or write a page for each command.
+    Man(manual::Args),
 }
 
-/// Which pipeline: shared by all commands that need one.
+/// The pipeline arguments, shared by all commands that need a pipeline.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PipelineArgs {
     /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, paper, tour) or
@@ -117,8 +117,8 @@ pub struct PipelineArgs {
     pub pipeline: String,
 
     /// Override one setting of the pipeline, as in --set threshold=0.7 or --set sketch.size=512; repeatable,
-    /// the last one of a key counts. Without a value, as in --set blocking.distance=, the key is unset; so
-    /// are all keys of a table.
+    /// the last one of a key counts. An empty value, as in --set blocking.distance=, unsets the key, or all
+    /// keys of a table.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
 }
@@ -127,61 +127,67 @@ impl PipelineArgs {
     /// The plan of the chosen pipeline.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
-    pub fn load(&self) -> Result<Plan, PlanError> {
+    /// All problems of the pipeline.
+    pub fn load(&self) -> Result<Plan, ConfigError> {
         Plan::load(&self.pipeline, &self.overrides)
     }
 
-    /// The pipeline file, if it is one, as a file that is read.
-    fn file(&self) -> Option<written::Read<'static>> {
+    /// The pipeline file, if the pipeline is not built in: outputs must not overwrite it.
+    fn file(&self) -> Option<written::ReadFile<'static>> {
         Plan::file(&self.pipeline).map(|path| ("the pipeline file", path.to_owned()))
     }
 }
 
-/// How a report is written.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
-    /// For people.
+    /// Aligned text.
     #[default]
     Text,
     /// One JSON object.
     Json,
 }
 
-/// Runs a command as it was typed, the program's name first.
+/// Runs the command line `typed`, with the program's name first.
 ///
 /// # Errors
-/// Whatever it fails with; see [`exit_code`].
+/// The error of the command; see [`exit_code`].
 pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
-    // A call for help exits here.
+    // `--help` and `--version` exit here.
     let (cli, problems) = arguments::read(typed.into_iter().collect())
         .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
-    let voice = cli.voice.voice(LogFormat::default());
-    // The deployment of `run` says what is logged, and how.
-    if !matches!(cli.command, Command::Run(_)) {
-        voice.start_logging(LogLevel::default());
+    let verbosity = cli.verbosity.verbosity(LogFormat::default());
+    // `run` starts logging later, as its deployment file says.
+    match cli.command {
+        Command::Run(_) => {}
+        // The demo explains on standard output what it does.
+        Command::Demo(_) => verbosity.start_logging(LogLevel::Warn),
+        _ => verbosity.start_logging(LogLevel::default()),
     }
     match cli.command {
-        Command::Replay(args) => replay::run(&args, problems, voice),
-        Command::Run(args) => run::run(&args, problems, cli.voice),
+        Command::Demo(args) => demo::run(&args, problems, verbosity),
+        Command::Replay(args) => replay::run(&args, problems, verbosity),
+        Command::Run(args) => run::run(&args, problems, cli.verbosity),
         Command::Compare(args) => compare::run(&args, problems),
-        Command::Query(args) => query::run(&args, problems, voice),
+        Command::Query(args) => query::run(&args, problems, verbosity),
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),
         #[cfg(feature = "lab")]
-        Command::Evaluate(args) => evaluate::run(&args, problems, voice),
+        Command::Evaluate(args) => evaluate::run(&args, problems, verbosity),
         Command::State(args) => state::run(&args, problems),
         #[cfg(feature = "kafka")]
-        Command::Record(args) => record::run(&args, problems, voice),
+        Command::Record(args) => record::run(&args, problems, verbosity),
         #[cfg(feature = "kafka")]
-        Command::Produce(args) => produce::run(&args, problems, voice),
+        Command::Produce(args) => produce::run(&args, problems, verbosity),
         #[cfg(feature = "lab")]
-        Command::Generate(args) => generate::run(&args, problems, voice),
+        Command::Generate(args) => generate::run(&args, problems, verbosity),
+        Command::Completions(args) => completions::run(&args, problems),
+        Command::Man(args) => manual::run(&args, problems),
     }
 }
 
-/// What a failed command exits with: 2 for a wrong configuration, 0 for an output that nobody reads on,
+/// The exit code of a failed command: 2 for a wrong configuration, 0 for a closed pipe at the output,
 /// otherwise 1.
 pub fn exit_code(error: &anyhow::Error) -> u8 {
     let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
@@ -190,7 +196,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
         Some(RunError::Source(source)) => is_refused(source),
         _ => error.downcast_ref().is_some_and(is_refused),
     };
-    if error.is::<PlanError>() || error.is::<WrongUsage>() || is_input {
+    if error.is::<ConfigError>() || error.is::<WrongUsage>() || is_input {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0
@@ -199,14 +205,14 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Tells an error on standard error. Where nobody reads it any more, there is nobody to be told.
-pub fn tell_error(error: &anyhow::Error) {
-    let told = format!("error: {error:#}\n");
-    io::stderr().write_all(told.as_bytes()).unwrap_or(());
+/// Prints an error to standard error; a closed standard error is ignored.
+pub fn print_error(error: &anyhow::Error) {
+    let line = format!("error: {error:#}\n");
+    io::stderr().write_all(line.as_bytes()).unwrap_or(());
 }
 
-/// Logs what begins, with what decides its result.
-fn tell_begin(what: &str, plan: &Plan, job: &Job) {
+/// Logs the start of a job, with everything that decides its result.
+fn log_start(what: &str, plan: &Plan, job: &RunJob) {
     let scheme = format!("{:016x}", plan.scheme.fingerprint());
     tracing::info!(pipeline = plan.name, scheme, workers = job.workers, "{what}");
     if let Some(loss) = plan::loss(plan) {
@@ -214,7 +220,7 @@ fn tell_begin(what: &str, plan: &Plan, job: &Job) {
     }
 }
 
-/// A number of things in words: "1 block", "2 blocks".
+/// A count with its noun: "1 block", "2 blocks".
 fn counted(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }

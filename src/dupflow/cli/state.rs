@@ -1,4 +1,4 @@
-//! `dupflow state`: what is in stored state, whether it is whole, and full compaction.
+//! `dupflow state`: describes, verifies or compacts stored state.
 
 use std::error::Error;
 use std::fmt::{self, Write as _};
@@ -6,47 +6,47 @@ use std::process::ExitCode;
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::problems::Problems;
+use super::arguments::problems::Problems;
 use super::summary::count;
 use dupflow_connectors::state::{self, Inspection, StoredState, Verification};
 
-/// What `state` takes.
+/// Arguments of `state`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Inspecting and verifying may go on beside a run; compacting may not.")]
 pub struct Args {
-    /// What to do with it.
+    /// The action.
     #[command(subcommand)]
     pub action: Action,
 }
 
-/// What can be done with stored state.
+/// Actions on stored state.
 #[derive(Debug, clap::Subcommand)]
 pub enum Action {
-    /// Tell what it holds: epoch, positions, documents, bytes, scheme.
+    /// Describe what it holds: epoch, positions, documents, bytes, scheme.
     Inspect {
-        /// Where it lies: a folder, or a URL.
+        /// A folder or a URL.
         #[arg(value_name = "PATH")]
         location: String,
-        /// As one JSON object.
+        /// Print one JSON object.
         #[arg(long)]
         json: bool,
     },
     /// Read all of it, and name everything that is damaged; exits with 1 if anything is.
     Verify {
-        /// Where it lies: a folder, or a URL.
+        /// A folder or a URL.
         #[arg(value_name = "PATH")]
         location: String,
     },
-    /// Rewrite it without what newer records replace; refused while a run has the folder open.
+    /// Rewrite it without replaced records; refused while a run has the folder open.
     Compact {
-        /// Where it lies: a folder, or a URL. An object store cannot tell that a run has it open: that run
+        /// A folder or a URL. In an object store an open state cannot be detected: a run that has it open
         /// ends.
         #[arg(value_name = "PATH")]
         location: String,
     },
 }
 
-/// Does it.
+/// Runs the action.
 ///
 /// # Errors
 /// If there is no state, or it cannot be read or written.

@@ -1,4 +1,4 @@
-//! The summary of a run, for people.
+//! The summary of a run as text.
 
 use std::fmt::{Display, Write};
 
@@ -6,10 +6,10 @@ use indicatif::{BinaryBytes, HumanCount};
 
 use crate::pipeline::Summary;
 
-/// Hot blocks that are named; the stats have them all.
+/// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
 
-/// A few lines, each about one thing; what is zero and would be bad news is left out.
+/// A few lines, one per topic. Counts of problems are left out if they are zero.
 pub(super) fn text(summary: &Summary) -> String {
     let mut text = String::new();
     write(&mut text, summary).expect("a string takes what is written to it");
@@ -133,7 +133,7 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
     }
 }
 
-/// A number and a noun, in the plural unless it is one.
+/// A number with its noun, in the plural unless it is 1.
 pub(super) fn count(n: u64, noun: &str) -> String {
     let ending = match noun.as_bytes() {
         _ if n == 1 => "",
@@ -143,8 +143,7 @@ pub(super) fn count(n: u64, noun: &str) -> String {
     format!("{} {noun}{ending}", HumanCount(n))
 }
 
-/// In quotes. What a terminal would obey is escaped, with the quotes and the backslashes inside; every script
-/// stays as it reads.
+/// The text in quotes. Terminal control characters, quotes and backslashes are escaped; all scripts are kept.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
@@ -172,7 +171,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::pipeline::{HotBlock, Quantiles};
+    use crate::pipeline::{HotBlockReport, Quantiles};
 
     fn summary() -> Summary {
         Summary {
@@ -230,14 +229,14 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
     }
 
     #[test]
-    fn what_is_odd_is_told() {
-        let block = |sketches| HotBlock {
+    fn the_summary_lists_problems() {
+        let block = |sketches| HotBlockReport {
             sketches,
             table: 3,
             hash: "0badcafe".to_owned(),
             example: format!("of {sketches}"),
         };
-        let told = text(&Summary {
+        let text = text(&Summary {
             events: 3000,
             epochs: 2,
             sketches: 2,
@@ -275,8 +274,8 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             "copies      2 times a group",
             "clusters    1,001 alive; 1 of more than output.cluster_limit documents, told by size only\n",
         ] {
-            assert!(told.contains(line), "{line}\nis not in\n{told}");
+            assert!(text.contains(line), "{line}\nis not in\n{text}");
         }
-        assert_eq!(told.matches("0badcafe").count(), NAMED_BLOCKS);
+        assert_eq!(text.matches("0badcafe").count(), NAMED_BLOCKS);
     }
 }

@@ -2,11 +2,13 @@
 
 use std::sync::LazyLock;
 
-/// Features that change what the program can do, and whether they are in.
-const FEATURES: [(&str, bool); 9] = [
+/// The features that change what the program can do, and whether this build has them.
+const FEATURES: [(&str, bool); 11] = [
     ("article", cfg!(feature = "article")),
     ("failpoints", cfg!(feature = "failpoints")),
     ("kafka", cfg!(feature = "kafka")),
+    ("lab", cfg!(feature = "lab")),
+    ("monitor", cfg!(feature = "monitor")),
     ("object-store", cfg!(feature = "object-store")),
     ("parquet", cfg!(feature = "parquet")),
     ("postgres", cfg!(feature = "postgres")),
@@ -15,7 +17,7 @@ const FEATURES: [(&str, bool); 9] = [
     ("abomonation", cfg!(feature = "abomonation")),
 ];
 
-/// What `--version` prints behind the name.
+/// What `--version` prints after the name.
 pub(super) static LONG: LazyLock<String> = LazyLock::new(|| {
     let commit = match option_env!("DUPFLOW_COMMIT") {
         Some(commit) => format!("commit {commit}"),

@@ -1,139 +1,35 @@
-//! Whether a mark, and what was kept, go together with the input and the output that there are.
+//! Checks whether a mark and the stored state fit the present input and output.
 //!
-//! Each refusal is one message, and names what to do; `--reconcile` is the way out wherever a run can end
-//! exact with it.
+//! Each refusal is one message that names the remedy. It mentions `--reconcile` wherever a run with that
+//! option ends with an exact output.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use thiserror::Error;
-
-use super::RunError;
+use super::error::RunError;
+use super::past_error::PastError;
 use dupflow_connectors::intake::{OffsetGap, SourceError, SourceInfo, Tombstones};
 use dupflow_connectors::mark::{Mark, Topic};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::{Description, Difference};
 use dupflow_core::run::metrics::{Counter, Metrics};
-use dupflow_core::time::Epoch;
 
-/// Why a run cannot go on where another one ended.
-#[derive(Debug, Error)]
-pub enum PastError {
-    /// The output is of another pipeline.
-    #[error("the output was written by another pipeline: {}; with --reconcile, what differs is written as corrections", list(.0))]
-    OtherPipeline(Vec<Difference>),
-    /// The input is another one.
-    #[error(
-        "{what} of {}, and the input is {}: {}; name the right one in source.topic, or start with --reconcile: what the input holds is then \
-         read from source.start on, without stored documents of the other one, and what differs is written as corrections",
-        named(.was), named(.is), anew(.was, .is, "source.topic is another one")
-    )]
-    OtherInput {
-        /// What is of the other one.
-        what: &'static str,
-        /// The other one.
-        was: Option<Topic>,
-        /// That of this run.
-        is: Option<Topic>,
-    },
-    /// The output is another one.
-    #[error(
-        "the mark is that of {}, and the output is {}: {}; name the right one in sink.topic, or start with --reconcile, which writes what the \
-         output lacks as corrections",
-        named(.was), named(.is), anew(.was, .is, "sink.topic is another one")
-    )]
-    OtherOutput {
-        /// The other one.
-        was: Option<Topic>,
-        /// That of this run.
-        is: Option<Topic>,
-    },
-    /// The mark is lost.
-    #[error(
-        "{0}: the mark is lost, or was written under another id; name the right progress topic and transactional id, take an output topic that \
-         is empty, or start with --reconcile, which compares the result with what the output holds and writes what differs as corrections"
-    )]
-    Unmarked(String),
-    /// Ends of documents may have been missed.
-    #[error(
-        "{input}: the stored documents are as of {hours} hours ago, and the topic is compacted, with delete.retention.ms = {stay_ms}: the ends \
-         of some may have gone from it unread, and it does not hold all documents; raise delete.retention.ms for the next time, and start with \
-         --reconcile, which keeps all stored documents, those that have ended unseen too (or move state.path away before, and only \
-         documents count that the topic still holds)"
-    )]
-    TooOld {
-        /// The input.
-        input: String,
-        /// As of when the documents are, in hours before now.
-        hours: String,
-        /// For how long the input keeps the end of a document.
-        stay_ms: u128,
-    },
-    /// What was kept is of another scheme.
-    #[error(
-        "the state was kept under another scheme: {}; take another place for it, or let it be made anew from the input with --reconcile",
-        list(.0)
-    )]
-    OtherScheme(Vec<Difference>),
-    /// What was kept is newer than the output.
-    #[error(
-        "the state is of epoch {kept}, and the output stands at {output}: the output has lost epochs, or is another one; --reconcile writes \
-         what differs as corrections"
-    )]
-    Ahead {
-        /// The epoch of what was kept.
-        kept: Epoch,
-        /// That of the output.
-        output: Epoch,
-    },
-    /// An earlier run ended while it corrected the output.
-    #[error(
-        "an earlier run ended while it corrected the output; --reconcile does that again, and ends exact"
-    )]
-    InCorrection,
-    /// The table in force is lost.
-    #[error(
-        "the table of document frequencies in force ({0:016x}) is not in the state: the output cannot be gone on with as it was; \
-         --reconcile makes a new one, and writes what differs as corrections"
-    )]
-    TableLost(u64),
-    /// The output cannot be corrected.
-    #[error("the output keeps no marks: there is nothing to reconcile with")]
-    Forgets,
-}
-
-fn list(differences: &[Difference]) -> String {
-    let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
-    if all.is_empty() { "its description cannot be read".to_owned() } else { all.join("; ") }
-}
-
-/// Words for a topic, or for an input that is none.
-fn named(topic: &Option<Topic>) -> String {
-    topic.as_ref().map_or_else(|| "no topic".to_owned(), ToString::to_string)
-}
-
-/// Why two topics are not one.
-fn anew(was: &Option<Topic>, is: &Option<Topic>, renamed: &'static str) -> &'static str {
-    let same_name = was.as_ref().zip(is.as_ref()).is_some_and(|(was, is)| was.name == is.name);
-    if same_name { "it has been made anew" } else { renamed }
-}
-
-/// Whether a mark names another topic than the one that there is.
+/// Whether a mark names another topic than the present one.
 pub(super) fn is_other(was: Option<&Topic>, is: Option<&Topic>) -> bool {
     was.is_some_and(|was| is.is_none_or(|is| !was.is(is)))
 }
 
-/// How a mark and the input go together.
+/// How a mark fits the input.
 pub(super) enum Fit {
-    /// It is of this input.
+    /// The mark is of this input.
     Same,
-    /// It is of another one.
+    /// The mark is of another input.
     Other,
-    /// It is of this one, or seems to be, and tells of records behind its end.
+    /// The mark seems to be of this input, but it names offsets beyond its end.
     Beyond(SourceError),
 }
 
-/// How what a mark says goes together with what the input is.
+/// How a mark fits the input that `look` describes.
 pub(super) fn fit(mark: &Mark, look: &SourceInfo) -> Fit {
     if is_other(mark.input.as_ref(), look.topic.as_ref()) {
         return Fit::Other;
@@ -150,41 +46,44 @@ pub(super) fn fit(mark: &Mark, look: &SourceInfo) -> Fit {
     Fit::Beyond(SourceError::Lost { input: name.into(), partition, wanted, first, end, hint })
 }
 
-/// Whether the ends of all documents that were kept are still to be read, where the input keeps them for so
-/// long.
+/// Whether the input still holds the deletes of all documents in the state, given that it keeps a delete for
+/// `stay`.
 pub(super) fn is_fresh(kept: &Mark, look: &SourceInfo, stay: Duration) -> bool {
-    // Of a partition that has been added nothing has been read.
+    // Nothing has been read of a partition that was added later.
     let read = |partition: &u32| kept.progress.next.get(partition).copied().unwrap_or(0);
     let is_read = |held: &BTreeMap<u32, (u64, u64)>| {
         kept.progress.next.keys().all(|partition| held.contains_key(partition))
             && held.iter().all(|(partition, (_, end))| read(partition) == *end)
     };
     if look.held.as_ref().is_some_and(is_read) {
-        // Nothing has been written since.
+        // No records were written since.
         return true;
     }
-    // Reading takes its time too; and a clock that has been set back says nothing.
+    // 10 % are left for the time that reading takes. A clock that was set back gives no age.
     let age = kept.as_of.and_then(|as_of| look.at.checked_sub(as_of)).map(Duration::from_millis);
     age.is_some_and(|age| age < stay.mul_f64(0.9))
 }
 
-/// What a run does with documents that are older than ends of documents stay.
+/// What a run does with a state that is older than the input keeps deletes.
 #[derive(Debug, PartialEq, Eq)]
 enum Old {
-    /// All is read again.
+    /// The input is read again as a whole.
     Anew,
-    /// They are kept, though ends may have gone unread.
+    /// The state is used, although deletes may have been missed.
     Kept,
-    /// They are kept, since no end goes from a topic that is not compacted; whether it is, is not known.
+    /// The state is used: a topic that is not compacted loses no deletes, but whether it is compacted is not
+    /// known.
     Believed,
     /// The run is refused.
     Refused,
 }
 
-/// The same, of a state. Where the policy is not known all is read again if nothing has expired since the
-/// first record that counts: that is right under every policy, since only `delete` takes away first offsets.
-/// Where something has, `delete` is in force, and ends are missing only if `compact` is too, which no offset
-/// shows.
+/// What to do with a state that is older than the input keeps deletes.
+///
+/// If the cleanup policy of the topic is not known, the input is read again if nothing has expired since the
+/// first record that counts. That is right under every policy, since only `delete` removes first offsets. If
+/// something has expired, `delete` is in force. Then deletes are missing only if `compact` is in force too,
+/// which offsets do not show.
 fn old(kept: &Mark, look: &SourceInfo, tombstones: &Tombstones, reconcile: bool) -> Old {
     let start = |partition: &u32| kept.start.get(partition).copied().unwrap_or(0);
     let holds_all = |held: &BTreeMap<u32, (u64, u64)>| {
@@ -199,8 +98,8 @@ fn old(kept: &Mark, look: &SourceInfo, tombstones: &Tombstones, reconcile: bool)
     }
 }
 
-/// Logs and counts what has expired before it was read. `since`: everything that was written before is in
-/// what was kept.
+/// Logs and counts records that expired before they were read. Records written before `since` are in the
+/// state.
 pub(super) fn missing(gaps: &[OffsetGap], since: Option<u64>, metrics: &Metrics) {
     for OffsetGap { partition, from, to, until } in gaps {
         metrics.add(Counter::LostRecords, to - from);
@@ -218,7 +117,7 @@ pub(super) fn missing(gaps: &[OffsetGap], since: Option<u64>, metrics: &Metrics)
     }
 }
 
-/// What is wrong where a run that has documents is not told to reconcile.
+/// Adds the hint on `--reconcile` to an error about lost records, for a run that has a state.
 pub(super) fn keeps_documents(error: SourceError) -> SourceError {
     match error {
         SourceError::Lost { input, partition, wanted, first, end, .. } if wanted < first => {
@@ -230,7 +129,7 @@ pub(super) fn keeps_documents(error: SourceError) -> SourceError {
     }
 }
 
-/// Whether a run may go on behind a mark without being told to reconcile.
+/// Whether a run without `--reconcile` may continue after a mark.
 pub(super) fn check(
     mark: &Mark,
     pipeline: &str,
@@ -254,7 +153,7 @@ pub(super) fn check(
     if mark.in_correction && look.repeats { Err(PastError::InCorrection.into()) } else { Ok(()) }
 }
 
-/// What was kept, if it can be gone on with; nothing if it is not to be used: then it is emptied.
+/// The state if it can be used. If it cannot, the state is emptied and the result is `None`.
 pub(super) fn usable(
     snapshot: Option<Snapshot>,
     state: &mut StoredState,
@@ -316,7 +215,7 @@ pub(super) fn usable(
     Ok(Some(snapshot))
 }
 
-/// In what a pipeline differs from another one, both encoded.
+/// The differences between two encoded pipeline descriptions.
 fn differences(here: &str, there: &str) -> Vec<Difference> {
     let here = Description::decode(here.as_bytes());
     here.and_then(|here| here.differences(there.as_bytes())).unwrap_or_default()
@@ -365,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_is_not_known_refuses_no_run() {
+    fn an_unknown_cleanup_policy_refuses_no_run() {
         let age = |first, is_known, all_held, reconcile| {
             let tombstones = Tombstones { stay: Duration::from_secs(1), all_held, is_known };
             let look =
@@ -382,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_are_fresh_for_as_long_as_ends_stay() {
+    fn documents_are_fresh_while_deletes_are_kept() {
         let stay = Duration::from_millis(1000);
         let fresh = |next, as_of, at| is_fresh(&mark(next, None, as_of), &look(None, at), stay);
         assert!(fresh(9, None, 1_000_000), "nothing was written since");

@@ -1,11 +1,11 @@
-//! Parquet files made by hand, whose headers may say anything.
+//! Parquet files made by hand, with arbitrary headers.
 //!
-//! Columns of byte arrays, one row group, one or more pages each. What is written is what is given: nothing
-//! is counted here.
+//! Columns of byte arrays, one row group, one or more pages each. Counts and lengths are written as given,
+//! without checks.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "files of a few KB")]
 
-/// Fields of Thrift's compact protocol.
+/// A structure of Thrift's compact protocol.
 #[derive(Clone, Default)]
 pub(super) struct Fields {
     bytes: Vec<u8>,
@@ -14,7 +14,7 @@ pub(super) struct Fields {
 
 impl Fields {
     fn field(mut self, id: u8, kind: u8, value: impl AsRef<[u8]>) -> Self {
-        // Fields stand in order, and none is more than 15 behind another.
+        // Fields are in ascending order, and the difference between two ids is at most 15.
         self.bytes.push((id - self.last) << 4 | kind);
         self.last = id;
         self.bytes.extend_from_slice(value.as_ref());
@@ -33,7 +33,7 @@ impl Fields {
         self.field(id, 8, [&number(value.len() as u64)[..], value.as_bytes()].concat())
     }
 
-    /// Bytes whose number is said to be another one.
+    /// Bytes whose header claims `says` as their length.
     pub(super) fn lying_text(self, id: u8, says: u64) -> Self {
         self.field(id, 8, number(says))
     }
@@ -42,7 +42,7 @@ impl Fields {
         self.field(id, 12, value.end())
     }
 
-    /// A list of structures, which says that it has so many.
+    /// A list of structures whose header claims `says` elements.
     pub(super) fn lying_list(self, id: u8, says: usize, values: &[Self]) -> Self {
         let values: Vec<u8> = values.iter().flat_map(|value| value.clone().end()).collect();
         self.field(id, 9, [&[0xfc][..], &number(says as u64), &values].concat())
@@ -92,40 +92,41 @@ pub(super) const DELTA_BYTES: i64 = 7;
 pub(super) const BY_DICTIONARY: i64 = 8;
 pub(super) const SPLIT: i64 = 9;
 
-/// The header of a page of the first version.
+/// The header of a data page, version 1.
 pub(super) fn data(bytes: i64, stored: usize, values: i64, encoding: i64) -> Vec<u8> {
     let about = Fields::default().int(1, values).int(2, encoding).int(3, RLE).int(4, RLE);
     Fields::default().int(1, 0).int(2, bytes).int(3, stored as i64).inside(5, about).end()
 }
 
-/// A page of the first version, as it stands.
+/// An uncompressed data page, version 1.
 pub(super) fn page(values: i64, encoding: i64, content: &[u8]) -> Vec<u8> {
     [&data(content.len() as i64, content.len(), values, encoding)[..], content].concat()
 }
 
-/// A dictionary that says that it has so many values.
+/// A dictionary page whose header claims `values` values.
 pub(super) fn dictionary(values: i64, content: &[u8]) -> Vec<u8> {
     let about = Fields::default().int(1, values).int(2, PLAIN);
     let size = content.len() as i64;
     [&Fields::default().int(1, 2).int(2, size).int(3, size).inside(7, about).end()[..], content].concat()
 }
 
-/// Values with their lengths before them.
+/// Plain encoding: each value with its length before it.
 pub(super) fn plain(values: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let value =
         |value: &[u8]| [&u32::try_from(value.len()).expect("a few KB").to_le_bytes()[..], value].concat();
     values.iter().flat_map(|bytes| value(bytes.as_ref())).collect()
 }
 
-/// Lengths as differences: so many, the first of this size, and each other of `rest`, which says that it has
-/// another number.
+/// Delta-encoded lengths: the header claims `says` values. The first value is `first`, all in `blocks` blocks
+/// after it are `rest`.
 pub(super) fn lengths(says: u64, first: i64, rest: i64, blocks: usize) -> Vec<u8> {
     let head = [number(128), number(4), number(says), folded(first)].concat();
-    // The second is another than the first, all behind it are as the second.
+    // The second value differs from the first; all later ones equal the second.
     let mut bytes = head;
     for block in 0..blocks {
         if block == 0 && first != rest {
-            // The first difference alone is not 0: all of the block are written, in 32 bits above the least.
+            // Only the first difference is not 0: all values of the block are written with 32 bits above the
+            // minimum.
             let least = (rest - first).min(0);
             bytes.extend(folded(least));
             bytes.extend([32, 32, 32, 32]);
@@ -140,12 +141,12 @@ pub(super) fn lengths(says: u64, first: i64, rest: i64, blocks: usize) -> Vec<u8
     bytes
 }
 
-/// What zstd makes into these bytes and a run of others behind them: blocks of 128 KiB, which take four bytes
+/// A zstd frame that expands to `begin` followed by `run` equal bytes: blocks of 128 KiB that take four bytes
 /// each.
 pub(super) fn zstd_run(begin: &[u8], run: usize) -> Vec<u8> {
     assert!(run.is_multiple_of(128 << 10));
     let blocks = run / (128 << 10);
-    // No checksum, no size, a window of 128 KiB; a block as it stands.
+    // A header without checksum and size, with a window of 128 KiB; then a raw block.
     let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3];
     frame.extend_from_slice(&u32::try_from(begin.len() << 3).expect("a few KB").to_le_bytes()[..3]);
     frame.extend_from_slice(begin);
@@ -157,7 +158,7 @@ pub(super) fn zstd_run(begin: &[u8], run: usize) -> Vec<u8> {
     frame
 }
 
-/// A column: its element of the schema, the path to it, its codec and its bytes.
+/// A column: its schema element, its path, its codec and its pages.
 pub(super) struct Column {
     pub(super) schema: Vec<Fields>,
     pub(super) path: Vec<&'static str>,
@@ -172,12 +173,12 @@ pub(super) fn bytes(name: &'static str, codec: i64, pages: Vec<u8>) -> Column {
     Column { schema, path: vec![name], kind: 6, codec, pages }
 }
 
-/// A file of these columns, with so many rows.
+/// A file with these columns and `rows` rows.
 pub(super) fn file(rows: i64, columns: &[Column]) -> Vec<u8> {
     file_with(rows, columns, |footer, schema, groups| footer.list(2, &schema).long(3, rows).list(4, &groups))
 }
 
-/// The same, where what describes it is put together by the one who asks.
+/// The same; `describe` builds the metadata.
 pub(super) fn file_with(
     rows: i64,
     columns: &[Column],

@@ -1,5 +1,5 @@
-//! Parquet files of a few KB whose headers lie, or that are more than they look: each costs a bad record, in
-//! a process that may have 1 GiB, and the input behind it is read.
+//! Parquet files of a few KB with false headers or with more content than their size suggests. Each costs one
+//! bad record, in a process with a limit of 1 GiB, and the input after it is read.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -43,44 +43,44 @@ fn texts() -> Vec<String> {
     (0..ROWS).map(|row| format!("text {row}")).collect()
 }
 
-/// Ids, and texts of these pages.
+/// A file with ids, and with texts in these pages.
 fn with(codec: i64, pages: Vec<u8>) -> Vec<u8> {
     file(ROWS, &[ids(), bytes("text", codec, pages)])
 }
 
-/// A page of which a byte or more is stored, and this many are said.
-fn said(bytes: i64, stored: &[u8]) -> Vec<u8> {
+/// A page whose header claims `bytes`, with at least one stored byte.
+fn claiming(bytes: i64, stored: &[u8]) -> Vec<u8> {
     [&data(bytes, stored.len(), ROWS, PLAIN)[..], stored].concat()
 }
 
-/// Lengths of one kind, and what has them.
+/// Texts with delta-encoded lengths, whose header claims `says` of them.
 fn delta_lengths(says: u64) -> Vec<u8> {
     [lengths(says, 4, 4, 3), b"text".repeat(ROWS as usize)].concat()
 }
 
-/// Nothing in common, and lengths.
+/// Delta-encoded byte arrays without common prefixes.
 fn delta_bytes(says: u64, says_own: u64) -> Vec<u8> {
     [lengths(says, 0, 0, 3), delta_lengths(says_own)].concat()
 }
 
 fn gzip_of_zeros(bytes: usize) -> Vec<u8> {
-    // One member, many times: all are read.
+    // One gzip member repeated many times; all of them are read.
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     packed.write_all(&vec![0; 1 << 20]).expect("works in a test");
     packed.finish().expect("works in a test").repeat(bytes >> 20)
 }
 
-/// A column of fixed bytes.
+/// A column of fixed-length bytes.
 fn fixed(name: &'static str, width: i64, pages: Vec<u8>) -> Column {
     let schema = vec![Fields::default().int(1, 7).int(2, width).int(3, 0).text(4, name)];
     Column { schema, path: vec![name], kind: 7, codec: NONE, pages }
 }
 
-/// A list column, with so many levels in one run.
+/// A list column with `levels` levels in one run.
 fn list(levels: i64) -> Column {
     let group = Fields::default().int(3, 2).text(4, "text").int(5, 1);
     let schema = vec![group, Fields::default().int(1, 6).int(3, 0).text(4, "element")];
-    // All are further elements of the first row but the first level.
+    // The first level begins a row; all others are further elements of it.
     let run = |count: i64, level: u8| [number(count as u64 * 2), vec![level]].concat();
     let levels_of = |runs: Vec<u8>| {
         [&u32::try_from(runs.len()).expect("works in a test").to_le_bytes()[..], &runs].concat()
@@ -91,7 +91,7 @@ fn list(levels: i64) -> Column {
     Column { schema, path: vec!["text", "element"], kind: 6, codec: NONE, pages }
 }
 
-/// What the headers of each file say that is not so, and the file.
+/// Files with false headers, each with the name of its falsehood.
 fn lies() -> Vec<(&'static str, Vec<u8>)> {
     let dictionary_of = |says: i64| {
         let indices = [vec![8], number(ROWS as u64 * 2), vec![0]].concat();
@@ -132,12 +132,12 @@ fn lies() -> Vec<(&'static str, Vec<u8>)> {
         ("dictionary-1e8", dictionary_of(100_000_000)),
         ("dictionary-negative", dictionary_of(-1)),
         ("values-2e31", with(NONE, page((1 << 31) - 1, PLAIN, &plain(&texts())))),
-        ("size-snappy", with(SNAPPY, said((1 << 31) - 1, b"\xff\xff\xff\xff\x07abc"))),
-        ("size-gzip", with(GZIP, said((1 << 31) - 1, &gzip_of_zeros(1 << 20)))),
-        ("size-zstd", with(ZSTD, said((1 << 31) - 1, &zstd_run(b"abcd", 128 << 10)))),
-        ("size-lz4", with(LZ4, said((1 << 31) - 1, b"\x10abcd"))),
-        ("size-lz4-raw", with(LZ4_RAW, said((1 << 31) - 1, b"\x10abcd"))),
-        ("size-negative", with(ZSTD, said(-1, &zstd_run(b"abcd", 128 << 10)))),
+        ("size-snappy", with(SNAPPY, claiming((1 << 31) - 1, b"\xff\xff\xff\xff\x07abc"))),
+        ("size-gzip", with(GZIP, claiming((1 << 31) - 1, &gzip_of_zeros(1 << 20)))),
+        ("size-zstd", with(ZSTD, claiming((1 << 31) - 1, &zstd_run(b"abcd", 128 << 10)))),
+        ("size-lz4", with(LZ4, claiming((1 << 31) - 1, b"\x10abcd"))),
+        ("size-lz4-raw", with(LZ4_RAW, claiming((1 << 31) - 1, b"\x10abcd"))),
+        ("size-negative", with(ZSTD, claiming(-1, &zstd_run(b"abcd", 128 << 10)))),
         ("levels-2e31", file(1, &[list((1 << 31) - 1)])),
         ("statistics-2e40", with(NONE, [with_statistics.end(), plain(&texts())].concat())),
         (
@@ -162,14 +162,14 @@ fn lies() -> Vec<(&'static str, Vec<u8>)> {
             }),
         ),
         ("width-2e31", file(ROWS, &[fixed("text", (1 << 31) - 1, page(ROWS, SPLIT, &[]))])),
-        // These are what they say, and too much.
+        // These headers are true, but the content is too large.
         (
             "honest-600-mb",
-            with(ZSTD, said(4 + (600 << 20), &zstd_run(&(600_u32 << 20).to_le_bytes(), 600 << 20))),
+            with(ZSTD, claiming(4 + (600 << 20), &zstd_run(&(600_u32 << 20).to_le_bytes(), 600 << 20))),
         ),
-        ("gzip-more-than-said", with(GZIP, said(2000, &gzip_of_zeros(600 << 20)))),
+        ("gzip-more-than-said", with(GZIP, claiming(2000, &gzip_of_zeros(600 << 20)))),
         ("shared-beginnings", {
-            // The first value has 12 MiB, and each other of 256 shares them.
+            // The first value has 12 MiB; each of the other 256 has it as a prefix.
             let long = 12_i64 << 20;
             let heads = [lengths(256, 0, long, 2), lengths(256, long, 0, 2)].concat();
             let all = heads.len() as i64 + long;
@@ -185,8 +185,8 @@ fn bytes_of_rows(rows: i64) -> Column {
     bytes("id", NONE, page(rows, PLAIN, &plain(&ids)))
 }
 
-/// Runs `replay` where a process may have so many KiB, and reads its stats; the peak of its memory in KiB
-/// too.
+/// Runs `replay` in a process limited to `limit` KiB. Returns exit code, messages, stats, and the peak memory
+/// in KiB.
 fn replay_within(place: &Place, limit: u32, arguments: &str) -> (i32, String, Value, u64) {
     let program = command([""; 0]).get_program().to_owned();
     let script = format!("ulimit -v {limit}; exec \"$0\" replay --stats stats.json {arguments}");
@@ -203,7 +203,7 @@ fn replay_within(place: &Place, limit: u32, arguments: &str) -> (i32, String, Va
 
 #[cfg(target_os = "linux")]
 #[test]
-fn each_lie_is_one_bad_record() {
+fn each_false_header_is_one_bad_record() {
     let place = Place::new();
     place.file("good.jsonl", upsert("next", "the next input is read"));
     for (name, bytes) in lies() {
@@ -216,9 +216,9 @@ fn each_lie_is_one_bad_record() {
     }
 }
 
-/// The kept inputs of the fuzzer hold the small ones as they are made here.
+/// The fuzzer's corpus contains the small files as made here.
 #[test]
-fn the_fuzzer_begins_with_them() {
+fn the_fuzz_corpus_contains_the_small_files() {
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus/parquet");
     for (name, bytes) in lies().into_iter().filter(|(_, bytes)| bytes.len() < 20_000) {
         let path = kept.join(format!("lie-{name}"));
@@ -229,10 +229,10 @@ fn the_fuzzer_begins_with_them() {
     }
 }
 
-/// Files that say what they are, made the same way: what is refused above is not so for how it is made.
+/// Files with true headers, made by the same code: so the refusals above have another reason than this code.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_holds_is_read() {
+fn true_headers_are_read() {
     let place = Place::new();
     let rows = ROWS as u64;
     let long = plain(&["x".repeat(1000)]);
@@ -254,14 +254,14 @@ fn what_holds_is_read() {
     }
 }
 
-/// Texts of 40 MiB, a page each, are read a few at a time: all together would be 1.2 GiB.
+/// Texts of 40 MiB, one per page, are read a few at a time: together they would be 1.2 GiB.
 #[cfg(target_os = "linux")]
 #[test]
 fn long_pages_are_held_a_few_at_a_time() {
     const LONG: usize = 40 << 20;
     let place = Place::new();
     let rows = 32;
-    // They are deleted, so that no text is looked at.
+    // All rows are deletes, so no text is processed.
     let stored = zstd_run(&u32::try_from(LONG).expect("works in a test").to_le_bytes(), LONG);
     let text = [&data(4 + LONG as i64, stored.len(), 1, PLAIN)[..], &stored].concat();
     let ops = page(rows, PLAIN, &plain(&vec!["delete"; 32]));
@@ -272,9 +272,9 @@ fn long_pages_are_held_a_few_at_a_time() {
     assert!((1..600 << 10).contains(&peak), "{peak} KiB");
 }
 
-/// Nine columns of 160 MiB each, in pages of 1 MiB: the pages of all that has been read would be 1.4 GiB, and
-/// so would be those of 256 rows. What is resident is asked: how much address space an allocator takes for it
-/// changes from run to run.
+/// Nine columns of 160 MiB each, in pages of 1 MiB. All pages read so far would be 1.4 GiB, and so would
+/// those of 256 rows. The test checks resident memory, since the address space that an allocator reserves
+/// differs from run to run.
 #[cfg(target_os = "linux")]
 #[test]
 fn wide_columns_are_held_a_few_pages_at_a_time() {
@@ -288,7 +288,7 @@ fn wide_columns_are_held_a_few_pages_at_a_time() {
         let head = data(content.len() as i64, stored.len(), in_page as i64, PLAIN);
         let pages = [head, stored].concat().repeat(PAGES);
         let rows = (PAGES * in_page) as i64;
-        // They are deleted, so that no text is looked at.
+        // All rows are deletes, so no text is processed.
         let ops = page(rows, PLAIN, &plain(&vec!["delete"; PAGES * in_page]));
         let mut columns =
             vec![bytes_of_rows(rows), bytes("op", NONE, ops), bytes("text", ZSTD, pages.clone())];

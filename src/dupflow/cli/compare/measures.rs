@@ -1,7 +1,7 @@
-//! Every measure of two texts.
+//! All similarity measures of two texts.
 //!
-//! The similarities of [`measures`] from the features of two texts, by counts, by shares (tf), and by the
-//! pipeline's own weights where these are others -> an aligned table, a row for each.
+//! Input: the features of two texts. Output: an aligned table with the similarities of [`measures`], one row
+//! each: by counts, by shares (tf), and by the pipeline's own weights if these differ.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::cli::examine::{Specimen, named};
 use dupflow_core::text::measures::{self, Measure};
 use dupflow_core::text::{Features, Weigher, Weights};
 
-/// Weights in words.
+/// The name of the weights.
 pub(super) fn weighted_by(weights: &Weights) -> &'static str {
     match weights {
         Weights::Unit => "sets",
@@ -19,7 +19,7 @@ pub(super) fn weighted_by(weights: &Weights) -> &'static str {
     }
 }
 
-/// The weights of the pipeline, if it has any and both texts have a shingle of any weight.
+/// The weights of the pipeline; `None` if it has none, or a text has no shingle with a weight.
 pub(super) fn own_weights<'a>(own: &'a Weights, texts: [&Specimen; 2]) -> Option<&'a Weights> {
     let mut weigher = Weigher::new();
     let mut weighs = |text: &Specimen| !weigher.weigh(text.terms.view(), own).ids.is_empty();

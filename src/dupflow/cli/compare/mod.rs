@@ -1,5 +1,4 @@
-//! `dupflow compare`: two texts side by side, exact beside estimated: first what the pipeline says of them,
-//! then every measure and every sketch.
+//! `dupflow compare`: compares two texts, first as the pipeline does, then by every measure and every sketch.
 
 mod measures;
 mod sketches;
@@ -13,8 +12,8 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::PipelineArgs;
-use super::examine::{Comparison, Examiner, Specimen, said, without_sketch};
-use super::problems::Problems;
+use super::arguments::problems::Problems;
+use super::examine::{Examiner, SketchComparison, Specimen, verdict_text, without_sketch};
 use crate::config::Plan;
 use dupflow_connectors::formats::{MAX_RECORD_BYTES, text_of_file};
 use dupflow_core::doc::without_separators;
@@ -22,18 +21,18 @@ use dupflow_core::sketch::SketchKind;
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Featurizer, IdfTable, Weights};
 
-/// What `compare` takes.
+/// Arguments of `compare`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which pipeline.
+    /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// A file with the one text, or "-" for standard input.
+    /// A file with the first text, or "-" for standard input.
     #[arg(value_name = "A")]
     pub a: PathBuf,
 
-    /// A file with the other text, or "-" for standard input.
+    /// A file with the second text, or "-" for standard input.
     #[arg(value_name = "B")]
     pub b: PathBuf,
 }
@@ -41,7 +40,7 @@ pub struct Args {
 /// Prints the comparison.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline, and texts that cannot be read.
+/// All problems of the pipeline; texts that cannot be read.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
     let (a, b) = if args.a == Path::new("-") && args.b == Path::new("-") {
@@ -55,15 +54,15 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is said of a text that no document can have.
+/// Message for a text above the limit for documents.
 const TOO_LONG: &str = "it is longer than 64 MiB, which is the most that a document may have";
 
-/// A text without fields, as long as a document may be.
+/// Reads a text without fields, up to the limit for documents.
 pub(super) fn read(path: &Path) -> anyhow::Result<String> {
     read_up_to(path, MAX_RECORD_BYTES)
 }
 
-/// A text without fields of so many bytes at most.
+/// Reads a text without fields, of at most `most` bytes.
 pub(super) fn read_up_to(path: &Path, most: usize) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     let fits = |read| if read > most { Err(invalid(TOO_LONG)) } else { Ok(read) };
@@ -83,7 +82,7 @@ fn invalid(why: &str) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, why)
 }
 
-/// The comparison of two named texts.
+/// The comparison of two texts with their names.
 fn report(mut plan: Plan, [(name_a, a), (name_b, b)]: [(&str, &str); 2]) -> String {
     let is_live = freeze(&mut plan, [a, b]);
     let mut examiner = Examiner::new(&plan);
@@ -112,7 +111,7 @@ fn report(mut plan: Plan, [(name_a, a), (name_b, b)]: [(&str, &str); 2]) -> Stri
     out
 }
 
-/// Freezes live weights as a corpus of these texts has them, and says whether they were live.
+/// Freezes live weights at the document frequencies of these texts. Returns whether the weights were live.
 fn freeze(plan: &mut Plan, texts: [&str; 2]) -> bool {
     if plan.scheme.live().is_none() {
         return false;
@@ -125,7 +124,7 @@ fn freeze(plan: &mut Plan, texts: [&str; 2]) -> bool {
     true
 }
 
-/// What the pipeline says of the two texts.
+/// The pipeline's answer for the two texts.
 fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &mut Examiner) {
     let (Some(x), Some(y)) = (&a.sketched, &b.sketched) else {
         let without = [a, b].into_iter().filter(|text| text.sketched.is_none());
@@ -135,11 +134,11 @@ fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &
     };
     let compared = examiner.compare(x, y);
     similarity(out, a, b, &compared, plan, examiner);
-    let mut row = |what: &str, said: &str| {
-        let _ = writeln!(out, "{what:<28}{said}");
+    let mut row = |what: &str, value: &str| {
+        let _ = writeln!(out, "{what:<28}{value}");
     };
     row("blocks shared", &format!("{} of {}", compared.shared.len(), x.keys.len()));
-    row("filter", &said(&compared.verdict, examiner.looks()));
+    row("filter", &verdict_text(&compared.verdict, examiner.looks()));
     let together = if x.id == y.id {
         "copies of one sketch: a pair of similarity 1"
     } else if compared.verdict.accepted.is_none() {
@@ -152,16 +151,16 @@ fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &
     row("together", together);
 }
 
-/// The similarity that the pipeline asks for, from the texts and from the sketches.
+/// The similarity by the pipeline's measure: exact, and estimated from the sketches.
 fn similarity(
     out: &mut String,
     a: &Specimen,
     b: &Specimen,
-    compared: &Comparison,
+    compared: &SketchComparison,
     plan: &Plan,
     examiner: &mut Examiner,
 ) {
-    let Comparison { equal, estimate, standard_error, .. } = compared;
+    let SketchComparison { equal, estimate, standard_error, .. } = compared;
     let mut row = |what: &str, value: f64, note: &str| {
         let _ = writeln!(out, "{}", format!("{what:<28}{value:.4}    {note}").trim_end());
     };
@@ -192,32 +191,32 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_near() {
-        let said =
+    fn near_texts() {
+        let text =
             tour("the quick brown fox jumps over the lazy dog", "The quick brown fox jumps over a lazy dog!");
-        assert!(said.contains("tokens                               9               9\n"), "{said}");
+        assert!(text.contains("tokens                               9               9\n"), "{text}");
         assert!(
-            said.contains("Jaccard, exact              0.6000    6 of 10 distinct shingles in common\n"),
-            "{said}"
+            text.contains("Jaccard, exact              0.6000    6 of 10 distinct shingles in common\n"),
+            "{text}"
         );
-        assert!(said.contains("accepted with similarity 0.6000 at look 4 of 4"), "{said}");
+        assert!(text.contains("accepted with similarity 0.6000 at look 4 of 4"), "{text}");
         assert!(
-            said.contains("  a pair, as long as one of the shared blocks is live\n\nevery measure"),
-            "{said}"
+            text.contains("  a pair, as long as one of the shared blocks is live\n\nevery measure"),
+            "{text}"
         );
     }
 
     #[test]
     fn sketches_without_components_and_with_sections() {
-        let said = |kind: &str, a: &str, b: &str| {
+        let report_by = |kind: &str, a: &str, b: &str| {
             let settings = [format!("sketch.kind={kind}"), "blocking.kind=scan".to_owned()];
             report(Plan::load("minhash", &settings).unwrap(), [("a", a), ("b", b)])
         };
         let (a, b) = ("one two three four five", "one two three four six");
-        // Two of four shingles; the k least of so few are all of them.
-        let bottom = said("bottom-k", a, b);
+        // Two of four shingles are common; a bottom-k sketch holds all of so few.
+        let bottom = report_by("bottom-k", a, b);
         assert!(bottom.contains("Jaccard, estimated          0.5000    standard error 0.0236\n"), "{bottom}");
-        let sectional = said("sectional", a, a);
+        let sectional = report_by("sectional", a, a);
         assert!(
             sectional.contains("sectional, estimated        1.0000    448 of 448 components equal, "),
             "{sectional}"
@@ -226,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_strangers_and_nothing() {
+    fn copies_different_texts_and_empty_texts() {
         let copies = tour("one and two", "One, and two.");
         assert!(copies.contains("  copies of one sketch: a pair of similarity 1\n"), "{copies}");
         let strangers = tour("one and two", "three or four");
@@ -234,11 +233,11 @@ mod tests {
         assert!(tour("one and two", "?!").ends_with("has no sketch and is in no pair\n"));
     }
 
-    /// By hand: a a b against a b b c, as words.
+    /// Values computed by hand for a a b and a b b c, by words.
     #[test]
     fn every_measure() {
         let plan = Plan::load("simhash", &[]).unwrap();
-        let said = report(plan, [("a", "a a b"), ("b", "a b b c")]);
+        let text = report(plan, [("a", "a a b"), ("b", "a b b c")]);
         for row in [
             "cosine, exact               0.7303\n",
             "  Jaccard                       0.6667    2 of 3 distinct shingles in common\n",
@@ -252,22 +251,22 @@ mod tests {
             // 1 / (1 + 2 + 1) + 1 / (2 + 1 + 1/2).
             "  probability Jaccard of counts 0.5357    of tf the same\n",
         ] {
-            assert!(said.contains(row), "{row:?} is not in\n{said}");
+            assert!(text.contains(row), "{row:?} is not in\n{text}");
         }
     }
 
     #[test]
     fn live_document_frequencies_are_those_of_the_two_texts() {
-        let said = |pipeline: &str| {
+        let report_by = |pipeline: &str| {
             report(Plan::load(pipeline, &[]).unwrap(), [("a", "one two three"), ("b", "one two four")])
         };
-        let weighted = said("weighted");
+        let weighted = report_by("weighted");
         assert!(weighted.contains("document frequencies are live, and these two texts all"), "{weighted}");
-        // idf 1 of what both have, 1 + ln(3 / 2) of the rest: 2 / (2 + 2 * 1.4055).
+        // idf is 1 for the common words and 1 + ln(3 / 2) for the others: 2 / (2 + 2 * 1.4055).
         assert!(weighted.contains("weighted Jaccard, exact     0.4157\n"), "{weighted}");
         assert!(weighted.contains("  weighted Jaccard of tf-idf    0.4157\n"), "{weighted}");
-        // By ln(N / (df + 1)) nothing of two texts weighs anything.
-        let paper = said("paper");
+        // By ln(N / (df + 1)) no shingle of two texts has a weight.
+        let paper = report_by("paper");
         assert!(paper.contains("\na text whose shingles all weigh 0 has no sketch"), "{paper}");
         assert!(paper.contains("\n> cws ") && !paper.contains("of tf-idf"), "{paper}");
     }

@@ -1,12 +1,12 @@
-//! Every sketch of two texts.
+//! All sketches of two texts.
 //!
-//! Both texts, sketched by every kind -> an aligned table: what the sketch is of, that similarity from the
-//! texts, the estimate from the sketches, and the standard error of estimates at the exact value, as theory
-//! has it.
+//! Input: two texts. Output: an aligned table with one row per kind of sketch: its measure, the exact
+//! similarity of the texts, the estimate, and the theoretical standard error at the exact value.
 //!
-//! Sizes, bits and seed are the pipeline's where a kind can have them, so that errors can be compared;
-//! otherwise 448 components of 4 bits, and 64 bits for simhash. The pipeline's own sketch is made as the
-//! pipeline makes it. Weighted kinds and simhash take the pipeline's weights, or tf where it has none.
+//! Sizes, bits and seed are those of the pipeline if a kind can have them, so that errors are comparable.
+//! Otherwise a sketch has 448 components of 4 bits, or 64 bits for simhash. The pipeline's own sketch is made
+//! exactly as the pipeline makes it. Weighted kinds and simhash use the pipeline's weights, or tf if it has
+//! none.
 
 use std::fmt::Write as _;
 use std::mem::discriminant;
@@ -17,15 +17,15 @@ use dupflow_core::sketch::{SectionBase, SketchKind, SketchParams};
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Features, Weigher, Weights};
 
-/// Standard errors from here on (inclusive) say that the estimate says nothing.
+/// Standard errors from here on, inclusive, mean that the estimate carries no information.
 const USELESS: f64 = 1.0;
 
-/// Hashes that a sketch may take which is not the pipeline's own, 2^28: a second or less. Of 448 places these
-/// are 600,000 shingles.
+/// Most hashes for a sketch that is not the pipeline's own, 2^28: at most about a second. For 448 components
+/// that is 600,000 shingles.
 const MOST_HASHES: usize = 1 << 28;
 
-/// Hashes that are computed for a text of so many shingles, by the kinds that compute one for each of them
-/// and each place.
+/// Number of hashes for a text of `shingles` shingles, for the kinds that compute one for each shingle and
+/// component.
 fn hashes(params: &SketchParams, shingles: usize) -> usize {
     match params.kind {
         SketchKind::MinHash
@@ -40,7 +40,7 @@ fn hashes(params: &SketchParams, shingles: usize) -> usize {
     }
 }
 
-/// A table of all sketches of two texts that both have a shingle of any of these weights.
+/// The table for two texts that both have a shingle with a weight under these weights.
 pub(super) fn table(
     out: &mut String,
     a: &Specimen,
@@ -97,7 +97,7 @@ pub(super) fn table(
     );
 }
 
-/// A sketch of this kind, as like the pipeline's `own` as can be.
+/// Parameters of a sketch of this kind, as similar as possible to the pipeline's `own`.
 fn params(kind: SketchKind, own: &SketchParams) -> SketchParams {
     if discriminant(&kind) == discriminant(&own.kind) {
         return *own;
@@ -120,7 +120,7 @@ fn words(params: &SketchParams, text: &Specimen, weights: &Weights) -> Vec<u64> 
     let mut words = Vec::new();
     let mut weigher = Weigher::new();
     let features = match weights {
-        // In text order, which sections are made of.
+        // In text order, since sections depend on it.
         Weights::Unit => Features::set(&text.features),
         _ => weigher.weigh(text.terms.view(), weights),
     };
@@ -128,7 +128,7 @@ fn words(params: &SketchParams, text: &Specimen, weights: &Weights) -> Vec<u64> 
     words
 }
 
-/// What a sketch consists of, in words.
+/// The components of a sketch as text.
 fn places(params: &SketchParams) -> String {
     let SketchParams { kind, size, bits, wide, .. } = *params;
     match kind {
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use crate::config::Plan;
 
-    /// The seed is that of the pipelines. Two texts of 200 words, of which every tenth differs.
+    /// With the seed of the pipelines; two texts of 200 words that differ in every tenth.
     #[test]
     fn estimates_are_within_five_standard_errors_of_what_they_estimate() {
         for pipeline in ["minhash", "sectional", "simhash", "onebit"] {
@@ -188,8 +188,8 @@ mod tests {
         assert_eq!(params(SketchKind::SimHash, &own).words(), 1);
     }
 
-    /// Of 600,000 shingles a hash for each of 448 places takes long: such kinds are left out, by name, and
-    /// all others are there. The pipeline's own is made in any case.
+    /// A hash for each of 448 components takes too long for 600,000 shingles. Such kinds are left out and
+    /// named; all others are listed, and the pipeline's own is made in any case.
     #[test]
     fn long_texts_leave_out_what_takes_long() {
         for (pipeline, settings, left_out) in [

@@ -1,5 +1,4 @@
-//! What a banding does among so many documents: how full its blocks are, what hot ones lose, and what would
-//! help.
+//! The effect of a banding for a number of documents: size of blocks, loss by hot blocks, and remedies.
 
 use std::fmt::{self, Formatter};
 
@@ -14,47 +13,47 @@ use dupflow_core::block::banding::{Bands, Curve, design};
 use dupflow_core::block::{BlockingParams, HotPolicy, HotRule};
 use dupflow_core::sketch::agreement::Shape;
 
-/// A recall that is lower by less is not worth a word.
+/// A smaller loss of recall is not reported.
 const LOSS: f64 = 0.01;
 
-/// The largest sketch and cap that are proposed.
+/// The largest sketch size and cap that are proposed.
 const MOST: (usize, usize) = (32_768, 1_000_000);
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Banding {
+pub(super) struct BandingReport {
     pub(super) bands: usize,
     pub(super) rows: usize,
     #[serde(flatten)]
     pub(super) rule: HotRule,
-    /// The probability that a pair at the threshold is compared, with what hot blocks lose.
+    /// Probability that a pair at the threshold is compared, with the loss by hot blocks.
     pub(super) recall_at_threshold: f64,
-    /// The same if no block were hot.
+    /// The same without hot blocks.
     pub(super) recall_without_hot_blocks: f64,
     pub(super) half_point: f64,
     pub(super) reason: String,
-    /// Among how many documents; what follows is of these.
+    /// The number of documents that the following fields are for.
     pub(super) documents: u64,
-    /// Sketches in a block of a document, itself included.
+    /// Mean number of sketches in a block of a document, itself included.
     pub(super) sketches_in_a_block: f64,
-    /// The share of a document's blocks that are hot, and how many are of all.
+    /// The share of a document's blocks that are hot, and their share of all blocks.
     pub(super) hot_share: f64,
     pub(super) hot_blocks: f64,
-    /// Of each document: those that it meets by chance, in all bands; bytes of postings; what it costs by
-    /// which bands are chosen, a posting being 20.
+    /// Per document: chance candidates in all bands; bytes of postings; the cost that bands are chosen by, in
+    /// which a posting costs 20.
     pub(super) meetings_by_chance: f64,
     pub(super) posting_bytes: f64,
     pub(super) cost: f64,
-    /// What speaks against it.
+    /// A warning, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) advice: Option<String>,
     #[serde(skip)]
     pub(super) curve: Curve,
-    /// The probability that two that agree in a band meet there.
+    /// Probability that two sketches that agree in a band are candidates there.
     #[serde(skip)]
     pub(super) meets: f64,
 }
 
-impl Banding {
+impl BandingReport {
     pub(super) fn new(plan: &Plan, design: &Bands, rule: HotRule, documents: u64) -> Self {
         let curve = design.curve;
         let crowd = Crowd::new(&curve, documents, rule);
@@ -79,8 +78,8 @@ impl Banding {
         }
     }
 
-    /// In words, below the line of its bands.
-    pub(super) fn told(&self, f: &mut Formatter<'_>) -> fmt::Result {
+    /// Writes the lines below the line of the bands.
+    pub(super) fn describe(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let recall = Probability(self.recall_at_threshold);
         write!(f, "          compares {recall} of the pairs at the threshold")?;
         if self.half_point <= 1.0 {
@@ -109,10 +108,9 @@ impl Banding {
     }
 }
 
-/// What speaks against bands for so many documents: that hot blocks lose more than [`LOSS`] of the recall
-/// asked for.
+/// The warning for a number of documents: hot blocks lose more than [`LOSS`] of the requested recall.
 pub(super) fn advice(plan: &Plan, bands: &Bands, rule: HotRule, documents: u64) -> Option<String> {
-    let other = Other { plan, bands, rule, documents };
+    let other = Alternative { plan, bands, rule, documents };
     let crowd = Crowd::new(&bands.curve, documents, rule);
     let found = bands.curve.found(plan.threshold, crowd.meets);
     if found > bands.wanted - LOSS {
@@ -133,17 +131,17 @@ pub(super) fn advice(plan: &Plan, bands: &Bands, rule: HotRule, documents: u64) 
     ))
 }
 
-/// What is planned, to be varied.
+/// The banding to vary in search of a remedy.
 #[derive(Clone, Copy)]
-struct Other<'p> {
+struct Alternative<'p> {
     plan: &'p Plan,
     bands: &'p Bands,
     rule: HotRule,
     documents: u64,
 }
 
-impl Other<'_> {
-    /// What each would do by itself.
+impl Alternative<'_> {
+    /// The settings that would each restore the recall on their own.
     fn helps(self) -> Vec<String> {
         let shape = self.shape();
         let key = if self.plan.scheme.blocks.is_some() { "blocking.size" } else { "sketch.size" };
@@ -169,7 +167,7 @@ impl Other<'_> {
         let fewer = std::iter::successors(Some(self.documents / 2), |last| Some(last / 2))
             .take_while(|n| *n > 0)
             .find(|n| self.reaches(self.rule, *n));
-        // What is derived anew is derived for the documents that are planned for.
+        // Derived bands are derived for the planned number of documents.
         let planned = if self.is_fixed() || self.documents == self.plan.documents {
             String::new()
         } else {
@@ -196,7 +194,7 @@ impl Other<'_> {
         self.plan.scheme.block_sketch().planes().expect("bands are cut from planes")
     }
 
-    /// Whether bands or rows were fixed: the rule would have chosen others.
+    /// Whether bands or rows were set by the user and differ from the derived ones.
     fn is_fixed(self) -> bool {
         design(self.shape(), self.plan.threshold, &self.params(self.rule, self.plan.documents))
             .map_or(true, |bands| bands.curve != self.bands.curve)
@@ -219,15 +217,15 @@ impl Other<'_> {
         }
     }
 
-    /// What the rule makes of a sketch of this shape, if that reaches the recall.
+    /// The bands that the design derives for this shape, if they reach the recall.
     fn derived(self, shape: Shape, rule: HotRule, documents: u64) -> Option<Curve> {
         let bands = design(shape, self.plan.threshold, &self.params(rule, documents)).ok()?;
         let found = bands.curve.found(self.plan.threshold, bands.crowd.meets);
         (found > self.bands.wanted - LOSS).then_some(bands.curve)
     }
 
-    /// Whether the recall is reached under another rule or with other documents, by these bands if they are
-    /// fixed.
+    /// Whether the recall is reached with another rule or another number of documents; bands that the user
+    /// set are kept.
     fn reaches(self, rule: HotRule, documents: u64) -> bool {
         if !self.is_fixed() {
             return self.derived(self.shape(), rule, documents).is_some();
@@ -242,11 +240,11 @@ mod tests {
     use super::*;
     use crate::config::BlockingPlan;
 
-    fn banding(pipeline: &str, settings: &[&str], documents: u64) -> Banding {
+    fn banding(pipeline: &str, settings: &[&str], documents: u64) -> BandingReport {
         let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let plan = Plan::load(pipeline, &settings).unwrap();
         let BlockingPlan::Banding { design, rule } = &plan.blocking else { panic!("{pipeline}") };
-        Banding::new(&plan, design, *rule, documents)
+        BandingReport::new(&plan, design, *rule, documents)
     }
 
     #[test]
@@ -262,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_pinned_is_not_advised_at_low_thresholds() {
+    fn fixed_bands_are_not_advised_at_low_thresholds() {
         let pinned = banding("exact", &["threshold=0.5", "blocking.bands=24"], 40_000);
         assert_eq!((pinned.bands, pinned.rows), (24, 2));
         assert!(pinned.recall_at_threshold < 0.6 && pinned.recall_without_hot_blocks > 0.999, "{pinned:?}");
@@ -272,14 +270,14 @@ mod tests {
     }
 
     #[test]
-    fn a_sketch_that_has_not_keys_enough_says_what_would_do() {
+    fn too_few_keys_give_a_warning_with_a_remedy() {
         let short = banding("minhash", &["threshold=0.3", "blocking.documents=10000000"], 10_000_000);
         assert!(short.reason.starts_with("none reach recall 0.99 among 10000000 documents"), "{short:?}");
         let advice = short.advice.unwrap();
         for help in ["set sketch.size = ", "set blocking.cap = ", "set blocking.documents = "] {
             assert!(advice.contains(help), "{help}: {advice}");
         }
-        // What it says would do does.
+        // Each proposed setting restores the recall.
         let named = |key: &str| {
             let at = advice.find(key).unwrap() + key.len();
             advice[at..].chars().take_while(char::is_ascii_digit).collect::<String>()

@@ -1,5 +1,4 @@
-//! Blocking by Hamming distance in a plan: the design in force among the others, ranked as a run ranks them
-//! where it has to choose.
+//! Blocking by Hamming distance in a plan: the design in force among the alternatives, ranked by cost.
 
 use std::fmt::{self, Formatter};
 
@@ -11,10 +10,10 @@ use dupflow_core::block::hamming::optimiser::{Advice, Costs, Ranked, Workload, a
 use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::agreement::Shape;
 
-/// Designs that are listed, the cheapest first.
+/// Most designs that are listed, the cheapest first.
 const LISTED: usize = 16;
 
-/// The chosen design among the others.
+/// The chosen design among the alternatives.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Hamming {
     pub(super) design: String,
@@ -22,38 +21,38 @@ pub(super) struct Hamming {
     pub(super) distance: usize,
     #[serde(flatten)]
     pub(super) rule: HotRule,
-    /// The share of the pairs within the distance that is compared; nothing where that depends on how many of
-    /// them share hot blocks only.
+    /// The share of the pairs within the distance that is compared; `None` if it depends on how many of them
+    /// share only hot blocks.
     pub(super) recall_within_distance: Option<f64>,
-    /// Keys of a document.
+    /// Keys per document.
     pub(super) keys: u64,
-    /// What speaks against it.
+    /// Warnings.
     pub(super) advice: Vec<String>,
-    pub(super) designs: Vec<Row>,
+    pub(super) designs: Vec<DesignRow>,
     #[serde(skip)]
     shape: Shape,
 }
 
-/// One design in a stream of so many documents.
+/// One design in a stream of a number of documents.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct DesignRow {
     design: String,
     chosen: bool,
     tables: u64,
-    /// Bits that lead a table, at least.
+    /// Fewest leading bits of a table.
     prefix_bits: usize,
-    /// Blocks that a document looks up.
+    /// Blocks that one document looks up.
     probes: f64,
-    /// Candidates among random fingerprints, counted once for each block that they share.
+    /// Candidates among random fingerprints, counted once per shared block.
     candidates: f64,
-    /// Of the blocks looked up and of the candidates, in the unit of one candidate.
+    /// Cost of the lookups and the candidates, in units of one candidate.
     cost: f64,
     bytes_per_document: f64,
-    /// What speaks against it.
+    /// A warning, if there is one.
     advice: Vec<String>,
 }
 
-/// What speaks against a rule by which blocks may be hot.
+/// The warning about a hot-block rule.
 pub(super) fn promise(rule: HotRule) -> Option<Advice> {
     rule.is_ever().then_some(Advice::HotBlocks { cap: rule.cap })
 }
@@ -70,12 +69,12 @@ impl Hamming {
             ranked.push(workload.rank(*design));
             ranked.len() - 1
         });
-        // The chosen one is listed in any case.
+        // The chosen design is always listed.
         if at >= LISTED {
             ranked.swap(LISTED - 1, at);
         }
         ranked.truncate(LISTED);
-        let row = |one: &Ranked| Row {
+        let row = |one: &Ranked| DesignRow {
             design: one.design.to_string(),
             chosen: is_chosen(one),
             tables: one.design.tables(),
@@ -98,15 +97,15 @@ impl Hamming {
         }
     }
 
-    /// The least probability with which a pair of this similarity shares a block: that of lying within the
-    /// distance. In a block that is hot it may not be compared all the same.
+    /// Least probability that a pair of this similarity shares a block: that of being within the distance. In
+    /// a hot block it may still not be compared.
     pub(super) fn probability(&self, similarity: f64) -> f64 {
         let agree = self.shape.agreement.probability(similarity);
         Binomial::new(self.shape.size, agree).at_least(self.shape.size - self.distance)
     }
 
-    /// The design in words, under this heading of eight characters.
-    pub(super) fn told(&self, heading: &str, f: &mut Formatter<'_>) -> fmt::Result {
+    /// Writes the design under a heading of eight characters.
+    pub(super) fn describe(&self, heading: &str, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { design, distance, .. } = self;
         match self.recall_within_distance {
             Some(_) => writeln!(
@@ -123,7 +122,7 @@ impl Hamming {
         writeln!(f, "          a block {}", self.rule)
     }
 
-    /// The table of designs.
+    /// Writes the table of designs.
     pub(super) fn table(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let (bits, distance) = (self.shape.size, self.distance);
         let Costs { probe, entry } = Costs::default();
@@ -160,7 +159,7 @@ mod tests {
     use super::*;
     use crate::config::{BlockingPlan, Plan};
 
-    /// A million documents.
+    /// The designs for a million documents.
     fn designs(pipeline: &str, settings: &[&str]) -> Hamming {
         let settings: Vec<_> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let plan = Plan::load(pipeline, &settings).unwrap();
@@ -175,50 +174,49 @@ mod tests {
     #[test]
     fn permuted_tables_for_simhash_and_the_chosen_one_among_them() {
         for chosen in ["4", "10", "16", "20"] {
-            let said = table(&designs("simhash", &[&format!("blocking.tables={chosen}")]));
+            let text = table(&designs("simhash", &[&format!("blocking.tables={chosen}")]));
             for tables in ["4", "10", "16", "20"] {
                 let mark = if tables == chosen { ">" } else { " " };
                 let row = format!("\n{mark} {tables} tables (");
-                assert_eq!(said.matches(&row).count(), 1, "{row:?} is not in\n{said}");
+                assert_eq!(text.matches(&row).count(), 1, "{row:?} is not in\n{text}");
             }
-            assert_eq!(said.matches("\n> ").count(), 1, "{said}");
-            assert!(!said.contains('!'), "{said}");
+            assert_eq!(text.matches("\n> ").count(), 1, "{text}");
+            assert!(!text.contains('!'), "{text}");
         }
     }
 
-    /// Where a user asks for hot blocks, the promise is taken back in words and in the value that programs
-    /// read.
+    /// If the user allows hot blocks, both the text and the JSON say that the promise does not hold.
     #[test]
-    fn what_may_be_missed_is_said() {
+    fn lost_pairs_are_reported() {
         for (pipeline, hot) in [("simhash", "leaders"), ("simhash", "skip"), ("onebit", "leaders")] {
             let kept = designs(pipeline, &[]);
             assert_eq!((kept.recall_within_distance, kept.rule), (Some(1.0), HotRule::NEVER));
             assert!(
-                fmt::from_fn(|f| kept.told("blocking", f))
+                fmt::from_fn(|f| kept.describe("blocking", f))
                     .to_string()
                     .contains(" are compared, none is missed\n")
             );
             let lost = designs(pipeline, &[&format!("blocking.hot={hot}")]);
             assert_eq!(lost.recall_within_distance, None);
-            let said = fmt::from_fn(|f| lost.told("blocking", f)).to_string();
+            let text = fmt::from_fn(|f| lost.describe("blocking", f)).to_string();
             assert!(
-                said.contains(
+                text.contains(
                     "          ! a pair within the distance is missed where each block that it shares"
                 ),
-                "{said}"
+                "{text}"
             );
-            assert!(!said.contains("none is missed"), "{said}");
+            assert!(!text.contains("none is missed"), "{text}");
         }
     }
 
     #[test]
-    fn the_columns_stand_below_their_heads() {
-        let said = table(&designs("onebit", &[]));
-        let rows: Vec<_> = said.lines().skip(4).collect();
-        assert!(rows.len() > 4 && rows[0].starts_with("  design "), "{said}");
+    fn columns_are_aligned_with_their_headings() {
+        let text = table(&designs("onebit", &[]));
+        let rows: Vec<_> = text.lines().skip(4).collect();
+        assert!(rows.len() > 4 && rows[0].starts_with("  design "), "{text}");
         let ends = rows[0].chars().count();
         for row in &rows {
-            assert_eq!(row.chars().count(), ends, "{row:?}\n{said}");
+            assert_eq!(row.chars().count(), ends, "{row:?}\n{text}");
         }
     }
 
@@ -228,9 +226,9 @@ mod tests {
         assert!(fine.advice.is_empty(), "{fine:?}");
         let warned = designs("onebit", &["threshold=0.7"]);
         assert!(warned.advice.len() == 1, "{warned:?}");
-        let said = table(&warned);
-        let chosen = said.lines().find(|row| row.starts_with('>')).unwrap();
-        assert!(chosen.contains("groups (alg.H), 3 of 156 agree") && chosen.ends_with(" !"), "{said}");
-        assert!(said.ends_with("(`--format json` says more)\n"), "{said}");
+        let text = table(&warned);
+        let chosen = text.lines().find(|row| row.starts_with('>')).unwrap();
+        assert!(chosen.contains("groups (alg.H), 3 of 156 agree") && chosen.ends_with(" !"), "{text}");
+        assert!(text.ends_with("(`--format json` says more)\n"), "{text}");
     }
 }

@@ -1,55 +1,55 @@
-//! What a document costs: an estimate from the layout of the state, for documents that are all different.
+//! The memory of one document: an estimate from the layout of the state, for documents that are all
+//! different.
 //!
-//! In: a plan and the number of workers. Out: bytes for each kind of state, per document, not counting its
-//! id's own bytes. Copies of one text share all but the document.
+//! Input: a plan and the number of workers. Output: bytes per document for each kind of state, without the
+//! bytes of the id. Copies of one text share everything except the document entry.
 //!
-//! The rule is the size of an entry and of its place in an index; nothing doubles but under live weights,
-//! whose vectors have room to grow ([`SLACK`]).
+//! The rule is the size of an entry plus the size of its index entries. No structure doubles when it grows,
+//! except the vectors of live weights ([`SLACK`]).
 
 use serde::Serialize;
 
 use crate::config::{BlockingPlan, Plan};
 use dupflow_core::text::measures::Measure;
 
-/// An entry of a `HashIndex`, which is 76 % full at any size: 32 bits of a hash, and a place.
+/// A `HashIndex` entry: 32 bits of a hash and a place; the index is 76 % full at any size.
 const INDEX_BYTES: f64 = 10.5;
-/// A block of one sketch: 32 bits of its hash, and its member, in a table whose segments are 75 to 90 % full.
+/// A posting: 32 bits of the block hash and the member, in a table whose segments are 75 to 90 % full.
 pub(super) const POSTING_BYTES: f64 = 9.9;
-/// A sketch in the block index, on each worker: id and first word.
+/// A sketch in the block index of one worker: id and first word.
 const SLOT_BYTES: f64 = 24.0;
 /// The id of a sketch and its members.
 const SKETCH_ENTRY_BYTES: f64 = 40.0;
 /// A list of features: pointer and length.
 const FEATURES_ENTRY_BYTES: f64 = 16.0;
-/// A document whose terms are kept: id, terms, sketch.
+/// A document with its terms: id, terms, sketch.
 const TERMS_ENTRY_BYTES: f64 = 64.0;
-/// A term of a document: the difference to the number of the term before, and its count.
+/// A term of a document: the difference from the previous term number, and its count.
 const TERM_BYTES: f64 = 3.0;
-/// A document: its id, if that has 22 bytes at most, its sketch, where its last event stands and when it was.
+/// A document: its id (up to 22 bytes), its sketch, and the position and time of its last event.
 const DOCUMENT_BYTES: f64 = 64.0;
-/// A document in the order of time: its place, and where it stands in the order.
+/// A document in the order of time: its place, and its index in the order.
 const AGE_BYTES: f64 = 8.0;
 /// A slot: the same in the order of keys, and its key.
 const SLOT_KEY_BYTES: f64 = 32.0;
-/// Vectors that have room to grow, on average.
+/// Mean capacity of vectors that grow, relative to their length.
 const SLACK: f64 = 1.25;
-/// Distinct shingles of a text, where they are kept and none says how many they are: a page of some 500
-/// words.
+/// Assumed number of distinct shingles of a text, if they are stored: a page of about 500 words.
 pub(super) const ASSUMED_FEATURES: usize = 500;
 
-/// The bytes of one kind of state, for one document.
+/// The bytes per document of one kind of state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Part {
+pub(super) struct MemoryPart {
     pub(super) what: &'static str,
     pub(super) bytes: f64,
 }
 
-/// What a document of a topic takes more whose rows have a time of their own: an entry of 12 bytes in nodes
-/// of 11, which are half full where places ascend. Nothing where slots have it.
+/// Additional bytes for a document of a topic whose records have their own times: an entry of 12 bytes in
+/// tree nodes of 11 entries, which are half full if places ascend. Not needed where slots hold the time.
 pub(super) const OWN_TIME_BYTES: f64 = 26.0;
 
-/// What a deleted id of a topic takes while it is remembered, its own bytes not counted; 0 where slots
-/// remember it.
+/// Bytes for a deleted id of a topic while it is remembered, without the id's own bytes; 0 if slots remember
+/// it.
 pub(super) fn per_deleted_id(plan: &Plan) -> f64 {
     let age = if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 };
     let terms = if plan.scheme.live().is_some() { SLACK * TERMS_ENTRY_BYTES } else { 0.0 };
@@ -57,9 +57,9 @@ pub(super) fn per_deleted_id(plan: &Plan) -> f64 {
     if is_beside { DOCUMENT_BYTES + INDEX_BYTES + age + terms } else { 0.0 }
 }
 
-/// The parts of a document's state, on all `workers` together.
-pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
-    // The blocks of a sketch are spread over the workers; each that has one holds a slot.
+/// The parts of a document's state, over all `workers`.
+pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
+    // The blocks of a sketch are spread over the workers; each worker with one of them holds a slot.
     let postings = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Banding { design, .. } => design.curve.bands,
         BlockingPlan::Hamming { design, .. } => usize::try_from(design.keys()).unwrap_or(usize::MAX),
@@ -71,7 +71,7 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
     let sketch = (plan.scheme.words() * 8) as f64;
     let weighted = if plan.scheme.measure() == Measure::Jaccard { 1 } else { 2 };
     let features = FEATURES_ENTRY_BYTES + (ASSUMED_FEATURES * 8 * weighted) as f64;
-    // Of a text's terms most are in the vocabulary already; the table of each worker has all of it.
+    // Most terms of a text are in the vocabulary already; every worker holds the whole vocabulary.
     let terms = SLACK * TERMS_ENTRY_BYTES + ASSUMED_FEATURES as f64 * TERM_BYTES;
     let parts = [
         ("sketch", sketch),
@@ -84,5 +84,9 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<Part> {
         ("order of age", if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 }),
         ("slots", if plan.retention.max_documents.is_some() { SLOT_KEY_BYTES } else { 0.0 }),
     ];
-    parts.into_iter().filter(|(_, bytes)| *bytes > 0.0).map(|(what, bytes)| Part { what, bytes }).collect()
+    parts
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 0.0)
+        .map(|(what, bytes)| MemoryPart { what, bytes })
+        .collect()
 }

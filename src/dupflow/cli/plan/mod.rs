@@ -1,40 +1,40 @@
-//! `dupflow plan`: what a pipeline will do, before it does it.
+//! `dupflow plan`: prints what a pipeline will do.
 
 mod banding;
 mod hamming;
 mod memory;
+mod plan_text;
 mod plot;
 mod report;
 mod retention;
 mod text;
-mod told;
 
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use super::arguments;
-use super::problems::Problems;
+use super::arguments::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::{BlockingPlan, Plan};
 use dupflow_core::block::hamming::Form;
 use dupflow_core::block::hamming::optimiser;
-use report::Report;
-use retention::Retained;
-pub(super) use told::Told;
+pub(super) use plan_text::PlanText;
+use report::PlanReport;
+use retention::RetentionReport;
 
-/// What `plan` takes.
+/// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which pipeline.
+    /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// Say what this plan does with so many documents, all different: how full blocks get, what is found,
-    /// what it costs [default: blocking.documents].
+    /// Show the effect of this plan for this number of documents, all different: sizes of blocks, recall,
+    /// cost [default: blocking.documents].
     #[arg(long, value_name = "N")]
     pub documents: Option<u64>,
 
-    /// Estimate how many documents a retention leaves, for so many events a second; in place of --documents.
+    /// Estimate how many documents a retention leaves at this rate of events, instead of --documents.
     #[arg(long, value_name = "EVENTS_PER_SECOND", value_parser = above_zero)]
     pub rate: Option<f64>,
 
@@ -42,12 +42,12 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
-    /// How the plan is written.
+    /// The format of the report.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
 }
 
-/// What speaks against a pipeline's blocking for so many documents.
+/// Warnings about a pipeline's blocking for a number of documents.
 pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<String> {
     let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Hamming { design, rule } => {
@@ -63,7 +63,7 @@ pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<String> {
     plan.blockings().flat_map(of).collect()
 }
 
-/// What the blocks of a pipeline lose among the documents that they are planned for.
+/// The recall that hot blocks lose for the planned number of documents, as text.
 pub(super) fn loss(plan: &Plan) -> Option<String> {
     let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Banding { design, rule } => banding::advice(plan, design, *rule, plan.documents),
@@ -75,16 +75,16 @@ pub(super) fn loss(plan: &Plan) -> Option<String> {
 /// Prints the plan.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline.
+/// All problems of the pipeline.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
     let plan = problems.settle(plan)?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let workers = args.workers.unwrap_or_else(cores).get();
-    let retained = Retained::of(&plan, args.rate);
+    let retained = RetentionReport::for_plan(&plan, args.rate);
     let documents = retained.as_ref().and_then(|retained| retained.documents).filter(|_| args.rate.is_some());
     let report =
-        Report::new(&plan, documents.or(args.documents).unwrap_or(plan.documents), workers, retained);
+        PlanReport::new(&plan, documents.or(args.documents).unwrap_or(plan.documents), workers, retained);
     let written = match args.format {
         ReportFormat::Text => report.to_string(),
         ReportFormat::Json => serde_json::to_string_pretty(&report)? + "\n",

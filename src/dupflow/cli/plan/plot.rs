@@ -1,4 +1,4 @@
-//! The S-curve as a picture of characters.
+//! Draws the S-curve with text characters.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -8,11 +8,11 @@ const WIDTH: usize = 60;
 const HEIGHT: usize = 12;
 /// An eighth, two eighths, ... of a cell.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// What is compared and not reported.
+/// Pairs that are compared and not reported.
 const SHADE: char = '░';
 
-/// A probability: four places, or its order of magnitude where they would all be 0. What is not certain does
-/// not read as 1.
+/// Prints a probability with four decimals, or as an order of magnitude if they would all be 0. A value below
+/// 1 is never printed as 1.
 pub(super) struct Probability(pub(super) f64);
 
 impl Display for Probability {
@@ -27,22 +27,22 @@ impl Display for Probability {
     }
 }
 
-/// A similarity as it was typed; one that was derived, and has more than six places, to four.
-pub(super) struct Typed(pub(super) f64);
+/// Prints a similarity as typed; a derived one with more than six decimals gets four.
+pub(super) struct TypedSimilarity(pub(super) f64);
 
-impl Display for Typed {
+impl Display for TypedSimilarity {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
         f.pad(&if text.len() > 8 { format!("{:.4}", self.0) } else { text })
     }
 }
 
-/// The similarities in the middle of the columns.
+/// The similarities at the centres of the columns.
 pub(super) fn similarities() -> impl Iterator<Item = f64> {
     (0..WIDTH).map(|column| (column as f64 + 0.5) / WIDTH as f64)
 }
 
-/// Draws two probabilities for each column, the greater one as shade, the smaller one as a bar, and marks the
+/// Draws two probabilities per column, the greater one as shade and the smaller one as a bar, and marks the
 /// threshold.
 pub(super) fn plot(threshold: f64, columns: impl IntoIterator<Item = (f64, f64)>) -> String {
     let rows = |(shade, bar): (f64, f64)| (shade * HEIGHT as f64, bar * HEIGHT as f64);
@@ -62,9 +62,9 @@ pub(super) fn plot(threshold: f64, columns: impl IntoIterator<Item = (f64, f64)>
     let axis: String = (0..WIDTH).map(|column| if column == at { '┴' } else { '─' }).collect();
     let _ = writeln!(out, "  0.0 └{axis}");
     let mut labels = vec![' '; WIDTH + 4];
-    let (label, place) = (format!("T={}", Typed(threshold)), at);
+    let (label, place) = (format!("T={}", TypedSimilarity(threshold)), at);
     for (other, beside) in [("0.0", 0), ("0.5", WIDTH / 2 - 1), ("1.0", WIDTH - 2)] {
-        // Where the threshold's label leaves room, with a space between.
+        // Only if it leaves a space to the threshold's label.
         if beside + other.len() < place || place + label.len() < beside {
             put(&mut labels, beside, other);
         }
@@ -74,7 +74,7 @@ pub(super) fn plot(threshold: f64, columns: impl IntoIterator<Item = (f64, f64)>
     out
 }
 
-/// One cell, `shade` and `bar` counted in rows from its lower edge.
+/// One cell; `shade` and `bar` are in rows above its lower edge.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 8")]
 fn cell(shade: f64, bar: f64) -> char {
     match (bar.clamp(0.0, 1.0) * 8.0).round() as usize {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_takes_the_place_of_another_label() {
+    fn the_label_of_the_threshold_replaces_another() {
         let labels = |threshold: f64| {
             let plot = plot(threshold, [(0.0, 0.0); WIDTH]);
             plot.lines().last().unwrap().trim_start().to_owned()

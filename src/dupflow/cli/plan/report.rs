@@ -1,19 +1,21 @@
 //! The numbers of a plan.
 //!
-//! A pair of similarity s is *compared* if it meets in a block, with the probability of the blocking's curve
-//! less what hot blocks lose among so many documents, and *reported* if the filter then accepts it, by the
-//! binomial model of its looks or, of sketches that are compared as a whole, by the normal spread of their
-//! estimates. The two are taken as independent: the filter looks from the first component on, bands are cut
-//! from the last. Blocking by Hamming distance reads all that the filter does. Of two blockings either one
-//! will do.
+//! A pair of similarity s is *compared* if it is a candidate in a block. The probability follows the
+//! blocking's curve, minus the loss by hot blocks for the number of documents. A compared pair is *reported*
+//! if the filter accepts it: by the binomial model of its looks or, for sketches that are compared as a
+//! whole, by the normal distribution of their estimates.
+//!
+//! Blocking and filter are assumed independent: the filter reads components from the first one on, and bands
+//! are cut from the last one on. Blocking by Hamming distance reads all components that the filter reads.
+//! With two blockings, a pair is a candidate if either one selects it.
 
 use serde::Serialize;
 
-use super::banding::Banding;
+use super::banding::BandingReport;
 use super::hamming::Hamming;
-use super::memory::{self, Part};
+use super::memory::{self, MemoryPart};
 use super::plot::similarities;
-use super::retention::Retained;
+use super::retention::RetentionReport;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::HotRule;
@@ -23,41 +25,41 @@ use dupflow_core::sketch::Scheme;
 
 /// Similarities below the threshold at which false candidates are counted.
 const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
-/// Similarities at which recall is reported, where they are above the threshold.
+/// Similarities at which recall is reported if they are above the threshold.
 const ABOVE: [f64; 4] = [0.8, 0.85, 0.9, 0.95];
 
-/// Everything that `plan` says.
+/// Everything that `plan` prints.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct PlanReport {
     pub(super) pipeline: String,
     /// The fingerprint, 16 hexadecimal digits.
     pub(super) fingerprint: String,
     pub(super) threshold: f64,
     pub(super) scheme: Scheme,
     pub(super) sketch_bytes: usize,
-    /// Of an estimate at the threshold.
+    /// Standard error of an estimate at the threshold.
     pub(super) standard_error: f64,
     pub(super) blocking: Blocks,
-    /// A pair that shares a block of either is compared.
+    /// The second blocking: a pair that shares a block of either is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) also: Option<Blocks>,
-    pub(super) filter: Filter,
-    pub(super) points: Vec<Point>,
-    /// The curve, at evenly spaced similarities.
+    pub(super) filter: FilterReport,
+    pub(super) points: Vec<CurvePoint>,
+    /// The curve at evenly spaced similarities.
     #[serde(skip)]
-    pub(super) curve: Vec<Point>,
+    pub(super) curve: Vec<CurvePoint>,
     pub(super) expand_limit: usize,
     pub(super) on_error: OnError,
-    /// Which documents leave, if any do.
-    pub(super) retention: Option<Retained>,
-    pub(super) memory: Memory,
+    /// The retention, if any documents expire.
+    pub(super) retention: Option<RetentionReport>,
+    pub(super) memory: MemoryReport,
 }
 
 /// Which pairs are compared.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum Blocks {
-    Banding(Banding),
+    Banding(BandingReport),
     Hamming(Hamming),
     Shingles {
         #[serde(flatten)]
@@ -67,53 +69,58 @@ pub(super) enum Blocks {
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Filter {
+pub(super) struct FilterReport {
     pub(super) kind: FilterKind,
     pub(super) exact: bool,
-    /// Worst-case probability of rejecting early what should be accepted, and of the opposite.
+    /// Worst-case probability of an early reject at or above the threshold, and of an early accept below it.
     pub(super) reject_error: f64,
     pub(super) accept_error: f64,
     pub(super) looks: Vec<LookRow>,
 }
 
-/// One row of the table of bounds; no bound = this look never decides so.
+/// One look. `None` = this look never decides that way.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct LookRow {
     pub(super) components: u32,
-    /// Whether only the lowest bit of each component is read.
+    /// Whether the look reads only the lowest bit of each component.
     pub(super) one_bit: bool,
-    /// Reject with so many equal components or fewer.
+    /// The look rejects with at most this number of equal components.
     pub(super) reject_at_most: Option<u32>,
-    /// Accept with so many equal components or more.
+    /// The look accepts with at least this number of equal components.
     pub(super) accept_at_least: Option<u32>,
 }
 
-/// What happens to pairs of one similarity.
+/// The fate of pairs of one similarity.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Point {
+pub(super) struct CurvePoint {
     pub(super) similarity: f64,
-    /// The probability of meeting in a block.
+    /// Probability of being compared.
     pub(super) compared: f64,
-    /// The probability of meeting in a block and being accepted.
+    /// Probability of being compared and accepted.
     pub(super) reported: f64,
-    /// Components read of a pair that is compared, on average.
+    /// Mean number of components that are read of a compared pair.
     pub(super) components: f64,
 }
 
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Memory {
+pub(super) struct MemoryReport {
     pub(super) documents: u64,
     pub(super) workers: usize,
-    /// Bytes for each document, its id's own bytes not counted.
-    pub(super) parts: Vec<Part>,
+    /// Bytes per document by kind, without the bytes of its id.
+    pub(super) parts: Vec<MemoryPart>,
     pub(super) bytes_per_document: f64,
     pub(super) total_bytes: f64,
-    /// Bytes for each deleted id of a topic that is remembered.
+    /// Bytes per deleted id of a topic that is remembered.
     pub(super) bytes_per_deleted_id: f64,
 }
 
-impl Report {
-    pub(super) fn new(plan: &Plan, documents: u64, workers: usize, retention: Option<Retained>) -> Self {
+impl PlanReport {
+    pub(super) fn new(
+        plan: &Plan,
+        documents: u64,
+        workers: usize,
+        retention: Option<RetentionReport>,
+    ) -> Self {
         let blocking = Blocks::new(plan, &plan.blocking, documents);
         let also = plan.also.as_ref().map(|also| Blocks::new(plan, also, documents));
         let parts = memory::per_document(plan, workers);
@@ -122,7 +129,7 @@ impl Report {
         let below = BELOW.into_iter().filter(|s| *s < plan.threshold);
         let points = below.chain([plan.threshold]).chain(above);
         let blocks: Vec<&Blocks> = std::iter::once(&blocking).chain(&also).collect();
-        let at = |similarity| Point::new(plan, &blocks, similarity);
+        let at = |similarity| CurvePoint::new(plan, &blocks, similarity);
         Self {
             pipeline: plan.name.clone(),
             fingerprint: format!("{:016x}", plan.scheme.fingerprint()),
@@ -134,11 +141,11 @@ impl Report {
             curve: similarities().map(at).collect(),
             blocking,
             also,
-            filter: Filter::new(plan),
+            filter: FilterReport::new(plan),
             expand_limit: plan.expand_limit,
             on_error: plan.on_error,
             retention,
-            memory: Memory {
+            memory: MemoryReport {
                 documents,
                 workers,
                 parts,
@@ -154,7 +161,7 @@ impl Blocks {
     fn new(plan: &Plan, blocking: &BlockingPlan, documents: u64) -> Self {
         match blocking {
             BlockingPlan::Banding { design, rule } => {
-                Self::Banding(Banding::new(plan, design, *rule, documents))
+                Self::Banding(BandingReport::new(plan, design, *rule, documents))
             }
             BlockingPlan::Hamming { design, rule } => {
                 let shape = plan.scheme.sketch.shape().expect("a distance is of places");
@@ -165,18 +172,18 @@ impl Blocks {
         }
     }
 
-    /// The probability that a pair of this similarity shares a block, at least.
+    /// Least probability that a pair of this similarity shares a block.
     pub(super) fn probability(&self, similarity: f64) -> f64 {
         match self {
             Self::Banding(banding) => banding.curve.found(similarity, banding.meets),
             Self::Hamming(hamming) => hamming.probability(similarity),
-            // Two texts without a common shingle have similarity 0.
+            // Texts without a common shingle have similarity 0.
             Self::Shingles { .. } | Self::Scan => 1.0,
         }
     }
 }
 
-impl Filter {
+impl FilterReport {
     fn new(plan: &Plan) -> Self {
         let (kind, exact) = match plan.filter {
             FilterPlan::Sketch(kind, _) => (kind, false),
@@ -208,7 +215,7 @@ impl Filter {
     }
 }
 
-impl Point {
+impl CurvePoint {
     pub(super) fn new(plan: &Plan, blocks: &[&Blocks], similarity: f64) -> Self {
         let (passes, components) = match &plan.filter {
             FilterPlan::Whole(filter) => {
@@ -224,8 +231,8 @@ impl Point {
                 (if similarity < plan.threshold { 0.0 } else { operation.accepted }, operation.components)
             }
         };
-        // Tables by distance and the filter count the same places that differ, so that the strictest one
-        // decides; others are taken as independent of these and of each other.
+        // Tables by distance and the filter count the same differing components, so the strictest one
+        // decides. Other blockings are assumed independent of these and of each other.
         let (mut near, mut apart) = (0.0_f64, 1.0);
         for one in blocks {
             match one {
@@ -245,7 +252,7 @@ mod tests {
 
     #[test]
     fn the_default_plan_by_hand() {
-        let report = Report::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2, None);
+        let report = PlanReport::new(&Plan::load("minhash", &[]).unwrap(), 1000, 2, None);
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         // p = 0.8 + 0.2 / 16, P = 1 - (1 - p^7)^18.
         let recall = 1.0 - (1.0 - 0.8125_f64.powi(7)).powi(18);
@@ -264,7 +271,7 @@ mod tests {
     #[test]
     fn sketches_without_looks_have_a_plan_too() {
         let settings = ["sketch.kind=bottom-k", "blocking.kind=scan"].map(str::to_owned);
-        let report = Report::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2, None);
+        let report = PlanReport::new(&Plan::load("minhash", &settings).unwrap(), 1000, 2, None);
         let row = |s: f64| report.points.iter().find(|point| point.similarity.total_cmp(&s).is_eq()).unwrap();
         assert!((row(0.8).reported - 0.5).abs() < 1e-9 && (row(0.8).components - 448.0).abs() < 1e-9);
         assert!(row(0.9).reported > 0.9999 && row(0.5).reported < 1e-9);
@@ -274,8 +281,8 @@ mod tests {
 
     /// P[at most 3 of 64 places differ], at the cosine of the angle 3/64 pi.
     #[test]
-    fn what_is_within_the_distance_is_reported() {
-        let report = Report::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, None);
+    fn pairs_within_the_distance_are_reported() {
+        let report = PlanReport::new(&Plan::load("simhash", &[]).unwrap(), 1000, 2, None);
         let point = report.points.iter().find(|point| point.similarity.total_cmp(&report.threshold).is_eq());
         let (q, p) = (3.0_f64 / 64.0, 61.0_f64 / 64.0);
         let choose = [1.0, 64.0, 2016.0, 41664.0];
@@ -290,7 +297,7 @@ mod tests {
 
     #[test]
     fn nothing_below_the_threshold_is_reported_by_exact_similarity() {
-        let report = Report::new(&Plan::load("exact", &[]).unwrap(), 1000, 2, None);
+        let report = PlanReport::new(&Plan::load("exact", &[]).unwrap(), 1000, 2, None);
         for point in &report.points {
             assert_eq!(point.reported > 0.0, point.similarity >= 0.8, "{point:?}");
         }

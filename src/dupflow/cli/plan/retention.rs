@@ -1,8 +1,8 @@
-//! What a retention comes to: the rule in words, and how many documents are alive at a rate of events.
+//! The effect of a retention: the rule as text, and the number of live documents at a rate of events.
 //!
-//! Documents alive = rate × age, at most the limit of their number: of events that each bring a document of
-//! their own, and that come as fast as their times say. State on disk: what is [kept](dupflow_engine::dataflow) of a
-//! document, before it is compressed.
+//! Live documents = rate × maximum age, limited by the maximum number. This assumes that every event inserts
+//! a new document, and that events arrive as fast as their times say. Bytes of state are counted for what is
+//! [kept](dupflow_engine::dataflow) of a document, before compression.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -15,31 +15,30 @@ use crate::config::Plan;
 use dupflow_core::doc::retention::{Retention, RetentionClock};
 use dupflow_core::text::measures::Measure;
 
-/// Bytes that are kept of a document beside its content: lengths, where its event stands, when, of which
-/// kind.
+/// Bytes stored per document besides its content: lengths, and the position, time and kind of its event.
 const KEPT_BYTES: u64 = 27;
-/// A term with its count, as it is kept.
+/// Bytes stored per term with its count.
 const KEPT_TERM_BYTES: usize = 12;
 
-/// What `plan` says of a retention.
+/// The retention in a plan's report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Retained {
+pub(super) struct RetentionReport {
     pub(super) max_age_seconds: Option<u64>,
     pub(super) max_documents: Option<u64>,
     pub(super) clock: &'static str,
-    /// Events a second, if it is given.
+    /// Events per second, if given.
     pub(super) rate: Option<f64>,
-    /// Documents alive at that rate.
+    /// Live documents at that rate.
     pub(super) documents: Option<u64>,
-    /// Bytes of state for them, besides their ids.
+    /// Bytes of state for them, without their ids.
     pub(super) state_bytes: Option<u64>,
     #[serde(skip)]
     retention: Retention,
 }
 
-impl Retained {
-    /// Of a plan with a retention; `None` if nothing expires.
-    pub(super) fn of(plan: &Plan, rate: Option<f64>) -> Option<Self> {
+impl RetentionReport {
+    /// The report for a plan; `None` if nothing expires.
+    pub(super) fn for_plan(plan: &Plan, rate: Option<f64>) -> Option<Self> {
         let Retention { max_age, max_documents, clock } = plan.retention;
         if max_age.is_none() && max_documents.is_none() {
             return None;
@@ -57,7 +56,7 @@ impl Retained {
     }
 }
 
-/// Documents alive at a rate, or at the limit of their number.
+/// Live documents at a rate, limited by the maximum number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -68,7 +67,7 @@ fn alive(retention: &Retention, rate: Option<f64>) -> Option<u64> {
     by_age.into_iter().chain(retention.max_documents).min()
 }
 
-/// Bytes that are kept of a document.
+/// Bytes stored per document.
 fn kept_bytes(plan: &Plan) -> u64 {
     let weighted = if plan.scheme.measure() == Measure::Jaccard { 1 } else { 2 };
     let content = match plan.scheme.live() {
@@ -79,7 +78,7 @@ fn kept_bytes(plan: &Plan) -> u64 {
     KEPT_BYTES + content as u64
 }
 
-impl Display for Retained {
+impl Display for RetentionReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut line = "retention ";
         if let Some(age) = self.max_age_seconds {
@@ -114,9 +113,9 @@ impl Display for Retained {
 mod tests {
     use super::*;
 
-    fn retained(settings: &[&str], rate: Option<f64>) -> Option<Retained> {
+    fn retained(settings: &[&str], rate: Option<f64>) -> Option<RetentionReport> {
         let settings: Vec<_> = settings.iter().map(|&typed| typed.to_owned()).collect();
-        Retained::of(&Plan::load("minhash", &settings).unwrap(), rate)
+        RetentionReport::for_plan(&Plan::load("minhash", &settings).unwrap(), rate)
     }
 
     #[test]
@@ -130,17 +129,17 @@ mod tests {
             (&["retention.max_documents=100"], None, Some(100)),
             (&["retention.max_age=36500d"], Some(1e300), Some(u64::MAX)),
         ] {
-            let told = retained(settings, rate).unwrap();
-            assert_eq!(told.documents, documents, "{settings:?}");
-            assert_eq!(told.to_string().contains("--rate"), documents.is_none(), "{told}");
+            let report = retained(settings, rate).unwrap();
+            assert_eq!(report.documents, documents, "{settings:?}");
+            assert_eq!(report.to_string().contains("--rate"), documents.is_none(), "{report}");
         }
     }
 
     #[test]
-    fn the_rule_is_told_in_words() {
-        let told = retained(&["retention.max_age=30d", "retention.clock=wall"], Some(10.0)).unwrap();
+    fn the_rule_as_text() {
+        let report = retained(&["retention.max_age=30d", "retention.clock=wall"], Some(10.0)).unwrap();
         assert_eq!(
-            told.to_string(),
+            report.to_string(),
             "\
 retention a document expires when its ts is more than 30 days before the clock
           the clock: the time of day at which an epoch is read; a replay expires what is old today

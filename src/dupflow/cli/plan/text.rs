@@ -1,12 +1,12 @@
-//! The plan in words, tables and a picture.
+//! Prints the plan as text, with tables and the plotted curve.
 
 use std::fmt::{self, Display, Formatter};
 
 use indicatif::BinaryBytes;
 
 use super::memory::{ASSUMED_FEATURES, OWN_TIME_BYTES};
-use super::plot::{Probability, Typed, plot};
-use super::report::{Blocks, Filter, Report};
+use super::plot::{Probability, TypedSimilarity, plot};
+use super::report::{Blocks, FilterReport, PlanReport};
 use crate::cli::counted;
 use crate::cli::summary::count;
 use dupflow_connectors::intake::OnError;
@@ -14,13 +14,13 @@ use dupflow_core::filter::FilterKind;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use dupflow_core::text::{Field, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
 
-/// What a process takes without a document.
+/// Memory of a process without documents, in bytes.
 const FIXED_BYTES: u64 = 40 << 20;
 
-/// A sketch in words, but for its bytes and its seed.
-pub(super) struct Sketched<'a>(pub(super) &'a SketchParams);
+/// A sketch as text, without its bytes and its seed.
+pub(super) struct SketchDescription<'a>(pub(super) &'a SketchParams);
 
-impl Display for Sketched<'_> {
+impl Display for SketchDescription<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let SketchParams { kind, size, bits, wide, .. } = *self.0;
         write!(f, "{}: ", kind.name())?;
@@ -53,13 +53,13 @@ impl Display for Sketched<'_> {
     }
 }
 
-impl Display for Report {
+impl Display for PlanReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "pipeline  {}, scheme {}", self.pipeline, self.fingerprint)?;
-        writeln!(f, "pairs     of similarity {} or more", Typed(self.threshold))?;
+        writeln!(f, "pairs     of similarity {} or more", TypedSimilarity(self.threshold))?;
         writeln!(f, "text      {}", Rules(&self.scheme.text))?;
         let (sketch, bytes) = (&self.scheme.sketch, self.sketch_bytes);
-        writeln!(f, "sketch    {}, {bytes} bytes, seed {}", Sketched(sketch), sketch.seed)?;
+        writeln!(f, "sketch    {}, {bytes} bytes, seed {}", SketchDescription(sketch), sketch.seed)?;
         writeln!(
             f,
             "          the standard error of an estimate at the threshold is {:.4}",
@@ -100,11 +100,11 @@ impl Display for Report {
     }
 }
 
-impl Report {
+impl PlanReport {
     fn blocking(&self, heading: &str, blocks: &Blocks, f: &mut Formatter<'_>) -> fmt::Result {
         let banding = match blocks {
             Blocks::Banding(banding) => banding,
-            Blocks::Hamming(hamming) => return hamming.told(heading, f),
+            Blocks::Hamming(hamming) => return hamming.describe(heading, f),
             Blocks::Shingles { rule } => {
                 writeln!(f, "{heading:<8}  shingles: every pair is compared that shares one")?;
                 return writeln!(f, "          a block {rule}");
@@ -113,7 +113,7 @@ impl Report {
         };
         writeln!(f, "{heading:<8}  {} bands of {} rows: {}", banding.bands, banding.rows, banding.reason)?;
         if let Some(second) = &self.scheme.blocks {
-            writeln!(f, "          of a second sketch, {}, seed {}", Sketched(second), second.seed)?;
+            writeln!(f, "          of a second sketch, {}, seed {}", SketchDescription(second), second.seed)?;
         }
         let cut = self.scheme.block_sketch();
         if cut.wide > 0 {
@@ -123,7 +123,7 @@ impl Report {
                 "          of the {bits} that all components have, which are a plain sketch by themselves"
             )?;
         }
-        banding.told(f)
+        banding.describe(f)
     }
 
     fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -136,7 +136,7 @@ impl Report {
             let (compared, reported) = (Probability(point.compared), Probability(point.reported));
             let (similarity, components) = (point.similarity, point.components);
             let mark = if similarity.total_cmp(&self.threshold).is_eq() { "T" } else { " " };
-            let similarity = Typed(similarity);
+            let similarity = TypedSimilarity(similarity);
             writeln!(f, "{mark} {similarity:>10}  {compared:>8}  {reported:>8}  {components:>15.0}")?;
         }
         Ok(())
@@ -172,7 +172,7 @@ impl Report {
     }
 }
 
-impl Display for Filter {
+impl Display for FilterReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let kind = match self.kind {
             FilterKind::Staged => "staged",
@@ -213,7 +213,7 @@ impl Display for Filter {
     }
 }
 
-impl Filter {
+impl FilterReport {
     fn bounds(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n  look  components  reject if equal <=  accept if equal >=")?;
         let bound = |bound: Option<u32>| bound.map_or_else(|| "-".to_owned(), |bound| bound.to_string());
@@ -226,7 +226,7 @@ impl Filter {
     }
 }
 
-/// Text rules in words.
+/// Text rules as text.
 pub(super) struct Rules<'r>(pub(super) &'r TextRules);
 
 impl Display for Rules<'_> {

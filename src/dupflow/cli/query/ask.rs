@@ -1,8 +1,8 @@
-//! `dupflow query --url`: asks a run that is under way.
+//! `dupflow query --url`: queries a running process.
 //!
-//! Texts go to the run's monitor (`POST /similar`), a question on each line, and come back as documents, best
-//! first, each of the epoch that the run has closed last. Many go in several requests, one after the other.
-//! Only HTTP: a run that is to be asked from elsewhere by HTTPS stands behind something that speaks it.
+//! Texts are sent to the run's monitor (`POST /similar`), one query per line. Each answer lists documents,
+//! best first, as of the last closed epoch. Many queries are sent as several requests, one after the other.
+//! Only HTTP is supported; HTTPS needs a proxy in front of the run.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,44 +11,44 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::questions::Question;
+use super::questions::UserQuery;
 use dupflow_connectors::credential::Credential;
 
-/// How long the answers of a request may take.
+/// Time limit for the answers to one request.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The most documents that a run tells at once.
+/// Most documents in one answer of a run.
 const MOST: usize = 1000;
 
-/// Most questions of a request, and the bytes that it is not to reach with more than one: far within what a
-/// monitor takes.
+/// Most queries in one request, and the body size that several queries must stay below; both are far below
+/// the limits of a monitor.
 const MOST_QUESTIONS: usize = 256;
 const BODY_BYTES: usize = 1 << 20;
 
-/// The most bytes of an answer: [`MOST`] of the longest ids, and some.
+/// Most bytes of an answer: room for [`MOST`] of the longest ids.
 const ANSWER_BYTES: u64 = 16 << 20;
 
-/// What a run answers.
+/// The answer of a run to one query.
 #[derive(Debug, Deserialize)]
-pub(super) struct Answered {
+pub(super) struct RemoteAnswer {
     pub(super) epoch: u64,
     pub(super) empty: bool,
-    pub(super) documents: Vec<Near>,
-    /// Further ones that it leaves out.
+    pub(super) documents: Vec<RemoteDocument>,
+    /// Number of further documents that the answer leaves out.
     pub(super) more: usize,
 }
 
 /// A document that the text would be paired with.
 #[derive(Debug, Deserialize)]
-pub(super) struct Near {
+pub(super) struct RemoteDocument {
     pub(super) id: String,
     pub(super) similarity: f64,
-    pub(super) evidence: Weighed,
+    pub(super) evidence: RemoteEvidence,
 }
 
-/// Why.
+/// Why it would be paired.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(super) struct Weighed {
+pub(super) struct RemoteEvidence {
     pub(super) blocks: u16,
     pub(super) look: u16,
     pub(super) components: u32,
@@ -56,37 +56,37 @@ pub(super) struct Weighed {
 }
 
 #[derive(Serialize)]
-struct Line<'t> {
+struct QueryLine<'t> {
     text: &'t str,
     top: usize,
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct RemoteRefusal {
     error: String,
 }
 
-/// The token in a file, if one is given.
+/// Reads the token from a file, if one is given.
 ///
 /// # Errors
-/// What is wrong with the file.
+/// If the file cannot be read or holds no token.
 pub(super) fn token(path: Option<&Path>) -> anyhow::Result<Option<Credential>> {
     let read = |file| Credential::from_file(file).map_err(|what| anyhow::anyhow!("--token-file: {what}"));
     path.map(read).transpose()
 }
 
-/// Asks the run at `url`, as in `http://127.0.0.1:9600`, which documents are similar to each text: all that
-/// it tells, or the `top` best. `note` is told the answers in the order of the questions, or why there is
-/// none.
+/// Queries the run at `url`, as in `http://127.0.0.1:9600`, for documents similar to each text: all of them,
+/// or the `top` best. `note` receives the answers, or the reasons why there is none, in the order of the
+/// queries.
 ///
 /// # Errors
-/// If nobody answers there, or the run refuses, with what it says; and what `note` fails with.
+/// If the connection fails or the run refuses; errors of `note`.
 pub(super) fn ask(
     url: &str,
     token: Option<&Credential>,
-    questions: &[Question],
+    questions: &[UserQuery],
     top: Option<usize>,
-    mut note: impl FnMut(&Question, Result<Answered, String>) -> anyhow::Result<()>,
+    mut note: impl FnMut(&UserQuery, Result<RemoteAnswer, String>) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     ensure!(url.starts_with("http://"), "--url: expected http://HOST:PORT, found {url:?}");
     let config = ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE));
@@ -104,10 +104,10 @@ pub(super) fn ask(
         let most = ANSWER_BYTES.saturating_mul(asked as u64);
         let mut answers = BufReader::new(sent.body_mut().with_config().limit(most).reader());
         if status != 200 {
-            let mut said = String::new();
-            answers.read_to_string(&mut said).with_context(|| broke_off(url))?;
-            let line = serde_json::from_str::<Refusal>(&said).map(|refusal| refusal.error);
-            let line = line.unwrap_or_else(|_| said.lines().next().unwrap_or_default().to_owned());
+            let mut reply = String::new();
+            answers.read_to_string(&mut reply).with_context(|| broke_off(url))?;
+            let line = serde_json::from_str::<RemoteRefusal>(&reply).map(|refusal| refusal.error);
+            let line = line.unwrap_or_else(|_| reply.lines().next().unwrap_or_default().to_owned());
             match status {
                 401 => bail!("{url} asks for a token: --token-file names the file that has it"),
                 _ => bail!("{url} refuses ({status}): {line}"),
@@ -117,8 +117,8 @@ pub(super) fn ask(
             let mut line = String::new();
             let length = answers.read_line(&mut line).with_context(|| broke_off(url))?;
             ensure!(length > 0, broke_off(url));
-            let answer = match serde_json::from_str::<Refusal>(&line) {
-                Ok(Refusal { error }) => Err(format!("has no answer: {error}")),
+            let answer = match serde_json::from_str::<RemoteRefusal>(&line) {
+                Ok(RemoteRefusal { error }) => Err(format!("has no answer: {error}")),
                 Err(_) => {
                     Ok(serde_json::from_str(&line).with_context(|| format!("{url} is no run of dupflow"))?)
                 }
@@ -134,12 +134,12 @@ fn broke_off(url: &str) -> String {
     format!("the answer of {url} broke off")
 }
 
-/// The first questions that make a body, one at least, and how many they are.
-fn lines(questions: &[Question], top: Option<usize>) -> anyhow::Result<(Vec<u8>, usize)> {
+/// The body of a request with the first of these queries, at least one, and their number.
+fn lines(questions: &[UserQuery], top: Option<usize>) -> anyhow::Result<(Vec<u8>, usize)> {
     let mut body = Vec::new();
     for (asked, question) in questions.iter().take(MOST_QUESTIONS).enumerate() {
         let top = question.top.or(top).unwrap_or(MOST).clamp(1, MOST);
-        let line = serde_json::to_vec(&Line { text: &question.text, top })?;
+        let line = serde_json::to_vec(&QueryLine { text: &question.text, top })?;
         if asked > 0 && body.len() + line.len() >= BODY_BYTES {
             return Ok((body, asked));
         }
@@ -157,12 +157,12 @@ mod tests {
 
     use super::*;
 
-    fn question(text: &str, top: Option<usize>) -> Question {
-        Question { name: "name".to_owned(), text: text.to_owned(), top }
+    fn question(text: &str, top: Option<usize>) -> UserQuery {
+        UserQuery { name: "name".to_owned(), text: text.to_owned(), top }
     }
 
-    /// What is made of one answer, and what was asked for it.
-    fn asked(answer: &'static str) -> (Result<Result<Answered, String>, String>, String) {
+    /// The result of one answer, and the request that was sent for it.
+    fn asked(answer: &'static str) -> (Result<Result<RemoteAnswer, String>, String>, String) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = thread::spawn(move || {
@@ -177,8 +177,8 @@ mod tests {
         });
         let token = Credential::new("hunter2hunter2hunter2");
         let mut answers = Vec::new();
-        let outcome = ask(&url, Some(&token), &[question("二 \"texts\"\n", None)], Some(2), |_, told| {
-            answers.push(told);
+        let outcome = ask(&url, Some(&token), &[question("二 \"texts\"\n", None)], Some(2), |_, answer| {
+            answers.push(answer);
             Ok(())
         });
         let answered = outcome.map(|()| answers.remove(0)).map_err(|error| format!("{error:#}"));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_asked_and_its_answer_is_read() {
+    fn a_running_process_is_queried() {
         let body = "{\"epoch\":7,\"empty\":false,\"documents\":[{\"id\":\"文\",\"similarity\":0.9,\"cluster\":null,\"evidence\":\
             {\"blocks\":1,\"of_blocks\":18,\"look\":2,\"components\":128,\"of_components\":448,\"standard_error\":0.01}}],\"more\":3}";
         let answer =
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn problems_are_reported() {
         let refused = |answer| asked(answer).0.unwrap_err();
         let no = |status: &str, body: &str| -> &'static str {
             format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())

@@ -1,46 +1,46 @@
-//! The texts that are asked about: files with a text each, and a file with a question on each line.
+//! Reads the queries: files with one text each, and a file with one query per line.
 
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::super::compare;
-use super::super::problems::Problems;
+use crate::cli::arguments::problems::Problems;
+use crate::cli::compare;
 use dupflow_core::doc::without_separators;
 
-/// A text, and what its answer is known by.
+/// A query: a text and a name for its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Question {
-    /// The file, or what the line says: its `id`, or else the file and the number of the line.
+pub(super) struct UserQuery {
+    /// The file name; or for a line its `id`, else the file name and the line number.
     pub(super) name: String,
     pub(super) text: String,
-    /// Most documents to be told, if it says so itself.
+    /// Most documents to list, if the query sets it.
     pub(super) top: Option<usize>,
 }
 
-/// A question on a line, as `POST /similar` takes it.
+/// One line in the format of `POST /similar`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct QuestionLine {
     text: String,
     top: Option<usize>,
     id: Option<serde_json::Value>,
 }
 
-/// Reads all of them, in order, the lines last; whatever is wrong with any is noted.
+/// Reads all queries in order, the lines last; reports every problem.
 pub(super) fn read(
     texts: &[PathBuf],
     lines: Option<&Path>,
     problems: &mut Problems,
-) -> Option<Vec<Question>> {
+) -> Option<Vec<UserQuery>> {
     if texts.iter().map(PathBuf::as_path).chain(lines).filter(|file| *file == Path::new("-")).count() > 1 {
         problems.note("\"-\" is read once");
         return None;
     }
-    let mut questions: Vec<Option<Question>> = Vec::new();
+    let mut questions: Vec<Option<UserQuery>> = Vec::new();
     for file in texts {
         let read = problems.take(compare::read(file));
-        questions.push(read.map(|text| Question { name: file.display().to_string(), text, top: None }));
+        questions.push(read.map(|text| UserQuery { name: file.display().to_string(), text, top: None }));
     }
     if let Some(file) = lines {
         match problems.take(compare::read_up_to(file, usize::MAX)) {
@@ -54,18 +54,18 @@ pub(super) fn read(
     questions.into_iter().collect()
 }
 
-/// The questions of a file, one on each line that is not blank; none for a line that has no question.
-fn by_line(name: &str, file: &str, problems: &mut Problems) -> Vec<Option<Question>> {
+/// The queries of a file, one per line that is not blank; `None` for an invalid line.
+fn by_line(name: &str, file: &str, problems: &mut Problems) -> Vec<Option<UserQuery>> {
     let lines = (1..).zip(file.lines()).filter(|(_, line)| !line.trim().is_empty());
     lines
-        .map(|(number, line)| match serde_json::from_str::<Line>(line) {
-            Ok(Line { text, top, id }) => {
+        .map(|(number, line)| match serde_json::from_str::<QuestionLine>(line) {
+            Ok(QuestionLine { text, top, id }) => {
                 let name = match id {
                     None | Some(serde_json::Value::Null) => format!("{name}:{number}"),
                     Some(serde_json::Value::String(id)) => id,
                     Some(id) => id.to_string(),
                 };
-                Some(Question { name, text: without_separators(&text).into_owned(), top })
+                Some(UserQuery { name, text: without_separators(&text).into_owned(), top })
             }
             Err(error) => {
                 problems.note(format_args!(
@@ -88,7 +88,7 @@ mod tests {
             "{\"text\":\"one\",\"id\":\"a\"}\n\n{\"text\":\"two\",\"top\":3}\r\n{\"text\":\"\",\"id\":[7]}\n";
         let found: Option<Vec<_>> = by_line("file", text, &mut problems).into_iter().collect();
         let question =
-            |name: &str, said: &str, top| Question { name: name.to_owned(), text: said.to_owned(), top };
+            |name: &str, text: &str, top| UserQuery { name: name.to_owned(), text: text.to_owned(), top };
         assert_eq!(
             found.unwrap(),
             [question("a", "one", None), question("file:3", "two", Some(3)), question("[7]", "", None)]
@@ -97,17 +97,17 @@ mod tests {
     }
 
     #[test]
-    fn every_line_that_is_no_question_is_told() {
+    fn every_invalid_query_line_is_reported() {
         let mut problems = Problems::default();
         let text = "{\"text\":\"one\"}\nno\n{\"txt\":\"two\"}\n";
         assert_eq!(by_line("file", text, &mut problems).iter().filter(|line| line.is_none()).count(), 2);
-        let told = problems.settle(None::<()>).unwrap_err().to_string();
-        let lines: Vec<_> = told.lines().collect();
-        assert_eq!(lines.len(), 3, "{told}");
-        assert!(lines[1].starts_with("  \"file\", line 2: expected {\"text\":\"…\"}"), "{told}");
+        let text = problems.settle(None::<()>).unwrap_err().to_string();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines[1].starts_with("  \"file\", line 2: expected {\"text\":\"…\"}"), "{text}");
         assert!(
             lines[2].starts_with("  \"file\", line 3: ") && lines[2].contains("unknown field `txt`"),
-            "{told}"
+            "{text}"
         );
     }
 }

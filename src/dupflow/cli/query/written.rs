@@ -1,30 +1,30 @@
-//! How answers are written: the same whoever has answered.
+//! Prints answers in one format, for both kinds of query.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::super::ReportFormat;
 use super::ask;
+use crate::cli::ReportFormat;
 use crate::config::Plan;
 use dupflow_core::pair::Evidence;
-use dupflow_core::run::visit::{Answer, Similar};
+use dupflow_core::run::query::{Answer, SimilarDocument};
 
-/// An answer, of a run in this process or of another one.
+/// An answer of a run in this process or of another one.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct QueryAnswer {
     pub(super) epoch: u64,
-    /// Whether the text has no feature to look for.
+    /// Whether the text has no feature.
     pub(super) empty: bool,
-    /// The most similar ones first.
-    documents: Vec<Document>,
-    /// Further ones that are left out.
+    /// The similar documents, the most similar first.
+    documents: Vec<AnswerDocument>,
+    /// Number of further documents that were left out.
     pub(super) more: usize,
 }
 
-/// A document that was found.
+/// A similar document.
 #[derive(Debug, Serialize)]
-struct Document {
+struct AnswerDocument {
     id: String,
     similarity: f64,
     blocks: u16,
@@ -35,19 +35,19 @@ struct Document {
 
 /// A document as a line of JSON.
 #[derive(Serialize)]
-struct Line<'a> {
-    /// What was asked about.
+struct AnswerLine<'a> {
+    /// The name of the query.
     asked: &'a str,
     #[serde(flatten)]
-    document: &'a Document,
+    document: &'a AnswerDocument,
 }
 
-impl Told {
-    /// By a run in this process.
+impl QueryAnswer {
+    /// From a run in this process.
     pub(super) fn here(plan: &Plan, answer: &Answer) -> Self {
-        let document = |similar: &Similar| {
+        let document = |similar: &AnswerDocument| {
             let Evidence { blocks, look, components } = similar.evidence;
-            Document {
+            AnswerDocument {
                 id: similar.id.to_string(),
                 similarity: similar.similarity.get(),
                 blocks,
@@ -64,11 +64,18 @@ impl Told {
         }
     }
 
-    /// By another one.
-    pub(super) fn there(answer: ask::Answered) -> Self {
-        let document = |near: ask::Near| {
-            let ask::Weighed { blocks, look, components, standard_error } = near.evidence;
-            Document { id: near.id, similarity: near.similarity, blocks, look, components, standard_error }
+    /// From a run in another process.
+    pub(super) fn there(answer: ask::RemoteAnswer) -> Self {
+        let document = |near: ask::RemoteDocument| {
+            let ask::RemoteEvidence { blocks, look, components, standard_error } = near.evidence;
+            AnswerDocument {
+                id: near.id,
+                similarity: near.similarity,
+                blocks,
+                look,
+                components,
+                standard_error,
+            }
         };
         Self {
             epoch: answer.epoch,
@@ -78,7 +85,8 @@ impl Told {
         }
     }
 
-    /// As text or as lines of JSON; as text under its name, if there are several answers.
+    /// The answer as text or as lines of JSON. If there are several answers, the text begins with the query's
+    /// name.
     pub(super) fn written(&self, name: &str, several: bool, format: ReportFormat) -> anyhow::Result<String> {
         let mut out = String::new();
         if let ReportFormat::Text = format {
@@ -88,13 +96,13 @@ impl Told {
             out.push_str("similarity  standard error  blocks  look  components  id\n");
         }
         for document in &self.documents {
-            let Document { id, similarity, blocks, look, components, standard_error } = document;
+            let AnswerDocument { id, similarity, blocks, look, components, standard_error } = document;
             match format {
                 ReportFormat::Json => {
-                    out += &serde_json::to_string(&Line { asked: name, document })?;
+                    out += &serde_json::to_string(&AnswerLine { asked: name, document })?;
                     out.push('\n');
                 }
-                // Nothing has been compared: they have the same sketch.
+                // Look 0: nothing was compared, since the sketches are equal.
                 ReportFormat::Text if *look == 0 => {
                     let _ = writeln!(
                         out,

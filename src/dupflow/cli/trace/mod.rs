@@ -1,18 +1,18 @@
-//! `dupflow trace`: one document through every stop of the main path, with values, and its pairs at the end
-//! of the input.
+//! `dupflow trace`: prints one document's values at every stage of the main path, and its pairs at the end of
+//! the input.
 //!
-//! Reads the whole input into memory, without the dataflow: what a document's pairs are is a function of the
-//! corpus.
+//! It reads the whole input into memory and needs no dataflow, since the pairs of a document are a function
+//! of the corpus.
 
 mod neighbourhood;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use super::corpus::{self, Corpus};
-use super::examine::{Comparison, Examiner, Sketched, Specimen, said, without_sketch};
-use super::inputs::InputArgs;
-use super::problems::Problems;
+use super::arguments::inputs::InputArgs;
+use super::arguments::problems::Problems;
+use super::corpus::{self, LiveDocuments};
+use super::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
 use super::summary::quoted;
 use super::{PipelineArgs, counted};
 use crate::config::{BlockingPlan, Plan};
@@ -24,10 +24,10 @@ use dupflow_core::sketch::agreement::Agreement;
 use dupflow_core::text::{Idf, TextRules, Weights, shingles, tokens};
 use neighbourhood::{Neighbour, Neighbourhood};
 
-/// What `trace` takes.
+/// Arguments of `trace`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Which pipeline.
+    /// The pipeline.
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
@@ -35,19 +35,18 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     pub doc: String,
 
-    /// What is read; it is held in memory.
+    /// The inputs; they are held in memory.
     #[command(flatten)]
     pub inputs: InputArgs,
 }
 
-/// Values shown of a long list.
+/// Most values of a list that are printed.
 const SHOWN: usize = 12;
 
 /// Prints the trace.
 ///
 /// # Errors
-/// Everything that is wrong with the pipeline, an input that cannot be read, and a document that the input
-/// does not name.
+/// All problems of the pipeline; an input that cannot be read; a document that the input does not contain.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
     let id = DocId::new(&args.doc);
@@ -72,11 +71,11 @@ fn traced(plan: &mut Plan, inputs: Vec<Input>, id: &DocId) -> anyhow::Result<Str
     Ok(report(plan, &events, &alive, id))
 }
 
-/// An event of the document: where it stands, and its text, or none for a delete.
-type Event = (Position, Option<String>);
+/// An event of the document: its position, and its text, or `None` for a delete.
+type DocumentEvent = (Position, Option<String>);
 
-/// One section for each stop of the main path, `src/dataflow/mod.rs::build`.
-fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
+/// The trace, one section per stage of `src/dataflow/mod.rs::build`.
+fn report(plan: &Plan, events: &[DocumentEvent], alive: &LiveDocuments, id: &DocId) -> String {
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
     if let Weights::TfIdf(Idf::Frozen(table), _) = &plan.scheme.text.weights {
         let documents = counted(usize::try_from(table.documents()).unwrap_or(usize::MAX), "document");
@@ -113,7 +112,7 @@ fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
         section("end", &[without_sketch(&specimen).to_owned()]);
         return out;
     };
-    let around = Neighbourhood::of(id, traced, alive, &mut examiner);
+    let around = Neighbourhood::around(id, traced, alive, &mut examiner);
     section("collapse: documents of this sketch", &member_lines(&around, plan.expand_limit));
     section("store", &store_lines(traced));
     section("blocks", &block_lines(&around, plan, &examiner));
@@ -133,12 +132,12 @@ fn report(plan: &Plan, events: &[Event], alive: &Corpus, id: &DocId) -> String {
     out
 }
 
-/// An id as it reads.
+/// An id as printed.
 fn shown(id: &DocId) -> String {
     quoted(id.as_str())
 }
 
-/// The first values of a list, and how many there are.
+/// The first values of a list, and its length.
 fn first<T>(values: &[T], show: impl Fn(&T) -> String) -> String {
     let shown: Vec<String> = values.iter().take(SHOWN).map(show).collect();
     let more = if values.len() > SHOWN { " ..." } else { "" };
@@ -159,7 +158,7 @@ fn text_lines(text: &str, specimen: &Specimen, rules: &TextRules) -> Vec<String>
     ]
 }
 
-fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
+fn sketch_lines(examiner: &Examiner, traced: &SketchedText) -> Vec<String> {
     let places = examiner.shape().map(|shape| {
         let places: Vec<u64> = (0..shape.size).map(|j| Examiner::place(shape, &traced.sketch, j)).collect();
         let digits = shape.bits.div_ceil(4);
@@ -179,7 +178,7 @@ fn sketch_lines(examiner: &Examiner, traced: &Sketched) -> Vec<String> {
     std::iter::once(format!("id {}", traced.id)).chain(places).chain([words]).collect()
 }
 
-/// The blocks in company, and how many there are besides.
+/// The blocks that hold other documents too, and the number of all others.
 fn block_lines(around: &Neighbourhood, plan: &Plan, examiner: &Examiner) -> Vec<String> {
     let blockings: Vec<_> = plan.blockings().collect();
     let (company, alone): (Vec<_>, Vec<_>) = around.blocks.iter().partition(|(_, block)| block.len() > 1);
@@ -219,7 +218,7 @@ fn candidate_line(neighbour: &Neighbour) -> String {
     format!("{}: {}, {live} live; {what}", shown(id), counted(compared.shared.len(), "block"))
 }
 
-/// The verdict, and which sketch travels: the one of the smaller id.
+/// The verdict, and which sketch is sent: that with the smaller id.
 fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usize) -> String {
     let Neighbour { id, sketch, compared, live, is_copy, .. } = neighbour;
     let verdict = match (is_copy, live) {
@@ -227,21 +226,21 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
         (false, 0) => "never compared, they meet in no block".to_owned(),
         (false, _) => {
             let [from, to] = if traced < *sketch { ["this", "the other"] } else { ["the other", "this"] };
-            format!("{}; {from} sketch travels to {to}", said(&compared.verdict, looks))
+            format!("{}; {from} sketch travels to {to}", verdict_text(&compared.verdict, looks))
         }
     };
-    let Comparison { estimate, standard_error, .. } = compared;
+    let SketchComparison { estimate, standard_error, .. } = compared;
     format!(
         "{}: exact {exact:.4}, estimate {estimate:.4} (standard error {standard_error:.4}); {verdict}",
         shown(id)
     )
 }
 
-/// The change of each event, as if it were the only one of its epoch: of several in one epoch the last one
-/// counts.
-fn upsert_lines(examiner: &mut Examiner, events: &[Event]) -> Vec<String> {
+/// The change by each event, as if it were the only one of its epoch; in an epoch with several, only the last
+/// one counts.
+fn upsert_lines(examiner: &mut Examiner, events: &[DocumentEvent]) -> Vec<String> {
     let mut in_force: Option<Option<SketchId>> = None;
-    let line = |(Position { offset: at, .. }, text): &Event| {
+    let line = |(Position { offset: at, .. }, text): &DocumentEvent| {
         let next = text.as_ref().map(|text| examiner.sketch(text).map(|sketched| sketched.id));
         let what = match (in_force, next) {
             (None, None) => "an unknown delete, counted",
@@ -271,7 +270,7 @@ fn member_lines(around: &Neighbourhood, expand_limit: usize) -> Vec<String> {
     [format!("{count}: {}", first(&members, |id| shown(id)))].into_iter().chain(star).collect()
 }
 
-fn store_lines(traced: &Sketched) -> Vec<String> {
+fn store_lines(traced: &SketchedText) -> Vec<String> {
     let (words, features) = (traced.sketch.words.len(), traced.sketch.features.len());
     let kept = (features > 0).then(|| format!(", {} of features", counted(8 * features, "byte")));
     vec![format!(
@@ -291,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_that_changes_and_one_that_goes() {
+    fn traces_of_an_updated_and_a_deleted_document() {
         let folder = tempfile::tempdir().unwrap();
         let feed = folder.path().join("feed.jsonl");
         let lines = [
@@ -303,11 +302,11 @@ mod tests {
             r#"{"id":"d","op":"delete"}"#,
         ];
         std::fs::write(&feed, lines.join("\n")).unwrap();
-        let said = |id: &str| {
+        let trace_of = |id: &str| {
             let mut plan = Plan::load("tour", &[]).unwrap();
             traced(&mut plan, vec![Input::at(&feed)], &DocId::new(id).unwrap()).unwrap()
         };
-        let b = said("b");
+        let b = trace_of("b");
         assert!(
             b.contains("  record 1: upsert, 23 bytes of text\n  record 2: upsert, 42 bytes of text\n"),
             "{b}"
@@ -317,14 +316,14 @@ mod tests {
         assert!(b.ends_with("pairs at the end of the input\n  \"a\" \"b\" 0.6\n"), "{b}");
         let changes = "\nupsert: what each event changes\n  record 1: inserted, joins sketch ";
         assert!(b.contains(changes) && b.contains("\n  record 2: updated, leaves sketch "), "{b}");
-        assert!(said("c").contains("\n  record 3: inserted\n"), "{}", said("c"));
-        assert!(said("d").contains("\n  record 5: deleted, leaves sketch "), "{}", said("d"));
-        assert!(said("c").ends_with("a text without a token has no sketch and is in no pair\n"));
-        assert!(said("d").ends_with("not alive at the end of the input, so in no pair\n"));
+        assert!(trace_of("c").contains("\n  record 3: inserted\n"), "{}", trace_of("c"));
+        assert!(trace_of("d").contains("\n  record 5: deleted, leaves sketch "), "{}", trace_of("d"));
+        assert!(trace_of("c").ends_with("a text without a token has no sketch and is in no pair\n"));
+        assert!(trace_of("d").ends_with("not alive at the end of the input, so in no pair\n"));
     }
 
-    /// Vowel signs are marks that join what is before them: an id with them is written as it reads, and so is
-    /// a text. What a terminal would obey is not.
+    /// Combining vowel signs join what precedes them: ids and texts with them are printed unchanged. Terminal
+    /// control characters are escaped.
     #[test]
     fn ids_and_texts_are_written_as_they_read() {
         let folder = tempfile::tempdir().unwrap();
@@ -333,14 +332,14 @@ mod tests {
         std::fs::write(&feed, line("हिन्दी/पृष्ठ") + &line("தமிழ்\\u001b[31m")).unwrap();
         let mut plan = Plan::load("tour", &[]).unwrap();
         let id = DocId::new("हिन्दी/पृष्ठ").unwrap();
-        let said = traced(&mut plan, vec![Input::at(&feed)], &id).unwrap();
-        assert!(said.contains("ingest: events of \"हिन्दी/पृष्ठ\", "), "{said}");
-        assert!(said.contains("  2 members: \"हिन्दी/पृष्ठ\" \"தமிழ்\\u{1b}[31m\"\n"), "{said}");
-        assert!(said.contains("distinct: \"हिन्दी में\" "), "{said}");
-        assert!(!said.contains("\\u{9"), "{said}");
+        let text = traced(&mut plan, vec![Input::at(&feed)], &id).unwrap();
+        assert!(text.contains("ingest: events of \"हिन्दी/पृष्ठ\", "), "{text}");
+        assert!(text.contains("  2 members: \"हिन्दी/पृष्ठ\" \"தமிழ்\\u{1b}[31m\"\n"), "{text}");
+        assert!(text.contains("distinct: \"हिन्दी में\" "), "{text}");
+        assert!(!text.contains("\\u{9"), "{text}");
     }
 
-    /// Two texts of one word more or less, and one of other words.
+    /// Two texts that differ by one word, and one of other words.
     #[test]
     fn every_pipeline_in_its_own_words() {
         let folder = tempfile::tempdir().unwrap();
@@ -365,18 +364,18 @@ mod tests {
             ("paper", "text.idf_form=smooth", "\n  band ", "weighted Jaccard"),
         ] {
             let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();
-            let said = traced(&mut plan, vec![Input::at(&feed)], &DocId::new("a").unwrap()).unwrap();
-            assert!(said.contains(block), "{pipeline}: {said}");
+            let text = traced(&mut plan, vec![Input::at(&feed)], &DocId::new("a").unwrap()).unwrap();
+            assert!(text.contains(block), "{pipeline}: {text}");
             let heading = format!("\nverify, by {measure} similarity\n  \"b\": ");
-            assert!(said.contains(&heading), "{pipeline}: {said}");
-            // The fingerprints differ in four bits, which is too many.
+            assert!(text.contains(&heading), "{pipeline}: {text}");
+            // The fingerprints differ in four bits, more than the filter accepts.
             let pairs = if measure == "cosine" { "none" } else { r#""a" "b" "# };
             let end = format!("\npairs at the end of the input\n  {pairs}");
-            assert!(said.contains(&end), "{pipeline}: {said}");
+            assert!(text.contains(&end), "{pipeline}: {text}");
             assert_eq!(
-                said.contains("document frequencies in force is of 3 documents\n"),
+                text.contains("document frequencies in force is of 3 documents\n"),
                 measure == "weighted Jaccard",
-                "{said}"
+                "{text}"
             );
         }
     }

@@ -1,11 +1,12 @@
-//! The documents that share a block with one, and which of them are its pairs.
+//! The documents that share a block with a given one, and those that are its pairs.
 //!
-//! The pairs are what the [oracle](dupflow_core::oracle) finds in the neighbourhood. It has all sketches of the
-//! document's own blocks, so that these are as large, and its pairs the same, as in the whole corpus.
+//! The pairs are what the [oracle](dupflow_core::oracle) finds in the neighbourhood. The neighbourhood has all
+//! sketches of the document's own blocks. So these blocks are as large as in the whole corpus, and the pairs
+//! are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cli::examine::{Comparison, Examiner, Sketched};
+use crate::cli::examine::{Examiner, SketchComparison, SketchedText};
 use crate::config::Plan;
 use dupflow_core::block::BlockKey;
 use dupflow_core::doc::DocId;
@@ -17,8 +18,8 @@ use dupflow_core::sketch::Sketch;
 /// The documents that share a block with the traced one, hot or not.
 pub(super) struct Neighbourhood {
     id: DocId,
-    traced: Sketched,
-    others: BTreeMap<DocId, Sketched>,
+    traced: SketchedText,
+    others: BTreeMap<DocId, SketchedText>,
     /// Distinct sketches of each of the traced document's blocks.
     pub(super) blocks: BTreeMap<BlockKey, BTreeSet<SketchId>>,
 }
@@ -27,21 +28,21 @@ pub(super) struct Neighbourhood {
 pub(super) struct Neighbour {
     pub(super) id: DocId,
     pub(super) sketch: SketchId,
-    pub(super) compared: Comparison,
-    /// Shared blocks in which the two meet: those that are not hot, or of which one is a leader; by distance,
-    /// those of near ones.
+    pub(super) compared: SketchComparison,
+    /// Shared blocks in which the two are candidates: blocks that are not hot, or of which one of the two is
+    /// a leader. For a blocking by distance, only blocks of sketches within it.
     pub(super) live: usize,
-    /// Whether both are members of one sketch.
+    /// Whether both documents have the same sketch.
     pub(super) is_copy: bool,
-    /// Bits that agree in the first words of both sketches.
+    /// Number of equal bits in the first words of both sketches.
     pub(super) first_word: u32,
 }
 
 impl Neighbourhood {
-    /// Finds the neighbours of `id` among the documents alive.
-    pub(super) fn of(
+    /// The neighbours of `id` among the live documents.
+    pub(super) fn around(
         id: &DocId,
-        traced: &Sketched,
+        traced: &SketchedText,
         alive: &BTreeMap<DocId, String>,
         examiner: &mut Examiner,
     ) -> Self {
@@ -64,15 +65,15 @@ impl Neighbourhood {
         Self { id: id.clone(), traced: traced.clone(), others, blocks }
     }
 
-    /// The members of the document's sketch, itself included, ascending.
+    /// The documents with the same sketch, itself included, ascending.
     pub(super) fn members(&self) -> BTreeSet<&DocId> {
         let copies = self.others.iter().filter(|(_, other)| other.id == self.traced.id);
         copies.map(|(id, _)| id).chain([&self.id]).collect()
     }
 
-    /// Compares the document with all others around it.
+    /// Compares the document with all neighbours.
     pub(super) fn neighbours(&self, examiner: &Examiner) -> Vec<Neighbour> {
-        let neighbour = |(id, other): (&DocId, &Sketched)| {
+        let neighbour = |(id, other): (&DocId, &SketchedText)| {
             let compared = examiner.compare(&self.traced, other);
             let meets = |key: &&BlockKey| {
                 let (block, rule) = (&self.blocks[*key], examiner.rule(key.table));
@@ -94,10 +95,10 @@ impl Neighbourhood {
         self.others.iter().map(neighbour).collect()
     }
 
-    /// The document's pairs.
+    /// The pairs of the document.
     pub(super) fn pairs(&self, neighbours: &[Neighbour], plan: &Plan) -> Vec<(Pair<DocId>, Similarity)> {
         let blocking = plan.blocking();
-        // While no block is above the cap, a rejected document decides nothing and is left out.
+        // While no block is above the cap, rejected documents cannot change the result and are left out.
         let is_crowded = self.blocks.iter().any(|(key, block)| block.len() > blocking.rule(key.table).cap);
         let counts = |neighbour: &&Neighbour| {
             is_crowded || neighbour.is_copy || neighbour.compared.verdict.accepted.is_some()
@@ -120,7 +121,7 @@ mod tests {
     use super::*;
     use dupflow_core::sketch::SketchMaker;
 
-    /// Each text is one word away from a base, with copies: stars and hot blocks at these limits.
+    /// Each text differs from a base by one word: with these limits there are stars and hot blocks.
     #[test]
     fn the_pairs_of_every_document_are_those_of_brute_force() {
         let overrides = ["blocking.cap=3", "output.expand_limit=2"].map(str::to_owned);
@@ -147,7 +148,7 @@ mod tests {
             for (id, text) in &alive {
                 let mut examiner = Examiner::new(&plan);
                 let traced = examiner.sketch(text).unwrap();
-                let around = Neighbourhood::of(id, &traced, &alive, &mut examiner);
+                let around = Neighbourhood::around(id, &traced, &alive, &mut examiner);
                 let found = around.pairs(&around.neighbours(&examiner), &plan);
                 let of_id: Vec<_> = expected
                     .iter()

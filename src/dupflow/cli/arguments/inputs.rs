@@ -1,0 +1,156 @@
+//! The input arguments that several commands share: what is read, and how.
+
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+
+use super::problems::Problems;
+use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, WarcId};
+use dupflow_connectors::inputs::{Input, listed, refused_beginning};
+
+/// The inputs, and how they are read.
+#[derive(Debug, clap::Args)]
+pub struct InputArgs {
+    /// Files of documents (JSON Lines, CSV, TSV, WARC, WET, Parquet; also compressed with zstd or gzip), a
+    /// text or a web page, folders whose files are documents, quoted patterns such as 'crawl/**/*.warc.gz',
+    /// addresses (s3://, gs://, az://, https://), or "-" for standard input; several are read in order.
+    #[arg(value_name = "INPUT", required_unless_present = "files_from")]
+    pub inputs: Vec<PathBuf>,
+
+    /// Read these inputs too, after the others: a file with one input per line, or "-" for a list on standard
+    /// input.
+    #[arg(long, value_name = "FILE")]
+    pub files_from: Option<PathBuf>,
+
+    /// Format and fields of the records.
+    #[command(flatten)]
+    pub layout: LayoutArgs,
+}
+
+/// Format and fields of the records.
+#[derive(Debug, Default, clap::Args)]
+pub struct LayoutArgs {
+    /// The format of all inputs [default: of each input by its first bytes, then by its name].
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<FileFormat>,
+
+    /// The fields of the records.
+    #[command(flatten)]
+    pub columns: ColumnArgs,
+}
+
+/// Where a record has its id, text and time.
+#[derive(Debug, Default, clap::Args)]
+pub struct ColumnArgs {
+    /// The field or column of the id; "meta.id" is a field inside another [default: id]. A record without one
+    /// gets its input and its number there, from 0, as in pages.csv#0.
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub id_field: Option<String>,
+
+    /// The field or column of the text [default: text].
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub text_field: Option<String>,
+
+    /// The field or column of the time: unix seconds, or a date of ISO 8601 [default: ts].
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub ts_field: Option<String>,
+
+    /// The separator of CSV and TSV columns: one character, or "tab" [default: a comma; for TSV a tab].
+    #[arg(long, value_name = "CHARACTER", value_parser = InputLayout::separator)]
+    pub csv_delimiter: Option<u8>,
+
+    /// The character that escapes a quote inside quotes, besides a doubled quote, as in --csv-escape '\' for
+    /// tables of pandas and Spark [default: none].
+    #[arg(long, value_name = "CHARACTER", value_parser = InputLayout::separator)]
+    pub csv_escape: Option<u8>,
+
+    /// What an id that is in several files means: "once", a mistake, which is counted and warned about, and
+    /// which fails lists to keep and to remove; "last", that the later document replaces the earlier one, as
+    /// in a feed of several files; "file", nothing, since every record is named by its file and its number
+    /// there, as in pages.csv#0 [default: once].
+    #[arg(long, value_enum, value_name = "RULE")]
+    pub ids: Option<IdRule>,
+
+    /// The id of an archived page: "record", the id of its record, which differs for each fetch, or "uri",
+    /// its address [default: record].
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub warc_id: Option<WarcId>,
+}
+
+impl InputArgs {
+    /// The inputs as typed, followed by those of the list. Reports a list that cannot be read.
+    pub(in crate::cli) fn named(&self, problems: &mut Problems) -> Vec<PathBuf> {
+        let mut named = self.inputs.clone();
+        if let Some(path) = &self.files_from {
+            let list = if path == Path::new("-") {
+                std::io::read_to_string(std::io::stdin())
+            } else {
+                std::fs::read_to_string(path)
+            };
+            match list {
+                Ok(list) => {
+                    named.extend(listed(&list));
+                    if named.is_empty() {
+                        problems.note(format_args!("--files-from: {path:?} names no input"));
+                    }
+                }
+                Err(error) => problems.note(format_args!("--files-from: cannot read {path:?}: {error}")),
+            }
+        }
+        named
+    }
+
+    /// The resolved inputs: patterns expanded, files found.
+    pub(in crate::cli) fn resolve(&self, problems: &mut Problems) -> Option<Vec<Input>> {
+        let named = self.named(problems);
+        self.layout.columns.check(problems);
+        problems.take(Input::resolve(&named, self.layout.layout()))
+    }
+}
+
+/// Reports a standard input in an unsupported format. Waits for its first bytes without consuming them.
+pub(in crate::cli) fn look_at_standard_input(layout: &InputLayout, problems: &mut Problems) {
+    let mut stdin = io::stdin().lock();
+    // A read error is reported later, when the input is read.
+    if let Some(why) = stdin.fill_buf().ok().and_then(|head| refused_beginning(head, layout)) {
+        problems.note(format_args!("cannot read standard input: {why}"));
+    }
+}
+
+impl LayoutArgs {
+    /// The layout as typed.
+    pub(in crate::cli) fn layout(&self) -> InputLayout {
+        InputLayout { format: self.format, ..self.columns.layout() }
+    }
+}
+
+impl ColumnArgs {
+    /// Reports options without effect.
+    pub(in crate::cli) fn check(&self, problems: &mut Problems) {
+        if self.ids == Some(IdRule::File) && self.id_field.is_some() {
+            problems.note("--id-field: has no effect with --ids file, which names records by their files");
+        }
+    }
+
+    /// The layout as typed, for inputs whose format is detected.
+    pub(in crate::cli) fn layout(&self) -> InputLayout {
+        let default = InputLayout::default();
+        InputLayout {
+            format: None,
+            id: self.id_field.clone().unwrap_or(default.id),
+            text: self.text_field.clone().unwrap_or(default.text),
+            ts: self.ts_field.clone().unwrap_or(default.ts),
+            csv_delimiter: self.csv_delimiter,
+            csv_escape: self.csv_escape,
+            warc_id: self.warc_id.unwrap_or_default(),
+            ids: self.ids.unwrap_or_default(),
+        }
+    }
+}
+
+/// A field name: one or more names with points between them, none empty.
+fn name(typed: &str) -> Result<String, String> {
+    let is_name = !typed.split('.').any(str::is_empty);
+    is_name
+        .then(|| typed.to_owned())
+        .ok_or_else(|| "expected a name, or names with points between them".to_owned())
+}

@@ -1,0 +1,10 @@
+//! The command line: its parser, and the arguments and checks that several commands share.
+
+pub mod inputs;
+mod parse;
+pub(in crate::cli) mod problems;
+pub mod processes;
+pub(in crate::cli) mod verbosity;
+pub(in crate::cli) mod written;
+
+pub(super) use parse::{at_least_one, read, workers};

@@ -1,0 +1,182 @@
+//! Parses the command line and collects all of its problems.
+//!
+//! clap stops at the first argument that it does not accept. This module records that argument as a problem,
+//! replaces it by clap's suggestion or removes it, and parses the rest again until clap accepts it.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::ops::Range;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
+
+use super::problems::Problems;
+use crate::cli::Cli;
+use crate::config::MOST_WORKERS;
+
+/// Parses `typed`, with the program's name first. Returns what was accepted, and the problems.
+///
+/// # Errors
+/// A request for help. Also a command line that is incomplete; if that is the only problem, the error is
+/// clap's own.
+pub(in crate::cli) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> {
+    let mut problems = Problems::default();
+    loop {
+        let error = match Cli::try_parse_from(&typed) {
+            Ok(cli) => return Ok((cli, problems)),
+            Err(error) => error,
+        };
+        let Some(wrong) = wrong_part(&error, &typed) else {
+            if problems.is_empty() || !error.use_stderr() {
+                return Err(explained(error, &typed).into());
+            }
+            problems.note(in_short(&error));
+            return problems.settle(None).map_err(Into::into);
+        };
+        problems.note(in_short(&error));
+        let meant = text(&error, ContextKind::SuggestedArg).map(OsString::from);
+        typed.splice(wrong, meant);
+    }
+}
+
+/// Commands that a build may lack: the command, its feature, and whether it is in this build.
+const OPTIONAL_COMMANDS: [(&str, &str, bool); 4] = [
+    ("evaluate", "lab", cfg!(feature = "lab")),
+    ("generate", "lab", cfg!(feature = "lab")),
+    ("produce", "kafka", cfg!(feature = "kafka")),
+    ("record", "kafka", cfg!(feature = "kafka")),
+];
+
+/// The error with more help in two cases: `replay` without an input gets examples of inputs, and a command that
+/// this build lacks gets the name of its feature.
+fn explained(error: clap::Error, typed: &[OsString]) -> clap::Error {
+    if let Some(name) = text(&error, ContextKind::InvalidSubcommand) {
+        let missing = OPTIONAL_COMMANDS.iter().find(|(command, _, is_in)| *command == name && !is_in);
+        if let Some((command, feature, _)) = missing {
+            let problem =
+                format!("this dupflow was built without {command}: build it with the feature `{feature}`");
+            return Cli::command().error(error.kind(), problem);
+        }
+    }
+    let command = typed.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
+    let is_replay = command.is_some_and(|command| command == "replay");
+    let has_no_input = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(names)) => names.iter().any(|name| name.contains("<INPUT>")),
+        _ => false,
+    };
+    if is_replay && has_no_input && error.kind() == ErrorKind::MissingRequiredArgument {
+        return Cli::command().error(error.kind(), WITHOUT_INPUT);
+    }
+    error
+}
+
+/// What `replay` prints without an input.
+const WITHOUT_INPUT: &str = "\
+    an input is missing: a file, a folder, a quoted pattern, an address, or \"-\"\n\n\
+    \x20 dupflow replay feed.jsonl              JSON Lines, as in {\"id\":\"a\",\"text\":\"some words\"}\n\
+    \x20 dupflow replay folder/                 each file of the folder is a document\n\
+    \x20 dupflow replay 'crawl/**/*.warc.gz'    web archives; tables too: .csv, .tsv, .parquet\n\
+    \x20 cat feed.jsonl | dupflow replay -      standard input\n\n\
+    No input at hand:  dupflow demo";
+
+/// The argument, or the option with its value, that causes the error; `None` if no single one does.
+fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {
+    let name = text(error, ContextKind::InvalidArg)?;
+    let place_of = |argument: &str| typed.iter().position(|typed| typed == argument);
+    match error.kind() {
+        ErrorKind::UnknownArgument => place_of(name).map(|place| place..place + 1),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
+            // clap names an option with its value, as in `--epoch <RULE>`. A positional argument has no such
+            // name, as in `[STUDY]...`.
+            let name = name.split(' ').next()?;
+            let value = text(error, ContextKind::InvalidValue)?;
+            if !name.starts_with('-') {
+                return place_of(value).map(|place| place..place + 1);
+            }
+            let holds = |list: &str| list.split(',').any(|part| part == value) || list == value;
+            let words: Vec<_> = typed.iter().map(|word| word.to_string_lossy()).collect();
+            let apart = words.windows(2).position(|two| two[0] == name && holds(&two[1]));
+            let joined =
+                |word: &Cow<'_, str>| word.split_once('=').is_some_and(|(n, list)| n == name && holds(list));
+            let joined = || words.iter().position(joined).map(|place| place..place + 1);
+            apart.map(|place| place..place + 2).or_else(joined)
+        }
+        _ => None,
+    }
+}
+
+fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// The error in one line, without clap's usage and hints.
+fn in_short(error: &clap::Error) -> String {
+    let rendered = error.render().to_string();
+    let lines = rendered.lines().map(str::trim).filter(|line| !line.is_empty());
+    let text: Vec<_> =
+        lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more")).collect();
+    text.join("; ").replace("; [", " [").replace(":; ", ": ").trim_start_matches("error: ").to_owned()
+}
+
+/// The value of an option that takes a count.
+///
+/// # Errors
+/// The expected values.
+pub(in crate::cli) fn at_least_one(typed: &str) -> Result<NonZeroUsize, String> {
+    typed.parse().map_err(|_| "expected a whole number, 1 or more".to_owned())
+}
+
+/// A number of worker threads.
+///
+/// # Errors
+/// The expected values.
+pub(in crate::cli) fn workers(typed: &str) -> Result<NonZeroUsize, String> {
+    let number = typed.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MOST_WORKERS);
+    number.ok_or_else(|| format!("expected a whole number from 1 to {MOST_WORKERS}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems_of(typed: &str) -> String {
+        let typed = typed.split(' ').map(OsString::from).collect();
+        let (_, problems) = read(typed).unwrap();
+        problems.settle(Some(())).map_or_else(|error| error.to_string(), |()| String::new())
+    }
+
+    #[test]
+    fn a_valid_command_line_has_no_problem() {
+        assert_eq!(problems_of("dupflow replay --epoch ts --workers 2 feed"), "");
+    }
+
+    #[test]
+    fn every_wrong_argument_is_reported() {
+        let text = problems_of(
+            "dupflow replay --epoch hourly --emit=groups --worker 0 --log-format xml --no-such feed",
+        );
+        let expected = [
+            "6 problems",
+            "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as in",
+            "invalid value 'groups' for '--emit <WHAT>' [possible",
+            "unexpected argument '--worker' found; tip: a similar argument exists: '--workers'",
+            "invalid value '0' for '--workers <N>': expected a whole number from 1 to 1024",
+        ];
+        assert!(expected.iter().all(|line| text.contains(line)), "{text}");
+    }
+
+    #[test]
+    fn an_incomplete_command_line_reports_what_is_missing() {
+        let read = |typed: &[&str]| read(typed.iter().map(OsString::from).collect()).unwrap_err();
+        let text = read(&["dupflow", "replay", "--epoch", "hourly"]).to_string();
+        assert!(text.starts_with("2 problems\n  invalid value 'hourly'"), "{text}");
+        assert!(text.ends_with("required arguments were not provided: <INPUT>..."), "{text}");
+        for typed in [&["dupflow", "replay"][..], &["dupflow", "replay", "--epoch", "hourly", "--help"]] {
+            assert!(read(typed).is::<clap::Error>(), "{typed:?}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The options for several processes of one run, and their connection.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use super::problems::Problems;
+use crate::config::{Deployment, Plan, ProcessConfig, SourceConfig};
+use crate::pipeline::ProcessGroup;
+use dupflow_core::description::{Description, Value};
+use dupflow_engine::processes::{self, ConnectLimits, ConnectSettings, Processes, Secret};
+
+/// The number of processes, and which one this is.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ProcessArgs {
+    /// Number of processes of the run; start all with the same options except --process. Their connections
+    /// are not encrypted, so their network must be private.
+    #[arg(long, value_name = "N")]
+    pub processes: Option<usize>,
+
+    /// The number of this process, from 0. Process 0 has the output and the state.
+    #[arg(long, value_name = "I")]
+    pub process: Option<usize>,
+
+    /// A file with the address host:port of each process, one per line, process 0 first.
+    #[arg(long, value_name = "FILE")]
+    pub hosts: Option<PathBuf>,
+}
+
+impl ProcessArgs {
+    /// Whether the run has several processes.
+    pub(in crate::cli) fn are_several(&self) -> bool {
+        self.processes.is_some_and(|count| count > 1)
+    }
+
+    /// The processes; `Some(None)` for a run of one process.
+    pub(in crate::cli) fn read(&self, problems: &mut Problems) -> Option<Option<Processes>> {
+        problems.take(Processes::from_options(self.processes, self.process, self.hosts.as_deref()))
+    }
+}
+
+/// What this process sends to the others when they connect.
+pub(in crate::cli) fn settings(
+    processes: Processes,
+    plan: &Plan,
+    deployment: &Deployment,
+    command: &str,
+) -> ConnectSettings {
+    let ProcessConfig { secret, connect, lost } = &deployment.processes;
+    let limits = ConnectLimits { connect: *connect, lost: *lost, ..ConnectLimits::default() };
+    let secret =
+        secret.as_ref().map_or_else(Secret::default, |secret| Secret::new(secret.reveal().as_bytes()));
+    let description = description(plan, deployment, command);
+    ConnectSettings { processes, description, secret, limits }
+}
+
+/// Connects to the other processes, which do the same.
+///
+/// # Errors
+/// Why they cannot connect.
+pub(in crate::cli) fn connect(settings: &ConnectSettings) -> anyhow::Result<ProcessGroup> {
+    let processes = &settings.processes;
+    tracing::info!(
+        process = processes.index(),
+        processes = processes.count(),
+        "waiting for the other processes"
+    );
+    Ok(ProcessGroup::new(processes::connect(settings)?)?)
+}
+
+/// Runs `work`; if it fails, the other processes receive the error.
+///
+/// # Errors
+/// The error of `work`.
+pub(in crate::cli) fn report_failure<T>(
+    together: Option<ProcessGroup>,
+    work: impl FnOnce(Option<ProcessGroup>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let failure_sender = together.as_ref().map(ProcessGroup::failure_sender);
+    work(together).inspect_err(|error| {
+        failure_sender.iter().for_each(|failure_sender| failure_sender.fail(&format!("{error:#}")))
+    })
+}
+
+/// The settings that must be equal in all processes.
+fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Description {
+    let workers = deployment.workers.map_or(0, NonZeroUsize::get);
+    let source = match &deployment.source {
+        SourceConfig::Files { inputs, files_from: _, layout, epoch, speed: _, follow: _ } => {
+            let names = inputs.iter().map(|input| input.to_string_lossy().into_owned());
+            Description::new()
+                .with("source.inputs", names.collect::<Vec<_>>().join("\n").as_str())
+                .with("source.layout", format!("{layout:?}").as_str())
+                .with("source.epoch", epoch.to_string().as_str())
+        }
+        SourceConfig::Kafka { topic, shape, .. } => Description::new()
+            .with("source.topic", topic.as_str())
+            .with("source.shape", format!("{shape:?}").as_str()),
+        SourceConfig::Table(table) => Description::new().with("source.table", format!("{table:?}").as_str()),
+    };
+    plan.description()
+        .and(source)
+        .with("program.command", command)
+        .with("program.version", env!("CARGO_PKG_VERSION"))
+        .with("workers", Value::from(workers as u64))
+        .with("output.on_error", format!("{:?}", plan.on_error).to_lowercase().as_str())
+        .with("dead_letter", if deployment.dead_letter.is_some() { "kept" } else { "counted" })
+        .with("source.max_bad", format!("{:?}", deployment.max_bad).as_str())
+        .with("sink.evidence", if deployment.evidence { "true" } else { "false" })
+        .with("sink.causes", if deployment.causes { "true" } else { "false" })
+}

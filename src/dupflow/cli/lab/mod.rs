@@ -1,0 +1,5 @@
+//! Commands of the laboratory: generated feeds, and studies of what the program promises.
+
+mod documents;
+pub mod evaluate;
+pub mod generate;

@@ -1,0 +1,108 @@
+//! `replay --dry-run`: prints how the first records of each input are read.
+
+use std::fmt::Write as _;
+use std::num::NonZeroU64;
+use std::ops::ControlFlow;
+
+use indicatif::{BinaryBytes, HumanCount};
+
+use crate::cli::summary::{count, quoted};
+use crate::config::Plan;
+use dupflow_connectors::inputs::{Input, described, folder_kinds, for_each_event_until};
+use dupflow_connectors::intake::{BadRecords, OnError};
+use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR};
+use dupflow_core::text;
+
+/// Most characters of a text that are printed.
+const SHOWN: usize = 72;
+
+/// Describes up to `events` events of each input, one paragraph per input.
+///
+/// # Errors
+/// Errors of the inputs.
+pub(in crate::cli) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) -> anyhow::Result<String> {
+    let fields = plan.scheme.text.field_names();
+    let mut out = String::new();
+    for input in inputs {
+        let name = input.name();
+        if input.is_folder() {
+            writeln!(out, "{name}: a folder")?;
+            for kind in folder_kinds(&input) {
+                let (format, files) = (kind.format.name(), count(kind.files, "file"));
+                writeln!(out, " {format}: {files}, such as {}", kind.first.name())?;
+                let root = kind.is_document().then(|| format!("{}/", name.trim_end_matches('/')));
+                if let Err(error) = records(&mut out, plan, &fields, kind.first, events, root.as_deref()) {
+                    writeln!(out, "  {error}")?;
+                }
+            }
+            continue;
+        }
+        if input.is_stdin() {
+            writeln!(out, "standard input")?;
+        } else {
+            let bytes = input.bytes().map_or_else(String::new, |bytes| format!(", {}", BinaryBytes(bytes)));
+            let what = described(&input).unwrap_or_else(|error| format!("cannot be read: {error}"));
+            writeln!(out, "{name}: {what}{bytes}")?;
+        }
+        records(&mut out, plan, &fields, input, events, None)?;
+    }
+    Ok(out)
+}
+
+/// The first records of an input. For a folder, ids are printed without its name, `root`.
+fn records(
+    out: &mut String,
+    plan: &Plan,
+    fields: &[String],
+    input: Input,
+    events: NonZeroU64,
+    root: Option<&str>,
+) -> anyhow::Result<()> {
+    let bad = BadRecords::new(OnError::Count, None);
+    let mut seen = 0;
+    for_each_event_until(vec![input], fields, &bad, |_, mut event| {
+        seen += 1;
+        if let Some(below) = root.and_then(|root| event.id.as_str().strip_prefix(root)).and_then(DocId::new) {
+            event.id = below;
+        }
+        shown(out, plan, fields, &event).unwrap_or_default();
+        if seen < events.get() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    if seen == 0 {
+        writeln!(out, "  no document")?;
+    }
+    for (why, n) in bad.skipped() {
+        writeln!(out, "  {} without a document: {why}", count(n, "record"))?;
+    }
+    for (reason, n) in bad.counts() {
+        writeln!(out, "  {} bad: {reason}", count(n, "record"))?;
+    }
+    for tally in bad.tallies().values().filter(|tally| tally.documents == 0) {
+        writeln!(out, "  {}", tally.first.as_deref().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// One event in two lines.
+fn shown(out: &mut String, plan: &Plan, fields: &[String], event: &DocEvent<'_>) -> std::fmt::Result {
+    let ts = event.ts.map_or_else(String::new, |ts| format!(", ts {ts}"));
+    let Some(text) = &event.text else { return writeln!(out, "  delete {}{ts}", quoted(event.id.as_str())) };
+    let mut parts = text.split(FIELD_SEPARATOR);
+    let own = parts.next().unwrap_or_default();
+    let says = text::readable(own, &plan.scheme.text);
+    let page = if matches!(&says, std::borrow::Cow::Owned(_)) { " of a page" } else { "" };
+    let id = quoted(event.id.as_str());
+    writeln!(out, "  {id}{ts}, {} bytes{page}", HumanCount(says.len() as u64))?;
+    writeln!(out, "    {}", beginning(&says))?;
+    for (field, content) in fields.iter().zip(parts).filter(|(_, content)| !content.is_empty()) {
+        writeln!(out, "    {field}: {}", beginning(content))?;
+    }
+    Ok(())
+}
+
+/// The first characters of a text, in quotes.
+fn beginning(text: &str) -> String {
+    let start: String = text.chars().take(SHOWN).collect();
+    let more = if start.len() < text.len() { " …" } else { "" };
+    format!("{}{more}", quoted(&start))
+}

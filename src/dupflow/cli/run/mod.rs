@@ -1,0 +1,288 @@
+//! `dupflow run`: processes events until the input ends or a signal stops it; a deployment file names inputs
+//! and outputs.
+//!
+//! The first SIGINT or SIGTERM stops reading. Open epochs are finished and written, the last one with the
+//! records read so far. If that takes longer than the deployment allows, the run gives up. A second signal
+//! ends the process at once.
+
+pub(super) mod look;
+#[cfg(feature = "monitor")]
+pub(super) mod monitor;
+#[cfg(not(feature = "monitor"))]
+#[path = "no_monitor.rs"]
+pub(super) mod monitor;
+
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+
+use super::PipelineArgs;
+use super::arguments::problems::Problems;
+use super::arguments::processes::{self, ProcessArgs};
+use super::arguments::verbosity::VerbosityArgs;
+use super::arguments::written::{self, ReadFile};
+use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
+use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary};
+use dupflow_connectors::inputs::Input;
+use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::time::SystemClock;
+use dupflow_engine::processes::ConnectSettings;
+
+/// Arguments of `run`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The pipeline.
+    #[command(flatten)]
+    pub pipeline: PipelineArgs,
+
+    /// The deployment file, such as config/local.toml: inputs, outputs and logging.
+    #[arg(short, long, value_name = "CONFIG")]
+    pub config: PathBuf,
+
+    /// Correct an output that another pipeline has written, or whose state or input is lost: the differences
+    /// are written as changes. Without this option such a run is refused.
+    #[arg(long)]
+    pub reconcile: bool,
+
+    /// Read this number of records or a few more, print their deltas to standard output, and write or store
+    /// nothing.
+    #[arg(long, value_name = "RECORDS", conflicts_with = "reconcile")]
+    pub dry_run: Option<NonZeroU64>,
+
+    /// Options for several processes.
+    #[command(flatten)]
+    pub processes: ProcessArgs,
+}
+
+/// An event that the main thread waits for.
+enum RunEvent {
+    /// All processes are connected, or one cannot be reached.
+    Connected(anyhow::Result<ProcessGroup>),
+    /// The run has begun, or cannot begin.
+    Begun(Box<Result<Running, RunError>>),
+    /// The run has ended.
+    Ended(Box<Result<Summary, RunError>>),
+    /// A signal was received.
+    Signal(i32),
+}
+
+/// Runs to the end, and prints a summary on standard error.
+///
+/// # Errors
+/// All problems of the pipeline and the deployment; then the error of the run.
+pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs) -> anyhow::Result<ExitCode> {
+    let clock = Arc::new(SystemClock::start());
+    let plan = problems.take(args.pipeline.load());
+    let environment = |name: &str| std::env::var(name).ok();
+    let mut deployment = problems.take(Deployment::load(&args.config, &environment));
+    let resolve = |place: &Deployment| Input::resolve(place.inputs(), place.layout());
+    let inputs = deployment.as_ref().and_then(|place| problems.take(resolve(place)));
+    let processes = args.processes.read(&mut problems);
+    if let Some(deployment) = &mut deployment {
+        if args.dry_run.is_some() {
+            deployment.prints_only();
+        } else {
+            // A run waits for its broker without limit, at the start as later. A dry run does not: its user
+            // waits for the answer.
+            deployment.kafka.patience = Duration::MAX;
+        }
+        if args.processes.are_several() && deployment.workers.is_none() {
+            problems.note("workers: has to be a number, the same for all processes");
+        }
+        if args.processes.are_several() && args.dry_run.is_some() {
+            problems.note("--dry-run: one process shows what a run does");
+        }
+        let named = || deployment.inputs().iter().map(|path| Input::at(path)).collect();
+        let read = inputs.clone().unwrap_or_else(named);
+        let files: Vec<_> = args.pipeline.file().into_iter().chain([deployment_file(&args.config)]).collect();
+        let redirected = written::standard_output();
+        note_conflicts(plan.as_ref(), deployment, &files, &read, redirected.as_deref(), &mut problems);
+    }
+    let (plan, (deployment, (inputs, processes))) =
+        problems.settle(plan.zip(deployment.zip(inputs.zip(processes))))?;
+    let verbosity = verbosity.verbosity(deployment.format);
+    verbosity.start_logging(deployment.level);
+
+    let (sender, events) = channel();
+    let signalled = sender.clone();
+    // There is no receiver after the run has ended.
+    on_signals(move |signal| drop(signalled.send(RunEvent::Signal(signal))))
+        .context("signals cannot be caught")?;
+    let settings = processes.map(|processes| processes::settings(processes, &plan, &deployment, "run"));
+    let together = match settings {
+        None => None,
+        Some(settings) => {
+            let Some(together) = connect(settings, &sender, &events)? else { return Ok(ExitCode::SUCCESS) };
+            Some(together)
+        }
+    };
+    processes::report_failure(together, |together| {
+        if let Some(summary) =
+            run_to_end(args, &plan, &deployment, inputs, together, clock, (sender, events))?
+        {
+            verbosity.print(&super::summary::text(&summary))?;
+            super::arguments::problems::check_demands(&summary.unmet)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Connects to the other processes; `None` if a signal arrives first.
+fn connect(
+    settings: ConnectSettings,
+    sender: &Sender<RunEvent>,
+    events: &Receiver<RunEvent>,
+) -> anyhow::Result<Option<ProcessGroup>> {
+    let sender = sender.clone();
+    thread::Builder::new().name("meet".to_owned()).spawn(move || {
+        // There is no receiver after a signal.
+        drop(sender.send(RunEvent::Connected(processes::connect(&settings))));
+    })?;
+    match events.recv()? {
+        RunEvent::Connected(together) => together.map(Some),
+        RunEvent::Signal(signal) => {
+            tracing::info!(signal, "ended before all processes were there");
+            Ok(None)
+        }
+        RunEvent::Begun(_) | RunEvent::Ended(_) => unreachable!("nothing has begun"),
+    }
+}
+
+/// Runs to the end or to a signal; `None` if the signal arrives before the run has begun.
+fn run_to_end(
+    args: &Args,
+    plan: &Plan,
+    deployment: &Deployment,
+    inputs: Vec<Input>,
+    together: Option<ProcessGroup>,
+    started: Arc<SystemClock>,
+    (sender, events): (Sender<RunEvent>, Receiver<RunEvent>),
+) -> anyhow::Result<Option<Summary>> {
+    let mode = Mode::Run { reconcile: args.reconcile };
+    let mut job = RunJob::assemble(plan, deployment, &mode, inputs, together, started)?;
+    job.most_records = args.dry_run;
+    let _monitor = monitor::start(plan, deployment, &mut job)?;
+    super::log_start("run", plan, &job);
+    // Starting may wait for a broker without limit, so another thread does it.
+    let begun = sender.clone();
+    thread::Builder::new().name("begin".to_owned()).spawn(move || {
+        // There is no receiver after a signal.
+        drop(begun.send(RunEvent::Begun(Box::new(pipeline::start(job)))));
+    })?;
+    let running = match events.recv()? {
+        RunEvent::Begun(running) => (*running)?,
+        RunEvent::Connected(_) | RunEvent::Ended(_) => unreachable!("nothing has begun"),
+        RunEvent::Signal(signal) => {
+            tracing::info!(
+                signal,
+                "ended before the run had begun: no records have been read, and no results written"
+            );
+            return Ok(None);
+        }
+    };
+    let stopper = running.stopper();
+    thread::Builder::new().name("run".to_owned()).spawn(move || {
+        // There is no receiver after the run has given up.
+        drop(sender.send(RunEvent::Ended(Box::new(running.join()))));
+    })?;
+
+    let ended = match events.recv()? {
+        RunEvent::Ended(ended) => ended,
+        RunEvent::Connected(_) | RunEvent::Begun(_) => unreachable!("it has begun"),
+        RunEvent::Signal(signal) => {
+            let bound = deployment.shutdown;
+            tracing::info!(signal, "stopping: what has been read is finished, within {} s", bound.as_secs());
+            stopper.stop();
+            match events.recv_timeout(bound) {
+                Ok(RunEvent::Ended(ended)) => ended,
+                _ => bail!(
+                    "what had been read could not be finished within {} s of the signal (shutdown_seconds); the output is \
+                     whole epochs, but for one that was being written",
+                    bound.as_secs()
+                ),
+            }
+        }
+    };
+    Ok(Some((*ended)?))
+}
+
+/// The deployment file: outputs must not overwrite it.
+pub(super) fn deployment_file(path: &Path) -> ReadFile<'static> {
+    ("the deployment file", path.to_owned())
+}
+
+/// Reports settings of a deployment that exclude each other or do not fit the pipeline, and outputs that
+/// would overwrite `files` or inputs. Standard output is included if it is a file.
+pub(super) fn note_conflicts(
+    plan: Option<&Plan>,
+    deployment: &Deployment,
+    files: &[ReadFile<'_>],
+    inputs: &[Input],
+    redirected: Option<&Path>,
+    problems: &mut Problems,
+) {
+    if deployment.evidence && !deployment.emit.is_of_pairs() {
+        problems.note("sink.evidence: only pairs have evidence, and something else is to be emitted");
+    }
+    if deployment.causes && deployment.emit != EmitKind::Deltas {
+        problems.note("sink.causes: only deltas have causes, and something else is to be emitted");
+    }
+    let are_tables = matches!(deployment.sink, SinkConfig::Tables(_));
+    if let Some(plan) = plan.filter(|_| are_tables) {
+        note_keep(plan, problems);
+    }
+    let tables = deployment.output().filter(|_| are_tables);
+    let mut read = files.to_vec();
+    read.extend(deployment.files_from().map(|path| ("the list source.files_from", path.to_owned())));
+    read.extend(deployment.database_file().into_iter().flat_map(|path| written::database(path, tables)));
+    let output = deployment.output().map(|path| ("sink.path", path, deployment.beside_output()));
+    let written = [
+        output.or(redirected.map(|path| ("standard output", path, &[][..]))),
+        deployment.letter_file().map(|path| ("dead_letter.path", path, &[][..])),
+    ];
+    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), &read, inputs, problems);
+}
+
+/// Reports a rule of `output.keep` that tables cannot apply: their views always keep the document that names
+/// its cluster.
+fn note_keep(plan: &Plan, problems: &mut Problems) {
+    let instead = match (plan.keep, plan.clusters) {
+        (Keep::Named, _) | (Keep::Smallest, ClusterKind::Components) => return,
+        (_, ClusterKind::Components) => "\"smallest\" or \"named\"",
+        (_, ClusterKind::Star) => "\"named\"",
+    };
+    problems.note(format_args!(
+        "output.keep: the views kept and removed keep the document that names its cluster, which is not what \"{}\" says: set it to {instead}",
+        plan.keep.name()
+    ));
+}
+
+/// Calls back on the first signal; the second one ends the process with exit code 1 at once.
+#[cfg(unix)]
+pub(super) fn on_signals(on_signal: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+
+    let armed = Arc::default();
+    for signal in [SIGINT, SIGTERM] {
+        // The order matters: the first signal finds the flag unset, and then sets it.
+        signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&armed))?;
+        signal_hook::flag::register(signal, Arc::clone(&armed))?;
+    }
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        signals.forever().for_each(on_signal);
+    })?;
+    Ok(())
+}
+
+/// Other systems: signals keep their default action and end the process.
+#[cfg(not(unix))]
+pub(super) fn on_signals(_: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! Starts the monitor of a run with the plan, the deployment and the job that it shows.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::cli::examine::Examiner;
+use crate::cli::plan::PlanText;
+use crate::config::{Deployment, MonitorConfig, Plan};
+use crate::pipeline::{Follower, RunJob};
+use dupflow_connectors::intake;
+use dupflow_core::cluster::Clusters;
+use dupflow_core::doc::{DocId, Position};
+use dupflow_core::pair::{Delta, Evidence};
+use dupflow_core::sketch::estimate::standard_error;
+use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
+use dupflow_core::time::Epoch;
+use dupflow_monitor::{
+    Compare, ComparedTexts, Endpoint, Feeder, HotBlockInfo, Monitor, MonitorLimits, MonitoredRun, Pipeline,
+    TextReader, TextUnavailable, View,
+};
+
+impl Follower for Feeder {
+    fn stands(&self, epoch: Epoch) {
+        self.begin_at(epoch);
+    }
+
+    fn restored(&self, deltas: &[Delta]) {
+        self.restored(deltas);
+    }
+
+    fn live(&self, past: Epoch) {
+        self.live(past);
+    }
+
+    fn committed(&self, epoch: Epoch, deltas: Vec<Delta>) {
+        self.committed(epoch, deltas);
+    }
+}
+
+/// Points of the curve, minus one.
+const STEPS: u32 = 100;
+
+/// Starts the monitor of a job if the deployment has one, and feeds it with all commits.
+///
+/// # Errors
+/// If it cannot listen at its address.
+pub(in crate::cli) fn start(
+    plan: &Plan,
+    deployment: &Deployment,
+    job: &mut RunJob,
+) -> anyhow::Result<Option<Monitor>> {
+    let Some(place) = &deployment.monitor else { return Ok(None) };
+    let clock = Arc::clone(&job.clock);
+    let mut subject =
+        MonitoredRun::new(Arc::clone(&job.stages.observers.metrics), Arc::clone(&job.status), clock);
+    job.status.set_ready_lag(place.ready_lag);
+    job.status.set_ready_behind(place.ready_behind);
+    // Process 0 has the output.
+    if job.processes.as_ref().is_none_or(|together| together.index() == 0) {
+        let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
+        let view = View::start(job.continuity.run.clone(), place.pairs, clusters).context("the monitor")?;
+        job.follow(view.feeder());
+        subject.view = Some(view);
+    }
+    subject.pipeline = pipeline(plan, job);
+    subject.queries = Some(Arc::clone(&job.stages.observers.queries));
+    subject.compare = Some(compare(plan));
+    subject.texts = job.source.texts(&plan.scheme.text.field_names()).map(|texts| -> Arc<dyn TextReader> {
+        Arc::new(ReadableTexts { texts: Mutex::new(texts), rules: plan.scheme.text.clone() })
+    });
+    let described: serde_json::Map<String, Value> =
+        plan.description().fields().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    subject.config = json!({"deployment": deployment.shown, "pipeline": described});
+    let stages = job.stages.clone();
+    subject.hot_blocks = Box::new(move |most| {
+        let blocks = stages.observers.hot_blocks.lock();
+        let mut largest: Vec<_> = blocks.iter().collect();
+        largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
+        let hot = largest.into_iter().take(most).map(|(key, block)| HotBlockInfo {
+            table: key.table,
+            hash: key.hash,
+            sketches: block.sketches,
+            document: block.document.clone(),
+            beside: block.beside.clone(),
+        });
+        (blocks.len(), hot.collect())
+    });
+    subject.planned = plan.planned_sketches();
+    let token = place.token.as_ref().map(|token| token.reveal().to_owned());
+    let entry = Endpoint {
+        address: place.listen,
+        token,
+        hosts: place.hosts.clone(),
+        base_path: place.base_path.clone(),
+    };
+    Ok(Some(Monitor::start(&entry, subject, limits(place))?))
+}
+
+/// The texts of a source, one at a time. For pages it returns the text that the text rules extract.
+struct ReadableTexts {
+    texts: Mutex<Box<dyn intake::Texts>>,
+    rules: TextRules,
+}
+
+impl TextReader for ReadableTexts {
+    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), TextUnavailable> {
+        let found = self.texts.lock().text(id, position);
+        let found = found.map(|found| (readable(&found.text, &self.rules).into_owned(), found.truncated));
+        found.map_err(|why| match why {
+            intake::NoText::Gone(why) => TextUnavailable::Gone(why),
+            intake::NoText::Unsupported(why) => TextUnavailable::Unsupported(why),
+            intake::NoText::Failed(why) => TextUnavailable::Failed(why),
+        })
+    }
+}
+
+/// The function that finds the passages two texts have in common, by the pipeline's rules. The texts are
+/// [readable] already, so HTML is not extracted again.
+fn compare(plan: &Plan) -> Compare {
+    let (mut plan, is_live) = (plan.clone(), plan.scheme.live().is_some());
+    plan.scheme.text.html = Html::None;
+    Arc::new(move |a, b| {
+        let passages = common_passages(a, b, &plan.scheme.text);
+        let pieces = |pieces: &[TextPiece<'_>]| {
+            pieces.iter().map(|piece| (piece.text.to_owned(), piece.passage)).collect()
+        };
+        // Under live weights the exact similarity depends on the corpus, not on the two texts alone.
+        let exact = (!is_live).then(|| {
+            let mut examiner = Examiner::new(&plan);
+            let (a, b) = (examiner.examine(a), examiner.examine(b));
+            examiner.exact(&a, &b)
+        });
+        ComparedTexts {
+            a: pieces(&passages.a),
+            b: pieces(&passages.b),
+            shared: (passages.shared_a, passages.shared_b),
+            exact,
+        }
+    })
+}
+
+fn limits(place: &MonitorConfig) -> MonitorLimits {
+    MonitorLimits {
+        connections: place.connections,
+        streams: place.streams,
+        body_bytes: place.body_bytes,
+        questions_per_second: place.questions_per_second,
+        ..MonitorLimits::default()
+    }
+}
+
+/// The description of the pipeline for the monitor.
+fn pipeline(plan: &Plan, job: &RunJob) -> Pipeline {
+    let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
+    let blocks = job.stages.blocking.tables();
+    let words = PlanText::new(plan, STEPS);
+    let description = json!({
+        "name": plan.name,
+        "threshold": plan.threshold,
+        "measure": words.measure,
+        "text": words.text,
+        "sketch": words.sketch,
+        "blocking": words.blocking,
+        "filter": words.filter,
+        "scheme": format!("{:016x}", plan.scheme.fingerprint()),
+        "of_blocks": blocks,
+        "of_components": size,
+        "curve": words.curve,
+        "retention": {
+            "max_age_seconds": plan.retention.max_age.map(|age| age.as_secs_f64()),
+            "max_documents": plan.retention.max_documents,
+            "clock": plan.retention.clock.name(),
+            "now": null,
+        },
+    });
+    // Copies and exact similarities have no standard error.
+    let standard_error =
+        Box::new(
+            move |similarity: f64, evidence: &Evidence| {
+                if exact || evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
+            },
+        );
+    Pipeline { description, blocks, components: size, threshold: plan.threshold, standard_error }
+}

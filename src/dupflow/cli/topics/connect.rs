@@ -1,0 +1,212 @@
+//! `dupflow check --connect`: connects to the brokers of a deployment, and writes nothing.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::cli::counted;
+use crate::config::{DeadLetterConfig, Deployment, SinkConfig, SourceConfig};
+use dupflow_connectors::kafka::broker::{
+    Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings, close_in_background,
+};
+use dupflow_connectors::kafka::output_topic;
+
+/// Longest wait for a broker.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Segment size of a topic of marks, in bytes, above which a start may read for long.
+const LARGE_SEGMENT: u64 = 64 << 20;
+
+/// The findings, one line each, with warnings marked "!"; or all that is missing or refused.
+pub(in crate::cli) fn report(deployment: &Deployment) -> Result<String, Vec<String>> {
+    let mut connection = deployment.kafka.clone();
+    connection.patience = connection.patience.min(PATIENCE);
+    let failed = |failure: KafkaFailure| vec![failure.to_string()];
+    let admin = Admin::new(&connection).map_err(failed)?;
+    let reached = admin.reach(&connection.brokers).map_err(failed);
+    let found = reached.and_then(|()| TopicReport::run(deployment, &admin));
+    close_in_background(admin);
+    found
+}
+
+/// The findings so far.
+struct TopicReport<'a> {
+    admin: &'a Admin,
+    found: String,
+    problems: Vec<String>,
+}
+
+impl<'a> TopicReport<'a> {
+    fn run(deployment: &Deployment, admin: &'a Admin) -> Result<String, Vec<String>> {
+        let mut report = TopicReport { admin, found: String::new(), problems: Vec::new() };
+        if let SourceConfig::Kafka { topic, .. } = &deployment.source {
+            report.input(topic, deployment.state.is_some());
+        }
+        if let SinkConfig::Kafka { topic, progress_topic, transactional_id, envelope, .. } = &deployment.sink
+        {
+            let (wanted, settings) = output_topic(topic, *envelope);
+            if report.output(wanted, settings) {
+                report.kept(topic, wanted.compacted);
+            }
+            let marks = TopicRequest { topic: progress_topic, partitions: Some(1), compacted: true };
+            if report.output(marks, KEEPS_MARKS) {
+                report.marks(progress_topic);
+            }
+            report.add(&format!(
+                "writes as transactional id \"{transactional_id}\": whether the user may take it is seen only when a run does, since taking it would end a run; \
+                 it needs Describe and Write on it"
+            ));
+        }
+        if let Some(DeadLetterConfig::Topic(topic)) = &deployment.dead_letter {
+            let letters = TopicRequest { topic, partitions: None, compacted: false };
+            if report.output(letters, KEEPS_ALL) {
+                report.kept(topic, false);
+            }
+        }
+        if report.problems.is_empty() { Ok(report.found) } else { Err(report.problems) }
+    }
+
+    fn add(&mut self, line: &str) {
+        // Writing to a `String` cannot fail.
+        writeln!(self.found, "  {line}").unwrap_or_default();
+    }
+
+    fn warn(&mut self, line: &str) {
+        writeln!(self.found, "  ! {line}").unwrap_or_default();
+    }
+
+    /// Checks the input topic: it must exist, and its offsets must be readable.
+    fn input(&mut self, topic: &str, has_state: bool) {
+        match look(self.admin, topic) {
+            Ok(line) => self.add(&line),
+            Err(failure) => return self.problems.push(failure.to_string()),
+        }
+        let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
+        if policy.contains("compact") {
+            let what = format!(
+                "topic \"{topic}\" is compacted: a run that has to read it again does not find what it read before, and corrects its output"
+            );
+            if has_state {
+                self.add(&what);
+            } else {
+                self.warn(&format!("{what}; keep a state (state.path), so that little has to be read again"));
+            }
+        }
+        if !policy.contains("delete") || has_state {
+            return;
+        }
+        let limits = ["retention.ms", "retention.bytes"]
+            .map(|name| (name, self.setting(topic, name).unwrap_or_else(|| "-1".to_owned())));
+        let limits: Vec<_> = limits.iter().filter(|(_, value)| value != "-1").collect();
+        let limits: Vec<_> = limits.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if !limits.is_empty() {
+            self.warn(&format!(
+                "topic \"{topic}\" expires ({}), and no state is kept: after that a restart does not find all documents; set state.path, \
+                 or retention.ms=-1 and retention.bytes=-1",
+                limits.join(", ")
+            ));
+        }
+    }
+
+    /// Checks an output topic. It may be missing: the first run makes it. Returns whether it exists.
+    fn output(&mut self, wanted: TopicRequest<'_>, settings: &TopicSettings) -> bool {
+        let TopicRequest { topic, partitions, .. } = wanted;
+        match self.admin.find(topic) {
+            Err(failure) => self.problems.push(failure.to_string()),
+            Ok(None) => match self.admin.can_create(wanted, settings) {
+                Ok(()) => {
+                    let settings: Vec<_> =
+                        settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                    self.add(&format!(
+                        "writes topic \"{topic}\": missing, the first run makes it ({})",
+                        settings.join(", ")
+                    ));
+                }
+                Err(failure) => self.problems.push(format!(
+                    "{failure}; make it by hand ({}), or allow Create",
+                    settings.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(", ")
+                )),
+            },
+            Ok(Some(found)) => match partitions.filter(|number| *number != found.partitions) {
+                Some(number) => self.problems.push(format!(
+                    "topic \"{topic}\" has {} partitions: the topic of marks must have {number}",
+                    found.partitions
+                )),
+                None => {
+                    let held = counted(found.partitions as usize, "partition");
+                    self.add(&format!("writes topic \"{topic}\": {held}"));
+                    return true;
+                }
+            },
+        }
+        false
+    }
+
+    /// Checks an existing topic of results: its records should not expire.
+    fn kept(&mut self, topic: &str, compacted: bool) {
+        let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
+        if compacted && policy != "compact" {
+            self.warn(&format!(
+                "topic \"{topic}\" has cleanup.policy={policy}: with envelope \"upsert\" it should be \"compact\", or it grows without end and loses pairs"
+            ));
+        }
+        if !compacted && policy.contains("compact") {
+            self.warn(&format!(
+                "topic \"{topic}\" is compacted (cleanup.policy={policy}): deltas are lost to it, and what is left does not add up; set \"delete\", \
+                 or sink.envelope = \"upsert\""
+            ));
+        }
+        for name in ["retention.ms", "retention.bytes"] {
+            let value = self.setting(topic, name).unwrap_or_else(|| "-1".to_owned());
+            if policy.contains("delete") && value != "-1" {
+                self.warn(&format!(
+                    "topic \"{topic}\" expires ({name}={value}): what a later reader adds up then lacks what was written before, and --reconcile \
+                     is refused; set {name}=-1"
+                ));
+            }
+        }
+    }
+
+    /// Checks an existing topic of marks: it should be compacted and have small segments.
+    fn marks(&mut self, topic: &str) {
+        let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
+        if policy != "compact" {
+            self.warn(&format!(
+                "topic \"{topic}\" has cleanup.policy={policy}: a mark that expires makes the next run begin anew; set \"compact\""
+            ));
+        }
+        let segment = self.setting(topic, "segment.bytes").and_then(|value| value.parse::<u64>().ok());
+        if let Some(segment) = segment.filter(|segment| *segment > LARGE_SEGMENT) {
+            self.warn(&format!(
+                "topic \"{topic}\" has segment.bytes={segment}: marks are compacted late; set 4194304"
+            ));
+        }
+    }
+
+    /// A setting of a topic. If the broker refuses to describe it, a warning is added and the result is
+    /// `None`.
+    fn setting(&mut self, topic: &str, name: &str) -> Option<String> {
+        match self.admin.setting(topic, name) {
+            Ok(value) => value,
+            Err(failure) => {
+                self.warn(&format!(
+                    "{name} of topic \"{topic}\" is not known ({failure}): allow DescribeConfigs on it"
+                ));
+                None
+            }
+        }
+    }
+}
+
+/// Describes the partitions and records of an input topic.
+fn look(admin: &Admin, topic: &str) -> Result<String, KafkaFailure> {
+    let absent =
+        || KafkaFailure::Absent(format!("topic \"{topic}\": there is no such topic, and it is to be read"));
+    let partitions = admin.find(topic)?.ok_or_else(absent)?.partitions;
+    let mut records = 0;
+    for partition in 0..partitions {
+        let (first, end) = admin.offset_range(topic, partition)?;
+        records += end.saturating_sub(first);
+    }
+    let partitions = counted(partitions as usize, "partition");
+    Ok(format!("reads topic \"{topic}\": {partitions}, {records} offsets held"))
+}

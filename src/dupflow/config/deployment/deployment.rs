@@ -1,0 +1,295 @@
+//! A whole deployment file: inputs, outputs, workers and logging, which differ from one installation to another.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::logging::{self, LogFormat, LogLevel};
+use super::monitor::{self, MonitorConfig};
+use super::processes::{self, ProcessConfig};
+use super::results::{self, EmitKind, OutputFormat};
+use super::sink::{self, SinkConfig};
+use super::source::{self, SourceConfig};
+use super::storage::{self, DeadLetterConfig, StateConfig};
+use super::tables::{self, TablesConfig};
+use super::{broker, values};
+use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, read_file};
+use dupflow_connectors::formats::InputLayout;
+use dupflow_connectors::intake::{EpochLimits, EpochRule};
+use dupflow_connectors::kafka::Start;
+use dupflow_connectors::kafka::broker::Connection;
+use dupflow_connectors::sinks::MarkedFile;
+use dupflow_connectors::tables::database::Address;
+
+/// Most worker threads of one process, inclusive. Each has a stack, and a channel to each other worker for
+/// every operator.
+pub const MOST_WORKERS: usize = 1024;
+
+/// Every key of a deployment file, by module.
+pub(in crate::config) const KEYS: &[&[DeploymentKey]] =
+    &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS];
+
+/// The keys that this module reads.
+const OWN_KEYS: &[DeploymentKey] = &[
+    DeploymentKey { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
+    DeploymentKey { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
+    DeploymentKey { name: "source.kind", expected: "\"files\", \"kafka\", \"sqlite\" or \"postgres\"" },
+    DeploymentKey {
+        name: "source.inputs",
+        expected: "a list of paths, at least one; \"-\" is standard input",
+    },
+    DeploymentKey { name: "source.files_from", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "source.epoch", expected: EpochRule::EXPECTED },
+    DeploymentKey { name: "source.speed", expected: "\"max\", \"real\" or \"Nx\" with N greater than 0" },
+    DeploymentKey { name: "source.topic", expected: "the name of a topic" },
+    DeploymentKey { name: "source.start", expected: Start::EXPECTED },
+    DeploymentKey {
+        name: "source.format",
+        expected: "\"auto\", \"text\", \"json\" or \"debezium\"; of files \"auto\", \"jsonl\", \"csv\", \"tsv\", \"warc\", \"parquet\", \"text\" or \"html\"",
+    },
+    DeploymentKey {
+        name: "source.text_path",
+        expected: "names with points between them, as in \"page.body\"",
+    },
+    DeploymentKey {
+        name: "source.id_path",
+        expected: "names with points between them, as in \"page.id\", or \"\": the record's key",
+    },
+    DeploymentKey { name: "source.ts_path", expected: "names with points between them, as in \"page.date\"" },
+    DeploymentKey { name: "source.headers", expected: "a list of names" },
+    DeploymentKey { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey { name: "source.ids", expected: "\"once\", \"file\" or \"last\"" },
+    DeploymentKey { name: "source.max_bad", expected: "a number from 0 to 1, or \"\" for any" },
+    DeploymentKey {
+        name: "csv.delimiter",
+        expected: "one character of ASCII that is no quote, or \"tab\"; \"\": that of the format",
+    },
+    DeploymentKey {
+        name: "csv.escape",
+        expected: "one character of ASCII that is no quote, or \"\" for none",
+    },
+    DeploymentKey { name: "warc.id", expected: "\"record\" or \"uri\"" },
+    DeploymentKey { name: "commit.interval", expected: "a time from \"1ms\" to \"60s\"" },
+    DeploymentKey { name: "commit.records", expected: "a whole number from 1 to 2^53" },
+    DeploymentKey { name: "commit.bytes", expected: "a whole number from 1 to 2^53" },
+    DeploymentKey { name: "dead_letter.path", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "dead_letter.topic", expected: "the name of a topic, or \"\" for none" },
+    DeploymentKey { name: "sink.kind", expected: "\"lines\", \"kafka\", \"sqlite\" or \"postgres\"" },
+    DeploymentKey { name: "sink.path", expected: "a path; \"-\" is standard output" },
+    DeploymentKey { name: "sink.topic", expected: "the name of a topic" },
+    DeploymentKey { name: "sink.progress_topic", expected: "the name of a topic" },
+    DeploymentKey { name: "sink.transactional_id", expected: "a name" },
+    DeploymentKey { name: "sink.transaction_seconds", expected: "a whole number from 1 to 900" },
+    DeploymentKey { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
+    DeploymentKey {
+        name: "sink.emit",
+        expected: "\"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
+    },
+    DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
+    DeploymentKey { name: "sink.evidence", expected: "true or false" },
+    DeploymentKey { name: "sink.causes", expected: "true or false" },
+    DeploymentKey {
+        name: "kafka.brokers",
+        expected: "addresses, as in \"host:9092,other:9092\", or a list of them",
+    },
+    DeploymentKey { name: "kafka.connect_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey { name: "kafka.settings.**", expected: "text, a number, true or false" },
+    DeploymentKey { name: "state.path", expected: "a path or an address, or \"\" for none" },
+    DeploymentKey { name: "state.commit_every", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey { name: "processes.secret", expected: "text, or \"\" for none" },
+    DeploymentKey { name: "processes.secret_file", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "processes.connect_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey { name: "processes.lost_seconds", expected: "a whole number from 1 to 3600" },
+    DeploymentKey {
+        name: "logging.level",
+        expected: "\"error\", \"warn\", \"info\", \"debug\" or \"trace\"",
+    },
+    DeploymentKey { name: "logging.format", expected: "\"text\" or \"json\"" },
+];
+
+/// Keys, and tables of keys, whose values are secret: they are never printed or served.
+const HIDDEN: [&str; 5] = ["monitor.token", "processes.secret", "kafka.settings", "source.url", "sink.url"];
+
+/// Where a pipeline runs, validated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deployment {
+    /// Worker threads; `None` = one per core.
+    pub workers: Option<NonZeroUsize>,
+    /// How long a run may take after a stop signal to finish the epochs that have begun.
+    pub shutdown: Duration,
+    /// What is read.
+    pub source: SourceConfig,
+    /// When the epochs of a topic or table end: at the first limit that is reached.
+    pub commit: EpochLimits,
+    /// Where bad records are kept; `None` = nowhere.
+    pub dead_letter: Option<DeadLetterConfig>,
+    /// The greatest share of bad records, from 0 to 1, inclusive. `None`: any share, but no bad record if the
+    /// output is a list of documents to keep or remove.
+    pub max_bad: Option<f64>,
+    /// Where results go.
+    pub sink: SinkConfig,
+    /// What the results are: deltas, pairs, clusters or lists.
+    pub emit: EmitKind,
+    /// The file format of the results; a topic has its own.
+    pub output_format: OutputFormat,
+    /// Whether each pair carries its evidence.
+    pub evidence: bool,
+    /// Whether each delta carries its cause.
+    pub causes: bool,
+    /// How brokers are reached.
+    pub kafka: Connection,
+    /// Where documents are kept for a restart; `None` = nowhere.
+    pub state: Option<StateConfig>,
+    /// Where the run's page and metrics are served; `None` = nowhere.
+    pub monitor: Option<MonitorConfig>,
+    /// How the processes of one run find each other.
+    pub processes: ProcessConfig,
+    /// The least severe messages that are logged.
+    pub level: LogLevel,
+    /// How log messages are written.
+    pub format: LogFormat,
+    /// The settings of the file by key: variables by name, secrets masked.
+    pub shown: BTreeMap<String, Json>,
+}
+
+impl Deployment {
+    /// Loads a file; `environment` looks up environment variables.
+    ///
+    /// # Errors
+    /// If the file cannot be read; otherwise all problems of the file at once.
+    pub fn load(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        Self::parse(&path.to_string_lossy(), &read_file(path)?, environment)
+    }
+
+    /// Parses the text of a file.
+    ///
+    /// # Errors
+    /// All problems of the file at once.
+    pub fn parse(
+        name: &str,
+        text: &str,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
+        let mut settings = FileSettings::new(KEYS, &[]);
+        settings.add_file(name, text, Path::new(""));
+        settings.reject_unknown();
+        let shown = settings.shown(&HIDDEN);
+        settings.interpolate(environment);
+
+        let source = source::source(&mut settings);
+        let sink = sink::sink(&mut settings);
+        let emit = results::emit(&mut settings, &sink);
+        let output_format = results::output_format(&mut settings, &source, &sink, emit);
+        let deployment = Self {
+            workers: settings.read("workers", workers).unwrap_or_default(),
+            shutdown: values::seconds(&mut settings, "shutdown_seconds", 0, 10),
+            commit: source::commit(&mut settings, &source),
+            dead_letter: storage::dead_letter(&mut settings, &sink),
+            kafka: broker::connection(&mut settings, &source, &sink),
+            max_bad: source::max_bad(&mut settings),
+            source,
+            sink,
+            emit,
+            output_format,
+            evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
+            causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
+            state: storage::state(&mut settings),
+            monitor: monitor::monitor(&mut settings),
+            processes: processes::processes(&mut settings),
+            level: logging::level(&mut settings),
+            format: logging::format(&mut settings),
+            shown,
+        };
+        let problems = settings.finish();
+        if problems.is_empty() { Ok(deployment) } else { Err(ConfigError::Problems(problems)) }
+    }
+}
+
+impl Deployment {
+    /// How records of files are mapped to documents.
+    pub fn layout(&self) -> InputLayout {
+        match &self.source {
+            SourceConfig::Files { layout, .. } => layout.clone(),
+            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => InputLayout::default(),
+        }
+    }
+
+    /// The inputs as the user named them; empty if a topic or a table is read.
+    pub fn inputs(&self) -> &[PathBuf] {
+        match &self.source {
+            SourceConfig::Files { inputs, .. } => inputs,
+            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => &[],
+        }
+    }
+
+    /// The output file; `None` if the output is no file.
+    pub fn output(&self) -> Option<&Path> {
+        match &self.sink {
+            SinkConfig::Lines { path } => path.as_deref(),
+            SinkConfig::Tables(TablesConfig { address: Address::Sqlite(path), .. }) => Some(path),
+            SinkConfig::Tables(_) | SinkConfig::Kafka { .. } => None,
+        }
+    }
+
+    /// Suffixes of the files that the sink writes beside the output file.
+    pub fn beside_output(&self) -> &'static [&'static str] {
+        match &self.sink {
+            SinkConfig::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::COMPANION_SUFFIXES,
+            SinkConfig::Tables(_) => &Address::COMPANION_SUFFIXES,
+            SinkConfig::Lines { .. } | SinkConfig::Kafka { .. } => &[],
+        }
+    }
+
+    /// The database file that is read; `None` if the source is no SQLite database.
+    pub fn database_file(&self) -> Option<&Path> {
+        match &self.source {
+            SourceConfig::Table(table) => match &table.address {
+                Address::Sqlite(path) => Some(path),
+                Address::Postgres(_) => None,
+            },
+            SourceConfig::Files { .. } | SourceConfig::Kafka { .. } => None,
+        }
+    }
+
+    /// The file that lists inputs, if there is one.
+    pub fn files_from(&self) -> Option<&Path> {
+        match &self.source {
+            SourceConfig::Files { files_from, .. } => files_from.as_deref(),
+            SourceConfig::Kafka { .. } | SourceConfig::Table(_) => None,
+        }
+    }
+
+    /// Replaces the output by standard output, and drops state, monitor and dead letters.
+    pub fn prints_only(&mut self) {
+        self.sink = SinkConfig::Lines { path: None };
+        self.output_format = OutputFormat::Jsonl;
+        self.state = None;
+        self.dead_letter = None;
+        self.monitor = None;
+    }
+
+    /// Whether the run needs a broker.
+    pub fn has_broker(&self) -> bool {
+        matches!(self.source, SourceConfig::Kafka { .. }) || matches!(self.sink, SinkConfig::Kafka { .. })
+    }
+
+    /// The dead-letter file; `None` if bad records are not kept in a file.
+    pub fn letter_file(&self) -> Option<&Path> {
+        match &self.dead_letter {
+            Some(DeadLetterConfig::File(path)) => Some(path),
+            Some(DeadLetterConfig::Topic(_)) | None => None,
+        }
+    }
+}
+
+/// A number of workers, or `None` for as many as cores; the outer `None` if the value is neither.
+#[expect(clippy::option_option, reason = "the outer one says whether the value is understood")]
+fn workers(value: &ConfigValue) -> Option<Option<NonZeroUsize>> {
+    match value.text() {
+        Some("cores") => Some(None),
+        _ => value.integer(1..=MOST_WORKERS).map(NonZeroUsize::new),
+    }
+}

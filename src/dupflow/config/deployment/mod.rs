@@ -1,0 +1,31 @@
+//! Deployment files: inputs, outputs, workers and logging.
+//!
+//! A [`Deployment`] is a checked file. Each module reads one table of it, or a few; `values` reads the values that
+//! several tables have.
+
+mod broker;
+#[expect(clippy::module_inception, reason = "the type of the room, apart from the list of its modules")]
+mod deployment;
+mod logging;
+mod monitor;
+mod processes;
+mod results;
+mod sink;
+mod source;
+mod storage;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod values;
+
+#[cfg(test)]
+pub(in crate::config) use deployment::KEYS;
+pub use deployment::{Deployment, MOST_WORKERS};
+pub use logging::{LogFormat, LogLevel};
+pub use monitor::{MonitorConfig, WITHOUT_MONITOR};
+pub use processes::ProcessConfig;
+pub use results::{EmitKind, OutputFormat};
+pub use sink::SinkConfig;
+pub use source::SourceConfig;
+pub use storage::{DeadLetterConfig, StateConfig};
+pub use tables::TablesConfig;

@@ -1,0 +1,165 @@
+//! The table `[monitor]` of a deployment file: the address of the run's page and metrics, who has access, and
+//! limits.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::values::{path, secret, secret_in_file, time};
+use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
+use dupflow_connectors::credential::Credential;
+
+/// The problem of a monitor that this build does not have.
+pub const WITHOUT_MONITOR: &str =
+    "this dupflow was built without the monitor: build it with the feature `monitor`";
+
+/// The keys of `[monitor]`.
+pub(super) const KEYS: [DeploymentKey; 12] = [
+    DeploymentKey {
+        name: "monitor.listen",
+        expected: "an address with a port, as in \"127.0.0.1:9600\", or \"\" for none",
+    },
+    DeploymentKey { name: "monitor.pairs", expected: "true or false" },
+    DeploymentKey { name: "monitor.token", expected: "text of 16 bytes or more, or \"\" for none" },
+    DeploymentKey { name: "monitor.token_file", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "monitor.ready_behind", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey { name: "monitor.hosts", expected: "a list of names of hosts, without ports" },
+    DeploymentKey {
+        name: "monitor.base_path",
+        expected: "a path as \"/near\", without a slash at its end, or \"\" for none",
+    },
+    DeploymentKey { name: "monitor.ready_lag", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey { name: "monitor.connections", expected: "a whole number from 1 to 10000" },
+    DeploymentKey { name: "monitor.streams", expected: "a whole number from 1 to 10000" },
+    DeploymentKey { name: "monitor.body_bytes", expected: "a whole number from 1024 to 1073741824" },
+    DeploymentKey { name: "monitor.questions_per_second", expected: "a whole number from 1 to 1000000" },
+];
+
+/// The least length of a token, in bytes, inclusive.
+const TOKEN_BYTES: usize = 16;
+
+/// Address, access and limits of the monitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MonitorConfig {
+    /// The address that the monitor listens on.
+    pub listen: SocketAddr,
+    /// Whether pairs and clusters are held in memory, so that clients can query them.
+    pub pairs: bool,
+    /// The access token. An address outside the loopback always has one.
+    pub token: Option<Credential>,
+    /// Host names that requests may use beside those of the loopback, if there is no token.
+    pub hosts: Vec<String>,
+    /// The path prefix under which a proxy serves the monitor; empty for none.
+    pub base_path: String,
+    /// The run is ready while the oldest events that are not durable yet were read at most this long ago
+    /// (inclusive).
+    pub ready_lag: Duration,
+    /// The run is ready while the oldest unread record of a topic has waited at most this long.
+    pub ready_behind: Duration,
+    /// Most connections at the same time.
+    pub connections: usize,
+    /// Most delta streams among the connections.
+    pub streams: usize,
+    /// Most bytes of a request body, inclusive.
+    pub body_bytes: usize,
+    /// Most queries per second.
+    pub questions_per_second: u32,
+}
+
+impl MonitorConfig {
+    /// The monitor at this address, with defaults for all other settings.
+    pub fn at(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            pairs: true,
+            token: None,
+            hosts: Vec::new(),
+            base_path: String::new(),
+            ready_lag: Duration::from_secs(30),
+            ready_behind: Duration::from_secs(60),
+            connections: 128,
+            streams: 64,
+            body_bytes: 4 << 20,
+            questions_per_second: 500,
+        }
+    }
+}
+
+/// A list of host names, each as in a URL.
+fn hosts(value: &ConfigValue) -> Option<Vec<String>> {
+    let is_name = |name: &&str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+    };
+    value.list(|name| name.text().filter(is_name).map(str::to_owned))
+}
+
+/// A path of one or more parts, in characters that need no escapes.
+fn base_path(value: &ConfigValue) -> Option<String> {
+    let path = value.text()?;
+    let is_part = |part: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        !matches!(part, "" | "." | "..") && part.bytes().all(is_plain)
+    };
+    let is_path =
+        path.is_empty() || path.strip_prefix('/').is_some_and(|parts| parts.split('/').all(is_part));
+    is_path.then(|| path.to_owned())
+}
+
+/// The monitor, if `monitor.listen` is set.
+pub(super) fn monitor(settings: &mut FileSettings) -> Option<MonitorConfig> {
+    let address = |value: &ConfigValue| match value.text()? {
+        "" => Some(None),
+        written => written.parse().ok().map(Some),
+    };
+    let listen: Option<SocketAddr> = settings.read("monitor.listen", address).flatten();
+    if listen.is_some() && !cfg!(feature = "monitor") {
+        settings.problem("monitor.listen", ProblemKind::Contradiction(WITHOUT_MONITOR.to_owned()));
+    }
+    let file = settings.read("monitor.token_file", path).filter(|path| !path.as_os_str().is_empty());
+    let typed = secret(settings, "monitor.token").filter(|token| !token.reveal().is_empty());
+    if file.is_some() && typed.is_some() {
+        let what = "monitor.token and monitor.token_file are both set";
+        settings.problem("monitor.token_file", ProblemKind::Contradiction(what.to_owned()));
+    }
+    let key = if typed.is_some() { "monitor.token" } else { "monitor.token_file" };
+    let token = typed.or_else(|| secret_in_file(settings, "monitor.token_file"));
+    if let Some(token) = &token {
+        let token = token.reveal();
+        if token.len() < TOKEN_BYTES {
+            let what = format!("a token has {TOKEN_BYTES} bytes or more");
+            settings.problem(key, ProblemKind::Contradiction(what));
+        } else if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            let what = "a token is of visible ASCII characters, without spaces";
+            settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
+        }
+    }
+    let default = MonitorConfig::at(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let place = MonitorConfig {
+        pairs: settings.read("monitor.pairs", ConfigValue::boolean).unwrap_or(default.pairs),
+        ready_lag: time(settings, "monitor.ready_lag", Duration::from_secs(3600))
+            .unwrap_or(default.ready_lag),
+        ready_behind: time(settings, "monitor.ready_behind", Duration::from_secs(3600))
+            .unwrap_or(default.ready_behind),
+        connections: settings
+            .read("monitor.connections", |v| v.integer(1..=10_000))
+            .unwrap_or(default.connections),
+        streams: settings.read("monitor.streams", |v| v.integer(1..=10_000)).unwrap_or(default.streams),
+        body_bytes: settings
+            .read("monitor.body_bytes", |v| v.integer(1024..=1 << 30))
+            .unwrap_or(default.body_bytes),
+        questions_per_second: settings
+            .read("monitor.questions_per_second", |v| v.integer(1..=1_000_000))
+            .unwrap_or(default.questions_per_second),
+        hosts: settings.read("monitor.hosts", hosts).unwrap_or_default(),
+        base_path: settings.read("monitor.base_path", base_path).unwrap_or_default(),
+        token,
+        ..default
+    };
+    let is_public = listen.is_some_and(|at| !at.ip().is_loopback());
+    let tokens = ["monitor.token", "monitor.token_file"];
+    if is_public && place.token.is_none() && settings.sound(&tokens) {
+        let what = "whoever reaches this address may ask: it needs monitor.token or monitor.token_file; or listen on a loopback address, such \
+                    as \"127.0.0.1:9600\"";
+        settings.problem("monitor.listen", ProblemKind::Contradiction(what.to_owned()));
+    }
+    listen.map(|listen| MonitorConfig { listen, ..place })
+}

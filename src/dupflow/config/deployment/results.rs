@@ -1,0 +1,137 @@
+//! The keys of `[sink]` that decide what the results are, and in which format.
+
+use std::path::Path;
+
+use super::sink::SinkConfig;
+use super::source::SourceConfig;
+use crate::config::settings::{FileSettings, ProblemKind};
+
+/// What the results are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum EmitKind {
+    /// The changes of every epoch.
+    #[default]
+    Deltas,
+    /// All pairs at the end of the input.
+    Pairs,
+    /// All clusters at the end of the input.
+    Clusters,
+    /// The changes of clusters in every epoch.
+    ClusterDeltas,
+    /// At the end of the input, one document of each cluster and all that are in none.
+    Keep,
+    /// At the end of the input, all other documents, each with the kept document of its cluster.
+    Remove,
+}
+
+/// The file format of the results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum OutputFormat {
+    /// JSON Lines.
+    #[default]
+    Jsonl,
+    /// Comma-separated values with a header line.
+    Csv,
+    /// A Parquet file. It is complete only at the end of the run.
+    Parquet,
+}
+
+impl OutputFormat {
+    /// The name in a deployment file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Parquet => "parquet",
+        }
+    }
+
+    /// The format by the extension of a file name; JSON Lines if the extension is unknown.
+    pub fn of_name(path: Option<&Path>) -> Self {
+        let ending = path.and_then(Path::extension).unwrap_or_default().to_ascii_lowercase();
+        [Self::Csv, Self::Parquet].into_iter().find(|format| ending == *format.name()).unwrap_or_default()
+    }
+
+    /// Why this build cannot write the format; `None` if it can.
+    pub fn is_missing(self) -> Option<&'static str> {
+        let missing = "this dupflow was built without Parquet files: build it with the feature `parquet`";
+        (self == Self::Parquet && !cfg!(feature = "parquet")).then_some(missing)
+    }
+}
+
+impl EmitKind {
+    /// Whether the results are written epoch by epoch, and not at the end.
+    pub fn is_of_changes(self) -> bool {
+        matches!(self, Self::Deltas | Self::ClusterDeltas)
+    }
+
+    /// Whether the result is a list of documents to keep or to remove.
+    pub fn is_list(self) -> bool {
+        matches!(self, Self::Keep | Self::Remove)
+    }
+
+    /// Whether rows are about pairs, which may carry evidence.
+    pub fn is_of_pairs(self) -> bool {
+        matches!(self, Self::Deltas | Self::Pairs)
+    }
+}
+
+/// What the results are: as set, or the default of the sink. Reports a kind of result that the sink cannot take.
+pub(super) fn emit(settings: &mut FileSettings, sink: &SinkConfig) -> EmitKind {
+    let kinds = [
+        ("deltas", EmitKind::Deltas),
+        ("pairs", EmitKind::Pairs),
+        ("clusters", EmitKind::Clusters),
+        ("cluster-deltas", EmitKind::ClusterDeltas),
+        ("keep", EmitKind::Keep),
+        ("remove", EmitKind::Remove),
+    ];
+    // A database keeps current pairs by default; the history of changes only on request.
+    let default = if matches!(sink, SinkConfig::Tables(_)) { EmitKind::Pairs } else { EmitKind::Deltas };
+    let emit = settings.choose("sink.emit", &kinds, &[]).unwrap_or(default);
+    check_emit(settings, sink, emit);
+    emit
+}
+
+/// Reports a kind of result that the sink cannot take.
+fn check_emit(settings: &mut FileSettings, sink: &SinkConfig, emit: EmitKind) {
+    if matches!(sink, SinkConfig::Kafka { .. }) && !emit.is_of_changes() && settings.sound(&["sink.emit"]) {
+        let what = "a topic takes deltas: set it to \"deltas\" or \"cluster-deltas\", and sink.envelope to \"upsert\" for the pairs or the clusters as they are";
+        settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
+    }
+    if matches!(sink, SinkConfig::Tables(_)) && !emit.is_of_pairs() && settings.sound(&["sink.emit"]) {
+        let what = "a database keeps pairs, clusters and documents: set it to \"pairs\", or to \"deltas\" for every change of a pair besides";
+        settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
+    }
+}
+
+/// The file format: as set, or else by the extension of the file name.
+pub(super) fn output_format(
+    settings: &mut FileSettings,
+    source: &SourceConfig,
+    sink: &SinkConfig,
+    emit: EmitKind,
+) -> OutputFormat {
+    let formats =
+        [OutputFormat::Jsonl, OutputFormat::Csv, OutputFormat::Parquet].map(|format| (format.name(), format));
+    let set = settings.choose("sink.format", &formats, &[]);
+    let SinkConfig::Lines { path } = sink else { return OutputFormat::Jsonl };
+    let format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
+    let key = if set.is_some() { "sink.format" } else { "sink.path" };
+    let is_stream = format == OutputFormat::Parquet && emit.is_of_changes();
+    let stream = "a Parquet file is whole at its end only, and changes are written as they come: take \"jsonl\" or \"csv\", or another sink.emit";
+    // A pipe or a device keeps no marks, so a run cannot continue there.
+    let is_kept = path.as_deref().is_some_and(|path| path.metadata().map_or(true, |found| found.is_file()));
+    let is_read_back = matches!(source, SourceConfig::Table(_))
+        && format == OutputFormat::Csv
+        && emit.is_of_changes()
+        && is_kept;
+    let read_back = "a table cannot be read again as it was, so the next run reads its output back, and comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
+    if let Some(what) =
+        format.is_missing().or(is_stream.then_some(stream)).or(is_read_back.then_some(read_back))
+        && settings.sound(&[key, "sink.format", "sink.emit"])
+    {
+        settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
+    }
+    format
+}

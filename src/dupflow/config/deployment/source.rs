@@ -1,0 +1,297 @@
+//! The tables `[source]`, `[csv]`, `[warc]` and `[commit]` of a deployment file.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::tables;
+use super::values::{System, dotted_names, key_names, path, required_topic, seconds, system, time};
+use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
+use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
+use dupflow_connectors::inputs::listed;
+use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
+use dupflow_connectors::kafka::Start;
+use dupflow_connectors::tables::DatabaseTable;
+
+/// Where events are read from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceConfig {
+    /// Feeds, other files and folders.
+    Files {
+        /// The inputs in reading order, at least one; `-` is standard input.
+        inputs: Vec<PathBuf>,
+        /// The file that lists the last of the inputs, if there is one.
+        files_from: Option<PathBuf>,
+        /// How records are mapped to documents.
+        layout: InputLayout,
+        /// Where the input is cut into epochs.
+        epoch: EpochRule,
+        /// How fast the input is played.
+        speed: Speed,
+        /// Whether the last input is read on as it grows.
+        follow: bool,
+    },
+    /// A Kafka topic.
+    Kafka {
+        /// Its name.
+        topic: String,
+        /// Where reading begins if there is no mark.
+        start: Start,
+        /// How a record's value is mapped to a document.
+        shape: RecordShape,
+        /// How often the reader looks for new partitions.
+        refresh: Duration,
+    },
+    /// A table of a database.
+    Table(Box<DatabaseTable>),
+}
+
+impl SourceConfig {
+    /// The settings of the source that decide which documents a record makes, where they differ from the
+    /// default. For files it always has `source.kind`; a topic is named in the mark.
+    pub fn description(&self) -> Vec<(&'static str, String)> {
+        let mut found = Vec::new();
+        let mut put = |key, value: String, usual: &str| {
+            if value != usual {
+                found.push((key, value));
+            }
+        };
+        match self {
+            Self::Files { layout, .. } => {
+                put("source.kind", "files".to_owned(), "");
+                put(
+                    "source.format",
+                    layout.format.map_or_else(String::new, |format| format.name().to_owned()),
+                    "",
+                );
+                put("source.id_path", layout.id.clone(), "id");
+                put("source.text_path", layout.text.clone(), "text");
+                put("source.ts_path", layout.ts.clone(), "ts");
+                let byte =
+                    |byte: Option<u8>| byte.map_or_else(String::new, |byte| char::from(byte).to_string());
+                put("csv.delimiter", byte(layout.csv_delimiter), "");
+                put("csv.escape", byte(layout.csv_escape), "");
+                let ids = match layout.ids {
+                    // Both rules give a document the same id.
+                    IdRule::Once | IdRule::Last => "",
+                    IdRule::File => "file",
+                };
+                put("source.ids", ids.to_owned(), "");
+                put("warc.id", if layout.warc_id == WarcId::Uri { "uri" } else { "" }.to_owned(), "");
+            }
+            Self::Kafka { shape, .. } => {
+                let format = match shape.format {
+                    ValueFormat::Auto | ValueFormat::Row => "",
+                    ValueFormat::Text => "text",
+                    ValueFormat::Json => "json",
+                    ValueFormat::Debezium => "debezium",
+                };
+                put("source.format", format.to_owned(), "");
+                put("source.text_path", shape.text.join("."), "text");
+                put("source.ts_path", shape.ts.join("."), "ts");
+                put("source.id_path", shape.id.as_ref().map_or_else(String::new, |id| id.join(".")), "");
+            }
+            // The settings of a table are column names, and each start compares its rows with the output.
+            Self::Table(_) => {}
+        }
+        found
+    }
+}
+
+/// Reports inputs that cannot be followed, and settings that make following useless.
+fn note_followed(settings: &mut FileSettings, inputs: &[PathBuf], epoch: EpochRule) {
+    if let Some(last) = inputs.last()
+        && !last.is_file()
+    {
+        let what = format!("{last:?} is the last input, and no file: only a file can be followed");
+        settings.problem(FOLLOW_KEY, ProblemKind::Contradiction(what));
+    }
+    if epoch == EpochRule::All && settings.sound(&["source.epoch"]) {
+        let what = "an input that is followed does not end, and source.epoch = \"all\" waits for its end; as in \"every:1s\"";
+        settings.problem(FOLLOW_KEY, ProblemKind::Contradiction(what.to_owned()));
+    }
+}
+
+const FILES_KEYS: &[&str] = &[
+    "source.inputs",
+    "source.files_from",
+    "source.epoch",
+    "source.speed",
+    "source.max_bad",
+    "source.ids",
+    "csv.delimiter",
+    "csv.escape",
+    "warc.id",
+];
+/// Also a key of tables, which are followed too.
+const FOLLOW_KEY: &str = "source.follow";
+const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", "source.refresh_seconds"];
+const RECORD_KEYS: &[&str] = &["source.format", "source.text_path", "source.id_path", "source.ts_path"];
+const COMMIT_KEYS: &[&str] = &["commit.interval", "commit.records", "commit.bytes"];
+/// Reads the tables `[source]`, `[csv]` and `[warc]`.
+pub(super) fn source(settings: &mut FileSettings) -> SourceConfig {
+    match system(settings, "source.kind", "files") {
+        System::Database(database) => {
+            for keys in [FILES_KEYS, TOPIC_KEYS, RECORD_KEYS] {
+                without_effect(settings, "source.kind", database.name(), keys);
+            }
+            SourceConfig::Table(Box::new(tables::source(settings, database)))
+        }
+        System::Local => files(settings),
+        System::Kafka => topic(settings),
+    }
+}
+
+/// Reads the keys of `[source]` for files.
+fn files(settings: &mut FileSettings) -> SourceConfig {
+    if settings.sound(&["source.kind"]) {
+        let mut of_tables = key_names(&tables::SOURCE_KEYS).to_vec();
+        of_tables.retain(|key| *key != FOLLOW_KEY);
+        for keys in [TOPIC_KEYS, COMMIT_KEYS, &of_tables] {
+            without_effect(settings, "source.kind", "files", keys);
+        }
+    }
+    let mut inputs = settings.read("source.inputs", |v| v.list(path)).unwrap_or_default();
+    let files_from = settings.read("source.files_from", path).filter(|path| !path.as_os_str().is_empty());
+    if let Some(list) = &files_from {
+        match std::fs::read_to_string(list) {
+            Ok(list) => inputs.extend(listed(&list)),
+            Err(error) => {
+                let what = format!("cannot read {list:?}: {error}");
+                settings.problem("source.files_from", ProblemKind::Contradiction(what));
+            }
+        }
+    }
+    if inputs.is_empty() && settings.sound(&["source.kind", "source.inputs", "source.files_from"]) {
+        settings.missing("source.inputs");
+    }
+    let epoch = settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or(EpochRule::LIVE);
+    let follow = settings.read(FOLLOW_KEY, ConfigValue::boolean).unwrap_or_default();
+    if follow {
+        note_followed(settings, &inputs, epoch);
+    }
+    SourceConfig::Files {
+        inputs,
+        files_from,
+        layout: layout(settings),
+        epoch,
+        follow,
+        speed: settings.read("source.speed", |v| v.text()?.parse().ok()).unwrap_or_default(),
+    }
+}
+
+/// Reads the keys of `[source]` for a topic.
+fn topic(settings: &mut FileSettings) -> SourceConfig {
+    for keys in [FILES_KEYS, &key_names(&tables::SOURCE_KEYS)] {
+        without_effect(settings, "source.kind", "kafka", keys);
+    }
+    let formats = [
+        ("auto", ValueFormat::Auto),
+        ("text", ValueFormat::Text),
+        ("json", ValueFormat::Json),
+        ("debezium", ValueFormat::Debezium),
+    ];
+    let format = settings.choose("source.format", &formats, &[]).unwrap_or(ValueFormat::Auto);
+    if format == ValueFormat::Text && settings.sound(&["source.format"]) {
+        without_effect(
+            settings,
+            "source.format",
+            "text",
+            &["source.text_path", "source.id_path", "source.ts_path"],
+        );
+    }
+    let text = settings.read("source.text_path", |v| dotted_names(v.text()?));
+    let id = settings.read("source.id_path", |v| match v.text()? {
+        "" => Some(None),
+        path => dotted_names(path).map(Some),
+    });
+    let name = |value: &ConfigValue| value.text().filter(|name| !name.is_empty()).map(str::to_owned);
+    let shape = RecordShape {
+        format,
+        text: text.unwrap_or_else(|| vec!["text".to_owned()]),
+        ts: settings
+            .read("source.ts_path", |v| dotted_names(v.text()?))
+            .unwrap_or_else(|| vec!["ts".to_owned()]),
+        id: id.flatten(),
+        headers: settings.read("source.headers", |v| v.list(name)).unwrap_or_default(),
+        // Set later, from the retention of the pipeline.
+        needs_time: false,
+    };
+    SourceConfig::Kafka {
+        topic: required_topic(settings, "source.topic").unwrap_or_default(),
+        start: settings.read("source.start", |v| v.text()?.parse().ok()).unwrap_or_default(),
+        shape,
+        refresh: seconds(settings, "source.refresh_seconds", 1, 30),
+    }
+}
+
+/// How records of files are mapped to documents.
+fn layout(settings: &mut FileSettings) -> InputLayout {
+    let default = InputLayout::default();
+    let of_files = [
+        ("auto", None),
+        ("jsonl", Some(FileFormat::Jsonl)),
+        ("csv", Some(FileFormat::Csv)),
+        ("tsv", Some(FileFormat::Tsv)),
+        ("warc", Some(FileFormat::Warc)),
+        ("parquet", Some(FileFormat::Parquet)),
+        ("text", Some(FileFormat::Text)),
+        ("html", Some(FileFormat::Html)),
+    ];
+    let name = |value: &ConfigValue| match value.text()? {
+        "" => Some(None),
+        path => dotted_names(path).map(|names| Some(names.join("."))),
+    };
+    InputLayout {
+        format: settings.choose("source.format", &of_files, &[]).flatten(),
+        id: settings.read("source.id_path", name).flatten().unwrap_or(default.id),
+        text: settings.read("source.text_path", name).flatten().unwrap_or(default.text),
+        ts: settings.read("source.ts_path", name).flatten().unwrap_or(default.ts),
+        csv_delimiter: settings.read("csv.delimiter", separator).flatten(),
+        csv_escape: settings.read("csv.escape", separator).flatten(),
+        warc_id: settings
+            .choose("warc.id", &[("record", WarcId::Record), ("uri", WarcId::Uri)], &[])
+            .unwrap_or_default(),
+        ids: ids(settings),
+    }
+}
+
+/// A column separator or an escape character: one byte, or `None` for an empty text.
+fn separator(value: &ConfigValue) -> Option<Option<u8>> {
+    match value.text()? {
+        "" => Some(None),
+        typed => InputLayout::separator(typed).ok().map(Some),
+    }
+}
+
+/// What an id that occurs in several files means.
+fn ids(settings: &mut FileSettings) -> IdRule {
+    let rules = [("once", IdRule::Once), ("file", IdRule::File), ("last", IdRule::Last)];
+    let ids = settings.choose("source.ids", &rules, &[]).unwrap_or_default();
+    if ids == IdRule::File {
+        without_effect(settings, "source.ids", "file", &["source.id_path"]);
+    }
+    ids
+}
+
+/// The greatest share of bad records, from 0 to 1, inclusive; `None` for any.
+pub(super) fn max_bad(settings: &mut FileSettings) -> Option<f64> {
+    let share = |value: &ConfigValue| match value.text() {
+        Some("") => Some(None),
+        _ => value.number().filter(|share| (0.0..=1.0).contains(share)).map(Some),
+    };
+    settings.read("source.max_bad", share).flatten()
+}
+
+/// Reads the table `[commit]`: when the epochs of a topic or table end.
+pub(super) fn commit(settings: &mut FileSettings, source: &SourceConfig) -> EpochLimits {
+    if matches!(source, SourceConfig::Files { .. }) {
+        return EpochLimits::default();
+    }
+    let most = 1_u64 << 53;
+    let bound = Duration::from_secs(60);
+    EpochLimits {
+        interval: Some(time(settings, "commit.interval", bound).unwrap_or(Duration::from_millis(100))),
+        records: Some(settings.read("commit.records", |v| v.integer(1..=most)).unwrap_or(10_000)),
+        bytes: Some(settings.read("commit.bytes", |v| v.integer(1..=most)).unwrap_or(16 << 20)),
+    }
+}

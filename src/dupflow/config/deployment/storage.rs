@@ -1,0 +1,60 @@
+//! The tables `[dead_letter]` and `[state]` of a deployment file: where bad records and documents are kept.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::sink::SinkConfig;
+use super::values::{path, time, topic_name};
+use crate::config::settings::{FileSettings, ProblemKind};
+
+/// Where bad records are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeadLetterConfig {
+    /// In a file.
+    File(PathBuf),
+    /// In a topic, in the transaction of their epoch.
+    Topic(String),
+}
+
+/// Where documents are kept for a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateConfig {
+    /// A path or a URL.
+    pub location: String,
+    /// The shortest time between two commits of the state.
+    pub commit_every: Duration,
+}
+
+/// Reads the table `[dead_letter]`: where bad records are kept.
+pub(super) fn dead_letter(settings: &mut FileSettings, sink: &SinkConfig) -> Option<DeadLetterConfig> {
+    let path = settings.read("dead_letter.path", path).filter(|path| !path.as_os_str().is_empty());
+    let topic = settings.read("dead_letter.topic", |v| match v.text()? {
+        "" => Some(None),
+        _ => topic_name(v).map(Some),
+    });
+    match (path, topic.flatten()) {
+        (Some(_), Some(_)) => {
+            let what = "bad records are kept in one place: dead_letter.path is set too";
+            settings.problem("dead_letter.topic", ProblemKind::Contradiction(what.to_owned()));
+            None
+        }
+        (None, Some(topic)) => {
+            if let SinkConfig::Kafka { topic: output, progress_topic, .. } = sink
+                && (topic == *output || topic == *progress_topic)
+            {
+                let what = "bad records need a topic of their own";
+                settings.problem("dead_letter.topic", ProblemKind::Contradiction(what.to_owned()));
+            }
+            Some(DeadLetterConfig::Topic(topic))
+        }
+        (path, None) => path.map(DeadLetterConfig::File),
+    }
+}
+
+/// Reads the table `[state]`: where documents are kept.
+pub(super) fn state(settings: &mut FileSettings) -> Option<StateConfig> {
+    let location = settings.read("state.path", |v| v.text().map(str::to_owned));
+    let every = time(settings, "state.commit_every", Duration::from_secs(3600));
+    let location = location.filter(|location| !location.is_empty())?;
+    Some(StateConfig { location, commit_every: every.unwrap_or(Duration::from_secs(5)) })
+}

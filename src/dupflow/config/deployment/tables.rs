@@ -1,0 +1,195 @@
+//! Databases in a deployment file: the table that is read, and the tables that are written.
+
+use std::time::Duration;
+
+use super::values::{Database, path, secret, secret_in_file, time};
+use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind, without_effect};
+use dupflow_connectors::credential::Credential;
+use dupflow_connectors::intake::EpochLimits;
+use dupflow_connectors::tables::database::Address;
+use dupflow_connectors::tables::{DatabaseTable, Relation, RoundOverlap};
+
+/// Keys of the table that is read.
+pub(super) const SOURCE_KEYS: [DeploymentKey; 15] = [
+    DeploymentKey { name: "source.path", expected: "the path of a database" },
+    DeploymentKey { name: "source.url", expected: URL },
+    DeploymentKey { name: "source.url_file", expected: "a path, or \"\" for none" },
+    DeploymentKey {
+        name: "source.table",
+        expected: "the name of a table or a view, as in \"pages\" or \"web.pages\"",
+    },
+    DeploymentKey { name: "source.query", expected: "a query" },
+    DeploymentKey { name: "source.id", expected: COLUMN },
+    DeploymentKey { name: "source.text", expected: COLUMN },
+    DeploymentKey {
+        name: "source.order",
+        expected: "the name of a column that grows: updated_at, or a serial number",
+    },
+    DeploymentKey { name: "source.deleted", expected: "the name of a column, or \"\" for none" },
+    DeploymentKey { name: "source.ts", expected: "the name of a column, or \"\" for none" },
+    DeploymentKey { name: "source.fields", expected: "a list of names of columns" },
+    DeploymentKey { name: "source.page", expected: "a whole number from 1 to 100000" },
+    DeploymentKey { name: "source.poll", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey {
+        name: "source.overlap",
+        expected: "a time from \"1ms\" to \"86400s\", or a whole number from 0 to 2^53",
+    },
+    DeploymentKey { name: "source.follow", expected: "true or false" },
+];
+
+/// Keys of the tables that are written.
+pub(super) const SINK_KEYS: [DeploymentKey; 4] = [
+    DeploymentKey { name: "sink.url", expected: URL },
+    DeploymentKey { name: "sink.url_file", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "sink.schema", expected: "the name of a schema, 1 to 63 bytes" },
+    DeploymentKey {
+        name: "sink.prefix",
+        expected: "what stands before the names of tables, at most 40 bytes",
+    },
+];
+
+const URL: &str = "an address, as in \"postgres://user@host:5432/database\"";
+const COLUMN: &str = "the name of a column";
+
+/// Default time limit for connecting to a server, unless its address sets another one.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The keys that hold the address of a database.
+struct AddressKeys {
+    kind: &'static str,
+    path: &'static str,
+    url: &'static str,
+    url_file: &'static str,
+}
+
+const FROM: AddressKeys =
+    AddressKeys { kind: "source.kind", path: "source.path", url: "source.url", url_file: "source.url_file" };
+const INTO: AddressKeys =
+    AddressKeys { kind: "sink.kind", path: "sink.path", url: "sink.url", url_file: "sink.url_file" };
+
+/// The address of a database.
+fn address(settings: &mut FileSettings, keys: &AddressKeys, database: Database) -> Address {
+    match database {
+        Database::Sqlite => {
+            without_effect(settings, keys.kind, "sqlite", &[keys.url, keys.url_file]);
+            let path = settings.read(keys.path, |v| path(v).filter(|path| !path.as_os_str().is_empty()));
+            if path.is_none() && settings.sound(&[keys.kind, keys.path]) {
+                settings.missing(keys.path);
+            }
+            Address::Sqlite(path.unwrap_or_default())
+        }
+        Database::Postgres => {
+            without_effect(settings, keys.kind, "postgres", &[keys.path]);
+            let typed = secret(settings, keys.url).filter(|url| !url.reveal().is_empty());
+            let in_file = secret_in_file(settings, keys.url_file);
+            if typed.is_some() && in_file.is_some() {
+                let what = format!("{} and {} are both set", keys.url, keys.url_file);
+                settings.problem(keys.url_file, ProblemKind::Contradiction(what));
+            }
+            let url = typed.or(in_file);
+            if url.is_none() && settings.sound(&[keys.kind, keys.url, keys.url_file]) {
+                settings.missing(keys.url);
+            }
+            #[cfg(feature = "postgres")]
+            if let Some(Err(what)) = url.as_ref().map(dupflow_connectors::tables::database::postgres::config)
+            {
+                settings.problem(keys.url, ProblemKind::Contradiction(what));
+            }
+            Address::Postgres(url.unwrap_or_else(|| Credential::new("")))
+        }
+    }
+}
+
+/// Reads `[source]` for a table that is read.
+pub(super) fn source(settings: &mut FileSettings, database: Database) -> DatabaseTable {
+    let address = address(settings, &FROM, database);
+    let text = |value: &ConfigValue| value.text().filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    let maybe = |value: &ConfigValue| {
+        value.text().map(|typed| Some(typed.to_owned()).filter(|typed| !typed.is_empty()))
+    };
+    let (table, query) = (settings.read("source.table", text), settings.read("source.query", text));
+    let relation = match (table, query) {
+        (Some(_), Some(_)) => {
+            let what = "source.table and source.query are both set".to_owned();
+            settings.problem("source.query", ProblemKind::Contradiction(what));
+            None
+        }
+        (Some(table), None) => Some(Relation::Table(table)),
+        (None, query) => query.map(Relation::Query),
+    };
+    if relation.is_none() && settings.sound(&["source.kind", "source.table", "source.query"]) {
+        settings.missing("source.table");
+    }
+    let order = settings.read("source.order", text);
+    if order.is_none() && settings.sound(&["source.kind", "source.order"]) {
+        settings.missing("source.order");
+    }
+    let default = RoundOverlap { time: Duration::from_secs(60), number: 1000 };
+    let overlap = settings.read("source.overlap", |value| match value.integer(0..=1_u64 << 53) {
+        Some(number) => Some(RoundOverlap { number, time: Duration::ZERO }),
+        None => {
+            let time = dupflow_connectors::intake::interval(value.text()?)?;
+            (time <= Duration::from_secs(86_400)).then_some(RoundOverlap { time, ..default })
+        }
+    });
+    let every = time(settings, "source.poll", Duration::from_secs(3600));
+    DatabaseTable {
+        address,
+        relation: relation.unwrap_or_else(|| Relation::Table(String::new())),
+        id: settings.read("source.id", text).unwrap_or_else(|| "id".to_owned()),
+        text: settings.read("source.text", text).unwrap_or_else(|| "text".to_owned()),
+        order: order.unwrap_or_default(),
+        deleted: settings.read("source.deleted", maybe).flatten(),
+        ts: settings.read("source.ts", maybe).flatten(),
+        fields: settings.read("source.fields", |v| v.list(text)).unwrap_or_default(),
+        page: settings.read("source.page", |v| v.integer(1..=100_000)).unwrap_or(1000),
+        poll: every.unwrap_or(Duration::from_secs(1)),
+        overlap: overlap.unwrap_or(default),
+        follow: settings.read("source.follow", ConfigValue::boolean).unwrap_or(true),
+        patience: PATIENCE,
+        limits: EpochLimits::default(),
+        is_here: true,
+    }
+}
+
+/// Tables that a run writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TablesConfig {
+    /// The address of the database.
+    pub address: Address,
+    /// The schema of a server; without meaning for a file.
+    pub schema: String,
+    /// The prefix of the table names.
+    pub prefix: String,
+    /// Time limit for connecting to a server.
+    pub patience: Duration,
+}
+
+/// Reads `[sink]` for tables that are written.
+pub(super) fn sink(settings: &mut FileSettings, database: Database) -> TablesConfig {
+    let address = address(settings, &INTO, database);
+    if database == Database::Sqlite {
+        without_effect(settings, "sink.kind", "sqlite", &["sink.schema"]);
+    }
+    if address == Address::Sqlite(":memory:".into()) {
+        let what = "tables in memory are gone with the run: name a file".to_owned();
+        settings.problem("sink.path", ProblemKind::Contradiction(what));
+    }
+    let name = |most: usize| {
+        move |value: &ConfigValue| {
+            value.text().filter(|name| name.len() <= most && !name.contains('\0')).map(str::to_owned)
+        }
+    };
+    let schema = settings.read("sink.schema", |v| name(63)(v).filter(|schema| !schema.is_empty()));
+    let prefix = settings.read("sink.prefix", name(40)).unwrap_or_default();
+    if database == Database::Sqlite && prefix.to_ascii_lowercase().starts_with("sqlite_") {
+        let what = "SQLite keeps names that begin with \"sqlite_\" to itself".to_owned();
+        settings.problem("sink.prefix", ProblemKind::Contradiction(what));
+    }
+    TablesConfig {
+        address,
+        schema: schema.unwrap_or_else(|| "dupflow".to_owned()),
+        prefix,
+        patience: PATIENCE,
+    }
+}

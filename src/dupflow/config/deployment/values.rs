@@ -1,0 +1,125 @@
+//! Values that several tables of a deployment file have: kinds of systems, secrets, paths, names, durations.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
+use dupflow_connectors::credential::Credential;
+use dupflow_connectors::intake::interval;
+
+/// A secret; no message shows it.
+pub(super) fn secret(settings: &mut FileSettings, key: &str) -> Option<Credential> {
+    match settings.secret(key, ConfigValue::scalar)? {
+        Ok(text) => Some(Credential::new(text)),
+        Err(()) => {
+            let what = "expected text, a number, true or false".to_owned();
+            settings.problem(key, ProblemKind::Contradiction(what));
+            None
+        }
+    }
+}
+
+/// A secret that a file holds; `None` for an empty path.
+pub(super) fn secret_in_file(settings: &mut FileSettings, key: &str) -> Option<Credential> {
+    let path = settings.read(key, path).filter(|path| !path.as_os_str().is_empty())?;
+    Credential::from_file(&path).map_err(|what| settings.problem(key, ProblemKind::Contradiction(what))).ok()
+}
+
+pub(super) fn path(value: &ConfigValue) -> Option<PathBuf> {
+    value.text().map(PathBuf::from)
+}
+
+/// A whole number of seconds from `least` to 3600, both inclusive.
+pub(super) fn seconds(settings: &mut FileSettings, key: &str, least: u64, default: u64) -> Duration {
+    Duration::from_secs(settings.read(key, |v| v.integer(least..=3600)).unwrap_or(default))
+}
+
+/// A duration with its unit, as in "100ms"; at most `most`, inclusive.
+pub(super) fn time(settings: &mut FileSettings, key: &str, most: Duration) -> Option<Duration> {
+    settings.read(key, |v| interval(v.text()?).filter(|time| *time <= most))
+}
+
+/// The names of a dotted path; `None` if one of them is empty.
+pub(super) fn dotted_names(path: &str) -> Option<Vec<String>> {
+    path.split('.').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty())).collect()
+}
+
+/// The system that a source reads from or a sink writes to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum System {
+    Local,
+    Kafka,
+    Database(Database),
+}
+
+/// The system that `key` chooses, `local` being the name of [`System::Local`]; reports one that this build lacks.
+pub(super) fn system(settings: &mut FileSettings, key: &'static str, local: &'static str) -> System {
+    let kinds = [
+        (local, System::Local),
+        ("kafka", System::Kafka),
+        ("sqlite", System::Database(Database::Sqlite)),
+        ("postgres", System::Database(Database::Postgres)),
+    ];
+    let kind = settings.choose(key, &kinds, &[]).unwrap_or(System::Local);
+    let missing = match kind {
+        System::Kafka if cfg!(not(feature = "kafka")) => {
+            Some("this dupflow was built without Kafka: build it with the feature `kafka`".to_owned())
+        }
+        System::Database(database) => database.missing(),
+        System::Local | System::Kafka => None,
+    };
+    if let Some(what) = missing {
+        settings.problem(key, ProblemKind::Contradiction(what));
+    }
+    kind
+}
+
+/// The names of these keys.
+pub(super) fn key_names<const N: usize>(keys: &[DeploymentKey; N]) -> [&'static str; N] {
+    keys.map(|key| key.name)
+}
+
+/// The kind of database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Database {
+    Sqlite,
+    Postgres,
+}
+
+impl Database {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    /// The problem if this build lacks the database.
+    pub(super) fn missing(self) -> Option<String> {
+        let (is_there, what) = match self {
+            Self::Sqlite => (cfg!(feature = "sqlite"), "SQLite"),
+            Self::Postgres => (cfg!(feature = "postgres"), "PostgreSQL"),
+        };
+        let name = self.name();
+        (!is_there)
+            .then(|| format!("this dupflow was built without {what}: build it with the feature `{name}`"))
+    }
+}
+
+/// The name of a topic; reports a problem if it is not set.
+pub(super) fn required_topic(settings: &mut FileSettings, key: &'static str) -> Option<String> {
+    let kind = if key.starts_with("source") { "source.kind" } else { "sink.kind" };
+    let name = settings.read(key, topic_name);
+    if name.is_none() && settings.sound(&[kind, key]) {
+        settings.missing(key);
+    }
+    name
+}
+
+/// A valid topic name: 1 to 249 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`, and neither `.` nor `..`.
+pub(super) fn topic_name(value: &ConfigValue) -> Option<String> {
+    let name = value.text()?;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    let is_name = (1..=249).contains(&name.len()) && name.bytes().all(fits) && !matches!(name, "." | "..");
+    is_name.then(|| name.to_owned())
+}

@@ -1,0 +1,324 @@
+//! Every key of a pipeline file with its accepted values. Each range and list of choices is defined once
+//! here: the check, the error message and the test of the comments in `pipelines/minhash.toml` are derived
+//! from it.
+
+use std::ops::Bound::{Excluded, Included};
+use std::ops::RangeBounds;
+use std::time::Duration;
+
+use crate::config::settings::{ConfigKey, ConfigValue, TypedKey, between, bound, end};
+use dupflow_connectors::intake::OnError;
+use dupflow_core::block::banding::MAX_ROWS;
+use dupflow_core::block::{BlockingKind, HotPolicy};
+use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::doc::retention::{self, RetentionClock};
+use dupflow_core::filter::{FilterKind, Verify};
+use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind};
+use dupflow_core::text::measures::Measure;
+use dupflow_core::text::{Field, Growth, Html, IdfForm, Marks, Normalize, Shingle, Spaceless, Stem};
+
+/// A whole number from `$from` to `$to`, both inclusive.
+macro_rules! whole {
+    ($name:literal, $from:expr, $to:expr) => {
+        TypedKey {
+            name: $name,
+            expected: || format!("a whole number from {} to {}", end($from), end($to)),
+            ends: || vec![end($from), end($to)],
+            choices: Vec::new,
+            take: |value| value.integer($from..=$to),
+        }
+    };
+}
+
+/// A number between two bounds.
+macro_rules! number {
+    ($name:literal, $from:expr, $to:expr) => {
+        TypedKey {
+            name: $name,
+            expected: || between($from, $to),
+            ends: || [$from, $to].into_iter().filter_map(bound).collect(),
+            choices: Vec::new,
+            take: |value| value.number().filter(|number| ($from, $to).contains(number)),
+        }
+    };
+}
+
+/// One of a few choices: a list of `name => value`, or values with a `name()`.
+macro_rules! choice {
+    ($name:literal, [$($choice:expr => $value:expr),* $(,)?]) => {
+        choice!($name, of vec![$(($choice, $value)),*])
+    };
+    ($name:literal, $values:expr) => {
+        choice!($name, of $values.map(|choice| (choice.name(), choice)).into())
+    };
+    ($name:literal, of $choices:expr) => {
+        TypedKey { name: $name, expected: String::new, ends: Vec::new, choices: || $choices, take: |_| None }
+    };
+}
+
+/// A value that `$take` reads; `$expected` describes it.
+macro_rules! other {
+    ($name:literal, $expected:expr, $take:expr) => {
+        TypedKey { name: $name, expected: || $expected, ends: Vec::new, choices: Vec::new, take: $take }
+    };
+}
+
+/// Most tokens or characters of a shingle, inclusive.
+const LONGEST_SHINGLE: usize = 100;
+
+/// Most components of a sketch, inclusive.
+const MOST: usize = 32_768;
+
+pub(in crate::config) const THRESHOLD: TypedKey<f64> = number!("threshold", Excluded(0.0), Included(1.0));
+pub(in crate::config) const MEASURE: TypedKey<Measure> =
+    choice!("measure", [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine]);
+
+pub(in crate::config) const SHINGLE: TypedKey<Shingle> = other!(
+    "text.shingle",
+    format!("\"words:N\" or \"chars:N\" with N from 1 to {LONGEST_SHINGLE}"),
+    |value| {
+        let (unit, size) = value.text()?.split_once(':')?;
+        let size = size.parse().ok().filter(|size| (1..=LONGEST_SHINGLE).contains(size))?;
+        match unit {
+            "words" => Some(Shingle::Words(size)),
+            "chars" => Some(Shingle::Chars(size)),
+            _ => None,
+        }
+    }
+);
+pub(in crate::config) const SPACELESS: TypedKey<Spaceless> =
+    choice!("text.spaceless", [Spaceless::Part, Spaceless::Bag, Spaceless::Char, Spaceless::Run]);
+pub(in crate::config) const MARKS: TypedKey<Marks> = choice!("text.marks", [Marks::Keep, Marks::Split]);
+pub(in crate::config) const NORMALIZE: TypedKey<Normalize> =
+    choice!("text.normalize", [Normalize::None, Normalize::Nfc, Normalize::Nfkc]);
+pub(in crate::config) const HTML: TypedKey<Html> =
+    choice!("text.html", [Html::None, Html::Text, Html::Article]);
+/// A list of words (`Ok`), or the path of a file (`Err`).
+pub(in crate::config) const STOP_WORDS: TypedKey<Result<Vec<String>, String>> = other!(
+    "text.stop_words",
+    "a list of words, or the path of a file with one word a line".to_owned(),
+    |value| match value {
+        ConfigValue::Text(path, _) => Some(Err(path.clone())),
+        list => list.list(|word| word.text().map(str::to_owned)).map(Ok),
+    }
+);
+pub(in crate::config) const STEM: TypedKey<Stem> =
+    choice!("text.stem", of Stem::ALL.iter().map(|stem| (stem.name(), *stem)).collect());
+/// The weight of one field.
+pub(in crate::config) const FIELDS: TypedKey<u32> = whole!("text.fields.*", 1, Field::MOST);
+pub(in crate::config) const WEIGHTS: TypedKey<&str> =
+    choice!("text.weights", ["unit" => "unit", "count" => "count", "tf" => "tf", "tf-idf" => "tf-idf"]);
+pub(in crate::config) const IDF: TypedKey<String> =
+    other!("text.idf", "\"live\", or the path of a table, of a feed or of a folder".to_owned(), |value| {
+        value.text().map(str::to_owned)
+    });
+pub(in crate::config) const IDF_FORM: TypedKey<IdfForm> =
+    choice!("text.idf_form", [IdfForm::Smooth, IdfForm::Paper]);
+pub(in crate::config) const IDF_GROWTH: TypedKey<Growth> = other!(
+    "text.idf_growth",
+    format!("a number above 1 and at most {}, of two decimals at most", Growth::MAX),
+    |value| Growth::new(value.number()?)
+);
+
+pub(in crate::config) const KIND: TypedKey<SketchKind> = choice!("sketch.kind", SketchKind::ALL);
+pub(in crate::config) const SIZE: TypedKey<usize> = whole!("sketch.size", 16, MOST);
+pub(in crate::config) const BITS: TypedKey<f64> = number!("sketch.bits", Included(1.0), Included(64.0));
+pub(in crate::config) const SEED: TypedKey<u64> = whole!("sketch.seed", 0, u64::MAX >> 1);
+pub(in crate::config) const RUN: TypedKey<usize> = whole!("sketch.run", 2, 64);
+pub(in crate::config) const SECTIONS: TypedKey<usize> = whole!("sketch.sections", 1, 1000);
+/// In thousandths of the typed number.
+pub(in crate::config) const BOUND: TypedKey<u32> = TypedKey {
+    name: "sketch.bound",
+    expected: || "a number from 0.001 to 1000000, of three decimals at most".to_owned(),
+    ends: || vec!["0.001".to_owned(), "1000000".to_owned()],
+    choices: Vec::new,
+    take: |value| thousandths(value.number()?),
+};
+pub(in crate::config) const MODE: TypedKey<SectionMode> =
+    choice!("sketch.mode", [SectionMode::Attach, SectionMode::Pair]);
+pub(in crate::config) const BASE: TypedKey<SectionBase> =
+    choice!("sketch.base", [SectionBase::Fss, SectionBase::MinHash]);
+
+pub(in crate::config) const BLOCKING: TypedKey<BlockingKind> = choice!("blocking.kind", of blockings());
+pub(in crate::config) const BANDS: TypedKey<usize> = whole!("blocking.bands", 1, MOST);
+pub(in crate::config) const ROWS: TypedKey<usize> = whole!("blocking.rows", 1, MAX_ROWS);
+pub(in crate::config) const RECALL: TypedKey<f64> = number!("blocking.recall", Excluded(0.0), Excluded(1.0));
+/// The number of documents that the blocks are planned for.
+pub(in crate::config) const DOCUMENTS: TypedKey<u64> = whole!("blocking.documents", 1, 1_000_000_000_000_u64);
+pub(in crate::config) const BLOCK_SKETCH: TypedKey<SketchKind> = choice!(
+    "blocking.sketch",
+    [SketchKind::Fss, SketchKind::MinHash, SketchKind::Oph, SketchKind::SuperMinHash]
+);
+pub(in crate::config) const BLOCK_SIZE: TypedKey<usize> = whole!("blocking.size", 16, MOST);
+pub(in crate::config) const BLOCK_BITS: TypedKey<usize> =
+    other!("blocking.bits", "1, 2, 4, 8, 16, 32 or 64".to_owned(), |value| {
+        value.integer(1..=64).filter(|bits: &usize| bits.is_power_of_two())
+    });
+pub(in crate::config) const DISTANCE: TypedKey<usize> = whole!("blocking.distance", 0, MOST - 1);
+pub(in crate::config) const TABLES: TypedKey<usize> = whole!("blocking.tables", 1, 4096);
+pub(in crate::config) const COMMON: TypedKey<usize> = whole!("blocking.common", 1, 255);
+/// The keys of a second blocking; see [`SECOND`].
+pub(in crate::config) const ALSO: TypedKey<BlockingKind> = choice!(
+    "blocking.also.kind",
+    // A scan already makes every pair a candidate, so it cannot be the second kind.
+    of blockings().into_iter().filter(|(_, kind)| *kind != BlockingKind::Scan).collect()
+);
+pub(in crate::config) const ALSO_BANDS: TypedKey<usize> = whole!("blocking.also.bands", 1, MOST);
+pub(in crate::config) const ALSO_ROWS: TypedKey<usize> = whole!("blocking.also.rows", 1, MAX_ROWS);
+pub(in crate::config) const ALSO_RECALL: TypedKey<f64> =
+    number!("blocking.also.recall", Excluded(0.0), Excluded(1.0));
+pub(in crate::config) const ALSO_DISTANCE: TypedKey<usize> = whole!("blocking.also.distance", 0, MOST - 1);
+pub(in crate::config) const ALSO_TABLES: TypedKey<usize> = whole!("blocking.also.tables", 1, 4096);
+pub(in crate::config) const ALSO_COMMON: TypedKey<usize> = whole!("blocking.also.common", 1, 255);
+pub(in crate::config) const CAP: TypedKey<usize> = whole!("blocking.cap", 2, 1_000_000);
+pub(in crate::config) const HOT: TypedKey<HotPolicy> = choice!("blocking.hot", ["leaders" => HotPolicy::Leaders, "skip" => HotPolicy::Skip, "never" => HotPolicy::Never]);
+pub(in crate::config) const LEADERS: TypedKey<usize> = whole!("blocking.leaders", 1, 64);
+
+pub(in crate::config) const FILTER: TypedKey<FilterKind> = choice!("filter.kind", [
+    "staged" => FilterKind::Staged,
+    "paper" => FilterKind::Paper,
+    "full" => FilterKind::Full,
+    "hamming" => FilterKind::Hamming,
+]);
+pub(in crate::config) const ERROR: TypedKey<f64> = number!("filter.error", Excluded(0.0), Included(0.1));
+pub(in crate::config) const LOOKS: TypedKey<Vec<usize>> =
+    other!("filter.looks", format!("a list of whole numbers from 1 to {MOST}"), |value| {
+        value.list(|look| look.integer(1..=MOST))
+    });
+pub(in crate::config) const VERIFY: TypedKey<Verify> =
+    choice!("filter.verify", ["sketch" => Verify::Sketch, "exact" => Verify::Exact]);
+
+pub(in crate::config) const MAX_AGE: TypedKey<Duration> = other!(
+    "retention.max_age",
+    "an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\"".to_owned(),
+    |value| retention::age(value.text()?)
+);
+/// The upper end is more than one worker can hold.
+pub(in crate::config) const MAX_DOCUMENTS: TypedKey<u64> =
+    whole!("retention.max_documents", 1, u64::from(u32::MAX));
+pub(in crate::config) const RETENTION_CLOCK: TypedKey<RetentionClock> =
+    choice!("retention.clock", RetentionClock::ALL);
+pub(in crate::config) const EXPAND_LIMIT: TypedKey<usize> = whole!("output.expand_limit", 1, 1_000_000);
+pub(in crate::config) const CLUSTERS: TypedKey<ClusterKind> =
+    choice!("output.clusters", ["components" => ClusterKind::Components, "star" => ClusterKind::Star]);
+pub(in crate::config) const CLUSTER_LIMIT: TypedKey<usize> = whole!("output.cluster_limit", 2, 10_000_000);
+pub(in crate::config) const KEEP: TypedKey<Keep> = choice!("output.keep", Keep::ALL);
+pub(in crate::config) const ON_ERROR: TypedKey<OnError> =
+    choice!("output.on_error", ["count" => OnError::Count, "fail" => OnError::Fail]);
+
+/// Every key of a pipeline file, in the order of `pipelines/minhash.toml`.
+pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
+    &THRESHOLD,
+    &MEASURE,
+    &SHINGLE,
+    &SPACELESS,
+    &MARKS,
+    &HTML,
+    &NORMALIZE,
+    &STOP_WORDS,
+    &STEM,
+    &FIELDS,
+    &WEIGHTS,
+    &IDF,
+    &IDF_FORM,
+    &IDF_GROWTH,
+    &KIND,
+    &SIZE,
+    &BITS,
+    &SEED,
+    &RUN,
+    &SECTIONS,
+    &MODE,
+    &BASE,
+    &BOUND,
+    &BLOCKING,
+    &BANDS,
+    &ROWS,
+    &RECALL,
+    &DOCUMENTS,
+    &BLOCK_SKETCH,
+    &BLOCK_SIZE,
+    &BLOCK_BITS,
+    &DISTANCE,
+    &TABLES,
+    &COMMON,
+    &CAP,
+    &HOT,
+    &LEADERS,
+    &ALSO,
+    &ALSO_BANDS,
+    &ALSO_ROWS,
+    &ALSO_RECALL,
+    &ALSO_DISTANCE,
+    &ALSO_TABLES,
+    &ALSO_COMMON,
+    &FILTER,
+    &ERROR,
+    &LOOKS,
+    &VERIFY,
+    &MAX_AGE,
+    &MAX_DOCUMENTS,
+    &RETENTION_CLOCK,
+    &EXPAND_LIMIT,
+    &CLUSTERS,
+    &CLUSTER_LIMIT,
+    &KEEP,
+    &ON_ERROR,
+];
+
+/// The kinds of blocking by name.
+fn blockings() -> Vec<(&'static str, BlockingKind)> {
+    vec![
+        ("banding", BlockingKind::Banding),
+        ("permuted", BlockingKind::Permuted),
+        ("multi-index", BlockingKind::MultiIndex),
+        ("groups", BlockingKind::Groups),
+        ("conjunctions", BlockingKind::Conjunctions),
+        ("shingles", BlockingKind::Shingles),
+        ("scan", BlockingKind::Scan),
+    ]
+}
+
+/// The keys of one blocking table.
+pub(in crate::config) struct BlockingKeys {
+    pub(in crate::config) kind: TypedKey<BlockingKind>,
+    pub(in crate::config) bands: TypedKey<usize>,
+    pub(in crate::config) rows: TypedKey<usize>,
+    pub(in crate::config) recall: TypedKey<f64>,
+    pub(in crate::config) distance: TypedKey<usize>,
+    pub(in crate::config) tables: TypedKey<usize>,
+    pub(in crate::config) common: TypedKey<usize>,
+}
+
+/// The keys of `[blocking]`.
+pub(in crate::config) const FIRST: &BlockingKeys = &BlockingKeys {
+    kind: BLOCKING,
+    bands: BANDS,
+    rows: ROWS,
+    recall: RECALL,
+    distance: DISTANCE,
+    tables: TABLES,
+    common: COMMON,
+};
+
+/// The keys of `[blocking.also]`.
+pub(in crate::config) const SECOND: &BlockingKeys = &BlockingKeys {
+    kind: ALSO,
+    bands: ALSO_BANDS,
+    rows: ALSO_ROWS,
+    recall: ALSO_RECALL,
+    distance: ALSO_DISTANCE,
+    tables: ALSO_TABLES,
+    common: ALSO_COMMON,
+};
+
+/// Keys and tables that only other versions of the program have; none at present.
+pub(in crate::config) const LATER: &[&str] = &[];
+
+/// A number from 0.001 to 1,000,000 in thousandths; `None` if it has more than three decimals.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within the range")]
+fn thousandths(number: f64) -> Option<u32> {
+    let exact = number * 1000.0;
+    let is_whole = (exact - exact.round()).abs() < 1e-6;
+    (is_whole && (1.0..=1e9).contains(&exact.round())).then(|| exact.round() as u32)
+}

@@ -1,0 +1,88 @@
+//! A [`Plan`]: everything that a pipeline decides, and what is made of it.
+
+use std::sync::Arc;
+
+use super::blocking::BlockingPlan;
+use super::filter::FilterPlan;
+use dupflow_connectors::intake::OnError;
+use dupflow_core::block::{Blocking, Several};
+use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::doc::retention::Retention;
+use dupflow_core::filter::{PairFilter, Schedule};
+use dupflow_core::sketch::Scheme;
+
+/// A validated pipeline: everything that decides what is computed.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The built-in pipeline's name, or the path as the user typed it.
+    pub name: String,
+    /// T: a pair counts if its similarity is at least this (inclusive); above 0, at most 1.
+    pub threshold: f64,
+    /// Text to sketch.
+    pub scheme: Scheme,
+    /// Sketch to blocks.
+    pub blocking: BlockingPlan,
+    /// Sketch to the blocks of a second blocking: a pair that shares a block of either one is a candidate.
+    pub also: Option<BlockingPlan>,
+    /// The number of documents that the blocks are planned for. It is not part of the
+    /// [description](Self::description), which holds the derived bands, rows and tables.
+    pub documents: u64,
+    /// Candidate to verdict.
+    pub filter: FilterPlan,
+    /// Most copies of one sketch that are expanded to pairs, inclusive; at least 1.
+    pub expand_limit: usize,
+    /// Whether clusters are connected components or stars.
+    pub clusters: ClusterKind,
+    /// Most members of a cluster that is listed member by member, inclusive; at least 2.
+    pub cluster_limit: usize,
+    /// Which document of a cluster is kept when the others are removed. Each run writes its lists anew, so
+    /// this is part of no output and of no [description](Self::description).
+    pub keep: Keep,
+    /// Which documents stay alive.
+    pub retention: Retention,
+    /// What a bad record does to the run.
+    pub on_error: OnError,
+}
+
+impl Plan {
+    /// Makes the blocking.
+    ///
+    /// # Panics
+    /// If bands were designed for a sketch without planes; [`parse`](Self::parse) never does that.
+    pub fn blocking(&self) -> Arc<dyn Blocking> {
+        let first = self.blocking.make(&self.scheme);
+        match &self.also {
+            None => first,
+            Some(also) => Arc::new(Several::new([first, also.make(&self.scheme)])),
+        }
+    }
+
+    /// The number of distinct sketches that the blocks are planned for; `None` if no block can be hot. With
+    /// more sketches, hot blocks lose pairs.
+    pub fn planned_sketches(&self) -> Option<u64> {
+        self.blocking().hot_rule().map(|_| self.documents)
+    }
+
+    /// Each blocking, with the number of its first table.
+    pub fn blockings(&self) -> impl DoubleEndedIterator<Item = (&BlockingPlan, usize)> {
+        let behind = self.also.as_ref().map(|also| (also, self.blocking.make(&self.scheme).tables()));
+        std::iter::once((&self.blocking, 0)).chain(behind)
+    }
+
+    /// Makes the filter.
+    pub fn filter(&self) -> Arc<dyn PairFilter> {
+        self.filter.make()
+    }
+
+    /// The filter for a run that writes no similarity: it accepts the same pairs, but skips estimates that
+    /// cost time.
+    pub fn membership_filter(&self) -> Arc<dyn PairFilter> {
+        let filter = self.filter();
+        filter.for_membership().unwrap_or(filter)
+    }
+
+    /// The looks of the filter with their bounds; `None` for a filter that compares sketches as a whole.
+    pub fn schedule(&self) -> Option<&Schedule> {
+        self.filter.schedule()
+    }
+}

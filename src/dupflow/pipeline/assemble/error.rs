@@ -1,0 +1,36 @@
+//! Why a job cannot be assembled.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use dupflow_connectors::intake::SourceError;
+use dupflow_connectors::state::StateError;
+
+/// Why a job cannot be assembled.
+#[derive(Debug, Error)]
+pub enum AssembleError {
+    /// The dead-letter file of a replay cannot be created.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The dead-letter file of a run cannot be opened.
+    #[error("the dead-letter file {path:?}")]
+    Letters {
+        /// Its path.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// The output file cannot be opened or created.
+    #[error("the output file {path:?}")]
+    Output {
+        /// Its path.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+    /// The state cannot be opened.
+    #[error(transparent)]
+    State(#[from] StateError),
+}

@@ -1,0 +1,183 @@
+//! Makes a job of a plan and a deployment: the stages of the dataflow, the source, the sink, the state.
+
+mod error;
+mod mode;
+mod sink;
+mod source;
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+
+pub use error::AssembleError;
+pub use mode::Mode;
+
+use super::continuity::Continuity;
+use super::outcome::Demands;
+use super::run::{ProcessGroup, RunJob, nowhere};
+use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, SourceConfig, StateConfig};
+use dupflow_connectors::formats::BadRecord;
+use dupflow_connectors::formats::IdRule;
+use dupflow_connectors::inputs::Input;
+use dupflow_connectors::intake::{BadRecords, DeadLetter, Share};
+use dupflow_connectors::sinks::LetterFile;
+use dupflow_connectors::state::{self, StoredState};
+use dupflow_connectors::tables::TableOutput;
+use dupflow_core::description::Description;
+use dupflow_core::run::query::QueryQueue;
+use dupflow_core::run::status::Status;
+use dupflow_core::time::Clock;
+use dupflow_engine::dataflow::Stages;
+use sink::SinkParts;
+
+impl RunJob {
+    /// The job of a plan and a deployment, alone or with other processes. Opens the files of the job; a replay
+    /// truncates them. `inputs` are the resolved inputs of the deployment.
+    ///
+    /// # Errors
+    /// If a file cannot be opened for writing, or the state cannot be opened.
+    pub fn assemble(
+        plan: &Plan,
+        deployment: &Deployment,
+        mode: &Mode,
+        inputs: Vec<Input>,
+        processes: Option<ProcessGroup>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, AssembleError> {
+        let (index, count) = processes.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
+        let writes = index == 0;
+        let stages = job_stages(plan, deployment, mode, count);
+        let bad = bad_records(plan, deployment, mode, count)?;
+        let continuity = continuity(plan, deployment, mode, bad.with_letters(), writes)?;
+        // The clocks of two processes would cut epochs at different records.
+        let by_clock =
+            matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some());
+        let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
+        let cores = || thread::available_parallelism().ok();
+        let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
+        let (sink, publication) = if writes {
+            SinkParts { plan, deployment, mode, stages: &stages, run: &continuity.run }.sink()?
+        } else {
+            (nowhere(), None)
+        };
+        let status = Status::new(index, count, workers);
+        status.name_bad_reasons(BadRecord::ALL.map(BadRecord::reason));
+        Ok(Self {
+            status: Arc::new(status),
+            sink,
+            demands: Demands {
+                max_bad: deployment.max_bad,
+                is_list: deployment.emit.is_list(),
+                last_of_id: deployment.layout().ids != IdRule::Once,
+            },
+            publication,
+            source: source::source(plan, deployment, inputs, share),
+            stages,
+            first_epoch: 1,
+            continuity,
+            bad: Arc::new(bad),
+            workers,
+            most_records: None,
+            processes,
+            clock,
+        })
+    }
+}
+
+/// The stages of a job with `count` processes, with the cheapest filter that gives what is written and shown.
+fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -> Stages {
+    let mut stages = stages(plan, deployment.evidence);
+    if let Mode::Run { .. } = mode {
+        stages.observers.queries = Arc::new(QueryQueue::before_live());
+    }
+    // Similarities are needed if any process has a monitor. In a run another process may have one; in a replay
+    // by several processes none has.
+    let is_watched = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
+    if !deployment.emit.is_of_pairs() && !is_watched {
+        stages.filter = plan.membership_filter();
+    }
+    stages
+}
+
+/// Everything that decides what the output holds: the description of the plan, with the settings of the
+/// deployment that change it.
+fn described(plan: &Plan, deployment: &Deployment) -> Description {
+    let mut described = plan.description();
+    if deployment.emit == EmitKind::ClusterDeltas {
+        // One output holds changes of pairs or of clusters, not both.
+        described = described.with("sink.emit", "cluster-deltas");
+    }
+    if deployment.output_format != OutputFormat::Jsonl {
+        described = described.with("sink.format", deployment.output_format.name());
+    }
+    if deployment.output_format == OutputFormat::Csv && deployment.emit == EmitKind::Deltas {
+        // All rows of one CSV file have the same columns.
+        for (key, is_set) in [("sink.evidence", deployment.evidence), ("sink.causes", deployment.causes)] {
+            described = if is_set { described.with(key, "true") } else { described };
+        }
+    }
+    if matches!(deployment.sink, SinkConfig::Tables(_)) && deployment.emit == EmitKind::Deltas {
+        // The table of changes holds all changes or none.
+        let (key, value) = TableOutput::WITH_DELTAS;
+        described = described.with(key, value);
+    }
+    for (key, value) in deployment.source.description() {
+        described = described.with(key, &*value);
+    }
+    described
+}
+
+/// What happens to bad records. A replay by one process writes them itself; otherwise they travel with their epochs
+/// to process 0, which writes them.
+fn bad_records(
+    plan: &Plan,
+    deployment: &Deployment,
+    mode: &Mode,
+    count: usize,
+) -> Result<BadRecords, AssembleError> {
+    Ok(match mode {
+        Mode::Replay if count == 1 => {
+            let dead_letter = deployment.letter_file().map(ToOwned::to_owned).map(DeadLetter::create);
+            BadRecords::new(plan.on_error, dead_letter.transpose()?)
+        }
+        _ if deployment.dead_letter.is_some() => BadRecords::with_epochs(plan.on_error),
+        _ => BadRecords::new(plan.on_error, None),
+    })
+}
+
+/// What the job needs to continue after an earlier run. `with_letters`: bad records travel with their epochs.
+fn continuity(
+    plan: &Plan,
+    deployment: &Deployment,
+    mode: &Mode,
+    with_letters: bool,
+    writes: bool,
+) -> Result<Continuity, AssembleError> {
+    let mut continuity = Continuity::new(&described(plan, deployment));
+    if let Some(path) = deployment.letter_file().filter(|_| writes && with_letters) {
+        let letters = match mode {
+            Mode::Replay => LetterFile::create(path),
+            Mode::Run { .. } => LetterFile::open(path),
+        };
+        let letters = letters.map_err(|source| AssembleError::Letters { path: path.to_owned(), source });
+        continuity.letters = Some(letters?);
+    }
+    if let Mode::Run { reconcile } = mode {
+        continuity.reconcile = *reconcile;
+        if let Some(StateConfig { location, commit_every }) = deployment.state.as_ref().filter(|_| writes) {
+            continuity.state = Some((StoredState::open(state::at(location)?)?, *commit_every));
+        }
+    }
+    Ok(continuity)
+}
+
+/// The stages of a plan, with all counters at zero; with or without evidence for each pair.
+pub fn stages(plan: &Plan, evidence: bool) -> Stages {
+    let stages = Stages::new(plan.scheme.clone(), plan.blocking(), plan.filter(), plan.expand_limit);
+    Stages {
+        evidence,
+        retention: plan.retention,
+        planned: plan.planned_sketches().unwrap_or(u64::MAX),
+        ..stages
+    }
+}

@@ -1,0 +1,199 @@
+//! The sink of a deployment, and the step that publishes its output.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::error::AssembleError;
+use super::mode::Mode;
+#[cfg(feature = "kafka")]
+use crate::config::DeadLetterConfig;
+use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig};
+use dupflow_connectors::sinks::{
+    ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
+    JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError,
+    TableOutput, TableSink,
+};
+use dupflow_core::cluster::Clusters;
+use dupflow_engine::dataflow::Stages;
+
+/// Size of the output buffer, in bytes.
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// A sink and, if its output appears only at the end, the step that publishes it.
+type Assembled = (Box<dyn Sink + Send>, Option<Publication>);
+
+/// What a sink is made of.
+#[derive(Clone, Copy)]
+pub(super) struct SinkParts<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) deployment: &'a Deployment,
+    pub(super) mode: &'a Mode,
+    pub(super) stages: &'a Stages,
+    /// The name of the run.
+    pub(super) run: &'a str,
+}
+
+impl SinkParts<'_> {
+    /// The sink of the deployment.
+    pub(super) fn sink(self) -> Result<Assembled, AssembleError> {
+        match &self.deployment.sink {
+            SinkConfig::Lines { path } => self.file_sink(path.as_deref()),
+            SinkConfig::Tables(tables) => Ok((self.table_sink(tables), None)),
+            #[cfg(feature = "kafka")]
+            SinkConfig::Kafka { .. } => Ok((self.topic_sink(), None)),
+            #[cfg(not(feature = "kafka"))]
+            SinkConfig::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
+        }
+    }
+
+    /// How the standard error of a pair is computed; `None` if pairs are written without evidence.
+    fn evidence(self) -> Option<StandardError> {
+        let scheme = self.plan.scheme.clone();
+        let standard_error: StandardError =
+            Box::new(move |pair| scheme.standard_error(pair.similarity, pair.evidence));
+        self.deployment.evidence.then_some(standard_error)
+    }
+
+    fn clusters(self) -> Clusters {
+        Clusters::new(self.plan.clusters, self.plan.cluster_limit)
+    }
+
+    fn table_sink(self, tables: &TablesConfig) -> Box<dyn Sink + Send> {
+        let TablesConfig { address, schema, prefix, patience } = tables;
+        let output = TableOutput {
+            address: address.clone(),
+            schema: schema.clone(),
+            prefix: prefix.clone(),
+            deltas: self.deployment.emit == EmitKind::Deltas,
+            causes: self.deployment.causes,
+            patience: *patience,
+            run: self.run.to_owned(),
+        };
+        let metrics = Arc::clone(&self.stages.observers.metrics);
+        Box::new(TableSink::new(&output, self.evidence(), self.plan.clusters, metrics))
+    }
+
+    #[cfg(feature = "kafka")]
+    fn topic_sink(self) -> Box<dyn Sink + Send> {
+        use dupflow_connectors::kafka::{KafkaOutput, KafkaSink};
+
+        let SinkConfig::Kafka { topic, progress_topic, transactional_id, transaction, envelope } =
+            &self.deployment.sink
+        else {
+            unreachable!("the caller has matched a topic")
+        };
+        let output = KafkaOutput {
+            connection: self.deployment.kafka.clone(),
+            topic: topic.clone(),
+            progress_topic: progress_topic.clone(),
+            transactional_id: transactional_id.clone(),
+            envelope: *envelope,
+            dead_letter: match &self.deployment.dead_letter {
+                Some(DeadLetterConfig::Topic(name)) => Some(name.clone()),
+                Some(DeadLetterConfig::File(_)) | None => None,
+            },
+            timeout: *transaction,
+            run: self.run.to_owned(),
+        };
+        let sink = match self.deployment.emit {
+            EmitKind::ClusterDeltas => {
+                KafkaSink::for_clusters(output, self.clusters(), Arc::clone(&self.stages.observers.metrics))
+            }
+            _ => KafkaSink::new(output, self.evidence()).with_causes(self.deployment.causes),
+        };
+        Box::new(sink)
+    }
+
+    /// A file, or standard output. An output that is written at the end, or by a replay, has no mark.
+    fn file_sink(self, path: Option<&Path>) -> Result<Assembled, AssembleError> {
+        let mut publication = None;
+        let mut stream = || {
+            let (file, published) = self.file(path)?;
+            publication = published;
+            Ok::<_, AssembleError>(BufWriter::with_capacity(BUFFER_BYTES, file))
+        };
+        let emit = self.deployment.emit;
+        let mut destination = || -> Result<Box<dyn Destination + Send>, AssembleError> {
+            match (self.mode, path.filter(|path| emit.is_of_changes() && is_file(path))) {
+                (Mode::Run { .. }, Some(path)) => {
+                    Ok(Box::new(MarkedFile::open(path.to_owned()).map_err(|source| output(path, source))?))
+                }
+                _ => Ok(Box::new(stream()?)),
+            }
+        };
+        let sink = match self.deployment.output_format {
+            OutputFormat::Jsonl => self.row_sink(JsonLines(destination()?)),
+            OutputFormat::Csv => self.row_sink(CsvRows::new(destination()?, row_kind(self.deployment))),
+            #[cfg(feature = "parquet")]
+            OutputFormat::Parquet => {
+                let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, row_kind(self.deployment));
+                self.row_sink(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
+            }
+            #[cfg(not(feature = "parquet"))]
+            OutputFormat::Parquet => unreachable!("a deployment without the feature names no Parquet file"),
+        };
+        Ok((sink, publication))
+    }
+
+    /// The file to write. An output that is written at the end appears complete or not at all.
+    fn file(
+        self,
+        path: Option<&Path>,
+    ) -> Result<(Box<dyn Write + Send>, Option<Publication>), AssembleError> {
+        let emit = self.deployment.emit;
+        if let Some(path) = path.filter(|path| !emit.is_of_changes() && is_file(path)) {
+            let (held, published) =
+                DeferredWriter::for_file(path, self.run).map_err(|source| output(path, source))?;
+            return Ok((Box::new(held), Some(published)));
+        }
+        let out: Box<dyn Write + Send> = match path {
+            None => Box::new(io::stdout()),
+            Some(path) => Box::new(File::create(path).map_err(|source| output(path, source))?),
+        };
+        if !emit.is_list() {
+            return Ok((out, None));
+        }
+        let (held, published) = DeferredWriter::for_stream(out);
+        Ok((Box::new(held), Some(published)))
+    }
+
+    /// The sink for the kind of result that the deployment emits, over rows in one format.
+    fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
+        let (clusters, keep) = (self.clusters(), self.plan.keep);
+        let metrics = Arc::clone(&self.stages.observers.metrics);
+        match self.deployment.emit {
+            EmitKind::Deltas => {
+                Box::new(DeltaLines::with_rows(rows, self.evidence()).with_causes(self.deployment.causes))
+            }
+            EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics)),
+            EmitKind::Pairs => Box::new(PairLines::with_rows(rows, self.evidence())),
+            EmitKind::Keep => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Kept)),
+            EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Removed)),
+            EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
+        }
+    }
+}
+
+/// The kind of the rows, which decides their columns.
+fn row_kind(deployment: &Deployment) -> RowKind {
+    let Deployment { evidence, causes, .. } = *deployment;
+    match deployment.emit {
+        EmitKind::Deltas => RowKind::Deltas { evidence, causes },
+        EmitKind::ClusterDeltas => RowKind::ClusterDeltas,
+        EmitKind::Pairs => RowKind::Pairs { evidence },
+        EmitKind::Keep => RowKind::Kept,
+        EmitKind::Remove => RowKind::Removed,
+        EmitKind::Clusters => RowKind::Clusters,
+    }
+}
+
+fn output(path: &Path, source: io::Error) -> AssembleError {
+    AssembleError::Output { path: path.to_owned(), source }
+}
+
+/// Whether `path` is a regular file or does not exist yet; false for a pipe or a device.
+fn is_file(path: &Path) -> bool {
+    path.metadata().map_or(true, |found| found.is_file())
+}

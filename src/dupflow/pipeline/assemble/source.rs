@@ -1,0 +1,49 @@
+//! The source of a deployment.
+
+#[cfg(feature = "kafka")]
+use std::sync::Arc;
+
+use crate::config::{Deployment, Plan, SourceConfig};
+#[cfg(feature = "kafka")]
+use dupflow_connectors::formats::RecordShape;
+use dupflow_connectors::inputs::{Files, Input};
+use dupflow_connectors::intake::{Share, Source};
+use dupflow_connectors::tables::DatabaseTable;
+
+/// The source of a deployment.
+pub(super) fn source(
+    plan: &Plan,
+    deployment: &Deployment,
+    inputs: Vec<Input>,
+    share: Share,
+) -> Box<dyn Source> {
+    let fields = plan.scheme.text.field_names();
+    match &deployment.source {
+        SourceConfig::Files { epoch, speed, follow, .. } => {
+            let files = Files::new(inputs, *epoch, fields).shared(share);
+            Box::new(Files { speed: *speed, follow: *follow, ..files })
+        }
+        #[cfg(feature = "kafka")]
+        SourceConfig::Kafka { topic, start, shape, refresh } => {
+            let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+            Box::new(dupflow_connectors::kafka::Kafka {
+                connection: deployment.kafka.clone(),
+                topic: topic.clone(),
+                start: start.clone(),
+                share: (part(share.index), part(share.count)),
+                shape: Arc::new(RecordShape { needs_time: plan.retention.needs_time(), ..shape.clone() }),
+                limits: deployment.commit,
+                refresh: *refresh,
+                as_of: Arc::default(),
+                backlog: Arc::default(),
+            })
+        }
+        #[cfg(not(feature = "kafka"))]
+        SourceConfig::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
+        SourceConfig::Table(table) => Box::new(DatabaseTable {
+            limits: deployment.commit,
+            is_here: share.index == 0,
+            ..(**table).clone()
+        }),
+    }
+}

@@ -1,0 +1,266 @@
+//! The committer: writes closed epochs to the sink, on its own thread.
+//!
+//! All epochs closed since the last commit are written by the next one. A commit has these steps, in this
+//! order:
+//!
+//! 1. The dead letters of its epochs are written.
+//! 2. New tables of document frequencies are stored in the state.
+//! 3. The deltas and the mark are committed by the sink, in one step.
+//! 4. The document changes are handed to the [keeper](super::keeper).
+//!
+//! So after a crash between two steps, the mark in the output says what the output contains, and everything
+//! else is at or behind it.
+//!
+//! Epochs before the run is live repeat what the output already holds, so their deltas are not written. If
+//! the output is to be corrected (another pipeline wrote it, or the state is lost), the committer adds up
+//! these deltas. Before the first live epoch it writes the difference between their sum and the pairs in the
+//! output as corrections. They are written in pieces, each with a commit; the marks of all but the last say
+//! that more follow. The state that is stored meanwhile has the same flag: a later run that finds it corrects
+//! the output, even if the output still has the mark of an older run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::keeper::Keeper;
+use super::queue::{Commits, CommitterTask};
+use crate::pipeline::error::RunError;
+use crate::pipeline::past::Past;
+use dupflow_connectors::failpoint;
+use dupflow_connectors::intake::{Announce, AsOf, BadRecords};
+use dupflow_connectors::mark::Mark;
+use dupflow_connectors::sinks::{LetterFile, Sink};
+use dupflow_core::doc::DocChange;
+use dupflow_core::pair::{Cause, Delta, DocPair};
+use dupflow_core::time::{Clock, Epoch, LiveFrom, Progress};
+use dupflow_engine::dataflow::ClosedEpoch;
+
+/// Approximate limit of corrections in one commit: a broker limits the duration of a transaction.
+const CORRECTIONS: usize = 20_000;
+
+/// See the [module](self).
+pub(in crate::pipeline) struct Committer {
+    pub(in crate::pipeline) sink: Box<dyn Sink + Send>,
+    pub(in crate::pipeline) letters: Option<LetterFile>,
+    pub(in crate::pipeline) keeper: Option<Keeper>,
+    pub(in crate::pipeline) bad: Arc<BadRecords>,
+    pub(in crate::pipeline) live: Arc<LiveFrom>,
+    /// The fields that all marks of this run share.
+    pub(in crate::pipeline) mark: Mark,
+    /// Times at which positions of the input were read, if the source records them.
+    pub(in crate::pipeline) as_of: Option<Arc<AsOf>>,
+    /// If the output is to be corrected: its pairs, and the sum of the deltas before the first live epoch.
+    pub(in crate::pipeline) corrected: Option<Corrected>,
+    /// The epoch of the output when the run began, for the state that is stored before the run is live.
+    pub(in crate::pipeline) past: Epoch,
+    /// Publishes the committed positions of the input.
+    pub(in crate::pipeline) announce: Option<Announce>,
+    /// The last repeated epoch, or the epoch before the first.
+    pub(in crate::pipeline) repeated: Progress,
+    /// Whether the sink has been notified that the run is live.
+    pub(in crate::pipeline) notified_live: bool,
+}
+
+/// Two results to compare: the pairs in the output, and the summed deltas of this run.
+#[derive(Debug, Default)]
+pub(in crate::pipeline) struct Corrected {
+    pub(in crate::pipeline) there: BTreeSet<DocPair>,
+    pub(in crate::pipeline) here: BTreeMap<DocPair, isize>,
+}
+
+impl Committer {
+    /// A committer that continues from `past`.
+    pub(in crate::pipeline) fn new(
+        sink: Box<dyn Sink + Send>,
+        letters: Option<LetterFile>,
+        keeper: Option<Keeper>,
+        bad: Arc<BadRecords>,
+        past: &mut Past,
+    ) -> Self {
+        Self {
+            sink,
+            letters,
+            keeper,
+            bad,
+            live: Arc::clone(&past.live),
+            mark: past.mark.clone(),
+            as_of: past.as_of.take(),
+            corrected: past.there.take().map(|there| Corrected { there, here: BTreeMap::new() }),
+            past: past.mark.progress.epoch,
+            announce: None,
+            repeated: past.mark.progress.clone(),
+            notified_live: false,
+        }
+    }
+
+    /// Writes every closed epoch, and finishes the sink after the last one. If the run is cancelled it
+    /// returns without finishing the sink. After each commit it calls `durable` with the first and the last
+    /// epoch, the duration of the commit, and whether workers wait for it.
+    ///
+    /// # Errors
+    /// Errors of the sink, the dead letters or the keeper.
+    pub(in crate::pipeline) fn run(
+        mut self,
+        commits: &Commits,
+        clock: &dyn Clock,
+        mut durable: impl FnMut(Epoch, Epoch, Duration, bool),
+    ) -> Result<(), RunError> {
+        if self.live.holds(self.repeated.epoch + 1) {
+            // The run is live from its first epoch on.
+            self.live()?;
+        }
+        loop {
+            match commits.next() {
+                CommitterTask::Leave => return Ok(()),
+                CommitterTask::Write(group) => {
+                    let deltas = group.iter().map(|epoch| epoch.deltas.len()).sum();
+                    let ends = group.front().zip(group.back());
+                    let ends = ends.map(|(first, last)| (first.progress.epoch, last.progress.epoch));
+                    let begun = clock.now();
+                    self.commit(group.into())?;
+                    let took = clock.now().saturating_sub(begun);
+                    if let Some((first, last)) = ends {
+                        durable(first, last, took, commits.written(last, deltas));
+                    }
+                }
+                CommitterTask::Finish => {
+                    self.bad.flush()?;
+                    if self.live.get().is_some() {
+                        // The last epoch before the run is live may have had no records.
+                        self.live()?;
+                    }
+                    self.sink.finish().map_err(RunError::Sink)?;
+                    return self.keeper.map_or(Ok(()), Keeper::finish);
+                }
+            }
+        }
+    }
+
+    /// Makes a group of epochs durable.
+    fn commit(&mut self, mut group: Vec<ClosedEpoch>) -> Result<(), RunError> {
+        self.bad.flush()?;
+        let live = group.partition_point(|epoch| !self.live.holds(epoch.progress.epoch));
+        let of_live = group.split_off(live);
+        for epoch in group {
+            self.repeated(epoch)?;
+        }
+        let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
+        self.live()?;
+        for ClosedEpoch { progress, deltas, documents, letters, .. } in &of_live {
+            // The first epoch that reads from a new partition sets its start.
+            for (partition, next) in &progress.next {
+                self.mark.start.entry(*partition).or_insert(*next);
+            }
+            if let Some(file) = &mut self.letters {
+                file.append(letters).map_err(RunError::Letters)?;
+            }
+            self.tell(documents, false)?;
+            self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
+        }
+        self.write(last)?;
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&self.mark, of_live.into_iter().flat_map(|epoch| epoch.kept));
+        }
+        Ok(())
+    }
+
+    /// Hands the documents of an epoch to the sink.
+    fn tell(&mut self, documents: &[DocChange], restored: bool) -> Result<(), RunError> {
+        if documents.is_empty() {
+            return Ok(());
+        }
+        self.sink.documents(documents, restored).map_err(RunError::Sink)
+    }
+
+    /// One commit of the sink, up to `progress`.
+    fn write(&mut self, progress: Progress) -> Result<(), RunError> {
+        if let Some(file) = &mut self.letters {
+            self.mark.letters = Some(file.sync().map_err(RunError::Letters)?);
+            failpoint::reach("letters");
+        }
+        if let Some((keeper, table)) = self.keeper.as_ref().zip(progress.table)
+            && self.mark.progress.table != Some(table)
+        {
+            keeper.put_table(table.fingerprint)?;
+            failpoint::reach("table");
+        }
+        if let Some(at) = self.as_of.as_ref().and_then(|as_of| as_of.reached(&progress.next)) {
+            self.mark.as_of = Some(at);
+        }
+        self.mark.progress = progress;
+        self.sink.commit(&self.mark).map_err(RunError::Sink)?;
+        failpoint::reach("commit");
+        if let Some(announce) = &mut self.announce {
+            announce(&self.mark.progress.next);
+        }
+        Ok(())
+    }
+
+    /// Handles an epoch before the first live one.
+    fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
+        let ClosedEpoch { progress, deltas, documents, kept, .. } = epoch;
+        if let Some(keeper) = &self.keeper {
+            // The mark has this epoch's offsets, and an epoch not beyond the output's.
+            let at_most = Progress { epoch: self.past, ..progress.clone() };
+            let in_correction = self.corrected.is_some();
+            keeper.keep(&Mark { progress: at_most, in_correction, ..self.mark.clone() }, kept);
+        }
+        self.tell(&documents, true)?;
+        match &mut self.corrected {
+            None => self.sink.restored(&deltas),
+            Some(Corrected { here, .. }) => {
+                for Delta { pair, diff, .. } in deltas {
+                    *here.entry(pair).or_default() += diff;
+                }
+            }
+        }
+        let is_last = self.live.get() == Some(progress.epoch + 1);
+        self.repeated = progress;
+        if is_last { self.live() } else { Ok(()) }
+    }
+
+    /// Corrects the output if necessary, and notifies the sink that the run is live.
+    fn live(&mut self) -> Result<(), RunError> {
+        self.correct()?;
+        if !std::mem::replace(&mut self.notified_live, true) {
+            self.sink.live(self.repeated.epoch);
+        }
+        Ok(())
+    }
+
+    /// Writes the corrections, if the output is to be corrected and has not been yet.
+    fn correct(&mut self) -> Result<(), RunError> {
+        let Some(Corrected { there, here }) = self.corrected.take() else { return Ok(()) };
+        let progress = self.repeated.clone();
+        let here: BTreeSet<DocPair> =
+            here.into_iter().filter(|(_, n)| *n > 0).map(|(pair, _)| pair).collect();
+        let delta = |pair: &DocPair, diff| Delta { pair: pair.clone(), diff, cause: Cause::Correction };
+        self.sink.restored(&there.iter().map(|pair| delta(pair, 1)).collect::<Vec<_>>());
+        let went = there.difference(&here).map(|pair| delta(pair, -1));
+        let mut deltas: Vec<_> = went.chain(here.difference(&there).map(|pair| delta(pair, 1))).collect();
+        deltas.sort_unstable_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
+        tracing::info!(corrections = deltas.len(), pairs = here.len(), "the output is corrected");
+        let mut rest = &*deltas;
+        while !rest.is_empty() {
+            // The changes of one pair stay in one piece.
+            let last = &rest[rest.len().min(CORRECTIONS) - 1].pair.pair;
+            let (piece, left) = rest.split_at(rest.partition_point(|next| next.pair.pair <= *last));
+            rest = left;
+            self.mark.in_correction = !rest.is_empty();
+            self.sink.epoch(&progress, piece, &[]).map_err(RunError::Sink)?;
+            self.write(progress.clone())?;
+        }
+        if deltas.is_empty() {
+            self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
+            self.write(progress)?;
+        }
+        if let Some(keeper) = &self.keeper {
+            keeper.keep(&self.mark, None);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "committer_tests.rs"]
+mod tests;

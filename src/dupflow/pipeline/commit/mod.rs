@@ -1,0 +1,15 @@
+//! From closed epochs to durable ones: the queue before the committer, the committer, and what it writes through.
+
+mod committer;
+mod followed;
+mod growth;
+mod keeper;
+mod queue;
+
+pub use followed::Follower;
+
+pub(in crate::pipeline) use committer::Committer;
+pub(in crate::pipeline) use followed::FollowedSink;
+pub(in crate::pipeline) use growth::GrowthWarning;
+pub(in crate::pipeline) use keeper::{Keeper, KeeperStop};
+pub(in crate::pipeline) use queue::Commits;

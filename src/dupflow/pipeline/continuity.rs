@@ -1,0 +1,37 @@
+//! What a run needs to continue after an earlier one.
+
+use std::time::Duration;
+
+use dupflow_connectors::sinks::LetterFile;
+use dupflow_connectors::state::StoredState;
+use dupflow_core::description::Description;
+
+/// What a run needs to continue after an earlier one.
+#[derive(Debug)]
+pub struct Continuity {
+    /// The unique name of this run.
+    pub run: String,
+    /// The encoded [description](dupflow_core::description::Description) of everything that decides the result.
+    pub pipeline: String,
+    /// Whether to correct an output that another pipeline has written, or whose input or state is lost.
+    /// Otherwise such a run is refused.
+    pub reconcile: bool,
+    /// The dead-letter file, if there is one.
+    pub letters: Option<LetterFile>,
+    /// Where documents are stored, and the shortest time between two commits there; `None` = nowhere.
+    pub state: Option<(StoredState, Duration)>,
+}
+
+impl Continuity {
+    /// For a run of this pipeline without a state.
+    pub fn new(pipeline: &Description) -> Self {
+        let pipeline = String::from_utf8_lossy(&pipeline.encode()).into_owned();
+        Self {
+            run: format!("{:016x}", rand::random::<u64>()),
+            pipeline,
+            reconcile: false,
+            letters: None,
+            state: None,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Why a run failed.
+
+use std::io;
+
+use thiserror::Error;
+
+use super::past_error::PastError;
+use dupflow_connectors::intake::SourceError;
+use dupflow_connectors::state::StateError;
+
+/// Why a run failed.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// Reading failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// Writing failed.
+    #[error("the output cannot be written")]
+    Sink(#[source] io::Error),
+    /// A dead letter cannot be written.
+    #[error("the dead letters cannot be written")]
+    Letters(#[source] io::Error),
+    /// The state cannot be read or written.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The run does not fit the output or the state of an earlier one.
+    #[error(transparent)]
+    Past(#[from] PastError),
+    /// Another process of the run, or the connection to it, failed.
+    #[error("{0}")]
+    Process(String),
+    /// A worker or another thread panicked.
+    #[error("a worker failed: {0}")]
+    Worker(String),
+}

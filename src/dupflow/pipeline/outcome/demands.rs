@@ -1,0 +1,102 @@
+//! Conditions that a run must meet after it has read all input. If it does not, it fails, and an output that
+//! is written at the end is not published.
+
+use std::fmt::Write as _;
+
+use super::measures::Measures;
+use dupflow_core::run::metrics::Counter;
+use dupflow_core::run::origins::Origins;
+
+/// The conditions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Demands {
+    /// The greatest share of records that may be bad, from 0 to 1, inclusive; `None`: any.
+    pub max_bad: Option<f64>,
+    /// Whether the output is a list of documents to keep or remove. Then no record may be bad unless
+    /// `max_bad` is set.
+    pub is_list: bool,
+    /// Whether an id may be in several files, and its last document counts. If false, a list fails for such
+    /// an id.
+    pub last_of_id: bool,
+}
+
+impl Demands {
+    /// The conditions that are not met, one line each.
+    pub(in crate::pipeline) fn unmet(&self, measures: &Measures, origins: Option<&Origins>) -> Vec<String> {
+        let mut unmet: Vec<String> =
+            measures.inputs.iter().filter_map(|(name, tally)| tally.no_document(name)).collect();
+        let bad: u64 = measures.bad_records.values().sum();
+        let all = bad + measures.counts.get(Counter::Events);
+        let allowed = self.max_bad.or(self.is_list.then_some(0.0));
+        if let Some(allowed) = allowed
+            && bad > 0
+            && share(bad, all) > allowed
+        {
+            let mut line = format!("{bad} of {all} records are bad (");
+            for (n, (reason, count)) in measures.bad_records.iter().enumerate() {
+                let comma = if n > 0 { ", " } else { "" };
+                write!(line, "{comma}{count} {reason}").expect("a string takes what is written to it");
+            }
+            let least = (share(bad, all) * 1e6).ceil() / 1e6;
+            let list = if self.is_list { ", and the list would say nothing of their documents" } else { "" };
+            write!(line, "), a share of more than {allowed}{list}: dead letters keep them, --max-bad {least} (source.max_bad) allows them")
+                .expect("a string takes what is written to it");
+            unmet.push(line);
+        }
+        let replaced = measures.counts.get(Counter::ReplacedAcrossFiles);
+        if replaced > 0 && self.is_list && !self.last_of_id {
+            let example = origins.and_then(Origins::example);
+            let such = example.map_or_else(String::new, |example| format!(" ({example})"));
+            unmet.push(format!(
+                "{replaced} documents are replaced by another file's document of the same id{such}, and the list would name one for several: \
+                 --ids file (source.ids) names documents by their files, --ids last says that the last one is meant"
+            ));
+        }
+        unmet
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than a float's 53 bits")]
+fn share(part: u64, all: u64) -> f64 {
+    part as f64 / all.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use dupflow_connectors::intake::InputTally;
+    use dupflow_core::run::metrics::Metrics;
+
+    fn measures(events: u64, bad: u64) -> Measures {
+        let metrics = Metrics::new(0);
+        metrics.add(Counter::Events, events);
+        let bad_records = BTreeMap::from([("not_json".to_owned(), bad)]);
+        Measures { counts: metrics.counts(), bad_records, ..Measures::default() }
+    }
+
+    #[test]
+    fn shares_are_inclusive_and_lists_allow_none() {
+        let of = |max_bad, is_list| Demands { max_bad, is_list, last_of_id: false };
+        let unmet = |demands: Demands, events, bad| !demands.unmet(&measures(events, bad), None).is_empty();
+        assert!(!unmet(of(None, false), 1, 9));
+        assert!(unmet(of(None, true), 9, 1) && !unmet(of(None, true), 9, 0));
+        assert!(!unmet(of(Some(0.1), true), 9, 1) && unmet(of(Some(0.099), true), 9, 1));
+        assert!(unmet(of(Some(0.0), false), 1_000_000, 1) && !unmet(of(Some(1.0), true), 0, 5));
+        let line = &of(None, true).unmet(&measures(2, 1), None)[0];
+        assert!(
+            line.contains("1 of 3 records are bad (1 not_json)") && line.contains("--max-bad 0.333334"),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn an_input_without_a_document_is_named() {
+        let tally = |documents, bad| InputTally { documents, bad, first: Some("why".to_owned()) };
+        let inputs = [("a", tally(1, 5)), ("b", tally(0, 2)), ("c", tally(0, 0))];
+        let inputs = inputs.into_iter().map(|(name, of)| (name.into(), of)).collect();
+        let unmet = Demands::default().unmet(&Measures { inputs, ..measures(1, 7) }, None);
+        assert_eq!(unmet, ["\"b\" holds 2 records and no document: why"]);
+    }
+}

@@ -1,0 +1,152 @@
+//! The counts of a run, for `--stats` and for the summary on standard error.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::measures::{HotBlockReport, Measures, Quantiles};
+use dupflow_core::run::metrics::Counter;
+use dupflow_engine::dataflow::Stages;
+
+/// The counts of one run. Times are wall-clock.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Valid records.
+    pub events: u64,
+    /// Live documents at the end, including those without a token.
+    pub documents: u64,
+    /// Distinct live sketches at the end.
+    pub sketches: u64,
+    /// Bytes of text read.
+    pub bytes: u64,
+    /// Upserts whose text has no token.
+    pub empty: u64,
+    /// Upserts that repeat the document in force.
+    pub unchanged: u64,
+    /// Deletes of ids without a live document.
+    pub unknown_deletes: u64,
+    /// Documents that expired by retention.
+    pub expired: u64,
+    /// Upserts that were already expired when they were read.
+    pub late: u64,
+    /// Upserts without a time, where documents expire by age.
+    pub undated: u64,
+    /// Events that moved an id to another partition.
+    pub moved_ids: u64,
+    /// Events without effect, since their id has a newer event in another partition.
+    pub overruled: u64,
+    /// Documents replaced by another file's document of the same id.
+    pub replaced_across_files: u64,
+    /// Invalid records by reason.
+    pub bad_records: BTreeMap<String, u64>,
+    /// Valid records without a document, by reason.
+    pub skipped: BTreeMap<String, u64>,
+    /// Epochs closed.
+    pub epochs: u64,
+    /// Durable epochs; fewer than `epochs` only if the pipe at the output was closed.
+    pub durable_epochs: u64,
+    /// Deltas of all epochs closed.
+    pub deltas: u64,
+    /// Deltas by what caused them.
+    pub deltas_by_cause: BTreeMap<&'static str, u64>,
+    /// Live pairs at the end.
+    pub pairs: u64,
+    /// Tables of document frequencies made under live weights.
+    pub idf_tables: u64,
+    /// Documents sketched again under a new table.
+    pub resketched: u64,
+    /// Pairs of sketches that share a block, once for each block.
+    pub candidates: u64,
+    /// Number of candidates rejected by the first word, then of comparisons decided at look 1, 2, and so on.
+    pub compared_by_stage: Vec<u64>,
+    /// Components that the filter read before it decided, over all comparisons.
+    pub components_compared: u64,
+    /// Pairs of sketches accepted during the run.
+    pub accepted: u64,
+    /// How often a group of copies grew beyond the expand limit.
+    pub starred_groups: u64,
+    /// Live clusters, giants included, if clusters are emitted.
+    pub clusters: u64,
+    /// Clusters beyond the cluster limit at the end.
+    pub giant_clusters: u64,
+    /// Hot blocks at the end, the largest first.
+    pub hot_blocks: Vec<HotBlockReport>,
+    /// Leaders of a hot block; 0 if its sketches are no candidates of each other.
+    #[serde(skip)]
+    pub leaders: usize,
+    /// From the start of the run to its end.
+    pub seconds: f64,
+    /// From the first event of an epoch taken by a worker to its deltas written, over all epochs.
+    pub epoch_milliseconds: Quantiles,
+    /// Peak resident memory of the process, in bytes.
+    pub peak_rss_bytes: u64,
+    /// The fingerprint of the scheme, 16 hexadecimal digits.
+    pub scheme: String,
+    /// Worker threads.
+    pub workers: usize,
+    /// The demands that are not met. If there are any, the run has failed and an output that is written at
+    /// the end was not published.
+    #[serde(skip)]
+    pub unmet: Vec<String>,
+}
+
+impl Summary {
+    /// The summary of `measures`, for a run of duration `elapsed` with `workers` threads.
+    pub(in crate::pipeline) fn new(
+        measures: &Measures,
+        stages: &Stages,
+        workers: usize,
+        elapsed: Duration,
+    ) -> Self {
+        let counts = &measures.counts;
+        let count = |counter| counts.get(counter);
+        let mut hot_blocks = measures.hot_blocks.clone();
+        hot_blocks.sort_unstable_by(|a, b| b.cmp(a));
+        let giant_clusters = counts.balance(Counter::GiantsFormed, Counter::GiantsDissolved);
+        let clusters = counts.balance(Counter::ClustersFormed, Counter::ClustersDissolved);
+        Self {
+            events: count(Counter::Events),
+            documents: counts.documents(),
+            sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
+            bytes: count(Counter::Bytes),
+            empty: count(Counter::Empty),
+            unchanged: count(Counter::Unchanged),
+            unknown_deletes: count(Counter::UnknownDeletes),
+            expired: count(Counter::Expired),
+            late: count(Counter::Late),
+            undated: count(Counter::Undated),
+            moved_ids: count(Counter::MovedIds),
+            overruled: count(Counter::Overruled),
+            replaced_across_files: count(Counter::ReplacedAcrossFiles),
+            bad_records: measures.bad_records.clone(),
+            skipped: measures.skipped.clone(),
+            epochs: count(Counter::Epochs),
+            durable_epochs: count(Counter::Durable),
+            deltas: count(Counter::Added) + count(Counter::Removed),
+            deltas_by_cause: counts
+                .causes()
+                .filter(|(_, n)| *n > 0)
+                .map(|(cause, n)| (cause.name(), n))
+                .collect(),
+            pairs: counts.balance(Counter::Added, Counter::Removed),
+            idf_tables: count(Counter::IdfTables),
+            resketched: count(Counter::Resketched),
+            candidates: count(Counter::Candidates),
+            compared_by_stage: [&[count(Counter::RejectedAtFirstWord)], counts.looks()].concat(),
+            components_compared: count(Counter::Components),
+            accepted: count(Counter::Accepted),
+            starred_groups: count(Counter::Starred),
+            clusters: clusters + giant_clusters,
+            giant_clusters,
+            hot_blocks,
+            leaders: stages.blocking.hot_rule().map_or(0, |rule| rule.leaders),
+            seconds: elapsed.as_secs_f64(),
+            epoch_milliseconds: measures.latencies.quantiles(),
+            peak_rss_bytes: measures.peak_rss_bytes,
+            scheme: format!("{:016x}", stages.scheme.fingerprint()),
+            workers,
+            unmet: Vec::new(),
+        }
+    }
+}

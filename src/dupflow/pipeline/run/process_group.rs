@@ -1,0 +1,393 @@
+//! A run of several processes: the messages that this process sends to the others, and how it handles theirs.
+//!
+//! ```text
+//!            Go: where the run begins                   Opened, Reached, Stop, Measures, Done
+//!  process 0 ────────────────────────▶ the others       the others ────────────────▶ process 0
+//!            Opened, Crossed, Durable, Stop, Done       anyone ──── Failed ────▶ all
+//! ```
+//!
+//! Process 0 has the output, the state and the committer. It determines where the run begins, and sends that
+//! to the others. When one process opens an epoch, all others open it too. Once all processes have reached a
+//! line, all cross it at the same epoch.
+//!
+//! A process that fails sends the reason, and keeps its share of the open epochs, so that none of them closes
+//! anywhere. If a process is lost, the processes that notice report it.
+//!
+//! At the end every process sends its measurements. Process 0 ends the run once it has all of them, so the
+//! run succeeds everywhere or nowhere. Each process then closes its connections, after the other side has
+//! received all messages. If the pipe at the output of process 0 is closed, it sends `Done` earlier, and all
+//! end without an error.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use parking_lot::{Condvar, Mutex};
+use serde::{Deserialize, Serialize};
+
+use super::worker::RunShared;
+use crate::pipeline::error::RunError;
+use crate::pipeline::outcome::Measures;
+use crate::pipeline::past::Past;
+use dupflow_connectors::intake::{CatchUpLine, Peers};
+use dupflow_connectors::mark::Mark;
+use dupflow_core::text::{IdfTable, TextRules};
+use dupflow_core::time::{Epoch, LiveFrom, Offsets};
+use dupflow_engine::processes::{Connected, Control, ControlEvent, ControlMessage};
+
+/// The connected other processes of a run.
+#[derive(Debug)]
+pub struct ProcessGroup {
+    control: Arc<Control>,
+    data: Vec<Option<TcpStream>>,
+    notes: (Sender<PeerTask>, Receiver<PeerTask>),
+}
+
+/// Sends a failure to the other processes from outside the run: before it has begun, or while it does not
+/// end.
+#[derive(Clone, Debug)]
+pub struct FailureSender(Arc<Control>);
+
+/// A task of the thread that handles messages.
+#[derive(Debug)]
+enum PeerTask {
+    Received(usize, ControlEvent),
+    /// This process has reached a line, at this epoch.
+    Reached(u32, Epoch),
+    /// No more tasks.
+    Ended,
+}
+
+/// The data sockets by process; `None` for this process itself.
+type Sockets = Vec<Option<TcpStream>>;
+
+/// Where a run begins, as process 0 sends it.
+#[derive(Serialize, Deserialize)]
+struct Go {
+    mark: Mark,
+    begin: Offsets,
+    lines: Vec<CatchUpLine>,
+    table: Option<String>,
+    keeps: bool,
+    #[serde(rename = "tells_documents")]
+    emits_documents: bool,
+}
+
+/// The other processes during the run.
+pub(in crate::pipeline) struct PeerProcesses {
+    control: Arc<Control>,
+    tell: Sender<PeerTask>,
+    end: Mutex<RunEnd>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct RunEnd {
+    /// At process 0, the measurements of the others.
+    measures: Vec<Measures>,
+    /// Whether this process has finished its share.
+    at_end: bool,
+    /// Whether process 0 has ended the run.
+    done: bool,
+    /// Whether the run has failed.
+    failed: bool,
+}
+
+impl ProcessGroup {
+    /// For processes that are connected.
+    ///
+    /// # Errors
+    /// If the system has no more threads.
+    pub fn new(connected: Connected) -> std::io::Result<Self> {
+        let Connected { control, data } = connected;
+        let notes = channel();
+        let tell = notes.0.clone();
+        // After the end of the run there is no receiver.
+        control.listen(move |from, event| drop(tell.send(PeerTask::Received(from, event))))?;
+        Ok(Self { control: Arc::new(control), data, notes })
+    }
+
+    /// The number of this process, from 0.
+    pub fn index(&self) -> usize {
+        self.control.processes().index()
+    }
+
+    /// The number of processes.
+    pub fn count(&self) -> usize {
+        self.control.processes().hosts().len()
+    }
+
+    /// A handle that sends a failure from outside the run.
+    pub fn failure_sender(&self) -> FailureSender {
+        FailureSender(Arc::clone(&self.control))
+    }
+
+    /// Sends the others the reason why there is no run.
+    pub(in crate::pipeline) fn fail(&self, why: &RunError) {
+        self.control.fail(&chain(why));
+    }
+
+    /// Process 0: sends where the run begins.
+    pub(in crate::pipeline) fn go(&self, past: &Past, rules: &TextRules) -> Result<(), RunError> {
+        let mut table = Vec::new();
+        if let Some(in_force) = &past.table {
+            in_force.write(rules, &mut table).map_err(RunError::Sink)?;
+        }
+        let table = past.table.is_some().then(|| String::from_utf8_lossy(&table).into_owned());
+        let (mark, begin, lines) = (past.mark.clone(), past.begin.clone(), past.lines.clone());
+        let Past { keeps, emits_documents, .. } = *past;
+        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, emits_documents });
+        self.control.send(ControlMessage::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
+        Ok(())
+    }
+
+    /// Every other process: waits for the message that says where the run begins.
+    pub(in crate::pipeline) fn wait_for_go(&self, rules: &TextRules) -> Result<Past, RunError> {
+        let unread = |what: String| {
+            RunError::Process(format!("what process 0 says of the run cannot be read: {what}"))
+        };
+        loop {
+            match self.notes.1.recv() {
+                Ok(PeerTask::Received(_, ControlEvent::Message(ControlMessage::Go(go)))) => {
+                    let Go { mark, begin, lines, table, keeps, emits_documents } =
+                        serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
+                    let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
+                    let table = table.map(read).transpose().map_err(|error| unread(error.to_string()))?;
+                    let live = Arc::new(LiveFrom::default());
+                    return Ok(Past {
+                        mark,
+                        begin,
+                        lines,
+                        live,
+                        keeps,
+                        emits_documents,
+                        snapshot: None,
+                        table,
+                        there: None,
+                        as_of: None,
+                    });
+                }
+                Ok(PeerTask::Received(_, event)) => {
+                    if let Some(error) = failure(&self.control, event) {
+                        return Err(error);
+                    }
+                }
+                Ok(PeerTask::Reached(..) | PeerTask::Ended) => {}
+                Err(_) => return Err(RunError::Process("the control connection has ended".to_owned())),
+            }
+        }
+    }
+
+    /// Starts the run: from here on messages are handled by the returned closure.
+    pub(in crate::pipeline) fn begin(self) -> (Arc<PeerProcesses>, Sockets, impl FnOnce(Arc<RunShared>)) {
+        let Self { control, data, notes: (tell, notes) } = self;
+        let others =
+            Arc::new(PeerProcesses { control, tell, end: Mutex::default(), changed: Condvar::new() });
+        let listening = Arc::clone(&others);
+        let listen = move |shared: Arc<RunShared>| {
+            let failed = Arc::clone(&shared);
+            let work = move || listening.listen(&notes, &shared);
+            if let Err(error) = thread::Builder::new().name("together".to_owned()).spawn(work) {
+                failed.failure.fail(RunError::Process(error.to_string()));
+            }
+        };
+        (others, data, listen)
+    }
+}
+
+impl FailureSender {
+    /// Sends the reason of a failure. Returns once the others have received it or cannot be reached. After
+    /// the run has ended it sends nothing.
+    pub fn fail(&self, why: &str) {
+        self.0.fail(why);
+        self.0.end();
+    }
+}
+
+/// The error that an event stands for, if it is a failure.
+fn failure(control: &Control, event: ControlEvent) -> Option<RunError> {
+    match event {
+        ControlEvent::Message(ControlMessage::Failed(text)) => Some(RunError::Process(text)),
+        ControlEvent::Lost { process, why } => {
+            let process = control.processes().name(process);
+            Some(RunError::Process(format!("{process} is gone: {why}")))
+        }
+        ControlEvent::Message(_) => None,
+    }
+}
+
+/// The text of an error with all its causes.
+fn chain(error: &RunError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
+}
+
+impl PeerProcesses {
+    fn is_hub(&self) -> bool {
+        self.control.processes().index() == 0
+    }
+
+    fn count(&self) -> usize {
+        self.control.processes().hosts().len()
+    }
+
+    /// Handles tasks until `Ended`.
+    fn listen(&self, notes: &Receiver<PeerTask>, shared: &RunShared) {
+        let mut reached: BTreeMap<u32, Vec<Epoch>> = BTreeMap::new();
+        for note in notes {
+            match note {
+                PeerTask::Ended => return,
+                PeerTask::Reached(line, epoch) => self.reach(&mut reached, line, epoch, shared),
+                PeerTask::Received(from, ControlEvent::Message(message)) => match message {
+                    ControlMessage::Reached { line, epoch } => self.reach(&mut reached, line, epoch, shared),
+                    ControlMessage::Crossed { epoch, .. } => shared.queue.cross(epoch),
+                    ControlMessage::Opened(epoch) => {
+                        if self.is_hub() {
+                            let others = (1..self.count()).filter(|to| *to != from);
+                            others.for_each(|to| self.control.send_to(to, ControlMessage::Opened(epoch)));
+                        }
+                        shared.queue.follow(epoch);
+                    }
+                    ControlMessage::Durable(epoch) => {
+                        if shared.commits.written(epoch, 0) {
+                            shared.queue.wake();
+                        }
+                    }
+                    ControlMessage::Stop => {
+                        if self.is_hub() {
+                            self.control.send(ControlMessage::Stop);
+                        }
+                        shared.queue.stop();
+                    }
+                    ControlMessage::Measures(bytes) => match serde_json::from_slice(&bytes) {
+                        Ok(measures) => self.change(|end| end.measures.push(measures)),
+                        Err(error) => shared.failure.fail(RunError::Process(format!(
+                            "what process {from} has measured cannot be read: {error}"
+                        ))),
+                    },
+                    ControlMessage::Done if !self.is_hub() => {
+                        if self.end.lock().at_end {
+                            self.change(|end| end.done = true);
+                        } else {
+                            // Process 0 ends early, because the pipe at its output is closed.
+                            shared.failure.fail(RunError::Sink(ErrorKind::BrokenPipe.into()));
+                        }
+                    }
+                    ControlMessage::Failed(text) => shared.failure.fail(RunError::Process(text)),
+                    ControlMessage::Go(_) | ControlMessage::Done => {}
+                },
+                PeerTask::Received(_, event) => {
+                    if let Some(error) = failure(&self.control, event) {
+                        shared.failure.fail(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts that one process has reached a line; once all have, all cross it.
+    fn reach(&self, reached: &mut BTreeMap<u32, Vec<Epoch>>, line: u32, epoch: Epoch, shared: &RunShared) {
+        if !self.is_hub() {
+            self.control.send(ControlMessage::Reached { line, epoch });
+            return;
+        }
+        let epochs = reached.entry(line).or_default();
+        epochs.push(epoch);
+        if epochs.len() == self.count()
+            && let Some(last) = reached.remove(&line).and_then(|all| all.into_iter().max())
+        {
+            let behind = last + 1;
+            self.control.send(ControlMessage::Crossed { line, epoch: behind });
+            shared.queue.cross(behind);
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut RunEnd)) {
+        change(&mut self.end.lock());
+        self.changed.notify_all();
+    }
+
+    /// Process 0 sends that epochs up to `epoch` are durable, so that the others may begin later ones.
+    pub(in crate::pipeline) fn durable(&self, epoch: Epoch) {
+        if self.is_hub() {
+            self.control.send(ControlMessage::Durable(epoch));
+        }
+    }
+
+    /// The data connection to another process has ended.
+    pub(in crate::pipeline) fn suspect(&self, process: usize, why: &str) {
+        self.control.suspect(process, why);
+    }
+
+    /// Stops the run in all processes.
+    pub(in crate::pipeline) fn stop(&self) {
+        self.control.send(ControlMessage::Stop);
+    }
+
+    /// Sends the failure of this process, and wakes `finish`. A closed pipe at the output is sent as `Done`,
+    /// so that the others end without an error.
+    pub(in crate::pipeline) fn failed(&self, error: &RunError) {
+        match error {
+            RunError::Sink(error) if self.is_hub() && error.kind() == ErrorKind::BrokenPipe => {
+                self.control.send(ControlMessage::Done);
+            }
+            // A failure that another process has sent is known to all; `Control::fail` sends only the first
+            // one.
+            error => self.control.fail(&chain(error)),
+        }
+        self.change(|end| end.failed = true);
+    }
+
+    /// Closes the connections after the other sides have received all messages. The process must not end
+    /// before, which would cut them off.
+    pub(in crate::pipeline) fn end(&self) {
+        self.control.end();
+        // There is no receiver if the run could not begin.
+        self.tell.send(PeerTask::Ended).unwrap_or(());
+    }
+
+    /// Waits for the end of the run, after this process has finished its share. Returns the measurements of
+    /// the others at process 0, and an empty list elsewhere; `None` if the run fails meanwhile.
+    pub(in crate::pipeline) fn finish(&self, measures: &Measures) -> Option<Vec<Measures>> {
+        if !self.is_hub() {
+            self.change(|end| end.at_end = true);
+            self.control.send(ControlMessage::Measures(serde_json::to_vec(measures).unwrap_or_default()));
+            self.control.send(ControlMessage::Done);
+        }
+        let all = self.count() - 1;
+        let is_hub = self.is_hub();
+        let waits =
+            |end: &mut RunEnd| !end.failed && if is_hub { end.measures.len() < all } else { !end.done };
+        let mut end = self.end.lock();
+        self.changed.wait_while(&mut end, waits);
+        if end.failed {
+            return None;
+        }
+        if is_hub {
+            self.control.send(ControlMessage::Done);
+        }
+        Some(std::mem::take(&mut end.measures))
+    }
+}
+
+/// Sends what the queue of this process reports.
+pub(in crate::pipeline) struct QueuePeers(pub(in crate::pipeline) Arc<PeerProcesses>);
+
+impl Peers for QueuePeers {
+    fn opened(&self, epoch: Epoch) {
+        self.0.control.send(ControlMessage::Opened(epoch));
+    }
+
+    fn reached(&self, line: u32, epoch: Epoch) {
+        // The receiving thread holds no lock of the queue.
+        self.0.tell.send(PeerTask::Reached(line, epoch)).unwrap_or(());
+    }
+}

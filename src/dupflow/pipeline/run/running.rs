@@ -1,0 +1,105 @@
+//! A run in progress, from its start to its end, and the handle that stops it.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use super::process_group::PeerProcesses;
+use super::worker::RunShared;
+use crate::pipeline::error::RunError;
+use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary};
+use dupflow_connectors::intake::Queue;
+use dupflow_connectors::sinks::Publication;
+use dupflow_core::run::status::{Phase, Status};
+use dupflow_engine::dataflow::{Stages, Workers};
+
+/// A run in progress.
+#[must_use = "a run is waited for when it is joined"]
+pub struct Running {
+    pub(super) stages: Stages,
+    pub(super) shared: Arc<RunShared>,
+    pub(super) workers: Workers,
+    pub(super) threads: usize,
+    /// Returns how long epochs took; `None` if the committer could not start or is in another process.
+    pub(super) committer: Option<JoinHandle<Latencies>>,
+    pub(super) peers: Option<Arc<PeerProcesses>>,
+    pub(super) demands: Demands,
+    pub(super) publication: Option<Publication>,
+}
+
+/// Ends a run before its input does.
+#[derive(Clone)]
+pub struct Stopper(Arc<Queue>, Option<Arc<PeerProcesses>>, Arc<Status>);
+
+impl Running {
+    /// A handle that ends the run before its input does.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.shared.queue), self.peers.clone(), Arc::clone(&self.shared.status))
+    }
+
+    /// Waits for the end of the run. After a stop or a failure it does not wait for a reader that is blocked
+    /// on its input: that reader ends with its next record, or with the process.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn join(self) -> Result<Summary, RunError> {
+        let Self { stages, shared, workers, threads, committer, peers, demands, publication } = self;
+        if let Err(error) = workers.join() {
+            shared.failure.fail(RunError::Worker(error));
+        }
+        // The workers have answered or refused all open queries.
+        stages.observers.queries.close();
+        let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let mut measures = Measures::collect(&stages, &shared.bad, latencies);
+        if let Some(peers) = &peers
+            && !shared.failure.has_failed()
+        {
+            let theirs = peers.finish(&measures).unwrap_or_default();
+            theirs.iter().for_each(|theirs| measures += theirs);
+        }
+        let outcome = shared.failure.outcome();
+        if let Some(peers) = &peers {
+            peers.end();
+        }
+        outcome?;
+        // Process 0 has the counts of all processes.
+        let unmet = if shared.process.0 == 0 {
+            demands.unmet(&measures, stages.observers.origins.as_deref())
+        } else {
+            Vec::new()
+        };
+        if unmet.is_empty()
+            && let Some(publication) = &publication
+        {
+            match publication.publish() {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                published => published.map_err(RunError::Sink)?,
+            }
+        }
+        Ok(Summary { unmet, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
+    }
+}
+
+impl Stopper {
+    /// Stops reading. Open epochs are finished and written, the last one with the records read so far. Then
+    /// the run ends as at the end of its input.
+    pub fn stop(&self) {
+        self.2.enter(Phase::Stopping);
+        self.0.stop();
+        if let Some(peers) = &self.1 {
+            peers.stop();
+        }
+    }
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Stopper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stopper").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,253 @@
+//! Starts a run: finds where it begins, then starts its workers and all other threads.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::failure::{RunFailure, SendFailure};
+use super::job::RunJob;
+use super::process_group::{PeerProcesses, ProcessGroup, QueuePeers};
+use super::running::Running;
+use super::threads::{commit, read, restore, spawn};
+use super::worker::{self, RunShared};
+use crate::pipeline::commit::{Commits, Committer, GrowthWarning, Keeper};
+use crate::pipeline::continuity::Continuity;
+use crate::pipeline::error::RunError;
+use crate::pipeline::outcome::{Latencies, Summary};
+use crate::pipeline::past::Past;
+use dupflow_connectors::intake::{
+    Announce, Batch, CatchUp, EpochLimits, Peers, Queue, QueueRoom, Source, SourceReader,
+};
+use dupflow_connectors::sinks::Sink;
+use dupflow_connectors::state::Snapshot;
+use dupflow_core::doc::changes::Changes;
+use dupflow_core::doc::retention::RetentionClock;
+use dupflow_engine::dataflow::{Cancellation, PeerSockets, Stages};
+
+/// How long an input may be idle before an empty epoch begins, if documents expire by wall-clock time.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How often idle workers are woken, so that the monitor sees that they still run.
+const PULSE: Duration = Duration::from_secs(5);
+
+/// Capacity of the queue between readers and workers: enough that neither waits for the other.
+const ROOM: QueueRoom = QueueRoom { bytes: 2 << 20, batches: 256 };
+
+/// Runs a job to the end of its input. A closed pipe at the output ends it early, without an error.
+///
+/// # Errors
+/// If reading or writing fails; the counts up to there are lost.
+pub fn run(job: RunJob) -> Result<Summary, RunError> {
+    start(job)?.join()
+}
+
+/// Starts a job.
+///
+/// # Errors
+/// If the workers cannot be started. Later failures are returned by [`Running::join`].
+pub fn start(job: RunJob) -> Result<Running, RunError> {
+    let queries = Arc::clone(&job.stages.observers.queries);
+    launch(job).inspect_err(|_| queries.close())
+}
+
+fn launch(mut job: RunJob) -> Result<Running, RunError> {
+    let Some(group) = job.processes.take() else {
+        let past = find(&mut job)?;
+        return begin(job, past, None);
+    };
+    let past = if group.index() == 0 {
+        let sent = find(&mut job).and_then(|past| group.go(&past, &job.stages.scheme.text).map(|()| past));
+        sent.inspect_err(|error| group.fail(error))?
+    } else {
+        group.wait_for_go(&job.stages.scheme.text)?
+    };
+    begin(job, past, Some(group))
+}
+
+/// Determines where the run begins.
+fn find(job: &mut RunJob) -> Result<Past, RunError> {
+    Past::find(&job.stages, &mut *job.source, &mut *job.sink, &mut job.continuity, job.first_epoch)
+}
+
+/// Starts a job that begins at `past`. The workers start first: if that fails, no other thread has started.
+fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Running, RunError> {
+    let RunJob {
+        mut stages,
+        source,
+        bad,
+        sink,
+        demands,
+        publication,
+        continuity,
+        workers: threads,
+        clock,
+        most_records,
+        status,
+        ..
+    } = job;
+    let process = group.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
+    let (peers, sockets, listen) = match group.map(ProcessGroup::begin) {
+        Some((peers, sockets, listen)) => (Some(peers), Some(sockets), Some(listen)),
+        None => (None, None, None),
+    };
+    let first_epoch = past.mark.progress.epoch + 1;
+    continue_stages(&mut stages, &*source, &mut past);
+    let limits = source.epochs();
+    if let Some(backlog) = source.backlog() {
+        status.watch_input(backlog);
+    }
+    // A dry run does not publish its positions as read.
+    let announce = if process.0 == 0 && most_records.is_none() { source.announcer() } else { None };
+    let followed = peers.as_ref().filter(|_| !source.cuts_alike());
+    let readers = source.readers(&past.begin);
+    let queue = Arc::new(queue(&mut past, process, followed, readers.len(), limits));
+    queue.stop_after(most_records);
+    let commits = Arc::new(Commits::new(first_epoch));
+    let cancellation = Arc::<Cancellation>::default();
+    let send =
+        peers.clone().map(|peers| Box::new(move |error: &RunError| peers.failed(error)) as SendFailure);
+    let failure = RunFailure::new(&queue, &commits, &cancellation, send, &status);
+    let begun = Mutex::default();
+    let shared = Arc::new(RunShared { queue, commits, failure, bad, clock, status, process, begun });
+
+    let data = sockets.zip(peers.clone()).map(|(sockets, peers)| PeerSockets {
+        index: process.0,
+        sockets,
+        lost: Box::new(move |process, why| peers.suspect(process, why)),
+    });
+    let give_up = |error: &RunError| {
+        cancellation.cancel();
+        if let Some(peers) = &peers {
+            peers.failed(error);
+            peers.end();
+        }
+    };
+    let workers = worker::start(&stages, first_epoch, threads, data, &cancellation, &shared)
+        .map_err(RunError::Worker)
+        .inspect_err(give_up)?;
+    if let Some(listen) = listen {
+        listen(Arc::clone(&shared));
+    }
+    let snapshot = past.snapshot.take();
+    let output = Output { sink, continuity, announce, has_ended: has_ended(&stages, snapshot.as_ref()) };
+    let committer = if process.0 == 0 {
+        start_committer(output, &mut past, &stages, peers.clone(), &shared).inspect_err(give_up)?
+    } else {
+        None
+    };
+    start_threads(readers, snapshot, limits, &stages, &shared);
+    Ok(Running { stages, shared, workers, threads, committer, peers, demands, publication })
+}
+
+/// Sets what the stages take over from the source and from the past of the run.
+fn continue_stages(stages: &mut Stages, source: &dyn Source, past: &mut Past) {
+    stages.ids_move = source.ids_move();
+    stages.keeps = past.keeps;
+    stages.emits_documents = past.emits_documents;
+    stages.start.live = Arc::clone(&past.live);
+    stages.start.past = past.mark.progress.clone();
+    stages.start.table = past.table.take();
+    stages.observers.origins = source.origins();
+}
+
+/// The queue between the readers and the workers; the thread that restores documents counts as a reader.
+/// `followed`: the other processes, if all open the same epochs.
+fn queue(
+    past: &mut Past,
+    (index, count): (usize, usize),
+    followed: Option<&Arc<PeerProcesses>>,
+    readers: usize,
+    limits: EpochLimits,
+) -> Queue {
+    let lines = std::mem::take(&mut past.lines);
+    let ahead = CatchUp::new(lines).here(|partition| partition as usize % count == index);
+    let peers = followed.map(|peers| Box::new(QueuePeers(Arc::clone(peers))) as Box<dyn Peers>);
+    let first_epoch = past.mark.progress.epoch + 1;
+    Queue::behind(ahead, Arc::clone(&past.live), peers, readers + 1, first_epoch, ROOM, limits)
+}
+
+/// Whether the state that the run continues from has a complete record of deleted ids. States of older
+/// versions lack it; then the run logs a warning.
+fn has_ended(stages: &Stages, snapshot: Option<&Snapshot>) -> bool {
+    let Some(saved) = snapshot.map(Snapshot::saved).filter(|_| stages.ids_move) else {
+        return stages.ids_move;
+    };
+    if !saved.ended {
+        tracing::warn!(
+            epoch = saved.epoch(),
+            "the state is of an older version, which did not remember deleted ids: it is gone on with, and \
+             exact unless ids have moved between partitions; if partitions were added to the topic, take \
+             another place for the state and start with --reconcile once"
+        );
+    }
+    saved.ended
+}
+
+/// What process 0 writes to.
+struct Output {
+    sink: Box<dyn Sink + Send>,
+    continuity: Continuity,
+    announce: Option<Announce>,
+    /// See [`has_ended`].
+    has_ended: bool,
+}
+
+/// Starts the keeper, if there is a state, and the committer; `None` if its thread cannot be started.
+fn start_committer(
+    output: Output,
+    past: &mut Past,
+    stages: &Stages,
+    peers: Option<Arc<PeerProcesses>>,
+    shared: &Arc<RunShared>,
+) -> Result<Option<JoinHandle<Latencies>>, RunError> {
+    let Output { sink, continuity, announce, has_ended } = output;
+    let keeper = continuity.state.map(|(state, every)| {
+        let failed = Arc::clone(shared);
+        let fail = move |error| failed.failure.fail(error);
+        Keeper::start(state, every, stages, has_ended, Arc::clone(&shared.status), fail)
+    });
+    let keeper = keeper.transpose()?;
+    if let Some(keeper) = &keeper {
+        shared.failure.stops(keeper.stop());
+    }
+    let mut committer = Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), past);
+    committer.announce = announce;
+    let metrics = Arc::clone(&stages.observers.metrics);
+    let growth = GrowthWarning::new(stages.planned);
+    let work = move |shared: &RunShared| commit(committer, &metrics, growth, peers.as_deref(), shared);
+    Ok(spawn("committer", shared, work))
+}
+
+/// Starts the readers, the restore, and the threads that wake the queue.
+fn start_threads(
+    readers: Vec<Box<dyn SourceReader>>,
+    snapshot: Option<Snapshot>,
+    limits: EpochLimits,
+    stages: &Stages,
+    shared: &Arc<RunShared>,
+) {
+    for reader in readers {
+        spawn("reader", shared, move |shared| read(reader, shared));
+    }
+    let live = Arc::clone(&stages.start.live);
+    spawn("restore", shared, move |shared| restore(snapshot, &live, shared));
+    let writes = shared.process.0 == 0;
+    if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
+        spawn("ticks", shared, |shared| {
+            shared.queue.tick(TICK, || Batch::kept(Changes::default()));
+            Ok(())
+        });
+    }
+    spawn("pulse", shared, |shared| {
+        shared.queue.pulse(PULSE);
+        Ok(())
+    });
+    if limits.interval.is_some() {
+        spawn("epochs", shared, |shared| {
+            shared.queue.cut_by_clock();
+            Ok(())
+        });
+    }
+}

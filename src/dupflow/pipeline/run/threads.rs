@@ -1,0 +1,163 @@
+//! What the threads of a run do, except for the workers: reading, restoring, committing.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::process_group::PeerProcesses;
+use super::worker::RunShared;
+use crate::pipeline::commit::{Committer, GrowthWarning};
+use crate::pipeline::error::RunError;
+use crate::pipeline::outcome::Latencies;
+use dupflow_connectors::intake::{BadRecords, Batch, Closed, SourceReader};
+use dupflow_connectors::state::{Snapshot, StateError};
+use dupflow_core::run::metrics::{Counter, Counts, Metrics};
+use dupflow_core::run::status::Phase;
+use dupflow_core::time::{Epoch, LiveFrom};
+
+/// Approximate bytes of restored documents in one batch.
+const SLICE_BYTES: usize = 256 << 10;
+
+/// Approximate bytes of restored documents in one epoch; bounds the memory of a restart.
+const RESTORED_BYTES: u64 = 16 << 20;
+
+/// How often the log reports the progress of the run.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+
+/// Logs one line on the progress of the run.
+fn log_progress(epoch: Epoch, counts: &Counts, unread: u64) {
+    tracing::info!(
+        epoch,
+        events = counts.get(Counter::Events),
+        documents = counts.documents(),
+        pairs = counts.balance(Counter::Added, Counter::Removed),
+        state_commits = counts.get(Counter::StateCommits),
+        unread,
+        "running"
+    );
+}
+
+/// The number of bad records by reason.
+fn counted(bad: &BadRecords) -> BTreeMap<String, u64> {
+    bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect()
+}
+
+/// Runs the committer, and measures how long epochs take.
+pub(super) fn commit(
+    committer: Committer,
+    metrics: &Metrics,
+    mut growth: GrowthWarning,
+    peers: Option<&PeerProcesses>,
+    shared: &RunShared,
+) -> Result<Latencies, RunError> {
+    let mut latencies = Latencies::default();
+    let mut logged = shared.clock.now();
+    let written = committer.run(&shared.commits, &*shared.clock, |first, last, took, awaited| {
+        metrics.add(Counter::Durable, last + 1 - first);
+        tracing::debug!(epoch = last, epochs = last + 1 - first, "committed");
+        let now = shared.clock.now();
+        shared.status.committed(last, took, now);
+        shared.status.set_waiting_deltas(shared.commits.deltas() as u64);
+        shared.status.set_bad_records(counted(&shared.bad));
+        if now - logged >= LOG_EVERY {
+            logged = now;
+            log_progress(last, &metrics.counts(), shared.status.unread());
+        }
+        // The hashes of sketches spread them evenly over the processes.
+        let own = metrics.counts().balance(Counter::SketchesBorn, Counter::SketchesDied);
+        growth.check(own * shared.process.1 as u64);
+        let mut begun = shared.begun.lock();
+        let later = begun.split_off(&(last + 1));
+        for first_events in std::mem::replace(&mut *begun, later).into_values() {
+            latencies.record(now.saturating_sub(first_events));
+        }
+        drop(begun);
+        if let Some(peers) = peers {
+            peers.durable(last);
+        }
+        if awaited {
+            shared.queue.wake();
+        }
+    });
+    written.map(|()| latencies)
+}
+
+pub(super) fn read(mut reader: Box<dyn SourceReader>, shared: &RunShared) -> Result<(), RunError> {
+    reader.read(&shared.queue, &shared.bad, &*shared.clock)?;
+    shared.queue.finish();
+    Ok(())
+}
+
+/// Why the restore ended before the end of the snapshot.
+enum RestoreEnd {
+    Closed,
+    State(StateError),
+}
+
+impl From<StateError> for RestoreEnd {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+/// Pushes the documents of the state into the queue, then lets the readers begin. It runs as the first of the
+/// readers that the queue waits for.
+pub(super) fn restore(
+    snapshot: Option<Snapshot>,
+    live: &LiveFrom,
+    shared: &RunShared,
+) -> Result<(), RunError> {
+    shared.status.enter(Phase::Restoring);
+    if let Some(snapshot) = snapshot {
+        let (mut in_epoch, mut documents) = (0, 0);
+        let begun = shared.clock.now();
+        let read = snapshot.read(SLICE_BYTES, |slice| {
+            let batch = Batch::kept(slice);
+            in_epoch += batch.bytes();
+            documents += batch.records;
+            shared.queue.push(batch).map_err(|Closed| RestoreEnd::Closed)?;
+            if in_epoch >= RESTORED_BYTES {
+                in_epoch = 0;
+                shared.queue.cut();
+            }
+            Ok(())
+        });
+        match read {
+            Ok(()) => {}
+            // The run has ended meanwhile.
+            Err(RestoreEnd::Closed) => return Ok(()),
+            Err(RestoreEnd::State(error)) => return Err(error.into()),
+        }
+        let seconds = (shared.clock.now() - begun).as_secs_f64();
+        tracing::info!(documents, seconds, "documents restored from the state");
+    }
+    shared.status.enter(Phase::CatchingUp);
+    shared.queue.restored();
+    if live.get().is_some() {
+        shared.status.enter(Phase::Live);
+    }
+    shared.queue.finish();
+    Ok(())
+}
+
+/// Starts a thread whose error or panic fails the run; its result is then the default. `None` if the thread
+/// cannot be started.
+pub(super) fn spawn<T: Default + Send + 'static>(
+    name: &str,
+    shared: &Arc<RunShared>,
+    work: impl FnOnce(&RunShared) -> Result<T, RunError> + Send + 'static,
+) -> Option<JoinHandle<T>> {
+    let context = Arc::clone(shared);
+    let panicked = format!("the {name} panicked");
+    let work = move || {
+        let worked = catch_unwind(AssertUnwindSafe(|| work(&context)));
+        worked.unwrap_or_else(|_| Err(RunError::Worker(panicked))).unwrap_or_else(|error| {
+            context.failure.fail(error);
+            T::default()
+        })
+    };
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned.map_err(|error| shared.failure.fail(RunError::Worker(format!("the {name}: {error}")))).ok()
+}

@@ -1,0 +1,146 @@
+//! The two ends of a worker: takes events from the queue, and hands closed epochs to the committer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::failure::RunFailure;
+use crate::pipeline::commit::Commits;
+use crate::pipeline::error::RunError;
+use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Dequeued, Payload, Queue};
+use dupflow_core::doc::retention::RetentionClock;
+use dupflow_core::run::status::{Phase, Status};
+use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime};
+use dupflow_engine::dataflow::{
+    self, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, Workers,
+};
+
+/// Shared by all threads of a run.
+pub(in crate::pipeline) struct RunShared {
+    pub(in crate::pipeline) queue: Arc<Queue>,
+    pub(in crate::pipeline) commits: Arc<Commits>,
+    pub(in crate::pipeline) failure: RunFailure,
+    pub(in crate::pipeline) bad: Arc<BadRecords>,
+    pub(in crate::pipeline) clock: Arc<dyn Clock>,
+    pub(in crate::pipeline) status: Arc<Status>,
+    /// The index of this process, from 0, and the number of processes. Process 0 has the output.
+    pub(in crate::pipeline) process: (usize, usize),
+    /// For each epoch that is not durable, when its first events were taken.
+    pub(in crate::pipeline) begun: Mutex<BTreeMap<Epoch, Duration>>,
+}
+
+/// Starts the worker threads.
+pub(in crate::pipeline) fn start(
+    stages: &Stages,
+    first: Epoch,
+    workers: usize,
+    data: Option<PeerSockets>,
+    cancellation: &Arc<Cancellation>,
+    shared: &Arc<RunShared>,
+) -> Result<Workers, String> {
+    let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
+    let live = Arc::clone(&stages.start.live);
+    // One worker of one process attaches the clock time, so that all workers see the same.
+    let attaches_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
+    let first_here = shared.process.0 * workers;
+    let parts = move |index: usize| -> (Box<dyn Intake>, Box<dyn Emit>) {
+        let decoder = Decoder::new(&fields);
+        let worker = index - first_here;
+        let events =
+            WorkerIntake { shared: Arc::clone(&shared), worker, decoder, batch: None, attaches_time };
+        (Box::new(events), Box::new(ToCommitter(Arc::clone(&shared), Arc::clone(&live))))
+    };
+    match data {
+        None => Workers::start(stages, first, workers, cancellation, parts),
+        Some(data) => Workers::start_with(data, stages, first, workers, cancellation, parts),
+    }
+}
+
+/// The events of one worker, from the queue.
+struct WorkerIntake {
+    shared: Arc<RunShared>,
+    /// The number of this worker in its process, from 0.
+    worker: usize,
+    decoder: Decoder,
+    batch: Option<Batch>,
+    /// Whether this worker attaches the time at which batches are read.
+    attaches_time: bool,
+}
+
+impl Intake for WorkerIntake {
+    fn pull(&mut self, limit: Epoch) -> Pull {
+        self.shared.status.stepped(self.worker, self.shared.clock.now());
+        match self.shared.queue.take(self.shared.commits.admits(limit)) {
+            Dequeued::Done => {
+                self.shared.status.ended(self.worker);
+                Pull::Done
+            }
+            Dequeued::Nothing { low } => Pull::Idle(low),
+            Dequeued::Batch(epoch, batch) => {
+                // Other processes commit nothing, so nothing would remove entries there.
+                if self.shared.process.0 == 0 {
+                    let now = self.shared.clock.now();
+                    self.shared.begun.lock().entry(epoch).or_insert(now);
+                    self.shared.status.begun(epoch, now);
+                }
+                self.batch = Some(batch);
+                Pull::Batch(epoch)
+            }
+        }
+    }
+
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> dataflow::BatchEnd {
+        let batch = self.batch.take().expect("a batch is pulled before it is read");
+        let end = batch.end();
+        let seen = batch.seen.map(|hash| (self.shared.process.0, hash));
+        let mut letters = Vec::new();
+        if let Payload::Kept(documents) = &batch.payload {
+            let alive = documents.iter().filter_map(|(id, value)| Some((id, value?)));
+            alive.for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
+        }
+        let decoded = self.decoder.decode(&batch, &self.shared.bad, &mut letters, |position, event| {
+            each(BatchRecord::Event(position, event));
+        });
+        if let Err(error) = decoded {
+            self.shared.failure.fail(error.into());
+        }
+        self.shared.queue.give_back(batch);
+        let at = self.attaches_time.then(|| self.shared.clock.unix());
+        dataflow::BatchEnd { end, letters, seen, at }
+    }
+
+    fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {
+        self.shared.queue.register(wake);
+    }
+}
+
+/// Hands closed epochs to the committer.
+struct ToCommitter(Arc<RunShared>, Arc<LiveFrom>);
+
+impl Emit for ToCommitter {
+    fn closed(&mut self, epoch: ClosedEpoch) {
+        let seen = &epoch.seen;
+        let alike = seen.values().zip(seen.values().skip(1)).all(|(a, b)| a == b);
+        if !seen.is_empty() && (!alike || seen.len() < self.0.process.1) {
+            let epoch = epoch.progress.epoch;
+            let what =
+                format!("the processes have read different inputs: epoch {epoch} is not the same for all");
+            self.0.failure.fail(RunError::Process(what));
+        } else {
+            if self.1.holds(epoch.progress.epoch + 1) {
+                self.0.status.enter(Phase::Live);
+            }
+            self.0.status.closed(epoch.progress.epoch);
+            if let Some(RetentionTime::Event(at) | RetentionTime::Wall(at)) = epoch.progress.clock {
+                self.0.status.set_retention_clock(at.seconds());
+            }
+            self.0.commits.close(epoch);
+        }
+    }
+
+    fn ended(&mut self) {
+        self.0.commits.end();
+    }
+}

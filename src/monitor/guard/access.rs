@@ -1,0 +1,288 @@
+//! Access control: which requests are answered.
+//!
+//! | the monitor listens on | required of a request |
+//! |---|---|
+//! | a loopback address, no token | `Host` is a name of the loopback, or in [`Endpoint::hosts`](crate::Entry) |
+//! | any address, with a token | the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
+//!
+//! `/health` needs neither. The check of `Host` stops DNS rebinding, where a page of another site reaches the
+//! monitor by a name of its own. With a token `Host` may be anything, since such a page has no token.
+//!
+//! A request other than GET and HEAD is refused if `Sec-Fetch-Site`, which browsers set, says that a page of
+//! another site sends it. Tokens are compared by their SHA-256 hashes in constant time.
+
+use axum::http::{HeaderMap, Method, StatusCode, header};
+use sha2::{Digest, Sha256};
+
+use super::refusals::RefusalReason;
+
+/// The name of the cookie.
+pub(crate) const COOKIE: &str = "dupflow";
+
+/// Minimum length of a token, in bytes.
+pub const TOKEN_BYTES: usize = 16;
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    /// Whether the monitor listens on a loopback address.
+    pub(crate) is_loopback: bool,
+    /// The hashes of the token; `None` if no token is required.
+    token: Option<TokenHashes>,
+    /// Accepted values of `Host` besides the names of the loopback, in lower case.
+    hosts: Vec<String>,
+    /// The path of the page, and of its cookies.
+    home: String,
+}
+
+/// SHA-256 hashes; the token itself is not stored.
+#[derive(Clone, Debug)]
+struct TokenHashes {
+    token: [u8; 32],
+    /// Hash of the cookie's value.
+    cookie: [u8; 32],
+}
+
+/// Why a request is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Denied {
+    pub(crate) reason: RefusalReason,
+    pub(crate) status: StatusCode,
+    pub(crate) why: &'static str,
+}
+
+impl Access {
+    pub(crate) fn new(is_loopback: bool, token: Option<&str>) -> Self {
+        let token = token.map(|token| TokenHashes { token: hash(token), cookie: hash(&cookie_of(token)) });
+        Self { is_loopback, token, hosts: Vec::new(), home: "/".to_owned() }
+    }
+
+    /// Accepts these names in `Host` too, and serves the page under this base path.
+    pub(crate) fn with_proxy(self, hosts: &[String], base_path: &str) -> Self {
+        let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        Self { hosts, home: format!("{base_path}/"), ..self }
+    }
+
+    /// Whether the value of `Host` is accepted.
+    fn accepts_host(&self, host: &[u8]) -> bool {
+        let name = std::str::from_utf8(host).ok().map(|host| match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+            _ => host,
+        });
+        is_local(host) || name.is_some_and(|name| self.hosts.contains(&name.to_ascii_lowercase()))
+    }
+
+    /// The path of the page.
+    pub(crate) fn home(&self) -> &str {
+        &self.home
+    }
+
+    pub(crate) fn needs_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Whether a request may be answered.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub(crate) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
+        let refused = |reason, status, why| Err(Denied { reason, status, why });
+        let is_guarded = self.token.is_some() || !self.is_loopback;
+        if !is_guarded && !headers.get_all(header::HOST).iter().all(|host| self.accepts_host(host.as_bytes()))
+        {
+            return refused(
+                RefusalReason::Host,
+                StatusCode::FORBIDDEN,
+                "the host is not a name of the loopback, such as localhost or 127.0.0.1, and not in \
+                    monitor.hosts",
+            );
+        }
+        let is_read = [Method::GET, Method::HEAD].contains(method);
+        let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
+        if !is_read && !matches!(site, None | Some(b"same-origin" | b"none")) {
+            return refused(
+                RefusalReason::Site,
+                StatusCode::FORBIDDEN,
+                "the request comes from a page of another site",
+            );
+        }
+        if is_open(path) || self.token.as_ref().is_none_or(|token| token.is_presented(headers)) {
+            return Ok(());
+        }
+        refused(
+            RefusalReason::Token,
+            StatusCode::UNAUTHORIZED,
+            "a token is needed: Authorization: Bearer TOKEN, or the cookie of /login",
+        )
+    }
+
+    /// The `Set-Cookie` value for a request that presents the token; `None` for a wrong token.
+    pub(crate) fn login(&self, token: &str) -> Option<String> {
+        let is_it =
+            self.token.as_ref().is_some_and(|known| equal_in_constant_time(&known.token, &hash(token)));
+        is_it.then(|| format!("{COOKIE}={}; SameSite=Strict; HttpOnly; Path={}", cookie_of(token), self.home))
+    }
+}
+
+/// Whether a path needs no token.
+pub(crate) fn is_open(path: &str) -> bool {
+    path == "/health" || path == "/login"
+}
+
+impl TokenHashes {
+    fn is_presented(&self, headers: &HeaderMap) -> bool {
+        let text = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        let bearer = text(header::AUTHORIZATION).filter_map(|value| {
+            let (scheme, token) = value.split_once(' ')?;
+            scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+        });
+        let cookies = text(header::COOKIE).flat_map(|value| value.split(';'));
+        let mut cookies = cookies.filter_map(|one| one.trim().strip_prefix(COOKIE)?.strip_prefix('='));
+        bearer.into_iter().any(|token| equal_in_constant_time(&self.token, &hash(token)))
+            || cookies.any(|value| equal_in_constant_time(&self.cookie, &hash(value)))
+    }
+}
+
+/// The value of the cookie: it grants the same access as the token and does not reveal it.
+fn cookie_of(token: &str) -> String {
+    Sha256::digest(format!("dupflow monitor cookie\0{token}"))
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text).into()
+}
+
+/// Compares in constant time.
+fn equal_in_constant_time(a: &[u8; 32], b: &[u8; 32]) -> bool {
+    a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
+}
+
+/// Whether the value of `Host` is a name of the loopback, with or without a port.
+fn is_local(host: &[u8]) -> bool {
+    let Ok(host) = std::str::from_utf8(host) else { return false };
+    let name = match host.strip_prefix('[') {
+        Some(rest) => {
+            return rest.split_once(']').is_some_and(|(ip, port)| {
+                is_port(port) && ip.parse::<std::net::Ipv6Addr>().is_ok_and(|ip| ip.is_loopback())
+            });
+        }
+        None => match host.split_once(':') {
+            Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+            Some(_) => return false,
+            None => host,
+        },
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::Ipv4Addr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+fn is_port(text: &str) -> bool {
+    text.is_empty()
+        || text.strip_prefix(':').is_some_and(|port| port.bytes().all(|digit| digit.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Headers<'h> = &'h [(&'static str, &'h str)];
+
+    const TOKEN: &str = "correct horse battery staple";
+
+    fn headers(all: &[(&'static str, &str)]) -> HeaderMap {
+        all.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    fn status(access: &Access, method: &Method, path: &str, headers_given: &[(&'static str, &str)]) -> u16 {
+        access
+            .check(method, path, &headers(headers_given))
+            .map_or_else(|refused| refused.status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn loopback_hosts_are_accepted() {
+        for local in ["localhost", "LocalHost:9600", "127.0.0.1", "127.8.0.1:1", "[::1]", "[::1]:9600"] {
+            assert!(is_local(local.as_bytes()), "{local}");
+        }
+        for other in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "[::2]:1",
+            "::1",
+            "localhost:x",
+            "[::1]x",
+            "127.0.0.1@evil",
+        ] {
+            assert!(!is_local(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn on_loopback_other_names_and_other_sites_are_refused() {
+        let access = Access::new(true, None);
+        let get = |headers_given: Headers<'_>| status(&access, &Method::GET, "/status", headers_given);
+        assert_eq!((get(&[("host", "localhost:1")]), get(&[])), (200, 200));
+        assert_eq!(get(&[("host", "rebound.example")]), 403);
+        assert_eq!(
+            get(&[("host", "localhost"), ("sec-fetch-site", "cross-site")]),
+            200,
+            "reads change nothing"
+        );
+        let post = |site: &str| status(&access, &Method::POST, "/similar", &[("sec-fetch-site", site)]);
+        assert_eq!(
+            (post("same-origin"), post("none"), post("cross-site"), post("same-site")),
+            (200, 200, 403, 403)
+        );
+        assert_eq!(status(&access, &Method::POST, "/similar", &[]), 200, "no browser says nothing");
+    }
+
+    #[test]
+    fn configured_hosts_are_accepted_and_a_token_allows_any_host() {
+        let hosts = ["dupflow.example".to_owned(), "Other.example".to_owned()];
+        let access = Access::new(true, None).with_proxy(&hosts, "/near");
+        let get = |by: &Access, host: &str, headers_given: Headers<'_>| {
+            status(by, &Method::GET, "/status", &[&[("host", host)], headers_given].concat())
+        };
+        for host in ["dupflow.example", "DUPFLOW.example:443", "other.EXAMPLE", "localhost:1"] {
+            assert_eq!(get(&access, host, &[]), 200, "{host}");
+        }
+        for host in ["example", "x.dupflow.example", "dupflow.example.evil", "dupflow.example:x", ""] {
+            assert_eq!(get(&access, host, &[]), 403, "{host}");
+        }
+        let guarded = Access::new(true, Some(TOKEN)).with_proxy(&[], "/near");
+        let bearer = format!("Bearer {TOKEN}");
+        let any = "any.example";
+        assert_eq!(get(&guarded, any, &[]), 401);
+        assert_eq!(get(&guarded, any, &[("authorization", &bearer)]), 200);
+        assert!(guarded.login(TOKEN).unwrap().ends_with("; Path=/near/"));
+    }
+
+    #[test]
+    fn token_or_cookie_grants_access() {
+        let access = Access::new(false, Some(TOKEN));
+        let get = |path: &str, headers_given: Headers<'_>| status(&access, &Method::GET, path, headers_given);
+        for path in
+            ["/", "/metrics", "/ready", "/status", "/openapi.json", "/nowhere", "/health/", "//health"]
+        {
+            assert_eq!(get(path, &[("host", "any.example")]), 401, "{path}");
+        }
+        assert_eq!(get("/health", &[]), 200);
+        let bearer = |token: &str| get("/status", &[("authorization", &format!("Bearer {token}"))]);
+        assert_eq!((bearer(TOKEN), bearer("correct horse battery stapl"), bearer("")), (200, 401, 401));
+        assert_eq!(get("/status", &[("authorization", &format!("Basic {TOKEN}"))]), 401);
+
+        let set = access.login(TOKEN).unwrap();
+        assert!(set.ends_with("; SameSite=Strict; HttpOnly; Path=/") && !set.contains(TOKEN), "{set}");
+        let cookie = set.split(';').next().unwrap();
+        assert_eq!(get("/status", &[("cookie", &format!("a=b; {cookie}"))]), 200);
+        assert_eq!(get("/status", &[("cookie", &format!("{COOKIE}={TOKEN}"))]), 401);
+        assert_eq!(access.login("wrong"), None);
+        assert_eq!(Access::new(true, None).login(""), None);
+    }
+}
