@@ -46,7 +46,7 @@ pub use storage::{InputProgress, open};
 
 /// A whole text or web page, as one record with this id.
 pub(crate) fn whole(bytes: Box<dyn BufRead + Send>, id: &str, is_html: bool) -> Box<dyn RowReader> {
-    Box::new(whole::Whole { bytes: Some(bytes), id: id.to_owned(), is_html })
+    Box::new(whole::WholeDocument { bytes: Some(bytes), id: id.to_owned(), is_html })
 }
 
 /// The pages and texts of a web archive, read as a stream of its stored bytes.
@@ -69,9 +69,9 @@ pub(crate) fn warc_in_parts(
     id: WarcId,
     progress: &Arc<InputProgress>,
 ) -> io::Result<Option<Box<dyn RowReader>>> {
-    let archive = warc::Archive::new(file, columns, id);
+    let archive = warc::WarcArchive::new(file, columns, id);
     Ok(if archive.count() > 1 {
-        Some(Box::new(warc::InParts::new(archive, cores(), Arc::clone(progress))?))
+        Some(Box::new(warc::ParallelArchive::new(archive, cores(), Arc::clone(progress))?))
     } else {
         None
     })
@@ -87,7 +87,7 @@ pub(crate) fn csv(
     dialect: Dialect,
     columns: &WantedColumns,
 ) -> Box<dyn RowReader> {
-    Box::new(csv::Csv::new(bytes, columns, dialect))
+    Box::new(csv::CsvReader::new(bytes, columns, dialect))
 }
 
 /// Which wanted column the table lacks.
@@ -96,13 +96,13 @@ pub(crate) fn csv_lacks(
     dialect: Dialect,
     columns: &WantedColumns,
 ) -> Option<String> {
-    csv::Csv::new(bytes, columns, dialect).lacks()
+    csv::CsvReader::new(bytes, columns, dialect).lacks()
 }
 
 /// Which wanted column the file lacks, or which unsupported compression it has.
 #[cfg(feature = "parquet")]
 pub(crate) fn parquet_lacks(file: Arc<dyn RandomAccess>, columns: &WantedColumns) -> Option<String> {
-    match parquet::Parquet::open(file, columns) {
+    match parquet::ParquetFile::open(file, columns) {
         Err(damage) => damage.lack(),
         Ok(file) => {
             let found = file.foreign_codec()?;
@@ -125,10 +125,10 @@ const PARQUET_WAITS: usize = 128 << 20;
 #[cfg(feature = "parquet")]
 pub(crate) fn parquet(file: Arc<dyn RandomAccess>, columns: &WantedColumns) -> Box<dyn RowReader> {
     let read = |parts| {
-        parallel::Ahead::new(parts, cores(), PARQUET_WAITS)
+        parallel::ParallelReader::new(parts, cores(), PARQUET_WAITS)
             .map_err(|error| failed(BadRecord::Unreadable, error.to_string()))
     };
-    match parquet::Parquet::open(file, columns).and_then(|file| read(Arc::new(file))) {
+    match parquet::ParquetFile::open(file, columns).and_then(|file| read(Arc::new(file))) {
         Ok(rows) => Box::new(rows),
         Err(damage) => Box::new(Failed(damage)),
     }

@@ -120,7 +120,7 @@ impl<P: ReadableParts> Iterator for ParallelReader<P> {
 }
 
 /// Damage that ends a part does not end the file: the other parts follow.
-impl<P: ReadableParts<PartPiece = RowResult>> RowReader for ParallelReader<P> {
+impl<P: ReadableParts<PartItem = RowResult>> RowReader for ParallelReader<P> {
     fn next(&mut self, row: &mut FileRow) -> Result<NextRow, Damage> {
         let Some(record) = Iterator::next(self) else { return Ok(NextRow::End) };
         let (next, found) = record.map_err(|damage| Damage { ends: false, ..damage })?;

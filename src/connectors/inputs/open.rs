@@ -44,7 +44,7 @@ pub(crate) enum Opened {
 }
 
 /// Opens an input for random access, and counts the bytes read.
-type OpenStored<'o> = dyn Fn(Arc<InputProgress>) -> io::Result<Arc<dyn formats::Stored>> + 'o;
+type OpenStored<'o> = dyn Fn(Arc<InputProgress>) -> io::Result<Arc<dyn formats::RandomAccess>> + 'o;
 
 /// What is needed to open an input, and where reading is reported.
 pub(crate) struct Opening<'o> {
@@ -91,20 +91,20 @@ impl Opening<'_> {
             InputPlace::File(path) | InputPlace::Folder(path) => {
                 let file = File::open(path)?;
                 let is_file = file.metadata()?.is_file();
-                let stored = |progress| -> io::Result<Arc<dyn formats::Stored>> {
+                let stored = |progress| -> io::Result<Arc<dyn formats::RandomAccess>> {
                     Ok(Arc::new(formats::OnDisk::open(path, progress)?))
                 };
                 self.stream(input, file, is_file.then_some(&stored))
             }
             InputPlace::Memory(_, bytes) => {
-                let stored = |_| -> io::Result<Arc<dyn formats::Stored>> {
+                let stored = |_| -> io::Result<Arc<dyn formats::RandomAccess>> {
                     Ok(Arc::new(formats::InMemory::new(Arc::clone(bytes))))
                 };
                 self.stream(input, io::Cursor::new(Arc::clone(bytes)), Some(&stored))
             }
             #[cfg(feature = "object-store")]
             InputPlace::Object(object) => {
-                let stored = |progress| -> io::Result<Arc<dyn formats::Stored>> {
+                let stored = |progress| -> io::Result<Arc<dyn formats::RandomAccess>> {
                     Ok(Arc::new(super::remote::ObjectAccess::new(Arc::clone(object), progress)))
                 };
                 self.stream(input, object.read(), Some(&stored))
@@ -210,7 +210,7 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
         FileFormat::Parquet if compression == Compression::None => {
             let disk = formats::OnDisk::open(path, Arc::default()).ok()?;
             let mut end = [0; 4];
-            let is_read = bytes >= 12 && formats::Stored::read_at(&disk, bytes - 4, &mut end).is_ok();
+            let is_read = bytes >= 12 && formats::RandomAccess::read_at(&disk, bytes - 4, &mut end).is_ok();
             if bytes < 12 || is_read && ![*b"PAR1", *b"PARE"].contains(&end) {
                 let why = "it ends early: a Parquet file ends with PAR1, and this one does not; fetch or \
                  write it again";

@@ -17,7 +17,7 @@ fn by_library<'a>(parser: &'a mut Parser, line: &'a [u8]) -> Result<FeedRecord<'
 }
 
 fn is_usual(line: &[u8]) -> bool {
-    usual::read(line, &FieldNames::default(), &mut usual::Buffers::default(), &mut []).is_some()
+    usual::read(line, &FieldNames::default(), &mut usual::UsualBuffers::default(), &mut []).is_some()
 }
 
 /// Parsers that are reused, so that state left by one line would show in the next.

@@ -30,9 +30,9 @@ pub struct FeedRecord<'a> {
 pub struct Parser {
     names: FieldNames,
     /// Strings of lines that are parsed by hand.
-    usual: usual::Buffers,
+    usual: usual::UsualBuffers,
     /// Strings of lines that are parsed by serde_json.
-    json: json::Buffers,
+    json: json::JsonBuffers,
     further: Vec<Further>,
     /// The text with its further fields.
     joined: String,

@@ -10,6 +10,7 @@ use postgres::types::{ToSql, Type};
 use postgres::{Client, Statement};
 
 use super::table::{ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows};
+use crate::credential::Credential;
 use crate::formats::BadRecord;
 use crate::tables::database::postgres::{connect, failure};
 use crate::tables::database::{DatabaseFailure, quoted};
