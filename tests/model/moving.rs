@@ -16,7 +16,6 @@ use dupflow::core::doc::DocId;
 use dupflow::core::hash;
 use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::text::IdfTable;
-use dupflow::engine::dataflow::Stages;
 use proptest::prelude::*;
 
 use crate::data::Event;

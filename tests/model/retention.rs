@@ -317,11 +317,11 @@ fn a_restart_from_what_was_kept_does_not_show() {
         assert!((alive.len()..=alive.len().max(most)).contains(&kept), "{kept} are kept");
 
         let mut after = stages(&plan, retention);
-        after.past.clock = told.last().and_then(|closed| closed.progress.clock);
-        after.past.epoch = past.epochs;
+        after.start.past.clock = told.last().and_then(|closed| closed.progress.clock);
+        after.start.past.epoch = past.epochs;
         let restores = u64::from(!past.kept.is_empty());
-        after.live = Arc::new(LiveFrom::default());
-        after.live.set(past.epochs + restores + 1);
+        after.start.live = Arc::new(LiveFrom::default());
+        after.start.live.set(past.epochs + restores + 1);
         let mut again = closed(&after, second, &past, run);
         let documents = |of: &[ClosedEpoch]| {
             let mut documents = BTreeMap::new();

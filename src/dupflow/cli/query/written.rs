@@ -45,7 +45,7 @@ struct AnswerLine<'a> {
 impl QueryAnswer {
     /// From a run in this process.
     pub(super) fn here(plan: &Plan, answer: &Answer) -> Self {
-        let document = |similar: &AnswerDocument| {
+        let document = |similar: &SimilarDocument| {
             let Evidence { blocks, look, components } = similar.evidence;
             AnswerDocument {
                 id: similar.id.to_string(),
