@@ -19,7 +19,7 @@ use prometheus_client::registry::Registry;
 
 use super::exposition::{Kind, Samples};
 use super::refusals::Counted;
-use dupflow_core::run::backlog::Waiting;
+use dupflow_core::run::backlog::UnreadRecords;
 use dupflow_core::run::metrics::{Counter, Counts};
 use dupflow_core::run::status::{Phase, Status};
 
@@ -282,7 +282,7 @@ fn epochs() -> Vec<Family> {
 
 /// What waits to be read.
 fn input() -> Vec<Family> {
-    let of_partition = |name, help, value: fn(&Waiting) -> u64| {
+    let of_partition = |name, help, value: fn(&UnreadRecords) -> u64| {
         family(name, Kind::Gauge, Some("partition"), help, move |s, out| {
             for (partition, waiting) in s.status.input().iter().flatten() {
                 out.labelled("partition", &partition.to_string(), value(waiting));

@@ -22,7 +22,7 @@ fn sketches(numbers: std::ops::Range<u64>) -> impl Iterator<Item = (SketchId, u6
         let source = if n % 10 == 0 { n.saturating_sub(1) } else { n };
         let mut words: Vec<u64> = (0..28).map(|i| mix(source << 8 | i)).collect();
         words[3] ^= n;
-        let id = SketchId::of(0, &words);
+        let id = SketchId::new(0, &words);
         let mut keys = Vec::new();
         banding.keys(SketchRef { words: &words, features: &[] }, &mut keys);
         (id, words[0], keys)
@@ -120,7 +120,7 @@ fn hot(c: &mut Criterion) {
         let mut postings = Postings::default();
         for n in numbers {
             (0..18).for_each(|table| postings.key(BlockKey { table, hash: 7 }));
-            postings.sketch(SketchId::of(0, &[n]), 0, diff);
+            postings.sketch(SketchId::new(0, &[n]), 0, diff);
         }
         postings
     };

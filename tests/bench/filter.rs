@@ -25,7 +25,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use dupflow::core::block::{Banding, Blocking, HotRule};
 use dupflow::core::filter::{
-    FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, shared_features,
+    FilterKind, FilterParams, PairFilter, Schedule, StagedFilter, Target, shared_features,
 };
 use dupflow::core::hash::mix;
 use dupflow::core::sketch::agreement::Shape;
@@ -63,7 +63,8 @@ fn mixed(rng: &mut StdRng) -> f64 {
 fn decide(c: &mut Criterion) {
     let filter = |kind| {
         let params = FilterParams { kind, ..FilterParams::default() };
-        Staged::new(Target::new(0.8, SIZE, 1).expect("a threshold"), &params).expect("default parameters")
+        StagedFilter::new(Target::new(0.8, SIZE, 1).expect("a threshold"), &params)
+            .expect("default parameters")
     };
     let filters = [("staged", FilterKind::Staged), ("paper", FilterKind::Paper), ("full", FilterKind::Full)]
         .map(|(n, k)| (n, filter(k)));
@@ -167,14 +168,14 @@ impl Planes {
         SketchRef { words: &self.words[document * self.length..][..self.length], features: &[] }
     }
 
-    fn one_by_one(&self, filter: &Staged) -> usize {
+    fn one_by_one(&self, filter: &StagedFilter) -> usize {
         let accepts = |d: &usize| filter.decide(self.query.view(), self.document(*d)).accepted.is_some();
         (0..DOCUMENTS).filter(accepts).count()
     }
 
     /// First words from their column, without a branch; then the memory of all that are left, and then the
     /// verdicts.
-    fn as_the_program(&self, filter: &Staged) -> usize {
+    fn as_the_program(&self, filter: &StagedFilter) -> usize {
         let word = self.query.words[0];
         let accepts =
             |d: &&usize| filter.decide_passed(self.query.view(), self.document(**d)).accepted.is_some();
@@ -195,7 +196,7 @@ impl Planes {
         accepted
     }
 
-    fn first_words(&self, filter: &Staged) -> usize {
+    fn first_words(&self, filter: &StagedFilter) -> usize {
         self.first.iter().filter(|first| filter.first_word(self.query.words[0], **first)).count()
     }
 }
@@ -232,7 +233,7 @@ fn one_query(c: &mut Criterion) {
         for (size, bits) in [(448, 4), (WIDE, 4), (448, 1), (WIDE, 1), (WIDE, 64)] {
             let staged = |kind| {
                 let params = FilterParams { kind, ..FilterParams::default() };
-                Staged::new(target(size, bits), &params).expect("default parameters")
+                StagedFilter::new(target(size, bits), &params).expect("default parameters")
             };
             let [full, paper, staged] = [FilterKind::Full, FilterKind::Paper, FilterKind::Staged].map(staged);
             let planes = Planes::new(&rows, size, bits);
@@ -324,7 +325,7 @@ impl Candidates {
 
     /// As the program compares: first words, the beginnings of those that are left, all together; then the
     /// verdicts.
-    fn accepted(&self, filter: &Staged) -> usize {
+    fn accepted(&self, filter: &StagedFilter) -> usize {
         let mut accepted = 0;
         for (query, partners) in &self.groups {
             let a = self.get(*query);
@@ -350,11 +351,11 @@ fn candidates(_: &mut Criterion) {
         let mut forms =
             [vec![], every(64), every(128), vec![256], vec![128, 256], target.default_looks(1e-5)];
         forms.iter_mut().for_each(|looks| looks.retain(|k| *k < size));
-        let filters: Vec<Staged> = forms
+        let filters: Vec<StagedFilter> = forms
             .iter()
             .map(|looks| {
                 let looks = [&looks[..], &[size]].concat();
-                Staged::from_schedule(Schedule::sequential(target, &looks, true, 1e-5))
+                StagedFilter::from_schedule(Schedule::sequential(target, &looks, true, 1e-5))
             })
             .collect();
         let mut times = vec![f64::MAX; filters.len()];
@@ -460,7 +461,7 @@ fn plan(c: &mut Criterion) {
     for size in [256, 1024, 4096] {
         let target = Target::new(0.8, size, 1).expect("a threshold");
         c.bench_function(&format!("schedule/{size}"), |bench| {
-            bench.iter(|| Staged::new(target, &FilterParams::default()));
+            bench.iter(|| StagedFilter::new(target, &FilterParams::default()));
         });
     }
 }

@@ -10,7 +10,7 @@
 #![expect(clippy::print_stdout, reason = "a study is a table to read")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
-use dupflow::core::block::hamming::{Design, Form, Kind, radius};
+use dupflow::core::block::hamming::{Design, DesignKind, DesignUse, radius};
 use dupflow::core::time::{Clock, SystemClock};
 use dupflow::lab::search::indexes::{Work, batch, index};
 use dupflow::lab::search::measured::{Setting, random};
@@ -22,7 +22,7 @@ const QUERIES: usize = 1000;
 fn simhash() -> Vec<Design> {
     let permuted = |tables| Design::permuted(64, 3, tables).expect("tables of the paper");
     let new = |kind| Design::new(64, 3, kind).expect("a design for 64 bits");
-    let multi_index = |blocks| new(Kind::MultiIndex { blocks });
+    let multi_index = |blocks| new(DesignKind::MultiIndex { blocks });
     vec![
         permuted(4),
         permuted(10),
@@ -30,7 +30,7 @@ fn simhash() -> Vec<Design> {
         permuted(20),
         multi_index(2),
         multi_index(3),
-        new(Kind::Scan),
+        new(DesignKind::Scan),
     ]
 }
 
@@ -40,7 +40,7 @@ fn one_by_one(c: &mut Criterion) {
     let mut group = c.benchmark_group("hamming/one by one, a million");
     for design in simhash() {
         let mut search = index(&design, &corpus).expect("few tables");
-        let asked = if design.kind() == Kind::Scan { 10 } else { QUERIES };
+        let asked = if design.kind() == DesignKind::Scan { 10 } else { QUERIES };
         group.throughput(Throughput::Elements(asked as u64));
         group.bench_function(BenchmarkId::from_parameter(design), |bench| {
             let mut found = Vec::new();
@@ -91,7 +91,7 @@ fn groups(c: &mut Criterion) {
 }
 
 fn one_bit(bits: usize, radius: usize) -> Vec<Design> {
-    [Kind::Scan, Kind::Groups { surplus: 3 }, Kind::Conjunctions { surplus: 3 }]
+    [DesignKind::Scan, DesignKind::Groups { surplus: 3 }, DesignKind::Conjunctions { surplus: 3 }]
         .map(|kind| Design::new(bits, radius, kind).expect("three groups more than the radius"))
         .into()
 }
@@ -103,7 +103,7 @@ fn costs(clock: &dyn Clock) -> String {
     // With 32 bits a block nearly every look-up comes back with nothing; with 10 or 11 a query reads about
     // 4000 entries.
     let time = |blocks, radius, asked| {
-        let design = Design::new(64, radius, Kind::OneLevel { blocks }).expect("blocks for 64 bits");
+        let design = Design::new(64, radius, DesignKind::OneLevel { blocks }).expect("blocks for 64 bits");
         let mut index = index(&design, &corpus).expect("few tables");
         let (mut found, mut work, start) = (Vec::new(), Work::default(), clock.now());
         for (_, query) in queries.iter().take(asked) {
@@ -145,7 +145,7 @@ fn study(what: &str) {
         "missed",
         "results"
     );
-    for design in designs.into_iter().filter(|design| scanned || design.kind() != Kind::Scan) {
+    for design in designs.into_iter().filter(|design| scanned || design.kind() != DesignKind::Scan) {
         let rows = Setting { bits, documents: number(documents), queries, seed: 1 }.run(&[design], &clock);
         let row = &rows.expect("few tables")[0];
         let each = |n: u64| n as f64 / queries as f64;
@@ -156,7 +156,7 @@ fn study(what: &str) {
             row.estimate.bytes / 1e6,
             each(row.work.probes),
             each(row.work.entries),
-            design.estimate(number(documents) as u64, Form::Index).entries,
+            design.estimate(number(documents) as u64, DesignUse::Index).entries,
             each(row.work.verified),
             row.time.as_secs_f64() * 1e6 / queries as f64,
             row.missed,

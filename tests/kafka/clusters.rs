@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use dupflow::connectors::mark::{Mark, Standing};
 use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
 use dupflow::connectors::source::{Format, FoundText, Kafka, NoText, Shape, Source as _, Start, Texts};
-use dupflow::core::cluster::{ClusterKind, Clusters, Report};
+use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
@@ -253,16 +253,19 @@ fn killed_runs_are_exact(broker: &Broker) {
             .flat_map(|a| all.iter().filter(|b| like(a, b)).map(|b| Pair::new(id(a.0), id(b.0)).unwrap()))
             .collect();
         let expected = oracle::clusters(&pairs, ClusterKind::Components, 6);
-        assert!(expected.len() > 10 && expected.iter().any(|report| matches!(report, Report::Giant { .. })));
-        let mut found: BTreeMap<Report, i64> = BTreeMap::new();
-        let mut now: BTreeMap<String, Report> = BTreeMap::new();
+        assert!(
+            expected.len() > 10
+                && expected.iter().any(|report| matches!(report, ClusterReport::Giant { .. }))
+        );
+        let mut found: BTreeMap<ClusterReport, i64> = BTreeMap::new();
+        let mut now: BTreeMap<String, ClusterReport> = BTreeMap::new();
         for record in committed(broker, &scene.output) {
             let (key, value) = record.split_once(':').unwrap();
             let told: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
             let cluster = told["cluster"].as_str().map(id);
             let report = cluster.map(|cluster| match told["size"].as_u64() {
-                Some(size) => Report::Giant { cluster, size: usize::try_from(size).unwrap() },
-                None => Report::Member { cluster, document: id(key) },
+                Some(size) => ClusterReport::Giant { cluster, size: usize::try_from(size).unwrap() },
+                None => ClusterReport::Member { cluster, document: id(key) },
             });
             match (envelope, report) {
                 ("delta", Some(report)) => {
@@ -274,7 +277,7 @@ fn killed_runs_are_exact(broker: &Broker) {
         }
         found.retain(|_, count| *count != 0);
         assert!(found.values().all(|count| *count == 1));
-        let found: BTreeSet<Report> = found.into_keys().chain(now.into_values()).collect();
+        let found: BTreeSet<ClusterReport> = found.into_keys().chain(now.into_values()).collect();
         assert_eq!(found, expected, "{envelope}");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dupflow::config::Plan;
 use dupflow::connectors::sink::{KeepList, Listed};
 use dupflow::connectors::source::{BadRecords, EpochRule, Files, Input, OnError};
-use dupflow::core::cluster::{Clusters, Keep};
+use dupflow::core::cluster::{Clusters, KeepRule};
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
 use dupflow::pipeline::{self, Continuity, Demands, Job};
@@ -22,7 +22,7 @@ use crate::data;
 const CLEAR: f64 = 0.85;
 
 /// The ids of a list.
-fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: Listed) -> Vec<String> {
+fn list(corpus: &Corpus, kind: &str, keep: KeepRule, listed: Listed) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("list.jsonl");
     let overrides = [format!("threshold={FLOOR}"), format!("output.clusters={kind}")];
@@ -56,7 +56,7 @@ fn no_two_near_copies_are_kept() {
     let corpus = Corpus::documents(&folder, "static_10k_shared");
     let clear: Vec<_> = corpus.truth[0].iter().filter(|(_, similarity)| **similarity >= CLEAR).collect();
     assert!(clear.len() > 100, "{} pairs", clear.len());
-    for (kind, keep) in [("components", Keep::Smallest), ("star", Keep::Named)] {
+    for (kind, keep) in [("components", KeepRule::Smallest), ("star", KeepRule::Named)] {
         let kept = list(&corpus, kind, keep, Listed::Kept);
         let removed = list(&corpus, kind, keep, Listed::Removed);
         println!("{kind}, {}: {} kept, {} removed", keep.name(), kept.len(), removed.len());

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use dupflow::config::{BlockingPlan, Plan};
 use dupflow::connectors::feed;
-use dupflow::core::block::banding::Crowd;
 use dupflow::core::block::banding::Curve;
+use dupflow::core::block::banding::ExpectedBlocks;
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::Pair;
@@ -69,7 +69,7 @@ fn exact(threshold: f64, settings: &[&str]) -> Plan {
 /// What the plan says: the curve, and of those that agree in a band the share that meets there.
 fn said(plan: &Plan) -> (Curve, f64) {
     let BlockingPlan::Banding { design, rule } = &plan.blocking else { panic!("{:?}", plan.blocking) };
-    (design.curve, Crowd::new(&design.curve, DOCUMENTS, *rule).meets)
+    (design.curve, ExpectedBlocks::new(&design.curve, DOCUMENTS, *rule).meets)
 }
 
 #[test]

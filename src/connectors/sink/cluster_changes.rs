@@ -17,14 +17,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::mark::Mark;
-use dupflow_core::cluster::{Clusters, Report};
+use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::Epoch;
 
 /// A change of a report, 1 or -1.
-pub(super) type Change = (Report, isize);
+pub(super) type Change = (ClusterReport, isize);
 
 /// Clusters that follow the pairs.
 #[derive(Debug)]
@@ -38,9 +38,9 @@ pub(super) struct ClusterChanges {
 #[derive(Debug)]
 struct Correcting {
     /// The reports in the output.
-    there: BTreeSet<Report>,
+    there: BTreeSet<ClusterReport>,
     /// Those of the pairs that have come so far.
-    here: BTreeSet<Report>,
+    here: BTreeSet<ClusterReport>,
 }
 
 impl ClusterChanges {
@@ -51,7 +51,7 @@ impl ClusterChanges {
 
     /// The output holds these reports, and is to be corrected: up to the commit that ends this, nothing is to
     /// be written.
-    pub(super) fn correct(&mut self, there: BTreeSet<Report>) {
+    pub(super) fn correct(&mut self, there: BTreeSet<ClusterReport>) {
         self.correcting = Some(Correcting { there, here: BTreeSet::new() });
     }
 
@@ -85,7 +85,7 @@ impl ClusterChanges {
 /// Writes a change, without the end of a line.
 pub(super) fn write_change(out: &mut impl Write, epoch: Epoch, (report, diff): &Change) -> io::Result<()> {
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-    if let Report::Member { document, .. } = report {
+    if let ClusterReport::Member { document, .. } = report {
         out.write_all(b"\"document\":")?;
         write_id(out, document)?;
         out.write_all(b",")?;
@@ -94,11 +94,11 @@ pub(super) fn write_change(out: &mut impl Write, epoch: Epoch, (report, diff): &
 }
 
 /// From the key `cluster` to the end of the object.
-pub(super) fn write_cluster(out: &mut impl Write, report: &Report) -> io::Result<()> {
+pub(super) fn write_cluster(out: &mut impl Write, report: &ClusterReport) -> io::Result<()> {
     out.write_all(b"\"cluster\":")?;
     match report {
-        Report::Member { cluster, .. } => write_id(out, cluster)?,
-        Report::Giant { cluster, size } => {
+        ClusterReport::Member { cluster, .. } => write_id(out, cluster)?,
+        ClusterReport::Giant { cluster, size } => {
             write_id(out, cluster)?;
             write!(out, ",\"size\":{size},\"giant\":true")?;
         }
@@ -125,11 +125,11 @@ struct Line {
 ///
 /// # Errors
 /// If it is none.
-pub(super) fn read_change(line: &[u8]) -> io::Result<(Report, i8)> {
+pub(super) fn read_change(line: &[u8]) -> io::Result<(ClusterReport, i8)> {
     let report = |Line { diff, document, cluster, size, giant }| {
         let report = match (document, size) {
-            (Some(document), None) if !giant => Report::Member { cluster, document },
-            (None, Some(size)) if giant => Report::Giant { cluster, size },
+            (Some(document), None) if !giant => ClusterReport::Member { cluster, document },
+            (None, Some(size)) if giant => ClusterReport::Giant { cluster, size },
             _ => return None,
         };
         Some((report, diff.filter(|diff| matches!(diff, 1 | -1))?))
@@ -143,16 +143,16 @@ pub(super) fn read_change(line: &[u8]) -> io::Result<(Report, i8)> {
 /// # Errors
 /// If it is nothing of that.
 #[cfg(any(feature = "kafka", test))]
-pub(super) fn read_now(key: &[u8], value: &[u8]) -> io::Result<Report> {
+pub(super) fn read_now(key: &[u8], value: &[u8]) -> io::Result<ClusterReport> {
     let id = std::str::from_utf8(key).ok().and_then(DocId::new);
     let report = |(document, line): (DocId, Line)| match line {
         Line { diff: None, document: None, cluster, size: None, giant: false } => {
-            Some(Report::Member { cluster, document })
+            Some(ClusterReport::Member { cluster, document })
         }
         Line { diff: None, document: None, cluster, size: Some(size), giant: true }
             if cluster == document =>
         {
-            Some(Report::Giant { cluster, size })
+            Some(ClusterReport::Giant { cluster, size })
         }
         _ => None,
     };
@@ -162,7 +162,7 @@ pub(super) fn read_now(key: &[u8], value: &[u8]) -> io::Result<Report> {
 
 /// Reports that were written, added up.
 #[derive(Debug, Default)]
-pub(super) struct Sum(BTreeMap<Report, i64>);
+pub(super) struct Sum(BTreeMap<ClusterReport, i64>);
 
 impl Sum {
     /// Adds a change as it was written; they may come in any order.
@@ -180,7 +180,7 @@ impl Sum {
     ///
     /// # Errors
     /// If they do not add up to reports.
-    pub(super) fn reports(mut self) -> io::Result<BTreeSet<Report>> {
+    pub(super) fn reports(mut self) -> io::Result<BTreeSet<ClusterReport>> {
         self.0.retain(|_, count| *count != 0);
         match self.0.iter().find(|(_, count)| **count != 1) {
             Some((report, count)) => {
@@ -204,16 +204,15 @@ fn wrong(what: &str, line: &[u8]) -> io::Error {
 /// Counts the clusters that come and go, by their ids; one of another size or with other members stays.
 pub(super) fn count(changes: &[Change], metrics: &Metrics) {
     // A cluster is there for as long as the document that names it is in it.
-    let is_founder =
-        |report: &Report| matches!(report, Report::Member { cluster, document } if cluster == document);
+    let is_founder = |report: &ClusterReport| matches!(report, ClusterReport::Member { cluster, document } if cluster == document);
     for (_, diff) in changes.iter().filter(|(report, _)| is_founder(report)) {
         metrics.add(if *diff > 0 { Counter::ClustersFormed } else { Counter::ClustersDissolved }, 1);
     }
-    let is_same_giant = |a: &Report, b: &Report| matches!((a, b), (Report::Giant { cluster: a, .. }, Report::Giant { cluster: b, .. }) if a == b);
+    let is_same_giant = |a: &ClusterReport, b: &ClusterReport| matches!((a, b), (ClusterReport::Giant { cluster: a, .. }, ClusterReport::Giant { cluster: b, .. }) if a == b);
     for same in changes.chunk_by(|(a, _), (b, _)| is_same_giant(a, b)) {
         match same {
-            [(Report::Giant { .. }, 1..)] => metrics.add(Counter::GiantsFormed, 1),
-            [(Report::Giant { .. }, _)] => metrics.add(Counter::GiantsDissolved, 1),
+            [(ClusterReport::Giant { .. }, 1..)] => metrics.add(Counter::GiantsFormed, 1),
+            [(ClusterReport::Giant { .. }, _)] => metrics.add(Counter::GiantsDissolved, 1),
             _ => {}
         }
     }
@@ -236,8 +235,8 @@ mod tests {
     #[test]
     fn changes_come_back_as_they_were_written() {
         for (cluster, document) in [("a", "b"), ("你\u{0}", "\"\u{202e}\n"), (&*"ก".repeat(341), "😀")] {
-            let member = Report::Member { cluster: id(cluster), document: id(document) };
-            let giant = Report::Giant { cluster: id(cluster), size: 10_001 };
+            let member = ClusterReport::Member { cluster: id(cluster), document: id(document) };
+            let giant = ClusterReport::Giant { cluster: id(cluster), size: 10_001 };
             for (report, key) in [(member, document), (giant, cluster)] {
                 for diff in [1, -1_i8] {
                     let line = written(&(report.clone(), diff.into()));
@@ -266,7 +265,7 @@ mod tests {
 
     #[test]
     fn what_does_not_add_up_is_refused() {
-        let change = |diff| (Report::Member { cluster: id("a"), document: id("b") }, diff);
+        let change = |diff| (ClusterReport::Member { cluster: id("a"), document: id("b") }, diff);
         let sum = |diffs: &[isize]| {
             let mut sum = Sum::default();
             diffs.iter().for_each(|diff| sum.add(&written(&change(*diff))).unwrap());

@@ -16,7 +16,7 @@ use std::io;
 use super::rows::{Lines, Row, Rows};
 use super::{Destination, Sink};
 use crate::mark::Mark;
-use dupflow_core::cluster::{Clusters, Keep};
+use dupflow_core::cluster::{Clusters, KeepRule};
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Progress;
@@ -34,7 +34,7 @@ pub enum Listed {
 pub struct KeepList<R> {
     out: R,
     clusters: Clusters,
-    keep: Keep,
+    keep: KeepRule,
     listed: Listed,
     alive: BTreeMap<DocId, Facts>,
 }
@@ -42,14 +42,14 @@ pub struct KeepList<R> {
 impl<W: Destination> KeepList<Lines<W>> {
     /// Writes JSON Lines to `out`, which should be buffered; `clusters` begins empty, and its limit has no
     /// part in this.
-    pub fn new(out: W, clusters: Clusters, keep: Keep, listed: Listed) -> Self {
+    pub fn new(out: W, clusters: Clusters, keep: KeepRule, listed: Listed) -> Self {
         Self::of(Lines(out), clusters, keep, listed)
     }
 }
 
 impl<R: Rows> KeepList<R> {
     /// The same, in any form.
-    pub fn of(out: R, clusters: Clusters, keep: Keep, listed: Listed) -> Self {
+    pub fn of(out: R, clusters: Clusters, keep: KeepRule, listed: Listed) -> Self {
         Self { out, clusters, keep, listed, alive: BTreeMap::new() }
     }
 

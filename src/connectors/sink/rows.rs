@@ -10,7 +10,7 @@ use super::Destination;
 use super::cluster_changes::{Change, write_change, write_cluster, write_id};
 use super::deltas::{StandardError, write_delta, write_pair};
 use crate::mark::{Mark, Standing};
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence};
 use dupflow_core::time::Epoch;
@@ -53,8 +53,8 @@ pub enum Row<'a> {
     },
     /// A cluster that is told by its size.
     Giant {
-        /// What is told: a [`Report::Giant`].
-        report: &'a Report,
+        /// What is told: a [`ClusterReport::Giant`].
+        report: &'a ClusterReport,
     },
     /// A document that stays.
     Kept {
@@ -307,11 +307,11 @@ fn pair<'a>(
 }
 
 /// Document, cluster and size.
-fn reported(report: &Report) -> [Cell<'_>; 3] {
+fn reported(report: &ClusterReport) -> [Cell<'_>; 3] {
     match report {
-        Report::Member { cluster, document } => {
+        ClusterReport::Member { cluster, document } => {
             [Cell::Text(document.as_str()), Cell::Text(cluster.as_str()), Cell::Nothing]
         }
-        Report::Giant { cluster, size } => [Cell::Nothing, Cell::Text(cluster.as_str()), whole(*size)],
+        ClusterReport::Giant { cluster, size } => [Cell::Nothing, Cell::Text(cluster.as_str()), whole(*size)],
     }
 }

@@ -8,7 +8,7 @@ use super::files::Files;
 use super::ids::{Seen, id_hash};
 use super::manifest::{GROUPS, Manifest, Saved, shards_of};
 use super::segment::Segment;
-use dupflow_core::doc::changes::{Changes, Record};
+use dupflow_core::doc::changes::{ChangeRecord, Changes};
 
 /// The state as of one publish. Readable as long as the files of its manifest are there: until two later ones
 /// are published.
@@ -109,7 +109,7 @@ impl Stack {
         &mut self,
         shard: u8,
         ended: Ended,
-        mut each: impl FnMut(Record<'_>) -> Result<(), E>,
+        mut each: impl FnMut(ChangeRecord<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { deltas, through, base, seen } = self;
         seen.clear();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::histogram::{Buckets, Histogram};
-use crate::run::backlog::{Backlog, Waiting};
+use crate::run::backlog::{Backlog, UnreadRecords};
 use crate::time::Epoch;
 
 /// How many epochs may be closed and not durable, inclusive, while a run counts as ready. Half of what
@@ -272,7 +272,7 @@ impl Status {
         let most = Duration::from_millis(self.ready_behind.load(Ordering::Relaxed));
         seen(self.input.get().and_then(|input| input.unseen()), most)?;
         let oldest = self.input.get().and_then(|input| input.oldest());
-        let Some((partition, Waiting { behind, undecided, oldest, position, .. })) =
+        let Some((partition, UnreadRecords { behind, undecided, oldest, position, .. })) =
             oldest.filter(|(_, waiting)| waiting.oldest > most)
         else {
             return Ok(());
@@ -297,7 +297,7 @@ impl Status {
     }
 
     /// What waits to be read, by partition; none where that is not known.
-    pub fn input(&self) -> Option<BTreeMap<u32, Waiting>> {
+    pub fn input(&self) -> Option<BTreeMap<u32, UnreadRecords>> {
         self.input.get().map(|input| input.waiting())
     }
 

@@ -127,7 +127,7 @@ impl SketchBuilder {
     /// A sketch of words and features, with its id.
     fn named(&self, fingerprint: u64, all: &[u64]) -> (SketchId, Sketch) {
         // All sketches of a scheme have the same number of words: no boundary needs to be told.
-        let id = SketchId::of(fingerprint, all);
+        let id = SketchId::new(fingerprint, all);
         let (words, kept) = all.split_at(self.len);
         (id, Sketch { words: words.into(), features: kept.into() })
     }

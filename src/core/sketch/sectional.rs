@@ -24,7 +24,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Fss, MinHash, Sampler};
-use crate::hash::{OfHashes, mix};
+use crate::hash::{BuildIdentityHasher, mix};
 use crate::text::Features;
 
 /// How sections enter a component.
@@ -91,7 +91,7 @@ impl SectionBase {
 /// The common features of two texts, and those of them whose first occurrences are in sections of equal
 /// number. Features are in text order, repeats included.
 pub fn common(a: &[u64], b: &[u64], sections: usize) -> (usize, usize) {
-    let places = |ids: &[u64]| -> HashMap<u64, usize, OfHashes> {
+    let places = |ids: &[u64]| -> HashMap<u64, usize, BuildIdentityHasher> {
         // The last one that is put in counts.
         ids.iter().enumerate().rev().map(|(i, x)| (*x, section(i, ids.len(), sections))).collect()
     };

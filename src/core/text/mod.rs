@@ -72,7 +72,7 @@ use tokenize::{Lowered, SLACK, hash_at};
 
 use serde::{Deserialize, Serialize};
 
-use crate::description::{Description, Value};
+use crate::description::{Description, FieldValue};
 
 /// What is sketched of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,8 +196,8 @@ impl TextRules {
             .with("text.spaceless", self.spaceless.name())
             .with("text.marks", self.marks.name())
             .with("text.normalize", self.normalize.name())
-            .with("text.stop_words", Value::list(&self.stop_words))
-            .with("text.fields", Value::list(self.fields.iter().map(|field| &field.name)))
+            .with("text.stop_words", FieldValue::list(&self.stop_words))
+            .with("text.fields", FieldValue::list(self.fields.iter().map(|field| &field.name)))
             .and(self.weights.description());
         // What came later is left out while it says what was done before: of pages that is to take markup for
         // text, and no default.

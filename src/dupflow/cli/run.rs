@@ -23,7 +23,7 @@ use super::written::{self, Read};
 use crate::config::{Deployment, EmitKind, Plan, SinkPlace};
 use crate::pipeline::{self, Job, Mode, RunError, Running, Summary, Together};
 use dupflow_connectors::source::Input;
-use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Settings;
 
@@ -238,7 +238,7 @@ pub(super) fn note_conflicts(
 /// Notes a rule by which the views of tables do not keep documents: they keep the one that names its cluster.
 fn note_keep(plan: &Plan, problems: &mut Problems) {
     let instead = match (plan.keep, plan.clusters) {
-        (Keep::Named, _) | (Keep::Smallest, ClusterKind::Components) => return,
+        (KeepRule::Named, _) | (KeepRule::Smallest, ClusterKind::Components) => return,
         (_, ClusterKind::Components) => "\"smallest\" or \"named\"",
         (_, ClusterKind::Star) => "\"named\"",
     };

@@ -8,7 +8,7 @@ use super::problem::What;
 use super::raw::{Settings, without_effect};
 use super::{hamming, keys, sketch};
 use dupflow_core::block::banding::{self, Bands, BandsError};
-use dupflow_core::block::hamming::{Design, Tables};
+use dupflow_core::block::hamming::{Design, HammingTables};
 use dupflow_core::block::{
     Banding, Blocking, BlockingKind, BlockingParams, HotPolicy, HotRule, Scan, Shingles,
 };
@@ -52,7 +52,7 @@ impl BlockingPlan {
                 Arc::new(banding.by_word(planes.by_word()).of(scheme.block_words()))
             }
             Self::Hamming { design, rule } => {
-                Arc::new(Tables::new(design, *rule).expect("a design that was planned can be made"))
+                Arc::new(HammingTables::new(design, *rule).expect("a design that was planned can be made"))
             }
             Self::Shingles { rule } => Arc::new(Shingles::new(scheme.measure() != Measure::Jaccard, *rule)),
             Self::Scan => Arc::new(Scan),

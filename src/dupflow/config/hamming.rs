@@ -5,7 +5,7 @@ use super::keys::{self, BlockingKeys};
 use super::problem::What;
 use super::raw::{Settings, without_effect};
 use dupflow_core::block::hamming::optimiser::Workload;
-use dupflow_core::block::hamming::{Design, DesignError, Kind};
+use dupflow_core::block::hamming::{Design, DesignError, DesignKind};
 use dupflow_core::block::{BlockingKind, BlockingParams};
 use dupflow_core::filter::Target;
 use dupflow_core::sketch::SketchParams;
@@ -55,16 +55,18 @@ pub(super) fn design(
     if !settings.sound(&inputs) || distance.is_none() && !settings.sound(&["threshold"]) {
         return None;
     }
-    let accepted = || Some(shape.size - Target::of(threshold, shape).ok()?.least_matches());
+    let accepted = || Some(shape.size - Target::for_shape(threshold, shape).ok()?.least_matches());
     let radius = distance.or_else(accepted)?;
     let surplus = common.unwrap_or(COMMON);
     let made = match (kind, tables) {
         (BlockingKind::Permuted, Some(tables)) => Design::permuted(shape.size, radius, tables as u64),
         (BlockingKind::MultiIndex, Some(blocks)) => {
-            Design::new(shape.size, radius, Kind::MultiIndex { blocks })
+            Design::new(shape.size, radius, DesignKind::MultiIndex { blocks })
         }
-        (BlockingKind::Groups, _) => Design::new(shape.size, radius, Kind::Groups { surplus }),
-        (BlockingKind::Conjunctions, _) => Design::new(shape.size, radius, Kind::Conjunctions { surplus }),
+        (BlockingKind::Groups, _) => Design::new(shape.size, radius, DesignKind::Groups { surplus }),
+        (BlockingKind::Conjunctions, _) => {
+            Design::new(shape.size, radius, DesignKind::Conjunctions { surplus })
+        }
         (kind, _) => cheapest(kind, shape.size, radius, params),
     };
     // What a design of the stream may have is known when its keys are listed.
@@ -91,11 +93,11 @@ fn cheapest(
 ) -> Result<Design, DesignError> {
     let workload = Workload::stream(bits, radius, params.documents, params.rule().cap);
     let is_kind = |design: &Design| match design.kind() {
-        Kind::OneLevel { .. } | Kind::TwoLevel { .. } => kind == BlockingKind::Permuted,
-        Kind::MultiIndex { .. } => kind == BlockingKind::MultiIndex,
+        DesignKind::OneLevel { .. } | DesignKind::TwoLevel { .. } => kind == BlockingKind::Permuted,
+        DesignKind::MultiIndex { .. } => kind == BlockingKind::MultiIndex,
         _ => false,
     };
     let found = workload.designs().into_iter().map(|ranked| ranked.design).find(is_kind);
     // Where none is feasible, the simplest one says why.
-    found.map_or_else(|| Design::new(bits, radius, Kind::OneLevel { blocks: radius + 1 }), Ok)
+    found.map_or_else(|| Design::new(bits, radius, DesignKind::OneLevel { blocks: radius + 1 }), Ok)
 }

@@ -12,7 +12,7 @@ use super::value::Value;
 use dupflow_connectors::source::OnError;
 use dupflow_core::block::banding::MAX_ROWS;
 use dupflow_core::block::{BlockingKind, HotPolicy};
-use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::{self, RetentionClock};
 use dupflow_core::filter::{FilterKind, Verify};
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind};
@@ -208,7 +208,7 @@ pub(super) const EXPAND_LIMIT: Key<usize> = whole!("output.expand_limit", 1, 1_0
 pub(super) const CLUSTERS: Key<ClusterKind> =
     choice!("output.clusters", ["components" => ClusterKind::Components, "star" => ClusterKind::Star]);
 pub(super) const CLUSTER_LIMIT: Key<usize> = whole!("output.cluster_limit", 2, 10_000_000);
-pub(super) const KEEP: Key<Keep> = choice!("output.keep", Keep::ALL);
+pub(super) const KEEP: Key<KeepRule> = choice!("output.keep", KeepRule::ALL);
 pub(super) const ON_ERROR: Key<OnError> =
     choice!("output.on_error", ["count" => OnError::Count, "fail" => OnError::Fail]);
 

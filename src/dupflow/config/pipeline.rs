@@ -10,8 +10,8 @@ use super::problem::PlanError;
 use super::raw::Settings;
 use super::{BUILT_IN, hamming, keys, read, sketch, text, weights};
 use dupflow_connectors::source::OnError;
-use dupflow_core::block::{Blocking, BlockingKind, BlockingParams, Several};
-use dupflow_core::cluster::{ClusterKind, Clusters, Keep};
+use dupflow_core::block::{Blocking, BlockingKind, BlockingParams, CombinedBlocking};
+use dupflow_core::cluster::{ClusterKind, Clusters, KeepRule};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{FilterKind, PairFilter, Schedule, Verify};
 use dupflow_core::sketch::{Scheme, VERSION};
@@ -43,7 +43,7 @@ pub struct Plan {
     pub cluster_limit: usize,
     /// Which document of a cluster is kept where the others are to go. Lists are made anew by each run, so
     /// that no output and no [description](Self::description) knows of it.
-    pub keep: Keep,
+    pub keep: KeepRule,
     /// Which documents stay alive.
     pub retention: Retention,
     /// What a bad record does to the run.
@@ -200,7 +200,7 @@ impl Plan {
         let first = self.blocking.make(&self.scheme);
         match &self.also {
             None => first,
-            Some(also) => Arc::new(Several::new([first, also.make(&self.scheme)])),
+            Some(also) => Arc::new(CombinedBlocking::new([first, also.make(&self.scheme)])),
         }
     }
 

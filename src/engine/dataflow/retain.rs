@@ -1,4 +1,5 @@
-//! Retain: what the events of an epoch, and the [retention](dupflow_core::doc::retention), make of the documents.
+//! Retain: what the events of an epoch, and the [retention](dupflow_core::doc::retention), make of the
+//! documents.
 //!
 //! ```text
 //! arrivals ─ Upsert ───────────────────────────────── what is told of documents     without a limit of their number
@@ -41,7 +42,7 @@ use super::epochs::Stash;
 use super::key::Key;
 use super::output::Reached;
 use super::retaining::{Follow, Outputs, Retaining};
-use dupflow_core::run::origins::{Beginning, Origins};
+use dupflow_core::run::origins::{InputBeginning, Origins};
 use dupflow_core::time::{Epoch, UnixTime};
 
 /// What all workers have to know of a batch, on its way to one.
@@ -51,7 +52,7 @@ pub(super) struct Tick {
     /// Its time, where documents expire by age.
     pub(super) at: Option<UnixTime>,
     /// The inputs that have begun, where one process reads for others.
-    pub(super) begins: Vec<Beginning>,
+    pub(super) begins: Vec<InputBeginning>,
 }
 
 /// How many more slots a worker has, on the way to another.

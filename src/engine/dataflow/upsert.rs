@@ -30,7 +30,7 @@ impl InForce for SketchId {
 
 /// The id of no words at all, which no sketch has.
 fn no_sketch() -> SketchId {
-    SketchId::of(0, &[])
+    SketchId::new(0, &[])
 }
 
 /// By what a document is compared, of what is in force of it.

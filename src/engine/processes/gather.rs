@@ -25,7 +25,7 @@ use super::message::{Message, Said};
 use super::refusals::Refusals;
 use super::wire::{Heard, Pace, Wire};
 use super::{ConnectError, Missing, Processes, Settings};
-use dupflow_core::description::Value;
+use dupflow_core::description::FieldValue;
 use dupflow_core::time::{Clock, SystemClock};
 
 /// Notes that may wait to be read.
@@ -94,7 +94,7 @@ pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathe
         index: number(processes.index()),
         count: number(count),
         secret: secret.clone(),
-        description: description.clone().with("processes.hosts", Value::list(processes.hosts())),
+        description: description.clone().with("processes.hosts", FieldValue::list(processes.hosts())),
     });
     let refusals = Arc::new(Refusals::new());
     let (tell, notes) = sync_channel(NOTES);

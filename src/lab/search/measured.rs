@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::super::threads;
 use super::indexes::batch::{Batch, Near};
 use super::indexes::{Fingerprints, Work, index};
-use dupflow_core::block::hamming::{Design, DesignError, Estimate, Form};
+use dupflow_core::block::hamming::{Design, DesignError, DesignUse, Estimate};
 use dupflow_core::hash::{PI, mix};
 use dupflow_core::time::Clock;
 
@@ -124,7 +124,7 @@ impl Setting {
                 }
             }
             let [build, time, planted_time] = times;
-            let estimate = design.estimate(self.documents as u64, Form::Index);
+            let estimate = design.estimate(self.documents as u64, DesignUse::Index);
             let Answers { found: ids_found, results } = answers;
             Ok(Row {
                 design: *design,
@@ -162,7 +162,7 @@ impl Setting {
             answers.note(&ids);
         }
         let (build, time, planted_time) = (built - began, asked - built, clock.now() - asked);
-        let estimate = design.estimate(self.documents as u64, Form::Index);
+        let estimate = design.estimate(self.documents as u64, DesignUse::Index);
         let Answers { found, results } = answers;
         Ok(Row { design, estimate, work, time, build, planted_time, missed, found, results })
     }
@@ -231,20 +231,20 @@ pub fn neighbour(of: &[u64], bits: usize, distance: usize, seed: u64) -> Vec<u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dupflow_core::block::hamming::{self, Kind};
+    use dupflow_core::block::hamming::{self, DesignKind};
     use dupflow_core::time::SystemClock;
 
     #[test]
     fn all_designs_give_one_result_and_miss_nothing() {
         let setting = Setting { bits: 64, documents: 20_000, queries: 200, seed: 3 };
         let designs = [
-            Kind::Scan,
-            Kind::OneLevel { blocks: 4 },
-            Kind::OneLevel { blocks: 5 },
-            Kind::TwoLevel { sub_blocks: 4 },
-            Kind::MultiIndex { blocks: 2 },
-            Kind::Groups { surplus: 2 },
-            Kind::Conjunctions { surplus: 2 },
+            DesignKind::Scan,
+            DesignKind::OneLevel { blocks: 4 },
+            DesignKind::OneLevel { blocks: 5 },
+            DesignKind::TwoLevel { sub_blocks: 4 },
+            DesignKind::MultiIndex { blocks: 2 },
+            DesignKind::Groups { surplus: 2 },
+            DesignKind::Conjunctions { surplus: 2 },
         ]
         .map(|kind| Design::new(64, 3, kind).unwrap());
         let rows = setting.run(&designs, &SystemClock::start()).unwrap();

@@ -12,7 +12,7 @@ pub mod measured;
 
 use super::table::{Table, row};
 use super::{Bench, EvaluateError, Findings, Study};
-use dupflow_core::block::hamming::{Design, DesignError, Kind, radius};
+use dupflow_core::block::hamming::{Design, DesignError, DesignKind, radius};
 use measured::{Row, Setting};
 
 /// Documents of the one-bit setting at most, components and similarities, as in the paper.
@@ -54,19 +54,23 @@ impl Study for Search {
             ],
         );
         let simhash = [
-            Kind::OneLevel { blocks: 4 },
-            Kind::OneLevel { blocks: 5 },
-            Kind::TwoLevel { sub_blocks: 4 },
-            Kind::OneLevel { blocks: 6 },
-            Kind::MultiIndex { blocks: 2 },
-            Kind::Scan,
+            DesignKind::OneLevel { blocks: 4 },
+            DesignKind::OneLevel { blocks: 5 },
+            DesignKind::TwoLevel { sub_blocks: 4 },
+            DesignKind::OneLevel { blocks: 6 },
+            DesignKind::MultiIndex { blocks: 2 },
+            DesignKind::Scan,
         ];
         self.measure(bench, &mut table, (64, 3, self.documents, self.queries), &simhash)?;
         let (documents, components, similarities) = PAPER;
         for similarity in similarities {
             let documents = documents.min(self.documents);
             let shape = (components, radius(components, similarity), documents, self.queries / 10);
-            let one_bit = [Kind::Groups { surplus: 3 }, Kind::Conjunctions { surplus: 3 }, Kind::Scan];
+            let one_bit = [
+                DesignKind::Groups { surplus: 3 },
+                DesignKind::Conjunctions { surplus: 3 },
+                DesignKind::Scan,
+            ];
             self.measure(bench, &mut table, shape, &one_bit)?;
         }
         Ok(Findings {
@@ -86,13 +90,15 @@ impl Search {
         bench: &Bench<'_>,
         table: &mut Table,
         (bits, radius, documents, queries): (usize, usize, usize, usize),
-        kinds: &[Kind],
+        kinds: &[DesignKind],
     ) -> Result<(), DesignError> {
         let designs: Vec<Design> =
             kinds.iter().map(|kind| Design::new(bits, radius, *kind)).collect::<Result<_, _>>()?;
         let setting = Setting { bits, documents, queries: queries.max(2), seed: bench.seed };
         for of_kind in designs {
-            if matches!(of_kind.kind(), Kind::Conjunctions { .. }) && of_kind.tables() > MOST_CONJUNCTIONS {
+            if matches!(of_kind.kind(), DesignKind::Conjunctions { .. })
+                && of_kind.tables() > MOST_CONJUNCTIONS
+            {
                 continue;
             }
             for Row { design, estimate, work, time, missed, found, results, .. } in

@@ -11,7 +11,9 @@ use utoipa::{IntoParams, ToSchema};
 use super::pairs::{decode, encode, id, limit, no_cursor};
 use super::{Asked, Failure};
 use crate::View;
-use dupflow_core::cluster::history::{Alive, Cursor, End, Ended, Event, Order};
+use dupflow_core::cluster::history::{
+    ClusterCursor, ClusterEnd, ClusterEvent, ClusterOrder, EndedCluster, LiveCluster,
+};
 
 /// Clusters on a page, unless it says how many; members, and the most of both.
 const CLUSTERS: usize = 50;
@@ -119,7 +121,7 @@ struct Happened {
 }
 
 impl Shown {
-    fn of(cluster: &Alive<'_>) -> Self {
+    fn of(cluster: &LiveCluster<'_>) -> Self {
         Self {
             cluster: cluster.cluster.to_string(),
             size: cluster.size,
@@ -131,7 +133,7 @@ impl Shown {
 }
 
 impl Happened {
-    fn of(event: &Event) -> Self {
+    fn of(event: &ClusterEvent) -> Self {
         Self {
             epoch: event.epoch,
             event: event.kind.name(),
@@ -152,12 +154,12 @@ pub(super) async fn clusters(
 ) -> Result<Json<Page>, Failure> {
     let Query(which) = which.map_err(|error| Failure::wrong(error.body_text()))?;
     let order = match which.order.unwrap_or_default() {
-        OrderText::Size => Order::Size,
-        OrderText::Recent => Order::Recent,
+        OrderText::Size => ClusterOrder::Size,
+        OrderText::Recent => ClusterOrder::Recent,
     };
     let after = which.after.as_deref().map(|text| {
         let [cursor] = decode(text).ok_or_else(no_cursor)?;
-        cursor.parse::<Cursor>().map_err(|_| no_cursor())
+        cursor.parse::<ClusterCursor>().map_err(|_| no_cursor())
     });
     let after = after.transpose()?;
     let limit = limit(which.limit, CLUSTERS, MOST)?;
@@ -228,15 +230,17 @@ async fn cluster_of(asked: &Arc<Asked>, name: &str, which: Members) -> Result<Js
 }
 
 /// Why there is no cluster of a name.
-fn missing(ended: Option<&Ended>) -> String {
+fn missing(ended: Option<&EndedCluster>) -> String {
     match ended {
         None => "there is no such cluster".to_owned(),
-        Some(Ended { epoch, how: End::Renamed(name), .. }) => {
+        Some(EndedCluster { epoch, how: ClusterEnd::Renamed(name), .. }) => {
             format!("in epoch {epoch} the cluster took another name: {:?}", name.as_str())
         }
-        Some(Ended { epoch, how: End::Merged(name), .. }) => {
+        Some(EndedCluster { epoch, how: ClusterEnd::Merged(name), .. }) => {
             format!("in epoch {epoch} the cluster merged into another one: {:?}", name.as_str())
         }
-        Some(Ended { epoch, how: End::Dissolved, .. }) => format!("the cluster dissolved in epoch {epoch}"),
+        Some(EndedCluster { epoch, how: ClusterEnd::Dissolved, .. }) => {
+            format!("the cluster dissolved in epoch {epoch}")
+        }
     }
 }

@@ -58,7 +58,7 @@ use super::deltas::read_delta;
 use super::{Envelope, Sink, StandardError};
 use crate::broker::{Admin, Connection, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted};
 use crate::mark::{Mark, Standing, Topic};
-use dupflow_core::cluster::{Clusters, Report};
+use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::doc::Letter;
 use dupflow_core::pair::{Delta, DocPair, Evidence};
 use dupflow_core::run::metrics::Metrics;
@@ -135,7 +135,7 @@ impl KafkaSink {
     }
 
     /// The reports of clusters in the topic.
-    fn reports(&self) -> io::Result<BTreeSet<Report>> {
+    fn reports(&self) -> io::Result<BTreeSet<ClusterReport>> {
         let topic = &self.output.topic;
         let named = |error: io::Error| wrong(format!("topic \"{topic}\": {error}"));
         match self.output.envelope {
@@ -147,7 +147,7 @@ impl KafkaSink {
                 sum.reports().map_err(named)
             }
             Envelope::Upsert => {
-                let mut now: BTreeMap<Vec<u8>, Report> = BTreeMap::new();
+                let mut now: BTreeMap<Vec<u8>, ClusterReport> = BTreeMap::new();
                 read::topic(&self.output.connection, topic, |key, value| {
                     let key = key.unwrap_or_default();
                     match value.filter(|value| !value.is_empty()) {

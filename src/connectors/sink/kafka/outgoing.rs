@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::sink::StandardError;
 use crate::sink::cluster_changes::{Change, write_change, write_cluster};
 use crate::sink::deltas::{write_delta, write_pair};
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::Epoch;
@@ -87,7 +87,7 @@ impl Outgoing {
     /// What the documents and the giants that an epoch changes are after it. A document that names a giant is
     /// not told of besides: so one key has one value.
     pub(super) fn memberships(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
-        let mut now: BTreeMap<&DocId, Option<&Report>> = BTreeMap::new();
+        let mut now: BTreeMap<&DocId, Option<&ClusterReport>> = BTreeMap::new();
         for (report, diff) in changes {
             let (_, subject) = report.subject();
             let value = now.entry(subject).or_default();
@@ -205,8 +205,9 @@ mod tests {
     #[test]
     fn clusters_are_told_by_document_and_by_giant() {
         let id = |name: &str| DocId::new(name).unwrap();
-        let member = |document, cluster| Report::Member { cluster: id(cluster), document: id(document) };
-        let giant = |size| Report::Giant { cluster: id("a"), size };
+        let member =
+            |document, cluster| ClusterReport::Member { cluster: id(cluster), document: id(document) };
+        let giant = |size| ClusterReport::Giant { cluster: id("a"), size };
         // x leaves, y comes, z changes its cluster, and a giant is told member by member again.
         let changes = [
             (member("a", "a"), 1),

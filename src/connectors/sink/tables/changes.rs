@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::sink::StandardError;
 use crate::sink::cluster_changes::Change;
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocChange, DocId, Facts};
 use dupflow_core::pair::{Delta, DocPair, Pair};
 use dupflow_core::time::Epoch;
@@ -57,7 +57,7 @@ impl Changes {
     /// Changes of memberships, sorted likewise. There are no giants.
     pub(super) fn clusters(&mut self, changes: &[Change]) {
         for (report, diff) in changes {
-            let Report::Member { cluster, document } = report else { continue };
+            let ClusterReport::Member { cluster, document } = report else { continue };
             self.clusters.insert(document.clone(), (*diff > 0).then(|| cluster.clone()));
         }
     }

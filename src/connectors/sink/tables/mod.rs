@@ -51,7 +51,7 @@ use super::{Sink, StandardError};
 use crate::database::{Address, Failure};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
-use dupflow_core::cluster::{ClusterKind, Clusters, Report};
+use dupflow_core::cluster::{ClusterKind, ClusterReport, Clusters};
 use dupflow_core::description::Description;
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
 use dupflow_core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
@@ -119,7 +119,7 @@ trait Store: Send {
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, Failure>;
 
     /// The members of clusters that are there.
-    fn clusters(&mut self) -> Result<BTreeSet<Report>, Failure>;
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, Failure>;
 
     /// The documents that are there.
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, Failure>;

@@ -13,7 +13,7 @@ use crate::broker::Secret;
 use crate::database::postgres::{connect, failure, restored, stored};
 use crate::database::{Failure, patiently, quoted};
 use crate::failpoint;
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};
 
@@ -506,11 +506,14 @@ impl Store for PostgresStore {
         rows.into_iter().map(one).collect()
     }
 
-    fn clusters(&mut self) -> Result<BTreeSet<Report>, Failure> {
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, Failure> {
         let sql = format!("SELECT document, cluster FROM {}", self.table("clusters"));
         let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;
         let member = |(document, cluster): (String, String)| {
-            Ok(Report::Member { cluster: id(&restored(&cluster))?, document: id(&restored(&document))? })
+            Ok(ClusterReport::Member {
+                cluster: id(&restored(&cluster))?,
+                document: id(&restored(&document))?,
+            })
         };
         rows.into_iter().map(member).collect()
     }

@@ -9,7 +9,7 @@ use super::changes::{Changes, PairRow, parted};
 use super::{LAYOUT, Stand, Store, TableOutput, has_to_write, id, known_layout, pair};
 use crate::database::{Failure, patiently, quoted, sqlite};
 use crate::failpoint;
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};
 
@@ -228,11 +228,11 @@ impl Store for SqliteStore {
         rows.into_iter().map(one).collect()
     }
 
-    fn clusters(&mut self) -> Result<BTreeSet<Report>, Failure> {
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, Failure> {
         let sql = format!("SELECT document, cluster FROM {}", self.table("clusters"));
         let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.get(0)?, row.get(1)?)))?;
         let member = |(document, cluster): (String, String)| {
-            Ok(Report::Member { cluster: id(&cluster)?, document: id(&document)? })
+            Ok(ClusterReport::Member { cluster: id(&cluster)?, document: id(&document)? })
         };
         rows.into_iter().map(member).collect()
     }

@@ -88,9 +88,12 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
         delta(japanese, crab, 0.85, 1).pair,
     ]
     .into();
-    let members = |of: &[(&str, &str)]| -> BTreeSet<Report> {
+    let members = |of: &[(&str, &str)]| -> BTreeSet<ClusterReport> {
         of.iter()
-            .map(|(document, cluster)| Report::Member { cluster: doc(cluster), document: doc(document) })
+            .map(|(document, cluster)| ClusterReport::Member {
+                cluster: doc(cluster),
+                document: doc(document),
+            })
             .collect()
     };
     let clusters =

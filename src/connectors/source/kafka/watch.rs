@@ -19,7 +19,7 @@ use rdkafka::topic_partition_list::Offset;
 use super::{Held, Kafka};
 use crate::broker::Failure;
 use crate::source::SourceError;
-use dupflow_core::run::backlog::{Backlog, Waiting};
+use dupflow_core::run::backlog::{Backlog, UnreadRecords};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// Between two looks.
@@ -110,7 +110,8 @@ fn ends(kafka: &Kafka, client: &Held, partitions: &[u32]) -> Result<BTreeMap<u32
 
 /// Logs what has waited for long; whether it has.
 fn report(kafka: &Kafka, backlog: &Arc<Backlog>) -> bool {
-    let Some((partition, Waiting { position, behind, undecided, oldest, .. })) = backlog.oldest() else {
+    let Some((partition, UnreadRecords { position, behind, undecided, oldest, .. })) = backlog.oldest()
+    else {
         return false;
     };
     if oldest < PATIENCE {

@@ -6,7 +6,7 @@ use crate::state::files::Files;
 use crate::state::frame;
 use crate::state::ids::{SHARDS, Seen, id_hash, shard_of};
 use crate::state::store::Upload;
-use dupflow_core::doc::changes::{Changes, Record};
+use dupflow_core::doc::changes::{ChangeRecord, Changes};
 use dupflow_core::hash;
 
 /// A block ends with the record that fills it up to this.
@@ -46,7 +46,7 @@ impl<'f> Writer<'f> {
     }
 
     /// Appends a record of a shard, which is not below that of the one before.
-    pub(in crate::state) fn record(&mut self, shard: u8, record: Record<'_>) -> Result<(), StateError> {
+    pub(in crate::state) fn record(&mut self, shard: u8, record: ChangeRecord<'_>) -> Result<(), StateError> {
         debug_assert!(shard >= self.shard, "shards ascend");
         if shard != self.shard {
             self.end_block()?;
@@ -111,7 +111,7 @@ pub(in crate::state) fn write_delta(
     name: String,
     changes: &[Changes],
 ) -> Result<Option<SegmentFile>, StateError> {
-    let mut shards: Vec<Vec<(u64, Record<'_>)>> = vec![Vec::new(); usize::from(SHARDS)];
+    let mut shards: Vec<Vec<(u64, ChangeRecord<'_>)>> = vec![Vec::new(); usize::from(SHARDS)];
     for record in changes.iter().flat_map(Changes::records) {
         let hash = id_hash(record.id);
         shards[usize::from(shard_of(hash))].push((hash, record));

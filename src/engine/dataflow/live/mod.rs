@@ -17,9 +17,9 @@
 //!
 //! The rule looks at ends of epochs, and not at each event, because events of several partitions have no
 //! common order, and because a decision must be a part of what is committed:
-//! [`TableInForce`](dupflow_core::time::TableInForce) arrives at the time of the epoch that made it, on worker 0, to
-//! be written with the progress of that epoch. The price: the cut into epochs has a part in which table is in
-//! force. As one epoch, a corpus is weighed by its own frequencies.
+//! [`TableInForce`](dupflow_core::time::TableInForce) arrives at the time of the epoch that made it, on
+//! worker 0, to be written with the progress of that epoch. The price: the cut into epochs has a part in
+//! which table is in force. As one epoch, a corpus is weighed by its own frequencies.
 //!
 //! A table costs a sketch of every document. Between two tables, documents come or go in proportion to their
 //! number, so that is a constant for each event, amortised: at a factor of 2, two sketches for a document
@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
     use dupflow_core::block::Scan;
-    use dupflow_core::filter::Whole;
+    use dupflow_core::filter::WholeFilter;
     use dupflow_core::sketch::{Scheme, SketchKind, SketchParams, VERSION};
     use dupflow_core::text::{Featurizer, Idf, IdfForm, IdfTable, Shingle, TextRules, Weights};
     use dupflow_core::time::TableInForce;
@@ -158,7 +158,7 @@ mod tests {
         let guards = timely::execute(config, move |worker| {
             let (index, peers) = (worker.index() as u64, worker.peers() as u64);
             let sender = sender.lock().clone();
-            let filter = Whole::new(0.5, &scheme().sketch).unwrap();
+            let filter = WholeFilter::new(0.5, &scheme().sketch).unwrap();
             let stages = Stages::new(scheme(), Arc::new(Scan), Arc::new(filter), 10);
             let (mut updates, mut changes) = worker.dataflow::<Epoch, _, _>(|scope| {
                 let (updates, of_updates) = scope.new_input();

@@ -8,7 +8,7 @@ use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::{DOCUMENTS, SURPLUS, steps};
-use dupflow_core::block::hamming::{Design, Kind};
+use dupflow_core::block::hamming::{Design, DesignKind};
 use dupflow_core::hash::mix;
 
 /// r of the curves.
@@ -24,7 +24,7 @@ const GROUPS: usize = 8;
 const LOOKS: usize = 1000;
 
 pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let six = Design::new(64, 3, Kind::Conjunctions { surplus: SURPLUS })?;
+    let six = Design::new(64, 3, DesignKind::Conjunctions { surplus: SURPLUS })?;
     let blocks = six.blocks();
     let widest = blocks.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
     let mut table = Table::new(

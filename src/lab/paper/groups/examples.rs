@@ -4,7 +4,7 @@ use super::super::super::EvaluateError;
 use super::super::super::search::measured::Setting;
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::SURPLUS;
-use dupflow_core::block::hamming::{Design, Kind, radius};
+use dupflow_core::block::hamming::{Design, DesignKind, radius};
 use dupflow_core::sketch::MinHash;
 use dupflow_core::sketch::estimate::estimate;
 use dupflow_core::text::Features;
@@ -34,7 +34,7 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
 
     let radius_100 = radius(100, 0.8);
     let (r_h, agreeing) = (radius(64, 0.9), SURPLUS);
-    let six = Design::new(64, r_h, Kind::Conjunctions { surplus: agreeing })?;
+    let six = Design::new(64, r_h, DesignKind::Conjunctions { surplus: agreeing })?;
     let widths: Vec<usize> = six.blocks().iter().map(ExactSizeIterator::len).collect();
     let small = Setting { bits: 64, documents: 2000, queries: 100, seed: work.bench.seed };
     let rows = small.run(&[six], work.bench.clock)?;

@@ -13,7 +13,7 @@ use super::super::super::{Bench, EvaluateError};
 use super::super::permuted::grouped;
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::{DOCUMENTS, SURPLUS};
-use dupflow_core::block::hamming::{Design, Kind, MOST_KEYS, radius};
+use dupflow_core::block::hamming::{Design, DesignKind, MOST_KEYS, radius};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
 
@@ -76,7 +76,7 @@ fn replay(work: &Work<'_>, feed: &Path, (kind, common): (&str, usize)) -> Result
 /// 003-X1.
 fn conjunctions(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
     let r_h = radius(SIZE, SIMILARITY);
-    let design = |surplus| Design::new(SIZE, r_h, Kind::Conjunctions { surplus });
+    let design = |surplus| Design::new(SIZE, r_h, DesignKind::Conjunctions { surplus });
     let whole = design(SURPLUS)?;
     let refused = whole.selections().err().map_or_else(|| "accepted".to_owned(), |error| error.to_string());
     let mut table = Table::new(

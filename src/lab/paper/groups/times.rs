@@ -7,7 +7,7 @@ use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::{DOCUMENTS, SURPLUS, steps};
-use dupflow_core::block::hamming::{Design, Form, Kind, binomial, radius, widths};
+use dupflow_core::block::hamming::{Design, DesignKind, DesignUse, binomial, radius, widths};
 
 /// k of the table.
 const SIZES: [usize; 6] = [64, 100, 200, 400, 600, 1000];
@@ -48,15 +48,19 @@ impl Measured {
             let mut rows = setting.run(&[Design::new(k, r_h, kind)?], work.bench.clock)?;
             Ok((queries, rows.remove(0)))
         };
-        let conjunctions = Kind::Conjunctions { surplus: SURPLUS };
-        let read = Design::new(k, r_h, conjunctions)?.estimate(n as u64, Form::Index).entries;
+        let conjunctions = DesignKind::Conjunctions { surplus: SURPLUS };
+        let read = Design::new(k, r_h, conjunctions)?.estimate(n as u64, DesignUse::Index).entries;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of queries")]
         let affordable = (ENTRIES / read) as usize;
         let g = run(conjunctions, affordable.clamp(2, QUERIES))?;
         Ok(Self {
             k,
             n,
-            rows: [g, run(Kind::Groups { surplus: SURPLUS }, QUERIES)?, run(Kind::Scan, QUERIES)?],
+            rows: [
+                g,
+                run(DesignKind::Groups { surplus: SURPLUS }, QUERIES)?,
+                run(DesignKind::Scan, QUERIES)?,
+            ],
         })
     }
 
@@ -214,9 +218,9 @@ fn designs() -> Table {
         let wide = all.iter().filter(|width| **width > all[m - 1]).count();
         let of = |count: usize, width: usize| format!("{count}x{width}");
         let (wides, narrows) = (of(wide, all[0]), of(m - wide, all[m - 1]));
-        let lists =
-            Design::new(k, r_h, Kind::Groups { surplus: SURPLUS }).expect("three groups beyond the radius");
-        let entries = lists.estimate(DOCUMENTS as u64, Form::Index).entries;
+        let lists = Design::new(k, r_h, DesignKind::Groups { surplus: SURPLUS })
+            .expect("three groups beyond the radius");
+        let entries = lists.estimate(DOCUMENTS as u64, DesignUse::Index).entries;
         let share = steps::share(k, m, DOCUMENTS);
         table.push(row![
             k,

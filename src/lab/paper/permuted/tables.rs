@@ -8,7 +8,7 @@ use super::super::super::{EvaluateError, Plot};
 use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use super::examples::grouped;
 use dupflow_core::block::hamming::optimiser::{Costs, Workload};
-use dupflow_core::block::hamming::{Design, Form};
+use dupflow_core::block::hamming::{Design, DesignUse};
 
 /// Fingerprints at full scale; all radii are measured on the fewer.
 const SIZES: [usize; 2] = [10_000_000, 100_000_000];
@@ -93,7 +93,7 @@ fn radii(work: &Work<'_>) -> Result<(Table, Vec<(Setting, Row)>), EvaluateError>
             radius,
             documents: documents as u64,
             budget_bytes,
-            form: Form::Index,
+            form: DesignUse::Index,
             costs: Costs::default(),
         };
         let Some(best) = workload.best() else { continue };
@@ -191,7 +191,7 @@ fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Lin
         .map(|(setting, row)| {
             let (queries, n) = (setting.queries as f64, setting.documents as f64);
             let candidates = row.work.entries as f64 / queries;
-            let formula = row.design.estimate(PAGES, Form::Index).candidates;
+            let formula = row.design.estimate(PAGES, DesignUse::Index).candidates;
             // A count of that many entries varies by its square root.
             let near = |expected: f64| {
                 Claim::equal(expected, candidates, Tolerance::Deviations(5.0, (expected / queries).sqrt()))

@@ -4,7 +4,7 @@ use super::{SIZE, THRESHOLDS};
 use crate::EvaluateError;
 use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
 use crate::table::{Table, row};
-use dupflow_core::cluster::{ClusterKind, Report};
+use dupflow_core::cluster::{ClusterKind, ClusterReport};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::mix;
 use dupflow_core::oracle;
@@ -57,7 +57,7 @@ pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let reports = oracle::clusters(&pairs, ClusterKind::Components, TOY.len());
     let mut clusters = std::collections::BTreeMap::<&DocId, Vec<&DocId>>::new();
     for report in &reports {
-        if let Report::Member { cluster, document } = report {
+        if let ClusterReport::Member { cluster, document } = report {
             clusters.entry(cluster).or_default().push(document);
         }
     }

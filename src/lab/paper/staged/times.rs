@@ -19,7 +19,9 @@ use crate::paper::{Basis, Claim, Line, Made, Why, Work};
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{Table, row};
 use crate::{Bench, EvaluateError, threads};
-use dupflow_core::filter::{FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target};
+use dupflow_core::filter::{
+    FilterError, FilterKind, FilterParams, PairFilter, Schedule, StagedFilter, Target,
+};
 use dupflow_core::hash::mix;
 use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::agreement::Shape;
@@ -76,16 +78,16 @@ impl Arena {
     }
 
     /// How many of some sketches a filter accepts beside a query.
-    fn accepted(&self, filter: &Staged, query: usize, documents: std::ops::Range<usize>) -> usize {
+    fn accepted(&self, filter: &StagedFilter, query: usize, documents: std::ops::Range<usize>) -> usize {
         let a = self.get(query);
         documents.filter(|at| filter.decide(a, self.get(*at)).accepted.is_some()).count()
     }
 }
 
 /// A filter on sketches of this shape; the looks of kind `paper` are the source's shares of K.
-fn staged(kind: FilterKind, threshold: f64, size: usize, bits: usize) -> Result<Staged, FilterError> {
+fn staged(kind: FilterKind, threshold: f64, size: usize, bits: usize) -> Result<StagedFilter, FilterError> {
     let params = FilterParams { kind, error: Some(super::ERROR), ..FilterParams::default() };
-    Staged::new(Target::new(threshold, size, bits)?, &params)
+    StagedFilter::new(Target::new(threshold, size, bits)?, &params)
 }
 
 /// Nanoseconds a pair of the five forms at one threshold.

@@ -1,6 +1,6 @@
 //! Which bits lead a table, and how near to the query's they are looked up.
 
-use dupflow_core::block::hamming::{Design, DesignError, Kind, Selection};
+use dupflow_core::block::hamming::{Design, DesignError, DesignKind, Selection};
 
 /// What leads a sorted table.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Lead {
     /// # Errors
     /// If the design has more keys than [`MOST_KEYS`](dupflow_core::block::hamming::MOST_KEYS).
     pub(super) fn of(design: &Design) -> Result<Vec<Self>, DesignError> {
-        if !matches!(design.kind(), Kind::MultiIndex { .. }) {
+        if !matches!(design.kind(), DesignKind::MultiIndex { .. }) {
             return Ok(design.selections()?.into_iter().map(Self::equal).collect());
         }
         let block = |(i, range)| Self { selection: Selection::from(range), near: design.block_radius(i) };

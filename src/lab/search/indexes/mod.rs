@@ -4,7 +4,7 @@
 //! it took. All indexes find the same ids; the scan is what the others are held against.
 //!
 //! An index is built once; but groups of bits can be added to [alg.H's](live) and dropped. Fingerprints that
-//! come later belong into a stream ([`Tables`](dupflow_core::block::hamming::Tables)).
+//! come later belong into a stream ([`HammingTables`](dupflow_core::block::hamming::HammingTables)).
 
 pub mod batch;
 mod conjunctions;
@@ -22,7 +22,7 @@ use std::ops::AddAssign;
 
 pub use fingerprints::Fingerprints;
 
-use dupflow_core::block::hamming::{Design, DesignError, Kind};
+use dupflow_core::block::hamming::{Design, DesignError, DesignKind};
 
 /// What a search did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,8 @@ pub trait HammingSearch: fmt::Debug {
 /// The index of a corpus by a design.
 ///
 /// # Errors
-/// If a design of permuted tables has more of them than [`MOST_KEYS`](dupflow_core::block::hamming::MOST_KEYS).
+/// If a design of permuted tables has more of them than
+/// [`MOST_KEYS`](dupflow_core::block::hamming::MOST_KEYS).
 ///
 /// # Panics
 /// If the fingerprints are not those that the design is for.
@@ -66,12 +67,12 @@ pub fn index<'a>(
 ) -> Result<Box<dyn HammingSearch + 'a>, DesignError> {
     assert_eq!(design.bits(), corpus.bits(), "a design for other fingerprints");
     Ok(match design.kind() {
-        Kind::OneLevel { .. } | Kind::TwoLevel { .. } | Kind::MultiIndex { .. } => {
+        DesignKind::OneLevel { .. } | DesignKind::TwoLevel { .. } | DesignKind::MultiIndex { .. } => {
             Box::new(tables::Tables::new(corpus, design)?)
         }
-        Kind::Groups { .. } => Box::new(groups::Groups::new(corpus, design)),
-        Kind::Conjunctions { .. } => Box::new(conjunctions::Conjunctions::new(corpus, design)),
-        Kind::Scan => Box::new(scan::Scan::new(corpus, design.radius())),
+        DesignKind::Groups { .. } => Box::new(groups::Groups::new(corpus, design)),
+        DesignKind::Conjunctions { .. } => Box::new(conjunctions::Conjunctions::new(corpus, design)),
+        DesignKind::Scan => Box::new(scan::Scan::new(corpus, design.radius())),
     })
 }
 
