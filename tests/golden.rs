@@ -1,14 +1,15 @@
-//! Our own known answers, for everything that a stored sketch depends on: hashes, features, schemes,
+//! Known answers of this program for everything that a stored sketch depends on: hashes, features, schemes,
 //! sketches, block keys.
 //!
-//! A value that changes here means that sketches of old and new programs are no longer alike: raise the
-//! scheme's version and record the new values beside it; never just update them.
+//! A changed value means that sketches of older and newer programs are incompatible. Raise the scheme's
+//! version and add the new values; never only update them.
 #![cfg(test)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dupflow::config::{BUILT_IN, Plan};
+use dupflow::core::Detector;
 use dupflow::core::block::hamming::{Design, DesignKind, HammingTables};
 use dupflow::core::block::{Banding, Blocking, HotRule};
 use dupflow::core::hash::{bytes, fold, mix, token};
@@ -21,10 +22,10 @@ use dupflow::core::text::{
     TextRules, Weights, readable,
 };
 
-/// Names with values; hexadecimal, since JSON has no whole numbers of 64 bits.
+/// Values by name, in hexadecimal, since JSON has no integers of 64 bits.
 type Answers = BTreeMap<String, String>;
 
-/// From one token to more features than a sketch has components, in several scripts.
+/// Texts from one token to more features than a sketch has components, in several scripts.
 fn texts() -> [(&'static str, String); 4] {
     let long: Vec<_> = (0..500_u64).map(|i| format!("w{}", mix(i) % 1000)).collect();
     [
@@ -57,7 +58,7 @@ fn hashes() -> Answers {
         .collect()
 }
 
-/// What is read of a page.
+/// The readable text of a page.
 fn pages() -> Answers {
     let page = "<!DOCTYPE html><title>T</title><nav>N</nav><main><header><h1>日本語 &amp; ภาษาไทย</h1></header>\
         <p>caf&eacute;<br>na&#239;ve <i>in</i>line&nbsp;&#x1F389;<aside>A</aside><ul><li>a<li>b</ul><script>s</script></main>after";
@@ -85,14 +86,14 @@ fn features() -> Answers {
             "words:1 bag",
             TextRules { shingle: Shingle::Words(1), spaceless: Spaceless::Bag, ..default.clone() },
         ),
-        ("english stems", TextRules { stem: Stem::Of(Language::English), ..default.clone() }),
+        ("english stems", TextRules { stem: Stem::Language(Language::English), ..default.clone() }),
         ("stop words", TextRules { stop_words: vec!["over".into(), "the".into()], ..default }),
     ];
     let of = |(name, text_rules): (&str, TextRules)| {
         let mut featurizer = Featurizer::new(text_rules);
         texts().map(|(text_name, text)| {
             let features = featurizer.features(&text);
-            // The sum stands for the rest.
+            // The sum represents the other features.
             let sum = features.iter().fold(0, |sum: u64, feature| sum.wrapping_add(mix(*feature)));
             let few = features.iter().copied().take(3).chain([sum]);
             (format!("{name}, {text_name}, {}", features.len()), hex(few))
@@ -101,12 +102,12 @@ fn features() -> Answers {
     rules.into_iter().flat_map(of).collect()
 }
 
-/// Of each shipped pipeline, and of sketches with all that a scheme can say: the canonical bytes, and the
-/// fingerprint.
+/// The canonical bytes and the fingerprint of the scheme of each shipped pipeline, and of schemes that
+/// together use every option.
 fn schemes() -> Answers {
     let plan =
         |pipeline: &str, html: &str| Plan::load(pipeline, &[format!("text.html={html}")]).unwrap().scheme;
-    // What was done of pages before they were read is what "none" does.
+    // `none` is how pages were treated before `text.html` existed.
     let mut all: Vec<(String, Scheme)> =
         BUILT_IN.iter().map(|(name, _)| ((*name).to_owned(), plan(name, "none"))).collect();
     all.push(("minhash, pages read".to_owned(), plan("minhash", "text")));
@@ -135,7 +136,8 @@ fn schemes() -> Answers {
     all.iter().map(|(name, of)| (name.clone(), format!("{} {}", hex([of.fingerprint()]), said(of)))).collect()
 }
 
-/// What [`known_answers`] has of schemes is what differences are told by.
+/// [`Description::differences`](dupflow::description::Description::differences) names each differing field of
+/// two schemes.
 #[test]
 fn differences_between_schemes_are_named() {
     let plan = |overrides: &[&str]| {
@@ -160,10 +162,10 @@ fn differences_between_schemes_are_named() {
     );
 }
 
-/// What was kept by a program before is refused by these names: `minhash` under scheme 3, whose words were
-/// split at their marks.
+/// State of an older program is rejected, and the differences are named: `minhash` under scheme 3, which
+/// split words at their marks.
 #[test]
-fn a_scheme_of_before_is_named() {
+fn older_scheme_is_named() {
     let now = Plan::load("minhash", &[]).unwrap().scheme.description();
     let encoded = String::from_utf8(now.encode()).unwrap();
     let before = encoded
@@ -177,6 +179,27 @@ fn a_scheme_of_before_is_named() {
     );
 }
 
+/// An embedder that takes the defaults of the library has the sketches and blocks of the shipped pipelines.
+#[test]
+fn detectors_equal_the_pipelines() {
+    for (pipeline, detector) in [("minhash", Detector::new(0.8)), ("exact", Detector::exact(0.8))] {
+        let (plan, detector) = (Plan::load(pipeline, &[]).unwrap(), detector.unwrap());
+        assert_eq!(plan.scheme, *detector.scheme(), "{pipeline}");
+        let mut maker = detector.maker();
+        let sketches = texts().map(|(_, text)| maker.sketch(&text).unwrap().1);
+        for sketch in &sketches {
+            let mut keys = Vec::new();
+            plan.blocking().keys(sketch.view(), &mut keys);
+            assert_eq!(keys, detector.keys(sketch.view()), "{pipeline}");
+            assert_eq!(plan.blocking().rule(0), detector.blocking().rule(0), "{pipeline}");
+            for other in &sketches {
+                let verdict = plan.filter().decide(sketch.view(), other.view());
+                assert_eq!(verdict, detector.filter().decide(sketch.view(), other.view()), "{pipeline}");
+            }
+        }
+    }
+}
+
 fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {
     let sketch = SketchParams { kind, size, bits, wide: 0, seed: 7 };
     let weights = if kind.measure() == Measure::Jaccard { Weights::Unit } else { Weights::Count };
@@ -184,7 +207,7 @@ fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {
     Scheme { version: VERSION, text, sketch, blocks: None, exact }
 }
 
-/// The kinds whose words are asked for at one size only.
+/// The kinds of which sketches of one size only are recorded.
 const OTHERS: [SketchKind; 12] = [
     SketchKind::Oph,
     SketchKind::OphOriginal,
@@ -200,7 +223,7 @@ const OTHERS: [SketchKind; 12] = [
     SketchKind::Cws,
 ];
 
-/// Of each sketch the id, which covers all its words, and the first word.
+/// For each sketch the id, which covers all its words, and the first word.
 fn sketches() -> Answers {
     let mut answers = Answers::new();
     for kind in OTHERS {

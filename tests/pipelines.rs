@@ -1,5 +1,5 @@
-//! Every shipped pipeline and deployment file loads, and every pipeline runs on the tour's feed; the tour
-//! prints what the README says.
+//! Every shipped pipeline and deployment file loads, every pipeline runs on the tour's feed, and the tour
+//! prints the output shown in the README.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -41,7 +41,7 @@ fn every_pipeline_is_built_in_and_runs() {
         let name = Path::new(&path).file_stem().unwrap().to_str().unwrap();
         let by_name = Plan::load(name, &[]).unwrap();
         assert_eq!(by_path.scheme.fingerprint(), by_name.scheme.fingerprint(), "{name}");
-        // Whatever the pipeline, copies are found.
+        // Copies are found by every pipeline.
         let pairs = stdout(&[
             "replay",
             "-p",

@@ -1,7 +1,7 @@
-//! The build script: which commit it names, and what makes it run again.
+//! The build script: the commit that it names, and the files that it watches.
 //!
-//! Bug classes: the commit of a repository that the sources only lie in; a file that is watched and is not
-//! there, so that every build begins anew; a branch that is packed, and so is in no file of its own.
+//! Bug classes: naming the commit of an enclosing repository; watching a file that does not exist, so that
+//! every build starts again; a packed branch, which has no file of its own.
 
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +19,7 @@ fn git(folder: &Path, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_commit_is_that_of_the_package_alone() {
+fn commit_of_the_package_only() {
     if Command::new("git").arg("--version").output().is_err() {
         println!("SKIPPED: there is no git");
         return;

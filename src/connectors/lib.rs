@@ -1,11 +1,13 @@
 //! Inputs and outputs of a run: where events are read, where deltas are written, and the state between runs.
 
-pub mod broker;
-pub mod database;
+pub mod credential;
 pub mod failpoint;
-pub mod feed;
+pub mod formats;
+pub mod inputs;
 pub mod instant;
+pub mod intake;
+pub mod kafka;
 pub mod mark;
 pub mod sink;
-pub mod source;
 pub mod state;
+pub mod tables;

@@ -40,7 +40,7 @@ use std::io;
 use dupflow_core::sketch::Scheme;
 use thiserror::Error;
 
-use dupflow_connectors::source::SourceError;
+use dupflow_connectors::intake::SourceError;
 use dupflow_core::block::hamming::DesignError;
 use dupflow_core::filter::FilterError;
 use dupflow_core::time::Clock;

@@ -15,7 +15,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::EvaluateError;
-use dupflow_connectors::source::{BadRecords, Input, OnError, for_each_event, open};
+use dupflow_connectors::formats::open;
+use dupflow_connectors::inputs::{Input, for_each_event};
+use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::DocId;
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;

@@ -16,7 +16,9 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use dupflow::connectors::source::{BadRecords, Input, Layout, for_each_event};
+use dupflow::connectors::formats::Layout;
+use dupflow::connectors::inputs::{Input, for_each_event};
+use dupflow::connectors::intake::BadRecords;
 use flate2::Compression;
 use flate2::bufread::MultiGzDecoder;
 use flate2::write::GzEncoder;

@@ -13,9 +13,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dupflow::config::Plan;
-use dupflow::connectors::feed;
+use dupflow::connectors::formats::Layout;
+use dupflow::connectors::formats::feed;
+use dupflow::connectors::inputs::{Files, Input};
+use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
 use dupflow::connectors::sink::DeltaLines;
-use dupflow::connectors::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
 use dupflow::lab::generate::{Generator, Params};

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::state::{Folder, Saved, State, StateError};
+use dupflow::connectors::state::{Folder, StateError, StatePosition, StoredState};
 use dupflow::core::doc::changes::Changes;
 use dupflow::core::hash::mix;
 use dupflow::core::time::Progress;
@@ -20,9 +20,9 @@ use dupflow::core::time::Progress;
 const EPOCH: u64 = 5_000;
 const VALUE_BYTES: usize = 254;
 
-fn saved(epoch: u64) -> Saved {
+fn saved(epoch: u64) -> StatePosition {
     let progress = Progress { epoch, ..Progress::default() };
-    Saved { mark: Mark { progress, ..Mark::default() }, ..Saved::default() }
+    StatePosition { mark: Mark { progress, ..Mark::default() }, ..StatePosition::default() }
 }
 
 /// Documents of these numbers, with values that follow from the epoch.
@@ -39,7 +39,7 @@ fn changes(epoch: u64, numbers: impl Iterator<Item = u64>) -> Changes {
     changes
 }
 
-fn read(state: &mut State) -> u64 {
+fn read(state: &mut StoredState) -> u64 {
     let snapshot = state.latest(u64::MAX).expect("it is whole").expect("it was published");
     let mut documents = 0;
     let each = |slice: Changes| {
@@ -55,7 +55,7 @@ fn state(c: &mut Criterion) {
         return once(documents);
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let mut owner = State::open(Box::new(Folder::new(folder.path()))).expect("it is new");
+    let mut owner = StoredState::open(Box::new(Folder::new(folder.path()))).expect("it is new");
     let documents = 100_000;
     let mut epoch = 0;
     let mut group = c.benchmark_group("state");
@@ -108,7 +108,7 @@ fn once(documents: u64) {
     let folder = tempfile::tempdir_in(std::env::var_os("DUPFLOW_STATE_FOLDER").unwrap_or("/tmp".into()))
         .expect("a folder");
     let store = || Box::new(Folder::new(folder.path()));
-    let mut owner = State::open(store()).expect("it is new");
+    let mut owner = StoredState::open(store()).expect("it is new");
     let mut epoch = 0;
     let one = changes(1, 0..1).len_bytes() as f64;
     for round in 0..=10 {
@@ -149,7 +149,7 @@ fn once(documents: u64) {
     println!("peak memory {:.0} MB, of it anonymous now {:.0}", memory("VmHWM:"), memory("RssAnon:"));
     for _ in 0..3 {
         let (started, cpu_before) = (Instant::now(), cpu());
-        let mut reader = State::open(store()).expect("it is whole");
+        let mut reader = StoredState::open(store()).expect("it is whole");
         assert_eq!(read(&mut reader), documents);
         println!(
             "read back in {:.2} s, CPU {:.2} s, disk {:.0} MB, anonymous {:.0} MB",
@@ -160,7 +160,7 @@ fn once(documents: u64) {
         );
     }
     let started = Instant::now();
-    let mut last = State::open(store()).expect("it is whole");
+    let mut last = StoredState::open(store()).expect("it is whole");
     last.compact().expect("there is room");
     println!("compacted in {:.2} s, disk {:.0} MB", started.elapsed().as_secs_f64(), on_disk(folder.path()));
 }

@@ -21,12 +21,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dupflow::config::Plan;
+use dupflow::connectors::formats::{KeyedRecord, Records};
+use dupflow::connectors::intake::{
+    BadRecords, Batch, EpochLimits, OnError, Payload, Queue, Reader, Source, SourceError,
+};
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sink::Sink;
-use dupflow::connectors::source::{
-    BadRecords, Batch, EpochLimits, KeyedRecord, OnError, Payload, Queue, Reader, Records, Source,
-    SourceError,
-};
 use dupflow::core::description::Description;
 use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::state::{Folder, Saved, State};
+use dupflow::connectors::state::{Folder, StatePosition, StoredState};
 use dupflow::core::description::Description;
 use dupflow::core::doc::changes::Changes;
 use dupflow::core::time::Progress;
@@ -12,8 +12,8 @@ use dupflow::core::time::Progress;
 use super::dupflow::{Ended, Place, dupflow};
 
 /// A state of two epochs and one document alive, and its owner.
-fn owner(folder: &Path) -> State {
-    let mut state = State::open(Box::new(Folder::new(folder))).expect("a state");
+fn owner(folder: &Path) -> StoredState {
+    let mut state = StoredState::open(Box::new(Folder::new(folder))).expect("a state");
     let scheme = Description::new().with("sketch.kind", "fss").with("sketch.size", 448_u64).encode();
     for epoch in 1..=2 {
         let progress = Progress { epoch, next: [(3, epoch * 5)].into(), ..Progress::default() };
@@ -26,10 +26,10 @@ fn owner(folder: &Path) -> State {
         }
         state
             .publish(
-                &Saved {
+                &StatePosition {
                     mark: Mark { progress, ..Mark::default() },
                     scheme: scheme.clone(),
-                    ..Saved::default()
+                    ..StatePosition::default()
                 },
                 &[changes],
             )

@@ -1,20 +1,20 @@
-//! The recorded corpora that some tests run on, and a loud word where they are absent.
+//! The recorded corpora used by some tests. A missing corpus is reported on standard error.
 //!
-//! They are large, so they do not come with the project: `DUPFLOW_DATA` names their folder, else it is looked
-//! for beside the project's own, in `shared/data`.
+//! The corpora are large and not part of the project. `DUPFLOW_DATA` names their folder; the default is
+//! `shared/data` next to the project's folder.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use dupflow::connectors::feed::Parser;
+use dupflow::connectors::formats::feed::Parser;
 use dupflow::core::doc::DocId;
 
-/// An id and the text now in force, or a delete.
+/// An id and its new text, or `None` for a delete.
 pub(crate) type Event = (DocId, Option<String>);
 
-/// The folder of the corpora; says on standard error that `what` is skipped if there is none.
+/// The folder of the corpora. If there is none, reports on standard error that `what` is skipped.
 pub(crate) fn folder(what: &str) -> Option<PathBuf> {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data");
@@ -23,7 +23,7 @@ pub(crate) fn folder(what: &str) -> Option<PathBuf> {
         return Some(folder);
     }
     let skipped = SKIPPED.fetch_add(1, Ordering::Relaxed) + 1;
-    // Not by `eprintln!`, which the test harness keeps to itself when a test passes.
+    // Not by `eprintln!`: the test harness hides its output when a test passes.
     let message = format!("SKIPPED {what}: set DUPFLOW_DATA ({skipped} skipped in this run)\n");
     std::io::stderr().write_all(message.as_bytes()).unwrap();
     None

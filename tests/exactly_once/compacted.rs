@@ -1,4 +1,4 @@
-//! A compacted input: what is written to it, and what is left of it.
+//! A compacted input: the records written to it, and those left.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 use crate::broker::{Broker, Writer};
 use crate::place::Place;
 
-/// Of the input: its segments are closed after half a second, and cleaned at once. The ends of documents stay
-/// for the usual day.
+/// Settings of the input: segments are closed after half a second and cleaned at once. Tombstones are kept
+/// for a day, the default.
 pub(crate) const SETTINGS: &[(&str, &str)] =
     &[("cleanup.policy", "compact"), ("segment.ms", "500"), ("min.cleanable.dirty.ratio", "0.01")];
 
-/// A feed in which documents are written several times: with a text of their own, with that of a neighbour,
-/// ended, and begun again.
+/// A feed in which documents are written several times: with a new text, with the text of a neighbour,
+/// deleted, and inserted again.
 pub(crate) fn feed(place: &Place, seed: u64) -> std::path::PathBuf {
     place.done("generate --documents 1500 --seed 5 --near 0.4 --max-words 60 -o good.jsonl");
     let good = std::fs::read_to_string(place.path("good.jsonl")).unwrap();
@@ -27,7 +27,7 @@ pub(crate) fn feed(place: &Place, seed: u64) -> std::path::PathBuf {
     let mut lines = Vec::new();
     for (n, document) in all.iter().enumerate() {
         lines.push(document.to_string());
-        // One of those before, changed again.
+        // An earlier document, changed again.
         for again in 0..2_u64 {
             let drawn = mix(seed ^ mix(2 * n as u64 + again));
             let before = &all[usize::try_from(drawn % (n as u64 + 1)).unwrap()];
@@ -44,8 +44,8 @@ pub(crate) fn feed(place: &Place, seed: u64) -> std::path::PathBuf {
     place.path("feed.jsonl")
 }
 
-/// Writes the feed at a rate. A document stays in the partition in which its first record is; the later ones
-/// have the partitions too that have been added since.
+/// Writes the feed at a rate. Events of a document stay in the partition of its first event; later documents
+/// also use added partitions.
 pub(crate) fn write(
     broker: &Broker,
     topic: &str,
@@ -56,8 +56,7 @@ pub(crate) fn write(
     let (connection, topic) = (broker.connection(), topic.to_owned());
     let feed = std::fs::read_to_string(feed).unwrap();
     thread::spawn(move || {
-        // A writer knows the partitions that there are when it begins; and one that has to try again keeps
-        // the order.
+        // A producer knows the partitions that exist when it starts. Retries keep the order.
         let own = [("linger.ms", "1"), ("enable.idempotence", "true")];
         let begin = || Writer(connection.producer("writer", &own).unwrap());
         let (mut writer, mut known) = (begin(), 0);

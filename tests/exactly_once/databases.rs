@@ -1,10 +1,10 @@
-//! The databases.
+//! The databases under test.
 
 #[cfg(feature = "postgres")]
 use crate::server::Server;
 use crate::tables::{Database, Event};
 
-/// A file.
+/// A SQLite file.
 #[cfg(feature = "sqlite")]
 pub(crate) struct Sqlite {
     pub(crate) folder: tempfile::TempDir,
@@ -48,7 +48,8 @@ impl Database for Sqlite {
         Some(rows.map(Result::unwrap).collect())
     }
 
-    /// There is one writer at a time: what is late has the stamp of two seconds ago. Stamps are of seconds.
+    /// A SQLite file has one writer at a time: late events get a time stamp two seconds in the past. Time
+    /// stamps are in whole seconds.
     fn apply(&self, events: &[Event], late: &[Event]) {
         let mut connection = self.open();
         for (written, before) in [(events, "0 seconds"), (late, "-2 seconds")] {
@@ -99,7 +100,8 @@ impl Database for Server {
         Some(messages.into_iter().filter_map(row).collect())
     }
 
-    /// What is late begins first, and ends last. A server that is killed meanwhile is asked again.
+    /// The transaction of late events begins first and commits last. If the server is killed meanwhile, both
+    /// are repeated.
     fn apply(&self, events: &[Event], late: &[Event]) {
         let put = |transaction: &mut postgres::Transaction<'_>, written: &[Event]| {
             for Event { id, text } in written {

@@ -1,4 +1,4 @@
-//! A topic into a topic, on a real broker.
+//! From a topic to a topic, on a real broker.
 
 use std::collections::BTreeMap;
 use std::process::Child;
@@ -15,13 +15,13 @@ use crate::compacted;
 use crate::options::Options;
 use crate::place::{self, BOUND, Pairs, Place, Verdict};
 
-/// Points between two steps that are durable.
+/// Failpoints between two durable steps.
 const POINTS: &[&str] = &["transaction-sent", "transaction-committed", "commit", "state"];
 
-/// Partitions of the input.
+/// Number of partitions of the input.
 const PARTITIONS: i32 = 3;
 
-/// All records of a topic that are committed, partition by partition, in order.
+/// All committed records of a topic, partition by partition, in order.
 fn committed(broker: &Broker, topic: &str) -> Vec<Option<String>> {
     let settings = [
         ("group.id", "exactly-once"),
@@ -51,7 +51,7 @@ fn committed(broker: &Broker, topic: &str) -> Vec<Option<String>> {
     records
 }
 
-/// The pairs in the output, read strictly.
+/// The accumulated pairs of the output; an error if a pair is added twice, or removed while absent.
 fn output(broker: &Broker, topic: &str) -> Result<Pairs, String> {
     let mut pairs = Pairs::new();
     let lines: Vec<String> = committed(broker, topic).into_iter().flatten().collect();
@@ -59,11 +59,11 @@ fn output(broker: &Broker, topic: &str) -> Result<Pairs, String> {
     Ok(pairs)
 }
 
-/// How far the output stands, by its last mark; and whether it is in correction.
+/// The last mark of the output: offsets, whether it is in correction, and the pipeline.
 fn mark(broker: &Broker, topic: &str) -> Option<(BTreeMap<String, u64>, bool, String)> {
     let records = committed(broker, topic).into_iter().flatten();
     let mut records = records.map(|record| serde_json::from_str::<serde_json::Value>(&record).unwrap());
-    // Beside the marks there are claims of runs.
+    // The topic also holds claims of runs.
     let mark = records.rfind(|record| record.get("progress").is_some())?;
     let next = mark["progress"]["next"].as_object().unwrap();
     let next = next.iter().map(|(partition, next)| (partition.clone(), next.as_u64().unwrap())).collect();
@@ -71,7 +71,7 @@ fn mark(broker: &Broker, topic: &str) -> Option<(BTreeMap<String, u64>, bool, St
     Some((next, in_correction, mark["pipeline"].as_str().unwrap_or_default().to_owned()))
 }
 
-/// Where the input ends.
+/// End offsets of the input.
 fn ends(broker: &Broker, topic: &str) -> BTreeMap<String, u64> {
     let client: BaseConsumer<_> =
         broker.connection().consumer("reader", &[("group.id", "exactly-once")]).unwrap();
@@ -109,7 +109,7 @@ impl Scene<'_> {
         self.verdict.problems.push(problem);
     }
 
-    /// Starts a run, and lets it go on for a while; then kills it, or lets the broker be killed.
+    /// Starts a run, lets it work for a while, then kills it or the broker.
     fn kill(&mut self, words: &str, kill: usize) {
         let count = self.processes();
         let point = POINTS[kill % POINTS.len()];
@@ -141,7 +141,7 @@ impl Scene<'_> {
         self.verdict.kills += 1;
     }
 
-    /// Lets a second run take over from the first, which must notice.
+    /// A second run takes over from the first, which must notice it.
     fn zombie(&mut self, words: &str) {
         let mut first = self.place.start(words, 1, None);
         place::wait(&mut first, Duration::from_secs(3));
@@ -155,8 +155,8 @@ impl Scene<'_> {
         place::kill(second, 0);
     }
 
-    /// Lets a run go on until the output stands for all input, and ends it.
-    /// `before` is the pipeline of the output that is corrected, if it is.
+    /// Lets a run work until the output covers all input, and stops it. `before` is the pipeline of the
+    /// output that is corrected, if any.
     fn finish(&mut self, words: &str, before: Option<&str>) {
         let count = self.processes();
         let mut children = self.place.start(words, count, None);
@@ -228,7 +228,7 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
     let settings = if options.compacted { compacted::SETTINGS } else { &[] };
     broker.make_with(&input, PARTITIONS, settings);
     let events = std::fs::read_to_string(&feed).unwrap().lines().count();
-    // So that it is written for as long as runs are killed.
+    // At this rate writing lasts about as long as the kills.
     let rate = (events / (options.kills + 2)).max(50);
     let (mut writer, mut own_writer) = (Vec::new(), None);
     if options.compacted {

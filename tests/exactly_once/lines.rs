@@ -1,16 +1,17 @@
-//! A feed into a file.
+//! From a feed to a file.
 
 use std::time::Duration;
 
 use crate::options::Options;
 use crate::place::{self, BOUND, POINTS, Pairs, Place, Verdict};
 
-/// How many processes the run with this number has.
+/// Number of processes of the run with this number.
 fn processes(options: &Options, run: usize) -> usize {
     if options.processes { [1, 3, 2][(run / 4) % 3] } else { 1 }
 }
 
-/// The pairs in the output up to its mark, read strictly.
+/// The accumulated pairs of the output up to its mark; an error if a pair is added twice, or removed while
+/// absent.
 fn output(place: &Place) -> Result<Pairs, String> {
     let Ok(mark) = std::fs::read_to_string(place.path("out.jsonl.mark")) else { return Ok(Pairs::new()) };
     let mark: serde_json::Value = serde_json::from_str(&mark[17..]).map_err(|error| error.to_string())?;
@@ -21,7 +22,7 @@ fn output(place: &Place) -> Result<Pairs, String> {
     Ok(pairs)
 }
 
-/// Kills a run so often; then lets it end.
+/// Kills runs, then lets one end.
 fn run_through(
     options: &Options,
     place: &mut Place,
@@ -45,7 +46,7 @@ fn run_through(
             }
             return well == Some(true);
         }
-        // So that the input lasts for all of them.
+        // So that the input lasts for all kills.
         let span = (3000 / options.kills.max(1) as u64).clamp(40, 400);
         let moment = Duration::from_millis(20 + place.random(span));
         let ended = place::wait(&mut children, if options.points { BOUND } else { moment });
@@ -80,7 +81,7 @@ fn run_through(
             std::fs::remove_dir_all(place.path("state")).unwrap_or(());
         }
         if ended == Some(true) && killed < kills {
-            // All is read: there is nothing left to be killed in.
+            // All input is read: no work is left to be interrupted.
             killed = kills;
         }
     }
@@ -120,7 +121,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     verdict
 }
 
-/// Every bad record is kept once.
+/// Checks that every invalid record is in the letters once.
 fn letters(place: &Place, feed: &std::path::Path) -> Option<String> {
     let bad = std::fs::read_to_string(feed).unwrap().lines().filter(|line| line.starts_with("oops")).count();
     let kept = std::fs::read_to_string(place.path("letters")).unwrap();

@@ -1,25 +1,31 @@
-//! Exactly once, by killing: a run is ended by SIGKILL again and again, at random moments or at every point
-//! between two steps that are durable; what its output holds in the end must be what a replay of the same
-//! feed gives, and hold nothing twice on the way.
+//! Exactly once, tested by killing: a run is ended by SIGKILL again and again, at random moments or at every
+//! failpoint between two durable steps. The final output must equal that of a replay of the same feed, and
+//! must contain nothing twice at any time.
 //!
-//! `cargo test --release --test exactly_once -- [OPTIONS]`, one command that prints each kill and the
-//! verdict:
+//! `cargo test --release --test exactly_once -- [OPTIONS]` prints each kill and the verdict:
 //!
 //! | option | |
 //! |---|---|
-//! | `--sink lines\|sqlite\|kafka\|postgres` | a feed into a file; a feed, and then a table, into tables of a file; a topic into a topic, on a real broker; a feed and a table into tables, on a real server. By default all but `kafka` |
+//! | `--sink lines\|sqlite\|kafka\|postgres` | one of the sinks below; default: all but `kafka` |
 //! | `--kills N` | SIGKILLs (default 6) |
-//! | `--points` | each kill at a failpoint, in turn, instead of at random moments; needs the feature `failpoints` |
-//! | `--seed N` | of the random moments (default 1) |
-//! | `--feed FILE` | a feed; by default a generated one |
+//! | `--points` | kills at each failpoint in turn, not at random moments; needs the feature `failpoints` |
+//! | `--seed N` | seed of the random moments (default 1) |
+//! | `--feed FILE` | a feed; default: a generated one |
 //! | `--processes` | one process, then three, then two (files and topics) |
-//! | `--lose-state` | what was kept is deleted once, on the way |
-//! | `--reconcile` | afterwards the threshold falls to 0.6, then the pipeline is `exact`, each killed on the way |
-//! | `--compacted` | of topics: the input is compacted all the time, each document is written several times, and partitions are added on the way |
+//! | `--lose-state` | deletes the stored state once, in between |
+//! | `--reconcile` | then sets the threshold to 0.6, then the pipeline to `exact`, with kills during each |
+//! | `--compacted` | of a topic: compacts the input, writes each document several times, adds partitions |
 //! | `--pipeline NAME` | default minhash |
 //!
-//! Without options it is what `cargo test` runs: a small feed into files, it and a table into tables of a
-//! file, and of a server if one is installed. Nothing else has to be there: what is not is told with SKIPPED.
+//! | sink | from | to |
+//! |---|---|---|
+//! | `lines` | a feed | a file |
+//! | `sqlite` | a feed, then a table | tables of a SQLite file |
+//! | `postgres` | a feed, then a table | tables on a real server |
+//! | `kafka` | a topic | a topic, on a real broker |
+//!
+//! Without options, as run by `cargo test`: a small feed into files, and the feed and a table into tables of
+//! a SQLite file and, if one is installed, of a PostgreSQL server. Anything missing is reported with SKIPPED.
 
 #![expect(
     clippy::unwrap_used,
@@ -74,7 +80,7 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What came of a sink; nothing if what it needs is not here.
+/// The verdict on a sink; `None` if a requirement is missing.
 fn run(sink: Sink, options: &Options) -> Option<place::Verdict> {
     match sink {
         Sink::Lines => Some(lines::run(options)),

@@ -1,8 +1,8 @@
-//! What is typed.
+//! Command-line options.
 
 use std::path::PathBuf;
 
-/// Where deltas go.
+/// The kind of sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {
     Lines,
@@ -14,7 +14,7 @@ pub(crate) enum Sink {
 impl Sink {
     const ALL: [Self; 4] = [Self::Lines, Self::Kafka, Self::Sqlite, Self::Postgres];
 
-    /// As it is typed; the same as the feature that it needs, but for files.
+    /// The name on the command line; except for files, also the name of the feature needed.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Lines => "lines",
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     pub(crate) reconcile: bool,
     pub(crate) compacted: bool,
     pub(crate) pipeline: String,
-    /// Other tests are asked for by name.
+    /// Whether only other tests were named on the command line.
     pub(crate) passed_by: bool,
 }
 
@@ -76,7 +76,7 @@ impl Options {
                 "--lose-state" => options.lose_state = true,
                 "--reconcile" => options.reconcile = true,
                 "--compacted" => options.compacted = true,
-                // What cargo and its callers pass to every test.
+                // Arguments that cargo and its callers pass to every test.
                 "--nocapture" | "--quiet" | "-q" | "--show-output" | "--list" => {}
                 other if other.starts_with("--") => return Err(format!("no option {other:?}")),
                 name => options.passed_by |= !"exactly_once".contains(name),

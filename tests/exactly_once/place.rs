@@ -11,17 +11,17 @@ use dupflow::core::hash::mix;
 
 use crate::options::Options;
 
-/// How long anything may take.
+/// Longest duration of any single wait.
 pub(crate) const BOUND: Duration = Duration::from_secs(120);
 
-/// Points between two steps that are durable, with what is passed first at random.
+/// Failpoints between two durable steps. A random number of passes precedes the kill.
 pub(crate) const POINTS: &[&str] =
     &["letters", "lines-written", "lines-stored", "mark-written", "mark-renamed", "commit", "state"];
 
-/// A pair's documents, with the similarity as it is written.
+/// The documents of each pair, with the similarity as written.
 pub(crate) type Pairs = BTreeMap<(String, String), String>;
 
-/// What came of it.
+/// The result of a test.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
     pub(crate) kills: usize,
@@ -47,7 +47,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A folder.
+/// A folder for the runs.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
     seed: u64,
@@ -63,7 +63,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// A number below a bound.
+    /// A random number below `below`.
     pub(crate) fn random(&mut self, below: u64) -> u64 {
         self.turn += 1;
         mix(self.seed ^ mix(self.turn)) % below
@@ -77,13 +77,13 @@ impl Place {
         command
     }
 
-    /// Runs a command to its end, which must be a good one.
+    /// Runs a command to its end and checks that it succeeds.
     pub(crate) fn done(&self, words: &str) {
         let ended = self.command(words).output().unwrap();
         assert!(ended.status.success(), "{words}: {}", String::from_utf8_lossy(&ended.stderr));
     }
 
-    /// The feed.
+    /// The path of the feed.
     pub(crate) fn feed(&self, options: &Options) -> PathBuf {
         options.feed.as_ref().map_or_else(
             || {
@@ -106,7 +106,7 @@ impl Place {
         lines.collect()
     }
 
-    /// Starts a run of so many processes, at a failpoint perhaps.
+    /// Starts a run of several processes, with a failpoint if one is given.
     pub(crate) fn start(&self, words: &str, processes: usize, point: Option<&str>) -> Vec<Child> {
         let mut commands: Vec<Command> = if processes == 1 {
             vec![self.command(words)]
@@ -137,14 +137,14 @@ impl Place {
     }
 }
 
-/// Ports that nobody listens on now.
+/// Ports that no program uses now.
 pub(crate) fn free_ports(count: usize) -> impl Iterator<Item = u16> {
     let held: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let ports: Vec<_> = held.iter().map(|held| held.local_addr().unwrap().port()).collect();
     ports.into_iter()
 }
 
-/// Waits until all have ended, or for a time. Whether they have, and all well.
+/// Waits until all have ended, for up to `time`. `None` if they have not; otherwise whether all succeeded.
 pub(crate) fn wait(children: &mut [Child], time: Duration) -> Option<bool> {
     let end = Instant::now() + time;
     loop {
@@ -159,7 +159,8 @@ pub(crate) fn wait(children: &mut [Child], time: Duration) -> Option<bool> {
     }
 }
 
-/// Kills them: one at random, and the others must end by themselves; who does not is killed too, and told.
+/// Kills one process at random; the others must end by themselves. Those that do not are killed too and
+/// reported.
 pub(crate) fn kill(mut children: Vec<Child>, which: usize) -> Option<String> {
     let count = children.len();
     let mut first = children.remove(which % count);
@@ -173,7 +174,7 @@ pub(crate) fn kill(mut children: Vec<Child>, which: usize) -> Option<String> {
     hangs.then(|| format!("{} of {count} processes did not end when one was killed", count - 1))
 }
 
-/// A line of deltas or of pairs: the diff (1 for a pair), and the pair with its similarity.
+/// Parses a line of deltas or of pairs: the diff (1 for a pair), and the pair with its similarity.
 pub(crate) fn delta(line: &str) -> (i64, ((String, String), String)) {
     let read: serde_json::Value =
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -181,7 +182,7 @@ pub(crate) fn delta(line: &str) -> (i64, ((String, String), String)) {
     (read["diff"].as_i64().unwrap_or(1), ((text("a"), text("b")), read["similarity"].to_string()))
 }
 
-/// Applies deltas in order; every pair must be there once or not at all.
+/// Applies deltas in order. A pair must be present once or not at all.
 pub(crate) fn apply<'l>(lines: impl Iterator<Item = &'l str>, pairs: &mut Pairs) -> Result<(), String> {
     for line in lines {
         let (diff, (pair, similarity)) = delta(line);
@@ -196,7 +197,7 @@ pub(crate) fn apply<'l>(lines: impl Iterator<Item = &'l str>, pairs: &mut Pairs)
     Ok(())
 }
 
-/// What is missing and what is too much.
+/// Describes missing and unexpected pairs.
 pub(crate) fn compare(found: &Pairs, expected: &Pairs) -> Option<String> {
     let lost = expected.iter().filter(|(pair, similarity)| found.get(*pair) != Some(*similarity)).count();
     let more = found.iter().filter(|(pair, similarity)| expected.get(*pair) != Some(*similarity)).count();

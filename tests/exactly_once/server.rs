@@ -1,5 +1,5 @@
-//! A server of PostgreSQL of its own: of Debian's package or of the path, on a free port, in a folder that
-//! goes with it.
+//! A PostgreSQL server for the tests: Debian's package or the one on the path, on a free port, with its data
+//! in a temporary folder.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use postgres::{Client, NoTls};
 
-/// How long it may take to be there.
+/// Longest duration until the server answers.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// A server, ended when it is dropped.
+/// A server, stopped on drop.
 pub(crate) struct Server {
     folder: tempfile::TempDir,
     binaries: PathBuf,
@@ -19,20 +19,20 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Makes one.
+    /// Creates and starts a server.
     ///
     /// # Errors
     /// Why there is none.
     pub(crate) fn start() -> Result<Self, String> {
         let binaries = binaries().ok_or("no server of PostgreSQL is installed")?;
-        // One that nobody listens on now.
-        // Not one that the system would give: while the server is down, somebody's connection may get it.
+        // A port that no program uses now. Below the range of ephemeral ports: while the server is down, the
+        // system could give an ephemeral port to another connection.
         let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
         let port = std::iter::repeat_with(|| rand::random_range(20_000..32_000)).find(is_free).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let server = Self { folder, binaries, port };
         if is_root() {
-            // It refuses to run as root.
+            // The server refuses to run as root.
             let own = Command::new("chown").arg("postgres").arg(server.folder.path()).status();
             if !own.is_ok_and(|status| status.success()) {
                 return Err("there is no user postgres".to_owned());
@@ -65,7 +65,7 @@ impl Server {
         self.folder.path().join("data")
     }
 
-    /// A program of the server's, by a user that it accepts.
+    /// A program of the server, run as a user that the server accepts.
     fn command(&self, program: &str) -> Command {
         let program = self.binaries.join(program);
         let mut command = if is_root() {
@@ -91,12 +91,12 @@ impl Server {
         Client::connect(&self.url(), NoTls)
     }
 
-    /// Starts it again, and waits until it answers.
+    /// Restarts the server and waits until it answers.
     pub(crate) fn restart(&self) {
         let until = Instant::now() + BOUND;
         loop {
-            // What a kill has left of it may hold its memory for a moment: then it ends at once, and is
-            // started again.
+            // Remains of a killed server may hold its shared memory for a moment: then the new one exits at
+            // once and is started again.
             let log =
                 std::fs::OpenOptions::new().create(true).append(true).open(self.folder.path().join("log"));
             let (data, port) = (self.data(), self.port.to_string());
@@ -127,17 +127,17 @@ impl Server {
 
     fn signal(&self, signal: &str) {
         let Some(pid) = pid(&self.data()) else { return };
-        // It may be gone.
+        // The process may have ended already.
         drop(Command::new("kill").args(["-s", signal, &pid]).status());
     }
 
-    /// Ends it by SIGKILL.
+    /// Kills the server with SIGKILL.
     pub(crate) fn kill(&self) {
         self.signal("KILL");
     }
 }
 
-/// Where its programs are: the newest of Debian's versions, or a folder of the path.
+/// The folder of its programs: the newest of Debian's versions, or one on the path.
 fn binaries() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
@@ -149,7 +149,7 @@ fn binaries() -> Option<PathBuf> {
     found.into_iter().find(|binaries| ["initdb", "postgres"].iter().all(|name| binaries.join(name).exists()))
 }
 
-/// The process of a server, as it has written it.
+/// The process id that a server has written.
 fn pid(data: &Path) -> Option<String> {
     let text = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;
     text.lines().next().map(str::to_owned)

@@ -1,4 +1,5 @@
-//! Into tables of a database: first a feed, then a table of the same database that is written meanwhile.
+//! Into tables of a database: first from a feed, then from a table of the same database that is written
+//! meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,21 +9,21 @@ use std::time::Duration;
 use crate::options::Options;
 use crate::place::{self, BOUND, Pairs, Place, Verdict};
 
-/// Points between two steps that are durable.
+/// Failpoints between two durable steps.
 const POINTS: &[&str] = &["letters", "tables-sent", "tables-written", "commit", "state"];
 
-/// A database.
+/// A database under test.
 pub(crate) trait Database: Sync {
-    /// `kind` and where it is, for a table of a deployment.
+    /// The keys `kind` and address, for a table of a deployment file.
     fn place(&self) -> String;
-    /// Rows as texts; NULL is empty. `None` if a table is not there.
+    /// Rows as texts; NULL is empty. `None` if a table is missing.
     fn rows(&self, sql: &str) -> Option<Vec<Vec<String>>>;
-    /// Changes of documents, in one transaction; with `late`, one that begins before another and ends after
-    /// it.
+    /// Applies changes of documents in one transaction. `late` are applied in another one, which begins
+    /// before it and commits after it.
     fn apply(&self, events: &[Event], late: &[Event]);
-    /// Makes the table of documents, empty.
+    /// Creates an empty table of documents.
     fn make(&self);
-    /// Kills it and starts it again, if it can be. Whether it could.
+    /// Kills and restarts the server, if there is one. Returns whether there is.
     fn kill(&self) -> bool;
 }
 
@@ -30,14 +31,14 @@ pub(crate) trait Database: Sync {
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) id: String,
-    /// `None` deletes it.
+    /// `None` deletes the document.
     pub(crate) text: Option<String>,
 }
 
-/// The result as tables hold it.
+/// The result in the tables.
 fn pairs(database: &dyn Database, prefix: &str) -> Pairs {
     let rows = database.rows(&renamed("SELECT a, b, similarity FROM pairs", prefix)).unwrap();
-    // As a line of JSON would say it, read as lines are.
+    // Formats a similarity as JSON Lines do.
     let similarity = |text: &str| {
         let written = serde_json::to_string(&text.parse::<f64>().unwrap()).unwrap();
         serde_json::from_str::<serde_json::Value>(&written).unwrap().to_string()
@@ -45,7 +46,7 @@ fn pairs(database: &dyn Database, prefix: &str) -> Pairs {
     rows.into_iter().map(|row| ((row[0].clone(), row[1].clone()), similarity(&row[2]))).collect()
 }
 
-/// Whether the tables of a moment fit each other: all of it is of one transaction.
+/// Checks that the tables are consistent with each other at one moment: they must be of one transaction.
 fn look(database: &dyn Database, prefix: &str) -> Option<String> {
     let queries = [
         (
@@ -88,9 +89,10 @@ struct Scene<'a> {
     options: &'a Options,
     place: Place,
     database: &'a dyn Database,
-    /// What stands before the names of the output's tables.
+    /// Prefix of the output's tables.
     prefix: &'static str,
-    /// When runs are killed: so many milliseconds after their start at least, and within so many.
+    /// Moments of the kills: at least this many milliseconds after the start, plus a random number of up to
+    /// the second.
     moments: (u64, u64),
     verdict: Verdict,
 }
@@ -101,7 +103,7 @@ impl Scene<'_> {
         self.verdict.problems.push(problem);
     }
 
-    /// Starts a run and kills it, or the server.
+    /// Starts a run and kills it or the server.
     fn kill(&mut self, words: &str, kill: usize) {
         let point = POINTS[kill % POINTS.len()];
         let point = self.options.points.then(|| format!("{point}:{}", self.place.random(4)));
@@ -138,13 +140,13 @@ impl Scene<'_> {
         println!("kill {kill}: {} documents are in the tables", rows[0][0]);
         self.verdict.commits_seen += 1;
         if look(self.database, self.prefix).is_some() {
-            // A server may end what a client has sent before it was killed.
+            // The server may still execute what a client had sent before it was killed.
             std::thread::sleep(Duration::from_millis(500));
             look(self.database, self.prefix).into_iter().for_each(|problem| self.problem(problem));
         }
     }
 
-    /// Lets a run end, and compares what is there with a replay of the survivors.
+    /// Lets a run end, and compares the tables with a replay of the survivors.
     fn finish(&mut self, words: &str, survivors: &BTreeMap<String, String>) {
         let mut children = self.place.start(words, 1, None);
         let well = place::wait(&mut children, BOUND);
@@ -193,7 +195,7 @@ impl Scene<'_> {
             let other = clusters.symmetric_difference(&members).count();
             self.problem(format!("{other} members of clusters are others, of {}", members.len()));
         }
-        // The views say what the lists of the same documents say.
+        // The views must equal the lists of the same documents.
         for (emit, keys, sql) in [
             ("keep", &["id"][..], "SELECT id FROM kept"),
             ("remove", &["id", "kept"], "SELECT r.id, r.kept FROM removed r"),
@@ -213,7 +215,7 @@ impl Scene<'_> {
     }
 }
 
-/// What a feed leaves.
+/// The live documents at the end of a feed.
 fn survivors(events: &[Event]) -> BTreeMap<String, String> {
     let mut alive = BTreeMap::new();
     for Event { id, text } in events {
@@ -287,11 +289,11 @@ pub(crate) fn run(options: &Options, database: &dyn Database) -> Verdict {
     let kills = options.kills;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Written for about as long as runs are killed; each piece with another transaction across it.
+            // Writing lasts about as long as the kills. Each piece overlaps with another transaction.
             let pieces: Vec<&[Event]> = events.chunks(1 + events.len() / (4 * kills + 1)).collect();
             for two in pieces.chunks(2) {
                 let late = two.get(1).copied().unwrap_or_default();
-                // What the late one writes, the other one does not touch.
+                // The two transactions change different documents.
                 let (mine, late): (Vec<Event>, Vec<Event>) = parted(two[0], late);
                 database.apply(&mine, &late);
                 if !ended.load(Ordering::Relaxed) {
@@ -307,8 +309,8 @@ pub(crate) fn run(options: &Options, database: &dyn Database) -> Verdict {
     scene.verdict
 }
 
-/// Two pieces of a feed as two transactions at once: an id that is in both is in the first one only, with its
-/// last event.
+/// Splits two pieces of a feed into two concurrent transactions: an id in both is only in the first one, with
+/// its last event.
 fn parted(first: &[Event], second: &[Event]) -> (Vec<Event>, Vec<Event>) {
     let ids: BTreeSet<&String> = first.iter().map(|event| &event.id).collect();
     let (both, late): (Vec<Event>, Vec<Event>) =
@@ -316,7 +318,7 @@ fn parted(first: &[Event], second: &[Event]) -> (Vec<Event>, Vec<Event>) {
     (first.iter().cloned().chain(both).collect(), late)
 }
 
-/// SQL with what stands before the names of the output's tables.
+/// Adds the prefix of the output's tables to the names in a statement.
 fn renamed(sql: &str, prefix: &str) -> String {
     let tables = ["pairs", "clusters", "documents", "deltas", "kept", "removed"];
     sql.split(' ')

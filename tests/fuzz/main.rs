@@ -1,7 +1,7 @@
-//! Fuzzing without a fuzzer: every target on its kept corpus, and on some hundred changes of it.
+//! Fuzz tests without a fuzzer: every target runs on its stored corpus and on some hundred mutations of it.
 //!
-//! What a fuzzer has found is kept in `corpus/TARGET`, so that it is tried in every run. `libfuzzer/` has the
-//! coverage-guided fuzzer over the same targets. `DUPFLOW_SEED` draws other changes.
+//! Inputs found by a fuzzer are stored in `corpus/TARGET`, so every test run tries them. `libfuzzer/` has the
+//! coverage-guided fuzzer for the same targets. `DUPFLOW_SEED` sets the seed of the mutations.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Changes that are tried of all files of a target together.
+/// Number of mutations tried for each target.
 const CHANGES: usize = 500;
 
 fn corpus(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -23,7 +23,7 @@ fn corpus(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
     files.into_iter().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
 }
 
-/// Cut, flipped, zeroed, doubled, or with a part of another one in it.
+/// Truncates, flips, zeroes, duplicates or overwrites a part with one of `other`; one to three times.
 fn changed(rng: &mut ChaCha8Rng, from: &[u8], other: &[u8]) -> Vec<u8> {
     let mut bytes = from.to_vec();
     for _ in 0..rng.random_range(1..4) {

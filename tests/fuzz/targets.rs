@@ -1,18 +1,19 @@
-//! What is fuzzed: bytes in, and what must hold whatever they are.
+//! Fuzz targets: arbitrary bytes in, and the properties that must hold.
 //!
-//! Each target reads its bytes as a part of the program would that takes them from outside. None may panic,
-//! none may take more than its input deserves, and what each says must add up and be the same again.
+//! Each target reads its bytes as a part of the program that receives them from outside. It must not panic
+//! and must not take more time or memory than its input justifies; its result must be consistent and
+//! reproducible.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use dupflow::config::{Deployment, Plan};
-use dupflow::connectors::feed::{BadRecord, Names, Parser};
-use dupflow::connectors::source::{
-    BadRecords, Batch, Decoder, FileFormat, Format, Input, KeyedRecord, Layout, OnError, Payload, Records,
-    Shape, SourceError, for_each_event,
-};
-use dupflow::connectors::state::{Memory, Saved, State, Store, verify};
+use dupflow::connectors::formats::BadRecord;
+use dupflow::connectors::formats::feed::{Names, Parser};
+use dupflow::connectors::formats::{FileFormat, Format, KeyedRecord, Layout, Records, Shape};
+use dupflow::connectors::inputs::{Input, for_each_event};
+use dupflow::connectors::intake::{BadRecords, Batch, Decoder, OnError, Payload, SourceError};
+use dupflow::connectors::state::{MemoryStore, StatePosition, Store, StoredState, verify};
 use dupflow::core::doc::changes::Changes;
 use dupflow::core::doc::{DocEvent, Position};
 use dupflow::core::html;
@@ -38,7 +39,7 @@ pub(crate) const ALL: [&str; 13] = [
 /// Runs a target on these bytes.
 ///
 /// # Panics
-/// If something does not hold.
+/// If a property does not hold.
 pub(crate) fn run(target: &str, bytes: &[u8]) {
     match target {
         "record" => record(bytes),
@@ -48,7 +49,7 @@ pub(crate) fn run(target: &str, bytes: &[u8]) {
         "warc" => file(FileFormat::Warc, bytes),
         "parquet" => file(FileFormat::Parquet, bytes),
         "detect" => {
-            // The last byte, since the first ones tell formats.
+            // The last byte, since the first bytes decide the format.
             let name = usize::from(bytes.last().copied().unwrap_or(0)) % NAMES.len();
             file_named(NAMES[name], None, bytes);
         }
@@ -62,10 +63,10 @@ pub(crate) fn run(target: &str, bytes: &[u8]) {
     }
 }
 
-/// Names that tell a format, and some that do not.
+/// File names that determine a format, and some that do not.
 const NAMES: [&str; 8] = ["input", "a.csv", "a.tsv.gz", "a.txt", "a.md", "日本.html", "a.json", "a.warc.zst"];
 
-/// A line of a feed: names and ids of every kind.
+/// A line of a feed, with several choices of field names and ids.
 fn record(bytes: &[u8]) {
     let names = [
         Names::default(),
@@ -77,7 +78,7 @@ fn record(bytes: &[u8]) {
         let first = parser.parse(bytes).map(|record| format!("{record:?}"));
         let again = parser.parse(bytes).map(|record| format!("{record:?}"));
         assert_eq!(first, again, "what one line leaves behind must not show in the next");
-        // A field that is read by hand only where it has a string: the library says what the line is.
+        // With a leading null field the library parses the line, since only string fields are parsed by hand.
         let Some(fields) = bytes.strip_prefix(b"{") else { continue };
         if fields.starts_with(b"\"") {
             let by_library = [format!("{{{:?}:null,", text).as_bytes(), fields].concat();
@@ -89,7 +90,7 @@ fn record(bytes: &[u8]) {
     }
 }
 
-/// What a file was read as: events by position, bad records and skipped ones by reason.
+/// What is read from a file: events by position, and the counts of bad and skipped records by reason.
 type Read = (Vec<(u64, String, Option<String>)>, BTreeMap<&'static str, u64>, BTreeMap<&'static str, u64>);
 
 fn read(name: &str, format: Option<FileFormat>, layout: Layout, bytes: &[u8]) -> Read {
@@ -100,7 +101,7 @@ fn read(name: &str, format: Option<FileFormat>, layout: Layout, bytes: &[u8]) ->
         events.push((position.offset, event.id.to_string(), event.text.map(Into::into)));
     };
     match for_each_event(vec![input], &["title".to_owned()], &bad, each) {
-        // What is of another format is refused as a whole.
+        // A file of another format is rejected as a whole.
         Ok(()) | Err(SourceError::Inputs(_)) => {}
         Err(error) => panic!("bad records end nothing: {error}"),
     }
@@ -111,7 +112,7 @@ fn file(format: FileFormat, bytes: &[u8]) {
     file_named("input", Some(format), bytes);
 }
 
-/// A file: the same twice, positions that ascend, and no record in two places.
+/// A file: reading twice gives the same, positions ascend, and each record has one position.
 fn file_named(name: &str, format: Option<FileFormat>, bytes: &[u8]) {
     let nested = Layout { id: "meta.id".into(), text: "meta.text".into(), ..Layout::default() };
     for layout in [Layout::default(), nested] {
@@ -205,24 +206,24 @@ fn deployment(bytes: &[u8]) {
     }
 }
 
-/// One file of a state in the place of another: what is damaged is told, or was never needed.
+/// One file of a state is overwritten by the bytes: the damage is detected, or the file was not needed.
 fn state(bytes: &[u8]) {
-    let memory = Memory::default();
+    let memory = MemoryStore::default();
     {
-        let mut state = State::open(Box::new(memory.clone())).expect("an empty place");
+        let mut state = StoredState::open(Box::new(memory.clone())).expect("an empty place");
         let mut changes = Changes::default();
         changes.put(b"a", b"one");
         changes.put("日本".as_bytes(), b"two");
         changes.end(b"gone");
         let scheme = TextRules::default().description().encode();
-        let saved = Saved { scheme, ..Saved::default() };
+        let saved = StatePosition { scheme, ..StatePosition::default() };
         state.publish(&saved, &[changes]).expect("memory takes it");
     }
     let names = memory.list().expect("memory lists");
     let which = usize::from(bytes.first().copied().unwrap_or(0)) % names.len();
     memory.put(&names[which], bytes.get(1..).unwrap_or_default()).expect("memory takes it");
     drop(verify(Box::new(memory.clone())));
-    let Ok(mut state) = State::open(Box::new(memory)) else { return };
+    let Ok(mut state) = StoredState::open(Box::new(memory)) else { return };
     if let Ok(Some(snapshot)) = state.latest(u64::MAX) {
         drop(snapshot.read(1 << 16, |_| Ok::<(), dupflow::connectors::state::StateError>(())));
     }

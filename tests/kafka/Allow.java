@@ -1,4 +1,4 @@
-// Lets a user do something with a topic: java -cp 'libs/*' Allow.java BROKER USER TOPIC OPERATION
+// Grants a user an operation on a topic: java -cp 'libs/*' Allow.java BROKER USER TOPIC OPERATION
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;

@@ -1,4 +1,4 @@
-//! The broker, its topics, and records that others write.
+//! The broker of the tests, its topics, and records written by other programs.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -10,7 +10,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::broker::{Admin, Connection, Producer, Secret, Wanted};
+use dupflow::connectors::credential::Credential;
+use dupflow::connectors::kafka::broker::{Admin, Connection, Producer, TopicRequest};
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
@@ -18,15 +19,15 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, Producer as _};
 use tempfile::TempDir;
 
-/// Longer than anything here may take.
+/// Longer than any operation of a test takes.
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
-/// The broker of this run.
+/// A Kafka broker.
 pub(crate) struct Broker {
     address: String,
-    /// Its data and its port, if it is ours.
+    /// Folder and port of a broker that the tests have started; `None` for an external one.
     own: Option<(TempDir, u16)>,
-    /// Whether tests run beside each other by now.
+    /// Whether tests run at the same time.
     shared: AtomicBool,
 }
 
@@ -36,14 +37,14 @@ fn script(arguments: &[&str]) -> Output {
 }
 
 impl Broker {
-    /// That of the environment, or one of our own; or why there is none.
+    /// Uses the broker of `KAFKA_BOOTSTRAP`, or starts one. The error says why there is none.
     pub(crate) fn start() -> Result<Self, String> {
         if let Ok(address) = std::env::var("KAFKA_BOOTSTRAP") {
             return Ok(Self::at(&address));
         }
         let folder = tempfile::tempdir().unwrap();
-        // Not one that the system would give: while the broker is down, or has not opened it yet, somebody's
-        // connection may get it.
+        // Below the range of ephemeral ports: while the broker is down, the system could give an ephemeral
+        // port to another connection.
         let is_free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
         let port = std::iter::repeat_with(|| rand::random_range(20_000..32_000)).find(is_free).unwrap();
         let started = script(&["start", folder.path().to_str().unwrap(), &port.to_string()]);
@@ -54,7 +55,7 @@ impl Broker {
         Ok(Self { address, own: Some((folder, port)), shared: AtomicBool::new(false) })
     }
 
-    /// One that runs already.
+    /// A broker that is already running.
     pub(crate) fn at(address: &str) -> Self {
         Self { address: address.to_owned(), own: None, shared: AtomicBool::new(false) }
     }
@@ -67,7 +68,7 @@ impl Broker {
         Connection { brokers: self.address.clone(), patience: BOUND, ..Connection::default() }
     }
 
-    /// The way in for somebody who may do nothing; `None` if the broker is not ours.
+    /// A connection as a user without rights; `None` for an external broker.
     pub(crate) fn guest(&self, password: &str) -> Option<Connection> {
         let (folder, _) = self.own.as_ref()?;
         let port = std::fs::read_to_string(folder.path().join("sasl_port")).unwrap();
@@ -77,7 +78,7 @@ impl Broker {
             ("sasl.username", "guest"),
             ("sasl.password", password),
         ];
-        let settings = settings.map(|(name, value)| (name.to_owned(), Secret::new(value)));
+        let settings = settings.map(|(name, value)| (name.to_owned(), Credential::new(value)));
         Some(Connection {
             brokers: format!("127.0.0.1:{}", port.trim()),
             settings: settings.into(),
@@ -85,8 +86,8 @@ impl Broker {
         })
     }
 
-    /// The address at which it speaks TLS, and the file of its certificate; `None` if the broker is not ours,
-    /// or has none.
+    /// The address of the TLS listener and the path of its certificate; `None` for an external broker, or one
+    /// without TLS.
     pub(crate) fn tls(&self) -> Option<(String, String)> {
         let (folder, _) = self.own.as_ref()?;
         let port = std::fs::read_to_string(folder.path().join("tls_port")).ok()?;
@@ -94,15 +95,15 @@ impl Broker {
         Some((format!("127.0.0.1:{}", port.trim()), certificate))
     }
 
-    /// From here on tests share it, and none may kill it.
+    /// From now on several tests share the broker, and none may kill it.
     pub(crate) fn lives_on(&self) {
         self.shared.store(true, Ordering::Relaxed);
     }
 
-    /// Ends the broker as a crash does; `false` if it is not ours.
+    /// Kills the broker as a crash does; `false` for an external broker.
     ///
     /// # Panics
-    /// In a test that is not listed as one that kills the broker.
+    /// In a test that is not listed in `KILLING`.
     pub(crate) fn kill(&self) -> bool {
         assert!(!self.shared.load(Ordering::Relaxed), "tests that kill the broker are listed, and run alone");
         let Some((folder, _)) = &self.own else { return false };
@@ -110,7 +111,7 @@ impl Broker {
         true
     }
 
-    /// Starts it again.
+    /// Restarts the broker.
     pub(crate) fn restart(&self) {
         let Some((folder, port)) = &self.own else { return };
         let again = script(&["restart", folder.path().to_str().unwrap(), &port.to_string()]);
@@ -121,14 +122,14 @@ impl Broker {
         Admin::new(&self.connection()).unwrap()
     }
 
-    /// A name that no other topic has.
+    /// A unique topic name.
     pub(crate) fn name(what: &str) -> String {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let run = std::process::id();
         format!("{what}-{run}-{}-{:x}", NUMBER.fetch_add(1, Ordering::Relaxed), rand::random::<u32>())
     }
 
-    /// A new topic.
+    /// Creates a topic.
     pub(crate) fn topic(&self, partitions: u32) -> String {
         let name = Self::name("topic");
         self.make(&name, partitions);
@@ -136,11 +137,11 @@ impl Broker {
     }
 
     pub(crate) fn make(&self, topic: &str, partitions: u32) {
-        let wanted = Wanted { topic, partitions: Some(partitions), compacted: false };
+        let wanted = TopicRequest { topic, partitions: Some(partitions), compacted: false };
         assert_eq!(self.admin().ensure(wanted).unwrap().partitions, partitions);
     }
 
-    /// A new topic with settings of its own.
+    /// Creates a topic with settings.
     pub(crate) fn make_with(&self, topic: &str, partitions: i32, settings: &[(&str, &str)]) {
         let new = NewTopic::new(topic, partitions, TopicReplication::Fixed(1));
         let new = settings.iter().fold(new, |new, (name, value)| new.set(name, value));
@@ -152,7 +153,7 @@ impl Broker {
         }
     }
 
-    /// Takes a topic away, and makes another one of its name.
+    /// Deletes a topic and creates another one under the same name.
     pub(crate) fn remake(&self, topic: &str, partitions: u32) {
         let (admin, end) = (self.admin(), Instant::now() + BOUND);
         admin.remove(topic).unwrap();
@@ -162,7 +163,7 @@ impl Broker {
         self.make(topic, partitions);
     }
 
-    /// Lets the guest do something with a topic.
+    /// Grants operations on a topic to the guest.
     pub(crate) fn allow_guest(&self, topic: &str, what: &[&str]) {
         let Some((folder, port)) = &self.own else { return };
         for operation in what {
@@ -176,21 +177,21 @@ impl Broker {
         ClientConfig::new().set("bootstrap.servers", &self.address).create().unwrap()
     }
 
-    /// Waits until a partition ends at an offset: a broker puts the mark that ends a transaction after it has
-    /// answered.
+    /// Waits until a partition ends at `end`: the broker writes the marker of a transaction after it has
+    /// acknowledged the commit.
     pub(crate) fn until_end(&self, topic: &str, partition: u32, end: u64) {
         let (admin, last) = (self.admin(), Instant::now() + BOUND);
-        while admin.held(topic, partition).unwrap().1 != end {
+        while admin.offset_range(topic, partition).unwrap().1 != end {
             assert!(Instant::now() < last, "{topic} does not end at {end}");
         }
     }
 
-    /// Somebody who writes to a topic.
+    /// A producer.
     pub(crate) fn writer(&self) -> Writer {
         Writer(self.connection().producer("writer", &[("linger.ms", "1")]).unwrap())
     }
 
-    /// Somebody who writes in transactions.
+    /// A transactional producer.
     pub(crate) fn transactional(&self, id: &str) -> Writer {
         let own = [("transactional.id", id), ("transaction.timeout.ms", "10000")];
         let writer = self.connection().producer("writer", &own).unwrap();
@@ -225,11 +226,11 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Writes records.
+/// A producer of records.
 pub(crate) struct Writer(pub(crate) Producer);
 
 impl Writer {
-    /// Writes a record; it is stored once [`Self::flush`] has returned.
+    /// Writes a record. It is stored once [`Self::flush`] has returned.
     pub(crate) fn put(&self, topic: &str, partition: u32, key: Option<&str>, value: Option<&[u8]>) {
         self.put_with(topic, partition, key, value, None, &[]);
     }

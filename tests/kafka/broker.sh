@@ -1,33 +1,37 @@
 #!/bin/bash
-# A broker of one node for tests: Apache Kafka from Maven Central, in KRaft mode, all its data in one folder.
+# A single-node broker for tests: Apache Kafka from Maven Central, in KRaft mode, with all its data in one folder.
 #
-#   broker.sh start DIR PORT     formats a store in DIR, starts a broker, waits until it answers, prints 127.0.0.1:PORT
-#   broker.sh restart DIR PORT   ends the broker of DIR and starts it again on the data that it has
-#   broker.sh kill DIR           ends it at once, as a crash does (SIGKILL); restart goes on from there
-#   broker.sh stop DIR           ends it in order; the data stays
-#   broker.sh allow DIR PORT TOPIC OPERATION   lets "guest" do that (READ, DESCRIBE, …); needs the compiler of a JDK
+#   broker.sh start DIR PORT     formats a store in DIR, starts a broker, waits for it, prints 127.0.0.1:PORT
+#   broker.sh restart DIR PORT   stops the broker of DIR and starts it again on its data
+#   broker.sh kill DIR           kills it with SIGKILL, like a crash; restart continues from there
+#   broker.sh stop DIR           stops it in order; the data stays
+#   broker.sh allow DIR PORT TOPIC OPERATION   grants "guest" READ, DESCRIBE, …; needs the compiler of a JDK
 #
-# The jars are resolved once, into $XDG_CACHE_HOME (or ~/.cache), outside of the repository. DIR/pid is the only process that is ever
-# ended. A second listener, whose port is in DIR/sasl_port, takes SASL/PLAIN as "guest" with the password "guest", who may do nothing.
-# A third one, whose port is in DIR/tls_port, takes SASL/PLAIN and SCRAM-SHA-256 over TLS, as "operator" with the password "operated", who may do
-# all; its certificate is made anew and lies in DIR/ca.pem. It is left out where keytool, which is a part of Java, is missing.
+# The jars are downloaded once, into $XDG_CACHE_HOME (or ~/.cache). The process in DIR/pid is the only one that
+# the script ever stops. There are three listeners:
 #
-# Exit codes: 0 it is as asked; 1 it failed, with the reason; 2 wrong usage; 3 this machine has no Java, no Maven or no network.
+#   PORT             plaintext, all rights
+#   DIR/sasl_port    SASL/PLAIN; user "guest", password "guest", without rights
+#   DIR/tls_port     SASL/PLAIN and SCRAM-SHA-256 over TLS; user "operator", password "operated", all rights
+#
+# The certificate is new for each DIR, and in DIR/ca.pem. Without keytool (a part of Java) there is no TLS listener.
+#
+# Exit codes: 0 success; 1 failure, with the reason; 2 wrong usage; 3 Java, Maven or the network is missing.
 set -euo pipefail
 
 VERSION=4.1.0
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 CACHE="${XDG_CACHE_HOME:-$HOME/.cache}/dupflow-kafka-$VERSION"
-# Seconds until a start or an end counts as failed.
+# Seconds after which a start or a stop counts as failed.
 BOUND=${BROKER_SECONDS:-90}
-# Little memory, and only the quick compiler: a broker of tests lives for a minute.
+# Little memory, and only the first tier of the compiler: a test broker runs for a minute.
 JAVA=(java -Xms128m -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn)
 
 usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 unavailable() { echo "no broker: $1" >&2; exit 3; }
 failed() { echo "broker: $1" >&2; exit 1; }
 
-# The jars, once. Two callers at a time must not see half a folder: it is made beside and moved.
+# Downloads the jars, once. A concurrent caller must not see an incomplete folder: it is filled, then renamed.
 resolve() {
   command -v java >/dev/null || unavailable "java is not installed (Java 17 or later)"
   [ -d "$CACHE/libs" ] && return
@@ -43,30 +47,30 @@ resolve() {
   mv -T "$made" "$CACHE/libs" 2>/dev/null || rm -rf "$made"
 }
 
-# Whether something listens there.
+# Whether port $1 is in use.
 listens() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# The first port from $1 on at which nothing listens.
+# The first free port from $1 on.
 free_port() {
   local port=$1
   while listens "$port"; do port=$((port + 1)); done
   echo "$port"
 }
 
-# Whether a broker answers there: to a request for the versions of its interface, with no error.
+# Whether a broker on port $1 answers an ApiVersions request without an error.
 answers() {
   (
     exec 3<>"/dev/tcp/127.0.0.1/$1"
-    # Length 10; request 18 of version 0; number 7; no client's name.
+    # Length 10; API key 18, version 0; correlation id 7; no client id.
     printf '\0\0\0\012\0\022\0\0\0\0\0\007\377\377' >&3
-    # Of the answer: its length, the number, the error.
+    # The answer: length, correlation id, error code.
     [ "$(timeout 5 head -c 10 <&3 | od -An -tx1 -j4 | tr -d ' \n')" = 000000070000 ]
   ) 2>/dev/null
 }
 
 running() { [ -f "$1/pid" ] && kill -0 "$(cat "$1/pid")" 2>/dev/null; }
 
-# Waits until the command after it succeeds; false once the bound has passed.
+# Repeats a command until it succeeds; fails after BOUND seconds.
 wait_until() {
   local end=$((SECONDS + BOUND))
   until "$@"; do
@@ -75,7 +79,7 @@ wait_until() {
   done
 }
 
-# A key with a certificate of its own for this machine's loopback, and the certificate as PEM.
+# Creates a key with a self-signed certificate for the loopback address, and the certificate as PEM.
 certify() {
   local dir=$1 store=(-keystore "$1/broker.p12" -storetype PKCS12 -storepass changeit -alias broker)
   keytool -genkeypair "${store[@]}" -keyalg EC -groupname secp256r1 -validity 2 -dname CN=dupflow-test \
@@ -118,7 +122,7 @@ $tls_settings
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS;User:operator
 log.dirs=$dir/data
-# Feeds are older than any retention.
+# Records of feeds are older than the default retention.
 log.retention.ms=-1
 auto.create.topics.enable=false
 message.max.bytes=20000000
@@ -127,12 +131,12 @@ offsets.topic.num.partitions=1
 transaction.state.log.replication.factor=1
 transaction.state.log.num.partitions=1
 transaction.state.log.min.isr=1
-# A transaction that has timed out is ended within this time, not within ten seconds.
+# Aborts transactions that have timed out within this time instead of ten seconds.
 transaction.abort.timed.out.transaction.cleanup.interval.ms=200
-# What can be compacted is, not after fifteen seconds.
+# Compacts segments soon instead of after fifteen seconds.
 log.cleaner.backoff.ms=100
 group.initial.rebalance.delay.ms=0
-# After a kill the broker is taken back as soon as its old session is over.
+# A killed broker can register again once its old session has timed out.
 broker.session.timeout.ms=2000
 broker.heartbeat.interval.ms=400
 PROPERTIES

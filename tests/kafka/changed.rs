@@ -1,9 +1,9 @@
-//! What changes under a run: compaction, topics that are made anew, partitions that are added, records that
-//! expire, marks that are lost.
+//! Changes of topics while a run uses them: compaction, topics deleted and created again, added partitions,
+//! expired records, lost marks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dupflow::connectors::state::{self, Saved, State};
+use dupflow::connectors::state::{self, StatePosition, StoredState};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::error::KafkaError;
@@ -23,10 +23,10 @@ pub(crate) const TESTS: &[Test] = &[
     ("changed::a_state_with_nothing_left_to_read", a_state_with_nothing_left_to_read),
     ("changed::compaction_and_retention", compaction_and_retention),
     ("changed::a_policy_that_may_not_be_read", a_policy_that_may_not_be_read),
-    ("changed::the_input_is_made_anew", the_input_is_made_anew),
-    ("changed::the_input_is_made_anew_while_it_is_read", the_input_is_made_anew_while_it_is_read),
+    ("changed::the_input_is_created_again", the_input_is_created_again),
+    ("changed::the_input_is_created_again_while_it_is_read", the_input_is_created_again_while_it_is_read),
     ("changed::another_input_is_named", another_input_is_named),
-    ("changed::the_output_is_made_anew", the_output_is_made_anew),
+    ("changed::the_output_is_created_again", the_output_is_created_again),
     ("changed::another_output_is_named", another_output_is_named),
     ("changed::the_mark_is_lost", the_mark_is_lost),
     ("changed::a_mark_beyond_the_end", a_mark_beyond_the_end),
@@ -34,31 +34,31 @@ pub(crate) const TESTS: &[Test] = &[
     ("changed::deltas_have_expired", deltas_have_expired),
     ("changed::a_partition_added_while_running", a_partition_added_while_running),
     ("changed::a_partition_added_between_two_runs", a_partition_added_between_two_runs),
-    ("changed::a_long_weekend", a_long_weekend),
-    ("changed::a_correction_that_was_cut_off", a_correction_that_was_cut_off),
+    ("changed::records_expire_between_two_runs_with_state", records_expire_between_two_runs_with_state),
+    ("changed::an_interrupted_correction", an_interrupted_correction),
 ];
 
 const STATE: &str = "state.path = \"state\"\n";
 
-/// Of a topic whose segments are closed at once.
+/// Settings of a topic whose segments are closed at once.
 const COMPACTED: &[(&str, &str)] =
     &[("cleanup.policy", "compact"), ("segment.ms", "1"), ("min.cleanable.dirty.ratio", "0.01")];
 
-/// Tombstones go with the next cleaning.
+/// Tombstones are removed by the next compaction.
 const SHORT: (&str, &str) = ("delete.retention.ms", "0");
 
-/// A text; those of one kind are equal.
+/// A text. Texts of the same kind are equal.
 fn text(kind: u32) -> String {
     (0..20).map(|n| format!("word{kind}x{n} ")).collect()
 }
 
-/// Writes documents: their texts by kind, 0 for none.
+/// Writes documents with texts by kind; kind 0 is a tombstone.
 fn put(scene: &Scene<'_>, partition: u32, documents: &[(&str, u32)]) {
     let writer = scene.broker.writer();
     for (id, kind) in documents {
         let text = (*kind > 0).then(|| text(*kind));
         writer.put(&scene.input, partition, Some(id), text.as_ref().map(String::as_bytes));
-        // Each in a segment of its own, where that is asked for.
+        // Each record in its own segment, if the scene has short segments.
         writer.flush();
     }
 }
@@ -70,10 +70,10 @@ fn compacted<'b>(broker: &'b Broker, more: &[(&str, &str)]) -> Scene<'b> {
     scene
 }
 
-/// A committed record: its offset, its key, its value.
+/// A committed record: offset, key, value.
 type Record = (u64, String, Option<String>);
 
-/// What a partition holds.
+/// The records of a partition.
 fn held(broker: &Broker, topic: &str, partition: i32) -> Vec<Record> {
     let own =
         [("group.id", "reader"), ("isolation.level", "read_committed"), ("enable.partition.eof", "true")];
@@ -99,7 +99,7 @@ fn held(broker: &Broker, topic: &str, partition: i32) -> Vec<Record> {
     }
 }
 
-/// Writes on, until these offsets of the input are compacted away.
+/// Writes records until these offsets of the input are compacted away.
 fn until_compacted(scene: &Scene<'_>, gone: &[u64]) {
     let end = std::time::Instant::now() + BOUND;
     loop {
@@ -127,7 +127,7 @@ fn a_compacted_topic_without_state(broker: &Broker) {
     run.stop();
 }
 
-/// Neither the document nor its end is there any more.
+/// Both the document and its tombstone are compacted away.
 fn a_document_is_compacted_away(broker: &Broker) {
     let scene = compacted(broker, &[SHORT]);
     put(&scene, 0, &[("a", 1), ("b", 1)]);
@@ -151,7 +151,7 @@ fn a_compacted_topic_with_a_state_behind(broker: &Broker) {
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b", "c d"]);
     run.stop();
-    // Nothing more is published before the kill.
+    // Nothing is published to the state before the kill.
     scene.more = format!("{STATE}state.commit_every = \"3600s\"\n");
     put(&scene, 0, &[("e", 4), ("f", 4), ("g", 5), ("h", 5)]);
     let mut run = scene.run(&[]);
@@ -163,14 +163,14 @@ fn a_compacted_topic_with_a_state_behind(broker: &Broker) {
     put(&scene, 0, &[("i", 1)]);
     output.until(&mut run, &["a b", "a i", "b i", "c d", "e f"]);
     assert!(run.stop().contains("documents restored from the state"));
-    // Once more, from a state that a corrected run has left.
+    // Again, from the state that a corrected run has left.
     put(&scene, 0, &[("j", 2)]);
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b", "a i", "b i", "c d", "c j", "d j", "e f"]);
     run.stop();
 }
 
-/// The end of a document of the state has been there, and is not any more.
+/// The tombstone of a document in the state is compacted away.
 fn a_state_older_than_tombstones(broker: &Broker) {
     let mut scene = compacted(broker, &[SHORT]);
     scene.more = STATE.to_owned();
@@ -188,7 +188,7 @@ fn a_state_older_than_tombstones(broker: &Broker) {
     assert!(log.contains("delete.retention.ms") && !log.contains("restored from the state"), "{log}");
 }
 
-/// However old it is: nothing was written since.
+/// An old state is used if no record was written since.
 fn a_state_with_nothing_left_to_read(broker: &Broker) {
     let mut scene = compacted(broker, &[SHORT]);
     scene.more = STATE.to_owned();
@@ -204,7 +204,7 @@ fn a_state_with_nothing_left_to_read(broker: &Broker) {
     run.stop();
 }
 
-/// The topic does not hold all, and ends of documents of the state may have gone.
+/// With both policies the topic lacks records, and may lack tombstones of documents in the state.
 fn compaction_and_retention(broker: &Broker) {
     let mut scene = compacted(broker, &[SHORT, ("cleanup.policy", "compact,delete")]);
     scene.more = STATE.to_owned();
@@ -222,7 +222,7 @@ fn compaction_and_retention(broker: &Broker) {
     assert!(log.contains("documents restored from the state"), "{log}");
 }
 
-/// The policy is asked for with another right than the records.
+/// Reading the cleanup policy needs another right than reading records.
 fn a_policy_that_may_not_be_read(broker: &Broker) {
     let Some(reader) = broker.guest("guest") else {
         println!("SKIPPED changed::a_policy_that_may_not_be_read: it needs the broker of broker.sh");
@@ -272,7 +272,7 @@ fn a_policy_that_may_not_be_read(broker: &Broker) {
     run.stop();
 }
 
-fn the_input_is_made_anew(broker: &Broker) {
+fn the_input_is_created_again(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = STATE.to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1), ("c", 1)]);
@@ -297,8 +297,8 @@ fn the_input_is_made_anew(broker: &Broker) {
     run.stop();
 }
 
-/// At once, and with more records than the one before had: its offsets alone do not tell.
-fn the_input_is_made_anew_while_it_is_read(broker: &Broker) {
+/// The new topic has more records than the old one: its offsets alone do not show the change.
+fn the_input_is_created_again_while_it_is_read(broker: &Broker) {
     let scene = Scene::new(broker, 1);
     put(&scene, 0, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
@@ -332,7 +332,7 @@ fn another_input_is_named(broker: &Broker) {
     run.stop();
 }
 
-fn the_output_is_made_anew(broker: &Broker) {
+fn the_output_is_created_again(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = STATE.to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1), ("c", 2), ("d", 2)]);
@@ -421,7 +421,7 @@ fn a_mark_beyond_the_end(broker: &Broker) {
     run.stop();
 }
 
-/// Those of an earlier version.
+/// Marks of an earlier version lack the names of topics.
 fn marks_without_names_are_completed(broker: &Broker) {
     let scene = Scene::new(broker, 1);
     put(&scene, 0, &[("a", 1), ("b", 1)]);
@@ -447,7 +447,7 @@ fn marks_without_names_are_completed(broker: &Broker) {
     assert_eq!(ids.len(), 2, "{mark}");
 }
 
-/// What a reader from the beginning adds up is not the result.
+/// A consumer from the beginning does not get the whole result.
 fn deltas_have_expired(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     put(&scene, 0, &[("a", 1), ("b", 1)]);
@@ -458,13 +458,13 @@ fn deltas_have_expired(broker: &Broker) {
     output.until(&mut run, &["a b", "c d"]);
     run.stop();
     broker.admin().truncate(&scene.output, 0, 1).unwrap();
-    // Whoever has read along needs what follows, and it follows.
+    // A consumer that has read all deltas before needs only the following ones: the run continues.
     put(&scene, 0, &[("e", 1)]);
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b", "a e", "b e", "c d"]);
     let log = run.stop();
     assert!(log.contains("have expired"), "{log}");
-    // Corrections would be wrong.
+    // Corrections would be computed from an incomplete sum.
     let other = ["--reconcile", "--set", "text.shingle=words:2"];
     let error = scene.fails(&other);
     assert!(error.contains("have expired") && error.contains("another output topic"), "{error}");
@@ -504,7 +504,7 @@ fn a_partition_added_between_two_runs(broker: &Broker) {
     trimmed(&scene, &mut output);
 }
 
-/// The first record of partition 1 expires, where nothing is kept.
+/// The first record of partition 1 expires in a run without state.
 fn trimmed(scene: &Scene<'_>, output: &mut Output) {
     scene.broker.admin().truncate(&scene.input, 1, 1).unwrap();
     let error = scene.fails(&[]);
@@ -515,7 +515,7 @@ fn trimmed(scene: &Scene<'_>, output: &mut Output) {
     run.stop();
 }
 
-fn a_long_weekend(broker: &Broker) {
+fn records_expire_between_two_runs_with_state(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     scene.more = STATE.to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1)]);
@@ -524,7 +524,7 @@ fn a_long_weekend(broker: &Broker) {
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b", "c d"]);
     run.stop();
-    // The output is further than the state.
+    // The output is ahead of the state.
     scene.more = format!("{STATE}state.commit_every = \"3600s\"\n");
     put(&scene, 0, &[("a", 3), ("l", 3)]);
     let mut run = scene.run(&[]);
@@ -537,7 +537,7 @@ fn a_long_weekend(broker: &Broker) {
     assert!(error.contains("partition 0 is to be read from offset 2 on, and holds 5 to 8"), "{error}");
     assert!(error.contains("--reconcile keeps the documents of the state"), "{error}");
     let mut run = scene.run(&["--reconcile"]);
-    // a and b are as the state has them; a's update, l and m have expired.
+    // a and b are as in the state: the update of a, l and m have expired.
     output.until(&mut run, &["a b", "a n", "b n", "c d", "c e", "d e", "o p"]);
     let log = run.stop();
     assert!(log.contains("partition=0") && log.contains("from=2") && log.contains("to=5"), "{log}");
@@ -548,9 +548,8 @@ fn a_long_weekend(broker: &Broker) {
     run.stop();
 }
 
-/// A run that was told to reconcile has stored documents, and was killed before it wrote the first
-/// correction.
-fn a_correction_that_was_cut_off(broker: &Broker) {
+/// A run with `--reconcile` stores documents and is killed before it writes the first correction.
+fn an_interrupted_correction(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = format!("{STATE}state.commit_every = \"3600s\"\n");
     put(&scene, 0, &[("a", 1), ("b", 1)]);
@@ -565,9 +564,9 @@ fn a_correction_that_was_cut_off(broker: &Broker) {
     put(&scene, 0, &[("d", 1), ("e", 1)]);
     broker.admin().truncate(&scene.input, 0, 4).unwrap();
     let path = scene.path("state");
-    let mut kept = State::open(state::at(path.to_str().unwrap()).unwrap()).unwrap();
+    let mut kept = StoredState::open(state::at(path.to_str().unwrap()).unwrap()).unwrap();
     let found = kept.latest(u64::MAX).unwrap().unwrap();
-    let mut saved: Saved = found.saved().clone();
+    let mut saved: StatePosition = found.saved().clone();
     saved.mark.in_correction = true;
     saved.mark.progress.next = [(0, 4)].into();
     kept.publish(&saved, &[]).unwrap();

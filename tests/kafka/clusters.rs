@@ -1,12 +1,14 @@
-//! Changes of clusters into a topic, and texts out of one.
+//! Changes of clusters written to a topic; texts read from a topic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dupflow::connectors::formats::{Format, Shape};
+use dupflow::connectors::intake::{FoundText, NoText, Source as _, Texts};
+use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
-use dupflow::connectors::source::{Format, FoundText, Kafka, NoText, Shape, Source as _, Start, Texts};
+use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
 use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
@@ -23,15 +25,15 @@ pub(crate) const TESTS: &[Test] = &[
     ("clusters::changes_and_memberships", changes_and_memberships),
     ("clusters::an_output_is_corrected", an_output_is_corrected),
     ("clusters::killed_runs_are_exact", killed_runs_are_exact),
-    ("texts::every_text_comes_back", every_text_comes_back),
-    ("texts::what_is_gone_says_so", what_is_gone_says_so),
+    ("texts::texts_are_read_back", texts_are_read_back),
+    ("texts::missing_texts_have_a_reason", missing_texts_have_a_reason),
 ];
 
 fn id(name: &str) -> DocId {
     DocId::new(name).unwrap()
 }
 
-fn output(broker: &Broker, envelope: Envelope) -> KafkaOutput {
+fn output(broker: &Broker, envelope: OutputEnvelope) -> KafkaOutput {
     KafkaOutput {
         connection: broker.connection(),
         topic: Broker::name("clusters"),
@@ -44,18 +46,18 @@ fn output(broker: &Broker, envelope: Envelope) -> KafkaOutput {
     }
 }
 
-/// A sink of the next run, with giants of more than `limit`.
+/// The sink of another run on the same output. Clusters of more than `limit` documents are giants.
 fn sink(output: &KafkaOutput, limit: usize) -> KafkaSink {
     let clusters = Clusters::new(ClusterKind::Components, limit);
     let next = KafkaOutput { run: Broker::name("run"), ..output.clone() };
-    KafkaSink::of_clusters(next, clusters, Arc::new(Metrics::new(0)))
+    KafkaSink::for_clusters(next, clusters, Arc::new(Metrics::new(0)))
 }
 
 fn pair(ends: &str) -> Pair<DocId> {
     Pair::new(id(&ends[..1]), id(&ends[1..])).unwrap()
 }
 
-/// `+ab` for a pair that comes.
+/// Deltas: `+ab` inserts the pair of a and b, `-ab` removes it.
 fn deltas(changes: &str) -> Vec<Delta> {
     let delta = |change: &str| {
         let (pair, evidence) = (pair(&change[1..]), Evidence::default());
@@ -67,7 +69,7 @@ fn deltas(changes: &str) -> Vec<Delta> {
     deltas
 }
 
-/// Writes one epoch and commits.
+/// Writes one epoch and commits it.
 fn commit(sink: &mut KafkaSink, epoch: u64, changes: &str, in_correction: bool) {
     let progress = Progress { epoch, next: [(0, epoch)].into(), ..Progress::default() };
     sink.epoch(&progress, &deltas(changes), &[]).unwrap();
@@ -85,18 +87,18 @@ fn commit(sink: &mut KafkaSink, epoch: u64, changes: &str, in_correction: bool) 
 
 /// Committed keys and values, partition by partition.
 fn committed(broker: &Broker, topic: &str) -> Vec<String> {
-    let mut reading = Reading::of(kafka(broker, topic, Start::Earliest));
+    let mut reading = Reading::from_start(kafka(broker, topic, Start::Earliest));
     let admin = broker.admin();
     let ends: BTreeMap<u32, u64> =
-        reading.begin.keys().map(|p| (*p, admin.held(topic, *p).unwrap().1)).collect();
+        reading.begin.keys().map(|p| (*p, admin.offset_range(topic, *p).unwrap().1)).collect();
     reading.until("the end", |reading| ends.iter().all(|(p, end)| reading.next.get(p) >= Some(end)));
-    let told = reading.told();
+    let events = reading.events_read();
     reading.stop().unwrap();
-    told
+    events
 }
 
 fn changes_and_memberships(broker: &Broker) {
-    let of = output(broker, Envelope::Delta);
+    let of = output(broker, OutputEnvelope::Delta);
     let mut first = sink(&of, 3);
     assert_eq!(first.take_over().unwrap(), Standing::New);
     commit(&mut first, 1, "+ab +xy", false);
@@ -116,7 +118,7 @@ fn changes_and_memberships(broker: &Broker) {
         "a:{\"epoch\":2,\"diff\":1,\"cluster\":\"a\",\"size\":4,\"giant\":true}".to_owned(),
     ];
     assert_eq!(committed(broker, &of.topic), expected);
-    // A restart, which is told of what is there.
+    // A restart: the deltas up to the mark are passed to `restored`.
     let mut second = sink(&of, 3);
     assert!(matches!(second.take_over().unwrap(), Standing::At(_)));
     second.restored(&deltas("+ab +xy +bc +cd"));
@@ -131,7 +133,7 @@ fn changes_and_memberships(broker: &Broker) {
     ]);
     assert_eq!(committed(broker, &of.topic), expected);
 
-    let of = output(broker, Envelope::Upsert);
+    let of = output(broker, OutputEnvelope::Upsert);
     let mut upserts = sink(&of, 3);
     upserts.take_over().unwrap();
     commit(&mut upserts, 1, "+ab +xy", false);
@@ -153,9 +155,10 @@ fn changes_and_memberships(broker: &Broker) {
     assert_eq!(policy.as_deref(), Some("compact"));
 }
 
-/// By a run with another limit and other pairs, of which the first one ends before it is done.
+/// The output is corrected by runs with another limit and other pairs. The first of them ends before it is
+/// done.
 fn an_output_is_corrected(broker: &Broker) {
-    for envelope in [Envelope::Delta, Envelope::Upsert] {
+    for envelope in [OutputEnvelope::Delta, OutputEnvelope::Upsert] {
         let of = output(broker, envelope);
         let mut first = sink(&of, 100);
         first.take_over().unwrap();
@@ -176,11 +179,11 @@ fn an_output_is_corrected(broker: &Broker) {
         let mut last = sink(&of, 3);
         last.take_over().unwrap();
         last.pairs().unwrap();
-        // All that is there is that of these pairs: nothing is left to correct.
+        // The output matches these pairs: no correction is left.
         let before = committed(broker, &of.topic).len();
         commit(&mut last, 2, "+ab +bc +cd +xz +xy", false);
         assert_eq!(committed(broker, &of.topic).len(), before, "{envelope:?}");
-        // Somebody else has written to it.
+        // Another program has written to the topic.
         broker.writer().texts(&of.topic, 0, &[("a", "something else")]);
         let error = sink(&of, 3);
         let error = { error }.pairs().unwrap_err().to_string();
@@ -195,12 +198,12 @@ fn marks(scene: &Scene<'_>) -> Vec<Mark> {
         return Vec::new();
     }
     let mark = |record: &String| serde_json::from_str(record.split_once(':').unwrap().1).unwrap();
-    // Beside the marks there are claims of runs.
+    // The topic also holds claims of runs.
     let records = committed(scene.broker, &topic);
     records.iter().filter(|record| !record.contains("\0claim:")).map(mark).collect()
 }
 
-/// Runs that are killed one after another while documents come, change and go.
+/// Runs are killed one after another while documents are inserted, changed and deleted.
 fn killed_runs_are_exact(broker: &Broker) {
     for envelope in ["delta", "upsert"] {
         let mut scene = Scene::new(broker, 2);
@@ -234,7 +237,7 @@ fn killed_runs_are_exact(broker: &Broker) {
             writer.flush();
             let before = marks(&scene).len();
             let run = scene.run(&["--set", "output.cluster_limit=6"]);
-            // Its own mark, and one of what it has read; the last one until all has been read.
+            // The run's first mark and one of an epoch; in the last round, the mark after all input.
             let is_enough = |marks: &[Mark]| {
                 let stands = marks.last().is_some_and(|mark| mark.progress.next == ends);
                 stands || (round < 5 && marks.len() > before + 1)
@@ -245,7 +248,7 @@ fn killed_runs_are_exact(broker: &Broker) {
             }
             if round < 5 { run.kill() } else { drop(run.stop()) }
         }
-        // Texts of one number are copies, others are unlike.
+        // Texts with the same number are equal, all others dissimilar.
         let like = |a: &(&String, &u64), b: &(&String, &u64)| a.0 < b.0 && a.1 == b.1;
         let all: Vec<_> = corpus.iter().collect();
         let pairs: Vec<_> = all
@@ -261,15 +264,15 @@ fn killed_runs_are_exact(broker: &Broker) {
         let mut now: BTreeMap<String, ClusterReport> = BTreeMap::new();
         for record in committed(broker, &scene.output) {
             let (key, value) = record.split_once(':').unwrap();
-            let told: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
-            let cluster = told["cluster"].as_str().map(id);
-            let report = cluster.map(|cluster| match told["size"].as_u64() {
+            let record: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
+            let cluster = record["cluster"].as_str().map(id);
+            let report = cluster.map(|cluster| match record["size"].as_u64() {
                 Some(size) => ClusterReport::Giant { cluster, size: usize::try_from(size).unwrap() },
                 None => ClusterReport::Member { cluster, document: id(key) },
             });
             match (envelope, report) {
                 ("delta", Some(report)) => {
-                    *found.entry(report).or_default() += told["diff"].as_i64().unwrap();
+                    *found.entry(report).or_default() += record["diff"].as_i64().unwrap();
                 }
                 (_, Some(report)) => drop(now.insert(key.to_owned(), report)),
                 (_, None) => drop(now.remove(key)),
@@ -291,7 +294,7 @@ fn whole(text: &str) -> Result<FoundText, NoText> {
     Ok(FoundText { text: text.to_owned(), truncated: false })
 }
 
-fn every_text_comes_back(broker: &Broker) {
+fn texts_are_read_back(broker: &Broker) {
     let topic = broker.topic(2);
     let writer = broker.writer();
     let long = "한국어 글 ".repeat(60_000);
@@ -308,7 +311,7 @@ fn every_text_comes_back(broker: &Broker) {
     let source = Kafka { shape: Arc::new(shape), ..kafka(broker, &topic, Start::Earliest) };
     let mut plain = texts(&source, &[]);
     let mut titled = texts(&source, &["title"]);
-    // Back and forth: each is read by itself.
+    // In any order: each text is read on its own.
     for offset in [5, 0, 3, 1, 4, 2_u64] {
         for partition in [0, 1] {
             let text = all[usize::try_from(offset).unwrap()];
@@ -322,7 +325,7 @@ fn every_text_comes_back(broker: &Broker) {
     assert_eq!(titled.text(&id("h"), last), whole("plain\u{1e}of a header"));
 }
 
-fn what_is_gone_says_so(broker: &Broker) {
+fn missing_texts_have_a_reason(broker: &Broker) {
     let topic = broker.topic(1);
     let writer = broker.writer();
     let transactional = broker.transactional(&Broker::name("writer"));
@@ -336,23 +339,23 @@ fn what_is_gone_says_so(broker: &Broker) {
     writer.texts(&topic, 0, &[("f", "last")]);
     let source = kafka(broker, &topic, Start::Earliest);
     let mut texts = texts(&source, &[]);
-    let mut told = |of: &str, offset| match texts.text(&id(of), Position { partition: 0, offset }) {
+    let mut text_at = |of: &str, offset| match texts.text(&id(of), Position { partition: 0, offset }) {
         Ok(found) => found.text,
         Err(NoText::Gone(why)) => why.replace(&format!(" of partition 0 of topic \"{topic}\""), ""),
         Err(other) => panic!("{other:?}"),
     };
-    assert_eq!([told("a", 0), told("c", 2), told("b", 1)], ["one", "three", "two"]);
-    assert_eq!(told("b", 0), "offset 0 holds another document now: the input has changed");
-    assert_eq!(told("d", 3), "offset 3 holds a delete now: the input has changed");
-    // Of an aborted transaction: what follows is seen in its place.
-    assert!(told("e", 4).starts_with("offset 4 is held no more"));
-    assert_eq!(told("f", 6), "last");
-    assert!(told("f", 7).starts_with("offset 7 is not there: the partition ends before offset 7"));
+    assert_eq!([text_at("a", 0), text_at("c", 2), text_at("b", 1)], ["one", "three", "two"]);
+    assert_eq!(text_at("b", 0), "offset 0 holds another document now: the input has changed");
+    assert_eq!(text_at("d", 3), "offset 3 holds a delete now: the input has changed");
+    // A record of an aborted transaction: the consumer sees the next record instead.
+    assert!(text_at("e", 4).starts_with("offset 4 is held no more"));
+    assert_eq!(text_at("f", 6), "last");
+    assert!(text_at("f", 7).starts_with("offset 7 is not there: the partition ends before offset 7"));
     broker.admin().truncate(&topic, 0, 2).unwrap();
-    assert_eq!(told("b", 1), "offset 1 has expired: the partition holds what comes from offset 2 on");
-    assert_eq!(told("c", 2), "three");
-    // Nobody answers: no text at this moment, and one later.
-    let nowhere = dupflow::connectors::broker::Connection {
+    assert_eq!(text_at("b", 1), "offset 1 has expired: the partition holds what comes from offset 2 on");
+    assert_eq!(text_at("c", 2), "three");
+    // No broker at this address: the text is unavailable now, and may be available later.
+    let nowhere = dupflow::connectors::kafka::broker::Connection {
         brokers: "127.0.0.1:1".to_owned(),
         patience: Duration::from_millis(300),
         ..broker.connection()

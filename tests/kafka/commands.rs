@@ -7,12 +7,12 @@ use crate::Test;
 use crate::broker::Broker;
 
 pub(crate) const TESTS: &[Test] = &[
-    ("commands::a_feed_goes_in_and_comes_out", a_feed_goes_in_and_comes_out),
+    ("commands::a_feed_is_produced_and_recorded", a_feed_is_produced_and_recorded),
     ("commands::bad_records_are_recorded_as_bad", bad_records_are_recorded_as_bad),
     ("commands::check_reaches_the_broker", check_reaches_the_broker),
 ];
 
-/// What the program says on standard output and on standard error, and whether it succeeds.
+/// Standard output, standard error, and whether the program succeeds.
 pub(crate) fn dupflow(folder: &Path, arguments: &[&str]) -> (String, String, bool) {
     let program = env!("CARGO_BIN_EXE_dupflow");
     let output = Command::new(program).current_dir(folder).args(arguments).output().unwrap();
@@ -33,7 +33,7 @@ fn deployment(broker: &Broker, folder: &Path, topic: &str, more: &str) {
     std::fs::write(folder.join("d.toml"), text).unwrap();
 }
 
-fn a_feed_goes_in_and_comes_out(broker: &Broker) {
+fn a_feed_is_produced_and_recorded(broker: &Broker) {
     let folder = tempfile::tempdir().unwrap();
     let topic = Broker::name("topic");
     deployment(broker, folder.path(), &topic, "");
@@ -47,7 +47,7 @@ fn a_feed_goes_in_and_comes_out(broker: &Broker) {
     succeeds(folder.path(), &["record", "-c", "d.toml", "--until-now", "-o", "recorded.jsonl"]);
     let lines = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap().lines().count();
     assert_eq!(lines("recorded.jsonl"), lines("feed.jsonl"));
-    // One document's events are in order, so the pairs at the end are the same.
+    // The events of each document are in order, so the final pairs are the same.
     let pairs = |feed: &str| succeeds(folder.path(), &["replay", "--emit", "pairs", feed]).0;
     let expected = pairs("feed.jsonl");
     assert!(!expected.is_empty());

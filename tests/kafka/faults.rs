@@ -1,8 +1,8 @@
-//! What goes wrong in operation, and what `dupflow run` makes of it.
+//! Faults of topics and brokers, and how `dupflow run` handles them.
 
 use std::collections::BTreeSet;
 
-use dupflow::connectors::broker::Secret;
+use dupflow::connectors::credential::Credential;
 use rdkafka::producer::Producer as _;
 
 use crate::Test;
@@ -14,14 +14,14 @@ pub(crate) const TESTS: &[Test] = &[
     ("faults::records_expire_between_two_runs", records_expire_between_two_runs),
     ("faults::another_scheme_is_refused", another_scheme_is_refused),
     ("faults::bad_records_are_kept_once", bad_records_are_kept_once),
-    ("faults::the_broker_goes_for_longer_than_a_transaction", the_broker_goes_for_longer_than_a_transaction),
+    ("faults::the_broker_is_down_longer_than_a_transaction", the_broker_is_down_longer_than_a_transaction),
     ("faults::an_output_that_is_not_allowed", an_output_that_is_not_allowed),
     ("faults::a_document_of_five_megabytes", a_document_of_five_megabytes),
     ("faults::partitions_are_added", partitions_are_added),
-    ("faults::no_output_tells_a_secret", no_output_tells_a_secret),
+    ("faults::no_output_contains_a_secret", no_output_contains_a_secret),
 ];
 
-/// A text; those of one kind are equal.
+/// A text. Texts of the same kind are equal.
 fn text(kind: u32) -> String {
     (0..20).map(|n| format!("word{kind}x{n} ")).collect()
 }
@@ -36,7 +36,7 @@ fn put(scene: &Scene<'_>, partition: u32, documents: &[(&str, u32)]) {
 
 fn the_topic_is_deleted(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
-    // How long the client takes a topic that it has just asked for to be on its way.
+    // How long the client waits for a topic unknown to the broker.
     scene.more = "[kafka.settings]\n\"topic.metadata.propagation.max.ms\" = 1000\n".to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
@@ -59,7 +59,7 @@ fn records_expire_between_two_runs(broker: &Broker) {
     broker.admin().truncate(&scene.input, 0, 3).unwrap();
     let error = scene.fails(&[]);
     assert!(error.contains("holds 3 to 5 (exclusive): records have expired"), "{error}");
-    // What is left counts: pairs with what is gone are taken back.
+    // Pairs follow from the remaining records: pairs with deleted documents are removed.
     let mut run = scene.run(&["--reconcile"]);
     output.until(&mut run, &["c d"]);
     run.stop();
@@ -80,19 +80,19 @@ fn another_scheme_is_refused(broker: &Broker) {
     let error = scene.fails(&["--set", "text.shingle=words:2"]);
     assert!(error.contains("the output was written by another pipeline"), "{error}");
     assert!(error.contains("words:3") && error.contains("words:2"), "{error}");
-    // With a new output it is the state that is of another scheme.
+    // With a new output, the scheme of the state is the one that differs.
     scene.output = Broker::name("pairs");
     let error = scene.fails(&["--set", "text.shingle=words:2"]);
     assert!(error.contains("scheme") && error.contains("words:3") && error.contains("words:2"), "{error}");
 }
 
-/// One record in ten is none; the run is killed between.
+/// One record in ten is invalid; the run is killed in between.
 fn bad_records_are_kept_once(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     let letters = Broker::name("letters");
     scene.more =
         format!("source.format = \"json\"\ndead_letter.topic = \"{letters}\"\ncommit.records = 20\n");
-    let kept = Output::of(broker, &letters);
+    let kept = Output::new(broker, &letters);
     let writer = broker.writer();
     let bad = |n: u32| n % 10 == 7;
     let mut expected = BTreeSet::new();
@@ -121,7 +121,7 @@ fn bad_records_are_kept_once(broker: &Broker) {
     run.kill();
     let mut run = scene.run(&[]);
     read(&mut run, expected.len());
-    // One more, so that whatever came twice comes before it.
+    // One more record, so that any duplicates are read before it.
     writer.put(&scene.input, 0, Some("k"), Some(b"{the last"));
     writer.flush();
     read(&mut run, expected.len() + 1);
@@ -131,7 +131,7 @@ fn bad_records_are_kept_once(broker: &Broker) {
     assert_eq!(found.into_iter().collect::<BTreeSet<_>>(), expected);
 }
 
-fn the_broker_goes_for_longer_than_a_transaction(broker: &Broker) {
+fn the_broker_is_down_longer_than_a_transaction(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     scene.more = "sink.transaction_seconds = 1\n".to_owned();
     put(&scene, 0, &[("a", 1), ("b", 1)]);
@@ -144,12 +144,12 @@ fn the_broker_goes_for_longer_than_a_transaction(broker: &Broker) {
     writer.flush();
     if !broker.kill() {
         println!(
-            "SKIPPED faults::the_broker_goes_for_longer_than_a_transaction: it needs the broker of broker.sh"
+            "SKIPPED faults::the_broker_is_down_longer_than_a_transaction: it needs the broker of broker.sh"
         );
         return;
     }
-    // Lines of one kind are a second apart, and the later one tells how many were left out: the transaction's
-    // time is over.
+    // Lines of one kind are at least a second apart, and `left_out` counts the suppressed ones. So more than
+    // a second has passed, the timeout of the transaction.
     run.says("left_out=");
     broker.restart();
     put(&scene, 1, &[("c", 1), ("x0", 2), ("y", 2)]);
@@ -190,7 +190,7 @@ pub(crate) fn sasl(password: &str) -> String {
 fn a_document_of_five_megabytes(broker: &Broker) {
     let scene = Scene::new(broker, 1);
     let mut connection = broker.connection();
-    connection.settings.insert("message.max.bytes".to_owned(), Secret::new("10000000"));
+    connection.settings.insert("message.max.bytes".to_owned(), Credential::new("10000000"));
     let writer = Writer(connection.producer("writer", &[]).unwrap());
     let large: String = (0..500_000).map(|n| format!("word{n:05} ")).collect();
     assert!(large.len() >= 5_000_000);
@@ -218,7 +218,7 @@ fn partitions_are_added(broker: &Broker) {
     put(&scene, 2, &[("c", 1)]);
     output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();
-    // Their positions are remembered like all others.
+    // The mark holds positions of added partitions too.
     let mut run = scene.run(&[]);
     put(&scene, 1, &[("d", 2)]);
     put(&scene, 2, &[("e", 2)]);
@@ -226,11 +226,11 @@ fn partitions_are_added(broker: &Broker) {
     run.stop();
 }
 
-/// Whatever is said, at the most talkative level, and with a broker that refuses the secret.
-fn no_output_tells_a_secret(broker: &Broker) {
+/// No message contains the secret, at the lowest log level and with a broker that rejects it.
+fn no_output_contains_a_secret(broker: &Broker) {
     const SECRET: &str = "correct-horse-battery";
     let Some(guest) = broker.guest(SECRET) else {
-        println!("SKIPPED faults::no_output_tells_a_secret: it needs the broker of broker.sh");
+        println!("SKIPPED faults::no_output_contains_a_secret: it needs the broker of broker.sh");
         return;
     };
     let topic = broker.topic(1);
@@ -243,7 +243,7 @@ fn no_output_tells_a_secret(broker: &Broker) {
         &["produce", "-c", "run.toml", "feed.jsonl"],
     ];
     for (how, password) in [("typed", SECRET), ("in a file", "./password")] {
-        // All at once: what they do is wait.
+        // At the same time, since most of their duration is waiting.
         let runs = commands.map(|words| {
             let folder = tempfile::tempdir().unwrap();
             let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();

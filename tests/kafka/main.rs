@@ -1,12 +1,12 @@
-//! Topics as source and as sink, against a real broker.
+//! Topics as source and as sink, on a real broker.
 //!
-//! The broker is that of `KAFKA_BOOTSTRAP`, or one that `broker.sh` starts for the time of the tests. Where
-//! there is none, all of them are skipped, and say so. What a broker alone can show is here: fencing,
-//! transactions that time out, aborted records, retention, topics that are deleted and made anew.
+//! The tests use the broker of `KAFKA_BOOTSTRAP`, or one that `broker.sh` starts for them. Where there is
+//! none, all tests are skipped with a message. They cover what only a broker can show: fencing, transaction
+//! timeouts, aborted records, retention, topics deleted and created again.
 //!
-//! Nothing waits for a time: each waits for what it waits for, with a bound that only a failure meets. Most
-//! of a test's time is such waiting, so several run at once, each with topics of its own; those that kill the
-//! broker run first, one by one.
+//! No test sleeps for a fixed time: each waits for a condition, with a bound that only a failure reaches.
+//! Since tests mostly wait, several run at once, each with its own topics. Those that kill the broker run
+//! first, one by one.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test panics where it fails, and tells")]
 #![expect(clippy::disallowed_methods, reason = "every wait has a bound, and measurements take the time")]
@@ -33,22 +33,22 @@ use std::thread;
 
 use broker::Broker;
 
-/// A test and its name.
+/// Name and function of a test.
 type Test = (&'static str, fn(&Broker));
 
-/// The tests that kill the broker, which only they may do.
+/// The tests that kill the broker; no other test may.
 const KILLING: [&str; 5] = [
-    "source::the_broker_goes_and_comes_back",
-    "sink::the_broker_goes_and_comes_back",
-    "operation::an_end_that_no_broker_says_is_not_known",
-    "operation::a_broker_that_is_away_is_waited_for",
-    "faults::the_broker_goes_for_longer_than_a_transaction",
+    "source::the_broker_restarts",
+    "sink::the_broker_restarts",
+    "operation::the_backlog_is_unknown_without_a_broker",
+    "operation::an_unreachable_broker_is_waited_for",
+    "faults::the_broker_is_down_longer_than_a_transaction",
 ];
 
-/// Tests that run at once.
+/// Number of tests that run at the same time.
 const AT_ONCE: usize = 6;
 
-/// Runs tests, so many at once, and returns the names of those that failed.
+/// Runs tests, up to `at_once` at the same time. Returns the names of those that failed.
 fn run_all(tests: &[Test], at_once: usize, broker: &Broker) -> Vec<&'static str> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -68,7 +68,7 @@ fn run_all(tests: &[Test], at_once: usize, broker: &Broker) -> Vec<&'static str>
 
 fn main() -> ExitCode {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|typed| !typed.starts_with('-')).collect();
-    // Measurements are run by name only.
+    // Measurements only run when named.
     let measures = wanted.iter().any(|part| part.starts_with("measure"));
     let tests: Vec<Test> = if measures {
         measure::TESTS.to_vec()
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
         }
     };
     println!("\nrunning {} tests against {}", chosen.len(), broker.address());
-    // Measurements are of one at a time.
+    // Measurements run one at a time.
     let (alone, beside): (Vec<Test>, Vec<Test>) =
         chosen.iter().partition(|(name, _)| measures || KILLING.contains(name));
     let mut failed = run_all(&alone, 1, &broker);
@@ -113,7 +113,7 @@ fn main() -> ExitCode {
     failed.iter().for_each(|name| println!("failed: {name}"));
     let result = if failed.is_empty() { "ok" } else { "FAILED" };
     println!("\ntest result: {result}. {} passed; {} failed", chosen.len() - failed.len(), failed.len());
-    // A client that hangs in its end must not keep the tests from theirs.
+    // Ends even if a client hangs on drop.
     drop(broker);
     std::process::exit(i32::from(!failed.is_empty()))
 }

@@ -1,10 +1,11 @@
-//! How fast it is: run by name only, `cargo test --release --test kafka -- measure`.
+//! Measurements of speed; run only by name: `cargo test --release --test kafka -- measure`.
 
 use std::time::{Duration, Instant};
 
+use dupflow::connectors::intake::{EpochLimits, Queue, Room, Source as _, Taken};
+use dupflow::connectors::kafka::Start;
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink as _};
-use dupflow::connectors::source::{EpochLimits, Queue, Room, Source as _, Start, Taken};
+use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink as _};
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::core::time::{Progress, SystemClock};
@@ -20,7 +21,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("measure::a_minute_without_the_broker", a_minute_without_the_broker),
 ];
 
-/// Records of 5 KB, only counted.
+/// Reads and counts records of 5 KB.
 fn reading(broker: &Broker) {
     let topic = broker.topic(4);
     let writer = broker.writer();
@@ -60,14 +61,14 @@ fn reading(broker: &Broker) {
     });
 }
 
-/// One transaction with so many deltas.
+/// Duration of a transaction by its number of deltas.
 fn commits(broker: &Broker) {
     let output = KafkaOutput {
         connection: broker.connection(),
         topic: Broker::name("pairs"),
         progress_topic: Broker::name("progress"),
         transactional_id: Broker::name("id"),
-        envelope: Envelope::Delta,
+        envelope: OutputEnvelope::Delta,
         dead_letter: None,
         timeout: Duration::from_secs(20),
         run: "measure".to_owned(),
@@ -109,7 +110,7 @@ fn commits(broker: &Broker) {
     }
 }
 
-/// The broker goes for a minute while records are on their way: what comes after it, and how soon.
+/// The broker is down for a minute while records are written: duration until they are all read after that.
 fn a_minute_without_the_broker(broker: &Broker) {
     let scene = Scene::new(broker, 2);
     let text = |n: u32| (0..9).map(|word| format!("w{n}x{word} ")).collect::<String>();

@@ -1,6 +1,6 @@
-//! Ids that move between partitions: partitions are added while documents live in the old ones, and the
-//! producer's hash takes the later events of some of them elsewhere. What is accumulated is what a fresh run
-//! finds, whatever became of the state.
+//! Ids that move between partitions. Partitions are added while documents have events in the old ones, and
+//! the producer's hash puts later events of some ids in others. The accumulated result equals that of a fresh
+//! run, with or without state.
 
 use crate::Test;
 use crate::broker::Broker;
@@ -12,20 +12,20 @@ pub(crate) const TESTS: &[Test] = &[
     ("moving::times_in_rows_do_not_move_ids", times_in_rows_do_not_move_ids),
 ];
 
-/// What the log says once of a run that sees an id move.
+/// Logged once by a run that sees an id move.
 const SAID: &str = "an id has events in two partitions";
 
-/// A text; those of one kind are equal.
+/// A text. Texts of the same kind are equal.
 fn text(kind: u32) -> String {
     (0..20).map(|n| format!("word{kind}x{n} ")).collect()
 }
 
-/// Puts upserts of a kind, and deletes, at a second.
+/// Writes upserts by kind, and deletes, with the record time `second`.
 fn put(scene: &Scene<'_>, second: i64, changes: &[(u32, &str, Option<u32>)]) {
     put_as(scene, second, changes, &|text| text);
 }
 
-/// The same as rows that were made in 2001, whenever they are written.
+/// As `put`, with rows whose own `ts` is in 2001 whatever their record time.
 fn put_rows(scene: &Scene<'_>, second: i64, changes: &[(u32, &str, Option<u32>)]) {
     let row = |text| serde_json::json!({ "text": text, "ts": 1_000_000_000 }).to_string();
     put_as(scene, second, changes, &row);
@@ -51,7 +51,7 @@ fn forget(scene: &Scene<'_>) {
     std::fs::remove_dir_all(scene.path("state")).unwrap();
 }
 
-/// Ends a run whose ids have moved.
+/// Stops a run and checks how often it has logged a move.
 fn stop(run: Run, times: usize) {
     let log = run.stop();
     assert_eq!(log.matches(SAID).count(), times, "{log}");
@@ -75,8 +75,7 @@ fn ids_move_when_partitions_are_added(broker: &Broker) {
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b", "a c", "b c", "d e"]);
     broker.admin().grow(&scene.input, 5).unwrap();
-    // By another number of partitions: to lower ones and to higher ones; an update, a delete, one that is
-    // new.
+    // Other partitions, lower and higher: an update, a delete, a new document.
     put(&scene, 10, &[(0, "a", two), (0, "b", None), (3, "d", three), (4, "g", three)]);
     output.until(&mut run, &["a e", "d f", "d g", "f g"]);
     stop(run, 1);
@@ -85,13 +84,13 @@ fn ids_move_when_partitions_are_added(broker: &Broker) {
     put(&scene, 20, &[(1, "h", one)]);
     output.until(&mut run, &["a e", "c h", "d f", "d g", "f g"]);
     stop(run, 0);
-    // All is read again, old partitions and new ones at a time.
+    // Without state: old and new partitions are read at the same time.
     forget(&scene);
     let mut run = scene.run(&[]);
     put(&scene, 30, &[(0, "i", two)]);
     output.until(&mut run, &["a e", "a i", "c h", "d f", "d g", "e i", "f g"]);
     stop(run, 1);
-    // Nothing is known: a fresh run on the same topic.
+    // Without state and output: a fresh run on the same topic.
     forget(&scene);
     scene.output = Broker::name("pairs");
     let mut fresh = scene.output();
@@ -101,8 +100,8 @@ fn ids_move_when_partitions_are_added(broker: &Broker) {
     stop(run, 1);
 }
 
-/// Updates leave the `ts` of their rows as it is, and tombstones have Kafka's time: an update in a lower
-/// partition counts, as does an upsert behind a delete.
+/// An update keeps the `ts` of its row; a tombstone has the record time. An update in a lower partition
+/// counts, and so does an upsert after a delete.
 fn times_in_rows_do_not_move_ids(broker: &Broker) {
     let mut scene = scene(broker, 3);
     let (one, two) = (Some(1), Some(2));
@@ -115,13 +114,13 @@ fn times_in_rows_do_not_move_ids(broker: &Broker) {
     put_rows(&scene, 10, &[(0, "a", two), (0, "d", two), (4, "b", None)]);
     output.until(&mut run, &["a d"]);
     stop(run, 1);
-    // From the state: what was written before still changes nothing.
+    // From the state: an event with an earlier record time changes nothing.
     let mut run = scene.run(&[]);
     put_rows(&scene, 2, &[(1, "a", one), (1, "b", one), (1, "d", None)]);
     put_rows(&scene, 11, &[(3, "e", two), (3, "f", one)]);
     output.until(&mut run, &["a d", "a e", "c f", "d e"]);
     stop(run, 1);
-    // All is read again; then nothing is known.
+    // Without state; then also without output.
     forget(&scene);
     let mut run = scene.run(&[]);
     put_rows(&scene, 12, &[(3, "g", one)]);
@@ -135,8 +134,7 @@ fn times_in_rows_do_not_move_ids(broker: &Broker) {
     stop(run, 1);
 }
 
-/// Of a producer that still knows of the old partitions only: its older event is written after the delete has
-/// been read.
+/// A producer that knows only the old partitions writes an older event after the delete has been read.
 fn a_deleted_id_is_not_brought_back(broker: &Broker) {
     let scene = scene(broker, 2);
     let one = Some(1);
@@ -158,7 +156,7 @@ fn a_deleted_id_is_not_brought_back(broker: &Broker) {
             forget(&scene);
         }
         let mut run = scene.run(&[]);
-        // One more event that is older than the delete, and one that shows that it has been read.
+        // Another event older than the delete, and a later one that shows that it has been read.
         put(&scene, 6, &[(1, "a", one)]);
         put(&scene, 12, &[(1, id, one)]);
         output.until(&mut run, expected);

@@ -1,9 +1,9 @@
-//! What an operator relies on: what waits is seen, topics are made to last, a broker that is away is waited
-//! for, the later of two runs stays.
+//! Operation: waiting input is visible, topics are created durable, an unreachable broker is waited for, the
+//! later of two runs continues.
 
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::broker::{KEEPS_ALL, Wanted};
+use dupflow::connectors::kafka::broker::{KEEPS_ALL, TopicRequest};
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::topic_partition_list::Offset;
@@ -17,19 +17,22 @@ use crate::run::{Run, Scene};
 
 pub(crate) const TESTS: &[Test] = &[
     ("operation::an_open_transaction_is_seen", an_open_transaction_is_seen),
-    ("operation::an_end_that_no_broker_says_is_not_known", an_end_that_no_broker_says_is_not_known),
+    ("operation::the_backlog_is_unknown_without_a_broker", the_backlog_is_unknown_without_a_broker),
     ("operation::offsets_are_committed_to_the_group", offsets_are_committed_to_the_group),
-    ("operation::topics_are_made_to_last", topics_are_made_to_last),
-    ("operation::check_warns_and_makes_nothing", check_warns_and_makes_nothing),
+    ("operation::topics_are_created_durable", topics_are_created_durable),
+    ("operation::check_warns_and_creates_nothing", check_warns_and_creates_nothing),
     ("operation::check_without_a_broker_ends", check_without_a_broker_ends),
-    ("operation::a_missing_input_makes_nothing", a_missing_input_makes_nothing),
+    ("operation::a_missing_input_creates_nothing", a_missing_input_creates_nothing),
     ("operation::where_a_run_is_live_from_is_logged", where_a_run_is_live_from_is_logged),
     ("operation::a_refused_run_ends_no_other", a_refused_run_ends_no_other),
-    ("operation::a_resumed_run_ends_and_its_successor_stays", a_resumed_run_ends_and_its_successor_stays),
-    ("operation::a_broker_that_is_away_is_waited_for", a_broker_that_is_away_is_waited_for),
+    (
+        "operation::a_resumed_run_ends_and_its_successor_continues",
+        a_resumed_run_ends_and_its_successor_continues,
+    ),
+    ("operation::an_unreachable_broker_is_waited_for", an_unreachable_broker_is_waited_for),
 ];
 
-/// A text; those of one kind are equal.
+/// A text. Texts of the same kind are equal.
 fn text(kind: u32) -> String {
     (0..20).map(|n| format!("word{kind}x{n} ")).collect()
 }
@@ -42,18 +45,18 @@ fn put(scene: &Scene<'_>, documents: &[(&str, u32)]) {
     writer.flush();
 }
 
-/// The monitor of a run that listens at a port of its own choice.
+/// The monitor of a run, on an ephemeral port.
 struct Monitor(String);
 
 impl Monitor {
-    fn of(run: &mut Run) -> Self {
+    fn new(run: &mut Run) -> Self {
         run.says("monitor listens");
         let log = run.log();
         let address = log.split("address=").nth(1).unwrap().split_whitespace().next().unwrap();
         Self(format!("http://{address}"))
     }
 
-    /// Status and body.
+    /// Status and body of an answer.
     fn get(&self, path: &str) -> (u16, String) {
         let config = ureq::Agent::config_builder().http_status_as_error(false).build();
         let mut answer =
@@ -61,7 +64,7 @@ impl Monitor {
         (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
     }
 
-    /// Asks again until the answer is as it should be.
+    /// Repeats a request until the answer is right.
     fn until(&self, path: &str, is_right: impl Fn(u16, &str) -> bool) -> String {
         let end = Instant::now() + BOUND;
         loop {
@@ -86,7 +89,7 @@ fn an_open_transaction_is_seen(broker: &Broker) {
     put(&scene, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
     let mut run = scene.run(&[]);
-    let monitor = Monitor::of(&mut run);
+    let monitor = Monitor::new(&mut run);
     output.until(&mut run, &["a b"]);
     monitor.until("/ready", |status, _| status == 200);
     let hung = broker.transactional(&Broker::name("upstream"));
@@ -95,7 +98,7 @@ fn an_open_transaction_is_seen(broker: &Broker) {
         hung.put(&scene.input, 0, Some(&format!("open{n}")), Some(text(9 + n).as_bytes()));
     }
     hung.flush();
-    // Behind it, and kept back by it.
+    // After the open transaction, and held back by it.
     put(&scene, &[("c", 1)]);
     let waits = "501 records wait for a transaction of their producer, open at offset 2";
     let why = monitor.until("/ready", |status, body| status == 503 && body.contains(waits));
@@ -117,19 +120,19 @@ fn an_open_transaction_is_seen(broker: &Broker) {
     run.stop();
 }
 
-/// All that was known has been read, and what is written meanwhile is not known.
-fn an_end_that_no_broker_says_is_not_known(broker: &Broker) {
+/// The run has read all input that it knows, but without a broker it does not know the end of the partition.
+fn the_backlog_is_unknown_without_a_broker(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.more = "[monitor]\nlisten = \"127.0.0.1:0\"\nready_behind = \"1s\"\n".to_owned();
     put(&scene, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
     let mut run = scene.run(&[]);
-    let monitor = Monitor::of(&mut run);
+    let monitor = Monitor::new(&mut run);
     output.until(&mut run, &["a b"]);
     monitor.until("/ready", |status, _| status == 200);
     if !broker.kill() {
         println!(
-            "SKIPPED operation::an_end_that_no_broker_says_is_not_known: it needs the broker of broker.sh"
+            "SKIPPED operation::the_backlog_is_unknown_without_a_broker: it needs the broker of broker.sh"
         );
         return;
     }
@@ -148,14 +151,14 @@ fn an_end_that_no_broker_says_is_not_known(broker: &Broker) {
     run.stop();
 }
 
-/// What is committed under a group, of partition 0.
-fn of_group(broker: &Broker, group: &str, topic: &str) -> Option<i64> {
+/// The offset committed under a group for partition 0.
+fn committed_offset(broker: &Broker, group: &str, topic: &str) -> Option<i64> {
     let reader = broker.connection().consumer("group", &[("group.id", group)]).unwrap();
     let mut list = TopicPartitionList::new();
     list.add_partition(topic, 0);
     let found = reader.committed_offsets(list, BOUND).unwrap();
     let offset = found.find_partition(topic, 0).unwrap().offset();
-    dupflow::connectors::broker::let_go(reader);
+    dupflow::connectors::kafka::broker::close_in_background(reader);
     match offset {
         Offset::Offset(offset) => Some(offset),
         _ => None,
@@ -173,8 +176,8 @@ fn offsets_are_committed_to_the_group(broker: &Broker) {
     put(&scene, &[("c", 1)]);
     output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();
-    assert_eq!(of_group(broker, &group, &scene.input), Some(3));
-    // It is for the eyes of others: whatever stands there, a run goes on where its output stands.
+    assert_eq!(committed_offset(broker, &group, &scene.input), Some(3));
+    // The committed offset is only for monitoring: a run continues where its output stands.
     let other = broker.connection().consumer("group", &[("group.id", &*group)]).unwrap();
     let mut list = TopicPartitionList::new();
     list.add_partition_offset(&scene.input, 0, Offset::Offset(0)).unwrap();
@@ -184,18 +187,18 @@ fn offsets_are_committed_to_the_group(broker: &Broker) {
     put(&scene, &[("d", 2), ("e", 2)]);
     output.until(&mut run, &["a b", "a c", "b c", "d e"]);
     run.stop();
-    assert_eq!(of_group(broker, &group, &scene.input), Some(5));
-    dupflow::connectors::broker::let_go(other);
+    assert_eq!(committed_offset(broker, &group, &scene.input), Some(5));
+    dupflow::connectors::kafka::broker::close_in_background(other);
 }
 
-fn topics_are_made_to_last(broker: &Broker) {
+fn topics_are_created_durable(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     let letters = Broker::name("letters");
     scene.more = format!("dead_letter.topic = \"{letters}\"\n");
     put(&scene, &[("a", 1), ("b", 1)]);
     let mut run = scene.run(&[]);
     run.says("live from offset 0 of partition 0");
-    // Only now, since it makes the topic itself where it is missing.
+    // Only now: `output` creates the topic if it is missing.
     scene.output().until(&mut run, &["a b"]);
     run.stop();
     let progress = format!("{}-progress", scene.output);
@@ -208,7 +211,7 @@ fn topics_are_made_to_last(broker: &Broker) {
     }
     assert_eq!(setting(&progress, "cleanup.policy"), "compact");
     assert_eq!(setting(&progress, "segment.bytes"), "4194304");
-    // Records of another pipeline behind the mark, more than one look back finds.
+    // Records of another pipeline after the mark: more than the first backward step reads.
     let writer = broker.writer();
     (0..12_000_u32).for_each(|n| writer.put(&progress, 0, Some("other"), Some(&n.to_le_bytes())));
     writer.flush();
@@ -217,13 +220,13 @@ fn topics_are_made_to_last(broker: &Broker) {
     run.stop();
 }
 
-fn check_warns_and_makes_nothing(broker: &Broker) {
+fn check_warns_and_creates_nothing(broker: &Broker) {
     let (input, output) = (Broker::name("input"), Broker::name("pairs"));
     let progress = format!("{output}-progress");
     let folder = tempfile::tempdir().unwrap();
     let admin = broker.admin();
     let make = |topic: &str, settings: &[(&'static str, &'static str)]| {
-        let wanted = Wanted { topic, partitions: Some(1), compacted: false };
+        let wanted = TopicRequest { topic, partitions: Some(1), compacted: false };
         admin.ensure_with(wanted, settings).unwrap();
     };
     let check = |state: &str| {
@@ -264,7 +267,7 @@ fn check_without_a_broker_ends(_: &Broker) {
     assert_eq!(said.matches("no answer within").count(), 1, "each topic is not waited for anew: {said}");
 }
 
-fn a_missing_input_makes_nothing(broker: &Broker) {
+fn a_missing_input_creates_nothing(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     scene.input = Broker::name("missing");
     let error = scene.fails(&[]);
@@ -283,16 +286,16 @@ fn where_a_run_is_live_from_is_logged(broker: &Broker) {
     output.until(&mut run, &["a b"]);
     run.stop();
     put(&scene, &[("c", 1)]);
-    // What is read again, up to the mark, is not live.
+    // Records read again up to the mark are not live.
     let mut run = scene.run(&[]);
     run.says("live from offset 2 of partition 0, 0 of partition 1");
     output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();
 }
 
-/// A run is stopped, its successor starts, and the first one goes on: at once, and after the successor has
+/// A run is suspended, its successor starts, and the first one resumes: at once, and after the successor has
 /// written.
-fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
+fn a_resumed_run_ends_and_its_successor_continues(broker: &Broker) {
     for waits in [false, true, false] {
         let scene = Scene::new(broker, 1);
         put(&scene, &[("a", 1), ("b", 1)]);
@@ -310,7 +313,7 @@ fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
             second.says("run");
         }
         first.signal(Signal::CONT);
-        // A run that has lost the id finds it out at its next commit.
+        // A run that has lost the id notices it at its next commit.
         second.says("live from offset");
         put(&scene, &[("d", 2), ("e", 2)]);
         let error = first.failure();
@@ -323,8 +326,8 @@ fn a_resumed_run_ends_and_its_successor_stays(broker: &Broker) {
     }
 }
 
-/// A run with a wrong topic, pipeline or topic of marks is refused, and the one that it would have replaced
-/// goes on.
+/// A run with a wrong topic, pipeline or topic of marks is refused, and the run that it would have replaced
+/// continues.
 fn a_refused_run_ends_no_other(broker: &Broker) {
     let mut scene = Scene::new(broker, 1);
     let id = Broker::name("id");
@@ -348,7 +351,7 @@ fn a_refused_run_ends_no_other(broker: &Broker) {
     .enumerate()
     {
         let beside = tempfile::tempdir().unwrap();
-        // The names of other topics begin with that of the output.
+        // Names of other topics begin with the name of the output.
         let config = config.replace(&format!("\"{was}\""), &format!("\"{is}\""));
         std::fs::write(beside.path().join("run.toml"), config).unwrap();
         let error = Run::start(beside.path(), &["run", "-p", pipeline, "-c", "run.toml"]).failure();
@@ -365,15 +368,14 @@ fn a_refused_run_ends_no_other(broker: &Broker) {
     healthy.stop();
 }
 
-/// One rule: at the beginning as later on, a run waits for its broker without end, and can be stopped
-/// meanwhile.
-fn a_broker_that_is_away_is_waited_for(broker: &Broker) {
+/// A run waits for an unreachable broker without limit, at the start and later, and can be stopped meanwhile.
+fn an_unreachable_broker_is_waited_for(broker: &Broker) {
     let mut scene = Scene::new(broker, 2);
     scene.more = "kafka.connect_seconds = 1\nsink.transaction_seconds = 1\n".to_owned();
     put(&scene, &[("a", 1), ("b", 1)]);
     let mut output = scene.output();
     if !broker.kill() {
-        println!("SKIPPED operation::a_broker_that_is_away_is_waited_for: it needs the broker of broker.sh");
+        println!("SKIPPED operation::an_unreachable_broker_is_waited_for: it needs the broker of broker.sh");
         return;
     }
     let mut stopped = scene.run(&[]);

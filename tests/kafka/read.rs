@@ -1,33 +1,34 @@
-//! A source that is read on a thread, and what came of it.
+//! A source read on its own thread, and the events read.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::source::{
-    Ahead, BadRecords, Decoder, EpochLimits, Format, Kafka, Line, Queue, Room, Shape, Source, SourceError,
-    Start, Taken,
+use dupflow::connectors::formats::{Format, Shape};
+use dupflow::connectors::intake::{
+    Ahead, BadRecords, Decoder, EpochLimits, Line, Queue, Room, Source, SourceError, Taken,
 };
+use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::core::time::{Epoch, LiveFrom, Offsets, SystemClock};
 
 use crate::broker::{BOUND, Broker};
 
-/// An event as it was read: its epoch, partition, offset, id and text.
+/// An event: epoch, partition, offset, id, text.
 pub(crate) type Seen = (Epoch, u32, u64, String, Option<String>);
 
-/// A topic that is read.
+/// A topic being read, and what has been read so far.
 pub(crate) struct Reading {
     pub(crate) queue: Arc<Queue>,
     pub(crate) live: Arc<LiveFrom>,
     pub(crate) bad: Arc<BadRecords>,
     pub(crate) begin: Offsets,
     pub(crate) seen: Vec<Seen>,
-    /// When each event was written.
+    /// Time of each event, in Unix seconds.
     pub(crate) times: Vec<Option<f64>>,
     /// The offset after the last record of each partition.
     pub(crate) next: Offsets,
-    /// Takes nothing while it is set.
+    /// Names of the fields that events carry.
     pub(crate) fields: Vec<String>,
     woken: Receiver<()>,
     thread: Option<JoinHandle<Result<(), SourceError>>>,
@@ -50,8 +51,8 @@ pub(crate) fn kafka(broker: &Broker, topic: &str, start: Start) -> Kafka {
 pub(crate) const ROOM: Room = Room { bytes: 4 << 20, batches: 64 };
 
 impl Reading {
-    /// Reads from the beginning that the source finds, with nothing ahead.
-    pub(crate) fn of(kafka: Kafka) -> Self {
+    /// Starts at the beginning that the source determines, without lines ahead.
+    pub(crate) fn from_start(kafka: Kafka) -> Self {
         Self::start(kafka, None, Vec::new(), ROOM)
     }
 
@@ -78,7 +79,7 @@ impl Reading {
         Self { queue, live, bad, begin, seen, times, next, fields, woken, thread: Some(thread) }
     }
 
-    /// Takes what comes until it is enough.
+    /// Takes batches until `enough` holds.
     pub(crate) fn until(&mut self, what: &str, enough: impl Fn(&Self) -> bool) {
         let end = Instant::now() + BOUND;
         let mut decoder = Decoder::new(&self.fields);
@@ -114,27 +115,27 @@ impl Reading {
         }
     }
 
-    /// Takes so many events.
+    /// Takes `count` events.
     pub(crate) fn events(&mut self, count: usize) {
         self.until("so many events", |reading| reading.seen.len() >= count);
         assert_eq!(self.seen.len(), count);
     }
 
     /// Ids with their texts, `-` for a delete, in the order of reading.
-    pub(crate) fn told(&self) -> Vec<String> {
+    pub(crate) fn events_read(&self) -> Vec<String> {
         self.seen
             .iter()
             .map(|(_, _, _, id, text)| format!("{id}:{}", text.as_deref().unwrap_or("-")))
             .collect()
     }
 
-    /// What the reader ends with; it is asked to.
+    /// Stops the reader. Returns its result.
     pub(crate) fn stop(mut self) -> Result<(), SourceError> {
         self.queue.stop();
         self.thread.take().unwrap().join().unwrap()
     }
 
-    /// What the reader ends with by itself; what comes meanwhile is taken.
+    /// Takes batches until the reader fails. Returns the error.
     pub(crate) fn error(mut self) -> String {
         let thread = self.thread.take().unwrap();
         let end = Instant::now() + BOUND;

@@ -1,11 +1,11 @@
-//! `dupflow run` as users run it: its process, its log, and the pairs in its output.
+//! `dupflow run` as users run it: the process, its log, and the pairs in its output.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::broker::Consumer;
+use dupflow::connectors::kafka::broker::Consumer;
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::message::Message as _;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::broker::{BOUND, Broker};
 
-/// Between two looks at a process.
+/// Pause between two polls of a process.
 const STEP: Duration = Duration::from_millis(10);
 
 /// A folder for runs from one topic to another.
@@ -23,12 +23,12 @@ pub(crate) struct Scene<'b> {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) input: String,
     pub(crate) output: String,
-    /// Further lines of the deployment, of no table and of any.
+    /// Further lines of the deployment file: top-level keys, then tables.
     pub(crate) more: String,
 }
 
 impl<'b> Scene<'b> {
-    /// With an input of so many partitions.
+    /// Creates the input topic.
     pub(crate) fn new(broker: &'b Broker, partitions: u32) -> Self {
         let (input, output) = (broker.topic(partitions), Broker::name("pairs"));
         Self { broker, folder: tempfile::tempdir().unwrap(), input, output, more: String::new() }
@@ -38,7 +38,7 @@ impl<'b> Scene<'b> {
         self.folder.path().join(name)
     }
 
-    /// The deployment file.
+    /// Writes the deployment file.
     fn deploy(&self) {
         let text = format!(
             "workers = 2\nkafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \"{}\"\nsource.refresh_seconds = 1\n\
@@ -51,19 +51,19 @@ impl<'b> Scene<'b> {
         std::fs::write(self.path("run.toml"), text).unwrap();
     }
 
-    /// A run with these further words.
+    /// Starts a run with further arguments.
     pub(crate) fn run(&self, words: &[&str]) -> Run {
         self.deploy();
         Run::start(self.folder.path(), &[&["run", "-p", "exact", "-c", "run.toml"], words].concat())
     }
 
-    /// A run that fails: what it says.
+    /// Runs until failure. Returns the error.
     pub(crate) fn fails(&self, words: &[&str]) -> String {
         self.run(words).failure()
     }
 
     pub(crate) fn output(&self) -> Output {
-        Output::of(self.broker, &self.output)
+        Output::new(self.broker, &self.output)
     }
 }
 
@@ -92,12 +92,12 @@ impl Run {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Waits for a line of the log.
+    /// Waits for a line in the log.
     pub(crate) fn says(&mut self, what: &str) {
         self.says_often(what, 1);
     }
 
-    /// Waits until the log says it so often.
+    /// Waits until the log contains a text `times` times.
     pub(crate) fn says_often(&mut self, what: &str, times: usize) {
         let end = Instant::now() + BOUND;
         while self.log().matches(what).count() < times {
@@ -121,7 +121,7 @@ impl Run {
         }
     }
 
-    /// That it fails by itself, in one line, which is told.
+    /// Waits until the run fails by itself. Returns its error, a single line.
     pub(crate) fn failure(mut self) -> String {
         assert_eq!(self.wait().code(), Some(1), "{}", self.log());
         let log = self.log();
@@ -133,7 +133,7 @@ impl Run {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Ends it by a signal, in order.
+    /// Stops the run with a signal. Returns the log.
     pub(crate) fn stop(mut self) -> String {
         self.signal(rustix::process::Signal::TERM);
         assert!(self.wait().success(), "{}", self.log());
@@ -148,20 +148,20 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // It has ended already, but for a test that fails.
+        // It is still running only if a test fails.
         drop(self.child.kill());
         drop(self.child.wait());
     }
 }
 
-/// What is committed in a topic of one partition.
+/// The committed records of a topic with one partition.
 pub(crate) struct Output {
     reader: Consumer,
     pub(crate) pairs: BTreeMap<(String, String), i64>,
 }
 
 impl Output {
-    pub(crate) fn of(broker: &Broker, topic: &str) -> Self {
+    pub(crate) fn new(broker: &Broker, topic: &str) -> Self {
         if broker.admin().find(topic).unwrap().is_none() {
             broker.make(topic, 1);
         }
@@ -188,8 +188,8 @@ impl Output {
         }
     }
 
-    /// Reads on until there are these pairs, written `a b`; no pair is ever there twice, or taken back that
-    /// is not there.
+    /// Reads until the accumulated pairs are `expected`, written `a b`. Fails if a pair is added twice, or
+    /// removed while it is not present.
     pub(crate) fn until<S: AsRef<str>>(&mut self, run: &mut Run, expected: &[S]) {
         let is_there = |pairs: &BTreeMap<(String, String), i64>| {
             let there = pairs.iter().filter(|(_, times)| **times == 1);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use dupflow::connectors::kafka::Start;
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{Envelope, KafkaOutput, KafkaSink, Sink};
-use dupflow::connectors::source::Start;
+use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
 use dupflow::core::doc::{DocId, Letter, Position};
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::core::time::{Progress, TableInForce};
@@ -22,13 +22,13 @@ use crate::read::{Reading, kafka};
 pub(crate) const TESTS: &[Test] = &[
     ("sink::deltas_letters_and_marks", deltas_letters_and_marks),
     ("sink::upserts", upserts),
-    ("sink::a_successor_goes_on_and_the_zombie_ends", a_successor_goes_on_and_the_zombie_ends),
+    ("sink::a_successor_continues_and_the_zombie_ends", a_successor_continues_and_the_zombie_ends),
     ("sink::a_successor_that_has_written_nothing", a_successor_that_has_written_nothing),
-    ("sink::what_was_not_committed_is_gone", what_was_not_committed_is_gone),
+    ("sink::uncommitted_records_are_lost", uncommitted_records_are_lost),
     ("sink::a_transaction_that_times_out_is_written_again", a_transaction_that_times_out_is_written_again),
-    ("sink::the_broker_goes_and_comes_back", the_broker_goes_and_comes_back),
+    ("sink::the_broker_restarts", the_broker_restarts),
     ("sink::a_transaction_of_another_in_the_topic_of_marks", a_transaction_of_another_in_the_topic_of_marks),
-    ("sink::what_is_refused", what_is_refused),
+    ("sink::refused_outputs", refused_outputs),
     ("sink::many_deltas_in_one_commit", many_deltas_in_one_commit),
 ];
 
@@ -38,14 +38,14 @@ fn output(broker: &Broker) -> KafkaOutput {
         topic: Broker::name("pairs"),
         progress_topic: Broker::name("progress"),
         transactional_id: Broker::name("id"),
-        envelope: Envelope::Delta,
+        envelope: OutputEnvelope::Delta,
         dead_letter: None,
         timeout: Duration::from_secs(20),
         run: Broker::name("run"),
     }
 }
 
-/// As another run.
+/// The same output for another run.
 fn next_run(output: &KafkaOutput) -> KafkaOutput {
     KafkaOutput { run: Broker::name("run"), ..output.clone() }
 }
@@ -83,14 +83,14 @@ fn commit(sink: &mut KafkaSink, output: &KafkaOutput, number: u64) -> std::io::R
     sink.commit(&mark(output, number))
 }
 
-/// The committed records of a topic, as another program reads them: key, value.
+/// The committed records of a topic (key, value), as another program reads them.
 fn committed(broker: &Broker, topic: &str) -> Vec<String> {
-    let mut reading = Reading::of(kafka(broker, topic, Start::Earliest));
+    let mut reading = Reading::from_start(kafka(broker, topic, Start::Earliest));
     let admin = broker.admin();
     let ends: BTreeMap<u32, u64> =
-        reading.begin.keys().map(|p| (*p, admin.held(topic, *p).unwrap().1)).collect();
+        reading.begin.keys().map(|p| (*p, admin.offset_range(topic, *p).unwrap().1)).collect();
     reading.until("the end", |reading| ends.iter().all(|(p, end)| reading.next.get(p) >= Some(end)));
-    let told = reading.told();
+    let told = reading.events_read();
     reading.stop().unwrap();
     told
 }
@@ -129,7 +129,7 @@ fn deltas_letters_and_marks(broker: &Broker) {
     };
     assert_eq!(committed(broker, &output.topic), [line(1, 1, "0.5"), line(2, -1, "0.5"), line(2, 1, "1.0")]);
     assert_eq!(sink.pairs().unwrap().into_iter().collect::<Vec<_>>(), [pair("a", "b", 1.0)]);
-    // A mark is as it was given, with offsets of partitions and a table.
+    // A mark is read back unchanged, with offsets of partitions and a table.
     let next = next_run(&output);
     assert_eq!(KafkaSink::new(next, None).take_over().unwrap(), Standing::At(Box::new(mark(&output, 3))));
 
@@ -160,11 +160,11 @@ fn deltas_letters_and_marks(broker: &Broker) {
         (found[2].1.as_ref().unwrap().len(), &found[2].2),
         (512 << 10, &format!("{headers} bytes=600000"))
     );
-    dupflow::connectors::broker::let_go(reader);
+    dupflow::connectors::kafka::broker::close_in_background(reader);
 }
 
 fn upserts(broker: &Broker) {
-    let output = KafkaOutput { envelope: Envelope::Upsert, ..output(broker) };
+    let output = KafkaOutput { envelope: OutputEnvelope::Upsert, ..output(broker) };
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
     epoch(&mut sink, 1, &[Delta::by_block(pair("a", "b", 0.5), 1), Delta::by_block(pair("a", "c", 0.5), 1)]);
@@ -198,7 +198,7 @@ fn upserts(broker: &Broker) {
     assert_eq!(policy.as_deref(), Some("compact"));
 }
 
-fn a_successor_goes_on_and_the_zombie_ends(broker: &Broker) {
+fn a_successor_continues_and_the_zombie_ends(broker: &Broker) {
     let first = output(broker);
     let mut zombie = KafkaSink::new(first.clone(), None);
     assert_eq!(zombie.take_over().unwrap(), Standing::New);
@@ -206,7 +206,7 @@ fn a_successor_goes_on_and_the_zombie_ends(broker: &Broker) {
     let second = next_run(&first);
     let mut sink = KafkaSink::new(second.clone(), None);
     assert_eq!(sink.take_over().unwrap(), Standing::At(Box::new(mark(&first, 1))));
-    // Before the successor has committed anything of its own.
+    // Before the successor has committed.
     let error = commit(&mut zombie, &first, 2).unwrap_err().to_string();
     assert!(error.contains("another run has taken over") && error.contains(&second.run), "{error}");
     commit(&mut sink, &second, 3).unwrap();
@@ -218,9 +218,9 @@ fn a_successor_goes_on_and_the_zombie_ends(broker: &Broker) {
     assert_eq!(committed(broker, &first.topic), expected);
 }
 
-/// Two runs of an output without a mark: the second one has the id, and has nothing to write yet. The first
-/// one ends all the same, whether the broker has raised the epoch of the second one meanwhile (as a run
-/// does that takes the id while its successor starts) or not.
+/// Two runs of an output without a mark. The second one has the id and nothing to write yet. The first one
+/// ends, whether or not the broker has raised the epoch of the second one's producer meanwhile, as a run does
+/// that takes the id while its successor starts.
 fn a_successor_that_has_written_nothing(broker: &Broker) {
     for is_fenced in [false, true] {
         let first = output(broker);
@@ -239,12 +239,12 @@ fn a_successor_that_has_written_nothing(broker: &Broker) {
     }
 }
 
-fn what_was_not_committed_is_gone(broker: &Broker) {
+fn uncommitted_records_are_lost(broker: &Broker) {
     let output = output(broker);
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
     commit(&mut sink, &output, 1).unwrap();
-    // What a run that is killed in the middle of a transaction leaves: the same id, records sent, no end.
+    // As after a kill during a transaction: the same id, records sent, no commit.
     let killed = broker.transactional(&output.transactional_id);
     killed.begin();
     killed.put(&output.topic, 0, Some("a\0x"), Some(b"never"));
@@ -265,16 +265,16 @@ fn what_was_not_committed_is_gone(broker: &Broker) {
     assert_eq!(committed(broker, &output.topic).len(), 2);
 }
 
-/// The broker aborts a transaction that takes too long, which raises the producer's epoch, and tells only at
-/// the next step: the commit is found not to be there, and is written again. Another program that takes the
-/// id and writes no mark looks the same to the sink.
+/// The broker aborts a transaction that takes too long and raises the producer's epoch. The client learns it
+/// only at its next call: the commit is not in the topic, and is written again. For the sink, another program
+/// that takes the id and writes no mark looks the same.
 fn a_transaction_that_times_out_is_written_again(broker: &Broker) {
     let output = output(broker);
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
     commit(&mut sink, &output, 1).unwrap();
     for number in 2..5 {
-        // Its epoch at the broker is raised, as after a timeout.
+        // Raises the epoch of the producer at the broker, as after a timeout.
         drop(broker.transactional(&output.transactional_id));
         commit(&mut sink, &output, number).unwrap();
     }
@@ -284,16 +284,16 @@ fn a_transaction_that_times_out_is_written_again(broker: &Broker) {
     assert_eq!(last, Standing::At(Box::new(mark(&output, 4))));
 }
 
-fn the_broker_goes_and_comes_back(broker: &Broker) {
+fn the_broker_restarts(broker: &Broker) {
     let output = KafkaOutput { timeout: Duration::from_secs(3), ..output(broker) };
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
     commit(&mut sink, &output, 1).unwrap();
     if !broker.kill() {
-        println!("SKIPPED sink::the_broker_goes_and_comes_back: it needs the broker of broker.sh");
+        println!("SKIPPED sink::the_broker_restarts: it needs the broker of broker.sh");
         return;
     }
-    // Commits begin while nobody is there, and the first is longer under way than its transaction may take.
+    // Commits begin while the broker is down. The first one takes longer than the timeout of its transaction.
     let sink = std::thread::scope(|scope| {
         let writing = scope.spawn({
             let output = &output;
@@ -317,7 +317,7 @@ fn the_broker_goes_and_comes_back(broker: &Broker) {
     assert_eq!(last, Standing::At(Box::new(mark(&output, 5))));
 }
 
-/// Several pipelines share a topic of marks: the open transaction of one does not hide the mark of another.
+/// Several pipelines share a topic of marks: an open transaction of one does not hide the mark of another.
 fn a_transaction_of_another_in_the_topic_of_marks(broker: &Broker) {
     let output = output(broker);
     let mut sink = KafkaSink::new(output.clone(), None);
@@ -335,7 +335,7 @@ fn a_transaction_of_another_in_the_topic_of_marks(broker: &Broker) {
     });
 }
 
-fn what_is_refused(broker: &Broker) {
+fn refused_outputs(broker: &Broker) {
     let told = |output: KafkaOutput| KafkaSink::new(output, None).take_over().unwrap_err().to_string();
     let two = broker.topic(2);
     let error = told(KafkaOutput { progress_topic: two.clone(), ..output(broker) });
@@ -348,7 +348,7 @@ fn what_is_refused(broker: &Broker) {
     }
     let error = told(KafkaOutput { timeout: Duration::from_secs(3600), ..output(broker) });
     assert!(error.contains("transaction.max.timeout.ms"), "{error}");
-    // Values of somebody else among the deltas.
+    // Values of another program among the deltas.
     let output = output(broker);
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
@@ -362,7 +362,7 @@ fn many_deltas_in_one_commit(broker: &Broker) {
     let output = output(broker);
     let mut sink = KafkaSink::new(output.clone(), None);
     sink.take_over().unwrap();
-    // More than the client's queue takes (100,000).
+    // More than the client's queue holds (100,000).
     let deltas: Vec<_> =
         (0..150_000).map(|n| Delta::by_block(pair("a", &format!("b{n:06}"), 0.5), 1)).collect();
     epoch(&mut sink, 1, &deltas);

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use dupflow::connectors::broker::Secret;
-use dupflow::connectors::source::{EpochLimits, Format, Line, Room, Shape, Source as _, Start};
+use dupflow::connectors::credential::Credential;
+use dupflow::connectors::formats::{Format, Shape};
+use dupflow::connectors::intake::{EpochLimits, Line, Room, Source as _};
+use dupflow::connectors::kafka::Start;
 use dupflow::core::time::Offsets;
 
 use crate::Test;
@@ -17,19 +19,19 @@ pub(crate) const TESTS: &[Test] = &[
     ("source::aborted_records_are_not_seen", aborted_records_are_not_seen),
     ("source::an_open_transaction_is_waited_for", an_open_transaction_is_waited_for),
     ("source::lines", lines),
-    ("source::a_line_behind_what_is_never_seen", a_line_behind_what_is_never_seen),
+    ("source::a_line_after_invisible_records", a_line_after_invisible_records),
     ("source::a_full_queue_loses_nothing", a_full_queue_loses_nothing),
     ("source::epochs_are_cut_by_records", epochs_are_cut_by_records),
     ("source::gaps_end_the_run", gaps_end_the_run),
-    ("source::a_topic_that_goes_ends_the_run", a_topic_that_goes_ends_the_run),
-    ("source::a_topic_made_anew_is_refused", a_topic_made_anew_is_refused),
+    ("source::a_deleted_topic_ends_the_run", a_deleted_topic_ends_the_run),
+    ("source::a_topic_created_again_is_refused", a_topic_created_again_is_refused),
     ("source::new_partitions", new_partitions),
     ("source::one_in_ten_is_bad", one_in_ten_is_bad),
     ("source::large_documents", large_documents),
     ("source::headers_and_times", headers_and_times),
     ("source::refused_by_the_broker", refused_by_the_broker),
-    ("source::nobody_there", nobody_there),
-    ("source::the_broker_goes_and_comes_back", the_broker_goes_and_comes_back),
+    ("source::no_broker", no_broker),
+    ("source::the_broker_restarts", the_broker_restarts),
 ];
 
 fn offsets(of: &[(u32, u64)]) -> Offsets {
@@ -50,7 +52,7 @@ fn starts(broker: &Broker) {
     assert_eq!(begin(Start::Timestamp(2_500)), offsets(&[(0, 2), (1, 0)]));
     assert_eq!(begin(Start::Timestamp(9_000)), offsets(&[(0, 3), (1, 0)]));
     assert_eq!(begin(Start::Offsets(offsets(&[(0, 2)]))), offsets(&[(0, 2), (1, 0)]));
-    // What is remembered comes before what is configured.
+    // A remembered position has priority over the configured start.
     let from = |from: &[(u32, u64)]| kafka(broker, &topic, Start::Latest).begin(Some(&offsets(from)));
     assert_eq!(from(&[(0, 3)]).unwrap(), offsets(&[(0, 3), (1, 0)]));
     let lost = from(&[(0, 0)]).unwrap_err().to_string();
@@ -64,9 +66,9 @@ fn starts(broker: &Broker) {
     assert!(from(&[(2, 0)]).unwrap_err().to_string().contains("partition 2"));
     let nowhere = kafka(broker, "no-such-topic", Start::Earliest).begin(None).unwrap_err().to_string();
     assert_eq!(nowhere, "no-such-topic: topic \"no-such-topic\": there is no such topic");
-    let mut reading = Reading::of(kafka(broker, &topic, Start::Timestamp(2_500)));
+    let mut reading = Reading::from_start(kafka(broker, &topic, Start::Timestamp(2_500)));
     reading.events(1);
-    assert_eq!((reading.told(), reading.times.clone()), (vec!["k2:t".to_owned()], vec![Some(3.0)]));
+    assert_eq!((reading.events_read(), reading.times.clone()), (vec!["k2:t".to_owned()], vec![Some(3.0)]));
     reading.stop().unwrap();
 }
 
@@ -78,7 +80,7 @@ fn order_and_positions(broker: &Broker) {
     }
     writer.put(&topic, 0, Some("k0"), None);
     writer.flush();
-    let mut reading = Reading::of(kafka(broker, &topic, Start::Earliest));
+    let mut reading = Reading::from_start(kafka(broker, &topic, Start::Earliest));
     reading.events(1001);
     for partition in 0..3 {
         let of: Vec<_> = reading.seen.iter().filter(|seen| seen.1 == partition).collect();
@@ -87,7 +89,7 @@ fn order_and_positions(broker: &Broker) {
     assert_eq!(reading.next, offsets(&[(0, 335), (1, 333), (2, 333)]));
     let last = reading.seen.iter().rfind(|seen| seen.3 == "k0").unwrap();
     assert_eq!((last.2, &last.4), (334, &None));
-    // What comes now comes at once.
+    // A record written now is read immediately.
     writer.texts(&topic, 1, &[("new", "text")]);
     reading.events(1002);
     reading.stop().unwrap();
@@ -100,7 +102,7 @@ fn shares(broker: &Broker) {
     for (index, expected) in [(0, vec![0, 3]), (1, vec![1, 4]), (2, vec![2])] {
         let mut share = kafka(broker, &topic, Start::Earliest);
         share.share = (index, 3);
-        let mut reading = Reading::of(share);
+        let mut reading = Reading::from_start(share);
         assert_eq!(reading.begin.len(), 5, "one process finds the beginning for all");
         reading.events(expected.len());
         let mut of: Vec<_> = reading.seen.iter().map(|seen| seen.1).collect();
@@ -118,10 +120,10 @@ fn aborted_records_are_not_seen(broker: &Broker) {
         writer.put(&topic, 0, Some("k"), Some(text.as_bytes()));
         if commits { writer.commit() } else { writer.abort() }
     }
-    let mut reading = Reading::of(kafka(broker, &topic, Start::Earliest));
-    // Records and marks: eight offsets. The position comes to the end of them.
+    let mut reading = Reading::from_start(kafka(broker, &topic, Start::Earliest));
+    // Records and transaction markers: eight offsets. The position reaches the end of them.
     reading.until("the end", |reading| reading.next.get(&0) == Some(&8));
-    assert_eq!(reading.told(), ["k:one", "k:two"]);
+    assert_eq!(reading.events_read(), ["k:one", "k:two"]);
     assert_eq!(reading.seen.iter().map(|seen| seen.2).collect::<Vec<_>>(), [0, 4]);
     reading.stop().unwrap();
 }
@@ -133,12 +135,12 @@ fn an_open_transaction_is_waited_for(broker: &Broker) {
     writer.put(&topic, 0, Some("a"), Some(b"open"));
     writer.0.flush(crate::broker::BOUND).unwrap();
     broker.writer().texts(&topic, 0, &[("b", "behind")]);
-    let mut reading = Reading::of(kafka(broker, &topic, Start::Earliest));
+    let mut reading = Reading::from_start(kafka(broker, &topic, Start::Earliest));
     reading.until("a batch without records", |reading| reading.next.get(&0) == Some(&0));
-    assert_eq!(reading.told(), [""; 0]);
+    assert_eq!(reading.events_read(), [""; 0]);
     writer.commit();
     reading.events(2);
-    assert_eq!(reading.told(), ["a:open", "b:behind"]);
+    assert_eq!(reading.events_read(), ["a:open", "b:behind"]);
     reading.stop().unwrap();
 }
 
@@ -177,7 +179,7 @@ fn lines(broker: &Broker) {
     reading.stop().unwrap();
 }
 
-fn a_line_behind_what_is_never_seen(broker: &Broker) {
+fn a_line_after_invisible_records(broker: &Broker) {
     let topic = broker.topic(2);
     let writer = broker.transactional(&Broker::name("writer"));
     writer.begin();
@@ -186,15 +188,15 @@ fn a_line_behind_what_is_never_seen(broker: &Broker) {
     writer.begin();
     writer.put(&topic, 0, Some("k"), Some(b"never"));
     writer.abort();
-    // An earlier run has read to the end: marks of transactions and an aborted record are all that lies
-    // before it. Nothing follows, and the run comes to be live.
+    // An earlier run has read to the end: between its last event and the line there are only transaction
+    // markers and an aborted record. No record follows, and the run becomes live.
     let ahead = vec![Line::Offsets(offsets(&[(0, 4), (1, 0)]))];
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), None, ahead.clone(), ROOM);
-    // The line is reached by what is handed over, which may be before it is taken.
+    // The reader reaches the line when it pushes a batch, possibly before the test takes it.
     reading.until("the line", |reading| reading.live.get().is_some() && !reading.seen.is_empty());
-    assert_eq!(reading.told(), ["k:one"]);
+    assert_eq!(reading.events_read(), ["k:one"]);
     reading.stop().unwrap();
-    // And where nothing lies before the line at all.
+    // And with nothing before the line.
     let from = offsets(&[(0, 4), (1, 0)]);
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), Some(&from), ahead, ROOM);
     reading.until("the line", |reading| reading.live.get().is_some());
@@ -223,7 +225,7 @@ fn epochs_are_cut_by_records(broker: &Broker) {
     writer.flush();
     let mut source = kafka(broker, &topic, Start::Earliest);
     source.limits = EpochLimits { records: Some(100), ..EpochLimits::default() };
-    let mut reading = Reading::of(source);
+    let mut reading = Reading::from_start(source);
     reading.events(600);
     assert!(reading.seen.last().unwrap().0 >= 4, "a batch of up to 128 records is not parted");
     reading.stop().unwrap();
@@ -235,11 +237,11 @@ fn gaps_end_the_run(broker: &Broker) {
     (0..5).for_each(|n| writer.texts(&topic, 0, &[(&format!("k{n}"), "t")]));
     let mut source = kafka(broker, &topic, Start::Earliest);
     let begin = source.begin(None).unwrap();
-    // Between the beginning and the first fetch the records expire.
+    // The records expire between the start and the first fetch.
     broker.admin().truncate(&topic, 0, 3).unwrap();
     let mut readers = Box::new(source).readers(&begin);
-    let queue = dupflow::connectors::source::Queue::new(1, 1, ROOM, EpochLimits::default());
-    let bad = dupflow::connectors::source::BadRecords::default();
+    let queue = dupflow::connectors::intake::Queue::new(1, 1, ROOM, EpochLimits::default());
+    let bad = dupflow::connectors::intake::BadRecords::default();
     let error =
         readers[0].read(&queue, &bad, &dupflow::core::time::SystemClock::start()).unwrap_err().to_string();
     assert!(
@@ -248,21 +250,21 @@ fn gaps_end_the_run(broker: &Broker) {
     );
 }
 
-fn a_topic_that_goes_ends_the_run(broker: &Broker) {
+fn a_deleted_topic_ends_the_run(broker: &Broker) {
     let topic = broker.topic(1);
     broker.writer().texts(&topic, 0, &[("k", "t")]);
     let mut kafka = kafka(broker, &topic, Start::Earliest);
-    // How long the client takes a topic that it has just asked for to be on its way.
-    let propagation = ("topic.metadata.propagation.max.ms".to_owned(), Secret::new("1000"));
+    // How long the client waits for a topic unknown to the broker.
+    let propagation = ("topic.metadata.propagation.max.ms".to_owned(), Credential::new("1000"));
     kafka.connection.settings.extend([propagation]);
-    let mut reading = Reading::of(kafka);
+    let mut reading = Reading::from_start(kafka);
     reading.events(1);
     broker.admin().remove(&topic).unwrap();
     let error = reading.error();
     assert!(error.contains("there is no such topic; it was there before"), "{error}");
 }
 
-fn a_topic_made_anew_is_refused(broker: &Broker) {
+fn a_topic_created_again_is_refused(broker: &Broker) {
     let topic = broker.topic(1);
     let writer = broker.writer();
     (0..5).for_each(|n| writer.texts(&topic, 0, &[(&format!("k{n}"), "t")]));
@@ -283,18 +285,18 @@ fn new_partitions(broker: &Broker) {
     let topic = broker.topic(1);
     let writer = broker.writer();
     writer.texts(&topic, 0, &[("a", "t")]);
-    let mut reading = Reading::of(kafka(broker, &topic, Start::Latest));
+    let mut reading = Reading::from_start(kafka(broker, &topic, Start::Latest));
     reading.until("a position", |reading| reading.next.contains_key(&0));
     broker.admin().grow(&topic, 3).unwrap();
-    // Even those that are written before the partition is found: it is read from its first record on,
-    // whatever `start` says.
+    // Also records written before the partition is found: it is read from its first record, whatever `start`
+    // is.
     let late = broker.writer();
     late.texts(&topic, 2, &[("c", "t")]);
     late.texts(&topic, 1, &[("b", "t")]);
     reading.until("three partitions", |reading| reading.seen.len() == 2 && reading.next.len() == 3);
-    let mut told = reading.told();
-    told.sort();
-    assert_eq!(told, ["b:t", "c:t"]);
+    let mut events = reading.events_read();
+    events.sort();
+    assert_eq!(events, ["b:t", "c:t"]);
     reading.stop().unwrap();
 }
 
@@ -315,7 +317,7 @@ fn one_in_ten_is_bad(broker: &Broker) {
     writer.flush();
     let mut source = kafka(broker, &topic, Start::Earliest);
     source.shape = Arc::new(Shape { format: Format::Json, ..Shape::default() });
-    let mut reading = Reading::of(source);
+    let mut reading = Reading::from_start(source);
     reading.until("the end", |reading| reading.next.values().sum::<u64>() == 500);
     assert_eq!(reading.seen.len(), 450);
     let counts =
@@ -329,7 +331,7 @@ fn large_documents(broker: &Broker) {
     let mut connection = broker.connection();
     connection
         .settings
-        .insert("message.max.bytes".to_owned(), dupflow::connectors::broker::Secret::new("10000000"));
+        .insert("message.max.bytes".to_owned(), dupflow::connectors::credential::Credential::new("10000000"));
     let writer = crate::broker::Writer(connection.producer("writer", &[]).unwrap());
     let text = "文書 ".repeat(5_000_000 / 7);
     for key in ["a", "b", "c"] {
@@ -341,7 +343,7 @@ fn large_documents(broker: &Broker) {
         println!("SKIPPED source::large_documents: {refused}");
         return;
     }
-    let mut reading = Reading::of(kafka(broker, &topic, Start::Earliest));
+    let mut reading = Reading::from_start(kafka(broker, &topic, Start::Earliest));
     reading.events(6);
     assert!(reading.seen.iter().step_by(2).all(|seen| seen.4.as_deref() == Some(&text)));
     reading.stop().unwrap();
@@ -356,10 +358,10 @@ fn headers_and_times(broker: &Broker) {
     writer.flush();
     let mut source = kafka(broker, &topic, Start::Earliest);
     source.shape = Arc::new(Shape { headers: vec!["title".to_owned()], ..Shape::default() });
-    let mut reading = Reading::of(source);
+    let mut reading = Reading::from_start(source);
     reading.fields = vec!["title".to_owned()];
     reading.events(2);
-    assert_eq!(reading.told(), ["a:text\u{1e}last", "b:text"]);
+    assert_eq!(reading.events_read(), ["a:text\u{1e}last", "b:text"]);
     assert_eq!(reading.times, [Some(1_700_000_000.5), Some(0.001)]);
     reading.stop().unwrap();
 }
@@ -381,7 +383,7 @@ fn refused_by_the_broker(broker: &Broker) {
     assert!(unknown.contains("does not accept who we are") && !unknown.contains("wrong"), "{unknown}");
 }
 
-fn nobody_there(broker: &Broker) {
+fn no_broker(broker: &Broker) {
     let mut source = kafka(broker, "topic", Start::Earliest);
     source.connection.brokers = "127.0.0.1:1".to_owned();
     source.connection.patience = std::time::Duration::from_secs(1);
@@ -389,21 +391,21 @@ fn nobody_there(broker: &Broker) {
     assert!(error.contains("no answer within 1 s") && error.contains("127.0.0.1:1"), "{error}");
 }
 
-fn the_broker_goes_and_comes_back(broker: &Broker) {
+fn the_broker_restarts(broker: &Broker) {
     let topic = broker.topic(2);
     broker.writer().texts(&topic, 0, &[("a", "t")]);
-    let mut reading = Reading::of(kafka(broker, &topic, Start::Earliest));
+    let mut reading = Reading::from_start(kafka(broker, &topic, Start::Earliest));
     reading.events(1);
     if !broker.kill() {
-        println!("SKIPPED source::the_broker_goes_and_comes_back: it needs the broker of broker.sh");
+        println!("SKIPPED source::the_broker_restarts: it needs the broker of broker.sh");
         return;
     }
     broker.restart();
     broker.writer().texts(&topic, 1, &[("b", "t")]);
     broker.writer().texts(&topic, 0, &[("c", "t")]);
     reading.events(3);
-    let mut told = reading.told();
-    told.sort();
-    assert_eq!(told, ["a:t", "b:t", "c:t"]);
+    let mut events = reading.events_read();
+    events.sort();
+    assert_eq!(events, ["a:t", "b:t", "c:t"]);
     reading.stop().unwrap();
 }

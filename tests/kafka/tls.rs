@@ -1,6 +1,6 @@
-//! A broker behind TLS, whose certificate this run of the tests has made. Built with `--features tls` the run
-//! goes over it, with PLAIN and with SCRAM; built without, it is refused before the start, by the name of the
-//! feature.
+//! A broker with TLS; its certificate is created for this run of the tests. Built with `--features tls`, the
+//! run connects over it with PLAIN and with SCRAM. Built without, the run is refused before the start, and
+//! the message names the feature.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::run::{Output, Run};
 
 pub(crate) const TESTS: &[Test] = &[("tls::sasl_over_tls", sasl_over_tls)];
 
-/// The feature with which these tests say more.
+/// Whether the feature is built in.
 const IS_BUILT: bool = cfg!(feature = "tls");
 
 /// A deployment file from one topic to another, with settings of the client.
@@ -51,10 +51,10 @@ fn sasl_over_tls(broker: &Broker) {
             assert!(run.log().contains(said), "{}", run.log());
             continue;
         }
-        // The records are put, and the pairs read, by the other way in.
+        // Records are written, and pairs read, without TLS.
         let text = "the same words in both of them, enough for shingles";
         broker.writer().texts(&input, 0, &[("a", text), ("b", text)]);
-        let mut pairs = Output::of(broker, &output);
+        let mut pairs = Output::new(broker, &output);
         let mut run = Run::start(folder.path(), RUN);
         pairs.until(&mut run, &["a b"]);
         run.stop();

@@ -10,11 +10,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
-use dupflow::connectors::mark::Mark;
-use dupflow::connectors::sink::{Memory, Sink};
-use dupflow::connectors::source::{
-    BadRecords, Batch, KeyedRecord, OnError, Payload, Queue, Reader, Records, Refused, Source, SourceError,
+use dupflow::connectors::formats::{KeyedRecord, Records};
+use dupflow::connectors::intake::{
+    BadRecords, Batch, OnError, Payload, Queue, Reader, Refused, Source, SourceError,
 };
+use dupflow::connectors::mark::Mark;
+use dupflow::connectors::sink::{MemorySink, Sink};
 use dupflow::core::description::Description;
 use dupflow::core::doc::{DocEvent, DocId, Letter, Position};
 use dupflow::core::pair::Delta;
@@ -241,7 +242,7 @@ pub(crate) fn batch(offset: u64) -> Batch {
 
 /// A sink that does with each epoch as it is told, and keeps those that are written.
 struct Watched<F> {
-    memory: Arc<Mutex<Memory>>,
+    memory: Arc<Mutex<MemorySink>>,
     first: F,
 }
 
@@ -265,8 +266,8 @@ pub(crate) fn run(
     stages: &Stages,
     readers: Vec<Script>,
     first: impl FnMut(Epoch) -> io::Result<()> + Send + 'static,
-) -> (Result<Summary, RunError>, Memory) {
-    let memory = Arc::<Mutex<Memory>>::default();
+) -> (Result<Summary, RunError>, MemorySink) {
+    let memory = Arc::<Mutex<MemorySink>>::default();
     let job = Job {
         stages: stages.clone(),
         source: Box::new(Scripts(readers)),
@@ -288,7 +289,7 @@ pub(crate) fn run(
 }
 
 /// The epochs that are written: how many, and whether they are whole and in order.
-fn whole(memory: &Memory) -> usize {
+fn whole(memory: &MemorySink) -> usize {
     for (epoch, progress) in (1..).zip(&memory.progress) {
         assert_eq!((progress.epoch, progress.next[&0]), (epoch, 2 * epoch), "two documents each");
         let deltas = memory.deltas.iter().filter(|(of, ..)| *of == epoch).count() as u64;

@@ -1,4 +1,4 @@
-//! Keep lists: after any history, what is kept and what is removed is what a fresh run on the surviving
+//! KeepRule lists: after any history, what is kept and what is removed is what a fresh run on the surviving
 //! documents says, and what the definitions say of the pairs present.
 //!
 //! Bug classes: a list that depends on the order of arrival or on positions; a document in both lists or in
@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::config::Plan;
-use dupflow::connectors::sink::{KeepList, Listed, Sink};
+use dupflow::connectors::sink::{DocumentList, KeepList, Sink};
 use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters, KeepRule};
 use dupflow::core::doc::retention::{Retention, RetentionClock};
 use dupflow::core::doc::{DocId, Facts};
@@ -25,7 +25,7 @@ use crate::script::{Epoched, Past, Run, Stamped, closed};
 const KINDS: [ClusterKind; 2] = [ClusterKind::Components, ClusterKind::Star];
 
 /// A list as it is written; the limit is so low that most clusters are told by their size elsewhere.
-fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: KeepRule, listed: Listed) -> String {
+fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: KeepRule, listed: DocumentList) -> String {
     let mut out = Vec::new();
     let mut sink = KeepList::new(&mut out, Clusters::new(kind, 2), keep, listed);
     assert!(sink.wants_documents());
@@ -90,7 +90,7 @@ fn assert_lists(plan: &Plan, epochs: &[Epoched], retention: Retention, run: Run)
 
     for (kind, keep) in KINDS.into_iter().flat_map(|kind| KeepRule::ALL.map(|keep| (kind, keep))) {
         let expected = removed(&documents, &pairs, kind, keep);
-        let [stays, goes] = [Listed::Kept, Listed::Removed].map(|list| {
+        let [stays, goes] = [DocumentList::Kept, DocumentList::Removed].map(|list| {
             let text = listed(&told, kind, keep, list);
             assert_eq!(text, listed(&again, kind, keep, list), "{kind:?} {keep:?}: a fresh run");
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use dupflow::connectors::source::{
-    BadRecords, Batch, EpochLimits, Format, KeyedRecord, Payload, Queue, Reader, Records, Refused, Shape,
-    Source, SourceError,
+use dupflow::connectors::formats::{Format, KeyedRecord, Records, Shape};
+use dupflow::connectors::intake::{
+    BadRecords, Batch, EpochLimits, Payload, Queue, Reader, Refused, Source, SourceError,
 };
 use dupflow::core::hash;
 use dupflow::core::time::{Clock, Offsets};

@@ -157,7 +157,7 @@ fn a_state_that_lacks_deleted_ids_never_claims_to_have_them() {
         part.end = part.events.last().map_or(0, |(offset, _)| offset + 1);
     }
     let claims = |runs: &[(&BTreeMap<u32, Partition>, bool)]| {
-        let place = Place { state: Some(state::Memory::default()), ..Place::default() };
+        let place = Place { state: Some(state::MemoryStore::default()), ..Place::default() };
         runs.iter().for_each(|(parts, ids_move)| to_the_end(&place, &plan, parts, *ids_move));
         open(place.state.as_ref().unwrap()).latest(u64::MAX).unwrap().unwrap().saved().ended
     };

@@ -14,10 +14,10 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use dupflow::config::Plan;
+use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{Memory, Sink};
-use dupflow::connectors::source::{BadRecords, EpochLimits, OnError};
-use dupflow::connectors::state::{self, State};
+use dupflow::connectors::sink::{MemorySink, Sink};
+use dupflow::connectors::state::{self, StoredState};
 use dupflow::core::doc::{DocChange, Letter, Position};
 use dupflow::core::hash::mix;
 use dupflow::core::pair::{Delta, DocPair};
@@ -39,7 +39,7 @@ use crate::sources::partitions;
 
 /// A destination whose run ends at a commit, if it comes so far: before it is made, or behind it.
 struct Ends {
-    sink: Arc<Mutex<Memory>>,
+    sink: Arc<Mutex<MemorySink>>,
     commits_left: u64,
     behind: bool,
 }
@@ -82,13 +82,13 @@ impl Sink for Ends {
 /// What outlives a run.
 #[derive(Default)]
 pub(crate) struct Place {
-    pub(crate) sink: Arc<Mutex<Memory>>,
-    pub(crate) state: Option<state::Memory>,
+    pub(crate) sink: Arc<Mutex<MemorySink>>,
+    pub(crate) state: Option<state::MemoryStore>,
 }
 
 /// What was kept there.
-pub(crate) fn open(store: &state::Memory) -> State {
-    State::open(Box::new(store.clone())).unwrap()
+pub(crate) fn open(store: &state::MemoryStore) -> StoredState {
+    StoredState::open(Box::new(store.clone())).unwrap()
 }
 
 /// When events happen: mostly one after the other, some late, some at no time.
@@ -250,7 +250,7 @@ pub(crate) fn through_ends(
     seed: u64,
     ids_move: bool,
 ) -> Place {
-    let mut place = Place { state: keeps.then(state::Memory::default), ..Place::default() };
+    let mut place = Place { state: keeps.then(state::MemoryStore::default), ..Place::default() };
     let limits = EpochLimits { records: Some(1 + mix(seed) % 9), ..EpochLimits::default() };
     for n in 0..40 {
         let random = mix(seed ^ (n << 32));
@@ -266,7 +266,7 @@ pub(crate) fn through_ends(
         };
         if random >> 16 & 7 == 0 && keeps && plan.scheme.live().is_none() {
             // What was kept is lost: all is read again.
-            place.state = Some(state::Memory::default());
+            place.state = Some(state::MemoryStore::default());
         }
         match live(&place, plan, parts, life) {
             Ok(_) => return place,
@@ -341,7 +341,7 @@ fn a_restart_takes_the_documents_that_were_kept() {
         .collect();
     let parts = partitions(&history, 2, 1);
     let plan = Plan::load("minhash", &[]).unwrap();
-    let place = Place { state: Some(state::Memory::default()), ..Place::default() };
+    let place = Place { state: Some(state::MemoryStore::default()), ..Place::default() };
     let life = Life {
         workers: 2,
         readers: 1,

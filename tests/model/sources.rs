@@ -11,8 +11,8 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use dupflow::config::Plan;
-use dupflow::connectors::sink::Memory;
-use dupflow::connectors::source::{BadRecords, EpochLimits, OnError};
+use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
+use dupflow::connectors::sink::MemorySink;
 use dupflow::core::description::Description;
 use dupflow::core::hash;
 use dupflow::core::time::{Epoch, SystemClock};
@@ -47,7 +47,7 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
     let parts = partitions(history, count, seed);
     let plan = Plan::load("minhash", &["blocking.cap=4".to_owned(), "threshold=0.5".to_owned()]).unwrap();
     let stages = dupflow::pipeline::stages(&plan, false);
-    let (sink, (read, all_read)) = (Arc::<Mutex<Memory>>::default(), channel());
+    let (sink, (read, all_read)) = (Arc::<Mutex<MemorySink>>::default(), channel());
     let log =
         Log { partitions: parts.clone(), readers, limits, seed, ids_move: false, ts: |_, _| None, read };
     let running = pipeline::start(Job {
@@ -71,7 +71,7 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
     running.stopper().stop();
     let summary = running.join().unwrap();
 
-    let Memory { deltas, progress, finished, .. } = sink.lock().clone();
+    let MemorySink { deltas, progress, finished, .. } = sink.lock().clone();
     assert!(finished);
     assert_eq!(summary.durable_epochs, progress.len() as u64);
     let mut accumulated = Accumulated::new(deltas);

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use dupflow::config::Plan;
-use dupflow::connectors::source::SourceError;
+use dupflow::connectors::intake::SourceError;
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::hash::{SketchId, mix};
 use dupflow::core::oracle;

@@ -1,4 +1,4 @@
-//! Readers beside an owner that publishes and compacts.
+//! Readers while an owner publishes and compacts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,7 +28,7 @@ fn readers_never_find_damage() {
             epochs
         };
         let readers = [scope.spawn(read), scope.spawn(read)];
-        // What the readers find ends with them, not before.
+        // The readers end with this scope, not before.
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             (2..=400).for_each(|epoch| publish(&mut state, epoch).unwrap());
         }));
@@ -42,7 +42,7 @@ fn readers_never_find_damage() {
 }
 
 #[test]
-fn what_an_inspection_tells() {
+fn contents_of_an_inspection() {
     let folder = tempfile::tempdir().unwrap();
     let (mut state, ..) = restart(Folder::new(folder.path()));
     publish(&mut state, 1).unwrap();

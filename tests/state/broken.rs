@@ -1,4 +1,4 @@
-//! A store whose operations fail, stop, or are preceded by something.
+//! A store whose operations fail or stop, or are preceded by another action.
 
 use std::fmt;
 use std::io;
@@ -6,26 +6,26 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dupflow::connectors::state::{Memory, Ownership, Store, Upload};
+use dupflow::connectors::state::{MemoryStore, Ownership, Store, Upload};
 
-/// What happens at one operation.
+/// The fault at one operation.
 pub(crate) enum Fault {
-    /// It fails, and so does everything after it: the process is gone.
+    /// It fails, and so does every later operation, as if the process had ended.
     Stop,
-    /// It is done, and tells a failure; nothing is done after it.
+    /// It is executed and reports a failure; every later operation fails.
     StopAfter,
     /// It fails, once.
     Fail,
-    /// It is done, and tells a failure, once.
+    /// It is executed and reports a failure, once.
     FailAfter,
-    /// Another does something before it.
+    /// Another action is executed before it.
     Before(Box<dyn FnOnce() + Send>),
 }
 
-/// Files in memory, with one fault at one operation; operations that change or list files count.
+/// Files in memory with a fault at one operation. Operations that change or list files are counted.
 #[derive(Clone)]
 pub(crate) struct Broken {
-    inner: Memory,
+    inner: MemoryStore,
     /// Operations so far.
     count: Arc<AtomicU64>,
     fault_at: u64,
@@ -40,8 +40,8 @@ impl fmt::Debug for Broken {
 }
 
 impl Broken {
-    /// The operations of this store that count are numbered from 0.
-    pub(crate) fn new(inner: Memory, fault_at: u64, fault: Fault) -> Self {
+    /// Counted operations are numbered from 0.
+    pub(crate) fn new(inner: MemoryStore, fault_at: u64, fault: Fault) -> Self {
         let fault = Arc::new(Mutex::new(Some(fault)));
         Self { inner, count: Arc::default(), fault_at, fault, is_stopped: Arc::default() }
     }
@@ -57,7 +57,7 @@ impl Broken {
 
     fn run<T>(&self, operation: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let number = self.count.fetch_add(1, Ordering::SeqCst);
-        // Of a process that is stopped no thread goes on.
+        // No thread of a stopped process continues.
         let mut is_stopped = self.is_stopped.lock().unwrap();
         if *is_stopped {
             return Err(Self::error());

@@ -1,15 +1,16 @@
-//! Every file, cut and flipped: refused with its name, or without effect; never read as data.
+//! Truncated files and flipped bits in every file: the damage is reported with the name of the file, or has
+//! no effect; it is never read as data.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
-use dupflow::connectors::state::{Memory, State, StateError, Store, verify};
+use dupflow::connectors::state::{MemoryStore, StateError, Store, StoredState, verify};
 
 use super::script::{Documents, SMALL, changes, documents, publish, restart, saved, usual, usual_documents};
 
-/// A state of bases, deltas, a table and two manifests.
-fn example() -> Memory {
-    let memory = Memory::default();
+/// A state with bases, deltas, a table and two manifests.
+fn example() -> MemoryStore {
+    let memory = MemoryStore::default();
     let (mut state, ..) = restart(memory.clone());
     (1..=5).for_each(|epoch| publish(&mut state, epoch).unwrap());
     state.compact().unwrap();
@@ -21,13 +22,13 @@ fn example() -> Memory {
     memory
 }
 
-fn copy(of: &Memory) -> Memory {
-    let copy = Memory::default();
+fn copy(of: &MemoryStore) -> MemoryStore {
+    let copy = MemoryStore::default();
     of.list().unwrap().iter().for_each(|name| copy.put(name, &of.get(name).unwrap()).unwrap());
     copy
 }
 
-/// What a run is told.
+/// The log of a run.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -45,13 +46,13 @@ impl Write for Log {
 /// Epoch, documents and table.
 type Contents = (u64, Documents, Option<Vec<u8>>);
 
-/// Opens, reads everything, and tells what was said.
-fn read(memory: &Memory) -> (Result<Contents, StateError>, String) {
+/// Opens the state and reads everything. Returns the result and the log.
+fn read(memory: &MemoryStore) -> (Result<Contents, StateError>, String) {
     let log = Log::default();
     let to = log.clone();
     let subscriber = tracing_subscriber::fmt().with_writer(move || to.clone()).finish();
     let result = tracing::subscriber::with_default(subscriber, || {
-        let mut state = State::open(Box::new(memory.clone()))?.with_rule(SMALL);
+        let mut state = StoredState::open(Box::new(memory.clone()))?.with_rule(SMALL);
         let (epoch, found) = documents(&mut state, u64::MAX)?;
         Ok((epoch, found, state.table(77)?))
     });
@@ -60,7 +61,7 @@ fn read(memory: &Memory) -> (Result<Contents, StateError>, String) {
 }
 
 #[test]
-fn cut_and_flipped_anywhere() {
+fn truncations_and_bit_flips_everywhere() {
     let memory = example();
     let (whole, told) = read(&copy(&memory));
     let whole = whole.unwrap();
@@ -115,7 +116,7 @@ fn cut_and_flipped_anywhere() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_named() {
+fn a_missing_file_is_named() {
     let memory = example();
     for name in memory.list().unwrap() {
         let missing = copy(&memory);
@@ -133,9 +134,9 @@ fn a_file_that_is_gone_is_named() {
     }
 }
 
-/// Whole files in each other's place.
+/// Two undamaged files with exchanged names.
 #[test]
-fn a_file_does_not_stand_in_for_another() {
+fn a_file_cannot_replace_another() {
     let memory = example();
     let names = memory.list().unwrap();
     let bases: Vec<&String> = names.iter().filter(|name| name.starts_with("base-")).collect();
@@ -145,14 +146,15 @@ fn a_file_does_not_stand_in_for_another() {
     assert!(matches!(&error, StateError::Damaged { file, .. } if file.ends_with(bases[0])), "{error}");
 }
 
-/// If no manifest is whole there is no state to fall back to, and what is there is not replaced by nothing.
+/// If no manifest is undamaged, there is no state to fall back to. Opening fails, and does not replace the
+/// state by an empty one.
 #[test]
-fn no_whole_manifest_is_no_empty_state() {
+fn damaged_manifests_are_not_an_empty_state() {
     let memory = example();
     for name in memory.list().unwrap().iter().filter(|name| name.starts_with("manifest-")) {
         memory.put(name, b"rubbish").unwrap();
     }
     let before = memory.list().unwrap();
-    assert!(matches!(State::open(Box::new(memory.clone())).unwrap_err(), StateError::Damaged { .. }));
+    assert!(matches!(StoredState::open(Box::new(memory.clone())).unwrap_err(), StateError::Damaged { .. }));
     assert_eq!(memory.list().unwrap(), before);
 }

@@ -1,4 +1,4 @@
-//! A disk that is full.
+//! A full disk.
 
 use std::io;
 use std::ops::Range;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use dupflow::connectors::state::{
-    CompactionRule, Folder, Ownership, State, StateError, Store, Upload, inspect, verify,
+    CompactionRule, Folder, Ownership, StateError, Store, StoredState, Upload, inspect, verify,
 };
 use dupflow::core::doc::changes::Changes;
 
 use super::script::{Change, Documents, SMALL, changes, documents, publish, restart, saved, usual_documents};
 
-/// A folder on a disk of so many bytes.
+/// A folder on a disk with a limited number of free bytes.
 #[derive(Clone, Debug)]
 struct Disk {
     folder: Folder,
@@ -99,10 +99,10 @@ fn a_publish_on_a_full_disk_fails_and_the_next_one_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let room = Arc::new(AtomicI64::new(1 << 30));
     let disk = Disk { folder: Folder::new(folder.path()), room: Arc::clone(&room) };
-    let mut state = State::open(Box::new(disk.clone())).unwrap().with_rule(SMALL);
+    let mut state = StoredState::open(Box::new(disk.clone())).unwrap().with_rule(SMALL);
     (1..=10).for_each(|epoch| publish(&mut state, epoch).unwrap());
     let mut epoch = 10;
-    // From nothing at all to enough for the delta and not for the manifest.
+    // From no bytes at all to enough for the delta but not for the manifest.
     for left in (0..6000).step_by(150) {
         room.store(left, Ordering::SeqCst);
         match publish(&mut state, epoch + 1) {
@@ -111,14 +111,14 @@ fn a_publish_on_a_full_disk_fails_and_the_next_one_does_not() {
                 assert_eq!(source.kind(), io::ErrorKind::StorageFull);
                 let parts: Vec<_> =
                     disk.list().unwrap().into_iter().filter(|name| name.ends_with(".part")).collect();
-                // The thread may be writing.
+                // The thread may be writing a base.
                 assert!(parts.iter().all(|name| name.starts_with("base-")), "{parts:?}");
                 assert_eq!(inspect(Box::new(disk.clone())).unwrap().progress.epoch, epoch);
             }
             Err(error) => panic!("{error}"),
         }
         assert!(verify(Box::new(disk.clone())).unwrap().damages.is_empty());
-        // There is room again.
+        // There is free space again.
         room.store(1 << 30, Ordering::SeqCst);
         publish(&mut state, epoch + 1).unwrap();
         epoch += 1;
@@ -131,23 +131,23 @@ fn a_publish_on_a_full_disk_fails_and_the_next_one_does_not() {
     assert!((found, alive) == (epoch, usual_documents(epoch)));
 }
 
-/// A disk that is full of what newer records replace has room.
+/// A disk filled with replaced records has room after a compaction.
 #[test]
 fn a_disk_that_is_full_of_deltas_is_compacted() {
     let folder = tempfile::tempdir().unwrap();
-    // About 80,000 bytes are alive, a publish has half of that: without a compaction eight of them fill it,
-    // but for the 16,000 that a new base of one group takes, and manifests.
+    // About 80,000 bytes are alive, and a publish has half of that. Without a compaction eight publishes fill
+    // the disk, except for the 16,000 bytes of a new base of one group, and manifests.
     let room = Arc::new(AtomicI64::new(420_000));
     let disk = Disk { folder: Folder::new(folder.path()), room };
     let never = CompactionRule { least_bytes: 1 << 30, most_deltas: 1 << 20 };
-    let mut state = State::open(Box::new(disk)).unwrap().with_rule(never);
+    let mut state = StoredState::open(Box::new(disk)).unwrap().with_rule(never);
     let mut alive = Documents::new();
     for epoch in 1..=100 {
         let list: Vec<Change> = (0..40).map(|n| ((epoch * 7 + n * 3) % 80, Some(900 + n))).collect();
         let buffers = changes(epoch.into(), &list, &mut alive);
         state.publish(&saved(epoch.into(), None), &buffers).unwrap();
         if epoch == 5 {
-            // From here on there are bases, which new ones replace.
+            // From now on there are bases, which new ones replace.
             state.compact().unwrap();
         }
     }

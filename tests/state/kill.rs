@@ -1,4 +1,4 @@
-//! A process that is killed in the middle of publishes.
+//! A process killed during its publishes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use super::script::{publish, restart, usual_documents};
 
 const FOLDER: &str = "DUPFLOW_TEST_STATE";
 
-/// The child: publishes for ever, and tells each epoch that is acknowledged.
+/// The child: publishes until it is killed, and prints each acknowledged epoch.
 #[test]
 #[ignore = "the child of a_killed_owner_loses_nothing"]
 fn publish_until_killed() {
@@ -35,11 +35,11 @@ fn a_killed_owner_loses_nothing() {
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let epochs = lines.filter_map(|line| line.unwrap().strip_prefix("published ")?.parse::<u64>().ok());
-        // The kill meets whatever the child does after so many.
+        // The kill hits any operation of the child after this many publishes.
         let mut acknowledged = epochs;
         let told = acknowledged.by_ref().take(3 + round * 7 % 20).last().expect("it publishes");
         child.kill().unwrap();
-        // What it told before it was killed counts too.
+        // Epochs printed before the kill count too.
         let told = acknowledged.last().unwrap_or(told);
         child.wait().unwrap();
         let found = verify(Box::new(Folder::new(folder.path()))).unwrap();
@@ -52,7 +52,7 @@ fn a_killed_owner_loses_nothing() {
         assert!(documents == usual_documents(epoch));
         last = epoch;
     }
-    // Nothing is left of what was cut off.
+    // No file of interrupted publishes is left.
     let (mut state, epoch, _) = restart(Folder::new(folder.path()));
     publish(&mut state, epoch + 1).unwrap();
     state.compact().unwrap();

@@ -1,9 +1,9 @@
-//! The state store: against a map, while everything that can fail does.
+//! The state store against a map, with every possible fault.
 //!
-//! Bug classes: a publish that is half there; a document that comes back twice, with an old value or after
-//! its end; a file that is removed while a manifest names it, or never; damage that is read as data; two
-//! owners that both write; a reader that trips over the owner; a failed publish after which the next one
-//! fails too.
+//! Bug classes: a half-visible publish; a document returned twice, with an old value, or after its deletion;
+//! a file that is removed while a manifest lists it, or never removed; damage read as data; two owners that
+//! both write; a reader that fails because of the owner's publishes; a failed publish that makes the next one
+//! fail too.
 
 #![cfg(test)]
 

@@ -1,40 +1,41 @@
-//! Any sequence of publishes, restarts and compactions, cut off anywhere, against a map.
+//! Any sequence of publishes, restarts and compactions, interrupted anywhere, against a map.
 
-use dupflow::connectors::state::{Memory, State, StateError, Store, verify};
+use dupflow::connectors::state::{MemoryStore, StateError, Store, StoredState, verify};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::broken::{Broken, Fault};
 use super::script::{Change, Documents, SMALL, changes, documents, publish, restart, saved, usual_documents};
 
-/// What a run does.
+/// A step of a run.
 #[derive(Clone, Debug)]
 enum Step {
     Publish(Vec<Change>),
-    /// Puts the table of the next publishes.
+    /// Stores the table of the next publishes.
     Table,
     Compact,
     Restart,
-    /// Restarts from the publish before the last one, which is given up with the next publish: this one.
+    /// Restarts from the publish before the last one. The next publish, with these changes, discards the last
+    /// one.
     GoBack(Vec<Change>),
 }
 
 /// A run up to its first failure.
 struct Outcome {
-    /// The documents after the last publish that was acknowledged.
+    /// Epoch and documents after the last acknowledged publish.
     acknowledged: (u64, Documents),
-    /// Those of a publish that was not, and of what it goes back to.
+    /// Those of a publish that was not acknowledged, and of the one that it goes back to.
     attempted: Vec<(u64, Documents)>,
 }
 
-/// Does the steps on a store. `is_patient`: a publish that fails is tried again, until it succeeds.
+/// Executes steps on a store. If `is_patient`, a failed publish is repeated until it succeeds.
 fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
     let mut history = vec![(0, Documents::new())];
     let mut attempted = Vec::new();
     let outcome = (|| -> Result<(), StateError> {
-        let open = || -> Result<State, StateError> {
+        let open = || -> Result<StoredState, StateError> {
             loop {
-                match State::open(Box::new(store.clone())) {
+                match StoredState::open(Box::new(store.clone())) {
                     Err(StateError::Io { .. }) if is_patient => {}
                     opened => return Ok(opened?.with_rule(SMALL)),
                 }
@@ -85,7 +86,7 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
                     state = open()?;
                     let before = history.last().unwrap().0.saturating_sub(1);
                     let back = documents(&mut state, before)?;
-                    // Compaction publishes twice, so that there may be none before it.
+                    // A compaction publishes twice, so the publish before it may have been removed.
                     let at = history.iter().position(|known| *known == back).expect("it was published");
                     let mut alive = back.1;
                     let buffers = changes(number, list, &mut alive);
@@ -107,9 +108,9 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
     Outcome { acknowledged: history.pop().unwrap(), attempted }
 }
 
-/// The state is that of the last publish that was acknowledged, or of the one that was cut off; it is whole,
-/// and goes on without a file that nobody needs.
-fn holds(memory: &Memory, outcome: &Outcome) {
+/// The state is that of the last acknowledged publish or of the interrupted one. It is undamaged, and
+/// continues without unneeded files.
+fn holds(memory: &MemoryStore, outcome: &Outcome) {
     let (mut state, epoch, found) = restart(memory.clone());
     let found = (epoch, found);
     assert!(found == outcome.acknowledged || outcome.attempted.contains(&found), "epoch {epoch}");
@@ -127,7 +128,7 @@ fn holds(memory: &Memory, outcome: &Outcome) {
 }
 
 /// A run without faults, to count its operations.
-fn sound(memory: &Memory) -> Broken {
+fn sound(memory: &MemoryStore) -> Broken {
     Broken::new(memory.clone(), u64::MAX, Fault::Stop)
 }
 
@@ -135,7 +136,7 @@ fn fault(kind: usize) -> Fault {
     [Fault::Stop, Fault::StopAfter, Fault::Fail, Fault::FailAfter].into_iter().nth(kind).unwrap()
 }
 
-/// A run that has every kind of step, with compactions and merges by the thread between them.
+/// A run with every kind of step, with compactions and merges by the thread in between.
 fn long_run() -> Vec<Step> {
     let mut steps = Vec::new();
     for epoch in 0..24_u16 {
@@ -155,14 +156,14 @@ fn long_run() -> Vec<Step> {
 }
 
 #[test]
-fn cut_off_before_and_after_every_operation() {
+fn interrupted_before_and_after_every_operation() {
     let steps = long_run();
-    let whole = sound(&Memory::default());
+    let whole = sound(&MemoryStore::default());
     let acknowledged = run(&whole, &steps, false).acknowledged;
     assert!(acknowledged.1.is_empty() && whole.count() > 150, "{}", whole.count());
     for at in 0..whole.count() {
         for kind in 0..2 {
-            let memory = Memory::default();
+            let memory = MemoryStore::default();
             let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), &steps, false);
             holds(&memory, &outcome);
         }
@@ -172,11 +173,11 @@ fn cut_off_before_and_after_every_operation() {
 #[test]
 fn every_operation_may_fail_once() {
     let steps = long_run();
-    let whole = sound(&Memory::default());
+    let whole = sound(&MemoryStore::default());
     let expected = run(&whole, &steps, true).acknowledged;
     for at in 0..whole.count() {
         for kind in 2..4 {
-            let memory = Memory::default();
+            let memory = MemoryStore::default();
             let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), &steps, true);
             assert!(outcome.acknowledged == expected, "operation {at}");
             holds(&memory, &outcome);
@@ -185,8 +186,8 @@ fn every_operation_may_fail_once() {
 }
 
 #[test]
-fn what_is_newer_is_given_up_with_the_next_publish() {
-    let memory = Memory::default();
+fn the_next_publish_discards_newer_ones() {
+    let memory = MemoryStore::default();
     {
         let (mut state, ..) = restart(memory.clone());
         (1..=5).for_each(|epoch| publish(&mut state, epoch).unwrap());
@@ -198,7 +199,7 @@ fn what_is_newer_is_given_up_with_the_next_publish() {
         assert_eq!(epoch, 5, "nothing was published, so it is there still");
         assert!(documents(&mut state, 4).unwrap() == (4, usual_documents(4)));
         state.publish(&saved(7, None), &changes(7, &[(3, Some(3))], &mut alive)).unwrap();
-        // Epoch 5 is not that of these documents.
+        // Epoch 5 does not have these documents.
         assert!(documents(&mut state, 6).unwrap() == (4, usual_documents(4)));
     }
     let mut alone = Documents::new();
@@ -213,16 +214,16 @@ fn what_is_newer_is_given_up_with_the_next_publish() {
 }
 
 #[test]
-fn a_table_is_there_from_before_its_epoch_until_it_is_superseded() {
-    let memory = Memory::default();
-    let publish = |state: &mut State, epoch, table| state.publish(&saved(epoch, Some(table)), &[]);
+fn a_table_is_stored_before_its_epoch_and_until_superseded() {
+    let memory = MemoryStore::default();
+    let publish = |state: &mut StoredState, epoch, table| state.publish(&saved(epoch, Some(table)), &[]);
     let (mut earlier, ..) = restart(memory.clone());
     let error = publish(&mut earlier, 1, 5).unwrap_err();
     assert_eq!(error.to_string(), "no table 0000000000000005 in \"memory\", which the saved progress names");
     earlier.put_table(5, b"five").unwrap();
     publish(&mut earlier, 1, 5).unwrap();
-    // Decided for, and cut off before a publish names it: the next owner finds it, and an epoch before it
-    // keeps it.
+    // Stored, and interrupted before a publish lists it: the next owner finds it, and keeps it if it starts
+    // from an earlier epoch.
     earlier.put_table(6, b"six").unwrap();
     drop(earlier);
     let (mut state, ..) = restart(memory.clone());
@@ -252,8 +253,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_run_cut_off_anywhere(steps in vec(step(), 1..30), at in 0..200_u64, kind in 0..4_usize) {
-        let memory = Memory::default();
+    fn any_run_interrupted_anywhere(steps in vec(step(), 1..30), at in 0..200_u64, kind in 0..4_usize) {
+        let memory = MemoryStore::default();
         let outcome = run(&Broken::new(memory.clone(), at, fault(kind)), &steps, kind >= 2);
         holds(&memory, &outcome);
     }

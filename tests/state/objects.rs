@@ -1,4 +1,4 @@
-//! An object store: the same state, by the crate's memory and its folder.
+//! An object store: the same state, on the memory and folder stores of the crate `object_store`.
 
 use std::sync::Arc;
 

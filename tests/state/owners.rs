@@ -1,20 +1,20 @@
-//! Two owners: the one that opens the state last is it, whatever the other one is doing.
+//! Two owners: the last one to open the state has it, whatever the other one is doing.
 
 use std::sync::mpsc::channel;
 
-use dupflow::connectors::state::{Folder, Memory, State, StateError, verify};
+use dupflow::connectors::state::{Folder, MemoryStore, StateError, StoredState, verify};
 
 use super::broken::{Broken, Fault};
 use super::script::{SMALL, publish, restart, usual_documents};
 
 #[test]
-fn an_owner_before_writes_no_more() {
-    let memory = Memory::default();
+fn an_earlier_owner_cannot_write() {
+    let memory = MemoryStore::default();
     let (mut first, ..) = restart(memory.clone());
     (1..=6).for_each(|epoch| publish(&mut first, epoch).unwrap());
     let (mut second, ..) = restart(memory.clone());
     for later in [0, 1, 5] {
-        // The manifest that the first one would write is there, or is removed already.
+        // The manifest that the first owner would write exists, or has been removed already.
         (0..later).for_each(|epoch| publish(&mut second, 20 + epoch).unwrap());
         let error = publish(&mut first, 7).unwrap_err();
         let named = "another run has taken over the state: expected \"memory/manifest-";
@@ -26,22 +26,22 @@ fn an_owner_before_writes_no_more() {
     assert_eq!(restart(memory).1, 24);
 }
 
-/// Operations of opening; whoever comes between them is the one before.
+/// Number of operations of `open`. An owner that opens the state between them is the earlier one.
 const OPENING: u64 = 3;
 
-/// Another one opens, publishes and compacts before any operation of an owner's publishes, deletions
-/// included.
+/// Another owner opens, publishes and compacts before any single operation of an owner's publishes, including
+/// deletions.
 #[test]
 fn taken_over_between_any_two_operations() {
     let run = |store: &Broken| {
-        let mut state = State::open(Box::new(store.clone())).unwrap().with_rule(SMALL);
+        let mut state = StoredState::open(Box::new(store.clone())).unwrap().with_rule(SMALL);
         (1..=14).take_while(|epoch| publish(&mut state, *epoch).is_ok()).count() as u64
     };
-    let whole = Broken::new(Memory::default(), u64::MAX, Fault::Stop);
+    let whole = Broken::new(MemoryStore::default(), u64::MAX, Fault::Stop);
     assert_eq!(run(&whole), 14);
     assert!(whole.count() > 60, "{}", whole.count());
     for at in OPENING..whole.count() {
-        let memory = Memory::default();
+        let memory = MemoryStore::default();
         let (tell, told) = channel();
         let others = memory.clone();
         let take_over = move || {
@@ -55,11 +55,11 @@ fn taken_over_between_any_two_operations() {
             tell.send((second, last)).unwrap();
         };
         let published = run(&Broken::new(memory.clone(), at, Fault::Before(Box::new(take_over))));
-        // The thread of the first one may have had less to do this time.
+        // The thread of the first owner may have executed fewer operations this time.
         let Ok((mut second, last)) = told.try_recv() else { continue };
         let damages = verify(Box::new(memory.clone())).unwrap().damages;
         assert!(damages.is_empty(), "operation {at}: {damages:?}");
-        // What the first one was told to be published, the second one has.
+        // The second owner has every publish that the first was told to be durable.
         assert!(published <= last, "operation {at}: {published} published, {last} found");
         publish(&mut second, last + 1).unwrap();
         drop(second);
@@ -69,9 +69,9 @@ fn taken_over_between_any_two_operations() {
 }
 
 #[test]
-fn of_two_that_open_at_once_one_is_the_owner() {
+fn concurrent_openings_leave_one_owner() {
     for at in 0..OPENING {
-        let memory = Memory::default();
+        let memory = MemoryStore::default();
         let (tell, told) = channel();
         let others = memory.clone();
         let open = move || {
@@ -90,20 +90,20 @@ fn of_two_that_open_at_once_one_is_the_owner() {
 }
 
 #[test]
-fn a_folder_that_is_owned_is_not_compacted_by_another() {
+fn an_owned_folder_is_not_compacted_by_others() {
     let folder = tempfile::tempdir().unwrap();
     let store = || Box::new(Folder::new(folder.path()));
-    assert!(matches!(State::open_alone(store()).unwrap_err(), StateError::Missing { .. }));
-    let mut owner = State::open(store()).unwrap();
+    assert!(matches!(StoredState::open_alone(store()).unwrap_err(), StateError::Missing { .. }));
+    let mut owner = StoredState::open(store()).unwrap();
     publish(&mut owner, 1).unwrap();
-    let error = State::open_alone(store()).unwrap_err();
+    let error = StoredState::open_alone(store()).unwrap_err();
     assert!(matches!(&error, StateError::Owned { file } if file.ends_with("owner.lock")), "{error}");
-    // The one that takes over has the lock once the other one has ended.
-    let mut second = State::open(store()).unwrap();
+    // The new owner gets the lock once the old one has ended.
+    let mut second = StoredState::open(store()).unwrap();
     drop(owner);
     publish(&mut second, 2).unwrap();
-    assert!(matches!(State::open_alone(store()).unwrap_err(), StateError::Owned { .. }));
+    assert!(matches!(StoredState::open_alone(store()).unwrap_err(), StateError::Owned { .. }));
     drop(second);
-    State::open_alone(store()).unwrap().compact().unwrap();
+    StoredState::open_alone(store()).unwrap().compact().unwrap();
     assert_eq!(restart(Folder::new(folder.path())).1, 2);
 }

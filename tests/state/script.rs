@@ -1,30 +1,30 @@
-//! What the tests publish, and what must come of it.
+//! What the tests publish, and the documents expected.
 
 use std::collections::BTreeMap;
 
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::state::{CompactionRule, Saved, State, StateError, Store};
+use dupflow::connectors::state::{CompactionRule, StateError, StatePosition, Store, StoredState};
 use dupflow::core::doc::changes::Changes;
 use dupflow::core::time::{Progress, TableInForce};
 
-/// Ids to values: the documents alive.
+/// Live documents: ids to values.
 pub(crate) type Documents = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// So small that a few publishes have everything compacted.
+/// Thresholds so small that a few publishes start every kind of compaction.
 pub(crate) const SMALL: CompactionRule = CompactionRule { least_bytes: 4000, most_deltas: 4 };
 
-/// One change: a number that makes the id, and the length of the value; ended if `None`.
+/// One change: a number that determines the id, and the length of the value; `None` deletes.
 pub(crate) type Change = (u16, Option<u16>);
 
-/// What the state of an epoch stands for.
-pub(crate) fn saved(epoch: u64, table: Option<u64>) -> Saved {
+/// The position that the state of an epoch stands for.
+pub(crate) fn saved(epoch: u64, table: Option<u64>) -> StatePosition {
     let table = table.map(|fingerprint| TableInForce { number: 1, documents: 2, fingerprint });
     let progress = Progress { epoch, next: [(0, epoch * 10), (7, epoch)].into(), table, clock: None };
     let scheme = b"11:sketch.size,4:n448,".to_vec();
-    Saved { mark: Mark { progress, ..Mark::default() }, scheme, ..Saved::default() }
+    StatePosition { mark: Mark { progress, ..Mark::default() }, scheme, ..StatePosition::default() }
 }
 
-/// The changes of an epoch, in two buffers, made on the documents too. The value tells the epoch.
+/// The changes of an epoch, in two buffers, also applied to `documents`. Values contain the epoch.
 pub(crate) fn changes(epoch: u64, list: &[Change], documents: &mut Documents) -> [Changes; 2] {
     let mut buffers = [Changes::default(), Changes::default()];
     for (at, (number, length)) in list.iter().enumerate() {
@@ -43,7 +43,8 @@ pub(crate) fn changes(epoch: u64, list: &[Change], documents: &mut Documents) ->
     buffers
 }
 
-/// Changes of an epoch that follow from its number: most replace one, some end one, one comes twice.
+/// Changes of an epoch, derived from its number: most replace a document, some delete one, one id occurs
+/// twice.
 pub(crate) fn usual(epoch: u64) -> Vec<Change> {
     let number = |n: u64| u16::try_from((epoch * 7 + n * 5) % 60).unwrap();
     let length = |n: u64| (n % 4 != 3).then(|| u16::try_from(20 + n * epoch % 90).unwrap());
@@ -58,12 +59,12 @@ pub(crate) fn usual_documents(epoch: u64) -> Documents {
 }
 
 /// Publishes the usual changes of an epoch.
-pub(crate) fn publish(state: &mut State, epoch: u64) -> Result<(), StateError> {
+pub(crate) fn publish(state: &mut StoredState, epoch: u64) -> Result<(), StateError> {
     state.publish(&saved(epoch, None), &changes(epoch, &usual(epoch), &mut Documents::new()))
 }
 
-/// The epoch and the documents that a state holds; each comes once.
-pub(crate) fn documents(state: &mut State, at_most: u64) -> Result<(u64, Documents), StateError> {
+/// The epoch and the documents of a state. Checks that no document is returned twice.
+pub(crate) fn documents(state: &mut StoredState, at_most: u64) -> Result<(u64, Documents), StateError> {
     let Some(snapshot) = state.latest(at_most)? else { return Ok((0, Documents::new())) };
     let mut documents = Documents::new();
     snapshot.read(1000, |slice| {
@@ -80,8 +81,8 @@ pub(crate) fn documents(state: &mut State, at_most: u64) -> Result<(u64, Documen
 }
 
 /// Opens a state as a restart does.
-pub(crate) fn restart(store: impl Store + 'static) -> (State, u64, Documents) {
-    let mut state = State::open(Box::new(store)).unwrap().with_rule(SMALL);
+pub(crate) fn restart(store: impl Store + 'static) -> (StoredState, u64, Documents) {
+    let mut state = StoredState::open(Box::new(store)).unwrap().with_rule(SMALL);
     let (epoch, documents) = documents(&mut state, u64::MAX).unwrap();
     (state, epoch, documents)
 }

@@ -11,7 +11,7 @@ use crate::synthetic::{narrow, sketches};
 
 const TRIALS: usize = 1000;
 
-/// The share of pairs that are candidates, in bands cut from sketches of `size` components.
+/// The share of pairs that become candidates, with bands cut from sketches of `size` components.
 fn candidates(kind: SketchKind, size: usize, curve: Curve, union: usize, similarity: f64) -> f64 {
     let Agreement::Bits(bits) = curve.agreement else { panic!("{curve:?}") };
     let banding = Banding::new(size, curve.bands, curve.rows, HotRule::NEVER);
@@ -39,8 +39,8 @@ fn minhash_follows_the_curve() {
     }
 }
 
-/// The design of the default pipeline. Dependent components only help where it counts: they spread matches
-/// more evenly over the bands, so that fewer pairs of a high similarity go without a common band.
+/// The design of the default pipeline. Dependence between components only raises recall at high similarities:
+/// it spreads matches more evenly over the bands, so that fewer pairs have no common band.
 #[test]
 fn the_default_design_follows_the_curve() {
     let plan = Plan::load("minhash", &[]).unwrap_or_else(|error| panic!("{error}"));

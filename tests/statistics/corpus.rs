@@ -1,9 +1,9 @@
-//! A feed with the truth about it: the exact similarities of the documents alive after its first N events.
+//! A feed with its truth: the exact similarities of the documents that are live after the first N events.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dupflow::connectors::feed;
+use dupflow::connectors::formats::feed;
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::Pair;
@@ -12,24 +12,24 @@ use dupflow::lab::generate::{Generator, Params};
 
 use crate::data::{self, Event};
 
-/// The least similarity of a pair in the truth.
+/// The least similarity of the pairs in the truth, inclusive.
 pub(crate) const FLOOR: f64 = 0.8;
 
 /// Pairs and their exact similarities.
 pub(crate) type Pairs = BTreeMap<Pair<DocId>, f64>;
 
-/// A feed and where it is cut.
+/// A feed, and the cuts at which it is checked.
 pub(crate) struct Corpus {
     pub(crate) name: &'static str,
     pub(crate) path: PathBuf,
     events: Vec<Event>,
-    /// Numbers of events, ascending, the last one all of them.
+    /// Numbers of events, ascending; the last one is all events.
     pub(crate) cuts: Vec<usize>,
-    /// At each cut, every pair of [`FLOOR`] or more.
+    /// At each cut, every pair with a similarity of at least [`FLOOR`].
     pub(crate) truth: Vec<Pairs>,
 }
 
-/// The text rules that the recorded truth was made by.
+/// The text rules under which the truth was recorded.
 fn featurizer() -> Featurizer {
     Featurizer::new(TextRules { spaceless: Spaceless::Run, marks: Marks::Split, ..TextRules::default() })
 }
@@ -39,7 +39,7 @@ fn pair(a: &str, b: &str) -> Pair<DocId> {
 }
 
 impl Corpus {
-    /// Documents that only come, with the list of their pairs.
+    /// A corpus of documents that are only inserted, with the recorded list of their pairs.
     pub(crate) fn documents(folder: &Path, name: &'static str) -> Self {
         let path = folder.join(format!("{name}.jsonl.zst"));
         let events: Vec<_> = data::feed(&path).collect();
@@ -51,7 +51,7 @@ impl Corpus {
         Self { name, path, cuts: vec![events.len()], truth: vec![pairs.collect()], events }
     }
 
-    /// A feed with the exact changes of pairs after each event.
+    /// A feed with the recorded changes of the exact pairs after each event.
     pub(crate) fn feed(folder: &Path, name: &'static str, mut cuts: Vec<usize>) -> Self {
         let path = folder.join(format!("{name}.jsonl.zst"));
         let events: Vec<_> = data::feed(&path).collect();
@@ -92,7 +92,7 @@ impl Corpus {
         corpus
     }
 
-    /// The texts in force after the first events.
+    /// The live texts after the first events.
     fn texts(&self, cut: usize) -> BTreeMap<&DocId, &str> {
         let mut texts = BTreeMap::new();
         for (id, text) in &self.events[..cut] {
@@ -104,7 +104,7 @@ impl Corpus {
         texts
     }
 
-    /// The truth by the oracle.
+    /// The truth, computed by the oracle.
     fn pairs(&self, cut: usize) -> Pairs {
         let mut featurizer = featurizer();
         let texts = self.texts(cut).into_iter();
@@ -113,7 +113,7 @@ impl Corpus {
             .collect()
     }
 
-    /// The exact similarity of any two documents alive at a cut.
+    /// The exact similarity of any two documents that are live at a cut.
     pub(crate) fn similarities(&self, cut: usize) -> impl FnMut(&Pair<DocId>) -> f64 {
         let texts = self.texts(cut);
         let mut featurizer = featurizer();

@@ -1,4 +1,4 @@
-//! Estimators against theory: no bias, no more variance than stated, and components that are exchangeable.
+//! Estimators against theory: no bias, at most the stated variance, and exchangeable components.
 
 use dupflow::core::sketch::SketchKind;
 use dupflow::core::sketch::estimate::{estimate, match_probability, standard_error};
@@ -11,14 +11,14 @@ use crate::synthetic::{narrow, sketches};
 const UNIONS: [usize; 4] = [20, 60, 300, 2000];
 const SIMILARITIES: [f64; 4] = [0.2, 0.5, 0.8, 0.95];
 
-/// What the estimates of one kind of pair come to.
+/// Statistics of the estimates for one kind of pair.
 struct Measured {
     bias: f64,
-    /// Mean square error, in units of the variance that is stated for independent components.
+    /// Mean square error, in units of the stated variance of independent components.
     ratio: f64,
 }
 
-/// Estimates at each number of bits.
+/// Estimates for each number of bits.
 fn measure(kind: SketchKind, size: usize, union: usize, similarity: f64, trials: usize) -> [Measured; 3] {
     let widths = [1, 4, 64].map(|bits| (bits, Kernel::new(size, bits)));
     let mut sums = [(0.0, 0.0); 3];
@@ -40,8 +40,8 @@ fn measure(kind: SketchKind, size: usize, union: usize, similarity: f64, trials:
     std::array::from_fn(|_| measured.next().unwrap())
 }
 
-/// Asserts the theory: no bias, and the variance `(alpha J (1 - J) + (1 - J) / (2^b - 1)) / K`, where `alpha`
-/// is 1 for independent components and less for those that share out the features. Prints the ratios.
+/// Asserts the theory: no bias, and the variance `(alpha J (1 - J) + (1 - J) / (2^b - 1)) / K`. `alpha` is 1
+/// for independent components and less for components that partition the features. Prints the ratios.
 fn check(kind: SketchKind, size: usize, trials: usize, alpha: impl Fn(usize) -> f64) {
     println!("{kind:?}, K = {size}: mean square error / variance of independent components, b = 1, 4, 64");
     for union in UNIONS {
@@ -55,7 +55,7 @@ fn check(kind: SketchKind, size: usize, trials: usize, alpha: impl Fn(usize) -> 
                 let what = format!(
                     "{kind:?} union {union} J {similarity} b {bits}: bias {bias}, ratio {ratio} for {expected}"
                 );
-                // The mean of n estimates has the standard deviation of one, divided by sqrt(n).
+                // The mean of n estimates has the standard deviation of one estimate, divided by sqrt(n).
                 let deviation = standard_error(similarity, size, bits) * (expected / trials as f64).sqrt();
                 assert!(bias.abs() <= SIGMAS * deviation, "{what}");
                 let kurtosis = bounds::kurtosis(size, match_probability(similarity, bits));
@@ -71,21 +71,20 @@ fn minhash_has_no_bias_and_the_variance_of_independent_components() {
     check(SketchKind::MinHash, 64, 1000, |_| 1.0);
 }
 
-/// Fast similarity sketching has, for texts of 20 features and more, the variance that is known of
-/// SuperMinHash (O. Ertl, *SuperMinHash*, 2017, theorem 1): half of MinHash's while the features are fewer
-/// than the components, and never more than it.
+/// For texts of 20 or more features, fast similarity sketching has the variance of SuperMinHash (O. Ertl,
+/// *SuperMinHash*, 2017, theorem 1): half of MinHash's if there are fewer features than components, and never
+/// more than MinHash's.
 #[test]
 fn fss_has_no_bias_and_less_variance_than_minhash() {
     const SIZE: usize = 448;
     let alpha = |union| variance::alpha(SIZE, union);
-    // Evaluated in whole numbers: 0.4879 for 20 features, 0.7815 for 2000.
+    // Evaluated with exact integers: 0.4879 for 20 features, 0.7815 for 2000.
     assert!((alpha(20) - 0.4879).abs() < 1e-4 && (alpha(2000) - 0.7815).abs() < 1e-4);
     check(SketchKind::Fss, SIZE, 1000, alpha);
 }
 
-/// The staged filter counts on it that, given the matches of all K components, those of the first k are
-/// hypergeometric: their variance is `k M/K (1 - M/K) (K - k) / (K - 1)` about `k M / K`. So it is of any k
-/// components.
+/// The staged filter assumes: given the matches of all K components, those of the first k are hypergeometric,
+/// with variance `k M/K (1 - M/K) (K - k) / (K - 1)` about `k M / K`. This holds for any k components.
 #[test]
 fn components_are_exchangeable() {
     const SIZE: usize = 448;

@@ -1,12 +1,13 @@
-//! Keep lists of a real corpus: no two documents that are kept are near copies of each other.
+//! KeepRule lists of a real corpus: no two kept documents are near copies of each other.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use dupflow::config::Plan;
-use dupflow::connectors::sink::{KeepList, Listed};
-use dupflow::connectors::source::{BadRecords, EpochRule, Files, Input, OnError};
+use dupflow::connectors::inputs::{Files, Input};
+use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
+use dupflow::connectors::sink::{DocumentList, KeepList};
 use dupflow::core::cluster::{Clusters, KeepRule};
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
@@ -16,13 +17,13 @@ use serde_json::Value;
 use crate::corpus::{Corpus, FLOOR};
 use crate::data;
 
-/// The least similarity of which no pair may be left: three standard errors of the estimate above T, so that
-/// a pair right there is missed with a chance of about 1 in 1,000, and few pairs are right there. Seeds are
+/// No pair of this similarity or more may remain. It is three standard errors of the estimate above T, so a
+/// pair exactly there is missed with a probability of about 1 in 1,000, and few pairs are there. Seeds are
 /// pinned.
 const CLEAR: f64 = 0.85;
 
 /// The ids of a list.
-fn list(corpus: &Corpus, kind: &str, keep: KeepRule, listed: Listed) -> Vec<String> {
+fn list(corpus: &Corpus, kind: &str, keep: KeepRule, listed: DocumentList) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("list.jsonl");
     let overrides = [format!("threshold={FLOOR}"), format!("output.clusters={kind}")];
@@ -57,8 +58,8 @@ fn no_two_near_copies_are_kept() {
     let clear: Vec<_> = corpus.truth[0].iter().filter(|(_, similarity)| **similarity >= CLEAR).collect();
     assert!(clear.len() > 100, "{} pairs", clear.len());
     for (kind, keep) in [("components", KeepRule::Smallest), ("star", KeepRule::Named)] {
-        let kept = list(&corpus, kind, keep, Listed::Kept);
-        let removed = list(&corpus, kind, keep, Listed::Removed);
+        let kept = list(&corpus, kind, keep, DocumentList::Kept);
+        let removed = list(&corpus, kind, keep, DocumentList::Removed);
         println!("{kind}, {}: {} kept, {} removed", keep.name(), kept.len(), removed.len());
         let both = |a: &[String], id: &str| a.binary_search_by(|one| one.as_str().cmp(id)).is_ok();
         for (pair, similarity) in &clear {

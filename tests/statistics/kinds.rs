@@ -1,7 +1,6 @@
-//! Every kind of sketch against its own theory: no bias, the variance that is stated for it, places that are
-//! exchangeable.
+//! Every kind of sketch against its own theory: no bias, the stated variance, exchangeable places.
 //!
-//! The intervals: a mean of n estimates is within `SIGMAS` times `sqrt(variance / n)` of the truth, a mean
+//! The bounds: a mean of n estimates is within `SIGMAS` times `sqrt(variance / n)` of the truth, a mean
 //! square error within [`bounds::of_mean_square`] of the variance.
 
 use dupflow::core::sketch::kernel::Kernel;
@@ -10,7 +9,7 @@ use dupflow::core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use crate::bounds::{self, SIGMAS};
 use crate::synthetic::{sketches_by, sketches_of};
 
-/// Unions and similarities of the texts; trials.
+/// Union sizes and similarities of the texts, and the number of trials.
 struct Grid<'a> {
     unions: &'a [usize],
     similarities: &'a [f64],
@@ -24,7 +23,8 @@ fn params(kind: SketchKind, size: usize, bits: usize) -> SketchParams {
     SketchParams { kind, size, bits, wide: 0, seed: 0 }
 }
 
-/// Asserts mean and mean square error of estimates around `expected`, up to a bias that theory allows.
+/// Asserts the mean and the mean square error of estimates around `expected`, up to a bias that theory
+/// allows.
 fn judge(what: &str, estimates: &[f64], expected: f64, variance: f64, size: usize, bias: f64) {
     let n = estimates.len();
     let errors = estimates.iter().map(|estimate| estimate - expected);
@@ -36,13 +36,13 @@ fn judge(what: &str, estimates: &[f64], expected: f64, variance: f64, size: usiz
         return;
     }
     assert!(mean.abs() <= bias + SIGMAS * (variance / n as f64).sqrt(), "{what}: bias {mean}");
-    // As wide a tail as that of a binomial count with this mean.
+    // With the kurtosis of a binomial count with this mean.
     let slack = bounds::of_mean_square(n, bounds::kurtosis(size, expected.clamp(0.05, 0.95)));
     let ratio = square / variance;
     assert!((ratio - 1.0).abs() <= slack + bias * bias / variance, "{what}: mean square error {ratio}");
 }
 
-/// Measures estimates on a grid; `bias` is what theory allows besides chance.
+/// Measures estimates on a grid. `bias` is the bias that theory allows.
 fn check(params: SketchParams, grid: &Grid<'_>, variance: impl Fn(f64, usize) -> f64, bias: f64) {
     for union in grid.unions {
         for similarity in grid.similarities {
@@ -60,7 +60,7 @@ fn check(params: SketchParams, grid: &Grid<'_>, variance: impl Fn(f64, usize) ->
     }
 }
 
-/// By the theory that the sketch itself states.
+/// Compares with the variance that the sketch parameters state.
 fn check_stated(params: SketchParams, grid: &Grid<'_>, bias: f64) {
     check(params, grid, |similarity, union| params.variance(similarity, union).unwrap(), bias);
 }
@@ -93,21 +93,22 @@ fn min_max() {
     check_stated(params(SketchKind::MinMax, 64, 64), &SHORT_AND_LONG, 0.0);
 }
 
-/// Its estimate is a logarithm of a count, good where few components differ.
+/// The odd estimate is a logarithm of a count, precise if few components differ.
 #[test]
 fn odd_sketches_of_near_copies() {
     let grid = Grid { unions: &[60, 300, 1000], similarities: &[0.9, 0.95], trials: 400 };
     check_stated(params(SketchKind::Odd, 256, 4), &grid, 0.0);
 }
 
-/// Its estimate is the root of a share, whose curvature costs at most 1 / K where p(J) is 1/2 and more.
+/// The connected estimate is the root of a share; its curvature adds a bias of at most 1 / K where p(J) is
+/// 1/2 or more.
 #[test]
 fn connected_bits() {
     let grid = Grid { unions: &[60, 300], similarities: &[0.2, 0.5, 0.8, 0.95], trials: 400 };
     check_stated(params(SketchKind::Connected { run: 2 }, 256, 1), &grid, 1.0 / 256.0);
 }
 
-/// The weights of the two widths follow the data: a bias of O(1 / K).
+/// The weights of the two widths depend on the data: a bias of O(1 / K).
 #[test]
 fn bits_between_one_and_two() {
     let mixed = SketchParams { wide: 64, ..params(SketchKind::MinHash, 160, 1) };
@@ -115,8 +116,8 @@ fn bits_between_one_and_two() {
     check_stated(mixed, &grid, 1.0 / 160.0);
 }
 
-/// Two texts of 270 words each, 240 of them in common, J = 0.8; `moved` of the common ones change places
-/// between the halves.
+/// Two texts of 270 words each, 240 of them in common, J = 0.8. `moved` of the common words are in the other
+/// half of the second text.
 fn moved(moved: usize) -> [Vec<usize>; 2] {
     let a: Vec<usize> = (0..270).collect();
     let mut b: Vec<usize> = (0..240).chain(300..330).collect();
@@ -124,7 +125,7 @@ fn moved(moved: usize) -> [Vec<usize>; 2] {
     [a, b]
 }
 
-/// Sectional sketches estimate `q J` and `q J / (1 + J - q J)`, whatever the number of sections.
+/// Sectional sketches estimate `q J` and `q J / (1 + J - q J)`, for any number of sections.
 #[test]
 fn sections() {
     const TRIALS: usize = 400;
@@ -153,7 +154,7 @@ fn sections() {
     }
 }
 
-/// Given the places of all n that agree, those of the first k are hypergeometric, which the filter counts on.
+/// The filter assumes: given all n places that agree, those of the first k are hypergeometric.
 #[test]
 fn places_are_exchangeable() {
     const TRIALS: usize = 400;

@@ -1,14 +1,14 @@
-//! Bands at low thresholds: as many pairs are found as the plan says, with what hot blocks lose.
+//! Banding at low thresholds: the measured recall equals the planned recall, including the losses in hot
+//! blocks.
 //!
-//! Documents are few here, and the cap is as small: 20,000 documents at a cap of 24 fill blocks as 80,000 do
-//! at 96.
+//! The corpus is small and so is the cap: 20,000 documents with a cap of 24 fill blocks as 80,000 documents
+//! do with a cap of 96.
 
 use std::collections::BTreeSet;
 
 use dupflow::config::{BlockingPlan, Plan};
-use dupflow::connectors::feed;
-use dupflow::core::block::banding::Curve;
-use dupflow::core::block::banding::ExpectedBlocks;
+use dupflow::connectors::formats::feed;
+use dupflow::core::block::banding::{Curve, ExpectedBlocks};
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::Pair;
@@ -20,7 +20,7 @@ use crate::pipelines::deltas;
 const DOCUMENTS: u64 = 20_000;
 const CAP: usize = 24;
 
-/// A feed of short texts, and what is alive at its end, with its features.
+/// A feed of short texts, and its live documents at the end with their features.
 struct Generated {
     path: std::path::PathBuf,
     features: Vec<(DocId, Vec<u64>)>,
@@ -44,7 +44,8 @@ impl Generated {
         Self { path, features: alive.into_iter().collect() }
     }
 
-    /// The share that a plan finds of the pairs of its threshold and more, and what it says of these.
+    /// The recall of a plan for the pairs at or above its threshold, and the recall that the plan states for
+    /// them.
     fn recall(&self, plan: &Plan) -> (f64, f64) {
         let (curve, meets) = said(plan);
         let right = oracle::pairs(self.features.iter().cloned(), plan.threshold);
@@ -58,7 +59,7 @@ impl Generated {
     }
 }
 
-/// `exact` at this threshold.
+/// The pipeline `exact` at this threshold.
 fn exact(threshold: f64, settings: &[&str]) -> Plan {
     let cap = format!("blocking.cap={CAP}");
     let all =
@@ -66,7 +67,7 @@ fn exact(threshold: f64, settings: &[&str]) -> Plan {
     Plan::load("exact", &all.collect::<Vec<_>>()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What the plan says: the curve, and of those that agree in a band the share that meets there.
+/// The plan's prediction: its curve, and the share of pairs agreeing in a band that are compared there.
 fn said(plan: &Plan) -> (Curve, f64) {
     let BlockingPlan::Banding { design, rule } = &plan.blocking else { panic!("{:?}", plan.blocking) };
     (design.curve, ExpectedBlocks::new(&design.curve, DOCUMENTS, *rule).meets)
@@ -90,15 +91,15 @@ fn pairs_are_found_as_planned() {
     }
 }
 
-/// Bands that were fixed for 0.8 have few keys at 0.5: the plan says that most pairs are lost, and they are.
+/// Bands that were designed for 0.8 have few keys at 0.5: the plan predicts that most pairs are lost, and
+/// they are.
 #[test]
-fn what_hot_blocks_lose_is_said() {
+fn hot_block_losses_are_predicted() {
     let folder = tempfile::tempdir().unwrap();
     let plan = exact(0.5, &["blocking.bands=24"]);
     let feed = Generated::write(folder.path(), &plan);
     let (recall, said) = feed.recall(&plan);
     println!("{recall:.4} found, {said:.4} said");
-    // Short texts of a site have more of its frame in common than the plan takes them to: more is lost than
-    // it says.
+    // Short texts of a site share more of its frame than the plan assumes, so more is lost than predicted.
     assert!(said < 0.6 && recall < said && said - recall < 0.25, "{recall}, said {said}");
 }

@@ -1,9 +1,9 @@
 //! The approximation against the truth: estimators against their theory, blocking against its curve, whole
 //! pipelines against the exact similarities of real texts.
 //!
-//! Never mixed with the law, which knows no probability. Seeds are pinned, so a test passes or fails for
-//! good; a bound is what chance exceeds with the small probability that [`bounds`] states, and nothing tuned
-//! to what was seen.
+//! These tests are separate from the tests of the exact law, which has no randomness. Seeds are pinned, so a
+//! test always passes or always fails. A bound is exceeded by chance with the small probability stated in
+//! [`bounds`]; it is not tuned to observed values.
 #![cfg(test)]
 
 mod blocking;

@@ -1,7 +1,7 @@
-//! The pages of the papers (`docs/papers`) against what comes out: every item is answered, and what takes
-//! moments is made again.
+//! The pages of the papers (`docs/papers`) against computed results: every item has an answer, and results
+//! that take moments are computed again.
 //!
-//! `cargo test --release --test statistics papers -- --ignored` makes again all that is the same on every
+//! `cargo test --release --test statistics papers -- --ignored` computes everything that is the same on every
 //! machine, which takes minutes.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ fn every_item_has_its_answers() {
     }
 }
 
-/// The verdicts of a page's answers are as many as its own table says.
+/// The counts of verdicts on a page equal those in the page's own table.
 #[test]
 fn every_page_counts_its_verdicts() {
     for source in Source::ALL {
@@ -49,12 +49,12 @@ fn every_page_counts_its_verdicts() {
     }
 }
 
-/// A table as it stands on a page, one heading below the source's.
+/// A table as it is written on a page, one heading level below the source's.
 fn below(table: &Table) -> String {
     table.markdown().replacen("### ", "## ", 1)
 }
 
-/// Holds the pages to what comes out of the sections of an effort.
+/// Compares the pages with the results of the sections of an effort.
 fn compare(effort: Effort) {
     let clock = SystemClock::start();
     let bench = Bench {
@@ -83,7 +83,7 @@ fn compare(effort: Effort) {
 }
 
 #[test]
-fn what_takes_moments_is_made_again() {
+fn quick_results_are_recomputed() {
     compare(Effort::Moments);
 }
 

@@ -1,4 +1,4 @@
-//! Whole pipelines on whole corpora, at T = 0.8: what they find, what they miss, what they make up.
+//! Whole pipelines on whole corpora at T = 0.8: found pairs, missed pairs, wrong pairs.
 //!
 //! `cargo test --test statistics pipelines -- --nocapture` prints the tables.
 
@@ -9,8 +9,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dupflow::config::Plan;
-use dupflow::connectors::sink::Memory;
-use dupflow::connectors::source::{BadRecords, EpochRule, Files, Input, Layout, OnError};
+use dupflow::connectors::formats::Layout;
+use dupflow::connectors::inputs::{Files, Input};
+use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
+use dupflow::connectors::sink::MemorySink;
 use dupflow::core::description::Description;
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::Pair;
@@ -22,23 +24,23 @@ use crate::bounds;
 use crate::corpus::{Corpus, FLOOR};
 use crate::data;
 
-/// Events of an epoch; cuts are multiples of it.
+/// Events in an epoch; cuts are multiples of it.
 const EPOCH: NonZeroU64 = NonZeroU64::new(1000).unwrap();
 
-/// Bands of similarity, each from its start (inclusive) to the next one's (exclusive); the last one is 1
-/// alone.
+/// Bands of similarity, each from its start (inclusive) to the start of the next (exclusive); the last band
+/// is exactly 1.
 const BANDS: [f64; 5] = [0.8, 0.85, 0.9, 0.95, 1.0];
 
 /// All deltas of a feed.
-fn run(pipeline: &str, path: &Path) -> Memory {
+fn run(pipeline: &str, path: &Path) -> MemorySink {
     let overrides =
         [format!("threshold={FLOOR}"), "text.spaceless=run".to_owned(), "text.marks=split".to_owned()];
     deltas(&Plan::load(pipeline, &overrides).unwrap_or_else(|error| panic!("{error}")), path)
 }
 
-/// All deltas that a plan makes of a feed.
-pub(crate) fn deltas(plan: &Plan, path: &Path) -> Memory {
-    let sink = Arc::<Mutex<Memory>>::default();
+/// All deltas that a plan produces for a feed.
+pub(crate) fn deltas(plan: &Plan, path: &Path) -> MemorySink {
+    let sink = Arc::<Mutex<MemorySink>>::default();
     let job = Job {
         stages: dupflow::pipeline::stages(plan, false),
         source: Box::new(Files::of(
@@ -65,16 +67,16 @@ pub(crate) fn deltas(plan: &Plan, path: &Path) -> Memory {
     memory
 }
 
-/// What a pipeline has found by one cut, held against the truth.
+/// The pairs found by a pipeline up to one cut, compared with the truth.
 #[derive(Default)]
 struct Outcome {
     emitted: usize,
-    /// Of the emitted pairs, those of less than T, and of less than 0.72.
+    /// Emitted pairs with a true similarity below T, and below 0.72.
     below: usize,
     far_below: usize,
-    /// Found and all pairs, by band.
+    /// Found pairs and all pairs, for each band.
     bands: [(usize, usize); BANDS.len()],
-    /// The greatest difference of an emitted similarity from the true one.
+    /// The greatest difference between an emitted similarity and the true one.
     error: f64,
 }
 
@@ -105,8 +107,8 @@ impl Outcome {
         found as f64 / all as f64
     }
 
-    /// Whether no more than the planned 1 % of all pairs is missed; of fewer than 100 pairs, of which a
-    /// single one is more than that, no more than chance may leave out.
+    /// Whether at most the planned 1 % of all pairs is missed. Of fewer than 100 pairs, where a single pair
+    /// is more than that: at most as many as [`bounds::of_misses`] allows.
     fn reaches_plan(&self) -> bool {
         let (found, all) = self.bands.iter().fold((0, 0), |sum, band| (sum.0 + band.0, sum.1 + band.1));
         all - found <= if all < 100 { bounds::of_misses(all, 0.01) } else { all / 100 }
@@ -124,7 +126,7 @@ impl Outcome {
     }
 }
 
-/// Runs both pipelines and holds them to what is promised.
+/// Runs both pipelines and asserts their promises.
 fn check(corpus: &Corpus) {
     let mut table = format!("\n{:22} {:>6} {:8} {:>6}", "corpus", "events", "pipeline", "pairs");
     for band in ["[0.8, 0.85)", "[0.85, 0.9)", "[0.9, 0.95)", "[0.95, 1)", "1"] {

@@ -1,12 +1,12 @@
-//! Two texts of a known similarity, under word shingles of one.
+//! Two texts of a known similarity, with shingles of one word.
 
 use dupflow::core::sketch::agreement::Shape;
 use dupflow::core::sketch::{Scheme, Sketch, SketchKind, SketchMaker, SketchParams, VERSION};
 use dupflow::core::text::{Shingle, TextRules};
 
-/// Two sketches of texts with `union` words together, of which the share `similarity` is common: `size`
-/// components of all 64 bits, of which [`narrow`] makes those of fewer. Trials differ in the words and in the
-/// seed.
+/// Two sketches of texts with `union` words together, a share `similarity` of them common. They have `size`
+/// components of 64 bits, from which [`narrow`] makes sketches of fewer bits. Trials differ in the words and
+/// in the seed.
 pub(crate) fn sketches(
     kind: SketchKind,
     size: usize,
@@ -17,12 +17,12 @@ pub(crate) fn sketches(
     sketches_by(SketchParams { kind, size, bits: 64, wide: 0, seed: trial }, union, similarity, trial)
 }
 
-/// The sketch of so many bits of the same components.
+/// The sketch with `bits` bits of the same components.
 pub(crate) fn narrow(sketch: &Sketch, size: usize, bits: usize) -> Vec<u64> {
     Shape::components(size, bits).pack(&sketch.words[1..])
 }
 
-/// As [`sketches`], by any sketch.
+/// As [`sketches`], with any sketch parameters.
 pub(crate) fn sketches_by(
     params: SketchParams,
     union: usize,

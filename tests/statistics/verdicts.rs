@@ -1,8 +1,8 @@
-//! Verdicts of the papers' items: none can be written by hand, none is constant.
+//! Verdicts of the papers' items are computed from measurements: none is constant.
 //!
-//! Every section is run at a small part of its size. Each claim is then perturbed: one measured number after
-//! the other is moved just beyond its tolerance, in the direction that the relation forbids, or, where the
-//! claim fails, all of them to where it holds; and the verdict has to turn.
+//! Every section is run at a small part of its size. Then each claim is perturbed: one measured number after
+//! the other is moved just beyond its tolerance, in the direction that the relation forbids. If the claim
+//! fails, all numbers are moved to where it holds. Each time the verdict must change.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,8 @@ fn lines(source: Source, seed: u64) -> Result<Vec<Line>, EvaluateError> {
     Ok(all)
 }
 
-/// The greatest share of a printed number that a tolerance may be: beyond it a claim says little.
+/// The greatest share of a printed number that a tolerance may be; a claim with a larger tolerance says
+/// little.
 const LOOSEST: f64 = 0.55;
 
 fn is_loose(claim: &Claim) -> bool {
@@ -42,8 +43,8 @@ fn is_loose(claim: &Claim) -> bool {
     }
 }
 
-/// At full size tolerances are narrower than here, where there are few trials; those that do not depend on
-/// trials are held to it.
+/// At full size tolerances are narrower than in this test, which has few trials. Tolerances that do not
+/// depend on trials are checked here.
 fn hold(line: &Line) {
     if let Basis::Exact(claim) | Basis::Measured(claim) = &line.basis {
         let is_statistical =
@@ -53,7 +54,7 @@ fn hold(line: &Line) {
 }
 
 #[test]
-fn every_verdict_turns_with_its_measurement() {
+fn every_verdict_changes_with_its_measurement() {
     let mut turned = 0;
     for source in Source::ALL {
         for line in lines(source, 1).unwrap() {

@@ -1,4 +1,4 @@
-//! Sketches of weighted features: `P[component equal] = J_w` for darts and both ways of consistent sampling,
+//! Sketches of weighted features: `P[component equal] = J_w` for darts and both kinds of consistent sampling,
 //! with independent components; `P[bit equal] = 1 - θ / π` for SimHash.
 
 use dupflow::core::hash::mix;
@@ -7,13 +7,13 @@ use dupflow::core::text::Features;
 
 use crate::bounds::{self, SIGMAS};
 
-/// The weights of two texts, feature by feature; 0 where a text does not have it.
+/// The weights of two texts for each feature; 0 where a text does not have it.
 struct Pair {
     name: &'static str,
     weights: Vec<(f64, f64)>,
 }
 
-/// From two features to a few hundred, from counts to fractions, and each way in which weights can differ.
+/// From two features to a few hundred, from counts to fractions, with every way in which weights can differ.
 fn pairs() -> Vec<Pair> {
     let any = |i: u64| (mix(i) >> 11) as f64 / (1_u64 << 53) as f64;
     let pair = |name, weights| Pair { name, weights };
@@ -36,7 +36,7 @@ fn pairs() -> Vec<Pair> {
 }
 
 impl Pair {
-    /// Both texts, under fresh feature ids.
+    /// Both texts with new feature ids.
     fn texts(&self, trial: u64) -> [(Vec<u64>, Vec<f64>); 2] {
         let ids = (0..self.weights.len() as u64).map(|i| mix(trial << 32 | i));
         let mut features: Vec<_> = ids.zip(&self.weights).collect();
@@ -58,9 +58,9 @@ impl Pair {
     }
 }
 
-/// Asserts that the share of equal components has the mean J_w and, about it, the variance `J_w (1 - J_w) /
-/// K` of independent components: the mean of n shares is within 4.5 of its standard deviations, and so is
-/// that of their squared errors.
+/// Asserts that the share of equal components has the mean J_w and the variance `J_w (1 - J_w) / K` of
+/// independent components. The mean of n shares is within 4.5 of its standard deviations, and so is the mean
+/// of their squared errors.
 fn check(name: &str, trials: usize, make: impl Fn(usize, u64) -> Box<dyn Sampler>) {
     const SIZE: usize = 64;
     for pair in pairs() {
@@ -105,7 +105,7 @@ fn icws_has_no_bias_and_the_variance_of_independent_components() {
     check("icws", 2000, |size, seed| Box::new(Icws::new(size, seed)));
 }
 
-/// Disjoint texts have no component in common, and equal ones all.
+/// Disjoint texts have no equal component; equal texts have only equal components.
 #[test]
 fn the_ends_are_exact() {
     let samplers: [Box<dyn Sampler>; 3] =
@@ -123,8 +123,9 @@ fn the_ends_are_exact() {
     }
 }
 
-/// Bits are independent under random hashing, each by hash bits of its own. The law of the angle is that of
-/// sums with a normal distribution, so of many features of like weight: pairs of a few features are left out.
+/// Bits are independent under random hashing, each with its own hash bits. The law of the angle assumes
+/// normally distributed sums, that is, many features of similar weight, so pairs of a few features are left
+/// out.
 #[test]
 fn simhash_bits_agree_by_the_angle() {
     const TRIALS: u64 = 1000;
@@ -143,8 +144,8 @@ fn simhash_bits_agree_by_the_angle() {
         let bits = (128 * TRIALS) as f64;
         let share = f64::from(equal) / bits;
         println!("simhash, {}: {share:.4} for {expected:.4}", pair.name);
-        // What a binomial share may deviate, and 0.003 for what sums of 40 and more weights are not normal
-        // (about 1 / n).
+        // The deviation of a binomial share, and 0.003 because sums of 40 or more weights are not exactly
+        // normal (about 1 / n).
         let deviation = (expected * (1.0 - expected) / bits).sqrt();
         assert!((share - expected).abs() <= SIGMAS * deviation + 0.003, "{}: {share} {expected}", pair.name);
     }

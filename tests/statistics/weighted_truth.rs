@@ -1,4 +1,5 @@
-//! The weighted truth that the oracle computes, against the one that was recorded by other means.
+//! The weighted truth computed by the oracle, against the recorded one, which was computed by another
+//! program.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The golden vectors of blocking and of the filters. Each file says what it holds and its tolerance. The
-//! vectors write bounds as "reject if <= m" with -1 for never; ours are "reject below m + 1".
+//! Golden vectors of blocking and of the filters. Each file states its content and its tolerance. The vectors
+//! write bounds as "reject if <= m" with -1 for never; this program has "reject below m + 1".
 
 use dupflow::core::block::BlockingParams;
 use dupflow::core::block::banding::{Curve, areas, design};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::read::{absolute, cases, count, counts, number, relative};
 
-/// Bounds of the vectors as ours.
+/// The bounds of the vectors in this program's form.
 fn below(value: &Value) -> Vec<usize> {
     value.as_array().unwrap().iter().map(one_below).collect()
 }
@@ -94,7 +94,7 @@ fn schedule(case: &Value) -> Schedule {
 
 #[test]
 fn schedules() {
-    // Rule "true" with accept bounds is no kind of filter here; the same bounds without them are `verify`.
+    // Rule "true" with accept bounds has no filter here; without them it is `verify`.
     for case in cases("filter_schedules").iter().filter(|case| case["rule"] != "true") {
         let schedule = schedule(case);
         let (name, target) = (&case["name"], schedule.target());
@@ -147,7 +147,7 @@ fn traces() {
             continue;
         };
         seen += 1;
-        // One sketch is all zeros, the other has a one where the two differ; one bit shows all of that.
+        // One sketch is all zeros; the other has ones where they differ. One bit is enough.
         let zeros = vec![0; size.div_ceil(64)];
         let mut other = zeros.clone();
         for (j, bit) in case["match_bits"].as_str().unwrap().bytes().enumerate() {
@@ -169,7 +169,7 @@ fn s_curve() {
         let agreement = Agreement::Bits(64);
         let curve = Curve { bands: count(&case["b"]), rows: count(&case["r"]), agreement };
         let (found, expected) = (curve.probability(number(&case["s"])), number(&case["P"]));
-        // Components of 64 bits may still agree by accident, once in 2^64.
+        // Components of 64 bits may still agree by accident, with probability 2^-64.
         assert!((found - expected).abs() <= 1e-12 * expected + 1e-17, "{case}: {found}");
         relative(curve.half_point(1.0), &case["half_point"], 1e-12);
     }

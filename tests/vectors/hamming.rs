@@ -1,5 +1,5 @@
-//! The golden vectors of blocking by Hamming distance: thresholds, designs, their choice, and searches. Each
-//! file says what it holds; counts are exact, expectations within 1e-12.
+//! Golden vectors of blocking by Hamming distance: thresholds, designs, their choice, and searches. Each file
+//! states its content. Counts are exact, expectations within 1e-12.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -130,7 +130,7 @@ fn words(value: &Value, bits: usize) -> Vec<u64> {
     [low, high][..bits.div_ceil(64)].into()
 }
 
-/// Every design of these fingerprints that is not out of all proportion.
+/// Every design for these fingerprints that has a reasonable size.
 fn designs(bits: usize, radius: usize) -> Vec<Design> {
     let kinds = (1..=bits).flat_map(|n| {
         [
@@ -189,7 +189,7 @@ fn hamming_search() {
     }
 }
 
-/// What the stream would compare: all pairs within the radius are among it.
+/// All pairs within the radius share a block, so the stream compares them.
 fn pairs_share_blocks(design: &Design, corpus: &Fingerprints, expected: &BTreeSet<(u32, u32, usize)>) {
     let tables = HammingTables::new(design, HotRule::NEVER).unwrap();
     let keys: Vec<BTreeSet<BlockKey>> = corpus

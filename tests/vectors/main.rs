@@ -1,4 +1,4 @@
-//! The golden vectors, made by programs of others. Each file says what it holds and its tolerance.
+//! Golden vectors computed by other programs. Each file states its content and its tolerance.
 #![cfg(test)]
 
 mod filter;

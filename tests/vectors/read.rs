@@ -1,4 +1,4 @@
-//! What the files have in common.
+//! Functions that read all vector files.
 
 use serde_json::Value;
 

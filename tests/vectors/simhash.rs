@@ -1,4 +1,4 @@
-//! The golden vectors of SimHash: votes under given hashes, ties to 1.
+//! Golden vectors of SimHash: votes under given hashes; ties give 1.
 
 use dupflow::core::sketch::simhash::fingerprint;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ struct Feature {
     weight: f64,
 }
 
-/// JSON has no whole numbers of 64 bits.
+/// Hexadecimal, since JSON has no integers of 64 bits.
 fn parse(hex: &str) -> u64 {
     u64::from_str_radix(hex.strip_prefix("0x").unwrap(), 16).unwrap()
 }
@@ -30,7 +30,7 @@ fn fingerprints_are_as_expected_at_any_scale_and_in_any_order() {
     let file: File = serde_json::from_str(include_str!("simhash.json")).unwrap();
     let mut checked = 0;
     for case in &file.cases {
-        // A text without a feature has no sketch; that is decided before any sketcher is asked.
+        // A text without features has no sketch; no sketcher is called for it.
         let Some(expected) = &case.fingerprint else {
             assert!(case.features.is_empty());
             continue;

@@ -1,12 +1,12 @@
-//! The golden vectors of the sketches: estimators, sections and their expectations, the Cantor pairing. Each
-//! file says what it holds and its tolerance.
+//! Golden vectors of the sketches: estimators, sections and their expectations, the Cantor pairing. Each file
+//! states its content and its tolerance.
 
 use std::collections::BTreeSet;
 
 use dupflow::core::sketch::agreement::Agreement;
-use dupflow::core::sketch::bottom_k::Sample;
+use dupflow::core::sketch::bottom_k::BottomKEstimator;
 use dupflow::core::sketch::estimate::{estimate, match_probability, similarity, standard_error};
-use dupflow::core::sketch::fractional::{Mixed, Part};
+use dupflow::core::sketch::fractional::{TwoWidths, WidthGroup};
 use dupflow::core::sketch::oph::original_estimate;
 use dupflow::core::sketch::sectional::{cantor, section};
 use dupflow::core::sketch::variance;
@@ -22,7 +22,7 @@ fn whole(value: &Value) -> u128 {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// Two sketches of bottom-k whose sample holds so many values, so many of them in both.
+/// Two bottom-k sketches with `sample` values in their common sample, `both` of which are in both.
 fn samples(size: usize, sample: usize, both: usize) -> [Vec<u64>; 2] {
     let fill = |own: u64| {
         let values = (0..sample as u64).map(|i| 2 * i).filter(|i| *i < 2 * both as u64);
@@ -34,7 +34,7 @@ fn samples(size: usize, sample: usize, both: usize) -> [Vec<u64>; 2] {
     [fill(0), fill(1)]
 }
 
-/// Signatures by explicit permutations: the image of x is entry x, from 1.
+/// MinHash by explicit permutations: the image of x is entry x, from 1.
 #[test]
 fn minhash_permutations() {
     for case in cases("minhash_permutations") {
@@ -82,8 +82,8 @@ fn estimators() {
                 absolute(standard_error(r, size, 1).powi(2), &case["var_at_R"], 1e-12);
             }
             "f_fractional" => {
-                let part = |k, b| Part { size: n(k), bits: n(b) };
-                let mixed = Mixed([part("k1", "b1"), part("k2", "b2")]);
+                let part = |k, b| WidthGroup { size: n(k), bits: n(b) };
+                let mixed = TwoWidths([part("k1", "b1"), part("k2", "b2")]);
                 let matches = [n("matches1"), n("matches2")];
                 absolute(mixed.bits(), &case["f_bits"], 1e-12);
                 absolute(mixed.pooled(matches), &case["R_pooled"], 1e-12);
@@ -128,7 +128,7 @@ fn estimators() {
             "bottom_k" => {
                 let (sample, both) = (n("sample_size"), n("in_both"));
                 let [a, b] = samples(size, sample, both);
-                assert_eq!(Sample { size }.count(&a, &b), (both, sample));
+                assert_eq!(BottomKEstimator { size }.count(&a, &b), (both, sample));
                 let at = &case["var_hypergeometric"];
                 let j = both as f64 / sample as f64;
                 absolute(j, &case["J"], 1e-12);
@@ -170,7 +170,7 @@ fn cantor_pairing() {
         let pair = cantor(a, b).unwrap();
         assert_eq!(pair, whole(&case["pair"]), "{case}");
         assert_eq!(u64::try_from(pair).is_ok(), case["fits_u64"].as_bool().unwrap(), "{case}");
-        // Its inverse, where that is in reach.
+        // The inverse, if it does not overflow.
         if let Some(eight) = pair.checked_mul(8) {
             let sum = ((eight + 1).isqrt() - 1) / 2;
             assert_eq!(pair - sum * (sum + 1) / 2, u128::from(b), "{case}");

@@ -1,5 +1,5 @@
-//! The golden vectors of tokens and of exact similarities, under the plain rule for scripts without spaces;
-//! of words with marks, and of shingles under the default rule for these scripts.
+//! Golden vectors of tokens and of exact similarities without parts of words; of words with marks; and of
+//! shingles under the default rule for scripts without spaces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,14 +80,14 @@ mod spaceless_part {
     #[derive(Deserialize)]
     struct Case {
         text: String,
-        /// With their weights.
+        /// Tokens with their weights.
         tokens: Vec<(String, String)>,
-        /// By the size of a shingle, each as its tokens.
+        /// By the size of a shingle: its shingles, each as its tokens.
         shingles: BTreeMap<String, Vec<Vec<String>>>,
     }
 
     #[test]
-    fn shingles_hold_so_many_words() {
+    fn shingles_have_the_given_weight() {
         let file: File = serde_json::from_str(include_str!("spaceless_part.json")).unwrap();
         assert!(file.cases.len() >= 10);
         for case in &file.cases {
@@ -101,7 +101,7 @@ mod spaceless_part {
                 let mut featurizer = Featurizer::new(rules);
                 let features = featurizer.features(&case.text).to_vec();
                 assert_eq!(features.len(), expected.len(), "{:?}", case.text);
-                // A shingle is a feature by its tokens alone, wherever it stands.
+                // A shingle's feature depends on its tokens only, not on its position.
                 for (shingle, feature) in expected.iter().zip(&features) {
                     assert_eq!(featurizer.features(shingle)[0], *feature, "{shingle:?} of {:?}", case.text);
                 }
@@ -118,7 +118,7 @@ mod similarity {
         cases: Vec<Case>,
     }
 
-    /// The measures of sets; those of weights are left to the weighted features.
+    /// The measures of sets; measures of weights are checked in `weights`.
     #[derive(Deserialize)]
     struct Case {
         a: String,

@@ -1,4 +1,4 @@
-//! The golden vectors of weights, and of the similarities that they make.
+//! Golden vectors of weights, and of the similarities computed from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ struct Weight {
 struct Corpus {
     docs: Vec<String>,
     df: BTreeMap<String, u32>,
-    /// For each document, by token.
+    /// For each document, the weights by token.
     weights: Vec<BTreeMap<String, Weight>>,
     pairwise_weighted_jaccard_smooth: Vec<Vec<f64>>,
     pairwise_cosine_smooth: Vec<Vec<f64>>,
@@ -32,7 +32,7 @@ struct File<T> {
     cases: Vec<T>,
 }
 
-/// Single tokens.
+/// Features are single tokens.
 fn featurizer() -> Featurizer {
     Featurizer::new(TextRules {
         shingle: Shingle::Words(1),
@@ -45,7 +45,7 @@ fn near(found: f64, expected: f64) -> bool {
     (found - expected).abs() <= 1e-12
 }
 
-/// A feature's weight; 0 if it is not there.
+/// A feature's weight; 0 if it is absent.
 fn weight(features: Features<'_>, feature: u64) -> f64 {
     features.ids.binary_search(&feature).map_or(0.0, |at| features.weights[at])
 }

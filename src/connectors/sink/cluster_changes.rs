@@ -1,14 +1,14 @@
-//! The changes of clusters that an output takes: found from those of pairs, written as lines, read back.
-//!
+//! Changes of clusters for an output: derived from pair deltas, written as JSON lines, read back.
 //! ```text
 //! {"epoch":7,"diff":1,"document":"…","cluster":"…"}                  a change of a membership,
-//! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}      and of a giant, whose members are not told
+//! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}      a change of a giant
 //! ```
 //!
-//! **Correcting an output.** It holds reports and no pairs. So it is told to hold no pair, and the pairs of
-//! the corpus come as corrections, in pieces. Until the last of them nothing is written but marks, which say
-//! that there are more; then the difference between the reports in the output and those of all pairs is, in
-//! one commit. A run that ends before has written nothing, and does all of it again.
+//! **Correcting an output.** The output holds reports of clusters and no pairs. `pairs` therefore returns an
+//! empty set, and the caller passes every pair of the corpus as a correction, in several commits. Until the
+//! last of these commits only marks are written, with `in_correction` set. The last one writes the difference
+//! between the reports in the output and those of all pairs, in one commit. A run that ends earlier has
+//! written no report, and the next run repeats the correction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -23,43 +23,43 @@ use dupflow_core::pair::Delta;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::Epoch;
 
-/// A change of a report, 1 or -1.
-pub(super) type Change = (ClusterReport, isize);
+/// A report with its diff, 1 or -1.
+pub(super) type ReportChange = (ClusterReport, isize);
 
-/// Clusters that follow the pairs.
+/// Derives changes of clusters from pair deltas.
 #[derive(Debug)]
 pub(super) struct ClusterChanges {
     clusters: Clusters,
     metrics: Arc<Metrics>,
-    correcting: Option<Correcting>,
+    correcting: Option<Correction>,
 }
 
-/// An output that is to be corrected.
+/// State of a correction.
 #[derive(Debug)]
-struct Correcting {
-    /// The reports in the output.
+struct Correction {
+    /// Reports in the output.
     there: BTreeSet<ClusterReport>,
-    /// Those of the pairs that have come so far.
+    /// Reports that follow from the pairs passed so far.
     here: BTreeSet<ClusterReport>,
 }
 
 impl ClusterChanges {
-    /// Of clusters that begin empty.
+    /// `clusters` must be empty.
     pub(super) fn new(clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { clusters, metrics, correcting: None }
     }
 
-    /// The output holds these reports, and is to be corrected: up to the commit that ends this, nothing is to
-    /// be written.
+    /// Begins a correction of an output that holds the reports `there`. [`Self::advance`] returns no changes
+    /// until [`Self::corrections`] has returned them.
     pub(super) fn correct(&mut self, there: BTreeSet<ClusterReport>) {
-        self.correcting = Some(Correcting { there, here: BTreeSet::new() });
+        self.correcting = Some(Correction { there, here: BTreeSet::new() });
     }
 
-    /// Takes an epoch; what is to be written of it, in order.
-    pub(super) fn advance(&mut self, deltas: &[Delta]) -> Vec<Change> {
+    /// Applies the deltas of one epoch. Returns the changes to write, in order.
+    pub(super) fn advance(&mut self, deltas: &[Delta]) -> Vec<ReportChange> {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
-        let Some(Correcting { here, .. }) = &mut self.correcting else { return changes };
+        let Some(Correction { here, .. }) = &mut self.correcting else { return changes };
         for (report, diff) in changes {
             let follows = if diff > 0 { here.insert(report) } else { here.remove(&report) };
             debug_assert!(follows, "every report accumulates to 0 or 1");
@@ -67,13 +67,13 @@ impl ClusterChanges {
         Vec::new()
     }
 
-    /// What is to be written in a commit besides, in order: what corrects the output, once all pairs have
-    /// come.
-    pub(super) fn corrections(&mut self, mark: &Mark) -> Vec<Change> {
+    /// Further changes to write with this commit, in order: the correction of the output, once `mark` says
+    /// that all pairs have been passed.
+    pub(super) fn corrections(&mut self, mark: &Mark) -> Vec<ReportChange> {
         if mark.in_correction {
             return Vec::new();
         }
-        let Some(Correcting { there, here }) = self.correcting.take() else { return Vec::new() };
+        let Some(Correction { there, here }) = self.correcting.take() else { return Vec::new() };
         let goes = there.difference(&here).map(|report| (report.clone(), -1));
         let mut changes: Vec<_> =
             goes.chain(here.difference(&there).map(|report| (report.clone(), 1))).collect();
@@ -82,8 +82,12 @@ impl ClusterChanges {
     }
 }
 
-/// Writes a change, without the end of a line.
-pub(super) fn write_change(out: &mut impl Write, epoch: Epoch, (report, diff): &Change) -> io::Result<()> {
+/// Writes a change without a line break.
+pub(super) fn write_change(
+    out: &mut impl Write,
+    epoch: Epoch,
+    (report, diff): &ReportChange,
+) -> io::Result<()> {
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
     if let ClusterReport::Member { document, .. } = report {
         out.write_all(b"\"document\":")?;
@@ -93,7 +97,7 @@ pub(super) fn write_change(out: &mut impl Write, epoch: Epoch, (report, diff): &
     write_cluster(out, report)
 }
 
-/// From the key `cluster` to the end of the object.
+/// Writes from the key `cluster` to the end of the object.
 pub(super) fn write_cluster(out: &mut impl Write, report: &ClusterReport) -> io::Result<()> {
     out.write_all(b"\"cluster\":")?;
     match report {
@@ -110,9 +114,9 @@ pub(super) fn write_id(out: &mut impl Write, id: &DocId) -> io::Result<()> {
     Ok(serde_json::to_writer(out, id.as_str())?)
 }
 
-/// A change, or what a document or a giant is now, as it is read back.
+/// A line of either kind as read back: a change, or the present state of a document or a giant.
 #[derive(Deserialize)]
-struct Line {
+struct ClusterLine {
     diff: Option<i8>,
     document: Option<DocId>,
     cluster: DocId,
@@ -121,12 +125,12 @@ struct Line {
     giant: bool,
 }
 
-/// A change as it was written.
+/// Parses a line written by [`write_change`].
 ///
 /// # Errors
-/// If it is none.
+/// If the line is no change of a cluster.
 pub(super) fn read_change(line: &[u8]) -> io::Result<(ClusterReport, i8)> {
-    let report = |Line { diff, document, cluster, size, giant }| {
+    let report = |ClusterLine { diff, document, cluster, size, giant }| {
         let report = match (document, size) {
             (Some(document), None) if !giant => ClusterReport::Member { cluster, document },
             (None, Some(size)) if giant => ClusterReport::Giant { cluster, size },
@@ -135,21 +139,22 @@ pub(super) fn read_change(line: &[u8]) -> io::Result<(ClusterReport, i8)> {
         Some((report, diff.filter(|diff| matches!(diff, 1 | -1))?))
     };
     let found = serde_json::from_slice(line).ok().and_then(report);
-    found.ok_or_else(|| wrong("a line of the output is no change of a cluster", line))
+    found.ok_or_else(|| invalid_data("a line of the output is no change of a cluster", line))
 }
 
-/// What the document or the giant of a key is now, as it was written under the key.
+/// Parses a record of the upsert envelope: the present cluster of the document `key`, or the present size of
+/// the giant `key`.
 ///
 /// # Errors
-/// If it is nothing of that.
+/// If the record is neither.
 #[cfg(any(feature = "kafka", test))]
-pub(super) fn read_now(key: &[u8], value: &[u8]) -> io::Result<ClusterReport> {
+pub(super) fn read_present(key: &[u8], value: &[u8]) -> io::Result<ClusterReport> {
     let id = std::str::from_utf8(key).ok().and_then(DocId::new);
-    let report = |(document, line): (DocId, Line)| match line {
-        Line { diff: None, document: None, cluster, size: None, giant: false } => {
+    let report = |(document, line): (DocId, ClusterLine)| match line {
+        ClusterLine { diff: None, document: None, cluster, size: None, giant: false } => {
             Some(ClusterReport::Member { cluster, document })
         }
-        Line { diff: None, document: None, cluster, size: Some(size), giant: true }
+        ClusterLine { diff: None, document: None, cluster, size: Some(size), giant: true }
             if cluster == document =>
         {
             Some(ClusterReport::Giant { cluster, size })
@@ -157,18 +162,18 @@ pub(super) fn read_now(key: &[u8], value: &[u8]) -> io::Result<ClusterReport> {
         _ => None,
     };
     let found = id.zip(serde_json::from_slice(value).ok()).and_then(report);
-    found.ok_or_else(|| wrong("a record of the output tells of no cluster", value))
+    found.ok_or_else(|| invalid_data("a record of the output tells of no cluster", value))
 }
 
-/// Reports that were written, added up.
+/// Sum of the diffs of written changes, by report.
 #[derive(Debug, Default)]
-pub(super) struct Sum(BTreeMap<ClusterReport, i64>);
+pub(super) struct ReportSums(BTreeMap<ClusterReport, i64>);
 
-impl Sum {
-    /// Adds a change as it was written; they may come in any order.
+impl ReportSums {
+    /// Adds a line written by [`write_change`]. The order of calls does not matter.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the line is no change of a cluster.
     pub(super) fn add(&mut self, line: &[u8]) -> io::Result<()> {
         let (report, diff) = read_change(line)?;
         let count = self.0.entry(report);
@@ -176,10 +181,10 @@ impl Sum {
         Ok(())
     }
 
-    /// The reports that the output holds.
+    /// The reports with sum 1.
     ///
     /// # Errors
-    /// If they do not add up to reports.
+    /// If a sum is neither 0 nor 1.
     pub(super) fn reports(mut self) -> io::Result<BTreeSet<ClusterReport>> {
         self.0.retain(|_, count| *count != 0);
         match self.0.iter().find(|(_, count)| **count != 1) {
@@ -197,13 +202,14 @@ impl Sum {
     }
 }
 
-fn wrong(what: &str, line: &[u8]) -> io::Error {
+fn invalid_data(what: &str, line: &[u8]) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {}", String::from_utf8_lossy(line)))
 }
 
-/// Counts the clusters that come and go, by their ids; one of another size or with other members stays.
-pub(super) fn count(changes: &[Change], metrics: &Metrics) {
-    // A cluster is there for as long as the document that names it is in it.
+/// Counts clusters formed and dissolved, by id. A cluster that only changes its size or members is not
+/// counted.
+pub(super) fn count(changes: &[ReportChange], metrics: &Metrics) {
+    // A cluster exists exactly while the document that names it is a member.
     let is_founder = |report: &ClusterReport| matches!(report, ClusterReport::Member { cluster, document } if cluster == document);
     for (_, diff) in changes.iter().filter(|(report, _)| is_founder(report)) {
         metrics.add(if *diff > 0 { Counter::ClustersFormed } else { Counter::ClustersDissolved }, 1);
@@ -226,14 +232,14 @@ mod tests {
         DocId::new(name).unwrap()
     }
 
-    fn written(change: &Change) -> Vec<u8> {
+    fn written(change: &ReportChange) -> Vec<u8> {
         let mut out = Vec::new();
         write_change(&mut out, 7, change).unwrap();
         out
     }
 
     #[test]
-    fn changes_come_back_as_they_were_written() {
+    fn changes_are_read_back_unchanged() {
         for (cluster, document) in [("a", "b"), ("你\u{0}", "\"\u{202e}\n"), (&*"ก".repeat(341), "😀")] {
             let member = ClusterReport::Member { cluster: id(cluster), document: id(document) };
             let giant = ClusterReport::Giant { cluster: id(cluster), size: 10_001 };
@@ -244,11 +250,11 @@ mod tests {
                 }
                 let mut now = b"{\"epoch\":7,".to_vec();
                 write_cluster(&mut now, &report).unwrap();
-                assert_eq!(read_now(key.as_bytes(), &now).unwrap(), report);
-                assert!(read_now(b"", &now).is_err() && read_now(b"\xff", &now).is_err());
+                assert_eq!(read_present(key.as_bytes(), &now).unwrap(), report);
+                assert!(read_present(b"", &now).is_err() && read_present(b"\xff", &now).is_err());
             }
         }
-        for wrong in [
+        for line in [
             r#"{"epoch":1,"diff":1,"a":"a","b":"b","similarity":0.5}"#,
             r#"{"epoch":1,"document":"a","cluster":"b"}"#,
             r#"{"epoch":1,"diff":2,"document":"a","cluster":"b"}"#,
@@ -257,17 +263,17 @@ mod tests {
             "",
             "{",
         ] {
-            let error = read_change(wrong.as_bytes()).unwrap_err().to_string();
-            assert!(error.ends_with(&format!("is no change of a cluster: {wrong}")), "{error}");
-            assert!(read_now(b"x", wrong.as_bytes()).is_err());
+            let error = read_change(line.as_bytes()).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("is no change of a cluster: {line}")), "{error}");
+            assert!(read_present(b"x", line.as_bytes()).is_err());
         }
     }
 
     #[test]
-    fn what_does_not_add_up_is_refused() {
+    fn sums_other_than_0_and_1_are_rejected() {
         let change = |diff| (ClusterReport::Member { cluster: id("a"), document: id("b") }, diff);
         let sum = |diffs: &[isize]| {
-            let mut sum = Sum::default();
+            let mut sum = ReportSums::default();
             diffs.iter().for_each(|diff| sum.add(&written(&change(*diff))).unwrap());
             sum.reports().map_err(|error| error.to_string())
         };

@@ -1,22 +1,26 @@
-//! Clusters: their changes, or what is left at the end.
+//! Sinks of clusters: every change, or the final clusters.
 //!
 //! ```text
-//! {"epoch":7,"diff":1,"document":"…","cluster":"…"}              ClusterDeltaLines: every change of a membership,
-//! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}     and of a giant, whose members are not told
-//! {"cluster":"…","members":["…","…"]}                            ClusterLines: what is left at the end
-//! {"cluster":"…","size":123456,"giant":true}
+//! {"epoch":7,"diff":1,"document":"…","cluster":"…"}              ClusterDeltaLines: a change of a membership
+//! {"epoch":7,"diff":1,"cluster":"…","size":123456,"giant":true}  ClusterDeltaLines: a change of a giant
+//! {"cluster":"…","members":["…","…"]}                            ClusterLines: a final cluster
+//! {"cluster":"…","size":123456,"giant":true}                     ClusterLines: a final giant
 //! ```
 //!
-//! In an epoch come members by (document, diff), then giants by (cluster, diff); epochs ascend. At the end
-//! come clusters by id, each with its members in order, then giants by id. Order is that of bytes. What
-//! clusters and giants are: [`dupflow_core::cluster`].
+//! Order, by bytes:
+//!
+//! - `ClusterDeltaLines`: epochs ascend. Within an epoch, members by (document, diff), then giants by
+//!   (cluster, diff).
+//! - `ClusterLines`: clusters by id, each with its members in order, then giants by id.
+//!
+//! Clusters and giants are defined in [`dupflow_core::cluster`].
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
-use super::cluster_changes::{Change, ClusterChanges, Sum, count};
-use super::rows::{Lines, Row, Rows};
+use super::cluster_changes::{ClusterChanges, ReportChange, ReportSums, count};
+use super::rows::{JsonLines, OutputRow, RowWriter};
 use super::{Destination, Sink};
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::{ClusterReport, Clusters};
@@ -25,7 +29,7 @@ use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, Progress};
 
-/// Writes every change of clusters, epoch by epoch; flushes at each commit, so that a reader sees whole
+/// Writes every change of clusters, epoch by epoch. Flushes at each commit, so that a reader sees whole
 /// epochs.
 #[derive(Debug)]
 pub struct ClusterDeltaLines<R> {
@@ -33,32 +37,33 @@ pub struct ClusterDeltaLines<R> {
     changes: ClusterChanges,
 }
 
-impl<W: Destination> ClusterDeltaLines<Lines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered; `clusters` begins empty.
+impl<W: Destination> ClusterDeltaLines<JsonLines<W>> {
+    /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty.
     pub fn new(out: W, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self::of(Lines(out), clusters, metrics)
+        Self::with_rows(JsonLines(out), clusters, metrics)
     }
 }
 
-impl<R: Rows> ClusterDeltaLines<R> {
-    /// The same, in any form.
-    pub fn of(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+impl<R: RowWriter> ClusterDeltaLines<R> {
+    /// As `new`, for any row format.
+    pub fn with_rows(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, changes: ClusterChanges::new(clusters, metrics) }
     }
 
-    fn write(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
-        changes.iter().try_for_each(|change| self.out.row(&Row::ClusterChange { epoch, change }))
+    fn write(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
+        changes.iter().try_for_each(|change| self.out.row(&OutputRow::ClusterChange { epoch, change }))
     }
 }
 
-impl<R: Rows> Sink for ClusterDeltaLines<R> {
+impl<R: RowWriter> Sink for ClusterDeltaLines<R> {
     fn take_over(&mut self) -> io::Result<Standing> {
         self.out.take_over()
     }
 
-    /// None: the output holds reports of clusters, which are read, and corrected once all pairs are known.
+    /// Always empty: the output holds reports of clusters. They are read here and corrected once all pairs
+    /// are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
-        let mut sum = Sum::default();
+        let mut sum = ReportSums::default();
         for line in self.out.lines()?.lines() {
             sum.add(line?.as_bytes())?;
         }
@@ -86,7 +91,7 @@ impl<R: Rows> Sink for ClusterDeltaLines<R> {
     }
 }
 
-/// Holds the clusters that the changes accumulate to, and writes them at the end, sorted.
+/// Keeps the clusters that the changes accumulate to, and writes them at the end, sorted.
 #[derive(Debug)]
 pub struct ClusterLines<R> {
     out: R,
@@ -95,21 +100,21 @@ pub struct ClusterLines<R> {
     alive: BTreeSet<ClusterReport>,
 }
 
-impl<W: Destination> ClusterLines<Lines<W>> {
+impl<W: Destination> ClusterLines<JsonLines<W>> {
     /// As [`ClusterDeltaLines::new`].
     pub fn new(out: W, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self::of(Lines(out), clusters, metrics)
+        Self::with_rows(JsonLines(out), clusters, metrics)
     }
 }
 
-impl<R: Rows> ClusterLines<R> {
+impl<R: RowWriter> ClusterLines<R> {
     /// As [`ClusterDeltaLines::of`].
-    pub fn of(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+    pub fn with_rows(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, clusters, metrics, alive: BTreeSet::new() }
     }
 }
 
-impl<R: Rows> Sink for ClusterLines<R> {
+impl<R: RowWriter> Sink for ClusterLines<R> {
     fn restored(&mut self, deltas: &[Delta]) {
         let changes = self.clusters.advance(deltas);
         count(&changes, &self.metrics);
@@ -132,7 +137,7 @@ impl<R: Rows> Sink for ClusterLines<R> {
         let mut reports = self.alive.iter().peekable();
         while let Some(report) = reports.next() {
             let ClusterReport::Member { cluster, document } = report else {
-                self.out.row(&Row::Giant { report })?;
+                self.out.row(&OutputRow::Giant { report })?;
                 continue;
             };
             let mut members = vec![document];
@@ -140,7 +145,7 @@ impl<R: Rows> Sink for ClusterLines<R> {
             while let Some(ClusterReport::Member { document: next, .. }) = reports.next_if(is_here) {
                 members.push(next);
             }
-            self.out.row(&Row::Cluster { cluster, members: &members })?;
+            self.out.row(&OutputRow::Cluster { cluster, members: &members })?;
         }
         self.out.finish()
     }
@@ -154,7 +159,7 @@ mod tests {
     use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
     use dupflow_core::run::metrics::Counter;
 
-    /// One epoch for each list of pairs, `+ab` for a pair that comes.
+    /// Deltas of four epochs: `+ab` inserts the pair of a and b, `-ab` removes it.
     const HISTORY: [&str; 4] = ["+ab +bc +xy", "+cd", "+de", "-bc +\"z"];
 
     fn write(mut sink: impl Sink) {
@@ -172,7 +177,7 @@ mod tests {
         sink.finish().unwrap();
     }
 
-    /// Of more than three documents are giants.
+    /// Clusters of more than three documents are giants here.
     fn written(sink: impl FnOnce(&mut Vec<u8>, Clusters, Arc<Metrics>)) -> (String, [u64; 4]) {
         let (mut out, metrics) = (Vec::new(), Arc::new(Metrics::new(0)));
         sink(&mut out, Clusters::new(ClusterKind::Components, 3), Arc::clone(&metrics));
@@ -186,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn deltas_are_written_to_the_letter() {
+    fn golden_cluster_deltas() {
         let (text, counts) =
             written(|out, clusters, metrics| write(ClusterDeltaLines::new(out, clusters, metrics)));
         let expected = r#"{"epoch":1,"diff":1,"document":"a","cluster":"a"}
@@ -210,12 +215,12 @@ mod tests {
 {"epoch":4,"diff":-1,"cluster":"a","size":5,"giant":true}
 "#;
         assert_eq!(text, expected);
-        // Formed: a, x; a again, c and the quote. Dissolved: a.
+        // Formed: a, x, a again, c and the quote. Dissolved: a.
         assert_eq!(counts, [5, 1, 1, 1]);
     }
 
     #[test]
-    fn clusters_are_those_left_at_the_end_in_order() {
+    fn final_clusters_are_sorted() {
         let (text, counts) =
             written(|out, clusters, metrics| write(ClusterLines::new(out, clusters, metrics)));
         let expected = r#"{"cluster":"\"","members":["\"","z"]}
@@ -227,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn giants_come_last() {
+    fn giants_are_last() {
         let (text, _) = written(|out, clusters, metrics| {
             let mut sink = ClusterLines::new(out, clusters, metrics);
             let pairs = ["ab", "bc", "cd", "xy"].map(|ends| {
@@ -245,8 +250,8 @@ mod tests {
         );
     }
 
-    /// A run that ends while it corrects, and one that does it: what is in the file adds up to the clusters
-    /// of the pairs that are, also of other pairs and of other clusters than those it was written of.
+    /// Corrects an output that was written from other pairs and with another cluster limit. A run that ends
+    /// during the correction changes nothing; the next one completes it in one commit.
     #[test]
     fn an_output_is_corrected_in_one_commit() {
         let folder = tempfile::tempdir().unwrap();
@@ -284,7 +289,7 @@ mod tests {
         let mut first = open(100);
         assert_eq!(step(&mut first, 1, "ab bc xy pq", false), 7);
         drop(first);
-        // Another limit, other pairs.
+        // Another limit and other pairs.
         for (in_correction, lines) in [(true, 7), (false, 15)] {
             let mut second = open(3);
             assert!(second.pairs().unwrap().is_empty());
@@ -296,7 +301,7 @@ mod tests {
         third.restored(&deltas("ab bc cd xz"));
         assert_eq!(step(&mut third, 2, "xy", false), 16, "then changes again");
         drop(third);
-        let mut sum = Sum::default();
+        let mut sum = ReportSums::default();
         std::fs::read_to_string(&path).unwrap().lines().for_each(|line| sum.add(line.as_bytes()).unwrap());
         let id = |name: &str| DocId::new(name).unwrap();
         let member = |document| ClusterReport::Member { cluster: id("x"), document: id(document) };

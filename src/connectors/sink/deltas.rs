@@ -1,13 +1,13 @@
-//! A delta and a pair as JSON: how they are written, and read back.
+//! Deltas and pairs as JSON: writing and reading back.
 //!
 //! ```text
 //! {"epoch":7,"diff":1,"a":"…","b":"…","similarity":0.912109375}
 //! ```
 //!
-//! The keys stand in this order; a similarity has the fewest digits that read back to the same f64, and
-//! always a fraction. With evidence, it goes on with
-//! `"blocks":3,"look":2,"components":128,"standard_error":0.02`; with causes, a delta ends with
-//! `"cause":"insert"`.
+//! The keys are always in this order. A similarity has the fewest digits that parse to the same f64, and
+//! always a decimal point. With evidence, the keys
+//! `"blocks":3,"look":2,"components":128,"standard_error":0.02` follow. With causes, `"cause":"insert"` is
+//! the last key of a delta.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -18,18 +18,18 @@ use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow_core::time::Epoch;
 
-/// The standard error of a pair's similarity by the pipeline, a pure function of the pair.
+/// Standard error of a pair's similarity under the sketch of the pipeline; a pure function of the pair.
 pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
 
-/// The sign of a pair that is there.
-fn present() -> i8 {
+/// Default of `diff` in a line without one: a line of final pairs.
+fn default_diff() -> i8 {
     1
 }
 
-/// A delta as it is read back.
+/// A delta as parsed.
 #[derive(Deserialize)]
 struct DeltaLine {
-    #[serde(default = "present")]
+    #[serde(default = "default_diff")]
     diff: i8,
     a: DocId,
     b: DocId,
@@ -42,11 +42,11 @@ struct DeltaLine {
     components: u32,
 }
 
-/// Applies a line that was written before to the pairs that the lines before it accumulate to. A pair goes
-/// with whatever evidence it came: lines of a run that told it may stand beside those of one that did not.
+/// Applies a line read back from the output to the pairs that the earlier lines accumulate to. Evidence is
+/// ignored when a pair is removed: runs with and without evidence may have written to the same output.
 ///
 /// # Errors
-/// If it is no delta, or none that can follow.
+/// If the line is no delta, or removes a pair that is not in `pairs`, or adds one that is.
 pub(super) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<()> {
     let (found, diff) = read_delta(line)?;
     let least = DocPair { evidence: Evidence::default(), ..found.clone() };
@@ -59,27 +59,27 @@ pub(super) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<()>
     if follows {
         Ok(())
     } else {
-        Err(wrong("a delta of the output does not follow from those before it", line))
+        Err(invalid_data("a delta of the output does not follow from those before it", line))
     }
 }
 
-fn wrong(what: &str, line: &str) -> io::Error {
+fn invalid_data(what: &str, line: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {line}"))
 }
 
-/// A delta as it was written, with its sign; the sign of a line without one is 1.
+/// Parses a delta: its pair and its diff, which is 1 if the line has none.
 ///
 /// # Errors
-/// If it is no delta.
+/// If the line is no delta.
 pub(super) fn read_delta(line: &str) -> io::Result<(DocPair, i8)> {
     let DeltaLine { diff, a, b, similarity, blocks, look, components } =
-        serde_json::from_str(line).map_err(|_| wrong("a line of the output is no delta", line))?;
-    let pair = Pair::new(a, b).ok_or_else(|| wrong("a document is no pair with itself", line))?;
+        serde_json::from_str(line).map_err(|_| invalid_data("a line of the output is no delta", line))?;
+    let pair = Pair::new(a, b).ok_or_else(|| invalid_data("a document is no pair with itself", line))?;
     let evidence = Evidence { blocks, look, components };
     Ok((DocPair { pair, similarity: Similarity::clamped(similarity), evidence }, diff))
 }
 
-/// `{"epoch":…,"diff":…,"a":…}`, without the end of a line.
+/// Writes `{"epoch":…,"diff":…,"a":…}` without a line break.
 pub(super) fn write_delta(
     out: &mut impl Write,
     epoch: Epoch,
@@ -92,7 +92,7 @@ pub(super) fn write_delta(
     write_pair(out, pair, evidence, causes.then_some(*cause))
 }
 
-/// From the key `a` to the end of the object; with the cause of the pair's last change, if it is to be told.
+/// Writes from the key `a` to the end of the object, with `cause` as the last key if given.
 pub(super) fn write_pair(
     out: &mut impl Write,
     found: &DocPair,
@@ -111,7 +111,7 @@ pub(super) fn write_pair(
         serde_json::to_writer(&mut *out, &standard_error(found))?;
     }
     if let Some(cause) = cause {
-        // Of letters and hyphens: nothing in it is to be escaped.
+        // Cause names are letters and hyphens: no escaping is needed.
         write!(out, ",\"cause\":\"{}\"", cause.name())?;
     }
     out.write_all(b"}")

@@ -1,16 +1,16 @@
-//! What lines are written to: a stream, which forgets, or a [file with a mark](super::MarkedFile).
+//! Destinations of bytes: a stream, which keeps no mark, or a [file with a mark](super::MarkedFile).
 
 use std::io::{self, BufRead, BufWriter, Write};
 
 use crate::mark::{Mark, Standing};
 
-/// Where lines go. What is written between two commits is durable with the second one, or not at all, if
-/// marks are kept.
+/// A destination of bytes. If it keeps marks, the bytes written between two commits become durable with the
+/// second one, or not at all.
 pub trait Destination: Write {
     /// See [`Sink::take_over`](super::Sink::take_over).
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn take_over(&mut self) -> io::Result<Standing> {
         Ok(Standing::Forgets)
     }
@@ -18,7 +18,7 @@ pub trait Destination: Write {
     /// The durable lines.
     ///
     /// # Errors
-    /// Those of the destination; that it cannot be read.
+    /// Any error of the destination; [`io::ErrorKind::Unsupported`] if it cannot be read.
     fn lines(&mut self) -> io::Result<Box<dyn BufRead>> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "the output cannot be read back"))
     }
@@ -26,7 +26,7 @@ pub trait Destination: Write {
     /// See [`Sink::commit`](super::Sink::commit).
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn commit(&mut self, _: &Mark) -> io::Result<()> {
         self.flush()
     }

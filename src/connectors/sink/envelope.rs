@@ -1,15 +1,15 @@
-//! What the records of an output topic hold.
+//! The two forms of records in an output topic.
 
-/// What the value of a record is.
+/// What the value of a record stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Envelope {
-    /// A change: the line that `lines` or `clusters` writes. Values of a pair add up, and so do those of a
-    /// document.
+pub enum OutputEnvelope {
+    /// A change: the same line as `lines` or `clusters` writes. The diffs under a key add up.
     #[default]
     Delta,
-    /// The pair as it is now, `{"epoch":…,"a":…,"b":…,"similarity":…}`, or none when it ends (a tombstone):
-    /// the last value of a pair counts, so that the topic may be compacted. It must keep its number of
-    /// partitions. Of clusters, the one that a document is in: `{"epoch":…,"cluster":…}`, or none when it
-    /// leaves.
+    /// The present state of the key; the last value counts, so the topic may be compacted. The topic must
+    /// keep its number of partitions.
+    ///
+    /// - Pairs: `{"epoch":…,"a":…,"b":…,"similarity":…}`, or no value (a tombstone) when the pair ends.
+    /// - Clusters: the cluster that a document is in, `{"epoch":…,"cluster":…}`, or no value when it leaves.
     Upsert,
 }

@@ -1,19 +1,20 @@
-//! What a corpus is without its duplicates: the documents to keep, or those to remove.
+//! The deduplicated corpus as a list: the documents to keep, or those to remove.
 //!
 //! ```text
-//! {"id":"…"}                                  Kept: one document of each cluster, and every document that is in none
-//! {"id":"…","kept":"…","cluster":"…"}         Removed: every other one, with the document that is kept for it
+//! {"id":"…"}                            Kept: one document of each cluster, every document in no cluster
+//! {"id":"…","kept":"…","cluster":"…"}   Removed: every other document, and the one kept in its place
 //! ```
 //!
-//! Changes of pairs and of documents in; at the end of the input, the list out, sorted by id. The two lists
-//! part the documents alive, those without a token too, which are in no pair. Clusters are those of the
-//! graph: one that is reported by its size only is told apart here like any other.
+//! Input: changes of pairs and of documents. Output: at the end of the input, the list, sorted by id. Every
+//! live document is in exactly one of the two lists; one without tokens is in no pair, and so is kept.
+//! Clusters are read from the graph of pairs: a giant, of which other outputs report only the size, is
+//! handled like any other cluster.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
-use super::rows::{Lines, Row, Rows};
+use super::rows::{JsonLines, OutputRow, RowWriter};
 use super::{Destination, Sink};
 use crate::mark::Mark;
 use dupflow_core::cluster::{Clusters, KeepRule};
@@ -21,46 +22,46 @@ use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Progress;
 
-/// Which of the two lists is written.
+/// Selects one of the two lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listed {
-    /// The documents that stay.
+pub enum DocumentList {
+    /// Documents to keep.
     Kept,
-    /// The documents that go.
+    /// Documents to remove.
     Removed,
 }
 
-/// Holds the documents and the pairs that the changes accumulate to, and writes the list at the end.
+/// Keeps the documents and the pairs that the changes accumulate to, and writes the list at the end.
 pub struct KeepList<R> {
     out: R,
     clusters: Clusters,
     keep: KeepRule,
-    listed: Listed,
+    listed: DocumentList,
     alive: BTreeMap<DocId, Facts>,
 }
 
-impl<W: Destination> KeepList<Lines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered; `clusters` begins empty, and its limit has no
-    /// part in this.
-    pub fn new(out: W, clusters: Clusters, keep: KeepRule, listed: Listed) -> Self {
-        Self::of(Lines(out), clusters, keep, listed)
+impl<W: Destination> KeepList<JsonLines<W>> {
+    /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty; its limit has no
+    /// effect.
+    pub fn new(out: W, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
+        Self::with_rows(JsonLines(out), clusters, keep, listed)
     }
 }
 
-impl<R: Rows> KeepList<R> {
-    /// The same, in any form.
-    pub fn of(out: R, clusters: Clusters, keep: KeepRule, listed: Listed) -> Self {
+impl<R: RowWriter> KeepList<R> {
+    /// As `new`, for any row format.
+    pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
         Self { out, clusters, keep, listed, alive: BTreeMap::new() }
     }
 
-    /// The documents that go, each with the one kept for it and the name of its cluster.
+    /// Documents to remove, each with the document kept in its place and the name of their cluster.
     fn removed(&mut self) -> BTreeMap<DocId, (DocId, DocId)> {
         let mut removed = BTreeMap::new();
         for cluster in self.clusters.all().chunk_by(|(a, _), (b, _)| a == b) {
             let Some((name, _)) = cluster.first() else { continue };
-            // Who is in a pair is alive.
-            let told = cluster.iter().filter_map(|(_, id)| Some((id, *self.alive.get(id)?)));
-            let kept = self.keep.choose(name, told);
+            // Every document in a pair is alive.
+            let members = cluster.iter().filter_map(|(_, id)| Some((id, *self.alive.get(id)?)));
+            let kept = self.keep.choose(name, members);
             let others = cluster.iter().map(|(_, id)| id).filter(|id| *id != kept);
             removed.extend(others.map(|id| (id.clone(), (kept.clone(), name.clone()))));
         }
@@ -68,7 +69,7 @@ impl<R: Rows> KeepList<R> {
     }
 }
 
-impl<R: Rows> Sink for KeepList<R> {
+impl<R: RowWriter> Sink for KeepList<R> {
     fn wants_documents(&self) -> bool {
         true
     }
@@ -98,17 +99,17 @@ impl<R: Rows> Sink for KeepList<R> {
 
     fn finish(&mut self) -> io::Result<()> {
         let removed = self.removed();
-        let (all, gone) = (self.alive.len(), removed.len());
-        tracing::info!(kept = all - gone, removed = gone, rule = self.keep.name(), "listed");
+        let (all, count) = (self.alive.len(), removed.len());
+        tracing::info!(kept = all - count, removed = count, rule = self.keep.name(), "listed");
         match self.listed {
-            Listed::Kept => {
+            DocumentList::Kept => {
                 for id in self.alive.keys().filter(|id| !removed.contains_key(*id)) {
-                    self.out.row(&Row::Kept { id })?;
+                    self.out.row(&OutputRow::Kept { id })?;
                 }
             }
-            Listed::Removed => {
+            DocumentList::Removed => {
                 for (id, (kept, cluster)) in &removed {
-                    self.out.row(&Row::Removed { id, kept, cluster })?;
+                    self.out.row(&OutputRow::Removed { id, kept, cluster })?;
                 }
             }
         }

@@ -1,15 +1,16 @@
-//! A file of dead letters: records that are no events, with where they stand and why, one JSON object a line.
+//! A file of dead letters: records that are not valid events, each with its position and the reason, as JSON
+//! Lines.
 //!
 //! ```text
 //! {"input":"pages","partition":2,"offset":17,"reason":"bad_id","key":"…","raw":"…"}
 //! ```
 //!
-//! `key` and `raw` are texts, or, where the bytes are no UTF-8, `key_base64` and `raw_base64`; a record
-//! without one has none. The length of the file is a part of each mark, so that a restart cuts off what no
-//! commit tells of.
+//! `key` and `raw` are texts. Where the bytes are not UTF-8, `key_base64` and `raw_base64` replace them; a
+//! record without a key or a value lacks the field. Each mark holds the length of the file, so that a restart
+//! cuts off uncommitted letters.
 //!
-//! A replay, which has no marks, writes records as they were read, one a line; of a file that is none, its
-//! name and why.
+//! A replay has no marks. It writes each record as it was read, one a line; for an unreadable file, an object
+//! with its name and the reason.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -21,41 +22,41 @@ use serde_json::{Map, Value};
 
 use dupflow_core::doc::Letter;
 
-/// Appends letters, and cuts off what no commit tells of.
+/// Appends letters, and cuts off uncommitted ones after a restart.
 #[derive(Debug)]
 pub struct LetterFile {
     file: File,
     length: u64,
     lines: Vec<u8>,
-    /// Whether records are written as they were read.
+    /// Whether the records themselves are written, as in a replay, and not JSON objects.
     as_read: bool,
 }
 
 impl LetterFile {
-    /// Opens the file, or makes it.
+    /// Opens the file; creates it if it is missing.
     ///
     /// # Errors
-    /// If that is not possible.
+    /// If the file cannot be opened for reading and writing.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         let length = file.metadata()?.len();
         Ok(Self { file, length, lines: Vec::new(), as_read: false })
     }
 
-    /// Creates or empties the file, for records as they were read.
+    /// Creates or empties the file of a replay.
     ///
     /// # Errors
-    /// If that is not possible.
+    /// If the file cannot be created.
     pub fn create(path: &Path) -> io::Result<Self> {
         File::create(path)?;
         Ok(Self { as_read: true, ..Self::open(path)? })
     }
 
-    /// Cuts off what lies behind a length, and goes on from there; of a file that is shorter, from its end.
+    /// Truncates the file to `length` bytes and continues there. A shorter file is continued at its end.
     ///
     /// # Errors
-    /// Those of the file.
-    pub fn go_on_from(&mut self, length: u64) -> io::Result<()> {
+    /// Any error of the file.
+    pub fn resume_at(&mut self, length: u64) -> io::Result<()> {
         if self.file.metadata()?.is_file() {
             self.length = length.min(self.length);
             self.file.set_len(self.length)?;
@@ -64,10 +65,10 @@ impl LetterFile {
         Ok(())
     }
 
-    /// Adds letters to those that are stored next.
+    /// Buffers letters until the next [`Self::sync`].
     ///
     /// # Errors
-    /// None: they are kept in memory.
+    /// None: letters stay in memory.
     pub fn append(&mut self, letters: &[Letter]) -> io::Result<()> {
         for letter in letters {
             match &letter.raw {
@@ -83,10 +84,10 @@ impl LetterFile {
         Ok(())
     }
 
-    /// Stores what has been added; the length of the file then.
+    /// Writes and syncs the buffered letters. Returns the length of the file in bytes.
     ///
     /// # Errors
-    /// Those of the file.
+    /// Any error of the file.
     pub fn sync(&mut self) -> io::Result<u64> {
         if !self.lines.is_empty() {
             self.file.write_all(&self.lines)?;
@@ -98,7 +99,7 @@ impl LetterFile {
     }
 }
 
-/// A letter as it is written.
+/// The JSON object of a letter.
 fn line(letter: &Letter) -> Value {
     let mut line = Map::new();
     line.insert("input".to_owned(), (*letter.input).into());
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_written_whole_and_cut_to_what_was_committed() {
+    fn uncommitted_letters_are_cut_off() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("letters");
         let mut file = LetterFile::open(&path).unwrap();
@@ -149,7 +150,7 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{first}{third}"));
         drop(file);
         file = LetterFile::open(&path).unwrap();
-        file.go_on_from(length).unwrap();
+        file.resume_at(length).unwrap();
         assert_eq!(file.sync().unwrap(), length);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), first);
         file.append(&[letter(5, None)]).unwrap();
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replay_writes_what_was_read() {
+    fn a_replay_writes_the_records_themselves() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("letters");
         std::fs::write(&path, "of an earlier one").unwrap();

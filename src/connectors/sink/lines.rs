@@ -1,8 +1,8 @@
-//! Deltas and pairs, one a row.
+//! Sinks of pairs: every delta, or the final pairs; one row each.
 //!
 //! ```text
 //! {"epoch":7,"diff":1,"a":"…","b":"…","similarity":0.912109375}      DeltaLines: every change
-//! {"a":"…","b":"…","similarity":0.912109375}                         PairLines: what is left at the end
+//! {"a":"…","b":"…","similarity":0.912109375}                         PairLines: a final pair
 //! ```
 
 use std::collections::BTreeSet;
@@ -10,42 +10,42 @@ use std::fmt;
 use std::io::{self, BufRead};
 
 use super::deltas::{StandardError, apply};
-use super::rows::{Lines, Row, Rows};
+use super::rows::{JsonLines, OutputRow, RowWriter};
 use super::{Destination, Sink};
 use crate::mark::{Mark, Standing};
 use dupflow_core::doc::Letter;
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::Progress;
 
-/// Writes every delta, epoch by epoch; flushes at each commit, so that a reader sees whole epochs.
+/// Writes every delta, epoch by epoch. Flushes at each commit, so that a reader sees whole epochs.
 pub struct DeltaLines<R> {
     out: R,
     evidence: Option<StandardError>,
     causes: bool,
 }
 
-impl<W: Destination> DeltaLines<Lines<W>> {
-    /// Writes JSON Lines to `out`, which should be buffered; with evidence if there is a standard error to
-    /// give, without causes.
+impl<W: Destination> DeltaLines<JsonLines<W>> {
+    /// Writes JSON Lines to `out`, which should be buffered. Evidence is written if there is a standard
+    /// error; causes are not.
     pub fn new(out: W, evidence: Option<StandardError>) -> Self {
-        Self::of(Lines(out), evidence)
+        Self::with_rows(JsonLines(out), evidence)
     }
 }
 
-impl<R: Rows> DeltaLines<R> {
-    /// The same, in any form.
-    pub fn of(out: R, evidence: Option<StandardError>) -> Self {
+impl<R: RowWriter> DeltaLines<R> {
+    /// As `new`, for any row format.
+    pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
         Self { out, evidence, causes: false }
     }
 
-    /// Whether each delta says its cause.
+    /// Sets whether each delta has its cause.
     #[must_use]
     pub fn with_causes(self, causes: bool) -> Self {
         Self { causes, ..self }
     }
 }
 
-impl<R: Rows> Sink for DeltaLines<R> {
+impl<R: RowWriter> Sink for DeltaLines<R> {
     fn take_over(&mut self) -> io::Result<Standing> {
         self.out.take_over()
     }
@@ -61,7 +61,7 @@ impl<R: Rows> Sink for DeltaLines<R> {
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         for delta in deltas {
             let (evidence, causes) = (self.evidence.as_ref(), self.causes);
-            self.out.row(&Row::Delta { epoch: progress.epoch, delta, evidence, causes })?;
+            self.out.row(&OutputRow::Delta { epoch: progress.epoch, delta, evidence, causes })?;
         }
         Ok(())
     }
@@ -75,28 +75,28 @@ impl<R: Rows> Sink for DeltaLines<R> {
     }
 }
 
-/// Holds the pairs that the deltas accumulate to, and writes them at the end, sorted.
+/// Keeps the pairs that the deltas accumulate to, and writes them at the end, sorted.
 pub struct PairLines<R> {
     out: R,
     evidence: Option<StandardError>,
     alive: BTreeSet<DocPair>,
 }
 
-impl<W: Destination> PairLines<Lines<W>> {
+impl<W: Destination> PairLines<JsonLines<W>> {
     /// As [`DeltaLines::new`].
     pub fn new(out: W, evidence: Option<StandardError>) -> Self {
-        Self::of(Lines(out), evidence)
+        Self::with_rows(JsonLines(out), evidence)
     }
 }
 
-impl<R: Rows> PairLines<R> {
+impl<R: RowWriter> PairLines<R> {
     /// As [`DeltaLines::of`].
-    pub fn of(out: R, evidence: Option<StandardError>) -> Self {
+    pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
         Self { out, evidence, alive: BTreeSet::new() }
     }
 }
 
-impl<R: Rows> Sink for PairLines<R> {
+impl<R: RowWriter> Sink for PairLines<R> {
     fn restored(&mut self, deltas: &[Delta]) {
         for Delta { pair, diff, .. } in deltas {
             let changed = if *diff > 0 { self.alive.insert(pair.clone()) } else { self.alive.remove(pair) };
@@ -115,7 +115,7 @@ impl<R: Rows> Sink for PairLines<R> {
 
     fn finish(&mut self) -> io::Result<()> {
         for pair in &self.alive {
-            self.out.row(&Row::Pair { pair, evidence: self.evidence.as_ref() })?;
+            self.out.row(&OutputRow::Pair { pair, evidence: self.evidence.as_ref() })?;
         }
         self.out.finish()
     }
@@ -137,7 +137,7 @@ impl<W> fmt::Debug for PairLines<W> {
 mod tests {
     use super::super::deltas::read_delta;
     use super::*;
-    use crate::sink::Memory;
+    use crate::sink::MemorySink;
     use dupflow_core::doc::DocId;
     use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_is_written_to_the_letter() {
+    fn golden_deltas() {
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, None);
         sink.epoch(&at(7), &[Delta::by_block(pair("b", "a", 0.912109375), 1)], &[]).unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn evidence_follows() {
+    fn evidence_is_after_the_similarity() {
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, Some(Box::new(|pair| pair.similarity.get() / 10.0)));
         sink.epoch(&at(1), &[Delta::by_block(pair("a", "b", 0.5), 1)], &[]).unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_the_last_field_and_is_passed_over_when_it_is_read() {
+    fn a_cause_is_the_last_field_and_ignored_on_reading() {
         for cause in Cause::ALL {
             let mut out = Vec::new();
             let delta = Delta { cause, ..Delta::by_block(pair("a", "b", 0.5), 1) };
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_those_left_at_the_end_in_order() {
+    fn final_pairs_are_sorted() {
         let mut out = Vec::new();
         let mut sink = PairLines::new(&mut out, None);
         sink.epoch(
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_of_the_destination_are_passed_on() {
+    fn errors_of_the_destination_are_returned() {
         let mut full = [0; 10];
         let mut sink = DeltaLines::new(&mut full[..], None);
         assert_eq!(
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn memory_accumulates() {
-        let mut sink = Memory::default();
+        let mut sink = MemorySink::default();
         sink.epoch(&at(1), &[Delta::by_block(pair("a", "b", 0.5), 1)], &[]).unwrap();
         sink.epoch(
             &at(3),

@@ -1,19 +1,19 @@
-//! A file of lines with a mark beside it: exactly once without a broker.
+//! A file of lines with a mark file beside it: exactly once without a broker.
 //!
 //! ```text
 //! deltas.jsonl          lines; the first `length` bytes are durable
 //! deltas.jsonl.mark     {"length":…,"mark":{…}} and a checksum; replaced as a whole
 //! ```
 //!
-//! A commit appends the lines, has the system store them (`fsync`), and then replaces the mark: written
-//! beside, stored, renamed, the folder stored. So a mark never tells of lines that are not there. Whatever
-//! ends the process between two of these steps, the next run finds the old mark or the new one, and cuts off
-//! what lies behind its length. The file is locked while a run has it; the system gives the lock back however
-//! the process ends.
+//! A commit appends the lines and syncs them (`fsync`), then replaces the mark: it writes a new file beside
+//! the old one, syncs it, renames it, and syncs the folder. So a mark never covers lines that are not in the
+//! file. If the process ends between two of these steps, the next run finds the old mark or the new one, and
+//! cuts off everything after its length. A run holds a lock on the file; the system releases it however the
+//! process ends.
 //!
-//! A reader that wants whole commits only reads up to `length`; one that follows the file may see lines of a
-//! commit that is under way, and which a restart takes back. It does not protect against somebody who writes
-//! to the file beside.
+//! A reader that wants whole commits reads up to `length`. A reader that follows the file may see lines of a
+//! commit in progress, which a restart removes. Other programs must not write to the file: the lock is
+//! advisory and does not prevent it.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -33,28 +33,27 @@ pub struct MarkedFile {
     path: PathBuf,
     mark_path: PathBuf,
     file: File,
-    /// Bytes that are durable.
+    /// Durable bytes.
     length: u64,
-    /// What is written since the last commit.
+    /// Written since the last commit.
     lines: Vec<u8>,
 }
 
-/// What stands beside the file.
+/// Contents of the mark file.
 #[derive(Serialize, Deserialize)]
-struct Beside {
+struct MarkContents {
     length: u64,
     mark: Mark,
 }
 
 impl MarkedFile {
-    /// What stands behind the name of the file in the names of those beside it: the mark, and the one that is
-    /// to replace it.
-    pub const BESIDE: [&str; 2] = [".mark", ".mark.new"];
+    /// Suffixes of the files beside the output: the mark, and its replacement while it is written.
+    pub const COMPANION_SUFFIXES: [&str; 2] = [".mark", ".mark.new"];
 
-    /// Opens the file, or makes it, and locks it. Nothing of it changes yet.
+    /// Opens and locks the file; creates it if it is missing. Its contents do not change yet.
     ///
     /// # Errors
-    /// If it cannot be opened for reading and writing; if another run has it.
+    /// If the file cannot be opened for reading and writing; if another run has locked it.
     pub fn open(path: PathBuf) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
         match file.try_lock() {
@@ -62,12 +61,12 @@ impl MarkedFile {
             Err(TryLockError::WouldBlock) => return Err(io::Error::other("another run writes to it")),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let mark_path = beside(&path, Self::BESIDE[0]);
+        let mark_path = with_suffix(&path, Self::COMPANION_SUFFIXES[0]);
         Ok(Self { path, mark_path, file, length: 0, lines: Vec::new() })
     }
 
-    /// The mark beside the file, if there is one.
-    fn mark(&self) -> io::Result<Option<Beside>> {
+    /// Reads the mark file; `None` if there is none.
+    fn mark(&self) -> io::Result<Option<MarkContents>> {
         let bytes = match std::fs::read(&self.mark_path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -89,16 +88,16 @@ fn checksum(json: &[u8]) -> String {
     format!("{:016x}", hash::bytes(0, json))
 }
 
-/// The path with more behind its name.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+/// The path with `suffix` appended to the file name.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
 }
 
-/// Replaces a file by another one that holds these bytes, or leaves it as it is.
+/// Replaces a file atomically, durably: after an error or a crash it has its old contents or `bytes`.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = beside(path, ".new");
+    let new = with_suffix(path, ".new");
     let mut file = File::create(&new)?;
     file.write_all(bytes)?;
     file.sync_all()?;
@@ -124,17 +123,17 @@ impl Destination for MarkedFile {
     fn take_over(&mut self) -> io::Result<Standing> {
         let held = self.file.metadata()?.len();
         let path = self.path.display();
-        let wrong = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
-        let Some(Beside { length, mark }) = self.mark()? else {
+        let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+        let Some(MarkContents { length, mark }) = self.mark()? else {
             return match held {
                 0 => Ok(Standing::New),
-                _ => Err(wrong(format!(
+                _ => Err(invalid(format!(
                     "{path} holds {held} bytes, and no mark beside it says of what: move it away"
                 ))),
             };
         };
         if held < length {
-            return Err(wrong(format!(
+            return Err(invalid(format!(
                 "{path} holds {held} bytes, and its mark tells of {length}: it has been cut"
             )));
         }
@@ -160,7 +159,7 @@ impl Destination for MarkedFile {
             failpoint::reach("lines-stored");
         }
         let length = self.length + self.lines.len() as u64;
-        let json = serde_json::to_string(&Beside { length, mark: mark.clone() })?;
+        let json = serde_json::to_string(&MarkContents { length, mark: mark.clone() })?;
         replace(&self.mark_path, format!("{} {json}", checksum(json.as_bytes())).as_bytes())?;
         self.length = length;
         self.lines.clear();
@@ -186,8 +185,8 @@ mod tests {
         }
     }
 
-    /// Opens it. A process that another test starts has the lock of the file before, from its fork until its
-    /// exec.
+    /// Opens the file, and tries again while it is locked: a process started by another test holds a copy of
+    /// the lock between its fork and its exec.
     fn open(folder: &tempfile::TempDir) -> MarkedFile {
         let opened = || MarkedFile::open(folder.path().join("out"));
         let is_locked = |file: &std::io::Result<MarkedFile>| {
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_run_goes_on_behind_the_last_commit() {
+    fn a_new_run_continues_after_the_last_commit() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = open(&folder);
         assert_eq!(file.take_over().unwrap(), Standing::New);
@@ -214,7 +213,7 @@ mod tests {
         file.write_all(b"never committed\n").unwrap();
         assert_eq!(read(&folder), "one\ntwo\n");
         drop(file);
-        // As if the process had ended between the lines and the mark.
+        // As if the process had ended between writing the lines and replacing the mark.
         let mut torn = OpenOptions::new().append(true).open(folder.path().join("out")).unwrap();
         torn.write_all(b"thr").unwrap();
         file = open(&folder);
@@ -228,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_a_run_is_refused() {
+    fn files_of_other_programs_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("out"), "somebody's\n").unwrap();
         assert!(open(&folder).take_over().unwrap_err().to_string().contains("move it away"));

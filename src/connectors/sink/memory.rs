@@ -1,4 +1,4 @@
-//! A sink that keeps everything, for tests and examples.
+//! A sink that keeps everything in memory, for tests and examples.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,29 +12,29 @@ use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
 use dupflow_core::pair::{Delta, DocPair, Pair, Similarity};
 use dupflow_core::time::{Epoch, Progress};
 
-/// Collects the deltas as they come.
+/// Collects everything that it is given.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Memory {
+pub struct MemorySink {
     /// Every delta with its epoch.
     pub deltas: Vec<(Epoch, DocPair, isize)>,
-    /// How far every epoch has read.
+    /// The progress of every epoch.
     pub progress: Vec<Progress>,
-    /// The documents alive, as the run derives them that has it, if it is told of them; it does not ask for
-    /// that.
+    /// Live documents, from the changes passed to [`Sink::documents`]; empty in a run that passes none. This
+    /// sink does not request them.
     pub documents: BTreeMap<DocId, Facts>,
-    /// Records that are no events.
+    /// Records that are not valid events.
     pub letters: Vec<Letter>,
     /// The last mark.
     pub mark: Option<Mark>,
-    /// Deltas and letters that are committed.
+    /// Number of committed deltas and letters.
     durable: (usize, usize),
     /// Whether [`Sink::finish`] was called.
     pub finished: bool,
 }
 
-impl Memory {
+impl MemorySink {
     /// The pairs and similarities that the deltas up to `epoch`, inclusive, accumulate to, each with its
-    /// count: 1 everywhere if the law holds.
+    /// count. All counts are 1 if the law holds.
     pub fn accumulated(&self, epoch: Epoch) -> BTreeMap<(Pair<DocId>, Similarity), isize> {
         let mut counts = BTreeMap::new();
         for (_, pair, diff) in self.deltas.iter().filter(|delta| delta.0 <= epoch) {
@@ -45,13 +45,13 @@ impl Memory {
     }
 }
 
-impl Sink for Memory {
-    /// What came after the last commit is gone.
+impl Sink for MemorySink {
+    /// Drops everything after the last commit.
     fn take_over(&mut self) -> io::Result<Standing> {
         let last = self.mark.as_ref().map_or(0, |mark| mark.progress.epoch);
         self.deltas.truncate(self.durable.0);
         self.letters.truncate(self.durable.1);
-        // All are told again.
+        // The next run passes all documents again.
         self.documents.clear();
         self.progress.retain(|progress| progress.epoch <= last);
         Ok(self.mark.clone().map_or(Standing::New, |mark| Standing::At(Box::new(mark))))
@@ -97,10 +97,10 @@ impl Sink for Memory {
     }
 }
 
-/// So that somebody else can look into it.
+/// A sink that a test can inspect while a run uses it.
 impl<S: Sink> Sink for Arc<Mutex<S>> {
-    fn look(&mut self) -> io::Result<Option<Standing>> {
-        self.lock().look()
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
+        self.lock().inspect()
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {
@@ -148,11 +148,11 @@ impl<S: Sink> Sink for Arc<Mutex<S>> {
 mod tests {
     use super::*;
 
-    /// Writes to a topic, and remembers since when it is live.
+    /// Has a topic, and records the epoch passed to `live`.
     #[derive(Default)]
-    struct Live(Option<Epoch>);
+    struct LiveEpoch(Option<Epoch>);
 
-    impl Sink for Live {
+    impl Sink for LiveEpoch {
         fn topic(&self) -> Option<Topic> {
             Some(Topic { name: "pairs".to_owned(), id: None })
         }
@@ -175,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_sink_is_asked_and_hears_what_it_would_alone() {
-        let mut shared = Arc::new(Mutex::new(Live::default()));
+    fn a_shared_sink_forwards_calls() {
+        let mut shared = Arc::new(Mutex::new(LiveEpoch::default()));
         assert_eq!(Sink::topic(&shared), shared.lock().topic());
         Sink::live(&mut shared, 7);
         assert_eq!(shared.lock().0, Some(7));

@@ -1,4 +1,4 @@
-//! Where results go: the deltas of closed epochs in, lines (or a list, in tests) out.
+//! Sinks: the deltas of closed epochs in; files, topics, tables or (in tests) a list out.
 
 mod cluster_changes;
 mod clusters;
@@ -23,22 +23,22 @@ use std::collections::BTreeSet;
 use std::io;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
-pub use csv_rows::Csv;
+pub use csv_rows::CsvRows;
 pub use deltas::StandardError;
 pub use destination::Destination;
-pub use envelope::Envelope;
+pub use envelope::OutputEnvelope;
 #[cfg(feature = "kafka")]
 pub use kafka::{KafkaOutput, KafkaSink, output_topic};
-pub use keep_list::{KeepList, Listed};
+pub use keep_list::{DocumentList, KeepList};
 pub use letters::LetterFile;
 pub use lines::{DeltaLines, PairLines};
 pub use marked::MarkedFile;
-pub use memory::Memory;
+pub use memory::MemorySink;
 #[cfg(feature = "parquet")]
-pub use parquet_rows::Parquet;
-pub use rows::{Cell, Holds, Lines, Row, RowKind, Rows};
+pub use parquet_rows::ParquetRows;
+pub use rows::{ColumnType, JsonLines, OutputCell, OutputRow, RowKind, RowWriter};
 pub use tables::{TableOutput, TableSink};
-pub use whole::{Held, Publication};
+pub use whole::{DeferredWriter, Publication};
 
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::doc::{DocChange, Letter};
@@ -47,55 +47,55 @@ use dupflow_core::time::{Epoch, Progress};
 
 /// A destination of pair deltas.
 ///
-/// Contract, for the committer, the one thread that calls it (no worker does):
+/// Contract. Only the committer calls a sink, from its one thread; workers never do.
 ///
 /// ```text
-///  look ─▶ take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish      live, once, before the first epoch or after corrections
-///                                  ╰ documents   ╰ documents, before it, if they are wanted
+///  inspect ─▶ take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish
+///                                  ╰ documents   ╰ documents     each before its epoch, if wanted
+///  live: once, before the first epoch, or after the corrections
 /// ```
 ///
-/// - [`Self::look`] is called before it, and changes nothing: a run that is to be refused does not end the
-///   one that has the destination.
-/// - [`Self::take_over`] is called once, before anything is read. From then on no run that had the
-///   destination before can write to it: its next commit fails. What it had not committed is gone. A
-///   destination that forgets starts anew.
-/// - [`Self::restored`] is called for the deltas of epochs that are in the output already, up to the mark:
-///   for what a sink derives from all deltas.
+/// - [`Self::inspect`] is called first and changes nothing. So a run that is refused does not end the run that
+///   holds the destination.
+/// - [`Self::take_over`] is called once, before any input is read. From then on the run that held the
+///   destination before cannot write to it: its next commit fails, and its uncommitted epochs are lost. A
+///   destination that keeps no marks starts anew.
+/// - [`Self::restored`] is called with the deltas of epochs up to the mark, which the output already holds. A
+///   sink that derives its output from all deltas needs them.
 /// - [`Self::documents`] is called, if they are [wanted](Self::wants_documents), before [`Self::restored`] or
-///   [`Self::epoch`] of the same epoch, if there is a change of a document in it. All changes together leave
-///   the documents alive, whether the run began with them or not. While an output is corrected, the changes
-///   come as the epochs are repeated, before the corrections.
-/// - [`Self::epoch`] is called once for every epoch after that, in order, once the epoch is closed: nothing
-///   that it was given is ever taken back. An epoch may have no delta. Numbers ascend, and may have a gap
-///   after a restart.
-/// - [`Self::commit`] makes the epochs given since the last one *durable*, with a mark: all of them and the
-///   mark, or nothing. When it returns, a reader of the destination finds them, also after the end of the
-///   process and, as far as the destination can, of the machine.
-/// - The deltas of an epoch are consolidated: no two of them are equal but for their sign; each is 1 or -1.
-///   They are sorted by (a, b, diff), so that a pair whose similarity changes is a -1 and then a +1.
+///   [`Self::epoch`] of the same epoch, if the epoch changes a document. All changes together accumulate to
+///   the live documents, in a new run and after a restart. While an output is corrected, the changes are
+///   passed as the epochs are repeated, before the corrections.
+/// - [`Self::epoch`] is called once for every later epoch, in ascending order, once the epoch is closed. Its
+///   deltas are final. An epoch may have no delta. After a restart there may be a gap in the numbers.
+/// - [`Self::commit`] makes the epochs since the last commit *durable*, with a mark: all of them and the
+///   mark, or nothing. When it returns, a reader of the destination finds them, also after the process ends
+///   and, as far as the destination can ensure it, after the machine fails.
+/// - The deltas of an epoch are consolidated: each diff is 1 or -1, and no two deltas are equal except for
+///   their diffs. They are sorted by (a, b, diff): a pair whose similarity changes is a -1 followed by a +1.
 /// - Over all epochs each pair accumulates to 0 or 1.
-/// - [`Self::finish`] is called once, last; if it is not (the run failed), what is durable are the epochs up
-///   to the last commit.
-/// - After an error no further call is made. An error of kind [`io::ErrorKind::BrokenPipe`] means that nobody
-///   reads on.
+/// - [`Self::finish`] is called once, last, unless the run fails. Then the epochs up to the last commit are
+///   durable.
+/// - After an error no further call is made. An error of kind [`io::ErrorKind::BrokenPipe`] means that the
+///   reader of the output has closed it.
 ///
-/// A call may wait for its destination (a pipe that is full, a broker that is gone). Meanwhile closed epochs
-/// wait, and once enough of them do, the readers are held back; workers are not.
+/// A call may wait for its destination (a full pipe, an unreachable broker). Closed epochs queue meanwhile.
+/// Once enough of them wait, the readers are held back; workers are not.
 pub trait Sink {
-    /// What stands in the destination, of which nothing is made, claimed or changed; `None` if that shows
-    /// only once it has been taken over. So it is of a destination that one run at a time can open, such as a
-    /// file: there is no other run to be ended.
+    /// What the destination holds now. Creates, claims and changes nothing. `None` if only
+    /// [`Self::take_over`] can say: so it is where one run at a time can open the destination, such as a
+    /// file, and there is no other run to end.
     ///
     /// # Errors
-    /// Those of the destination.
-    fn look(&mut self) -> io::Result<Option<Standing>> {
+    /// Any error of the destination.
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
         Ok(None)
     }
 
-    /// Takes the destination over, and tells what stands in it.
+    /// Takes the destination over. Returns what it holds.
     ///
     /// # Errors
-    /// Those of the destination; that another run holds it.
+    /// Any error of the destination; that another run holds it.
     fn take_over(&mut self) -> io::Result<Standing> {
         Ok(Standing::Forgets)
     }
@@ -103,55 +103,55 @@ pub trait Sink {
     /// The pairs that the durable deltas accumulate to, read from the destination itself.
     ///
     /// # Errors
-    /// Those of the destination; that it keeps no marks; that it holds something else.
+    /// Any error of the destination; that it keeps no marks; that its contents are not deltas.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "the output keeps no marks"))
     }
 
-    /// Which topic holds the deltas, if one does; known once it has been looked at or taken over.
+    /// The topic that holds the deltas, if there is one; known after [`Self::inspect`] or [`Self::take_over`].
     fn topic(&self) -> Option<Topic> {
         None
     }
 
-    /// Whether the sink is to be told which documents are alive; asked once, before the run begins. It costs
-    /// about 100 bytes for each event of an open epoch, and what is told travels to the process that writes.
+    /// Whether [`Self::documents`] is to be called; read once, before the run begins. The changes cost about
+    /// 100 bytes for each event of an open epoch, and are sent to the process that writes the output.
     fn wants_documents(&self) -> bool {
         false
     }
 
-    /// Learns of an epoch's changes of documents: one of a document, sorted by id. Those of an epoch before
-    /// the run is live are `restored`: the destination has them already, if it goes on where it was; it has
-    /// them not if it is new, or is corrected.
+    /// Receives an epoch's changes of documents: at most one of each document, sorted by id. `restored` is
+    /// true for epochs before the run is live. Then a destination that continues already holds the changes; a
+    /// new one, or one that is corrected, does not.
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn documents(&mut self, _changes: &[DocChange], _restored: bool) -> io::Result<()> {
         Ok(())
     }
 
-    /// Learns of deltas that are in the output already.
+    /// Receives deltas that the output already holds.
     fn restored(&mut self, _deltas: &[Delta]) {}
 
-    /// Learns that the run is live: all that is in the output has been handed over, up to this epoch, and
-    /// corrected where it had to be.
+    /// Called when the run becomes live: everything the output holds, up to epoch `past`, has been passed
+    /// and, where necessary, corrected.
     fn live(&mut self, _past: Epoch) {}
 
-    /// Takes one epoch: how far it has read, its deltas, and the records in it that are no events (if letters
-    /// go here).
+    /// Writes one epoch: its progress, its deltas, and its records that are not valid events (if dead letters
+    /// are written here).
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()>;
 
     /// Makes the epochs since the last commit durable, with the mark.
     ///
     /// # Errors
-    /// Those of the destination; that another run has taken it over.
+    /// Any error of the destination; that another run has taken it over.
     fn commit(&mut self, mark: &Mark) -> io::Result<()>;
 
-    /// Writes out everything that is still held.
+    /// Writes out everything that is still buffered.
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn finish(&mut self) -> io::Result<()>;
 }

@@ -1,9 +1,9 @@
 //! Rows as a Parquet file: columns of strings, of 64-bit integers and of doubles, compressed with zstd, with
 //! statistics.
 //!
-//! Rows are gathered until they take [`GROUP_BYTES`], and are a row group then. The footer, without which
-//! nobody can read the file, is written when the output is finished: a Parquet file is whole at the end, or
-//! none.
+//! Rows are buffered until they take [`GROUP_BYTES`], and are then written as a row group. A Parquet file
+//! cannot be read without its footer, which [`RowWriter::finish`] writes: the file is complete after that, and
+//! unreadable before.
 
 use std::fmt;
 use std::io::{self, BufRead, Write};
@@ -16,132 +16,136 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use super::rows::{Cell, Holds, Row, RowKind, Rows};
+use super::rows::{ColumnType, OutputCell, OutputRow, RowKind, RowWriter};
 use crate::mark::{Mark, Standing};
 
-/// Bytes of cells from which on, inclusive, rows are written as a group.
+/// Bytes of buffered cells, inclusive, at which a row group is written.
 const GROUP_BYTES: usize = 64 << 20;
 
-/// What a cell takes beside its text, in bytes, about.
+/// Approximate bytes of a cell besides its text.
 const CELL_BYTES: usize = 40;
 
-/// Rows as a Parquet file, which is whole once it is finished.
-pub struct Parquet<W: Write + Send> {
-    /// None once it is finished.
+/// Writes rows as a Parquet file, which is readable once it is finished.
+pub struct ParquetRows<W: Write + Send> {
+    /// `None` once the file is finished.
     writer: Option<SerializedFileWriter<W>>,
-    columns: Vec<Column>,
+    columns: Vec<ColumnBuffer>,
     bytes: usize,
 }
 
-/// The cells of a column that are not written yet.
-struct Column {
-    holds: Holds,
-    values: Values,
-    /// Of each row, whether it has a value; only where some have none.
+/// The buffered cells of a column.
+struct ColumnBuffer {
+    holds: ColumnType,
+    values: BufferedValues,
+    /// For each row, 1 if it has a value, else 0; used only in optional columns.
     present: Vec<i16>,
 }
 
-enum Values {
+enum BufferedValues {
     Text(Vec<ByteArray>),
-    Whole(Vec<i64>),
-    Real(Vec<f64>),
+    Integers(Vec<i64>),
+    Floats(Vec<f64>),
 }
 
-impl<W: Write + Send> Parquet<W> {
-    /// Writes rows of a kind.
+impl<W: Write + Send> ParquetRows<W> {
+    /// `kind` decides the columns.
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     pub fn new(out: W, kind: RowKind) -> io::Result<Self> {
         let columns = kind.columns();
         let fields = columns.iter().map(|(name, holds)| field(name, *holds)).collect::<Result<_, _>>();
-        let schema = Type::group_type_builder("dupflow").with_fields(fields.map_err(told)?).build();
+        let schema = Type::group_type_builder("dupflow").with_fields(fields.map_err(io_error)?).build();
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(format!("dupflow {}", env!("CARGO_PKG_VERSION")))
             .build();
-        let schema = Arc::new(schema.map_err(told)?);
-        let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(told)?;
-        let columns = columns.into_iter().map(|(_, holds)| Column::new(holds)).collect();
+        let schema = Arc::new(schema.map_err(io_error)?);
+        let writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io_error)?;
+        let columns = columns.into_iter().map(|(_, holds)| ColumnBuffer::new(holds)).collect();
         Ok(Self { writer: Some(writer), columns, bytes: 0 })
     }
 
-    /// Writes the rows that are gathered.
+    /// Writes the buffered rows as a row group; nothing if there are none.
     fn write_group(&mut self) -> io::Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         if std::mem::take(&mut self.bytes) == 0 {
             return Ok(());
         }
-        let mut group = writer.next_row_group().map_err(told)?;
+        let mut group = writer.next_row_group().map_err(io_error)?;
         for column in &mut self.columns {
-            let mut next = group.next_column().map_err(told)?;
+            let mut next = group.next_column().map_err(io_error)?;
             let Some(to) = &mut next else { return Err(io::Error::other("a column is missing")) };
             let present = column.is_optional().then_some(&*column.present);
             match &column.values {
-                Values::Text(values) => to.typed::<ByteArrayType>().write_batch(values, present, None),
-                Values::Whole(values) => to.typed::<Int64Type>().write_batch(values, present, None),
-                Values::Real(values) => to.typed::<DoubleType>().write_batch(values, present, None),
+                BufferedValues::Text(values) => {
+                    to.typed::<ByteArrayType>().write_batch(values, present, None)
+                }
+                BufferedValues::Integers(values) => {
+                    to.typed::<Int64Type>().write_batch(values, present, None)
+                }
+                BufferedValues::Floats(values) => to.typed::<DoubleType>().write_batch(values, present, None),
             }
-            .map_err(told)?;
+            .map_err(io_error)?;
             if let Some(written) = next {
-                written.close().map_err(told)?;
+                written.close().map_err(io_error)?;
             }
-            *column = Column::new(column.holds);
+            *column = ColumnBuffer::new(column.holds);
         }
-        group.close().map_err(told)?;
+        group.close().map_err(io_error)?;
         Ok(())
     }
 }
 
-impl Column {
-    fn new(holds: Holds) -> Self {
+impl ColumnBuffer {
+    fn new(holds: ColumnType) -> Self {
         let values = match holds {
-            Holds::Text | Holds::MaybeText => Values::Text(Vec::new()),
-            Holds::Whole | Holds::MaybeWhole => Values::Whole(Vec::new()),
-            Holds::Real => Values::Real(Vec::new()),
+            ColumnType::Text | ColumnType::OptionalText => BufferedValues::Text(Vec::new()),
+            ColumnType::Integer | ColumnType::OptionalInteger => BufferedValues::Integers(Vec::new()),
+            ColumnType::Float => BufferedValues::Floats(Vec::new()),
         };
         Self { holds, values, present: Vec::new() }
     }
 
     fn is_optional(&self) -> bool {
-        matches!(self.holds, Holds::MaybeText | Holds::MaybeWhole)
+        matches!(self.holds, ColumnType::OptionalText | ColumnType::OptionalInteger)
     }
 
-    /// Takes a cell; the bytes that it takes, about.
-    fn push(&mut self, cell: Cell<'_>) -> io::Result<usize> {
+    /// Buffers a cell. Returns its approximate size in bytes.
+    fn push(&mut self, cell: OutputCell<'_>) -> io::Result<usize> {
         let is_optional = self.is_optional();
         if is_optional {
-            self.present.push(i16::from(cell != Cell::Nothing));
+            self.present.push(i16::from(cell != OutputCell::Missing));
         }
         match (&mut self.values, cell) {
-            (Values::Text(values), Cell::Text(text)) => {
+            (BufferedValues::Text(values), OutputCell::Text(text)) => {
                 values.push(ByteArray::from(text.as_bytes().to_vec()));
                 return Ok(CELL_BYTES + text.len());
             }
-            (Values::Whole(values), Cell::Whole(number)) => values.push(number),
-            (Values::Real(values), Cell::Real(number)) => values.push(number),
-            (_, Cell::Nothing) if is_optional => {}
+            (BufferedValues::Integers(values), OutputCell::Integer(number)) => values.push(number),
+            (BufferedValues::Floats(values), OutputCell::Float(number)) => values.push(number),
+            (_, OutputCell::Missing) if is_optional => {}
             _ => return Err(io::Error::other("a row has a cell that is not of its column")),
         }
         Ok(CELL_BYTES)
     }
 }
 
-fn field(name: &str, holds: Holds) -> Result<Arc<Type>, ParquetError> {
+fn field(name: &str, holds: ColumnType) -> Result<Arc<Type>, ParquetError> {
     let (physical, logical) = match holds {
-        Holds::Text | Holds::MaybeText => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Holds::Whole | Holds::MaybeWhole => (Physical::INT64, None),
-        Holds::Real => (Physical::DOUBLE, None),
+        ColumnType::Text | ColumnType::OptionalText => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnType::Integer | ColumnType::OptionalInteger => (Physical::INT64, None),
+        ColumnType::Float => (Physical::DOUBLE, None),
     };
     let repetition = match holds {
-        Holds::MaybeText | Holds::MaybeWhole => Repetition::OPTIONAL,
+        ColumnType::OptionalText | ColumnType::OptionalInteger => Repetition::OPTIONAL,
         _ => Repetition::REQUIRED,
     };
     let builder = Type::primitive_type_builder(name, physical).with_logical_type(logical);
     builder.with_repetition(repetition).build().map(Arc::new)
 }
 
-fn told(error: ParquetError) -> io::Error {
+fn io_error(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(cause) => match cause.downcast::<io::Error>() {
             Ok(cause) => *cause,
@@ -151,8 +155,8 @@ fn told(error: ParquetError) -> io::Error {
     }
 }
 
-impl<W: Write + Send> Rows for Parquet<W> {
-    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+impl<W: Write + Send> RowWriter for ParquetRows<W> {
+    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
         let Self { columns, bytes, .. } = self;
         row.cells(&mut |cells| {
             for (column, cell) in columns.iter_mut().zip(cells) {
@@ -171,7 +175,7 @@ impl<W: Write + Send> Rows for Parquet<W> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "a Parquet file is not read back"))
     }
 
-    /// Nothing of the file can be read before its end.
+    /// Does nothing: no row of the file can be read before its footer is written.
     fn commit(&mut self, _: &Mark) -> io::Result<()> {
         Ok(())
     }
@@ -179,12 +183,12 @@ impl<W: Write + Send> Rows for Parquet<W> {
     fn finish(&mut self) -> io::Result<()> {
         self.write_group()?;
         let Some(writer) = self.writer.take() else { return Ok(()) };
-        writer.into_inner().map_err(told)?.flush()
+        writer.into_inner().map_err(io_error)?.flush()
     }
 }
 
-impl<W: Write + Send> fmt::Debug for Parquet<W> {
+impl<W: Write + Send> fmt::Debug for ParquetRows<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parquet").field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("ParquetRows").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }

@@ -1,13 +1,14 @@
-//! What outputs are made of: rows, and the forms in which they are written.
+//! Rows of outputs, and the formats in which they are written.
 //!
-//! A sink says what each row is; a form says how it is written. [`Lines`] writes one JSON object a line.
-//! Forms of columns write [cells](Row::cells) under the names that the [kind](RowKind) of an output gives
-//! them; a cluster that is one line with a list of its members is one row for each member there.
+//! A sink decides what a row is; a format, an implementation of [`RowWriter`], decides how it is written.
+//! [`JsonLines`] writes one JSON object a line. Formats with columns write [cells](OutputRow::cells) under the column
+//! names of a [`RowKind`]. A cluster is one line in JSON, with a list of its members, and one row for each
+//! member in a format with columns.
 
 use std::io::{self, BufRead};
 
 use super::Destination;
-use super::cluster_changes::{Change, write_change, write_cluster, write_id};
+use super::cluster_changes::{ReportChange, write_change, write_cluster, write_id};
 use super::deltas::{StandardError, write_delta, write_pair};
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::ClusterReport;
@@ -17,24 +18,23 @@ use dupflow_core::time::Epoch;
 
 /// One row of an output.
 #[expect(missing_debug_implementations, reason = "a standard error is a function")]
-pub enum Row<'a> {
-    /// A change of a pair; with its evidence if there is a standard error to give, and its cause if that is
-    /// told.
+pub enum OutputRow<'a> {
+    /// A change of a pair.
     Delta {
         /// The epoch of the change.
         epoch: Epoch,
         /// The change.
         delta: &'a Delta,
-        /// The standard error, if evidence is told.
+        /// Standard errors, if the row has evidence.
         evidence: Option<&'a StandardError>,
-        /// Whether the cause is told.
+        /// Whether the row has the cause.
         causes: bool,
     },
     /// A pair.
     Pair {
         /// The pair.
         pair: &'a DocPair,
-        /// The standard error, if evidence is told.
+        /// Standard errors, if the row has evidence.
         evidence: Option<&'a StandardError>,
     },
     /// A change of a cluster.
@@ -42,142 +42,142 @@ pub enum Row<'a> {
         /// The epoch of the change.
         epoch: Epoch,
         /// The change.
-        change: &'a Change,
+        change: &'a ReportChange,
     },
-    /// A cluster, with all its members, sorted.
+    /// A cluster with all its members, sorted.
     Cluster {
         /// Its name.
         cluster: &'a DocId,
         /// Its members.
         members: &'a [&'a DocId],
     },
-    /// A cluster that is told by its size.
+    /// A cluster above the cluster limit: only its size is written.
     Giant {
-        /// What is told: a [`ClusterReport::Giant`].
+        /// Always a [`ClusterReport::Giant`].
         report: &'a ClusterReport,
     },
-    /// A document that stays.
+    /// A document to keep.
     Kept {
         /// Its id.
         id: &'a DocId,
     },
-    /// A document that goes.
+    /// A document to remove.
     Removed {
         /// Its id.
         id: &'a DocId,
-        /// The document that stays for it.
+        /// The document kept in its place.
         kept: &'a DocId,
-        /// The cluster that both are in.
+        /// The cluster of both.
         cluster: &'a DocId,
     },
 }
 
-/// What the rows of an output are: all of one kind.
+/// The kind of all rows of one output; decides the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
-    /// [`Row::Delta`].
+    /// [`OutputRow::Delta`].
     Deltas {
-        /// Whether evidence is told.
+        /// Whether rows have evidence.
         evidence: bool,
-        /// Whether causes are told.
+        /// Whether rows have causes.
         causes: bool,
     },
-    /// [`Row::Pair`].
+    /// [`OutputRow::Pair`].
     Pairs {
-        /// Whether evidence is told.
+        /// Whether rows have evidence.
         evidence: bool,
     },
-    /// [`Row::Cluster`] and [`Row::Giant`].
+    /// [`OutputRow::Cluster`] and [`OutputRow::Giant`].
     Clusters,
-    /// [`Row::ClusterChange`].
+    /// [`OutputRow::ClusterChange`].
     ClusterDeltas,
-    /// [`Row::Kept`].
+    /// [`OutputRow::Kept`].
     Kept,
-    /// [`Row::Removed`].
+    /// [`OutputRow::Removed`].
     Removed,
 }
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
-    /// Text, in every row.
+pub enum ColumnType {
+    /// Text; never missing.
     Text,
-    /// Text, or nothing.
-    MaybeText,
-    /// A whole number of 64 bits, in every row.
-    Whole,
-    /// A whole number of 64 bits, or nothing.
-    MaybeWhole,
-    /// A number of 64 bits with a fraction, in every row.
-    Real,
+    /// Text, or missing.
+    OptionalText,
+    /// A signed 64-bit integer; never missing.
+    Integer,
+    /// A signed 64-bit integer, or missing.
+    OptionalInteger,
+    /// A 64-bit float; never missing.
+    Float,
 }
 
-/// What a row has in a column.
+/// The value of a row in a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell<'a> {
-    /// Nothing.
-    Nothing,
+pub enum OutputCell<'a> {
+    /// Missing.
+    Missing,
     /// Text.
     Text(&'a str),
-    /// A whole number.
-    Whole(i64),
-    /// A number with a fraction.
-    Real(f64),
+    /// An integer.
+    Integer(i64),
+    /// A float.
+    Float(f64),
 }
 
-/// Where rows are written to, in one form.
+/// Writes rows in one format.
 ///
-/// Contract: as [`Sink`](super::Sink), of which calls are handed on; rows between two commits belong to the
-/// second one.
-pub trait Rows {
+/// Contract: that of [`Sink`](super::Sink) for the calls of the same names. Rows written between two commits
+/// belong to the second one.
+pub trait RowWriter {
     /// Writes a row.
     ///
     /// # Errors
-    /// Those of the destination.
-    fn row(&mut self, row: &Row<'_>) -> io::Result<()>;
+    /// Any error of the destination.
+    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()>;
 
     /// See [`Sink::take_over`](super::Sink::take_over).
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn take_over(&mut self) -> io::Result<Standing>;
 
     /// The durable rows as JSON Lines.
     ///
     /// # Errors
-    /// Those of the destination; that rows of this form are not read back.
+    /// Any error of the destination; [`io::ErrorKind::Unsupported`] if this format cannot be read back.
     fn lines(&mut self) -> io::Result<Box<dyn BufRead>>;
 
     /// See [`Sink::commit`](super::Sink::commit).
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn commit(&mut self, mark: &Mark) -> io::Result<()>;
 
-    /// Writes out everything that is still held.
+    /// Writes out everything that is still buffered.
     ///
     /// # Errors
-    /// Those of the destination.
+    /// Any error of the destination.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// JSON Lines.
+/// Writes rows as JSON Lines.
 #[derive(Debug)]
-pub struct Lines<W>(pub W);
+pub struct JsonLines<W>(pub W);
 
-impl<W: Destination> Rows for Lines<W> {
-    fn row(&mut self, row: &Row<'_>) -> io::Result<()> {
+impl<W: Destination> RowWriter for JsonLines<W> {
+    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
         let Self(out) = self;
         match *row {
-            Row::Delta { epoch, delta, evidence, causes } => {
+            OutputRow::Delta { epoch, delta, evidence, causes } => {
                 write_delta(out, epoch, delta, evidence, causes)?;
             }
-            Row::Pair { pair, evidence } => {
+            OutputRow::Pair { pair, evidence } => {
                 out.write_all(b"{")?;
                 write_pair(out, pair, evidence, None)?;
             }
-            Row::ClusterChange { epoch, change } => write_change(out, epoch, change)?,
-            Row::Cluster { cluster, members } => {
+            OutputRow::ClusterChange { epoch, change } => write_change(out, epoch, change)?,
+            OutputRow::Cluster { cluster, members } => {
                 out.write_all(b"{\"cluster\":")?;
                 write_id(out, cluster)?;
                 let mut before: &[u8] = b",\"members\":[";
@@ -187,16 +187,16 @@ impl<W: Destination> Rows for Lines<W> {
                 }
                 out.write_all(b"]}")?;
             }
-            Row::Giant { report } => {
+            OutputRow::Giant { report } => {
                 out.write_all(b"{")?;
                 write_cluster(out, report)?;
             }
-            Row::Kept { id } => {
+            OutputRow::Kept { id } => {
                 out.write_all(b"{\"id\":")?;
                 write_id(out, id)?;
                 out.write_all(b"}")?;
             }
-            Row::Removed { id, kept, cluster } => {
+            OutputRow::Removed { id, kept, cluster } => {
                 out.write_all(b"{\"id\":")?;
                 write_id(out, id)?;
                 out.write_all(b",\"kept\":")?;
@@ -227,91 +227,103 @@ impl<W: Destination> Rows for Lines<W> {
 }
 
 impl RowKind {
-    /// The columns of its rows, in order: names as they are the keys of JSON Lines.
-    pub fn columns(self) -> Vec<(&'static str, Holds)> {
-        const PAIR: [(&str, Holds); 3] =
-            [("a", Holds::Text), ("b", Holds::Text), ("similarity", Holds::Real)];
-        const CHANGE: [(&str, Holds); 2] = [("epoch", Holds::Whole), ("diff", Holds::Whole)];
-        const EVIDENCE: [(&str, Holds); 4] = [
-            ("blocks", Holds::Whole),
-            ("look", Holds::Whole),
-            ("components", Holds::Whole),
-            ("standard_error", Holds::Real),
+    /// Names and types of the columns, in order. The names are the keys of JSON Lines.
+    pub fn columns(self) -> Vec<(&'static str, ColumnType)> {
+        const PAIR: [(&str, ColumnType); 3] =
+            [("a", ColumnType::Text), ("b", ColumnType::Text), ("similarity", ColumnType::Float)];
+        const CHANGE: [(&str, ColumnType); 2] =
+            [("epoch", ColumnType::Integer), ("diff", ColumnType::Integer)];
+        const EVIDENCE: [(&str, ColumnType); 4] = [
+            ("blocks", ColumnType::Integer),
+            ("look", ColumnType::Integer),
+            ("components", ColumnType::Integer),
+            ("standard_error", ColumnType::Float),
         ];
-        const CLUSTER: [(&str, Holds); 3] =
-            [("document", Holds::MaybeText), ("cluster", Holds::Text), ("size", Holds::MaybeWhole)];
-        let when = |is: bool, columns: &[(&'static str, Holds)]| {
+        const CLUSTER: [(&str, ColumnType); 3] = [
+            ("document", ColumnType::OptionalText),
+            ("cluster", ColumnType::Text),
+            ("size", ColumnType::OptionalInteger),
+        ];
+        let when = |is: bool, columns: &[(&'static str, ColumnType)]| {
             columns.iter().copied().filter(move |_| is).collect::<Vec<_>>()
         };
         match self {
             Self::Deltas { evidence, causes } => {
-                let cause = [("cause", Holds::Text)];
+                let cause = [("cause", ColumnType::Text)];
                 [&CHANGE[..], &PAIR, &when(evidence, &EVIDENCE), &when(causes, &cause)].concat()
             }
             Self::Pairs { evidence } => [&PAIR[..], &when(evidence, &EVIDENCE)].concat(),
             Self::Clusters => CLUSTER.to_vec(),
             Self::ClusterDeltas => [&CHANGE[..], &CLUSTER].concat(),
-            Self::Kept => vec![("id", Holds::Text)],
-            Self::Removed => ["id", "kept", "cluster"].map(|name| (name, Holds::Text)).to_vec(),
+            Self::Kept => vec![("id", ColumnType::Text)],
+            Self::Removed => ["id", "kept", "cluster"].map(|name| (name, ColumnType::Text)).to_vec(),
         }
     }
 }
 
-impl<'a> Row<'a> {
-    /// The cells of a row, in the order of its columns: of a cluster, those of one row for each member.
-    pub(super) fn cells(&self, each: &mut dyn FnMut(&[Cell<'a>]) -> io::Result<()>) -> io::Result<()> {
-        let id = |id: &'a DocId| Cell::Text(id.as_str());
+impl<'a> OutputRow<'a> {
+    /// Calls `each` with the cells of the row, in the order of the columns; for a cluster, once for each
+    /// member.
+    pub(super) fn cells(&self, each: &mut dyn FnMut(&[OutputCell<'a>]) -> io::Result<()>) -> io::Result<()> {
+        let id = |id: &'a DocId| OutputCell::Text(id.as_str());
         match *self {
-            Row::Delta { epoch, delta, evidence, causes } => {
+            OutputRow::Delta { epoch, delta, evidence, causes } => {
                 let mut cells = vec![whole(epoch), whole(delta.diff)];
                 pair(&delta.pair, evidence, causes.then_some(delta.cause), &mut cells);
                 each(&cells)
             }
-            Row::Pair { pair: found, evidence } => {
+            OutputRow::Pair { pair: found, evidence } => {
                 let mut cells = Vec::new();
                 pair(found, evidence, None, &mut cells);
                 each(&cells)
             }
-            Row::ClusterChange { epoch, change: (report, diff) } => {
+            OutputRow::ClusterChange { epoch, change: (report, diff) } => {
                 let [document, cluster, size] = reported(report);
                 each(&[whole(epoch), whole(*diff), document, cluster, size])
             }
-            Row::Cluster { cluster, members } => {
-                members.iter().try_for_each(|member| each(&[id(member), id(cluster), Cell::Nothing]))
+            OutputRow::Cluster { cluster, members } => {
+                members.iter().try_for_each(|member| each(&[id(member), id(cluster), OutputCell::Missing]))
             }
-            Row::Giant { report } => each(&reported(report)),
-            Row::Kept { id: kept } => each(&[id(kept)]),
-            Row::Removed { id: gone, kept, cluster } => each(&[id(gone), id(kept), id(cluster)]),
+            OutputRow::Giant { report } => each(&reported(report)),
+            OutputRow::Kept { id: kept } => each(&[id(kept)]),
+            OutputRow::Removed { id: gone, kept, cluster } => each(&[id(gone), id(kept), id(cluster)]),
         }
     }
 }
 
-/// A number that is counted, and is no more than 2^63 - 1.
-fn whole<'a>(number: impl TryInto<i64>) -> Cell<'a> {
-    Cell::Whole(number.try_into().unwrap_or(i64::MAX))
+/// An integer cell; values above 2^63 - 1 become 2^63 - 1.
+fn whole<'a>(number: impl TryInto<i64>) -> OutputCell<'a> {
+    OutputCell::Integer(number.try_into().unwrap_or(i64::MAX))
 }
 
 fn pair<'a>(
     found: &'a DocPair,
     evidence: Option<&StandardError>,
     cause: Option<Cause>,
-    cells: &mut Vec<Cell<'a>>,
+    cells: &mut Vec<OutputCell<'a>>,
 ) {
-    let [a, b] = [found.pair.lo(), found.pair.hi()].map(|id| Cell::Text(id.as_str()));
-    cells.extend([a, b, Cell::Real(found.similarity.get())]);
+    let [a, b] = [found.pair.lo(), found.pair.hi()].map(|id| OutputCell::Text(id.as_str()));
+    cells.extend([a, b, OutputCell::Float(found.similarity.get())]);
     if let Some(standard_error) = evidence {
         let Evidence { blocks, look, components } = found.evidence;
-        cells.extend([whole(blocks), whole(look), whole(components), Cell::Real(standard_error(found))]);
+        cells.extend([
+            whole(blocks),
+            whole(look),
+            whole(components),
+            OutputCell::Float(standard_error(found)),
+        ]);
     }
-    cells.extend(cause.map(|cause| Cell::Text(cause.name())));
+    cells.extend(cause.map(|cause| OutputCell::Text(cause.name())));
 }
 
-/// Document, cluster and size.
-fn reported(report: &ClusterReport) -> [Cell<'_>; 3] {
+/// The cells of document, cluster and size.
+fn reported(report: &ClusterReport) -> [OutputCell<'_>; 3] {
     match report {
         ClusterReport::Member { cluster, document } => {
-            [Cell::Text(document.as_str()), Cell::Text(cluster.as_str()), Cell::Nothing]
+            [OutputCell::Text(document.as_str()), OutputCell::Text(cluster.as_str()), OutputCell::Missing]
         }
-        ClusterReport::Giant { cluster, size } => [Cell::Nothing, Cell::Text(cluster.as_str()), whole(*size)],
+        ClusterReport::Giant { cluster, size } => {
+            [OutputCell::Missing, OutputCell::Text(cluster.as_str()), whole(*size)]
+        }
     }
 }

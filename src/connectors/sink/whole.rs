@@ -1,8 +1,8 @@
-//! An output that is there as a whole, or not at all.
+//! An output that appears completely, or not at all.
 //!
-//! What is written is held back until it is [published](Publication::publish): of a file, in another one
-//! beside it, which takes its place then; of a stream, in memory. A [`Publication`] that is dropped leaves
-//! nothing behind, and what a file held before stays.
+//! The bytes are held back until [`Publication::publish`]: those of a file in a hidden file beside it, which
+//! then replaces it; those of a stream in memory. A [`Publication`] dropped before that removes the hidden
+//! file, and the old contents of the file stay.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,62 +13,63 @@ use parking_lot::Mutex;
 
 use super::Destination;
 
-/// What is written and not published yet. Whoever writes to it flushes it at the end.
+/// A writer whose bytes are held back until they are published. The user of the writer must flush it at the
+/// end.
 #[derive(Debug)]
-pub struct Held(Shared);
+pub struct DeferredWriter(SharedBytes);
 
-/// Publishes what is held.
+/// Publishes the bytes written to its [`DeferredWriter`].
 #[derive(Debug)]
-pub struct Publication(Shared);
+pub struct Publication(SharedBytes);
 
-type Shared = Arc<Mutex<Place>>;
+type SharedBytes = Arc<Mutex<DeferredBytes>>;
 
-/// Where it is held, and where it is to be.
-enum Place {
-    /// In a file, made with the first byte, which is to be the other one.
+/// Where the bytes are held, and where they go.
+enum DeferredBytes {
+    /// Bytes are in the file `beside`, created with the first byte, which will be renamed to `path`.
     File { beside: PathBuf, path: PathBuf, open: Option<File> },
-    /// In memory, to be written there.
+    /// Bytes are in memory and will be written to the stream.
     Memory(Vec<u8>, Box<dyn Write + Send>),
-    /// It has been published.
+    /// They have been published.
     Published,
 }
 
-impl Held {
-    /// Holds back the contents of a file. `run` is a name that no other run has.
+impl DeferredWriter {
+    /// Holds back the contents of a file. `run` must be unique to the run.
     ///
     /// # Errors
-    /// If no file can be made beside it.
-    pub fn of_file(path: &Path, run: &str) -> io::Result<(Self, Publication)> {
-        // Where it is a link, the file that it leads to.
+    /// If no file can be created beside it.
+    pub fn for_file(path: &Path, run: &str) -> io::Result<(Self, Publication)> {
+        // Follow a symbolic link to its target.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy();
         let beside = path.with_file_name(format!(".{name}.{run}.part"));
-        // Found before the run, and not after it.
+        // Fail here, before the run, and not after it.
         File::create(&beside)?;
         fs::remove_file(&beside)?;
-        Ok(shared(Place::File { beside, path, open: None }))
+        Ok(shared(DeferredBytes::File { beside, path, open: None }))
     }
 
-    /// Holds back what is to be written to a stream.
-    pub fn of_stream(out: Box<dyn Write + Send>) -> (Self, Publication) {
-        shared(Place::Memory(Vec::new(), out))
+    /// Holds back what is written to a stream.
+    pub fn for_stream(out: Box<dyn Write + Send>) -> (Self, Publication) {
+        shared(DeferredBytes::Memory(Vec::new(), out))
     }
 }
 
-fn shared(place: Place) -> (Held, Publication) {
+fn shared(place: DeferredBytes) -> (DeferredWriter, Publication) {
     let place = Arc::new(Mutex::new(place));
-    (Held(Arc::clone(&place)), Publication(place))
+    (DeferredWriter(Arc::clone(&place)), Publication(place))
 }
 
-impl Write for Held {
+impl Write for DeferredWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut *self.0.lock() {
-            Place::File { beside, open, .. } => match open {
+            DeferredBytes::File { beside, open, .. } => match open {
                 Some(file) => file.write(bytes),
                 None => open.insert(File::create(beside)?).write(bytes),
             },
-            Place::Memory(held, _) => held.write(bytes),
-            Place::Published => Err(io::Error::other("the output has been published")),
+            DeferredBytes::Memory(held, _) => held.write(bytes),
+            DeferredBytes::Published => Err(io::Error::other("the output has been published")),
         }
     }
 
@@ -77,17 +78,17 @@ impl Write for Held {
     }
 }
 
-impl Destination for Held {}
+impl Destination for DeferredWriter {}
 
 impl Publication {
-    /// Puts what is held in its place.
+    /// Publishes the bytes. Later calls do nothing.
     ///
     /// # Errors
-    /// Those of the destination; of a file, what it held before is still there.
+    /// Any error of the destination. A file keeps its old contents then.
     pub fn publish(&self) -> io::Result<()> {
         let mut place = self.0.lock();
         match &mut *place {
-            Place::File { beside, path, open } => {
+            DeferredBytes::File { beside, path, open } => {
                 let file = open.take().map_or_else(|| File::create(&*beside), Ok)?;
                 if let Ok(before) = path.metadata() {
                     file.set_permissions(before.permissions())?;
@@ -95,13 +96,13 @@ impl Publication {
                 file.sync_all()?;
                 fs::rename(beside, path)?;
             }
-            Place::Memory(held, out) => {
+            DeferredBytes::Memory(held, out) => {
                 out.write_all(held)?;
                 out.flush()?;
             }
-            Place::Published => {}
+            DeferredBytes::Published => {}
         }
-        *place = Place::Published;
+        *place = DeferredBytes::Published;
         Ok(())
     }
 }
@@ -109,14 +110,14 @@ impl Publication {
 impl Drop for Publication {
     fn drop(&mut self) {
         let place = self.0.lock();
-        if let Place::File { beside, .. } = &*place {
-            // It may never have been made.
+        if let DeferredBytes::File { beside, .. } = &*place {
+            // The file may not exist yet.
             fs::remove_file(beside).unwrap_or(());
         }
     }
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for DeferredBytes {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File { path, .. } => f.debug_tuple("File").field(path).finish(),
@@ -131,13 +132,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_whole_or_stays() {
+    fn a_file_is_replaced_completely_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list");
         fs::write(&path, "before").unwrap();
         let found = || (fs::read_to_string(&path).unwrap(), fs::read_dir(folder.path()).unwrap().count());
         let write = |text: &str, publishes: bool| {
-            let (mut held, publication) = Held::of_file(&path, "r").unwrap();
+            let (mut held, publication) = DeferredWriter::for_file(&path, "r").unwrap();
             held.write_all(text.as_bytes()).unwrap();
             let meanwhile = found();
             if publishes {
@@ -148,8 +149,8 @@ mod tests {
         let is = |text: &str, files| (text.to_owned(), files);
         assert_eq!((write("after", false), found()), (is("before", 2), is("before", 1)));
         assert_eq!((write("after", true), found()), (is("before", 2), is("after", 1)));
-        // Of nothing, nothing is published all the same.
+        // An empty output is published too.
         assert_eq!((write("", true), found().0), (is("after", 1), String::new()));
-        assert!(Held::of_file(Path::new("/nowhere/at/all"), "r").is_err());
+        assert!(DeferredWriter::for_file(Path::new("/nowhere/at/all"), "r").is_err());
     }
 }

@@ -1,79 +1,79 @@
-//! What can be wrong with stored state.
+//! Errors of stored state.
 
 use std::io;
 
 use thiserror::Error;
 
-/// Why state was not read or written. Each names the file, what was found there and what was expected.
+/// Why state was not read or written. Each message names the file, what was expected and what was found.
 #[derive(Debug, Error)]
 pub enum StateError {
-    /// The folder or object store refuses.
+    /// The file system or object store failed.
     #[error("state file \"{file}\"")]
     Io {
-        /// Where it lies.
+        /// Full name of the file.
         file: String,
-        /// What the system says.
+        /// Its error.
         #[source]
         source: io::Error,
     },
     /// The file is not what was written.
     #[error("state file \"{file}\" is damaged: {what}")]
     Damaged {
-        /// Where it lies.
+        /// Full name of the file.
         file: String,
         /// What was expected and what was found.
         what: String,
     },
-    /// The file is whole, and of another version of the program.
+    /// The file is undamaged, but of another version of the program.
     #[error("state file \"{file}\" has format version {found}, expected {expected}")]
     Version {
-        /// Where it lies.
+        /// Full name of the file.
         file: String,
-        /// The version that the file says.
+        /// Version in the file.
         found: u32,
-        /// The version that this program reads and writes.
+        /// Version that this program reads and writes.
         expected: u32,
     },
-    /// Another run has opened the state since: this one writes no more.
+    /// Another run has opened the state since. This one can no longer publish.
     #[error(
         "another run has taken over the state: expected \"{file}\" to be free, found one of another owner"
     )]
     TakenOver {
-        /// The manifest that is the other's.
+        /// The manifest of the other run.
         file: String,
     },
     /// Another process has the state open.
     #[error("a run owns the state: \"{file}\" is locked")]
     Owned {
-        /// The lock.
+        /// The lock file.
         file: String,
     },
-    /// There is nothing to read.
+    /// There is no state to read.
     #[error("no state in \"{place}\": expected a file \"manifest-…\"")]
     Missing {
         /// The folder or the prefix.
         place: String,
     },
-    /// A table of document frequencies is in force that was never put here.
+    /// The table of document frequencies in force was never stored here.
     #[error("no table {fingerprint:016x} in \"{place}\", which the saved progress names")]
     NoTable {
         /// The folder or the prefix.
         place: String,
-        /// Of the table's contents.
+        /// Fingerprint of the table.
         fingerprint: u64,
     },
-    /// A location that nothing can be opened from.
+    /// The location is not valid.
     #[error("state location \"{location}\": {what}")]
     Location {
-        /// As it was given.
+        /// The location as given.
         location: String,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
 }
 
 impl StateError {
-    /// Whether the file is gone, as when its owner has replaced it.
+    /// Whether the file is missing, for example because its owner has replaced it.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }

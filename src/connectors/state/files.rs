@@ -1,4 +1,4 @@
-//! A store as the rest of the state sees it: files that are known by name, errors that name them.
+//! A store as the other files of this folder use it: files known by name, errors that hold the full name.
 
 use std::io;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::StateError;
 use super::store::{Ownership, Store, Upload, is_part};
 
-/// Whether a file is a segment, or a part of any file that an owner was writing when it ended.
+/// Whether a file is a segment, or an incomplete file left by an owner that ended while writing it.
 pub(super) fn is_segment_or_part(name: &str) -> bool {
     let is_ours = |kinds: &[&str]| kinds.iter().any(|kind| name.starts_with(kind));
     is_ours(&["delta-", "base-"]) || (is_ours(&["manifest-", "table-"]) && is_part(name))
@@ -15,9 +15,9 @@ pub(super) fn is_segment_or_part(name: &str) -> bool {
 
 /// A shared store.
 #[derive(Clone, Debug)]
-pub(super) struct Files(Arc<dyn Store>);
+pub(super) struct StateFiles(Arc<dyn Store>);
 
-impl Files {
+impl StateFiles {
     pub(super) fn new(store: Box<dyn Store>) -> Self {
         Self(store.into())
     }
@@ -27,23 +27,23 @@ impl Files {
         self.0.place()
     }
 
-    /// A file as messages name it.
+    /// Full name of a file, for messages.
     pub(super) fn full_name(&self, name: &str) -> String {
         format!("{}/{name}", self.place().trim_end_matches('/'))
     }
 
-    /// What the system says, with the file's name.
+    /// Converts an I/O error; adds the full name of the file.
     pub(super) fn failed(&self, name: &str) -> impl FnOnce(io::Error) -> StateError {
         let file = self.full_name(name);
         |source| StateError::Io { file, source }
     }
 
-    /// That a file is not as it was written.
+    /// The error for a file that is not as it was written.
     pub(super) fn damaged(&self, name: &str, what: String) -> StateError {
         StateError::Damaged { file: self.full_name(name), what }
     }
 
-    /// A read that went past the end found a file that was cut.
+    /// Converts the I/O error of a read. A read past the end means that the file was truncated.
     fn cut(&self, name: &str) -> impl FnOnce(io::Error) -> StateError {
         let file = self.full_name(name);
         |source| match source.kind() {

@@ -1,22 +1,22 @@
-//! A small file: what it is, the version of its format, its contents, and a checksum of all of it.
+//! The frame of a file: a magic, the version of its format, its contents, and a checksum of all of it.
 //!
 //! ```text
 //! magic, 16 bytes | version u32 LE | contents | xxh3 u64 LE of all before it
 //! ```
 //!
-//! This much is the same in all versions, so that a whole file of another version is told from a damaged one.
+//! The frame is the same in all versions, so that an undamaged file of another version can be recognized.
 
 use super::error::StateError;
 use dupflow_core::hash;
 
-/// What a file is.
+/// Identifies the kind of a file.
 pub(super) type Magic = [u8; 16];
-/// The version of all formats of stored state.
+/// Version of all formats of stored state.
 pub(super) const VERSION: u32 = 1;
 /// Bytes before the contents.
 pub(super) const HEAD_BYTES: usize = 20;
 
-/// The bytes before the contents.
+/// Magic and version.
 pub(super) fn head(magic: &Magic) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[..16].copy_from_slice(magic);
@@ -24,14 +24,14 @@ pub(super) fn head(magic: &Magic) -> [u8; HEAD_BYTES] {
     head
 }
 
-/// Ends what begins with a head.
+/// Appends the checksum. `bytes` must begin with a head.
 pub(super) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     let checksum = hash::bytes(0, &bytes);
     bytes.extend_from_slice(&checksum.to_le_bytes());
     bytes
 }
 
-/// The contents of a sealed file.
+/// Checks a sealed file and returns its contents.
 pub(super) fn open<'b>(magic: &Magic, file: &str, bytes: &'b [u8]) -> Result<&'b [u8], StateError> {
     let damaged = |what: String| StateError::Damaged { file: file.to_owned(), what };
     let (sealed, checksum) =
@@ -48,7 +48,7 @@ pub(super) fn open<'b>(magic: &Magic, file: &str, bytes: &'b [u8]) -> Result<&'b
     Ok(contents)
 }
 
-/// Whether a head that is known to be whole is of this program.
+/// Checks magic and version of a head whose checksum has been verified.
 pub(super) fn check_head(magic: &Magic, file: &str, found: &[u8]) -> Result<(), StateError> {
     let expected = head(magic);
     if found.get(..16) != Some(magic) {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_and_every_flipped_bit_is_seen() {
+    fn every_truncation_and_bit_flip_is_detected() {
         let bytes = sealed();
         let damaged = |found: &[u8]| matches!(open(&MAGIC, "x", found), Err(StateError::Damaged { .. }));
         assert!((0..bytes.len()).all(|end| damaged(&bytes[..end])));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_no_damage() {
+    fn another_version_is_not_damage() {
         let mut later = head(&MAGIC).to_vec();
         later[16] = 2;
         let error = open(&MAGIC, "x", &seal(later)).unwrap_err();

@@ -1,17 +1,17 @@
-//! Manifests: which files are the state, and what it stands for. A manifest is one commit; the highest number
-//! is the state.
+//! Manifests: the list of the files of the state, and the position that they stand for. Each manifest is a
+//! commit; the one with the highest number is the state.
 //!
 //! ```text
 //! magic, 16 bytes | version u32 | length of the JSON u64 LE | JSON | scheme | checksum
 //! ```
 //!
-//! Changes up to a *sequence number* (the number of the manifest that brought them) are in the base of a
-//! group; later ones are in the deltas. A group is eight shards, whose base is rewritten at one time.
+//! Changes up to a *sequence number* (the number of the manifest that published them) are in the base of a
+//! group; later ones are in the deltas. A group is eight shards, whose base is rewritten at once.
 
 use serde::{Deserialize, Serialize};
 
 use super::error::StateError;
-use super::files::Files;
+use super::files::StateFiles;
 use super::frame::{self, Magic};
 use super::ids::SHARDS;
 use super::segment::SegmentFile;
@@ -20,9 +20,9 @@ use dupflow_core::time::Epoch;
 
 const MAGIC: Magic = *b"dupflow manifest";
 
-/// Groups of shards.
+/// Number of groups of shards.
 pub(super) const GROUPS: u8 = 8;
-/// Shards of a group.
+/// Shards in a group.
 const GROUP_SHARDS: u8 = SHARDS / GROUPS;
 
 /// The shards of a group.
@@ -30,27 +30,28 @@ pub(super) fn shards_of(group: u8) -> std::ops::Range<u8> {
     group * GROUP_SHARDS..(group + 1) * GROUP_SHARDS
 }
 
-/// What stored documents stand for.
+/// The position that stored documents stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Saved {
-    /// The epoch, how far each partition has been read, and all else that a run goes on from.
+pub struct StatePosition {
+    /// Epoch, progress of each partition, and everything else from which a run continues.
     pub mark: Mark,
-    /// Whether what is remembered of ended documents has been kept too, where ids move between partitions;
-    /// not by older versions.
+    /// Whether the facts remembered of deleted documents are stored too, where ids move between partitions.
+    /// Older versions did not store them.
     #[serde(default)]
     pub ended: bool,
-    /// The encoded [`Description`](dupflow_core::description::Description) of what decides a stored value.
+    /// The encoded [`Description`](dupflow_core::description::Description) of the settings that determine a
+    /// stored value.
     #[serde(skip)]
     pub scheme: Vec<u8>,
 }
 
-impl Saved {
+impl StatePosition {
     /// The epoch.
     pub fn epoch(&self) -> Epoch {
         self.mark.progress.epoch
     }
 
-    /// The fingerprint of the table of document frequencies in force, if there is one.
+    /// Fingerprint of the table of document frequencies in force, if any.
     pub fn table(&self) -> Option<u64> {
         self.mark.progress.table.map(|table| table.fingerprint)
     }
@@ -59,49 +60,49 @@ impl Saved {
 /// One commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
-    /// From 1, one more than that of the commit before.
+    /// From 1; one higher than that of the commit before.
     pub(super) number: u64,
-    /// A random number, of the run that has written it.
+    /// A random number of the run that wrote it.
     pub(super) owner: u64,
     /// `None` before the first publish.
-    pub(super) saved: Option<Saved>,
-    /// The file of the table in force.
+    pub(super) saved: Option<StatePosition>,
+    /// File of the table in force.
     pub(super) table: Option<String>,
-    pub(super) groups: [Group; GROUPS as usize],
+    pub(super) groups: [ShardGroup; GROUPS as usize],
     /// In ascending order of sequence numbers.
-    pub(super) deltas: Vec<Delta>,
+    pub(super) deltas: Vec<DeltaFile>,
 }
 
-/// Of eight shards, what the changes up to a sequence number come to.
+/// The base of eight shards: their documents after the changes up to a sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Group {
+pub(super) struct ShardGroup {
     /// The sequence number, inclusive.
     pub(super) through: u64,
-    /// `None` if no document was alive then.
+    /// `None` if there was no live document.
     pub(super) base: Option<SegmentFile>,
 }
 
-/// Changes of one or more commits.
+/// The changes of one or more commits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Delta {
-    /// The sequence numbers, both inclusive.
+pub(super) struct DeltaFile {
+    /// First and last sequence number, both inclusive.
     pub(super) first: u64,
     pub(super) last: u64,
     pub(super) segment: SegmentFile,
 }
 
 impl Manifest {
-    /// Of a state without documents.
+    /// The manifest of a state without documents.
     pub(super) fn empty() -> Self {
         Self { number: 0, owner: 0, saved: None, table: None, groups: Default::default(), deltas: Vec::new() }
     }
 
-    /// The name of a manifest's file.
+    /// File name of a manifest.
     pub(super) fn name(number: u64) -> String {
         format!("manifest-{number:016}")
     }
 
-    /// The number of a manifest, by the name of its file.
+    /// The number in the file name of a manifest; `None` for other files.
     pub(super) fn number_of(name: &str) -> Option<u64> {
         name.strip_prefix("manifest-")?.parse().ok().filter(|number| Self::name(*number) == name)
     }
@@ -113,8 +114,8 @@ impl Manifest {
         numbers
     }
 
-    /// Reads a manifest, and checks it.
-    pub(super) fn read(files: &Files, number: u64) -> Result<Self, StateError> {
+    /// Reads and checks a manifest.
+    pub(super) fn read(files: &StateFiles, number: u64) -> Result<Self, StateError> {
         let name = Self::name(number);
         let bytes = files.get(&name)?;
         let contents = frame::open(&MAGIC, &files.full_name(&name), &bytes)?;
@@ -136,7 +137,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Its bytes.
+    /// The bytes of its file.
     pub(super) fn encode(&self) -> Vec<u8> {
         let json = serde_json::to_vec(self).expect("numbers and texts are always JSON");
         let mut bytes = frame::head(&MAGIC).to_vec();
@@ -146,19 +147,19 @@ impl Manifest {
         frame::seal(bytes)
     }
 
-    /// All segments that it names.
+    /// All segments of the state.
     pub(super) fn segments(&self) -> impl Iterator<Item = &SegmentFile> {
         let bases = self.groups.iter().filter_map(|group| group.base.as_ref());
         bases.chain(self.deltas.iter().map(|delta| &delta.segment))
     }
 
-    /// Whether it names this file.
+    /// Whether the state includes this file.
     pub(super) fn names(&self, file: &str) -> bool {
         self.table.as_deref() == Some(file) || self.segments().any(|segment| segment.name == file)
     }
 
-    /// The deltas that are not in the base of a group, oldest first.
-    pub(super) fn deltas_of(&self, group: u8) -> impl DoubleEndedIterator<Item = &Delta> {
+    /// The deltas that are not folded into the base of a group, oldest first.
+    pub(super) fn deltas_of(&self, group: u8) -> impl DoubleEndedIterator<Item = &DeltaFile> {
         let through = self.groups[usize::from(group)].through;
         self.deltas.iter().filter(move |delta| delta.last > through)
     }
@@ -173,27 +174,27 @@ impl Manifest {
         self.deltas.iter().map(|delta| delta.segment.bytes).sum()
     }
 
-    /// The base of a group is replaced. Deltas that are in the bases of all groups go.
-    pub(super) fn rebase(&mut self, group: u8, base: Group) {
+    /// Replaces the base of a group. Removes the deltas that are folded into the bases of all groups.
+    pub(super) fn rebase(&mut self, group: u8, base: ShardGroup) {
         self.groups[usize::from(group)] = base;
         let through = self.groups.iter().map(|each| each.through).min().unwrap_or(0);
         self.deltas.retain(|delta| delta.last > through);
     }
 
-    /// The deltas within the sequence numbers of another one are replaced by it, or go if nothing is left of
-    /// them.
+    /// Replaces the deltas within these sequence numbers by the merged one; removes them if no record is
+    /// left.
     pub(super) fn merge(&mut self, first: u64, last: u64, merged: Option<SegmentFile>) {
         let at = self.deltas.partition_point(|delta| delta.last < first);
         self.deltas.retain(|delta| delta.last < first || delta.last > last);
         if let Some(segment) = merged {
-            self.deltas.insert(at, Delta { first, last, segment });
+            self.deltas.insert(at, DeltaFile { first, last, segment });
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::store::Memory;
+    use super::super::store::MemoryStore;
     use super::*;
     use dupflow_core::time::{Progress, TableInForce};
 
@@ -205,18 +206,18 @@ mod tests {
         let next = [(0, 17), (3, u64::MAX)].into();
         let table = Some(TableInForce { number: 1, documents: 2, fingerprint: 9 });
         let mark = Mark { progress: Progress { epoch: 12, next, table, clock: None }, ..Mark::default() };
-        let saved = Saved { mark, ended: true, scheme: b"1:a,2:n1,".to_vec() };
+        let saved = StatePosition { mark, ended: true, scheme: b"1:a,2:n1,".to_vec() };
         let mut manifest = Manifest { number: 5, owner: 3, saved: Some(saved), ..Manifest::empty() };
         manifest.table = Some("table".to_owned());
         for last in 3..=5 {
-            manifest.deltas.push(Delta { first: last, last, segment: segment(&format!("delta-{last}")) });
+            manifest.deltas.push(DeltaFile { first: last, last, segment: segment(&format!("delta-{last}")) });
         }
         manifest
     }
 
     #[test]
-    fn a_manifest_comes_back() {
-        let files = Files::new(Box::new(Memory::default()));
+    fn a_manifest_is_read_back() {
+        let files = StateFiles::new(Box::new(MemoryStore::default()));
         let bytes = example().encode();
         files.put("manifest-0000000000000005", &bytes).unwrap();
         assert_eq!(Manifest::read(&files, 5).unwrap(), example());
@@ -225,7 +226,7 @@ mod tests {
         assert!(error.ends_with("is damaged: expected manifest 6, found 5"), "{error}");
     }
 
-    /// State that was written by an earlier program: it stays readable, also when there are new fields.
+    /// State written by an earlier version stays readable when fields are added.
     #[test]
     fn golden_bytes() {
         let group = r#"{"through":0,"base":null}"#;
@@ -243,7 +244,7 @@ mod tests {
         let length = (json.len() as u64).to_le_bytes();
         let head = b"dupflow manifest\x01\0\0\0";
         let bytes = frame::seal([&head[..], &length, json.as_bytes(), b"1:a,2:n1,"].concat());
-        let files = Files::new(Box::new(Memory::default()));
+        let files = StateFiles::new(Box::new(MemoryStore::default()));
         files.put(&Manifest::name(5), &bytes).unwrap();
         let mut expected = example();
         expected.deltas.truncate(1);
@@ -260,11 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn a_delta_goes_when_all_groups_have_it() {
+    fn a_delta_folded_into_all_groups_is_removed() {
         let mut manifest = example();
         for group in 0..GROUPS {
             assert_eq!(manifest.deltas.len(), 3, "before group {group}");
-            manifest.rebase(group, Group { through: 4, base: Some(segment("base")) });
+            manifest.rebase(group, ShardGroup { through: 4, base: Some(segment("base")) });
             assert_eq!(manifest.deltas_of(group).count(), 1);
         }
         assert_eq!(manifest.deltas.iter().map(|delta| delta.first).collect::<Vec<_>>(), [5]);
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn merged_deltas_stand_in_their_order() {
+    fn merged_deltas_keep_their_order() {
         let mut manifest = example();
         manifest.merge(4, 5, Some(segment("merged")));
         let spans = |of: &Manifest| of.deltas.iter().map(|d| (d.first, d.last)).collect::<Vec<_>>();

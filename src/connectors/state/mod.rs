@@ -1,42 +1,43 @@
-//! The state of a corpus in files: one record for each document alive, so that a restart does not read its
-//! input again.
+//! State of a corpus in files: one record for each live document, so that a restart does not read its input
+//! again.
 //!
-//! Changes of documents, with what they stand for -> a restart's documents, exactly as of one publish.
-//! Records are opaque: an id and a value. One owner writes; anyone may read or copy the files meanwhile.
+//! Input: changes of documents, with the position that they stand for. Output: the documents of a restart,
+//! exactly as of one publish. Records are opaque: an id and a value. One owner writes; other processes may
+//! read or copy the files at the same time.
 //!
 //! ```text
-//! publish: changes ─► delta ─► manifest n                 a manifest names all files that are the state
-//! thread:  deltas + bases ─► new bases, named by manifest n + 1
+//! publish: changes ─► delta ─► manifest n                 a manifest lists all files of the state
+//! thread:  deltas + bases ─► new bases, listed in manifest n + 1
 //! restart: newest manifest ─► deltas, newest first ─► base, shard by shard ─► every document once
 //! ```
 //!
 //! Invariants:
-//! - A file is written once, whole, under a name that no other owner uses, and is never changed. Every byte
-//!   is under a checksum.
-//! - The state is what the manifest of the highest number names. A manifest is written where none is: of two
-//!   owners that write the same number one fails, and finds that it is no owner any more. An owner begins by
-//!   writing one.
-//! - Only the owner removes files, after a publish, and only what neither of the last two manifests names:
-//!   files that it made, or found when it opened the state. Files of a later owner are neither: an owner that
-//!   does not know yet that it is none removes none of them.
-//! - A publish that fails leaves the manifests before it whole.
+//! - A file is written once, as a whole, under a name that no other owner uses, and is never changed.
+//!   Checksums cover every byte.
+//! - The files in the manifest with the highest number are the state. A manifest is only written under a free
+//!   number. If two owners write the same number, one of the writes fails, and that owner has lost the state.
+//!   An owner begins by writing a manifest.
+//! - Only the owner removes files. It does so after a publish, and only files that it wrote or found when it
+//!   opened the state, and that neither of the last two manifests lists. Files of a later owner are neither,
+//!   so an owner that has lost the state without noticing removes none of them.
+//! - A publish that fails leaves the earlier manifests intact.
 //!
-//! What is promised against what, and the formats byte by byte, are in `docs/state.md`.
+//! Guarantees against each kind of failure, and the formats byte by byte, are in `docs/state.md`.
 //!
 //! ```
+//! use dupflow_connectors::state::{MemoryStore, StatePosition, StateError, StoredState};
 //! use dupflow_core::doc::changes::Changes;
-//! use dupflow_connectors::state::{Memory, Saved, State, StateError};
 //!
-//! let store = Memory::default();
-//! let mut state = State::open(Box::new(store.clone()))?;
+//! let store = MemoryStore::default();
+//! let mut state = StoredState::open(Box::new(store.clone()))?;
 //! let mut changes = Changes::default();
 //! changes.put(b"a", b"1");
 //! changes.put(b"b", b"2");
-//! let mut saved = Saved::default();
+//! let mut saved = StatePosition::default();
 //! saved.mark.progress.epoch = 1;
 //! state.publish(&saved, &[changes])?;
 //!
-//! let mut later = State::open(Box::new(store))?;
+//! let mut later = StoredState::open(Box::new(store))?;
 //! let snapshot = later.latest(u64::MAX)?.expect("it was published");
 //! let mut documents = 0;
 //! snapshot.read(1 << 20, |slice| Ok::<_, StateError>(documents += slice.iter().count()))?;
@@ -64,59 +65,59 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use compaction::CompactionRule;
 pub use error::StateError;
-pub use manifest::Saved;
+pub use manifest::StatePosition;
 pub use report::{Inspection, ManifestReport, Verification, inspect, verify};
 pub use snapshot::Snapshot;
 #[cfg(feature = "object-store")]
 pub use store::Objects;
-pub use store::{Folder, Memory, Ownership, Store, Upload, at};
+pub use store::{Folder, MemoryStore, Ownership, Store, Upload, at};
 
-use compaction::{Job, Made};
-use files::Files;
-use manifest::{Delta, Manifest};
+use compaction::{CompactionJob, CompactionResult};
+use files::StateFiles;
+use manifest::{DeltaFile, Manifest};
 use segment::SegmentFile;
-use tables::Tables;
+use tables::FrequencyTables;
 
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::Epoch;
 
-/// Others that may open the state at the same moment.
+/// Attempts to write the first manifest while other owners open the state at the same time.
 const TRIES: usize = 100;
 
 /// The state, opened by its owner.
 #[derive(Debug)]
-pub struct State {
-    files: Files,
+pub struct StoredState {
+    files: StateFiles,
     owner: u64,
-    /// Of the names of files that are made; shared with the thread.
+    /// Numbers the names of new files; shared with the thread.
     serial: Arc<AtomicU64>,
     ownership: Ownership,
-    /// The number of the next manifest.
+    /// Number of the next manifest.
     next: u64,
-    /// The manifests that are there, newest first; from the first publish on two.
+    /// The manifests present, newest first; after the first publish, two.
     kept: Vec<Manifest>,
-    /// What the next publish adds to: the newest manifest, or the one that [`Self::latest`] went back to, and
-    /// what the thread has made since.
+    /// The state that the next publish extends: the newest manifest, or the one that [`Self::latest`] went
+    /// back to, with the results of the thread since.
     base: Manifest,
-    /// Files that are there, but for manifests and tables: removed when no manifest names them.
+    /// Files present, except manifests and tables. They are removed once no manifest lists them.
     segments: BTreeSet<String>,
-    /// Whether the newest manifest is one that the next publish gives up.
-    has_gone_back: bool,
-    tables: Tables,
-    job: Option<Job>,
+    /// Whether the next publish discards the newest manifest.
+    discards_newest: bool,
+    tables: FrequencyTables,
+    job: Option<CompactionJob>,
     rule: CompactionRule,
-    /// No compaction is started while the deltas have fewer bytes: set when one has failed.
+    /// No compaction starts while the deltas have fewer bytes. Set after a failed compaction.
     retry_bytes: u64,
 }
 
-impl State {
-    /// Takes the state over: from here on every publish of an owner before fails with
+impl StoredState {
+    /// Takes the state over: from now on every publish of an earlier owner fails with
     /// [`StateError::TakenOver`].
     ///
     /// # Errors
-    /// What the store says; if no manifest is whole, or the newest is of another version.
+    /// Any error of the store; if all manifests are damaged, or the newest is of another version.
     pub fn open(store: Box<dyn Store>) -> Result<Self, StateError> {
-        let files = Files::new(store);
+        let files = StateFiles::new(store);
         let ownership = files.own()?;
         if let Ownership::Shared(lock) = &ownership {
             tracing::warn!(lock, "another process has this state open: it is taken over");
@@ -124,20 +125,20 @@ impl State {
         Self::take_over(files, ownership)
     }
 
-    /// With another rule of when it is compacted.
+    /// Replaces the thresholds of compaction.
     #[must_use]
     pub fn with_rule(mut self, rule: CompactionRule) -> Self {
         self.rule = rule;
         self
     }
 
-    /// As [`Self::open`], where no process has it open and there is something to open.
+    /// As [`Self::open`], but only if state exists and no process has it open.
     ///
     /// # Errors
-    /// The same; [`StateError::Owned`], [`StateError::Missing`]. Where there are no locks, an owner cannot be
-    /// seen.
+    /// The same; [`StateError::Owned`], [`StateError::Missing`]. In a store without locks another owner
+    /// cannot be detected.
     pub fn open_alone(store: Box<dyn Store>) -> Result<Self, StateError> {
-        let files = Files::new(store);
+        let files = StateFiles::new(store);
         report::manifests(&files)?;
         match files.own()? {
             Ownership::Shared(file) => Err(StateError::Owned { file }),
@@ -145,7 +146,7 @@ impl State {
         }
     }
 
-    fn take_over(files: Files, ownership: Ownership) -> Result<Self, StateError> {
+    fn take_over(files: StateFiles, ownership: Ownership) -> Result<Self, StateError> {
         let owner = rand::random();
         for _ in 0..TRIES {
             let names = files.list()?;
@@ -157,13 +158,13 @@ impl State {
             if !files.put_if_absent(&Manifest::name(number), &taken.encode())? {
                 continue;
             }
-            // Others may have opened it, published and removed since the list was made.
+            // Another owner may have opened the state, published and removed files since the list was read.
             if Manifest::numbers(&files.list()?).first() != Some(&number) {
                 continue;
             }
             kept.insert(0, taken.clone());
             return Ok(Self {
-                tables: Tables::found(&names),
+                tables: FrequencyTables::from_names(&names),
                 segments: names.into_iter().filter(|name| files::is_segment_or_part(name)).collect(),
                 files,
                 owner,
@@ -172,7 +173,7 @@ impl State {
                 next: number + 1,
                 kept,
                 base: taken,
-                has_gone_back: false,
+                discards_newest: false,
                 job: None,
                 rule: CompactionRule::default(),
                 retry_bytes: 0,
@@ -181,12 +182,12 @@ impl State {
         Err(StateError::TakenOver { file: files.place().to_owned() })
     }
 
-    /// The newest publish that is whole and not after an epoch; `None` if nothing was published up to it. The
-    /// next publish adds to what this returns, and gives up what is newer.
+    /// The newest undamaged publish at or before epoch `at_most`; `None` if there is none. The next publish
+    /// extends it and discards any newer ones.
     ///
     /// # Errors
-    /// What the store says, or which segment is damaged, as far as heads and footers tell; the rest is told
-    /// by [`Snapshot::read`].
+    /// Any error of the store, or a damaged segment as far as heads and footers show it; [`Snapshot::read`]
+    /// detects other damage.
     pub fn latest(&mut self, at_most: Epoch) -> Result<Option<Snapshot>, StateError> {
         let newest = self.kept.first().and_then(|manifest| manifest.saved.as_ref());
         let newest_epoch = newest.map_or(0, |saved| saved.epoch());
@@ -195,8 +196,8 @@ impl State {
             if manifest.saved.as_ref().is_some_and(|saved| saved.epoch() > at_most) {
                 continue;
             }
-            match Snapshot::of(&self.files, manifest).map_or(Ok(()), |snapshot| snapshot.check()) {
-                // It was written by an owner that was none any more.
+            match Snapshot::from_manifest(&self.files, manifest).map_or(Ok(()), |snapshot| snapshot.check()) {
+                // It was written by an owner that had already lost the state.
                 Err(error) if error.is_gone() && newest_epoch > at_most => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
@@ -214,28 +215,29 @@ impl State {
                 "the newest stored state is too new: an older one is taken"
             );
         }
-        let snapshot = Snapshot::of(&self.files, &chosen);
+        let snapshot = Snapshot::from_manifest(&self.files, &chosen);
         if (&chosen.groups, &chosen.deltas) != (&self.base.groups, &self.base.deltas)
             && let Some(mut job) = self.job.take()
         {
-            // Whatever becomes of it, it is not needed.
+            // Its results are not needed, nor is its error.
             drop(job.stop());
-            self.segments.extend(job.take().iter().filter_map(Made::file).map(|file| file.name.clone()));
+            self.segments
+                .extend(job.take().iter().filter_map(CompactionResult::file).map(|file| file.name.clone()));
         }
-        self.has_gone_back = self.kept.first().is_some_and(|kept| kept.saved != chosen.saved);
+        self.discards_newest = self.kept.first().is_some_and(|kept| kept.saved != chosen.saved);
         self.base = chosen;
         Ok(snapshot)
     }
 
-    /// One delta and one manifest: after it the state is what it was, with the changes, and stands for
-    /// `saved`. Of the changes of an id the last one counts.
+    /// Writes one delta and one manifest. After that the state includes the changes and stands for `saved`.
+    /// The last change of an id counts.
     ///
     /// # Errors
-    /// What the store says: then the state is as before or has the changes already, and they are to be in the
-    /// next publish again; where there is no room, only after a compaction has made none.
-    /// [`StateError::TakenOver`]: then it is the state of another. [`StateError::NoTable`] if the table was
-    /// not put.
-    pub fn publish(&mut self, saved: &Saved, changes: &[Changes]) -> Result<(), StateError> {
+    /// Any error of the store. The state may then include the changes or not, and the next publish must
+    /// contain them again. When the disk is full, the publish is tried again after a compaction, and only
+    /// fails if that frees too little. [`StateError::TakenOver`]: another owner has the state now.
+    /// [`StateError::NoTable`]: the table in force was not stored.
+    pub fn publish(&mut self, saved: &StatePosition, changes: &[Changes]) -> Result<(), StateError> {
         if !matches!(self.ownership, Ownership::Alone(_)) {
             self.ownership = self.files.own()?;
         }
@@ -246,33 +248,33 @@ impl State {
         }
     }
 
-    fn publish_once(&mut self, saved: &Saved, changes: &[Changes]) -> Result<(), StateError> {
-        if self.has_gone_back {
-            // Of the two manifests that are kept none is to be of what was given up.
+    fn publish_once(&mut self, saved: &StatePosition, changes: &[Changes]) -> Result<(), StateError> {
+        if self.discards_newest {
+            // Neither of the two manifests kept may be one that is discarded.
             let base = self.base.clone();
             self.put_next(base.saved, base.table, None)?;
-            self.has_gone_back = false;
+            self.discards_newest = false;
         }
-        let table = saved.table().map(|fingerprint| self.file_of(fingerprint)).transpose()?;
+        let table = saved.table().map(|fingerprint| self.table_file(fingerprint)).transpose()?;
         let delta = segment::write_delta(&self.files, self.new_name()("delta"), changes)?;
         let name = delta.as_ref().map(|delta| delta.name.clone());
         self.segments.extend(name.clone());
         let manifests = match self.put_next(Some(saved.clone()), table, delta) {
             Ok(manifests) => manifests,
             Err(error) => {
-                self.withdraw(&error, name.as_deref());
+                self.delete_unlisted_delta(&error, name.as_deref());
                 return Err(error);
             }
         };
-        self.clear_away(&manifests);
+        self.remove_unlisted(&manifests);
         self.start_due();
         Ok(())
     }
 
-    /// Publishes the base with a delta. The numbers of the manifests that are there now.
+    /// Publishes the base with a delta. Returns the numbers of the manifests present now.
     fn put_next(
         &mut self,
-        saved: Option<Saved>,
+        saved: Option<StatePosition>,
         table: Option<String>,
         delta: Option<SegmentFile>,
     ) -> Result<Vec<u64>, StateError> {
@@ -285,11 +287,11 @@ impl State {
         Ok(manifests)
     }
 
-    /// Writes a manifest at the next number, and makes sure that nobody is further: by the numbers that are
-    /// there, which it tells.
+    /// Writes a manifest under the next number, and checks that no owner has written a higher one. Returns
+    /// the numbers of the manifests present.
     fn put(&mut self, manifest: &mut Manifest, delta: Option<SegmentFile>) -> Result<Vec<u64>, StateError> {
         manifest.number = self.next;
-        manifest.deltas.extend(delta.map(|segment| Delta { first: self.next, last: self.next, segment }));
+        manifest.deltas.extend(delta.map(|segment| DeltaFile { first: self.next, last: self.next, segment }));
         let bytes = manifest.encode();
         let name = Manifest::name(manifest.number);
         let taken_over = || StateError::TakenOver { file: self.files.full_name(&name) };
@@ -302,42 +304,42 @@ impl State {
                 return Err(taken_over());
             }
             if found != *manifest {
-                // A publish that has failed, and succeeded.
+                // An earlier publish that reported a failure but was written.
                 self.next += 1;
                 self.kept.insert(0, found);
                 let own = manifest.deltas.pop_if(|last| last.last == manifest.number);
                 return self.put(manifest, own.map(|own| own.segment));
             }
         }
-        // Where a later owner has removed the manifest of this number, there are higher ones. Or it has begun
-        // with this manifest: so nothing of it is removed.
+        // If a later owner has removed the manifest of this number, there are higher ones. If it has begun
+        // with this manifest, it removes none of its files.
         let numbers = Manifest::numbers(&self.files.list()?);
         if numbers.first() == Some(&manifest.number) { Ok(numbers) } else { Err(taken_over()) }
     }
 
-    /// Keeps a table of document frequencies, before the commit of the epoch that decides for it.
+    /// Stores a table of document frequencies, before the commit of the epoch that makes it the next one.
     ///
     /// # Errors
-    /// What the store says.
+    /// Any error of the store.
     pub fn put_table(&mut self, fingerprint: u64, bytes: &[u8]) -> Result<(), StateError> {
         self.tables.put(&self.files, self.owner, fingerprint, bytes)
     }
 
-    /// The table of a fingerprint, if it was put and no table that was put later has been published since.
+    /// The table with this fingerprint, if it was stored and no later one has been published since.
     ///
     /// # Errors
-    /// What the store says, or that it is damaged.
+    /// Any error of the store, or that the file is damaged.
     pub fn table(&self, fingerprint: u64) -> Result<Option<Vec<u8>>, StateError> {
         Ok(self.tables.get(&self.files, fingerprint)?.map(|(_, bytes)| bytes))
     }
 
-    /// Bytes of the segments that are the state.
+    /// Bytes of the segments of the state.
     pub fn stored_bytes(&self) -> u64 {
         self.base.base_bytes() + self.base.delta_bytes()
     }
 
-    /// The file of a table.
-    fn file_of(&self, fingerprint: u64) -> Result<String, StateError> {
+    /// File name of a table.
+    fn table_file(&self, fingerprint: u64) -> Result<String, StateError> {
         let is_known = self.base.saved.as_ref().is_some_and(|saved| saved.table() == Some(fingerprint));
         if let Some(known) = self.base.table.as_ref().filter(|_| is_known) {
             return Ok(known.clone());
@@ -349,15 +351,15 @@ impl State {
             .ok_or_else(|| StateError::NoTable { place: place(), fingerprint })
     }
 
-    /// Gives names of segments, none twice and none that another owner gives.
+    /// Returns a function that generates file names of segments, unique among all owners.
     fn new_name(&self) -> impl Fn(&str) -> String + Send + use<> {
         let (owner, serial) = (self.owner, Arc::clone(&self.serial));
         move |kind| format!("{kind}-{owner:016x}-{:08}", serial.fetch_add(1, Ordering::Relaxed))
     }
 }
 
-/// The manifests of these numbers that are whole; none if one went meanwhile.
-fn read_whole(files: &Files, numbers: &[u64]) -> Result<Option<Vec<Manifest>>, StateError> {
+/// Reads the manifests of these numbers, except damaged ones; `None` if one was removed meanwhile.
+fn read_whole(files: &StateFiles, numbers: &[u64]) -> Result<Option<Vec<Manifest>>, StateError> {
     let mut whole = Vec::new();
     let mut damage = None;
     for number in numbers {

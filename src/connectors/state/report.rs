@@ -1,92 +1,92 @@
-//! What is in stored state, and whether it is whole: read beside its owner, which may publish meanwhile.
-//! Nothing is written or removed.
+//! Inspection and verification of stored state: read-only, while its owner may publish.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::error::StateError;
-use super::files::Files;
+use super::files::StateFiles;
 use super::ids::{SHARDS, id_hash, shard_of};
-use super::manifest::{Manifest, Saved};
-use super::segment::{Segment, SegmentFile};
+use super::manifest::{Manifest, StatePosition};
+use super::segment::{SegmentFile, SegmentReader};
 use super::snapshot::Snapshot;
 use super::store::Store;
 use super::tables;
 use dupflow_core::description::Description;
 use dupflow_core::time::Progress;
 
-/// Times that a reader begins again because files went that a newer manifest does not name.
+/// Attempts of a reader that found a file missing that a newer manifest does not list.
 const TRIES: usize = 100;
 
-/// What is in stored state.
+/// Contents of stored state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inspection {
     /// The folder or prefix.
     pub place: String,
-    /// The manifests that are there, newest first.
+    /// The manifests present, newest first.
     pub manifests: Vec<ManifestReport>,
-    /// What the newest whole one stands for.
+    /// Progress of the newest undamaged manifest.
     pub progress: Progress,
-    /// The fields of the scheme, by name, as people write them.
+    /// Fields of the scheme by name, in readable form.
     pub scheme: BTreeMap<String, String>,
     /// Fingerprint of the table in force, 16 hexadecimal digits.
     pub table: Option<String>,
-    /// Documents alive.
+    /// Live documents.
     pub documents: u64,
-    /// Their ids and values.
+    /// Bytes of their ids and values.
     pub document_bytes: u64,
-    /// Files of bases, and their bytes.
+    /// Number of base files.
     pub bases: usize,
-    /// See there.
+    /// Their bytes.
     pub base_bytes: u64,
-    /// Files of deltas, and their bytes.
+    /// Number of delta files.
     pub deltas: usize,
-    /// See there.
+    /// Their bytes.
     pub delta_bytes: u64,
-    /// Records in deltas and bases, those that newer ones replace included.
+    /// Records in deltas and bases, including replaced ones.
     pub records: u64,
-    /// Records of ended documents.
+    /// Records of deleted documents.
     pub ended: u64,
-    /// Bytes of bases and deltas for each document alive.
+    /// Bytes of bases and deltas for each live document.
     pub bytes_per_document: Option<f64>,
 }
 
-/// A manifest that is there.
+/// One manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ManifestReport {
     /// Its number.
     pub number: u64,
-    /// Who wrote it, 16 hexadecimal digits; `None` if it is damaged.
+    /// The owner that wrote it, 16 hexadecimal digits; `None` if the manifest is damaged.
     pub owner: Option<String>,
-    /// The epoch that it stands for; `None` if it is damaged, or of a state that nothing is in.
+    /// The epoch that it stands for; `None` if it is damaged, or written before the first publish.
     pub epoch: Option<u64>,
-    /// What is wrong with it.
+    /// Description of the damage, if any.
     pub damage: Option<String>,
 }
 
-/// Whether stored state is whole.
+/// Result of a verification.
 #[derive(Debug, Default)]
 pub struct Verification {
-    /// Files that were read, and their bytes.
+    /// Number of files read.
     pub files: u64,
-    /// See there.
+    /// Their bytes.
     pub bytes: u64,
     /// Records in segments.
     pub records: u64,
-    /// Documents alive, by the newest whole manifest; `None` if they cannot be read.
+    /// Live documents in the newest undamaged manifest; `None` if they cannot be read.
     pub documents: Option<u64>,
-    /// What is wrong, each with its file.
+    /// Damage found, each with its file.
     pub damages: Vec<StateError>,
-    /// Files that no manifest names: of a publish or a compaction under way, or left by one that was cut off.
+    /// Files that no manifest lists: of a publish or a compaction in progress, or left over from an
+    /// interrupted one.
     pub unnamed: Vec<String>,
 }
 
-/// The numbers of the manifests that are there, highest first.
+/// Numbers of the manifests present, highest first.
 ///
 /// # Errors
 /// [`StateError::Missing`] if there is none.
-pub(super) fn manifests(files: &Files) -> Result<Vec<u64>, StateError> {
+pub(super) fn manifests(files: &StateFiles) -> Result<Vec<u64>, StateError> {
     let missing = || StateError::Missing { place: files.place().to_owned() };
     let numbers = match files.list() {
         Err(error) if error.is_gone() => return Err(missing()),
@@ -95,8 +95,12 @@ pub(super) fn manifests(files: &Files) -> Result<Vec<u64>, StateError> {
     if numbers.is_empty() { Err(missing()) } else { Ok(numbers) }
 }
 
-/// Reads, and begins again as long as a file that was to be read is gone and there is a newer manifest.
-fn settled<T>(files: &Files, read: impl Fn(&[u64]) -> Result<T, StateError>) -> Result<T, StateError> {
+/// Calls `read` with the numbers of the manifests; again while a file that it needs is missing and there is a
+/// newer manifest.
+fn read_consistent<T>(
+    files: &StateFiles,
+    read: impl Fn(&[u64]) -> Result<T, StateError>,
+) -> Result<T, StateError> {
     let mut numbers = manifests(files)?;
     for _ in 0..TRIES {
         let found = read(&numbers);
@@ -110,16 +114,16 @@ fn settled<T>(files: &Files, read: impl Fn(&[u64]) -> Result<T, StateError>) -> 
     read(&numbers)
 }
 
-/// Tells what is in stored state.
+/// Describes stored state.
 ///
 /// # Errors
 /// If there is none, or it cannot be read.
 pub fn inspect(store: Box<dyn Store>) -> Result<Inspection, StateError> {
-    let files = Files::new(store);
-    settled(&files, |numbers| inspect_once(&files, numbers))
+    let files = StateFiles::new(store);
+    read_consistent(&files, |numbers| inspect_once(&files, numbers))
 }
 
-fn inspect_once(files: &Files, numbers: &[u64]) -> Result<Inspection, StateError> {
+fn inspect_once(files: &StateFiles, numbers: &[u64]) -> Result<Inspection, StateError> {
     let mut newest = None;
     let mut damaged = None;
     let mut reports = Vec::new();
@@ -142,7 +146,7 @@ fn inspect_once(files: &Files, numbers: &[u64]) -> Result<Inspection, StateError
     let Some(manifest) = newest else {
         return Err(damaged.unwrap_or_else(|| StateError::Missing { place: files.place().to_owned() }));
     };
-    let (documents, document_bytes) = match Snapshot::of(files, &manifest) {
+    let (documents, document_bytes) = match Snapshot::from_manifest(files, &manifest) {
         Some(snapshot) => documents(&snapshot)?,
         None => (0, 0),
     };
@@ -168,7 +172,7 @@ fn inspect_once(files: &Files, numbers: &[u64]) -> Result<Inspection, StateError
     })
 }
 
-/// Documents alive, and the bytes of their ids and values.
+/// Number of live documents, and bytes of their ids and values.
 fn documents(snapshot: &Snapshot) -> Result<(u64, u64), StateError> {
     let (mut documents, mut bytes) = (0, 0);
     snapshot.read(1 << 20, |slice| {
@@ -181,9 +185,9 @@ fn documents(snapshot: &Snapshot) -> Result<(u64, u64), StateError> {
     Ok((documents, bytes))
 }
 
-/// A scheme by its named fields; as it stands if it is no description.
-fn scheme(saved: &Saved) -> BTreeMap<String, String> {
-    // What differs from a description of nothing is all of it.
+/// Fields of a scheme by name; the escaped bytes if it is not a description.
+fn scheme(saved: &StatePosition) -> BTreeMap<String, String> {
+    // The differences from an empty description are all fields.
     match Description::new().differences(&saved.scheme) {
         Ok(fields) => fields.into_iter().map(|field| (field.name, field.there.unwrap_or_default())).collect(),
         Err(malformed) => {
@@ -193,23 +197,24 @@ fn scheme(saved: &Saved) -> BTreeMap<String, String> {
     }
 }
 
-/// Reads everything: the two newest manifests, which an owner keeps, and every file that they name; every
-/// checksum, every count.
+/// Reads everything: the two newest manifests, which an owner keeps, and every file that they list. Checks
+/// every checksum and every count.
 ///
 /// # Errors
-/// If there is none, or the store refuses. Damage is no error but what is found.
+/// If there is no state, or the store fails. Damage is not an error but part of the result.
 pub fn verify(store: Box<dyn Store>) -> Result<Verification, StateError> {
-    let files = Files::new(store);
-    settled(&files, |numbers| verify_once(&files, numbers))
+    let files = StateFiles::new(store);
+    read_consistent(&files, |numbers| verify_once(&files, numbers))
 }
 
-fn verify_once(files: &Files, numbers: &[u64]) -> Result<Verification, StateError> {
+fn verify_once(files: &StateFiles, numbers: &[u64]) -> Result<Verification, StateError> {
     let mut found = Verification::default();
     let mut named = BTreeSet::new();
     let mut newest = None;
     for (place, &number) in numbers.iter().enumerate() {
         if place >= 2 {
-            // About to be removed, or of an owner that wrote it too late: its files may be gone.
+            // Such a manifest will be removed, or was written by an owner that had lost the state: its files
+            // may be missing.
             if let Ok(manifest) = Manifest::read(files, number) {
                 named.extend(manifest.segments().map(|segment| segment.name.clone()));
                 named.extend(manifest.table);
@@ -238,8 +243,8 @@ fn verify_once(files: &Files, numbers: &[u64]) -> Result<Verification, StateErro
         }
         newest = newest.or(Some(manifest));
     }
-    let snapshot = newest.as_ref().and_then(|manifest| Snapshot::of(files, manifest));
-    // What is damaged has been told.
+    let snapshot = newest.as_ref().and_then(|manifest| Snapshot::from_manifest(files, manifest));
+    // Damage has been reported already.
     let whole = snapshot.filter(|_| found.damages.is_empty());
     found.documents = whole.map(|whole| documents(&whole)).transpose()?.map(|(documents, _)| documents);
     let is_unnamed = |name: &String| !named.contains(name) && Manifest::number_of(name).is_none();
@@ -249,11 +254,11 @@ fn verify_once(files: &Files, numbers: &[u64]) -> Result<Verification, StateErro
 }
 
 impl Verification {
-    /// The value, or `None` and the damage noted. That a file is gone is damage where its manifest is there
-    /// still.
+    /// Returns the value, or records the damage and returns `None`. A missing file is damage if its manifest
+    /// still exists.
     fn note<T>(
         &mut self,
-        files: &Files,
+        files: &StateFiles,
         numbers: &[u64],
         result: Result<T, StateError>,
     ) -> Result<Option<T>, StateError> {
@@ -271,9 +276,10 @@ impl Verification {
     }
 }
 
-/// Whether a segment is whole, its ids in their shards, and as many as the manifest says; how many.
-fn check_segment(files: &Files, file: &SegmentFile) -> Result<u64, StateError> {
-    let segment = Segment::open(files, file)?;
+/// Checks that a segment is undamaged, each id is in its shard, and the counts are those of the manifest.
+/// Returns the number of records.
+fn check_segment(files: &StateFiles, file: &SegmentFile) -> Result<u64, StateError> {
+    let segment = SegmentReader::open(files, file)?;
     let (mut records, mut ended) = (0, 0);
     for shard in 0..SHARDS {
         segment.each(shard, |record| {

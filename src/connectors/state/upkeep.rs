@@ -1,19 +1,19 @@
-//! What an owner does beside publishing: it has the thread compact, takes over what that has made, and
-//! removes what is old.
+//! Maintenance by the owner besides publishing: starts compactions, adopts their results, removes old files.
 
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-use super::compaction::{self, Job, Task};
+use super::compaction::{self, CompactionJob, CompactionTask};
 use super::manifest::Manifest;
-use super::{State, StateError};
+use super::{StateError, StoredState};
 
-/// A compaction that has failed is tried again when the deltas have grown by this part of what makes it due.
+/// A failed compaction is tried again when the deltas have grown by this fraction of the bytes that make one
+/// due.
 const RETRY_PART: u64 = 8;
 
-impl State {
-    /// Removes the delta of a publish that had no room, if it is certain that no manifest names it.
-    pub(super) fn withdraw(&mut self, error: &StateError, delta: Option<&str>) {
+impl StoredState {
+    /// Removes the delta of a publish that failed on a full disk, if it is certain that no manifest lists it.
+    pub(super) fn delete_unlisted_delta(&mut self, error: &StateError, delta: Option<&str>) {
         let is_certain =
             is_full(error) && Manifest::read(&self.files, self.next).is_err_and(|found| found.is_gone());
         if let Some(delta) = delta.filter(|_| is_certain)
@@ -23,12 +23,13 @@ impl State {
         }
     }
 
-    /// Removes what neither of the last two manifests names; `manifests` are there.
-    pub(super) fn clear_away(&mut self, manifests: &[u64]) {
+    /// Removes the files that neither of the last two manifests lists. `manifests` are the numbers of those
+    /// present.
+    pub(super) fn remove_unlisted(&mut self, manifests: &[u64]) {
         let Self { files, kept, segments, tables, .. } = self;
         let [newest, before] = &kept[..] else { return };
         let is_kept = |name: &str| newest.names(name) || before.names(name);
-        // Manifests first: none that is there names a file that is not.
+        // Manifests first, so that no manifest present lists a missing file.
         let mut old = manifests.iter().filter(|number| **number < before.number);
         let cleared = old.try_for_each(|number| files.delete(&Manifest::name(*number)));
         if let Err(error) = cleared {
@@ -47,7 +48,7 @@ impl State {
         }
     }
 
-    /// Makes what the thread has made part of the state, and waits for it if it is far behind.
+    /// Adopts the results of the thread, and waits for it if it is far behind.
     pub(super) fn catch_up(&mut self) {
         self.adopt();
         while self.rule.is_far_behind(&self.base) {
@@ -61,7 +62,7 @@ impl State {
 
     fn adopt(&mut self) {
         let Some(job) = &mut self.job else { return };
-        // In this order: what is made while it is asked is taken.
+        // In this order, so that results between the two calls are not lost.
         let is_finished = job.is_finished();
         let made = job.take();
         let result = if is_finished { Some(job.wait()) } else { None };
@@ -82,27 +83,27 @@ impl State {
         }
     }
 
-    /// Starts the thread if there is work and it has none.
+    /// Starts the thread if a compaction is due and none is running.
     pub(super) fn start_due(&mut self) {
         if self.job.is_some() || self.base.delta_bytes() < self.retry_bytes {
             return;
         }
         self.retry_bytes = 0;
         let Some(task) = self.rule.due(&self.base) else { return };
-        match Job::start(&self.files, &self.base, task, self.new_name()) {
+        match CompactionJob::start(&self.files, &self.base, task, self.new_name()) {
             Ok(job) => self.job = Some(job),
             Err(error) => tracing::warn!(%error, "no thread to compact state"),
         }
     }
 
-    /// Folds all deltas into the bases, group by group, and publishes each twice, so that no manifest names
-    /// the files before: it takes no more room than a group has.
+    /// Folds all deltas into the bases, group by group. Publishes each group twice, so that no manifest lists
+    /// its old files any more: the extra disk space needed is that of one group.
     ///
     /// # Errors
-    /// What the store says, what is damaged, or [`StateError::TakenOver`].
+    /// Any error of the store, a damaged file, or [`StateError::TakenOver`].
     pub fn compact(&mut self) -> Result<(), StateError> {
         if let Some(mut job) = self.job.take() {
-            // What it has not made is made below.
+            // The rest of its task is done below.
             drop(job.stop());
             self.job = Some(job);
             self.adopt();
@@ -110,9 +111,9 @@ impl State {
         self.publish_base()?;
         for group in compaction::unfolded(&self.base) {
             let mut made = None;
-            let (task, go_on) = (Task::Rebase(vec![group]), AtomicBool::new(false));
+            let (task, go_on) = (CompactionTask::Rebase(vec![group]), AtomicBool::new(false));
             let keep = |file| made = Some(file);
-            compaction::carry_out(&self.files, &self.base, task, &go_on, self.new_name(), keep)?;
+            compaction::execute(&self.files, &self.base, task, &go_on, self.new_name(), keep)?;
             if let Some(made) = made {
                 self.segments.extend(made.file().map(|file| file.name.clone()));
                 made.adopt(&mut self.base);
@@ -122,7 +123,7 @@ impl State {
         Ok(())
     }
 
-    /// Publishes what is published already, with the files that it is in now; twice.
+    /// Publishes the same position again, with the present files; twice.
     fn publish_base(&mut self) -> Result<(), StateError> {
         if self.base.saved.is_none() {
             return Ok(());
@@ -130,12 +131,12 @@ impl State {
         for _ in 0..2 {
             let base = self.base.clone();
             let manifests = self.put_next(base.saved, base.table, None)?;
-            self.clear_away(&manifests);
+            self.remove_unlisted(&manifests);
         }
         Ok(())
     }
 
-    /// Compacts, because there is no room; whether that succeeded.
+    /// Compacts because the disk is full. Returns whether that succeeded.
     pub(super) fn make_room(&mut self) -> bool {
         let compacted = self.compact();
         match &compacted {
@@ -146,7 +147,7 @@ impl State {
     }
 }
 
-/// Whether there was no room.
+/// Whether the error is a full disk or quota.
 pub(super) fn is_full(error: &StateError) -> bool {
     let StateError::Io { source, .. } = error else { return false };
     matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)

@@ -159,7 +159,7 @@ mod tests {
                     let filter = filter.clone().by(measure);
                     let verdict = filter.decide(a.view(), b.view());
                     assert_eq!(verdict, filter.decide(b.view(), a.view()));
-                    let similarity = measure.of(a.view().weighted(), b.view().weighted());
+                    let similarity = measure.similarity(a.view().weighted(), b.view().weighted());
                     let expected = (similarity >= threshold).then(|| Similarity::clamped(similarity));
                     assert_eq!(verdict.accepted, expected, "{measure:?} {x:?} {y:?}");
                     accepted += usize::from(expected.is_some());

@@ -1,21 +1,25 @@
-//! The article of a page, told by what Readability.js goes by: how long paragraphs are, how many links are in
-//! them, what classes are called.
+//! Finds the article of a page by the criteria of Readability.js: lengths of paragraphs, their link density,
+//! names of classes.
 //!
-//! A page without its [notices](super::notices) -> the text of its article; its [whole text](Extractor), if
-//! it has no article, if that is no shorter, if it leaves out what the page itself marks as its content, or
-//! if the page has more than may be looked at.
+//! A page without its [notices](super::notices) -> the text of its article; or its [whole text](Extractor) in
+//! any of these cases:
 //!
-//! A page marks its content by an `h1`, a `main` or an `article`. What stands first behind it,
-//! [`CONTENT_CHARS`] of it, must be in the article for the most part: a page of a few sentences has longer
-//! paragraphs in its delivery terms than in its text, and these are the same on all pages of the site.
+//! - it has no article;
+//! - the article is no shorter than the whole text;
+//! - the article lacks what the page itself marks as its content;
+//! - the page exceeds a limit.
 //!
-//! A tree is built here, which costs more the deeper it is. So a page with more than [`MOST_ELEMENTS`]
-//! elements, or with more than [`MOST_DEPTH`] open at once, or with a tag of more than [`MOST_ATTRIBUTES`],
-//! is one with more than may be looked at; so is one at which the crate panics.
+//! A page marks its content by an `h1`, a `main` or an `article`. Most of the first [`CONTENT_CHARS`]
+//! characters after it must be in the article. Reason: on a page of a few sentences the delivery terms have
+//! longer paragraphs than the text, and they are the same on all pages of the site.
 //!
-//! The rule has a [number](super::ARTICLE_VERSION), which is part of the scheme.
+//! The crate builds a tree, whose cost grows with its depth. The limits are [`MOST_ELEMENTS`] elements,
+//! [`MOST_DEPTH`] elements open at once, and [`MOST_ATTRIBUTES`] attributes in a tag. A page at which the
+//! crate panics counts as exceeding them.
 //!
-//! Reference: the crate `dom_smoothie`, at one exact version, since another may find another article.
+//! The rule has a [version](super::ARTICLE_VERSION), which is part of the scheme.
+//!
+//! Reference: the crate `dom_smoothie`, at one exact version, since another version may find another article.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,29 +27,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use dom_smoothie::{Config, Readability};
 
 use super::elements::Element;
-use super::scan::{Attributes, Piece, Scanner};
+use super::scan::{Attributes, MarkupPiece, Scanner};
 use super::{Extractor, MOST_BYTES, notices};
 
-/// Characters behind where the content begins that are looked for in an article.
+/// How many characters after the start of the content are looked up in an article.
 const CONTENT_CHARS: usize = 300;
 
-/// How many of a hundred of them must be in it.
+/// The percentage of them (inclusive) that must be in the article.
 const CONTENT_SHARE: usize = 60;
 
-/// The most elements of a page whose article is looked for, inclusive.
+/// The most elements of a page whose article is extracted, inclusive.
 pub const MOST_ELEMENTS: usize = 10_000;
 
-/// How many of them may be open at once, inclusive: 256, since 500 take seconds.
+/// The most elements open at once, inclusive. 256, since 500 take seconds.
 pub const MOST_DEPTH: usize = 256;
 
-/// The most attributes of one of them, inclusive: each is compared with all before it.
+/// The most attributes of an element, inclusive: each is compared with all before it.
 pub const MOST_ATTRIBUTES: usize = 256;
 
-/// Elements that others of their kind end, so that of a hundred none is inside of another.
+/// Elements that the next element of their kind ends: a hundred of them in a row are not nested.
 const SIBLINGS: [&[u8]; 12] =
     [b"dd", b"dt", b"li", b"optgroup", b"option", b"p", b"tbody", b"td", b"tfoot", b"th", b"thead", b"tr"];
 
-/// Pages to the texts of their articles; keeps its buffers between them.
+/// Extracts the texts of the articles of pages; reuses its buffers.
 #[derive(Clone, Debug, Default)]
 pub struct ArticleFinder {
     whole: Extractor,
@@ -53,22 +57,23 @@ pub struct ArticleFinder {
 }
 
 impl ArticleFinder {
-    /// The text of a page's article, or of its first [`MOST_BYTES`].
+    /// The text of the page's article, or else of the whole page. Reads the first [`MOST_BYTES`] of the page.
     pub fn text(&mut self, page: &str) -> &str {
         let page = notices::without(&page[..page.floor_char_boundary(MOST_BYTES)]);
         self.whole.text(&page);
         let article = if is_small(&page) { article(&page) } else { None };
-        // What has more than the content is no part of it: of a short page all is taken that there is, side
-        // columns too.
+        // Of a short page the crate takes everything, side columns too. Such an article has more text than the
+        // content, and is not used.
         let article = article.map(|part| self.article.text_of_content(&part));
         let whole = self.whole.last();
-        let has_content = |text: &str| self.whole.content().is_none_or(|content| holds(text, content));
+        let has_content = |text: &str| self.whole.content().is_none_or(|content| has_most_of(text, content));
         article.filter(|text| (1..whole.len()).contains(&text.len()) && has_content(text)).unwrap_or(whole)
     }
 }
 
-/// Whether a text has most of what stands first in another, line by line.
-fn holds(text: &str, content: &str) -> bool {
+/// Whether `text` contains [`CONTENT_SHARE`] percent of the first [`CONTENT_CHARS`] characters of `content`,
+/// compared line by line.
+fn has_most_of(text: &str, content: &str) -> bool {
     let mut left = CONTENT_CHARS;
     let (mut found, mut all) = (0, 0);
     for line in content.lines() {
@@ -91,24 +96,24 @@ fn article(page: &str) -> Option<String> {
     catch_unwind(find).ok().flatten().map(|found| found.content.to_string())
 }
 
-/// Whether a page may be looked at: its tree is no deeper than what is counted here, but for a few levels
-/// that the standard adds.
+/// Whether a page is within the limits. Its tree is at most a few levels deeper than the depth counted here:
+/// the standard adds some elements.
 fn is_small(page: &str) -> bool {
     let (mut open, mut depth, mut elements) = (BTreeMap::<Vec<u8>, usize>::new(), 0, 0);
     let markup = page.as_bytes();
     let mut scanner = Scanner::new(markup);
     while let Some(piece) = scanner.next() {
         let (name, is_start) = match piece {
-            Piece::Text(_) => continue,
-            Piece::Start { attributes, .. }
+            MarkupPiece::Text(_) => continue,
+            MarkupPiece::Start { attributes, .. }
                 if Attributes::new(&markup[attributes.clone()]).nth(MOST_ATTRIBUTES).is_some() =>
             {
                 return false;
             }
-            Piece::Start { name, .. } => (markup[name].to_ascii_lowercase(), true),
-            Piece::End(name) => (markup[name].to_ascii_lowercase(), false),
+            MarkupPiece::Start { name, .. } => (markup[name].to_ascii_lowercase(), true),
+            MarkupPiece::End(name) => (markup[name].to_ascii_lowercase(), false),
         };
-        let element = Element::of(&name);
+        let element = Element::from_name(&name);
         elements += usize::from(is_start);
         match element {
             Element::Raw | Element::Shown if is_start => drop(scanner.raw(&name)),

@@ -1,9 +1,14 @@
-//! The bytes of a page to text.
+//! Decodes the bytes of a page.
 //!
-//! The first of these that says something names the encoding: a byte order mark; what HTTP says; `<meta
-//! charset>`, or its older form, in the first [`META_BYTES`], or the XML declaration before it; UTF-8, if
-//! that is what the bytes are; a guess by [`GUESS_BYTES`] from the first that is not ASCII. Names are those
-//! of the Encoding Standard, unknown ones say nothing. What is malformed becomes U+FFFD.
+//! The encoding is the first of these that is given:
+//!
+//! 1. a byte order mark;
+//! 2. the encoding in the HTTP header;
+//! 3. `<meta charset>`, or its older form, in the first [`META_BYTES`], or else the XML declaration;
+//! 4. UTF-8, if the bytes are valid UTF-8;
+//! 5. a guess from [`GUESS_BYTES`], beginning at the first byte that is not ASCII.
+//!
+//! Names are those of the Encoding Standard; unknown names are ignored. Malformed bytes become U+FFFD.
 //!
 //! References: the HTML standard, 13.2.3 (determining the character encoding); the Encoding Standard.
 
@@ -12,21 +17,21 @@ use std::borrow::Cow;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-use super::scan::{Attributes, Piece, Scanner, is_space};
+use super::scan::{Attributes, MarkupPiece, Scanner, is_space};
 
-/// Where a page has to name its encoding, in bytes from its beginning.
+/// A page names its encoding within this many bytes of its beginning.
 pub const META_BYTES: usize = 1024;
 
-/// The most bytes that a guess is made of: 16 KiB. A guess costs 40 ns a byte.
+/// The most bytes that a guess reads: 16 KiB. A guess costs 40 ns a byte.
 pub const GUESS_BYTES: usize = 16 << 10;
 
-/// The text of a page. `http` is what a server says of its encoding, if it says anything.
+/// The text of a page. `http` is the encoding label of the HTTP header, if there is one.
 pub fn decode<'b>(bytes: &'b [u8], http: Option<&str>) -> Cow<'b, str> {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         return encoding.decode_without_bom_handling(&bytes[mark..]).0;
     }
-    let said = http.and_then(|label| Encoding::for_label_no_replacement(label.as_bytes()));
-    if let Some(encoding) = said.or_else(|| in_page(&bytes[..bytes.len().min(META_BYTES)])) {
+    let by_http = http.and_then(|label| Encoding::for_label_no_replacement(label.as_bytes()));
+    if let Some(encoding) = by_http.or_else(|| in_page(&bytes[..bytes.len().min(META_BYTES)])) {
         return encoding.decode_without_bom_handling(bytes).0;
     }
     match std::str::from_utf8(bytes) {
@@ -36,20 +41,21 @@ pub fn decode<'b>(bytes: &'b [u8], http: Option<&str>) -> Cow<'b, str> {
 }
 
 fn guess(bytes: &[u8]) -> &'static Encoding {
-    // All encodings agree on what is ASCII; two bytes of it say whether a word begins.
+    // ASCII is the same in all encodings. The two bytes before the first other one show whether it begins a
+    // word.
     let rest = &bytes[Encoding::ascii_valid_up_to(bytes).saturating_sub(2)..];
     let some = &rest[..rest.len().min(GUESS_BYTES)];
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
     detector.feed(some, some.len() == rest.len());
-    // What is UTF-8 but for bytes further behind is taken for that.
+    // Bytes that are UTF-8 except for errors after the first [`GUESS_BYTES`] are decoded as UTF-8.
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// What the beginning of a page says.
+/// The encoding that the beginning of a page names.
 fn in_page(head: &[u8]) -> Option<&'static Encoding> {
     let mut scanner = Scanner::new(head);
     while let Some(piece) = scanner.next() {
-        let Piece::Start { name, attributes, .. } = piece else { continue };
+        let MarkupPiece::Start { name, attributes, .. } = piece else { continue };
         match head[name.clone()].to_ascii_lowercase().as_slice() {
             b"meta" => {
                 if let Some(encoding) = in_meta(&head[attributes]) {
@@ -65,7 +71,7 @@ fn in_page(head: &[u8]) -> Option<&'static Encoding> {
     in_xml(head)
 }
 
-/// `charset`, or `content` where `http-equiv` says that it is a type.
+/// `charset`, or `content` if `http-equiv` is `content-type`.
 fn in_meta(attributes: &[u8]) -> Option<&'static Encoding> {
     let (mut charset, mut content, mut is_type) = (None, None, false);
     for (name, value) in Attributes::new(attributes) {
@@ -87,7 +93,7 @@ fn in_xml(head: &[u8]) -> Option<&'static Encoding> {
     known(after(&inside[..end], b"encoding")?)
 }
 
-/// What stands behind a name and `=`, in quotes or not.
+/// The value after a name and `=`, in quotes or not.
 fn after<'b>(bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
     let places = bytes.windows(name.len()).enumerate();
     let mut found = places.filter(|(_, window)| window.eq_ignore_ascii_case(name));
@@ -100,7 +106,7 @@ fn after<'b>(bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
     })
 }
 
-/// What a page says of itself in ASCII cannot be true of UTF-16.
+/// The encoding of a label in a page. The label was read as ASCII, so the page cannot be UTF-16.
 fn known(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label_no_replacement(label)?;
     Some(match encoding {

@@ -1,42 +1,42 @@
-//! What is done with each element of HTML.
+//! How text extraction treats each element of HTML.
 
 /// The longest name that is listed, in bytes.
 const LONGEST: usize = 10;
 
-/// What is done with an element.
+/// How an element is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Element {
-    /// It stands within a line, and parts no words.
+    /// Inline: does not separate words.
     Inline,
-    /// It parts words, and holds nothing: `<br>`.
+    /// Separates words and has no content: `<br>`.
     Break,
-    /// It parts words; what is in it is as what is around it.
+    /// Separates words; its content is treated as the text around it.
     Block,
-    /// The same, and whatever is open inside ends with it.
+    /// As [`Self::Block`]; its end tag also ends all elements still open inside.
     Holder(Holder),
-    /// What is in it is no markup, and left out.
+    /// Its content is not markup, and is left out.
     Raw,
-    /// The same, by the rules of scripts.
+    /// As [`Self::Raw`], but its end is found by the rules for scripts.
     Script,
-    /// What is in it is no markup, and shown: its end tag is of this name.
+    /// Its content is not markup, and is shown up to the end tag of the same name.
     Shown,
-    /// All behind it is text.
+    /// Everything after it is text.
     Plaintext,
 }
 
-/// An element that others end with.
+/// An element whose end tag ends the elements inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
-    // What is in these is content, also inside of what is left out.
+    // Their text is content, even inside of elements that are left out.
     Article,
     Main,
-    // What is in these is left out, up to the next that is content.
+    // Their text is left out, except in an `article` or a `main` inside.
     Aside,
     Button,
     Canvas,
     Datalist,
     Footer,
-    /// Left out, but inside of content.
+    /// Left out, except inside of an `article` or a `main`.
     Header,
     Nav,
     Noscript,
@@ -47,9 +47,9 @@ pub(super) enum Holder {
     Svg,
     Audio,
     Video,
-    // Left out, content or not.
+    // Always left out.
     Template,
-    // As what is around them.
+    // Treated as the text around them.
     Body,
     Center,
     Details,
@@ -71,23 +71,23 @@ pub(super) enum Holder {
 }
 
 impl Holder {
-    /// How many there are.
+    /// The number of variants.
     pub(super) const COUNT: usize = Self::Ul as usize + 1;
 
-    /// Whether what is in it is left out, where nothing else decides.
+    /// Whether its text is left out, if no other rule applies.
     pub(super) fn is_left_out(self) -> bool {
         (Self::Aside as usize..=Self::Template as usize).contains(&(self as usize))
     }
 }
 
 impl Element {
-    /// Whether words on both sides of its tags are two.
+    /// Whether its tags separate words.
     pub(super) fn parts_words(self) -> bool {
         !matches!(self, Self::Inline | Self::Holder(Holder::Ruby | Holder::Rt | Holder::Rp))
     }
 
-    /// What is done with the element of this name, in any case. One that is not listed parts words.
-    pub(super) fn of(name: &[u8]) -> Self {
+    /// The treatment of the element of this name, in any case. An element that is not listed separates words.
+    pub(super) fn from_name(name: &[u8]) -> Self {
         let mut buffer = [0; LONGEST];
         let Some(lower) = buffer.get_mut(..name.len()) else { return Self::Block };
         lower.copy_from_slice(name);

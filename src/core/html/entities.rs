@@ -1,10 +1,10 @@
-//! References in text: `&amp;`, `&eacute`, `&#x4e2d;`.
+//! Character references in text: `&amp;`, `&eacute`, `&#x4e2d;`.
 //!
-//! Text that begins with `&` -> the characters that stand there, and how many bytes name them; none if it is
-//! just an ampersand.
+//! Text that begins with `&` -> the characters that the reference stands for, and its length in bytes; `None`
+//! if it is only an ampersand.
 //!
-//! Names are those of the standard, the longest that fits; some need no semicolon. Numbers that name no
-//! character are U+FFFD, those from 128 to 159 mean windows-1252.
+//! The longest matching name of the standard is used; some names need no semicolon. Numbers that are no
+//! character become U+FFFD; numbers from 128 to 159 are read as windows-1252.
 //!
 //! Reference: the HTML standard, 13.2.5.72 to 80, for text outside of attributes.
 
@@ -13,7 +13,7 @@ use web_atoms::{C1_REPLACEMENTS, NAMED_ENTITIES};
 /// One character, or two.
 pub(super) type Chars = (char, Option<char>);
 
-/// What a reference names, and its length in bytes.
+/// The characters of the reference at the start of `text`, and its length in bytes.
 pub(super) fn reference(text: &str) -> Option<(Chars, usize)> {
     let name = text.strip_prefix('&')?;
     match name.strip_prefix('#') {
@@ -22,9 +22,10 @@ pub(super) fn reference(text: &str) -> Option<(Chars, usize)> {
     }
 }
 
-/// The longest name that stands there. The table has the beginnings of names too, as two zeros.
+/// The longest name at the start of `text`. The table contains prefixes of names too, with two zeros as
+/// value.
 fn named(text: &str) -> Option<(Chars, usize)> {
-    // Most are whole.
+    // Most names are followed by their semicolon.
     let end = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     if text[end..].starts_with(';')
         && let Some(chars) = NAMED_ENTITIES.get(&text[..=end]).and_then(of_codes)
@@ -42,7 +43,7 @@ fn named(text: &str) -> Option<(Chars, usize)> {
     longest
 }
 
-/// The characters of a name; none of what is just the beginning of one.
+/// The characters of a name; `None` for a prefix of names.
 fn of_codes((first, second): &(u32, u32)) -> Option<Chars> {
     let known = |code: u32| char::from_u32(code).filter(|c| *c != '\0');
     Some((known(*first)?, known(*second)))
@@ -57,7 +58,7 @@ fn number(text: &str) -> Option<(char, usize)> {
     if length == 0 {
         return None;
     }
-    // All zeros at the front count; a number that is too long for this is none of a character.
+    // `length` includes leading zeros. A number that does not fit is above every character.
     let code = u32::from_str_radix(&digits[..length], radix).unwrap_or(u32::MAX);
     let c = match code {
         0x80..=0x9f => C1_REPLACEMENTS[code as usize - 0x80].or(char::from_u32(code)),

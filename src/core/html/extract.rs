@@ -1,57 +1,57 @@
-//! A page to its text.
+//! Extracts the text of a page.
 //!
-//! Markup -> the text of what is content in it: white space is one space, elements that part words are a
-//! line's end, references are characters. What is left out is said in [`super`].
+//! Markup -> the text of its content: runs of white space become one space, elements that separate words
+//! become line ends, references become characters. [`super`] lists what is left out.
 //!
-//! Invariants: the text neither begins nor ends with white space, and has no control characters but line
-//! ends. Cost is linear in the markup, whatever it is: an open element is closed once, and an end tag without
-//! a start tag is looked up in a count.
+//! Invariants: the text neither begins nor ends with white space, and its only control characters are line
+//! ends. Cost is linear in the markup, even if it is malicious: each open element is closed once, and an end
+//! tag without a start tag is recognized by a count.
 
 use std::ops::Range;
 
 use super::MOST_BYTES;
 use super::elements::{Element, Holder};
 use super::entities::reference;
-use super::scan::{Piece, Scanner};
+use super::scan::{MarkupPiece, Scanner};
 
-/// What becomes of text at some place.
+/// How text at the present position is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum Visibility {
     /// It is content.
     #[default]
-    Shown,
-    /// It is left out, up to an element of content.
-    Left,
-    /// It is left out with all that is in it.
-    Gone,
+    Visible,
+    /// It is left out, except in an `article` or a `main`.
+    Skipped,
+    /// It is left out, including all elements inside.
+    Hidden,
 }
 
-/// What stands between the last character and the next.
+/// The separator between the last character and the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Gap {
+enum Separator {
     #[default]
     None,
     Space,
     Line,
 }
 
-/// Pages to texts; keeps its buffers between them.
+/// Extracts the texts of pages; reuses its buffers.
 #[derive(Clone, Debug, Default)]
 pub struct Extractor {
     text: String,
-    gap: Gap,
-    state: State,
-    /// Open elements, each with what held before it.
-    open: Vec<(Holder, State)>,
-    /// How many of each are open.
-    counts: Counts,
-    /// Where the page says that its content begins, and how surely.
-    begins: Option<(Sign, usize)>,
+    separator: Separator,
+    visibility: Visibility,
+    /// Open elements, each with the state before it.
+    open: Vec<(Holder, Visibility)>,
+    /// The number of open elements of each kind.
+    counts: OpenCounts,
+    /// The strongest mark of where the content begins, and its byte in `text`.
+    begins: Option<(ContentMark, usize)>,
 }
 
-/// What says where the content of a page begins, the surer the greater.
+/// Marks of where the content of a page begins, weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Sign {
+enum ContentMark {
     Heading,
     Article,
     Main,
@@ -59,35 +59,35 @@ enum Sign {
 }
 
 #[derive(Clone, Debug)]
-struct Counts([usize; Holder::COUNT]);
+struct OpenCounts([usize; Holder::COUNT]);
 
-impl Default for Counts {
+impl Default for OpenCounts {
     fn default() -> Self {
         Self([0; Holder::COUNT])
     }
 }
 
 impl Extractor {
-    /// The text of a page, or of its first [`MOST_BYTES`].
+    /// The text of the content of a page, or of its first [`MOST_BYTES`].
     pub fn text(&mut self, page: &str) -> &str {
         self.read(page, &[])
     }
 
-    /// The text of a part of a page that is known to be content.
+    /// The text of a part of a page, all of which is content.
     #[cfg(feature = "article")]
     pub(super) fn text_of_content(&mut self, part: &str) -> &str {
         self.read(part, &[Holder::Article])
     }
 
-    /// The text of the page that was read last.
+    /// The text of the last page.
     #[cfg(feature = "article")]
     pub(super) fn last(&self) -> &str {
         &self.text
     }
 
-    /// That text from where the page says that its content begins, if it does: behind the first `h1` in a
-    /// `main` or an `article`, else from the first `main`, else from the first `article`, else behind the
-    /// first `h1`, of those that are content.
+    /// That text from the beginning of the content on, if the page marks it. The mark is the first of these
+    /// that exists and is content: the end of the first `h1` in a `main` or an `article`, the first `main`,
+    /// the first `article`, the end of the first `h1`.
     #[cfg(feature = "article")]
     pub(super) fn content(&self) -> Option<&str> {
         let (_, at) = self.begins?;
@@ -98,15 +98,16 @@ impl Extractor {
         let markup = &markup[..markup.floor_char_boundary(MOST_BYTES)];
         self.text.clear();
         self.open.clear();
-        (self.gap, self.state, self.counts) = (Gap::None, State::Shown, Counts::default());
+        (self.separator, self.visibility, self.counts) =
+            (Separator::None, Visibility::Visible, OpenCounts::default());
         self.begins = None;
         inside.iter().for_each(|holder| self.open(*holder));
         let mut scanner = Scanner::new(markup.as_bytes());
         while let Some(piece) = scanner.next() {
             match piece {
-                Piece::Text(range) => self.decode(&markup[range]),
-                Piece::Start { name, closes, .. } => self.start(markup, name, closes, &mut scanner),
-                Piece::End(name) => self.end(&markup.as_bytes()[name]),
+                MarkupPiece::Text(range) => self.decode(&markup[range]),
+                MarkupPiece::Start { name, closes, .. } => self.start(markup, name, closes, &mut scanner),
+                MarkupPiece::End(name) => self.end(&markup.as_bytes()[name]),
             }
         }
         &self.text
@@ -114,10 +115,11 @@ impl Extractor {
 
     fn start(&mut self, markup: &str, name: Range<usize>, closes: bool, scanner: &mut Scanner<'_>) {
         let name = &markup.as_bytes()[name];
-        let element = Element::of(name);
+        let element = Element::from_name(name);
         self.part(element);
-        // Only in a picture a tag may end what it begins.
-        let is_whole = closes && (element == Element::Holder(Holder::Svg) || self.counts.of(Holder::Svg) > 0);
+        // Self-closing tags end their element only inside of `svg`.
+        let is_whole =
+            closes && (element == Element::Holder(Holder::Svg) || self.counts.get(Holder::Svg) > 0);
         match element {
             _ if is_whole => {}
             Element::Holder(holder) => self.open(holder),
@@ -130,60 +132,62 @@ impl Extractor {
     }
 
     fn open(&mut self, holder: Holder) {
-        let in_content = self.counts.of(Holder::Article) + self.counts.of(Holder::Main) > 0;
-        self.open.push((holder, self.state));
-        *self.counts.of_mut(holder) += 1;
+        let in_content = self.counts.get(Holder::Article) + self.counts.get(Holder::Main) > 0;
+        self.open.push((holder, self.visibility));
+        *self.counts.get_mut(holder) += 1;
         match holder {
-            Holder::Main if self.state != State::Gone => self.begins_here(Sign::Main),
-            Holder::Article if self.state != State::Gone => self.begins_here(Sign::Article),
+            Holder::Main if self.visibility != Visibility::Hidden => self.begins_here(ContentMark::Main),
+            Holder::Article if self.visibility != Visibility::Hidden => {
+                self.begins_here(ContentMark::Article)
+            }
             _ => {}
         }
-        self.state = match (self.state, holder) {
-            (State::Gone, _) | (_, Holder::Template) => State::Gone,
-            (_, Holder::Article | Holder::Main) => State::Shown,
-            (state, Holder::Header) if in_content => state,
-            (_, holder) if holder.is_left_out() => State::Left,
-            (state, _) => state,
+        self.visibility = match (self.visibility, holder) {
+            (Visibility::Hidden, _) | (_, Holder::Template) => Visibility::Hidden,
+            (_, Holder::Article | Holder::Main) => Visibility::Visible,
+            (visibility, Holder::Header) if in_content => visibility,
+            (_, holder) if holder.is_left_out() => Visibility::Skipped,
+            (visibility, _) => visibility,
         };
     }
 
-    /// The first of the surest signs counts.
-    fn begins_here(&mut self, sign: Sign) {
-        if self.begins.is_none_or(|(before, _)| before < sign) {
-            self.begins = Some((sign, self.text.len()));
+    /// Records a mark; of equally strong marks the first counts.
+    fn begins_here(&mut self, mark: ContentMark) {
+        if self.begins.is_none_or(|(before, _)| before < mark) {
+            self.begins = Some((mark, self.text.len()));
         }
     }
 
     fn end(&mut self, name: &[u8]) {
-        if name.eq_ignore_ascii_case(b"h1") && self.state == State::Shown {
-            let inside = self.counts.of(Holder::Article) + self.counts.of(Holder::Main) > 0;
-            self.begins_here(if inside { Sign::HeadingInside } else { Sign::Heading });
+        if name.eq_ignore_ascii_case(b"h1") && self.visibility == Visibility::Visible {
+            let inside = self.counts.get(Holder::Article) + self.counts.get(Holder::Main) > 0;
+            self.begins_here(if inside { ContentMark::HeadingInside } else { ContentMark::Heading });
         }
-        let element = Element::of(name);
+        let element = Element::from_name(name);
         self.part(element);
         let Element::Holder(holder) = element else { return };
-        if self.counts.of(holder) == 0 {
+        if self.counts.get(holder) == 0 {
             return;
         }
         while let Some((last, before)) = self.open.pop() {
-            *self.counts.of_mut(last) -= 1;
-            self.state = before;
+            *self.counts.get_mut(last) -= 1;
+            self.visibility = before;
             if last == holder {
                 return;
             }
         }
     }
 
-    /// Ends the line, if the element parts words.
+    /// Ends the line, if the element separates words.
     fn part(&mut self, element: Element) {
         if element.parts_words() {
-            self.gap = Gap::Line;
+            self.separator = Separator::Line;
         }
     }
 
-    /// Text with references.
+    /// Appends text with references.
     fn decode(&mut self, text: &str) {
-        if self.state != State::Shown {
+        if self.visibility != Visibility::Visible {
             return;
         }
         let mut rest = text;
@@ -207,9 +211,9 @@ impl Extractor {
         self.push(rest);
     }
 
-    /// Text without references.
+    /// Appends text without references.
     fn push_shown(&mut self, text: &str) {
-        if self.state == State::Shown {
+        if self.visibility == Visibility::Visible {
             self.push(text);
         }
     }
@@ -221,11 +225,11 @@ impl Extractor {
         while at < bytes.len() {
             let blanks = bytes[at..].iter().take_while(|byte| is_blank(byte)).count();
             if blanks > 0 {
-                self.gap = self.gap.max(Gap::Space);
+                self.separator = self.separator.max(Separator::Space);
                 at += blanks;
                 continue;
             }
-            // Words with a space between each two are copied together.
+            // Words with one space between them are copied together.
             let mut end = at;
             while let Some(byte) = bytes.get(end)
                 && (!is_blank(byte)
@@ -233,9 +237,9 @@ impl Extractor {
             {
                 end += 1;
             }
-            match std::mem::take(&mut self.gap) {
-                Gap::Space if !self.text.is_empty() => self.text.push(' '),
-                Gap::Line if !self.text.is_empty() => self.text.push('\n'),
+            match std::mem::take(&mut self.separator) {
+                Separator::Space if !self.text.is_empty() => self.text.push(' '),
+                Separator::Line if !self.text.is_empty() => self.text.push('\n'),
                 _ => {}
             }
             self.text.push_str(&text[at..end]);
@@ -244,12 +248,12 @@ impl Extractor {
     }
 }
 
-impl Counts {
-    fn of(&self, holder: Holder) -> usize {
+impl OpenCounts {
+    fn get(&self, holder: Holder) -> usize {
         self.0[holder as usize]
     }
 
-    fn of_mut(&mut self, holder: Holder) -> &mut usize {
+    fn get_mut(&mut self, holder: Holder) -> &mut usize {
         &mut self.0[holder as usize]
     }
 }

@@ -1,24 +1,23 @@
-//! Web pages: whether a text is one, and what it says.
+//! Web pages: recognizing them, and extracting their text.
 //!
-//! A page's bytes -> [text with its markup](decode) -> the [text that is content](Extractor). A document is a
-//! page by its own text: [`is_page`]. So what becomes of it is a function of that text, whether it comes from
-//! a file, a feed or a topic; whoever knows from elsewhere that bytes are a page makes the text say so, by
-//! [`marked`].
+//! A page's bytes -> [text with its markup](decode) -> the [text of its content](Extractor). [`is_page`]
+//! recognizes a page by its text alone, so the result does not depend on whether the document was read from a
+//! file, a feed or a topic. If a caller knows from another source that bytes are a page, [`marked`] prepends
+//! the doctype that makes the text recognizable.
 //!
-//! Content is all text but that of
+//! All text is content, except the text of:
 //!
-//! - `script`, `style`, `title`, `textarea`, `iframe`, `noembed`, `noframes` and `template`, with all that is
-//!   in them;
+//! - `script`, `style`, `title`, `textarea`, `iframe`, `noembed`, `noframes` and `template`, including all
+//!   elements inside;
 //! - `nav`, `header`, `footer`, `aside`, `button`, `select`, `datalist`, `noscript`, `svg`, `canvas`,
-//!   `object`, `audio`, `video`, and what tells how to read a character (`rt`, `rp`): in them an `article` or
-//!   a `main` is content again. A `header` inside of these two is content.
+//!   `object`, `audio`, `video`, `rt` and `rp`, except in an `article` or a `main` inside them. A `header`
+//!   inside of an `article` or a `main` is content.
 //!
-//! The title is left out since most pages say it again in a heading, and many with the name of the site,
-//! which is no part of what they tell. A `form` is as what is around it: some servers put all of a page into
-//! one.
+//! The title is left out because most pages repeat it in a heading, and many add the name of the site. A
+//! `form` is treated as the text around it: some servers put the whole page into one form.
 //!
-//! Elements that are left out and do not end end with the element around them. Others but those of a line
-//! (`b`, `span`, `a` …) part words.
+//! Left-out elements without an end tag end with the element around them. All elements separate words, except
+//! inline elements (`b`, `span`, `a` …).
 //!
 //! ```
 //! use dupflow_core::html::{Extractor, is_page};
@@ -28,8 +27,8 @@
 //! assert_eq!(Extractor::default().text(page), "Fish & chips\nTea");
 //! ```
 //!
-//! Not done here: style sheets and scripts are not run, so that what they hide is content and what they fetch
-//! is not; classes, roles and `hidden` say nothing.
+//! Not done here: style sheets and scripts are not run, so text hidden by them is content and text fetched by
+//! them is not; classes, roles and `hidden` are ignored.
 
 #[cfg(feature = "article")]
 mod article;
@@ -50,18 +49,18 @@ pub use article::{ArticleFinder, MOST_ATTRIBUTES, MOST_DEPTH, MOST_ELEMENTS};
 pub use charset::{GUESS_BYTES, META_BYTES, decode};
 pub use extract::Extractor;
 
-/// The most bytes of a page that are looked at, inclusive: 4 MiB. What is beyond is left out.
+/// The most bytes of a page that are read, inclusive: 4 MiB. The rest is ignored.
 pub const MOST_BYTES: usize = 4 << 20;
 
-/// The number of the rule by which articles are found: 2 since notices are left out, and since what leaves
-/// out the content of a page is no article of it.
+/// The version of the rule for articles. Version 2 leaves out notices, and rejects an article that lacks the
+/// content of the page.
 pub const ARTICLE_VERSION: u32 = 2;
 
-/// What says of a text that it is a page.
+/// Prepended to a text to make it recognizable as a page.
 const MARK: &str = "<!doctype html>";
 
 /// Whether a text is a page: after a byte order mark, white space, comments and an XML declaration it begins
-/// with `<!doctype html` or `<html`, in any case, and a space or `>` follows.
+/// with `<!doctype html` or `<html`, in any case, followed by a space or `>`.
 pub fn is_page(text: &str) -> bool {
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     loop {
@@ -84,16 +83,17 @@ pub fn is_page(text: &str) -> bool {
     }
 }
 
-/// The text of bytes that are a page's by [what they are decoded to](is_page); nothing if they are something
-/// else.
+/// The decoded bytes, if [`is_page`] recognizes them as a page; else `None`.
 pub fn page(bytes: &[u8]) -> Option<Cow<'_, str>> {
-    // A page begins so in every encoding but UTF-16, which has a mark: anything else need not be decoded.
+    // Every page begins with one of these bytes, except in UTF-16, which has a byte order mark. Other bytes
+    // need not be decoded.
     let first = bytes.iter().find(|byte| !scan::is_space(**byte));
     let may_be = matches!(first, Some(b'<' | 0xef | 0xfe | 0xff));
     may_be.then(|| decode(bytes, None)).filter(|text| is_page(text))
 }
 
-/// The text of bytes that are known to be a page's, made to say so.
+/// The decoded bytes of a page known as one, made recognizable. `http` is the encoding label of the HTTP
+/// header.
 pub fn marked<'b>(bytes: &'b [u8], http: Option<&str>) -> Cow<'b, str> {
     let text = decode(bytes, http);
     if is_page(&text) { text } else { format!("{MARK}{text}").into() }

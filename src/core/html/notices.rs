@@ -1,25 +1,26 @@
-//! Notices that stand on every page of a site: what asks for consent, and what offers a newsletter.
+//! Removes notices that are on every page of a site: consent banners and newsletter forms.
 //!
-//! Markup -> the same without containers whose `class`, `id`, `role` or `aria-label` says that they are one.
-//! A container is a `div`, `section`, `aside`, `form` or `dialog` that is ended by a tag of its own; one with
-//! an `h1`, a `main` or an `article` in it is kept, whatever it is called, and so is a newsletter of more
-//! than [`MOST_NEWSLETTER`] bytes.
+//! Markup -> the same without containers whose `class`, `id`, `role` or `aria-label` names a notice. A
+//! container is a `div`, `section`, `aside`, `form` or `dialog` that is ended by a tag of its own. A
+//! container with an `h1`, a `main` or an `article` inside is kept, and so is a newsletter of more than
+//! [`MOST_NEWSLETTER`] bytes.
 //!
-//! Invariant: cost is linear in the markup. An open container is closed once, and an end tag without a start
-//! tag is looked up in a count.
+//! Invariant: cost is linear in the markup. Each open container is closed once, and an end tag without a
+//! start tag is recognized by a count.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use super::elements::Element;
-use super::scan::{Attributes, Piece, Scanner};
+use super::scan::{Attributes, MarkupPiece, Scanner};
 
-/// Bytes of markup after which what is called a newsletter is taken for one that is published here.
+/// The most bytes of markup of a newsletter form. A larger one is taken for a newsletter that is published on
+/// the page.
 const MOST_NEWSLETTER: usize = 8 << 10;
 
 const CONTAINERS: [&[u8]; 5] = [b"div", b"section", b"aside", b"form", b"dialog"];
 
-/// Words that say it alone.
+/// Words that mark a notice by themselves.
 const NOTICES: [&str; 12] = [
     "ccpa",
     "cookiebanner",
@@ -35,7 +36,8 @@ const NOTICES: [&str; 12] = [
     "usercentrics",
 ];
 
-/// Words that say it beside one of [`FORMS`], or alone; or one of the first beside the last.
+/// `cookie` marks a notice if it is the only word or together with one of [`FORMS`]; so does `consent`; so do
+/// both together.
 const COOKIES: [&str; 2] = ["cookie", "cookies"];
 const CONSENT: &str = "consent";
 
@@ -65,23 +67,23 @@ const FORMS: [&str; 21] = [
 
 const NEWSLETTERS: [&str; 2] = ["newsletter", "newsletters"];
 
-/// What a container is by its attributes.
+/// Classification of a container by its attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ContainerKind {
     Content,
     Consent,
     Newsletter,
 }
 
-struct Open {
+struct OpenContainer {
     container: usize,
     start: usize,
-    kind: Kind,
-    /// Something in it says that it is the page's content.
+    kind: ContainerKind,
+    /// Whether the container has an `h1`, a `main` or an `article` inside.
     has_content: bool,
 }
 
-/// A page without its notices.
+/// The page without its notices.
 pub(super) fn without(page: &str) -> Cow<'_, str> {
     let notices = notices(page.as_bytes());
     if notices.is_empty() {
@@ -97,19 +99,19 @@ pub(super) fn without(page: &str) -> Cow<'_, str> {
     rest.into()
 }
 
-/// Where they are, in order and none inside of another; they begin and end with a tag.
+/// The byte ranges of notices, in order and not nested; each begins and ends with a tag.
 fn notices(markup: &[u8]) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenContainer> = Vec::new();
     let mut counts = [0_usize; CONTAINERS.len()];
     let mut scanner = Scanner::new(markup);
     while let Some(piece) = scanner.next() {
         match piece {
-            Piece::Text(_) => {}
-            Piece::Start { name, attributes, .. } => {
+            MarkupPiece::Text(_) => {}
+            MarkupPiece::Start { name, attributes, .. } => {
                 let start = name.start - 1;
                 let name = markup[name].to_ascii_lowercase();
-                match Element::of(&name) {
+                match Element::from_name(&name) {
                     Element::Raw | Element::Shown => drop(scanner.raw(&name)),
                     Element::Script => drop(scanner.script()),
                     Element::Plaintext => drop(scanner.rest()),
@@ -118,14 +120,14 @@ fn notices(markup: &[u8]) -> Vec<Range<usize>> {
                 if let Some(container) = CONTAINERS.iter().position(|other| *other == name) {
                     counts[container] += 1;
                     let kind = kind(&markup[attributes]);
-                    open.push(Open { container, start, kind, has_content: false });
+                    open.push(OpenContainer { container, start, kind, has_content: false });
                 } else if matches!(&*name, b"h1" | b"main" | b"article")
                     && let Some(last) = open.last_mut()
                 {
                     last.has_content = true;
                 }
             }
-            Piece::End(name) => {
+            MarkupPiece::End(name) => {
                 let name = markup[name].to_ascii_lowercase();
                 let Some(container) = CONTAINERS.iter().position(|other| *other == name) else { continue };
                 if counts[container] == 0 {
@@ -137,14 +139,14 @@ fn notices(markup: &[u8]) -> Vec<Range<usize>> {
                         around.has_content |= last.has_content;
                     }
                     if last.container != container {
-                        // It is not ended by a tag of its own, and may be all of the page.
+                        // Not ended by a tag of its own: it may be the whole page.
                         continue;
                     }
                     let notice = last.start..scanner.at();
                     let is_one = match last.kind {
-                        Kind::Content => false,
-                        Kind::Consent => true,
-                        Kind::Newsletter => notice.len() <= MOST_NEWSLETTER,
+                        ContainerKind::Content => false,
+                        ContainerKind::Consent => true,
+                        ContainerKind::Newsletter => notice.len() <= MOST_NEWSLETTER,
                     };
                     if is_one && !last.has_content {
                         while found.pop_if(|inner| inner.start >= notice.start).is_some() {}
@@ -158,7 +160,7 @@ fn notices(markup: &[u8]) -> Vec<Range<usize>> {
     found
 }
 
-fn kind(attributes: &[u8]) -> Kind {
+fn kind(attributes: &[u8]) -> ContainerKind {
     let (mut cookies, mut consent, mut form, mut newsletter, mut others) = (false, false, false, false, 0);
     for (name, value) in Attributes::new(attributes) {
         let is_name = |other: &str| name.eq_ignore_ascii_case(other.as_bytes());
@@ -171,7 +173,7 @@ fn kind(attributes: &[u8]) -> Kind {
             let is = |word: &str| part.eq_ignore_ascii_case(word.as_bytes());
             let is_any = |words: &[&str]| words.iter().any(|word| is(word));
             if is_any(&NOTICES) {
-                return Kind::Consent;
+                return ContainerKind::Consent;
             }
             let is_cookies = is_any(&COOKIES);
             cookies |= is_cookies;
@@ -183,9 +185,9 @@ fn kind(attributes: &[u8]) -> Kind {
     }
     let is_consent = cookies && consent || (cookies || consent) && (form || others == 0);
     match (is_consent, newsletter) {
-        (true, _) => Kind::Consent,
-        (false, true) => Kind::Newsletter,
-        (false, false) => Kind::Content,
+        (true, _) => ContainerKind::Consent,
+        (false, true) => ContainerKind::Newsletter,
+        (false, false) => ContainerKind::Content,
     }
 }
 
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_sounds_so_is_kept() {
+    fn similar_names_are_kept() {
         let issue = format!("<div class=newsletter>{}</div>", "a word ".repeat(2000));
         for page in [
             "<div class=cookie-recipe>Flour and sugar</div>",
@@ -224,9 +226,9 @@ mod tests {
         }
     }
 
-    /// Neither many that are open nor many end tags are looked at again and again.
+    /// Cost does not grow with the square of the open containers or of the end tags.
     #[test]
-    fn nesting_costs_what_it_is_long() {
+    fn nesting_takes_linear_time() {
         let many = "<div class=gdpr>".repeat(100_000) + &"</section></div>".repeat(100_000);
         assert_eq!(without(&many), "");
         let open = "<div class=gdpr><section>".repeat(100_000) + "</div>";

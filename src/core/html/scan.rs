@@ -1,41 +1,41 @@
-//! Markup to its pieces: text, start tags and end tags, as HTML's tokenizer finds them.
+//! Splits markup into text, start tags and end tags, as HTML's tokenizer does.
 //!
-//! Bytes of any encoding that has ASCII in its place -> [`Piece`]s, in order, which borrow them. Comments,
-//! doctypes, declarations and tags that do not end are passed over; references (`&amp;`) stand in text as
-//! they came.
+//! Bytes in any encoding that is a superset of ASCII -> [`MarkupPiece`]s, in order, as ranges of the input.
+//! Comments, doctypes, declarations and unfinished tags are skipped; references (`&amp;`) stay in the text.
 //!
-//! What is inside a script, a style and the like is no markup: whoever reads asks for it by [`Scanner::raw`]
-//! behind the start tag.
+//! The content of a script, a style and the like is not markup: after such a start tag, the caller reads it
+//! by [`Scanner::raw`] or [`Scanner::script`].
 //!
-//! Every byte is looked at a bounded number of times, whatever stands there. That is why this is not
-//! html5ever's tokenizer, which compares each attribute of a tag with all before it: one tag of 4 MiB takes
-//! it minutes. In the tests it is the reference.
+//! Every byte is read a bounded number of times, whatever the input. html5ever's tokenizer is not used
+//! because it compares each attribute of a tag with all attributes before it: one tag of 4 MiB takes minutes.
+//! The tests use it as the reference.
 //!
 //! Reference: the HTML standard, 13.2.5 (tokenization).
 //!
-//! Not done here: CDATA sections, which are comments outside of SVG and MathML, are so inside too.
+//! Not done here: CDATA sections, which are comments outside of SVG and MathML, are treated as comments
+//! inside too.
 
 use std::ops::Range;
 
-/// A part of markup.
+/// A piece of markup, as byte ranges.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum MarkupPiece {
     /// Text with its references.
     Text(Range<usize>),
     /// A start tag.
     Start {
         /// The name, in any case.
         name: Range<usize>,
-        /// What follows the name, up to the end of the tag.
+        /// The bytes after the name, up to the end of the tag.
         attributes: Range<usize>,
-        /// Whether it ends itself: `<br/>`.
+        /// Whether the tag is self-closing: `<br/>`.
         closes: bool,
     },
-    /// An end tag, by its name.
+    /// An end tag: its name.
     End(Range<usize>),
 }
 
-/// Cuts markup into pieces.
+/// Iterates over the pieces of markup.
 #[derive(Debug)]
 pub(super) struct Scanner<'m> {
     markup: &'m [u8],
@@ -47,18 +47,18 @@ impl<'m> Scanner<'m> {
         Self { markup, at: 0 }
     }
 
-    /// Where the next piece begins.
+    /// The byte at which the next piece begins.
     #[cfg(feature = "article")]
     pub(super) const fn at(&self) -> usize {
         self.at
     }
 
-    /// The rest, which is no markup.
+    /// Takes the rest, which is not markup.
     pub(super) fn rest(&mut self) -> Range<usize> {
         std::mem::replace(&mut self.at, self.markup.len())..self.markup.len()
     }
 
-    /// What stands up to the end tag of this name, which is next; or the rest, if there is none.
+    /// Takes the bytes up to the next end tag of this name; the rest, if there is none.
     pub(super) fn raw(&mut self, name: &[u8]) -> Range<usize> {
         let first = self.at;
         while !self.is_end(self.at, name) {
@@ -70,7 +70,7 @@ impl<'m> Scanner<'m> {
         first..self.at
     }
 
-    /// [`Self::raw`] for a script, in which comments may hide an end tag.
+    /// [`Self::raw`] for a script, where a comment may hide an end tag.
     pub(super) fn script(&mut self) -> Range<usize> {
         const NAME: &[u8] = b"script";
         let first = self.at;
@@ -85,7 +85,7 @@ impl<'m> Scanner<'m> {
                 in_inner = false;
             } else if !in_comment && here.starts_with(b"<!--") {
                 in_comment = true;
-                // Its dashes may be those that end it.
+                // The dashes of `<!--` may be those of its `-->`.
                 self.at += 1;
             } else if in_comment && here.starts_with(b"-->") {
                 (in_comment, in_inner) = (false, false);
@@ -103,7 +103,7 @@ impl<'m> Scanner<'m> {
         self.markup[at..].starts_with(b"</") && self.is_tag(at + 2, name)
     }
 
-    /// Whether a tag of this name, in any case, stands there behind its `<`.
+    /// Whether the bytes at `at`, after a `<`, are a tag of this name, in any case.
     fn is_tag(&self, at: usize, name: &[u8]) -> bool {
         let end = at + name.len();
         self.markup.get(at..end).is_some_and(|found| found.eq_ignore_ascii_case(name))
@@ -115,7 +115,7 @@ impl<'m> Scanner<'m> {
         rest.iter().position(|other| *other == byte).map(|place| from + place)
     }
 
-    /// Passes over what is no text and no tag; it begins with `<!`, `<?` or `</`.
+    /// Skips a comment, declaration or bogus end tag, which begins with `<!`, `<?` or `</`.
     fn pass_over(&mut self) {
         let end = if self.markup[self.at..].starts_with(b"<!--") {
             self.comment_end()
@@ -125,9 +125,9 @@ impl<'m> Scanner<'m> {
         self.at = end.unwrap_or(self.markup.len());
     }
 
-    /// Where the comment that begins here ends.
+    /// The end of the comment that begins here.
     fn comment_end(&self) -> Option<usize> {
-        // `<!-->` and `<!--->` are whole.
+        // `<!-->` and `<!--->` are whole comments.
         let mut from = self.at + 2;
         loop {
             let dash = self.next_of(from, b'-')?;
@@ -142,26 +142,29 @@ impl<'m> Scanner<'m> {
         }
     }
 
-    /// A tag whose name begins there.
-    fn tag(&mut self, first: usize, is_end: bool) -> Option<Piece> {
+    /// Reads the tag whose name begins at `first`.
+    fn tag(&mut self, first: usize, is_end: bool) -> Option<MarkupPiece> {
         let is_name = |byte: &&u8| !is_space(**byte) && !matches!(byte, b'/' | b'>');
         let end = first + self.markup[first..].iter().take_while(is_name).count();
         let mut attributes = Attributes { bytes: self.markup, at: end, closes: false };
         while attributes.next().is_some() {}
         let Attributes { at, closes, .. } = attributes;
-        // One that does not end is no tag, and there is nothing behind it.
+        // An unfinished tag is not a tag, and extends to the end of the markup.
         self.at = if at < self.markup.len() { at + 1 } else { at };
         let name = first..end;
-        let piece =
-            if is_end { Piece::End(name) } else { Piece::Start { name, attributes: end..at, closes } };
+        let piece = if is_end {
+            MarkupPiece::End(name)
+        } else {
+            MarkupPiece::Start { name, attributes: end..at, closes }
+        };
         (at < self.markup.len()).then_some(piece)
     }
 }
 
 impl Iterator for Scanner<'_> {
-    type Item = Piece;
+    type Item = MarkupPiece;
 
-    fn next(&mut self) -> Option<Piece> {
+    fn next(&mut self) -> Option<MarkupPiece> {
         loop {
             let first = self.at;
             let is_letter = |at: usize| self.markup.get(at).is_some_and(u8::is_ascii_alphabetic);
@@ -172,25 +175,25 @@ impl Iterator for Scanner<'_> {
                 (b'<', Some(b'/')) if first + 2 < self.markup.len() => self.pass_over(),
                 _ => {
                     self.at = self.next_of(first + 1, b'<').unwrap_or(self.markup.len());
-                    return Some(Piece::Text(first..self.at));
+                    return Some(MarkupPiece::Text(first..self.at));
                 }
             }
         }
     }
 }
 
-/// The attributes of a tag: names, and values with their references. It stands at the tag's `>` once there is
-/// none left, or at the end of the bytes.
+/// The attributes of a tag: names, and values with their references. After the last one, `at` is at the tag's
+/// `>`, or at the end of the bytes.
 #[derive(Debug)]
 pub(super) struct Attributes<'m> {
     bytes: &'m [u8],
     at: usize,
-    /// Whether the tag ends itself.
+    /// Whether the tag is self-closing.
     closes: bool,
 }
 
 impl<'m> Attributes<'m> {
-    /// Those of a tag, from behind its name to its end.
+    /// The attributes of a tag; `bytes` begin after its name.
     pub(super) fn new(bytes: &'m [u8]) -> Self {
         Self { bytes, at: 0, closes: false }
     }
@@ -212,7 +215,7 @@ impl<'m> Iterator for Attributes<'m> {
             return None;
         }
         let first = self.at;
-        // The first byte is of the name whatever it is.
+        // The first byte belongs to the name, even if it is `=`.
         self.at += 1;
         self.take(|byte| !is_space(byte) && !matches!(byte, b'/' | b'>' | b'='));
         let name = &self.bytes[first..self.at];
@@ -235,7 +238,7 @@ impl<'m> Iterator for Attributes<'m> {
     }
 }
 
-/// White space, as HTML has it.
+/// White space by the HTML standard.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c')
 }

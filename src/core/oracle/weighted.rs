@@ -104,7 +104,7 @@ mod tests {
             let mut expected = Vec::new();
             for a in 0..texts.len() {
                 for b in a + 1..texts.len() {
-                    let similarity = measure.of(features(a), features(b));
+                    let similarity = measure.similarity(features(a), features(b));
                     if similarity >= floor {
                         expected.push((Pair::new(id(a), id(b)).unwrap(), similarity));
                     }

@@ -1,43 +1,45 @@
-//! Full-width components to b-bit fingerprints (P. Li and A. C. König, *b-bit minwise hashing*, WWW 2010).
+//! Packs components into b-bit fingerprints (P. Li and A. C. König, *b-bit minwise hashing*, WWW 2010).
 //!
-//! A component of value s is stored as the low b bits of a re-hash of s: a bijection of 64-bit words, so that
-//! unequal components collide with probability 2^-b (truncating the value itself, a minimum, would not give
-//! that).
+//! A component of value s is stored as the low b bits of a re-hash of s. The re-hash is a bijection of 64-bit
+//! words, so unequal components collide with probability 2^-b. Truncating s itself would not give that,
+//! because s is a minimum.
 //!
-//! Which bits of which components make planes, and in which order, is a list of [`Cut`]s: one for plain
+//! A list of [`Cut`]s says which bits of which components make planes, and in which order: one cut for plain
 //! components; two where the first components have more bits (P. Yuan et al., *f-fractional bit minwise
-//! hashing*, 2012); and n for places that are runs of n components.
+//! hashing*, 2012); n for places that are runs of n components.
 //!
-//! A place of 64 bits makes no planes: it is a word, so that a look reads the places that it counts and no
-//! others. Before all of them stands the first word of the planes that they do not have.
+//! Places of 64 bits are stored as words instead of planes, so that a look reads only the places that it
+//! counts. The first word is stored before them, as it would begin the planes.
 
 use std::ops::Range;
 
-use super::kernel::planes::{Pack, rehash};
-use super::{Sampler, Sketcher, kernel};
+use super::kernel;
+use super::kernel::planes::{PackFn, rehash};
+use super::sampler::{Sampler, Sketcher};
 use crate::text::Features;
 
-/// Some bits of some components, and where their planes are.
+/// Some bits of some components, and where their planes are stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// Which components.
+    /// Indices of the components.
     pub(super) components: Range<usize>,
-    /// Which of their bits, a plane each.
+    /// The bits of each component; one plane for each bit.
     pub(super) bits: Range<usize>,
-    /// The word of the first plane; where places are words, the bit that the first one stands at.
+    /// The word of the first plane. Where places are words: the bit of the place at which the first of these
+    /// bits is stored.
     pub(super) at: usize,
-    /// Words between this word of a plane and its next one.
+    /// Distance in words from a word of a plane to the next word of the same plane.
     pub(super) stride: usize,
 }
 
 impl Cut {
-    /// Words of the planes.
+    /// Number of words in the planes.
     pub(super) fn words(&self) -> usize {
         self.bits.len() * self.components.len().div_ceil(64)
     }
 }
 
-/// The words of a sketch that is made of components.
+/// Sketcher for sketches that consist of components.
 #[derive(Debug)]
 pub(super) struct Packed {
     sampler: Box<dyn Sampler>,
@@ -48,12 +50,12 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    /// `size` components, cut like this; into places that are words, or into planes.
+    /// `size` components with these cuts; `by_word` stores places as words instead of planes.
     pub(super) fn new(sampler: Box<dyn Sampler>, size: usize, cuts: Vec<Cut>, by_word: bool) -> Self {
         Self { sampler, components: vec![0; size], cuts, by_word, packer: Packer::new() }
     }
 
-    /// Appends places of a word each, behind the lowest bits of the first 64.
+    /// Appends the first word (the lowest bits of the first 64 places), then the places, one word each.
     fn places(&self, words: &mut Vec<u64>) {
         let first = words.len();
         let places = self.cuts.first().map_or(0, |cut| cut.components.len());
@@ -84,18 +86,18 @@ impl Sketcher for Packed {
     }
 }
 
-/// Packs components; see the module.
+/// Packs components with the fastest kernel; see the module.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packer(Pack);
+pub(super) struct Packer(PackFn);
 
 impl Packer {
-    /// The fastest of this machine.
+    /// The fastest kernel of this machine.
     pub(super) fn new() -> Self {
         Self(kernel::pack())
     }
 
-    /// Appends the planes of these `bits` of `components`, those of 64 components together; unused bits of
-    /// the last words are 0.
+    /// Appends the planes of these `bits` of `components`; the planes of 64 components are adjacent. Unused
+    /// bits of the last words are 0.
     pub(super) fn pack(self, components: &[u64], bits: Range<usize>, planes: &mut Vec<u64>) {
         let start = planes.len();
         planes.resize(start + bits.len() * components.len().div_ceil(64), 0);
@@ -126,7 +128,7 @@ mod tests {
                             assert_eq!(stored, expected, "size {size} bits {bits} plane {p} component {j}");
                         }
                     }
-                    // Any planes by themselves are those of the whole.
+                    // Packing a range of planes gives the same words as packing all of them.
                     for (from, to) in [(bits / 2, bits), (bits / 3, bits * 2 / 3)] {
                         let mut some = Vec::new();
                         packer.pack(&components, from..to, &mut some);
@@ -138,11 +140,11 @@ mod tests {
         }
     }
 
-    /// Values that are given, whatever the features are.
+    /// A sampler with fixed components.
     #[derive(Debug)]
-    struct Given(Vec<u64>);
+    struct FixedSampler(Vec<u64>);
 
-    impl Sampler for Given {
+    impl Sampler for FixedSampler {
         fn components(&mut self, _features: Features<'_>, out: &mut [u64]) {
             out.copy_from_slice(&self.0);
         }
@@ -163,12 +165,12 @@ mod tests {
                 let cuts = (0..length).map(cut).collect();
                 let mut words = vec![99];
                 let features = Features { ids: &[1], weights: &[] };
-                Packed::new(Box::new(Given(components.clone())), size, cuts, by_word)
+                Packed::new(Box::new(FixedSampler(components.clone())), size, cuts, by_word)
                     .sketch(features, &mut words);
                 words.split_off(1)
             };
             let (rows, planes) = (words(true), {
-                // Planes of several cuts lie side by side, so that all of them are made in one region.
+                // Planes of several cuts are interleaved in one region.
                 let mut planes = vec![0; 64 * places.div_ceil(64)];
                 for i in 0..length {
                     let cut = cut(i);

@@ -2,24 +2,26 @@
 
 use std::sync::Arc;
 
-use super::{Scheme, Sketch, Sketcher};
+use super::sampler::Sketcher;
+use super::scheme::Scheme;
+use super::stored::Sketch;
 use crate::hash::SketchId;
 use crate::text::measures::Measure;
 use crate::text::{Features, Featurizer, IdfTable, Terms, Weigher, Weights};
 
-/// Texts to sketches by one scheme; keeps its buffers between texts.
+/// Makes the sketches of texts by one scheme; reuses its buffers.
 #[derive(Debug)]
 pub struct SketchMaker {
     scheme: Scheme,
     featurizer: Featurizer,
     weigher: Weigher,
     builder: SketchBuilder,
-    /// The table that sketches were last made under, and the fingerprint of the scheme with it.
+    /// Fingerprint of the table used last, and the fingerprint of the scheme with this table.
     under: Option<(u64, u64)>,
 }
 
 impl SketchMaker {
-    /// Prepares a scheme.
+    /// A maker for this scheme.
     pub fn new(scheme: &Scheme) -> Self {
         Self {
             scheme: scheme.clone(),
@@ -30,14 +32,13 @@ impl SketchMaker {
         }
     }
 
-    /// The sketch of a text and its id; `None` for a text without a token, or without a feature of any
-    /// weight.
+    /// The sketch of a text and its id. `None` if the text has no token, or if all its weights are 0.
     ///
-    /// The id covers all that is compared: the stored words and, where features are kept, these with their
-    /// weights.
+    /// The id is a hash of everything that is compared: the stored words and, if features are kept, the
+    /// features with their weights.
     ///
     /// # Panics
-    /// If weights are [live](Scheme::live): then sketches are made of [`Self::terms`], by
+    /// If weights are [live](Scheme::live). Such sketches are made from [`Self::terms`] by
     /// [`Self::sketch_terms`].
     pub fn sketch(&mut self, text: &str) -> Option<(SketchId, Sketch)> {
         let features = match self.scheme.sketch.kind.measure() {
@@ -47,17 +48,18 @@ impl SketchMaker {
         self.builder.sketch(self.builder.fingerprint, features)
     }
 
-    /// What a text's sketches under any table are made of; `None` for a text without a token.
+    /// The terms of a text, from which its sketches under any table are made; `None` for a text without
+    /// tokens.
     pub fn terms(&mut self, text: &str) -> Option<Terms> {
         let terms = self.featurizer.terms(text);
         (!terms.ids.is_empty()).then(|| terms.to_owned())
     }
 
-    /// The sketch of a text of these terms while `table` is in force: the one that [`Scheme::under`] gives
-    /// it. `None` if no feature has any weight.
+    /// The sketch of a text with these terms while `table` is in force: the sketch that [`Scheme::under`]
+    /// gives it. `None` if all weights are 0.
     ///
     /// # Panics
-    /// If weights are not by document frequencies.
+    /// If weights do not use document frequencies.
     pub fn sketch_terms(&mut self, terms: &Terms, table: &Arc<IdfTable>) -> Option<(SketchId, Sketch)> {
         let Weights::TfIdf(_, form) = self.scheme.text.weights else {
             panic!("no table has a part in {:?}", self.scheme.text.weights)
@@ -70,8 +72,8 @@ impl SketchMaker {
         self.builder.sketch(fingerprint, self.weigher.tf_idf(terms.view(), table, form))
     }
 
-    /// The sketch that these are the words of, and after them the features that are kept with it; `None` if
-    /// they are too few, or more where none are kept.
+    /// Rebuilds a sketch from its stored words, followed by its kept features. `None` if there are too few
+    /// words, or too many for a scheme that keeps no features.
     pub fn restore(&self, words: &[u64]) -> Option<(SketchId, Sketch)> {
         let SketchBuilder { len, exact, fingerprint, .. } = self.builder;
         let fits = if exact { words.len() > len } else { words.len() == len };
@@ -79,7 +81,7 @@ impl SketchMaker {
     }
 }
 
-/// Features to sketches.
+/// Makes the sketches of features.
 #[derive(Debug)]
 struct SketchBuilder {
     /// Words of a sketch, without its features.
@@ -88,7 +90,7 @@ struct SketchBuilder {
     exact: bool,
     /// Whether features are kept with their weights.
     weighted: bool,
-    /// The sketch, then the blocks' own if there is one.
+    /// The sketcher of the sketch, then that of the separate block sketch, if there is one.
     sketchers: Vec<Box<dyn Sketcher>>,
     words: Vec<u64>,
 }
@@ -116,8 +118,8 @@ impl SketchBuilder {
         }
         let end = self.words.len();
         if self.exact {
-            // Words may differ where the features are the same (an order-minding sketch), and features where
-            // the words are.
+            // Words can differ for equal features (a sketch that depends on their order), and features for
+            // equal words.
             keep(features, self.weighted, &mut self.words);
         }
         debug_assert_eq!(end, self.len);
@@ -126,14 +128,14 @@ impl SketchBuilder {
 
     /// A sketch of words and features, with its id.
     fn named(&self, fingerprint: u64, all: &[u64]) -> (SketchId, Sketch) {
-        // All sketches of a scheme have the same number of words: no boundary needs to be told.
+        // All sketches of a scheme have the same number of words, so the boundary need not be hashed.
         let id = SketchId::new(fingerprint, all);
         let (words, kept) = all.split_at(self.len);
         (id, Sketch { words: words.into(), features: kept.into() })
     }
 }
 
-/// Appends what is kept of features: see [`Sketch::features`].
+/// Appends what is kept of the features: see [`Sketch::features`].
 fn keep(features: Features<'_>, weighted: bool, words: &mut Vec<u64>) {
     if weighted {
         words.extend_from_slice(features.ids);
@@ -158,9 +160,9 @@ mod tests {
         Scheme { version: VERSION, text, sketch, blocks: None, exact }
     }
 
-    /// An id names all that is compared. Before, where features were kept, it covered these alone: two texts
-    /// of the same words in another order were copies of one sketch, at similarity 1, to a sketch that minds
-    /// the order.
+    /// An id covers everything that is compared. Regression: where features were kept, the id covered only
+    /// these. Two texts of the same words in another order were then copies of one sketch, with similarity 1,
+    /// although the sketch depends on the order.
     #[test]
     fn an_id_covers_components_and_features() {
         let kind = SketchKind::Sectional { sections: 2, mode: SectionMode::Attach, base: SectionBase::Fss };
@@ -178,7 +180,7 @@ mod tests {
         };
         assert!(similarity(true) < 0.1);
         assert_eq!(similarity(true).to_bits(), similarity(false).to_bits());
-        // One bit each of 64 components of which all agree: only the features differ.
+        // One bit each of 64 components that all agree: only the features differ.
         let mut maker = SketchMaker::new(&scheme(SketchKind::MinHash, 1, true));
         let mut of = |n: usize| maker.sketch(&(0..n).map(|i| format!("w{i} ")).collect::<String>()).unwrap();
         let alike = (500..600).map(&mut of).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What every kind of sketch owes: one table, one function.
+//! The contract of all kinds of sketches: one table, one function.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{Estimator, SectionBase, SectionMode, SketchKind, SketchParams};
 use crate::hash::mix;
 use crate::text::Features;
 
-/// Every kind, those with parameters more than once, with several sizes and widths.
+/// Every kind with several sizes and widths; kinds with parameters more than once.
 fn table() -> Vec<SketchParams> {
     let kinds = [
         SketchKind::Fss,
@@ -85,7 +85,7 @@ fn estimates_are_symmetric_and_1_for_equal_sketches() {
             let (one, far) = (estimator.estimate(&a, &a), estimator.estimate(&a, &b));
             assert!((one - 1.0).abs() < 1e-12, "{params:?}, {n} features: {one}");
             assert!(far.total_cmp(&estimator.estimate(&b, &a)).is_eq(), "{params:?}");
-            // Six deviations of the least precise of these, 64 components of one bit, are 0.75.
+            // Six standard deviations of the least precise sketch, 64 components of one bit, are 0.75.
             assert!(far < 0.9, "{params:?}, {n} features: {far}");
         }
         assert!(estimator.standard_error(1.0).abs() < 1e-9, "{params:?}");
@@ -94,7 +94,7 @@ fn estimates_are_symmetric_and_1_for_equal_sketches() {
     }
 }
 
-/// What is stated of a kind, and what theory says about its variance, fit together.
+/// The stated properties of a kind are consistent with its theoretical variance.
 #[test]
 fn stated_shapes_and_variances() {
     for params in table() {
@@ -107,14 +107,15 @@ fn stated_shapes_and_variances() {
         let bound = params.estimator().standard_error(0.9).powi(2);
         let known = params.variance(0.9, 100_000);
         assert_eq!(known.is_none(), params.wide > 0, "{params:?}");
-        // With very many features components are as good as independent: what is stated without their number.
+        // With very many features components are nearly independent, which is the standard error stated
+        // without their number.
         if let Some(variance) = known {
             assert!((variance / bound - 1.0).abs() < 0.02, "{params:?}: {variance} {bound}");
         }
     }
 }
 
-/// Texts of a few features: similarity is a multiple of 1/3, which a large sketch tells apart.
+/// Texts of a few features: similarity is a multiple of 1/3, which a large sketch resolves.
 #[test]
 fn tiny_texts() {
     for params in table().into_iter().map(|params| SketchParams { size: 4096, wide: 0, ..params }) {

@@ -1,4 +1,4 @@
-//! Words as one block of little-endian bytes: element by element, bincode takes ten times as long.
+//! Serializes words as one block of little-endian bytes: bincode takes ten times as long for single elements.
 
 use std::fmt;
 
@@ -15,8 +15,8 @@ pub(super) fn serialize<S: Serializer>(words: &[u64], serializer: S) -> Result<S
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[u64]>, D::Error> {
-    struct Words;
-    impl Visitor<'_> for Words {
+    struct WordsVisitor;
+    impl Visitor<'_> for WordsVisitor {
         type Value = Box<[u64]>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,5 +32,5 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
             }
         }
     }
-    deserializer.deserialize_bytes(Words)
+    deserializer.deserialize_bytes(WordsVisitor)
 }

@@ -1,4 +1,4 @@
-//! Tables of document frequencies as files.
+//! The file format of tables of document frequencies.
 //!
 //! ```text
 //! {"dupflow_idf":1,"documents":2,"features":3,"rules":{"shingle":{"Words":3},"spaceless":"part",…}}
@@ -6,11 +6,13 @@
 //! …
 //! ```
 //!
-//! UTF-8. A line of JSON with the version of the format, N, the number of lines that follow, and the text
-//! rules that the features are of; then each feature as 16 hexadecimal digits, a tab, its df, 1 or more;
-//! ascending. Features under other rules are other features, so such a table is refused; one that does not
-//! say what it does with `marks` was counted when all of them split words. The version is raised when the
-//! format changes, or the hashes of features.
+//! A file is UTF-8. Its first line is JSON: the version of the format, N, the number of lines that follow,
+//! and the text rules under which the features were counted. Each further line is a feature as 16 hexadecimal
+//! digits, a tab, and its df, 1 or more; features ascend.
+//!
+//! Features under other rules are different features, so a table with other rules is rejected. A table
+//! without `marks` in its rules was written when marks always split words. The version is raised when the
+//! format or the hashes of features change.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -19,17 +21,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Field, IdfTable, Marks, TextRules, Weights};
+use super::fields::Field;
+use super::rules::TextRules;
+use super::tokens::Marks;
+use super::weights::{IdfTable, Weights};
 
 /// The version that is written, and the only one that is read.
 const VERSION: u64 = 1;
 
-/// The longest line that is read of a file that may be anything.
+/// Limit for the first line, in bytes: the file may be anything.
 const LONGEST_LINE: u64 = 1 << 20;
 
 /// The first line.
 #[derive(Serialize, Deserialize)]
-struct Header {
+struct IdfHeader {
     dupflow_idf: u64,
     documents: u64,
     features: u64,
@@ -39,52 +44,52 @@ struct Header {
 /// Why a table cannot be read.
 #[derive(Debug, Error)]
 pub enum IdfError {
-    /// The file.
+    /// Reading the file failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It begins otherwise.
+    /// The first line is not a header.
     #[error("no table of document frequencies: it begins with {0:?}")]
     Header(String),
-    /// Of another version.
+    /// The format has another version.
     #[error("version {0} of the format, expected {VERSION}")]
     Version(u64),
-    /// Counted under other rules.
+    /// The features were counted under other rules.
     #[error("counted under other rules of [text]: {}", .0.join("; "))]
     Rules(Vec<String>),
-    /// A line that is none of the format.
+    /// A line is not a feature with its holders.
     #[error(
         "line {number}: found {found:?}, expected a feature after the last one, a tab, and the number of its holders"
     )]
     Line {
-        /// From 1.
+        /// Line number, from 1.
         number: u64,
-        /// The line.
+        /// The first 40 characters of the line.
         found: String,
     },
-    /// It ends too early, or too late.
+    /// The number of lines differs from the header's.
     #[error("found {found} features, expected {expected}")]
     Length {
-        /// Lines after the first.
+        /// Number of lines after the first.
         found: u64,
-        /// As the first line says.
+        /// Number of features in the header.
         expected: u64,
     },
 }
 
 impl IdfTable {
-    /// How every file of a table begins.
+    /// The first bytes of every table file.
     pub const MAGIC: &[u8] = b"{\"dupflow_idf\":";
 
-    /// Writes the table, its features being of texts under `rules`.
+    /// Writes the table; its features are those of texts under `rules`.
     ///
     /// # Errors
     /// Those of `out`.
     pub fn write(&self, rules: &TextRules, out: &mut impl Write) -> io::Result<()> {
-        let header = Header {
+        let header = IdfHeader {
             dupflow_idf: VERSION,
             documents: self.documents(),
             features: self.len() as u64,
-            rules: said(rules),
+            rules: feature_rules(rules),
         };
         serde_json::to_writer(&mut *out, &header)?;
         out.write_all(b"\n")?;
@@ -94,18 +99,20 @@ impl IdfTable {
     /// Reads a table of features under `rules`.
     ///
     /// # Errors
-    /// Those of `file`, and whatever is not as [`Self::write`] writes it.
+    /// Those of `file`, and an [`IdfError`] for anything that is not written by [`Self::write`] under the
+    /// same rules.
     pub fn read(rules: &TextRules, mut file: impl BufRead) -> Result<Self, IdfError> {
         let mut first = String::new();
         io::Read::take(&mut file, LONGEST_LINE).read_line(&mut first)?;
-        let header: Header = serde_json::from_str(&first).map_err(|_| IdfError::Header(beginning(&first)))?;
+        let header: IdfHeader =
+            serde_json::from_str(&first).map_err(|_| IdfError::Header(beginning(&first)))?;
         if header.dupflow_idf != VERSION {
             return Err(IdfError::Version(header.dupflow_idf));
         }
         let mut there = header.rules;
-        // Tables of before there was a choice.
+        // Tables written before `marks` could be chosen.
         there.entry("marks").or_insert_with(|| Marks::Split.name().into());
-        let differences = differences(&there, &said(rules));
+        let differences = differences(&there, &feature_rules(rules));
         if !differences.is_empty() {
             return Err(IdfError::Rules(differences));
         }
@@ -133,8 +140,8 @@ fn beginning(line: &str) -> String {
     line.chars().take(40).collect()
 }
 
-/// The rules that decide features: what they weigh, or the fields that they stand in, does not.
-fn said(rules: &TextRules) -> Map<String, Value> {
+/// The rules that decide features. Weights, also those of fields, do not, and are set to their defaults.
+fn feature_rules(rules: &TextRules) -> Map<String, Value> {
     let one = |field: &Field| Field { weight: 1, ..field.clone() };
     let fields = rules.fields.iter().map(one).collect();
     let rules = TextRules { fields, weights: Weights::Unit, ..rules.clone() };
@@ -159,7 +166,7 @@ fn differences(there: &Map<String, Value>, here: &Map<String, Value>) -> Vec<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{Field, Shingle, Spaceless};
+    use crate::text::{Shingle, Spaceless};
 
     fn written(table: &IdfTable, rules: &TextRules) -> String {
         let mut file = Vec::new();
@@ -174,14 +181,14 @@ mod tests {
             let table = IdfTable::new(3, entries);
             let file = written(&table, &rules);
             assert!(file.as_bytes().starts_with(IdfTable::MAGIC));
-            // What a feature weighs has no part in how many have it.
+            // Weights do not change document frequencies.
             let read = IdfTable::read(&TextRules::default(), file.as_bytes()).unwrap();
             assert_eq!((read.documents(), read.fingerprint()), (3, table.fingerprint()));
         }
     }
 
     #[test]
-    fn fields_are_told_by_their_names() {
+    fn fields_are_compared_by_name() {
         let rules = |name: &str, weight| TextRules {
             fields: vec![Field { name: name.to_owned(), weight }],
             ..TextRules::default()
@@ -207,9 +214,9 @@ mod tests {
         );
     }
 
-    /// Also one of before the rule was written into it: its words were split.
+    /// Also for a table that was written before `marks` was in the header: its words were split.
     #[test]
-    fn a_table_of_split_words_is_none_of_whole_ones() {
+    fn table_of_split_words_is_rejected_for_whole_words() {
         let split = TextRules { marks: Marks::Split, ..TextRules::default() };
         let file = written(&IdfTable::new(3, [(1, 3)]), &split);
         let old = file.replace("\"marks\":\"split\",", "");
@@ -224,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_table_of_these_rules() {
+    fn other_files_and_rules_are_rejected() {
         let rules = TextRules::default();
         let file = written(&IdfTable::new(3, [(1, 3), (2, 1)]), &rules);
         let refused =
@@ -248,8 +255,8 @@ mod tests {
         for (from, to) in
             [("2\t1", "2\t0"), ("2\t1", "1\t1"), ("2\t1", "2 1"), ("0002\t", "002\t"), ("\t1", "\t-1")]
         {
-            let said = refused(&rules, &file.replace(from, to));
-            assert!(said.starts_with("line 3: found \"0"), "{said}");
+            let message = refused(&rules, &file.replace(from, to));
+            assert!(message.starts_with("line 3: found \"0"), "{message}");
         }
     }
 }

@@ -1,28 +1,28 @@
-//! Similarities by their definitions, from the features of two texts.
+//! Exact similarities of two texts, by definition, from their features.
 //!
-//! Two lists of distinct features, ascending, with their weights, x and y -> a number from 0 to 1, 1 for two
-//! texts without a feature and 0 if only one has none.
+//! Two lists of distinct features, ascending, with their weights, x and y -> a number from 0 to 1
+//! (inclusive). Two texts without features have 1; if only one has none, 0.
 //!
 //! | | | |
 //! |---|---|---|
-//! | [`jaccard`] | `J = \|A ∩ B\| / \|A ∪ B\|` | weights have no part in it |
-//! | [`weighted_jaccard`] | `J_w = Σ min(x_i, y_i) / Σ max(x_i, y_i)` | scaling one side changes it |
-//! | [`cosine`] | `Σ x_i y_i / (\|x\| \|y\|)` | scaling changes nothing |
+//! | [`jaccard`] | `J = \|A ∩ B\| / \|A ∪ B\|` | ignores weights |
+//! | [`weighted_jaccard`] | `J_w = Σ min(x_i, y_i) / Σ max(x_i, y_i)` | depends on the scale of each side |
+//! | [`cosine`] | `Σ x_i y_i / (\|x\| \|y\|)` | independent of scale |
 //! | [`containment`] | `C = \|A ∩ B\| / \|A\|` | not symmetric |
-//! | [`probability_jaccard`] | `J_P = Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)` | scaling changes nothing |
+//! | [`probability_jaccard`] | `J_P = Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)` | independent of scale |
 //!
-//! Invariants: all but containment are symmetric, and equal lists give 1: to the last bit, but for J_P. Every
-//! sum runs over ascending features: it is the same on every machine, and exact for weights that are whole
-//! numbers.
+//! Invariants: all measures except containment are symmetric, and equal lists have 1, exactly except for J_P,
+//! which is rounded. Every sum runs over ascending features, so it is the same on every machine, and exact
+//! for weights that are whole numbers.
 //!
 //! References: Yuan et al. (2019), eq. 1, for J_w; R. Moulton and Y. Jiang, *Maximally consistent sampling
 //! and the Jaccard index of probability distributions* (ICDM 2018), for J_P.
 
 use serde::{Deserialize, Serialize};
 
-use super::Features;
+use super::weights::Features;
 
-/// What similarity means.
+/// The definition of similarity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
@@ -46,7 +46,7 @@ impl Measure {
     }
 
     /// The similarity of two texts.
-    pub fn of(self, x: Features<'_>, y: Features<'_>) -> f64 {
+    pub fn similarity(self, x: Features<'_>, y: Features<'_>) -> f64 {
         match self {
             Self::Jaccard => jaccard(x, y),
             Self::WeightedJaccard => weighted_jaccard(x, y),
@@ -82,20 +82,20 @@ pub fn cosine(x: Features<'_>, y: Features<'_>) -> f64 {
 
 /// [`cosine`] from `Σ x_i y_i` and the [squares] of both texts.
 pub fn cosine_of(product: f64, x: f64, y: f64) -> f64 {
-    // The square root of a square is exact, the square of a square root is not.
+    // The square root of a square is exact; the square of a square root is not.
     share(product, (x * y).sqrt()).min(1.0)
 }
 
-/// `|A ∩ B| / |A|`: how much of the first text is in the second; 1 if the first has no feature, and nor has
-/// the second.
+/// `|A ∩ B| / |A|`: the share of the first text's features that the second has. If the first has none: 1 if
+/// the second has none either, else 0.
 pub fn containment(x: Features<'_>, y: Features<'_>) -> f64 {
     share(common(x, y) as f64, x.ids.len() as f64) * agree_in_emptiness(x, y)
 }
 
-/// `Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)`, to within rounding.
+/// `Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)`, up to rounding.
 ///
-/// With features in the order of `x_j / y_j`, the maximum is `x_j / x_i` from i on and `y_j / y_i` before it,
-/// so that sums of the one and of the other do.
+/// With features sorted by `x_j / y_j`, the maximum is `x_j / x_i` from i on and `y_j / y_i` before i. So two
+/// running sums are enough.
 pub fn probability_jaccard(x: Features<'_>, y: Features<'_>) -> f64 {
     let mut pairs = Vec::new();
     each(x, y, |x, y| pairs.push((x, y)));
@@ -130,17 +130,17 @@ pub fn squares(x: Features<'_>) -> f64 {
     }
 }
 
-/// A part of a whole; all of it where there is nothing.
+/// `part / whole`; 1 if `whole` is 0.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 1.0 }
 }
 
-/// 0 if just one text has no feature, else 1.
+/// 0 if exactly one text has no features, else 1.
 fn agree_in_emptiness(x: Features<'_>, y: Features<'_>) -> f64 {
     if x.ids.is_empty() == y.ids.is_empty() { 1.0 } else { 0.0 }
 }
 
-/// `|A ∩ B|`, of features whose weights are above 0.
+/// `|A ∩ B|`, of features with weights above 0.
 pub fn common(x: Features<'_>, y: Features<'_>) -> usize {
     let mut common = 0;
     each_common(x, y, |_, _| common += 1);
@@ -156,7 +156,8 @@ fn each_common(x: Features<'_>, y: Features<'_>, mut then: impl FnMut(f64, f64))
     });
 }
 
-/// Calls `then` with both weights of every feature of either text, ascending; 0 stands for absent.
+/// Calls `then` with both weights of every feature of either text, ascending; the weight of an absent feature
+/// is 0.
 fn each(x: Features<'_>, y: Features<'_>, mut then: impl FnMut(f64, f64)) {
     let weight = |of: Features<'_>, at: usize| of.weights.get(at).copied().unwrap_or(1.0);
     let (mut i, mut j) = (0, 0);
@@ -177,7 +178,8 @@ mod tests {
         Features { ids, weights }
     }
 
-    /// Lists of up to `most` of twenty features, with weights that no sum is exact for.
+    /// A random list: each of 20 features is in it with probability `most` / 20; weights are sevenths, so
+    /// sums are not exact.
     fn list(seed: u64, most: u64) -> (Vec<u64>, Vec<f64>) {
         let ids: Vec<u64> = (0..20).filter(|id| mix(seed ^ (id << 32)) % 20 < most).collect();
         let weights = ids.iter().map(|id| (1 + mix(id ^ seed << 7) % 9) as f64 / 7.0).collect();
@@ -192,13 +194,13 @@ mod tests {
         assert_eq!(weighted_jaccard(x, y), 2.0 / 10.0);
         assert_eq!(cosine(x, y), 4.0 / 156.0_f64.sqrt());
         assert_eq!((containment(x, y), containment(features(&[2], &[]), y)), (2.0 / 3.0, 1.0));
-        // Of 2: max(2, 0) + 1 + 3 + 4 = 10. Of 3: 2 + 1 + 1 + 4 / 3.
+        // Feature 2: max(2, 0) + 1 + 3 + 4 = 10. Feature 3: 2 + 1 + 1 + 4 / 3.
         assert!((probability_jaccard(x, y) - (0.1 + 3.0 / 16.0)).abs() < 1e-15);
     }
 
     #[test]
     #[expect(clippy::float_cmp, reason = "exactly 0 or 1")]
-    fn nothing_is_like_nothing_and_nothing_else() {
+    fn empty_texts_equal_only_each_other() {
         let (none, some) = (features(&[], &[]), features(&[7], &[0.1]));
         for measure in [jaccard, weighted_jaccard, cosine, containment, probability_jaccard] {
             assert_eq!([measure(none, none), measure(none, some), measure(some, none)], [1.0, 0.0, 0.0]);
@@ -211,8 +213,8 @@ mod tests {
             let ((i, v), (j, w)) = (list(seed, 12), list(seed ^ 0xff00, 12));
             let (x, y) = (features(&i, &v), features(&j, &w));
             for measure in [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine] {
-                assert_eq!(measure.of(x, y).to_bits(), measure.of(y, x).to_bits());
-                assert_eq!(measure.of(x, x).to_bits(), 1.0_f64.to_bits());
+                assert_eq!(measure.similarity(x, y).to_bits(), measure.similarity(y, x).to_bits());
+                assert_eq!(measure.similarity(x, x).to_bits(), 1.0_f64.to_bits());
             }
             assert!((probability_jaccard(x, x) - 1.0).abs() < 1e-12);
         }

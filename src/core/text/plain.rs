@@ -1,17 +1,19 @@
-//! The rules of [`super`] word for word, with strings: for people (`trace`, `compare`) and as the reference
-//! that the fast path must equal. Several times slower than [`super::Featurizer`].
+//! The rules of [`super`] implemented directly on strings: for display (`trace`, `compare`), and as the
+//! reference for the fast path. Several times slower than [`super::Featurizer`].
 
 use std::ops::Range;
 
-use super::normalize::normalized;
-use super::stem::Stemmer;
-use super::unicode::{Class, WORD, class, weight};
-use super::{Shingle, Spaceless, TextRules, readable};
+use super::pages::readable;
+use super::rules::{Shingle, TextRules};
+use super::tokens::Spaceless;
+use super::tokens::normalize::normalized;
+use super::tokens::stem::Stemmer;
+use super::tokens::unicode::{Class, WORD, class, weight};
 
-/// The tokens of a text in text order, stop words removed, and of the others their stems if the rules say so.
+/// The tokens of a text in text order, without stop words, stemmed if the rules say so.
 ///
 /// # Panics
-/// If articles are asked for without the feature `article`.
+/// If the rules ask for articles and the crate is built without the feature `article`.
 pub fn tokens(text: &str, rules: &TextRules) -> Vec<String> {
     of_readable(&readable(text, rules), rules)
 }
@@ -32,9 +34,8 @@ fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
         .collect()
 }
 
-/// Where the tokens of a normalized text stand in it, stop words among them: the longest runs of characters
-/// each of which [holds the next](Class::holds), without the marks that they begin with and the joiner that
-/// they end with.
+/// The byte ranges of the tokens of a normalized text, stop words included: the longest runs of characters
+/// each of which [holds the next](Class::holds), without leading marks and without a trailing joiner.
 pub(super) fn spans(text: &str, rules: &TextRules) -> Vec<Range<usize>> {
     let (mut spans, mut before) = (Vec::new(), Class::Separator);
     let (mut first, mut end) = (None, 0);
@@ -58,7 +59,7 @@ pub(super) fn spans(text: &str, rules: &TextRules) -> Vec<Range<usize>> {
 /// The shingles of a text, one for each of its [features](super::Featurizer::features) and in the same order.
 ///
 /// # Panics
-/// If articles are asked for without the feature `article`.
+/// If the rules ask for articles and the crate is built without the feature `article`.
 pub fn shingles(text: &str, rules: &TextRules) -> Vec<String> {
     rules.parts(&readable(text, rules)).flat_map(|part| of_part(part, rules)).collect()
 }
@@ -79,8 +80,8 @@ fn of_part(text: &str, rules: &TextRules) -> Vec<String> {
     }
 }
 
-/// From each token on the shortest window that weighs `size` words; one of all tokens (at least one) if that
-/// leaves none.
+/// From each token on, the shortest window that weighs `size` words. If there is none, one window of all
+/// tokens (none of an empty list).
 pub(super) fn windows(tokens: &[String], size: usize, rule: Spaceless) -> impl Iterator<Item = &[String]> {
     let from = move |first| {
         let mut sum = 0;
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shingle_holds_so_many_words_in_every_script() {
+    fn shingles_weigh_the_same_in_every_script() {
         let of = |text, shingle| shingles(text, &TextRules { shingle, ..TextRules::default() });
         assert_eq!(of("近似 a", Shingle::Words(1)), ["近 似", "似 a", "a"]);
         assert_eq!(of("ない。", Shingle::Words(1)), ["な い"]);
@@ -134,7 +135,7 @@ mod tests {
         assert_eq!(bag("近似 a"), of("近似 a", Shingle::Words(1)));
         assert_eq!(bag("かなかなかなか"), ["か な か な か な", "な か な か な か"]);
         assert_eq!(bag("กขคงจฉชซฌ"), ["ก ข ค ง จ ฉ ช ซ", "ข ค ง จ ฉ ช ซ ฌ"]);
-        // No space, no change: Arabic, Hangul, Devanagari, emoji between words.
+        // Unchanged: Arabic, Hangul and Devanagari words, emoji between words.
         assert_eq!(
             of("مرحبا بالعالم 한국어 नमस 🎉ok", Shingle::Words(4)),
             ["مرحبا بالعالم 한국어 नमस", "بالعالم 한국어 नमस ok"]
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn stop_words_leave_before_shingling() {
+    fn stop_words_are_removed_before_shingling() {
         let rules = TextRules { stop_words: vec!["of".to_owned(), "the".to_owned()], ..TextRules::default() };
         assert_eq!(shingles("The end OF the long road", &rules), ["end long road"]);
         assert_eq!(shingles("of the", &rules), [""; 0]);

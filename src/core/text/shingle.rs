@@ -1,43 +1,44 @@
-//! Shingles: hashes of token windows, and of character windows.
+//! Hashes of token windows and of character windows.
 //!
 //! Token hashes t, in text order -> features. The feature of w tokens is `mix(t1 C^(w-1) + t2 C^(w-2) + ... +
-//! tw)` modulo 2^64: it depends on the order, one multiplication and one subtraction roll it on by a token,
-//! and for w = 1 it is `mix(t)`. A window of characters is one token in this sense. C is 5 modulo 8, so that
-//! C - 1 and C^2 - 1 have few factors of two: tokens that change places d = 1 or 2 apart collide by chance
-//! with 2^-62 or 2^-61, no more.
+//! tw)` modulo 2^64. It depends on the order of the tokens, one multiplication and one subtraction roll it on
+//! by a token, and for w = 1 it is `mix(t)`. A window of characters is hashed like one token.
 //!
-//! Where tokens may be parts of words ([`Parts`]) windows have any number of tokens, and the same formula: of
-//! words alone they are the windows above. For d = 512, more than the tokens of any window, the chance is
-//! 2^-53.
+//! C is 5 modulo 8, so that C - 1 and C^2 - 1 have few factors of two: two tokens at distance d = 1 or 2 that
+//! are swapped collide with probability 2^-62 or 2^-61 only.
 //!
-//! The roller starts with zeros, so the values it gives before w tokens are there are those of the shorter
-//! windows from the first token on: of a text of fewer than w tokens the last value is its one shingle, of
-//! others the first w - 1 are dropped.
+//! Where tokens may be parts of words ([`WeightedRoll`]), windows have any number of tokens, and the same formula.
+//! For whole words these are the windows above. For d = 512, more than the tokens of any window, the
+//! probability is 2^-53.
+//!
+//! The roller starts with zeros, so its first w - 1 values are those of the shorter windows at the start of
+//! the text. If a text has fewer than w tokens, its last value is its one shingle; otherwise the first w - 1
+//! values are dropped.
 
-use super::tokenize::hash_at;
-use super::unicode::{LEAST, WORD};
+use super::tokens::tokenize::hash_at;
+use super::tokens::unicode::{LEAST, WORD};
 use crate::hash::{self, mix};
 
-/// C.
+/// C of the formula.
 const FACTOR: u64 = hash::PI[5];
 const _: () = assert!(FACTOR % 8 == 5);
 
-/// Rolls over token hashes.
+/// A rolling hash over tokens.
 pub(super) trait Roll {
     /// The feature of the window that ends with this token.
     fn next(&mut self, token: u64) -> u64;
 }
 
-/// A short window, its size known to the compiler.
-pub(super) struct Short<const W: usize>([u64; W]);
+/// A short window of a size known at compile time.
+pub(super) struct ShortRoll<const W: usize>([u64; W]);
 
-impl<const W: usize> Short<W> {
+impl<const W: usize> ShortRoll<W> {
     pub(super) fn new() -> Self {
         Self([0; W])
     }
 }
 
-impl<const W: usize> Roll for Short<W> {
+impl<const W: usize> Roll for ShortRoll<W> {
     #[inline(always)]
     fn next(&mut self, token: u64) -> u64 {
         for i in (1..W).rev() {
@@ -49,8 +50,8 @@ impl<const W: usize> Roll for Short<W> {
 }
 
 /// A window of any size.
-pub(super) struct Long {
-    /// The last w tokens, the oldest at `at`.
+pub(super) struct LongRoll {
+    /// The last w tokens; the oldest is at `at`.
     ring: Box<[u64]>,
     at: usize,
     sum: u64,
@@ -58,7 +59,7 @@ pub(super) struct Long {
     power: u64,
 }
 
-impl Long {
+impl LongRoll {
     /// A window of `size` tokens, 1 or more.
     pub(super) fn new(size: usize) -> Self {
         let power = (0..size).fold(1, |power: u64, _| power.wrapping_mul(FACTOR));
@@ -66,7 +67,7 @@ impl Long {
     }
 }
 
-impl Roll for Long {
+impl Roll for LongRoll {
     #[inline(always)]
     fn next(&mut self, token: u64) -> u64 {
         let oldest = std::mem::replace(&mut self.ring[self.at], token);
@@ -77,30 +78,30 @@ impl Roll for Long {
     }
 }
 
-/// Windows that begin with each token and are the shortest to weigh so much; a token from which none does
-/// begins no window.
+/// Windows measured by weight: at each token begins the shortest window with at least the wanted weight, if
+/// the text is long enough.
 #[derive(Debug)]
-pub(super) struct Parts {
-    /// What a window weighs at least, in 24ths of a word.
+pub(super) struct WeightedRoll {
+    /// Minimum weight of a window, in 24ths of a word.
     wanted: usize,
-    /// C^i for each place i of a window.
+    /// C^i for each position i of a window.
     powers: Box<[u64]>,
-    /// The tokens since the start of the next window, and what each weighs, at their numbers modulo the size,
-    /// a power of two.
+    /// The tokens since the start of the next window with their weights. Token n is at index n modulo the
+    /// length, which is a power of two.
     ring: Box<[(u64, usize)]>,
-    /// The number of the first of them, and of the next token.
+    /// The number of the first of these tokens (`first`), and of the next token (`end`).
     first: usize,
     end: usize,
-    /// What they weigh, less than is wanted between two calls.
+    /// Their total weight; below `wanted` between two calls.
     weight: usize,
     sum: u64,
 }
 
-impl Parts {
+impl WeightedRoll {
     /// Windows of `size` words, 1 or more.
     pub(super) fn new(size: usize) -> Self {
         let wanted = size * WORD;
-        // A window without its last token weighs less than is wanted.
+        // A window without its last token weighs less than `wanted`.
         let most = wanted / LEAST;
         let powers = std::iter::successors(Some(1), |power: &u64| Some(power.wrapping_mul(FACTOR)));
         Self {
@@ -114,12 +115,12 @@ impl Parts {
         }
     }
 
-    /// Forgets the text before.
+    /// Starts a new text.
     pub(super) fn clear(&mut self) {
         (self.first, self.end, self.weight, self.sum) = (0, 0, 0, 0);
     }
 
-    /// Takes the next token, and gives the features of the windows that end with it.
+    /// Adds the next token, and calls `feature` with the features of the windows that end with it.
     #[inline(always)]
     pub(super) fn next(&mut self, token: u64, weight: usize, mut feature: impl FnMut(u64)) {
         let last = self.ring.len() - 1;
@@ -136,18 +137,19 @@ impl Parts {
         }
     }
 
-    /// The feature of all tokens, if there are any and no window has been given.
+    /// The feature of all tokens, if there are any and no window was completed.
     pub(super) fn whole(&self) -> Option<u64> {
         (self.first == 0 && self.end > 0).then(|| mix(self.sum))
     }
 }
 
-/// Appends the features of the windows of `size` characters (1 or more) of the first `len` bytes of `text`,
-/// which is UTF-8, not empty, and has [`SLACK`](super::tokenize::SLACK) bytes after it. A shorter text is one
-/// window.
+/// Appends the features of the windows of `size` characters (1 or more) of the first `len` bytes of `text`.
+/// The text is UTF-8, not empty, and followed by [`SLACK`](super::tokens::tokenize::SLACK) bytes. A shorter text is
+/// one window.
 pub(super) fn chars(text: &[u8], len: usize, size: usize, features: &mut Vec<u64>) {
     if text.is_ascii() {
-        // No load between one window and the next: a quarter faster (265 against 210 MB/s, k = 5).
+        // One window does not wait for a load of the window before: a quarter faster (265 against 210 MB/s, k
+        // = 5).
         windows(text, len, size, |_| 1, features);
     } else {
         windows(text, len, size, width, features);
@@ -170,7 +172,7 @@ fn windows(text: &[u8], len: usize, size: usize, width: impl Fn(u8) -> usize, fe
     }
 }
 
-/// The bytes of a character, by its first.
+/// The number of bytes of a UTF-8 character, by its first byte.
 #[inline(always)]
 fn width(first: u8) -> usize {
     1 + usize::from(first >= 0xc0) + usize::from(first >= 0xe0) + usize::from(first >= 0xf0)

@@ -8,9 +8,9 @@ use super::problems::Problems;
 use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
 use crate::config::{Deployment, SinkPlace, SourcePlace, TablePlace};
-use dupflow_connectors::database::Failure;
+use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sink::TableOutput;
-use dupflow_connectors::source::Input;
+use dupflow_connectors::tables::database::DatabaseFailure;
 
 /// What `check` takes.
 #[derive(Debug, clap::Args)]
@@ -64,7 +64,7 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
 }
 
 /// What stands where tables are to be written.
-fn examine(place: &TablePlace) -> Result<String, Failure> {
+fn examine(place: &TablePlace) -> Result<String, DatabaseFailure> {
     let TablePlace { address, schema, prefix, patience } = place.clone();
     let output =
         TableOutput { address, schema, prefix, patience, deltas: false, causes: false, run: String::new() };

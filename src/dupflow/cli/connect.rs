@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use super::counted;
 use crate::config::{Deployment, LetterPlace, SinkPlace, SourcePlace};
-use dupflow_connectors::broker::{Admin, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted, let_go};
+use dupflow_connectors::kafka::broker::{
+    Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings, close_in_background,
+};
 use dupflow_connectors::sink::output_topic;
 
 /// How long a broker is waited for: whoever checks waits for the answer.
@@ -18,11 +20,11 @@ const LARGE_SEGMENT: u64 = 64 << 20;
 pub(super) fn report(deployment: &Deployment) -> Result<String, Vec<String>> {
     let mut connection = deployment.kafka.clone();
     connection.patience = connection.patience.min(PATIENCE);
-    let failed = |failure: Failure| vec![failure.to_string()];
+    let failed = |failure: KafkaFailure| vec![failure.to_string()];
     let admin = Admin::new(&connection).map_err(failed)?;
     let reached = admin.reach(&connection.brokers).map_err(failed);
     let found = reached.and_then(|()| Report::of(deployment, &admin));
-    let_go(admin);
+    close_in_background(admin);
     found
 }
 
@@ -44,7 +46,7 @@ impl<'a> Report<'a> {
             if report.output(wanted, settings) {
                 report.kept(topic, wanted.compacted);
             }
-            let marks = Wanted { topic: progress_topic, partitions: Some(1), compacted: true };
+            let marks = TopicRequest { topic: progress_topic, partitions: Some(1), compacted: true };
             if report.output(marks, KEEPS_MARKS) {
                 report.marks(progress_topic);
             }
@@ -54,7 +56,7 @@ impl<'a> Report<'a> {
             ));
         }
         if let Some(LetterPlace::Topic(topic)) = &deployment.dead_letter {
-            let letters = Wanted { topic, partitions: None, compacted: false };
+            let letters = TopicRequest { topic, partitions: None, compacted: false };
             if report.output(letters, KEEPS_ALL) {
                 report.kept(topic, false);
             }
@@ -107,11 +109,11 @@ impl<'a> Report<'a> {
     }
 
     /// A topic that is written to: it may be missing, and is made then. Whether it is there.
-    fn output(&mut self, wanted: Wanted<'_>, settings: &TopicSettings) -> bool {
-        let Wanted { topic, partitions, .. } = wanted;
+    fn output(&mut self, wanted: TopicRequest<'_>, settings: &TopicSettings) -> bool {
+        let TopicRequest { topic, partitions, .. } = wanted;
         match self.admin.find(topic) {
             Err(failure) => self.problems.push(failure.to_string()),
-            Ok(None) => match self.admin.could_make(wanted, settings) {
+            Ok(None) => match self.admin.can_create(wanted, settings) {
                 Ok(()) => {
                     let settings: Vec<_> =
                         settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -196,13 +198,13 @@ impl<'a> Report<'a> {
 }
 
 /// What a topic that is read holds.
-fn look(admin: &Admin, topic: &str) -> Result<String, Failure> {
+fn look(admin: &Admin, topic: &str) -> Result<String, KafkaFailure> {
     let absent =
-        || Failure::Absent(format!("topic \"{topic}\": there is no such topic, and it is to be read"));
+        || KafkaFailure::Absent(format!("topic \"{topic}\": there is no such topic, and it is to be read"));
     let partitions = admin.find(topic)?.ok_or_else(absent)?.partitions;
     let mut records = 0;
     for partition in 0..partitions {
-        let (first, end) = admin.held(topic, partition)?;
+        let (first, end) = admin.offset_range(topic, partition)?;
         records += end.saturating_sub(first);
     }
     let partitions = counted(partitions as usize, "partition");

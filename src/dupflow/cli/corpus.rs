@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::problems;
 use crate::config::Plan;
-use dupflow_connectors::source::{BadRecords, Input, OnError, for_each_event};
+use dupflow_connectors::inputs::{Input, for_each_event};
+use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::{DocEvent, DocId, Position};
 use dupflow_core::text::{Featurizer, IdfTable};
 

@@ -8,7 +8,7 @@ use dupflow_core::filter::{PairFilter, Verdict};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::agreement::Shape;
 use dupflow_core::sketch::sectional;
-use dupflow_core::sketch::{Estimator, Matches, Scheme, Sketch, SketchKind, SketchMaker};
+use dupflow_core::sketch::{Estimator, PlaceEstimator, Scheme, Sketch, SketchKind, SketchMaker};
 use dupflow_core::text::measures::{self, Measure};
 use dupflow_core::text::{Features, Featurizer, Terms, Weigher, Weights};
 
@@ -108,7 +108,7 @@ impl Examiner {
     /// The similarity by any measure of any weights.
     pub(super) fn measure(&mut self, by: Measure, weights: &Weights, a: &Specimen, b: &Specimen) -> f64 {
         let [left, right] = &mut self.weighers;
-        by.of(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
+        by.similarity(left.weigh(a.terms.view(), weights), right.weigh(b.terms.view(), weights))
     }
 
     /// What the similarity is called.
@@ -123,7 +123,7 @@ impl Examiner {
         let (x, y) = (&a.sketch.words, &b.sketch.words);
         let estimate = self.estimator.estimate(x, y).max(0.0);
         Comparison {
-            equal: self.shape().map(|shape| Matches::new(shape).count(x, y)),
+            equal: self.shape().map(|shape| PlaceEstimator::new(shape).count(x, y)),
             estimate,
             standard_error: self.estimator.standard_error(estimate),
             shared: a.keys.iter().filter(|key| b.keys.contains(key)).copied().collect(),

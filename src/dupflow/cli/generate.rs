@@ -13,7 +13,7 @@ use super::problems::Problems;
 use super::summary::count;
 use super::voice::Voice;
 use super::written;
-use dupflow_connectors::feed::Record;
+use dupflow_connectors::formats::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;

@@ -4,7 +4,8 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use dupflow_connectors::source::{FileFormat, IdRule, Input, Layout, WarcId, listed, refused_beginning};
+use dupflow_connectors::formats::{FileFormat, IdRule, Layout, WarcId};
+use dupflow_connectors::inputs::{Input, listed, refused_beginning};
 
 /// What is read.
 #[derive(Debug, clap::Args)]

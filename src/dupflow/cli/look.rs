@@ -8,7 +8,8 @@ use indicatif::{BinaryBytes, HumanCount};
 
 use super::summary::{count, quoted};
 use crate::config::Plan;
-use dupflow_connectors::source::{BadRecords, Input, OnError, described, folder_kinds, for_each_event_until};
+use dupflow_connectors::inputs::{Input, described, folder_kinds, for_each_event_until};
+use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR};
 use dupflow_core::text;
 

@@ -51,7 +51,7 @@ use voice::VoiceArgs;
 
 use crate::config::{BUILT_IN, LogFormat, LogLevel, Plan, PlanError};
 use crate::pipeline::{Job, RunError};
-use dupflow_connectors::source::SourceError;
+use dupflow_connectors::intake::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
 ///

@@ -18,8 +18,10 @@ use super::inputs::InputArgs;
 use super::problems::{self, Problems};
 use super::voice::Voice;
 use crate::config::{Deployment, SourcePlace};
-use dupflow_connectors::broker::{Admin, Failure, Producer, Wanted};
-use dupflow_connectors::source::{BadRecords, Format, Shape, for_each_event};
+use dupflow_connectors::formats::{Format, Shape};
+use dupflow_connectors::inputs::for_each_event;
+use dupflow_connectors::intake::BadRecords;
+use dupflow_connectors::kafka::broker::{Admin, KafkaFailure, Producer, TopicRequest};
 use dupflow_core::doc::DocEvent;
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -82,7 +84,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     let (deployment, inputs) = problems.settle(deployment.zip(inputs))?;
     let SourcePlace::Kafka { topic, shape, .. } = &deployment.source else { bail!("no topic") };
 
-    Admin::new(&deployment.kafka)?.ensure(Wanted { topic, partitions: args.partitions, compacted: false })?;
+    Admin::new(&deployment.kafka)?.ensure(TopicRequest {
+        topic,
+        partitions: args.partitions,
+        compacted: false,
+    })?;
     // The same partition for a key as the Java clients choose.
     let own = [("enable.idempotence", "true"), ("partitioner", "murmur2_random"), ("linger.ms", "20")];
     let producer = deployment.kafka.producer(&format!("topic \"{topic}\""), &own)?;
@@ -127,7 +133,7 @@ struct Written<'a> {
     records: u64,
     bytes: u64,
     /// What the client refused; nothing is written after it.
-    failure: Option<Failure>,
+    failure: Option<KafkaFailure>,
 }
 
 impl Written<'_> {
@@ -148,7 +154,9 @@ impl Written<'_> {
                     record = refused;
                     self.producer.poll(Duration::from_millis(1));
                 }
-                Err((error, _)) => break Some(Failure::of(&error, &format!("topic \"{}\"", self.topic))),
+                Err((error, _)) => {
+                    break Some(KafkaFailure::from_error(&error, &format!("topic \"{}\"", self.topic)));
+                }
             }
         };
         self.producer.poll(Duration::ZERO);

@@ -17,11 +17,12 @@ use anyhow::{Context, bail};
 use super::problems::Problems;
 use super::voice::Voice;
 use crate::config::{Deployment, SourcePlace};
-use dupflow_connectors::broker::Admin;
-use dupflow_connectors::feed::{Parser, Record, write};
-use dupflow_connectors::source::{
-    BadRecords, Batch, Decoder, EpochLimits, Kafka, OnError, Queue, Room, Source as _, Taken,
+use dupflow_connectors::formats::feed::{Parser, Record, write};
+use dupflow_connectors::intake::{
+    BadRecords, Batch, Decoder, EpochLimits, OnError, Queue, Room, Source as _, Taken,
 };
+use dupflow_connectors::kafka::Kafka;
+use dupflow_connectors::kafka::broker::Admin;
 use dupflow_core::doc::{DocEvent, Letter, Position};
 use dupflow_core::time::{Epoch, Offsets, SystemClock};
 
@@ -133,7 +134,7 @@ fn ends(admin: &Admin, topic: &str) -> anyhow::Result<Offsets> {
     let Some(found) = admin.find(topic)? else { bail!("topic \"{topic}\": there is no such topic") };
     let mut ends = Offsets::new();
     for partition in 0..found.partitions {
-        let (first, end) = admin.held(topic, partition)?;
+        let (first, end) = admin.offset_range(topic, partition)?;
         if first < end {
             ends.insert(partition, end);
         }

@@ -25,8 +25,9 @@ use crate::config::{
     SinkPlace, SourcePlace, WITHOUT_MONITOR,
 };
 use crate::pipeline::{self, Job, Mode, RunError, Summary};
-use dupflow_connectors::broker::Connection;
-use dupflow_connectors::source::{EpochLimits, EpochRule, Input, Speed, Staying};
+use dupflow_connectors::inputs::{Input, Staying};
+use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
+use dupflow_connectors::kafka::broker::Connection;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Processes;

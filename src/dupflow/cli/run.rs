@@ -22,7 +22,7 @@ use super::voice::VoiceArgs;
 use super::written::{self, Read};
 use crate::config::{Deployment, EmitKind, Plan, SinkPlace};
 use crate::pipeline::{self, Job, Mode, RunError, Running, Summary, Together};
-use dupflow_connectors::source::Input;
+use dupflow_connectors::inputs::Input;
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Settings;

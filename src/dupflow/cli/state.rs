@@ -8,7 +8,7 @@ use indicatif::{BinaryBytes, HumanCount};
 
 use super::problems::Problems;
 use super::summary::count;
-use dupflow_connectors::state::{self, Inspection, State, Verification};
+use dupflow_connectors::state::{self, Inspection, StoredState, Verification};
 
 /// What `state` takes.
 #[derive(Debug, clap::Args)]
@@ -65,7 +65,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         }
         Action::Compact { .. } => {
             let before = state::inspect(state::at(location)?)?;
-            State::open_alone(store)?.compact()?;
+            StoredState::open_alone(store)?.compact()?;
             let after = state::inspect(state::at(location)?)?;
             format!("before  {}\nafter   {}\n", size(&before), size(&after))
         }

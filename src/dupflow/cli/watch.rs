@@ -10,12 +10,12 @@ use super::examine::Examiner;
 use super::plan::Told;
 use crate::config::{Deployment, MonitorPlace, Plan};
 use crate::pipeline::{Follower, Job};
-use dupflow_connectors::source;
+use dupflow_connectors::intake;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::{Delta, Evidence};
 use dupflow_core::sketch::estimate::standard_error;
-use dupflow_core::text::{Html, Piece, TextRules, common_passages, readable};
+use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::Epoch;
 use dupflow_monitor::{
     self as monitor, Compare, Compared, Entry, Feeder, Hot, Limits, Monitor, NoText, Pipeline, Subject, View,
@@ -96,7 +96,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
 
 /// Texts of a source, one at a time, and of pages what the rules read of them.
 struct ReadableTexts {
-    texts: Mutex<Box<dyn source::Texts>>,
+    texts: Mutex<Box<dyn intake::Texts>>,
     rules: TextRules,
 }
 
@@ -105,9 +105,9 @@ impl monitor::Texts for ReadableTexts {
         let found = self.texts.lock().text(id, position);
         let found = found.map(|found| (readable(&found.text, &self.rules).into_owned(), found.truncated));
         found.map_err(|why| match why {
-            source::NoText::Gone(why) => NoText::Gone(why),
-            source::NoText::Unsupported(why) => NoText::Unsupported(why),
-            source::NoText::Failed(why) => NoText::Failed(why),
+            intake::NoText::Gone(why) => NoText::Gone(why),
+            intake::NoText::Unsupported(why) => NoText::Unsupported(why),
+            intake::NoText::Failed(why) => NoText::Failed(why),
         })
     }
 }
@@ -119,7 +119,7 @@ fn compare(plan: &Plan) -> Compare {
     plan.scheme.text.html = Html::None;
     Arc::new(move |a, b| {
         let passages = common_passages(a, b, &plan.scheme.text);
-        let pieces = |pieces: &[Piece<'_>]| {
+        let pieces = |pieces: &[TextPiece<'_>]| {
             pieces.iter().map(|piece| (piece.text.to_owned(), piece.passage)).collect()
         };
         // Where weights follow the corpus, the texts alone do not say how similar they are.

@@ -7,7 +7,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use dupflow_connectors::source::Input;
+use dupflow_connectors::inputs::Input;
 
 /// A file that is written to: the option or the key that says so, and what stands behind its name in the
 /// names of those that are written beside it.
@@ -87,7 +87,7 @@ pub(super) fn database<'a>(path: &Path, tables: Option<&Path>) -> Vec<Read<'a>> 
     if tables.is_some_and(|tables| resolved(tables).is_ok_and(|tables| are_same(path, &tables))) {
         return Vec::new();
     }
-    let beside = dupflow_connectors::database::Address::BESIDE;
+    let beside = dupflow_connectors::tables::database::Address::COMPANION_SUFFIXES;
     let all =
         iter::once("").chain(beside).map(|suffix| ("the database source.path", with_suffix(path, suffix)));
     all.collect()

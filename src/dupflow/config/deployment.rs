@@ -16,10 +16,12 @@ use super::read;
 use super::settled;
 use super::tables::{self, TablePlace};
 use super::value::Value;
-use dupflow_connectors::broker::Connection;
-use dupflow_connectors::database::Address;
+use dupflow_connectors::formats::Layout;
+use dupflow_connectors::intake::{EpochLimits, EpochRule};
+use dupflow_connectors::kafka::Start;
+use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sink::MarkedFile;
-use dupflow_connectors::source::{EpochLimits, EpochRule, Layout, Start};
+use dupflow_connectors::tables::database::Address;
 
 /// Worker threads of a process at most. Each has a channel to each other for every operator, and a stack.
 pub const MOST_WORKERS: usize = 1024;
@@ -339,8 +341,8 @@ impl Deployment {
     /// What stands behind the name of the output in the names of the files that are written beside it.
     pub fn beside_output(&self) -> &'static [&'static str] {
         match &self.sink {
-            SinkPlace::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::BESIDE,
-            SinkPlace::Tables(_) => &Address::BESIDE,
+            SinkPlace::Lines { .. } if self.emit.is_of_changes() => &MarkedFile::COMPANION_SUFFIXES,
+            SinkPlace::Tables(_) => &Address::COMPANION_SUFFIXES,
             SinkPlace::Lines { .. } | SinkPlace::Kafka { .. } => &[],
         }
     }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use super::described::Described;
 use super::keys::IDF;
 use super::problem::{Origin, PlanError, Problem, What};
-use dupflow_connectors::source::{self, BadRecords, Input, OnError};
+use dupflow_connectors::formats;
+use dupflow_connectors::inputs::{Input, for_each_event};
+use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::DocId;
 use dupflow_core::text::{Featurizer, IdfTable, TextRules, Weights};
 
@@ -52,7 +54,7 @@ impl FrozenTables {
 fn table(path: &Path, rules: &TextRules) -> Result<IdfTable, String> {
     let folder = path.is_dir();
     if !folder {
-        let mut file = source::open(path).map_err(|error| error.to_string())?;
+        let mut file = formats::open(path).map_err(|error| error.to_string())?;
         let mut first = Vec::new();
         let length = IdfTable::MAGIC.len() as u64;
         file.by_ref().take(length).read_to_end(&mut first).map_err(|error| error.to_string())?;
@@ -69,7 +71,7 @@ fn count(inputs: Vec<Input>, rules: &TextRules) -> Result<IdfTable, String> {
     let mut featurizer = Featurizer::new(rules.clone());
     let mut alive: BTreeMap<DocId, Box<[u64]>> = BTreeMap::new();
     let bad = BadRecords::new(OnError::Fail, None);
-    source::for_each_event(inputs, &rules.field_names(), &bad, |_, event| {
+    for_each_event(inputs, &rules.field_names(), &bad, |_, event| {
         match event.text {
             Some(text) => alive.insert(event.id, featurizer.terms(&text).ids.into()),
             None => alive.remove(&event.id),

@@ -9,7 +9,7 @@ use Bound::{Excluded, Included};
 
 use super::described::Described;
 use super::value::Value;
-use dupflow_connectors::source::OnError;
+use dupflow_connectors::intake::OnError;
 use dupflow_core::block::banding::MAX_ROWS;
 use dupflow_core::block::{BlockingKind, HotPolicy};
 use dupflow_core::cluster::{ClusterKind, KeepRule};

@@ -8,7 +8,7 @@ use super::problem::What;
 use super::raw::Settings;
 use super::settled::{hidden, hidden_file, path, time};
 use super::value::Value;
-use dupflow_connectors::broker::Secret;
+use dupflow_connectors::credential::Credential;
 
 /// The problem of a monitor that this build does not have.
 pub const WITHOUT_MONITOR: &str =
@@ -47,7 +47,7 @@ pub struct MonitorPlace {
     /// Whether pairs and clusters are held in memory to be asked for.
     pub pairs: bool,
     /// What has to be shown; an address that is no loopback address has one.
-    pub token: Option<Secret>,
+    pub token: Option<Credential>,
     /// Names by which it may be called beside those of the loopback, where there is no token.
     pub hosts: Vec<String>,
     /// The path below which a proxy shows it; empty for none.

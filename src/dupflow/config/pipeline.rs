@@ -9,7 +9,7 @@ use super::frozen::{FrozenTables, TableSource};
 use super::problem::PlanError;
 use super::raw::Settings;
 use super::{BUILT_IN, hamming, keys, read, sketch, text, weights};
-use dupflow_connectors::source::OnError;
+use dupflow_connectors::intake::OnError;
 use dupflow_core::block::{Blocking, BlockingKind, BlockingParams, CombinedBlocking};
 use dupflow_core::cluster::{ClusterKind, Clusters, KeepRule};
 use dupflow_core::doc::retention::Retention;

@@ -9,11 +9,14 @@ use super::raw::{Settings, without_effect};
 use super::settled::{hidden, hidden_file, path, seconds, time};
 use super::tables::{self, Database, TablePlace};
 use super::value::Value;
-use dupflow_connectors::broker::{Connection, Secret};
-use dupflow_connectors::sink::Envelope;
-use dupflow_connectors::source::{
-    EpochLimits, EpochRule, FileFormat, Format, IdRule, Layout, Shape, Speed, Start, Table, WarcId, listed,
-};
+use dupflow_connectors::credential::Credential;
+use dupflow_connectors::formats::{FileFormat, Format, IdRule, Layout, Shape, WarcId};
+use dupflow_connectors::inputs::listed;
+use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
+use dupflow_connectors::kafka::Start;
+use dupflow_connectors::kafka::broker::Connection;
+use dupflow_connectors::sink::OutputEnvelope;
+use dupflow_connectors::tables::Table;
 
 /// Where events come from.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +123,7 @@ pub enum SinkPlace {
         /// How long a transaction may take.
         transaction: Duration,
         /// What values are.
-        envelope: Envelope,
+        envelope: OutputEnvelope,
     },
     /// Tables of a database.
     Tables(TablePlace),
@@ -148,7 +151,7 @@ pub struct StatePlace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessSettings {
     /// What each must know; `None`: whoever can connect takes part.
-    pub secret: Option<Secret>,
+    pub secret: Option<Credential>,
     /// How long one waits for the others at the beginning.
     pub connect: Duration,
     /// How long one may be silent until it counts as lost.
@@ -403,7 +406,7 @@ pub(super) fn sink(settings: &mut Settings) -> SinkPlace {
     let progress_topic = settings.read("sink.progress_topic", topic_name);
     let transactional_id = settings
         .read("sink.transactional_id", |v| v.text().filter(|name| !name.is_empty()).map(str::to_owned));
-    let envelopes = [("delta", Envelope::Delta), ("upsert", Envelope::Upsert)];
+    let envelopes = [("delta", OutputEnvelope::Delta), ("upsert", OutputEnvelope::Upsert)];
     SinkPlace::Kafka {
         progress_topic: progress_topic.unwrap_or_else(|| format!("{topic}-progress")),
         transactional_id: transactional_id.unwrap_or_else(|| format!("dupflow-{topic}")),

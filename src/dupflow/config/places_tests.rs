@@ -104,7 +104,7 @@ mod with_kafka {
                 progress_topic: "marks".into(),
                 transactional_id: "me".into(),
                 transaction: Duration::from_secs(9),
-                envelope: Envelope::Upsert,
+                envelope: OutputEnvelope::Upsert,
             }
         );
         let limits =

@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::problem::What;
 use super::raw::Settings;
 use super::value::Value;
-use dupflow_connectors::broker::{Secret, from_file};
-use dupflow_connectors::source::interval;
+use dupflow_connectors::credential::Credential;
+use dupflow_connectors::intake::interval;
 
 /// A value that no message shows.
-pub(super) fn hidden(settings: &mut Settings, key: &str) -> Option<Secret> {
+pub(super) fn hidden(settings: &mut Settings, key: &str) -> Option<Credential> {
     match settings.hidden(key, Value::scalar)? {
-        Ok(text) => Some(Secret::new(text)),
+        Ok(text) => Some(Credential::new(text)),
         Err(()) => {
             let what = "expected text, a number, true or false".to_owned();
             settings.problem(key, What::Contradiction(what));
@@ -22,9 +22,9 @@ pub(super) fn hidden(settings: &mut Settings, key: &str) -> Option<Secret> {
 }
 
 /// A value that stands in a file of its own; an empty path is none.
-pub(super) fn hidden_file(settings: &mut Settings, key: &str) -> Option<Secret> {
+pub(super) fn hidden_file(settings: &mut Settings, key: &str) -> Option<Credential> {
     let path = settings.read(key, path).filter(|path| !path.as_os_str().is_empty())?;
-    from_file(&path).map_err(|what| settings.problem(key, What::Contradiction(what))).ok()
+    Credential::from_file(&path).map_err(|what| settings.problem(key, What::Contradiction(what))).ok()
 }
 
 pub(super) fn path(value: &Value) -> Option<PathBuf> {

@@ -7,9 +7,10 @@ use super::problem::What;
 use super::raw::{Settings, without_effect};
 use super::settled::{hidden, hidden_file, path, time};
 use super::value::Value;
-use dupflow_connectors::broker::Secret;
-use dupflow_connectors::database::Address;
-use dupflow_connectors::source::{EpochLimits, Overlap, Relation, Table};
+use dupflow_connectors::credential::Credential;
+use dupflow_connectors::intake::EpochLimits;
+use dupflow_connectors::tables::database::Address;
+use dupflow_connectors::tables::{Overlap, Relation, Table};
 
 /// Keys of a table that is read.
 pub(super) const SOURCE_KEYS: [Key; 15] = [
@@ -110,10 +111,11 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
                 settings.missing(keys.url);
             }
             #[cfg(feature = "postgres")]
-            if let Some(Err(what)) = url.as_ref().map(dupflow_connectors::database::postgres::config) {
+            if let Some(Err(what)) = url.as_ref().map(dupflow_connectors::tables::database::postgres::config)
+            {
                 settings.problem(keys.url, What::Contradiction(what));
             }
-            Address::Postgres(url.unwrap_or_else(|| Secret::new("")))
+            Address::Postgres(url.unwrap_or_else(|| Credential::new("")))
         }
     }
 }
@@ -145,7 +147,7 @@ pub(super) fn source(settings: &mut Settings, database: Database) -> Table {
     let overlap = settings.read("source.overlap", |value| match value.integer(0..=1_u64 << 53) {
         Some(number) => Some(Overlap { number, time: Duration::ZERO }),
         None => {
-            let time = dupflow_connectors::source::interval(value.text()?)?;
+            let time = dupflow_connectors::intake::interval(value.text()?)?;
             (time <= Duration::from_secs(86_400)).then_some(Overlap { time, ..default })
         }
     });

@@ -15,17 +15,19 @@ use crate::config::LetterPlace;
 use crate::config::{
     Deployment, EmitKind, OutputFormat, Plan, SinkPlace, SourcePlace, StatePlace, TablePlace,
 };
-use dupflow_connectors::feed::BadRecord;
-use dupflow_connectors::sink::{
-    ClusterDeltaLines, ClusterLines, Csv, DeltaLines, Destination, Held, KeepList, LetterFile, Lines, Listed,
-    MarkedFile, PairLines, Publication, RowKind, Rows, Sink, StandardError, TableOutput, TableSink,
-};
+use dupflow_connectors::formats::BadRecord;
+use dupflow_connectors::formats::IdRule;
 #[cfg(feature = "kafka")]
-use dupflow_connectors::source::Shape;
-use dupflow_connectors::source::{
-    BadRecords, DeadLetter, Files, IdRule, Input, Share, Source, SourceError, Table,
+use dupflow_connectors::formats::Shape;
+use dupflow_connectors::inputs::{Files, Input};
+use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source, SourceError};
+use dupflow_connectors::sink::{
+    ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
+    JsonLines, KeepList, LetterFile, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
+    StandardError, TableOutput, TableSink,
 };
-use dupflow_connectors::state::{self, State, StateError};
+use dupflow_connectors::state::{self, StateError, StoredState};
+use dupflow_connectors::tables::Table;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::run::status::Status;
 use dupflow_core::run::visit::Visitors;
@@ -59,7 +61,7 @@ pub enum AssembleError {
     },
     /// What was kept.
     #[error(transparent)]
-    State(#[from] StateError),
+    StoredState(#[from] StateError),
 }
 
 /// What a run is, beside what it computes and where.
@@ -145,7 +147,7 @@ impl Job {
             continuity.reconcile = *reconcile;
             if let Some(StatePlace { location, commit_every }) = deployment.state.as_ref().filter(|_| writes)
             {
-                continuity.state = Some((State::open(state::at(location)?)?, *commit_every));
+                continuity.state = Some((StoredState::open(state::at(location)?)?, *commit_every));
             }
         }
         // Two clocks do not cut at the same record.
@@ -202,7 +204,7 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
         #[cfg(feature = "kafka")]
         SourcePlace::Kafka { topic, start, shape, refresh } => {
             let part = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-            Box::new(dupflow_connectors::source::Kafka {
+            Box::new(dupflow_connectors::kafka::Kafka {
                 connection: deployment.kafka.clone(),
                 topic: topic.clone(),
                 start: start.clone(),
@@ -272,7 +274,7 @@ fn sink(
             let sink = match deployment.emit {
                 EmitKind::ClusterDeltas => {
                     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
-                    dupflow_connectors::sink::KafkaSink::of_clusters(
+                    dupflow_connectors::sink::KafkaSink::for_clusters(
                         output,
                         clusters,
                         Arc::clone(&stages.metrics),
@@ -292,7 +294,8 @@ fn sink(
         let emit = deployment.emit;
         // What is written at the end is there as a whole, or not at all.
         if let Some(path) = path.filter(|path| !emit.is_of_changes() && is_file(path)) {
-            let (held, published) = Held::of_file(path, run).map_err(|source| output(path, source))?;
+            let (held, published) =
+                DeferredWriter::for_file(path, run).map_err(|source| output(path, source))?;
             publication = Some(published);
             return Ok(Box::new(held));
         }
@@ -303,7 +306,7 @@ fn sink(
         if !emit.is_list() {
             return Ok(out);
         }
-        let (held, published) = Held::of_stream(out);
+        let (held, published) = DeferredWriter::for_stream(out);
         publication = Some(published);
         Ok(Box::new(held))
     };
@@ -318,13 +321,13 @@ fn sink(
         }
     };
     let sink = match deployment.output_format {
-        OutputFormat::Jsonl => of_rows(Lines(destination()?), plan, deployment, stages, evidence),
+        OutputFormat::Jsonl => of_rows(JsonLines(destination()?), plan, deployment, stages, evidence),
         OutputFormat::Csv => {
-            of_rows(Csv::new(destination()?, kind(deployment)), plan, deployment, stages, evidence)
+            of_rows(CsvRows::new(destination()?, kind(deployment)), plan, deployment, stages, evidence)
         }
         #[cfg(feature = "parquet")]
         OutputFormat::Parquet => {
-            let rows = dupflow_connectors::sink::Parquet::new(stream()?, kind(deployment));
+            let rows = dupflow_connectors::sink::ParquetRows::new(stream()?, kind(deployment));
             let rows = rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?;
             of_rows(rows, plan, deployment, stages, evidence)
         }
@@ -336,7 +339,7 @@ fn sink(
 
 /// A sink of what is emitted, in a form.
 fn of_rows(
-    rows: impl Rows + Send + 'static,
+    rows: impl RowWriter + Send + 'static,
     plan: &Plan,
     deployment: &Deployment,
     stages: &Stages,
@@ -345,12 +348,12 @@ fn of_rows(
     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
     let metrics = Arc::clone(&stages.metrics);
     match deployment.emit {
-        EmitKind::Deltas => Box::new(DeltaLines::of(rows, evidence).with_causes(deployment.causes)),
-        EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::of(rows, clusters, metrics)),
-        EmitKind::Pairs => Box::new(PairLines::of(rows, evidence)),
-        EmitKind::Keep => Box::new(KeepList::of(rows, clusters, plan.keep, Listed::Kept)),
-        EmitKind::Remove => Box::new(KeepList::of(rows, clusters, plan.keep, Listed::Removed)),
-        EmitKind::Clusters => Box::new(ClusterLines::of(rows, clusters, metrics)),
+        EmitKind::Deltas => Box::new(DeltaLines::with_rows(rows, evidence).with_causes(deployment.causes)),
+        EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics)),
+        EmitKind::Pairs => Box::new(PairLines::with_rows(rows, evidence)),
+        EmitKind::Keep => Box::new(KeepList::with_rows(rows, clusters, plan.keep, DocumentList::Kept)),
+        EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, plan.keep, DocumentList::Removed)),
+        EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
     }
 }
 

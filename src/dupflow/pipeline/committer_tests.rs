@@ -5,9 +5,10 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::*;
+use dupflow_connectors::formats::Place;
+use dupflow_connectors::intake::{BadRecordAt, DeadLetter, OnError};
 use dupflow_connectors::mark::Standing;
-use dupflow_connectors::sink::Memory;
-use dupflow_connectors::source::{BadRecordAt, DeadLetter, OnError, Place};
+use dupflow_connectors::sink::MemorySink;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Evidence, Pair, Similarity};
 use dupflow_core::time::SystemClock;
@@ -60,10 +61,10 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
 
 /// A sink that others can look into.
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Memory>>, Arc<Mutex<Vec<Mark>>>, Arc<Mutex<Vec<DocPair>>>);
+struct Shared(Arc<Mutex<MemorySink>>, Arc<Mutex<Vec<Mark>>>, Arc<Mutex<Vec<DocPair>>>);
 
 impl Shared {
-    fn memory(&self) -> Memory {
+    fn memory(&self) -> MemorySink {
         self.0.lock().clone()
     }
 }
@@ -180,7 +181,7 @@ fn an_epoch_whose_bad_records_cannot_be_kept_is_not_written() {
     let sink = Shared::default();
     let bad = BadRecords::new(OnError::Count, Some(DeadLetter::create("/dev/full".into()).unwrap()));
     let at = BadRecordAt {
-        reason: dupflow_connectors::feed::BadRecord::NotJson,
+        reason: dupflow_connectors::formats::BadRecord::NotJson,
         input: "x".into(),
         place: Place::Line(1),
         cause: None,
@@ -195,7 +196,7 @@ fn an_epoch_whose_bad_records_cannot_be_kept_is_not_written() {
         committer.run(&commits, &SystemClock::start(), |_, _, _, _| ()),
         Err(RunError::Source(_))
     ));
-    assert_eq!(sink.memory(), Memory::default());
+    assert_eq!(sink.memory(), MemorySink::default());
 }
 
 #[test]

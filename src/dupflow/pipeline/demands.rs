@@ -66,7 +66,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use dupflow_connectors::source::Tally;
+    use dupflow_connectors::intake::Tally;
     use dupflow_core::run::metrics::Metrics;
 
     fn measures(events: u64, bad: u64) -> Measures {

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use super::RunError;
 use super::commits::Commits;
 use super::keeper::KeeperStop;
-use dupflow_connectors::source::Queue;
+use dupflow_connectors::intake::Queue;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_engine::dataflow::Cancellation;
 

@@ -9,9 +9,9 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::RunError;
+use dupflow_connectors::intake::{Gap, Look, SourceError, Tombstones};
 use dupflow_connectors::mark::{Mark, Topic};
-use dupflow_connectors::source::{Gap, Look, SourceError, Tombstones};
-use dupflow_connectors::state::{Snapshot, State};
+use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::{Description, Difference};
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::Epoch;
@@ -257,7 +257,7 @@ pub(super) fn check(
 /// What was kept, if it can be gone on with; nothing if it is not to be used: then it is emptied.
 pub(super) fn usable(
     snapshot: Option<Snapshot>,
-    state: &mut State,
+    state: &mut StoredState,
     look: &Look,
     reconcile: bool,
     is_same: impl Fn(&Mark) -> bool,

@@ -19,7 +19,7 @@ use parking_lot::{Condvar, Mutex};
 use super::RunError;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::mark::Mark;
-use dupflow_connectors::state::{Saved, State, StateError};
+use dupflow_connectors::state::{StateError, StatePosition, StoredState};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::run::status::Status;
@@ -42,7 +42,7 @@ pub(super) struct Keeper {
 }
 
 struct Shared {
-    state: Mutex<State>,
+    state: Mutex<StoredState>,
     pending: Mutex<Pending>,
     /// Signalled when something waits, or no longer does, or the end has come.
     changed: Condvar,
@@ -85,7 +85,7 @@ impl Keeper {
     /// remembered of ended documents: not where it goes on from one that has not. `fail` is told when it
     /// cannot go on.
     pub(super) fn start(
-        state: State,
+        state: StoredState,
         every: Duration,
         stages: &Stages,
         ended: bool,
@@ -193,7 +193,7 @@ impl Shared {
             pending.bytes = 0;
             drop(pending);
             self.changed.notify_all();
-            let saved = Saved { mark, ended: self.ended, scheme: self.scheme.clone() };
+            let saved = StatePosition { mark, ended: self.ended, scheme: self.scheme.clone() };
             self.persist(|state| state.publish(&saved, &changes))?;
             failpoint::reach("state");
             self.status.set_state(saved.epoch(), self.state.lock().stored_bytes());
@@ -203,7 +203,10 @@ impl Shared {
     }
 
     /// Does something to the state until it succeeds, or until there is no hope.
-    fn persist(&self, mut what: impl FnMut(&mut State) -> Result<(), StateError>) -> Result<(), RunError> {
+    fn persist(
+        &self,
+        mut what: impl FnMut(&mut StoredState) -> Result<(), StateError>,
+    ) -> Result<(), RunError> {
         let mut pause = FIRST_PAUSE;
         loop {
             let error = match what(&mut self.state.lock()) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use dupflow_connectors::source::{BadRecords, Tally};
+use dupflow_connectors::intake::{BadRecords, Tally};
 use dupflow_core::run::metrics::Counts;
 use dupflow_engine::dataflow::Stages;
 

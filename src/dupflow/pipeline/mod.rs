@@ -48,11 +48,11 @@ pub use watched::Follower;
 
 use commits::Commits;
 use committer::Committer;
-use dupflow_connectors::sink::{LetterFile, Publication, Sink};
-use dupflow_connectors::source::{
+use dupflow_connectors::intake::{
     Ahead, BadRecords, Batch, Closed, Peers, Queue, Reader, Room, Source, SourceError,
 };
-use dupflow_connectors::state::{Snapshot, State, StateError};
+use dupflow_connectors::sink::{LetterFile, Publication, Sink};
+use dupflow_connectors::state::{Snapshot, StateError, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::RetentionClock;
@@ -111,7 +111,7 @@ pub struct Continuity {
     /// The file of dead letters, if there is one.
     pub letters: Option<LetterFile>,
     /// Where documents are kept, if they are, and how often at most.
-    pub state: Option<(State, Duration)>,
+    pub state: Option<(StoredState, Duration)>,
 }
 
 impl Continuity {
@@ -142,7 +142,7 @@ pub enum RunError {
     Letters(#[source] io::Error),
     /// Keeping documents.
     #[error(transparent)]
-    State(#[from] StateError),
+    StoredState(#[from] StateError),
     /// Going on where another run ended.
     #[error(transparent)]
     Past(#[from] PastError),
@@ -437,12 +437,12 @@ fn read(mut reader: Box<dyn Reader>, shared: &Shared) -> Result<(), RunError> {
 /// Why not all that was kept is handed over.
 enum Unread {
     Closed,
-    State(StateError),
+    StoredState(StateError),
 }
 
 impl From<StateError> for Unread {
     fn from(error: StateError) -> Self {
-        Self::State(error)
+        Self::StoredState(error)
     }
 }
 
@@ -467,7 +467,7 @@ fn restore(snapshot: Option<Snapshot>, live: &LiveFrom, shared: &Shared) -> Resu
             Ok(()) => {}
             // The run has ended meanwhile.
             Err(Unread::Closed) => return Ok(()),
-            Err(Unread::State(error)) => return Err(error.into()),
+            Err(Unread::StoredState(error)) => return Err(error.into()),
         }
         let seconds = (shared.clock.now() - begun).as_secs_f64();
         tracing::info!(documents, seconds, "documents restored from the state");

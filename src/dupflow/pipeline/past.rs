@@ -35,10 +35,10 @@ use std::sync::Arc;
 
 use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
 use super::{Continuity, RunError};
+use dupflow_connectors::intake::{AsOf, Line, Look, Source, SourceError};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sink::Sink;
-use dupflow_connectors::source::{AsOf, Line, Look, Source, SourceError};
-use dupflow_connectors::state::{Snapshot, State};
+use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::pair::DocPair;
 use dupflow_core::text::IdfTable;
@@ -99,7 +99,7 @@ fn judged(
     pipeline: &str,
     look: &Look,
     reconcile: bool,
-    state: Option<&mut State>,
+    state: Option<&mut StoredState>,
     scheme: &Description,
 ) -> Result<Judged, RunError> {
     if reconcile && *standing == Standing::Forgets {
@@ -166,7 +166,7 @@ impl Past {
         let mut judge = |standing: &Standing, output: Option<&Topic>, input: &Look| {
             judged(standing, output, pipeline, input, reconcile, state.as_deref_mut(), &scheme)
         };
-        let looked = sink.look().map_err(RunError::Sink)?;
+        let looked = sink.inspect().map_err(RunError::Sink)?;
         let before = match looked {
             None => None,
             Some(standing) => {
@@ -298,7 +298,7 @@ impl Past {
         if let Some(file) = letters {
             match (&standing, &at) {
                 (Standing::Forgets, Some(_)) => Ok(()),
-                (_, at) => file.go_on_from(at.as_ref().and_then(|mark| mark.letters).unwrap_or(0)),
+                (_, at) => file.resume_at(at.as_ref().and_then(|mark| mark.letters).unwrap_or(0)),
             }
             .map_err(RunError::Letters)?;
         }
@@ -334,7 +334,7 @@ impl Past {
 /// What was kept at or before the mark, or at all if there is none. Nothing if it is not to be used: then it
 /// is emptied.
 fn kept(
-    state: &mut State,
+    state: &mut StoredState,
     mark: Option<&Mark>,
     scheme: &Description,
     reconcile: bool,

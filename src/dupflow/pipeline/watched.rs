@@ -39,8 +39,8 @@ impl Watched {
 }
 
 impl Sink for Watched {
-    fn look(&mut self) -> io::Result<Option<Standing>> {
-        self.sink.look()
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
+        self.sink.inspect()
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {
@@ -114,7 +114,7 @@ impl std::fmt::Debug for Watched {
 mod tests {
     use std::sync::Arc;
 
-    use dupflow_connectors::sink::Memory;
+    use dupflow_connectors::sink::MemorySink;
     use parking_lot::Mutex;
 
     use super::*;
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_correction_is_reported_when_its_last_part_is_durable() {
         let epochs = Epochs::default();
-        let mut watched = Watched::new(Box::new(Memory::default()), Box::new(epochs.clone()));
+        let mut watched = Watched::new(Box::new(MemorySink::default()), Box::new(epochs.clone()));
         for (in_correction, reported) in [(true, vec![]), (true, vec![]), (false, vec![4])] {
             watched.epoch(&Progress { epoch: 4, ..Progress::default() }, &[], &[]).unwrap();
             watched.commit(&Mark { in_correction, ..Mark::default() }).unwrap();
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn only_durable_epochs_are_reported() {
-        assert_eq!(reported(Memory::default(), true), [1, 2, 3]);
-        assert!(reported(Memory::default(), false).is_empty());
+        assert_eq!(reported(MemorySink::default(), true), [1, 2, 3]);
+        assert!(reported(MemorySink::default(), false).is_empty());
         assert!(reported(Fails, true).is_empty());
     }
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::RunError;
 use super::commits::Commits;
 use super::failure::Failure;
-use dupflow_connectors::source::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
+use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime};

@@ -61,7 +61,7 @@ impl Texts {
             }
             _ => {
                 let [a, b] = texts.trial(0);
-                texts.similarity = kind.measure().of(a.features(), b.features());
+                texts.similarity = kind.measure().similarity(a.features(), b.features());
             }
         }
         texts

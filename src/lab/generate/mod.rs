@@ -33,7 +33,7 @@ pub use self::rounds::Rounds;
 pub use self::vocabulary::Script;
 use self::vocabulary::Vocabulary;
 use self::words::Words;
-use dupflow_connectors::feed::Record;
+use dupflow_connectors::formats::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// What a synthetic feed is made of. Shares are probabilities in `0.0..=1.0`.

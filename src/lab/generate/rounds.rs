@@ -17,7 +17,7 @@ use super::Params;
 use super::vocabulary::Vocabulary;
 use super::words::Words;
 use super::{Script, log_uniform, problems_of_words};
-use dupflow_connectors::feed::Record;
+use dupflow_connectors::formats::feed::Record;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// What such a feed is made of.

@@ -21,7 +21,8 @@ use serde::Deserialize;
 
 use super::truth::{self, By, OwnMeasure, Truth};
 use super::{Bench, EvaluateError, Findings, PlanError, Planner, StudiedPlan, Study};
-use dupflow_connectors::source::{Input, Layout};
+use dupflow_connectors::formats::Layout;
+use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
 use outcome::Outcome;

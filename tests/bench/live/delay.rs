@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::broker::Consumer;
+use dupflow::connectors::kafka::broker::Consumer;
 use rdkafka::message::Message as _;
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use dupflow::connectors::broker::Consumer;
+use dupflow::connectors::kafka::broker::Consumer;
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::topic_partition_list::Offset;

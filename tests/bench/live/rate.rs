@@ -5,7 +5,8 @@ use std::io::{BufWriter, Write};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::feed::{self, Record};
+use dupflow::connectors::formats::feed;
+use dupflow::connectors::formats::feed::Record;
 use dupflow::connectors::mark::Mark;
 use dupflow::core::doc::{DocEvent, DocId};
 use rdkafka::message::Message as _;

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::feed::{self, Record};
+use dupflow::connectors::formats::feed;
+use dupflow::connectors::formats::feed::Record;
 use dupflow::core::doc::{DocEvent, DocId};
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! libFuzzer over one of the targets: the one that `DUPFLOW_FUZZ` names.
+//! libFuzzer on one of the targets, named by `DUPFLOW_FUZZ`.
 
 #![no_main]
 
@@ -20,12 +20,12 @@ static TARGET: LazyLock<String> = LazyLock::new(|| {
     target
 });
 
-/// Crates whose panics the program catches, and tells or works around: they are no finding.
+/// Crates whose panics the program catches and reports or works around; these panics are not findings.
 const CAUGHT: [&str; 4] = ["/parquet-", "/thrift-", "/bytes-", "/dom_"];
 
 fuzz_target!(
     init: {
-        // libFuzzer's hook ends the process, also where a panic would be caught.
+        // libFuzzer's hook ends the process even if a panic would be caught.
         let fails = take_hook();
         set_hook(Box::new(move |panic| {
             let is_caught = |at: &std::panic::Location<'_>| CAUGHT.iter().any(|of| at.file().contains(of));

@@ -1,11 +1,11 @@
-//! Which run writes under a transactional id: the one that claimed it last.
+//! Claims of a transactional id: only the run with the last claim may write.
 //!
-//! A run claims the id by a record in the topic of marks, and then takes it at the broker. The order of the
-//! claims in that topic is the order of the runs. A run whose producer has lost the id reads the claims:
-//! behind a later one it ends, and never takes the id back. So a process that was stopped for a while and
-//! goes on ends by itself, and its successor stays, however often the two meet.
+//! A run first writes a claim to the topic of marks, and then initializes its producer with the id. The order
+//! of the claims in that topic is the order of the runs. A run whose producer is fenced reads the claims. If
+//! a later claim exists, it ends and does not take the id back. So a process that was suspended and resumes
+//! ends by itself and its successor continues, however often they fence each other.
 //!
-//! A claim has a key of its own: the transactional id, a zero byte, `claim`. Its value names the run. It is
+//! Key of a claim: the transactional id, a zero byte, `claim`. Value: the name of the run. The claim is
 //! written outside of any transaction, since the run does not have the id yet.
 
 use std::io;
@@ -16,21 +16,21 @@ use rdkafka::producer::{BaseRecord, Producer as _};
 use serde::{Deserialize, Serialize};
 
 use super::{KafkaOutput, read};
-use crate::broker::{Failure, Producer, let_go};
+use crate::kafka::broker::{KafkaFailure, Producer, close_in_background};
 use dupflow_core::time::{Clock, SystemClock};
 
-/// How long a claim may be on its way before the log says that it waits.
+/// Time without an acknowledgement after which the log says that the claim is waiting.
 const CALL: Duration = Duration::from_secs(5);
 
-/// How long is waited for an answer of the broker before it is looked for again.
+/// How long one poll of the producer lasts.
 const STEP: Duration = Duration::from_millis(20);
 
-/// What the key of a claim ends with.
+/// Suffix of the key of a claim.
 const KIND: &[u8] = b"\0claim";
 
-/// The value of a claim.
+/// Value of a claim, as JSON.
 #[derive(Serialize, Deserialize)]
-struct Value {
+struct ClaimValue {
     run: String,
 }
 
@@ -38,34 +38,34 @@ struct Value {
 #[derive(Debug)]
 pub(super) struct Claim {
     key: Vec<u8>,
-    /// Before this offset of the topic of marks there is no later claim.
+    /// No later claim exists before this offset of the topic of marks.
     from: u64,
 }
 
 impl Claim {
-    /// Claims the id, behind all claims that are there.
-    pub(super) fn make(output: &KafkaOutput) -> Result<Self, Failure> {
+    /// Writes a claim after all existing ones.
+    pub(super) fn write_new(output: &KafkaOutput) -> Result<Self, KafkaFailure> {
         let KafkaOutput { connection, progress_topic, transactional_id, run, .. } = output;
-        let from = read::end(connection, progress_topic).map_err(|error| told(&error))?;
+        let from = read::end(connection, progress_topic).map_err(|error| fatal(&error))?;
         let key = [transactional_id.as_bytes(), KIND].concat();
-        let value = serde_json::to_vec(&Value { run: run.clone() });
-        let value = value.map_err(|error| Failure::Fatal(format!("the claim: {error}")))?;
+        let value = serde_json::to_vec(&ClaimValue { run: run.clone() });
+        let value = value.map_err(|error| KafkaFailure::Fatal(format!("the claim: {error}")))?;
         let producer = connection.producer(&format!("topic \"{progress_topic}\""), &[("linger.ms", "0")])?;
         let written = write(&producer, progress_topic, &key, &value);
-        let_go(producer);
+        close_in_background(producer);
         written.map(|()| Self { key, from })
     }
 
-    /// Whether this run is still the last one that has claimed the id.
+    /// Checks that no later run has claimed the id.
     ///
     /// # Errors
-    /// [`Failure::Fenced`] if it is not.
-    pub(super) fn judge(&mut self, output: &KafkaOutput) -> Result<(), Failure> {
+    /// [`KafkaFailure::Fenced`] if one has.
+    pub(super) fn check_latest(&mut self, output: &KafkaOutput) -> Result<(), KafkaFailure> {
         let KafkaOutput { connection, progress_topic, transactional_id, run, .. } = output;
         let mut last = None;
         let end = read::since(connection, progress_topic, self.from, |key, value| {
             if key == Some(&*self.key) {
-                let claim = serde_json::from_slice::<Value>(value.unwrap_or_default());
+                let claim = serde_json::from_slice::<ClaimValue>(value.unwrap_or_default());
                 last = Some(claim.map_err(|error| {
                     let what =
                         format!("topic \"{progress_topic}\" holds a claim that cannot be read: {error}");
@@ -74,9 +74,9 @@ impl Claim {
             }
             Ok(())
         });
-        let end = end.map_err(|error| told(&error))?;
+        let end = end.map_err(|error| fatal(&error))?;
         match last {
-            Some(last) if last.run != *run => Err(Failure::Fenced(format!(
+            Some(last) if last.run != *run => Err(KafkaFailure::Fenced(format!(
                 "another run has taken over the transactional id \"{transactional_id}\": the last claim in topic \"{progress_topic}\" is that of \
                  run {}, which is later than this one",
                 last.run
@@ -89,22 +89,24 @@ impl Claim {
     }
 }
 
-/// Writes a claim; waits until it is stored.
-fn write(producer: &Producer, topic: &str, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+/// Writes a claim and waits until the broker has stored it.
+fn write(producer: &Producer, topic: &str, key: &[u8], value: &[u8]) -> Result<(), KafkaFailure> {
     let what = format!("topic \"{topic}\"");
     loop {
         let sent = producer.send(BaseRecord::to(topic).key(key).payload(value));
-        sent.map_err(|(error, _): (KafkaError, _)| Failure::of(&error, &what))?;
+        sent.map_err(|(error, _): (KafkaError, _)| KafkaFailure::from_error(&error, &what))?;
         let clock = SystemClock::start();
         let mut due = CALL;
         while producer.in_flight_count() > 0 {
             producer.poll(STEP);
-            if let Some(fatal @ Failure::Fatal(_)) = producer.context().last() {
+            if let Some(fatal @ KafkaFailure::Fatal(_)) = producer.context().last() {
                 return Err(fatal);
             }
             if clock.now() >= due {
                 due = clock.now() + CALL;
-                producer.context().retries(&Failure::Retriable(format!("{what}: no answer to a claim yet")));
+                producer
+                    .context()
+                    .retries(&KafkaFailure::Retriable(format!("{what}: no answer to a claim yet")));
             }
         }
         match producer.context().undelivered() {
@@ -115,6 +117,6 @@ fn write(producer: &Producer, topic: &str, key: &[u8], value: &[u8]) -> Result<(
     }
 }
 
-fn told(error: &io::Error) -> Failure {
-    Failure::Fatal(error.to_string())
+fn fatal(error: &io::Error) -> KafkaFailure {
+    KafkaFailure::Fatal(error.to_string())
 }

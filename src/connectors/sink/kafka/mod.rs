@@ -1,43 +1,49 @@
-//! A topic as sink, exactly once.
+//! A Kafka topic as sink, exactly once.
 //!
 //! ```text
-//!  epochs ─▶ Outgoing ─▶ one transaction ─┬─▶ topic         key: a NUL b, value: the delta, or the pair as it is now; of clusters
-//!            encoded      per commit      │                 key: the document, value: its change, or its cluster as it is now
-//!                                         ├─▶ dead letters  records that are no events
+//!  epochs ─▶ Outgoing ─▶ one transaction ─┬─▶ topic         key and value: see below
+//!            encoded      per commit      ├─▶ dead letters  records that are not valid events
 //!                                         └─▶ progress      key: the transactional id, value: the mark
 //! ```
 //!
-//! All of a commit is in one transaction, the [mark](Mark) too: whoever reads committed records
-//! (`isolation.level=read_committed`) finds both or neither. A reader of uncommitted records finds what was
-//! aborted as well.
+//! | result | key | value (delta envelope) | value (upsert envelope) |
+//! |---|---|---|---|
+//! | pairs | a NUL b | the delta | the pair as it is now |
+//! | clusters | the document | the change of its membership | its cluster now |
 //!
-//! **Why no epoch is lost or doubled.** Invariant: *every transaction of a run is built on the last mark in
-//! the topic*, which the run has read, or written itself; its deltas are those that lead from there to its
-//! own mark. It holds whatever the race, for these reasons:
+//! The deltas, the dead letters and the [mark](Mark) of a commit are one transaction. A consumer of committed
+//! records (`isolation.level=read_committed`) sees all of them or none. A consumer of uncommitted records
+//! also sees aborted ones.
 //!
-//! 1. A producer that has the transactional id ends all others that had it: at the moment of
-//!    `init_transactions` their open transaction is aborted, or, if its commit has begun, completed before
-//!    the call returns. So what is read *after* that call is the last mark, and it stays so until this
-//!    producer commits or another one takes the id.
-//! 2. A commit ends in one of three ways. It succeeded: the mark is the last one. It failed before the broker
-//!    was asked to commit, and was aborted: nothing of it will ever be seen, and the same is written again,
-//!    on the same mark. Or nobody knows (the answer is lost, the transaction timed out, the id was taken):
-//!    then the producer is given up, a new one takes the id (1), and the last mark is read. It is the one
-//!    that was being written: the commit had succeeded. It is the one before: nothing of it was written, and
-//!    it is written again. It is any other: another run writes here, and this one ends.
+//! **Why no epoch is lost or doubled.** Invariant: *every transaction of a run builds on the last mark in the
+//! topic*, which the run has read or written itself; its deltas lead from that mark to its own. This holds in
+//! every race:
+//!
+//! 1. A producer that takes the transactional id fences all earlier producers with it: during
+//!    `init_transactions` the broker aborts their open transaction or, if its commit has begun, completes it
+//!    before the call returns. So the mark read *after* that call is the last one. It stays the last one
+//!    until this producer commits or another one takes the id.
+//! 2. A commit has one of three outcomes. It succeeds: its mark is the last one. It fails before the broker
+//!    is asked to commit, and is aborted: no consumer of committed records will see it, and the same records
+//!    are written again, on the same mark. Or the outcome is unknown (the answer was lost, the transaction
+//!    timed out, another producer took the id): then this run drops the producer, takes the id with a new one
+//!    (1), and reads the last mark. If that is the mark being written, the commit had succeeded. If it is the
+//!    mark before, nothing was written, and the records are written again. If it is any other mark, another
+//!    run writes here, and this one ends.
 //! 3. Marks of two runs differ, since each has the name of its run. A run that finds a mark writes it again
-//!    under its own name before anything else. So of two runs that take the id from each other in turn, the
-//!    first that commits has won: the other one finds a mark that is neither of its two, and ends.
+//!    under its own name before anything else. So if two runs take the id from each other in turn, the first
+//!    one to commit wins: the other one then reads a mark that is neither of its two, and ends.
 //!
-//! **Which of two runs stays.** The later one. A run [claims](claim) the id before it takes it. It reads
-//! the claims before it takes the id again and after it has, and ends behind a later one. A run that takes
-//! the id while its successor starts writes nothing: either it sees the claim before, or after; and its
-//! successor, whose producer is then fenced, finds its own claim to be the last and takes the id back.
+//! **Which of two runs continues.** The later one. A run writes a [claim](claim) before it takes the id.
+//! Before and after it takes the id again, it reads the claims, and ends if there is a later one. A run that
+//! takes the id while its successor starts writes nothing, because it reads the later claim before or after
+//! that. The successor, whose producer is then fenced, finds that its own claim is the last, and takes the id
+//! back.
 //!
-//! What waits: a broker that is away is waited for without end; what is being written is kept until it is
-//! durable. Memory is bounded by what the committer hands over for one commit.
+//! Waiting: an unreachable broker is waited for without limit. Records are kept in memory until they are
+//! durable; the committer bounds them by what it passes for one commit.
 //!
-//! What it does not do: keep a transaction open between commits; clean the topics up.
+//! What it does not do: keep a transaction open between commits; clean up the topics.
 
 mod claim;
 mod outgoing;
@@ -53,10 +59,12 @@ use std::time::Duration;
 use outgoing::Outgoing;
 use transaction::Transactions;
 
-use super::cluster_changes::{Change, ClusterChanges, Sum, read_now};
+use super::cluster_changes::{ClusterChanges, ReportChange, ReportSums, read_present};
 use super::deltas::read_delta;
-use super::{Envelope, Sink, StandardError};
-use crate::broker::{Admin, Connection, Failure, KEEPS_ALL, KEEPS_MARKS, TopicSettings, Wanted};
+use super::{OutputEnvelope, Sink, StandardError};
+use crate::kafka::broker::{
+    Admin, Connection, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings,
+};
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::doc::Letter;
@@ -64,28 +72,28 @@ use dupflow_core::pair::{Delta, DocPair, Evidence};
 use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, Progress};
 
-/// How long a look waits for transactions that are open: those of a run that is well end sooner.
-const DECIDED: Duration = Duration::from_secs(2);
+/// How long [`Sink::inspect`] waits for open transactions. Those of a healthy run end sooner.
+const INSPECT_WAIT: Duration = Duration::from_secs(2);
 
-/// Where results go.
+/// Settings of the output.
 #[derive(Clone, Debug)]
 pub struct KafkaOutput {
-    /// How brokers are reached.
+    /// Addresses and settings of the brokers.
     pub connection: Connection,
-    /// The topic of the result.
+    /// Topic of the deltas.
     pub topic: String,
-    /// The topic of marks: one partition, compacted. Several pipelines may share it.
+    /// Topic of the marks: one partition, compacted. Several pipelines may share it.
     pub progress_topic: String,
-    /// The name under which one run at a time writes.
+    /// At most one run writes under this id at a time.
     pub transactional_id: String,
-    /// What values are.
-    pub envelope: Envelope,
-    /// The topic of records that are no events, if they are kept.
+    /// Form of the values.
+    pub envelope: OutputEnvelope,
+    /// Topic of records that are not valid events, if they are kept.
     pub dead_letter: Option<String>,
-    /// How long a transaction may take before the broker aborts it, at most what the broker allows (15
-    /// minutes by default).
+    /// Time after which the broker aborts an open transaction. At most what the broker allows, 15 minutes by
+    /// default.
     pub timeout: Duration,
-    /// The name of the run, which no other one has.
+    /// Name of the run; unique.
     pub run: String,
 }
 
@@ -93,65 +101,68 @@ pub struct KafkaOutput {
 pub struct KafkaSink {
     output: KafkaOutput,
     evidence: Option<StandardError>,
-    /// If it is their changes that are written, and not those of pairs.
+    /// Present if changes of clusters are written instead of pairs.
     clusters: Option<ClusterChanges>,
     outgoing: Outgoing,
     transactions: Transactions,
     /// The last mark in the topic, on which the next commit builds.
     known: Option<Mark>,
-    /// Which topic the output is, once it has been looked at.
+    /// The output topic, once it has been looked up.
     found: Option<Topic>,
 }
 
 impl KafkaSink {
-    /// Whether each delta says its cause, each pair as it is now that of its last change.
+    /// Sets whether values have causes: of each delta its own, of a pair as it is now that of its last
+    /// change.
     #[must_use]
     pub fn with_causes(mut self, causes: bool) -> Self {
         self.outgoing.causes = causes;
         self
     }
 
-    /// A sink that has reached nothing yet; with evidence if there is a standard error to give.
+    /// Connects to nothing yet. Evidence is written if there is a standard error.
     ///
-    /// Causes are not told, if they are not [asked for](Self::with_causes).
+    /// Causes are not written unless [requested](Self::with_causes).
     pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
         let transactions = Transactions::new(&output);
         let outgoing = Outgoing::default();
         Self { output, evidence, clusters: None, outgoing, transactions, known: None, found: None }
     }
 
-    /// The same, for the changes of clusters, which begin empty.
-    pub fn of_clusters(output: KafkaOutput, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+    /// As [`Self::new`], but writes changes of clusters. `clusters` must be empty.
+    pub fn for_clusters(output: KafkaOutput, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         let changes = ClusterChanges::new(clusters, metrics);
         Self { clusters: Some(changes), ..Self::new(output, None) }
     }
 
-    /// Gathers changes of clusters.
-    fn gather(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
+    /// Encodes changes of clusters for the next commit.
+    fn encode_changes(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
         match self.output.envelope {
-            Envelope::Delta => self.outgoing.changes(epoch, changes),
-            Envelope::Upsert => self.outgoing.memberships(epoch, changes),
+            OutputEnvelope::Delta => self.outgoing.changes(epoch, changes),
+            OutputEnvelope::Upsert => self.outgoing.memberships(epoch, changes),
         }
     }
 
-    /// The reports of clusters in the topic.
+    /// The reports of clusters that the topic holds.
     fn reports(&self) -> io::Result<BTreeSet<ClusterReport>> {
         let topic = &self.output.topic;
-        let named = |error: io::Error| wrong(format!("topic \"{topic}\": {error}"));
+        let named = |error: io::Error| invalid_data(format!("topic \"{topic}\": {error}"));
         match self.output.envelope {
-            Envelope::Delta => {
-                let mut sum = Sum::default();
+            OutputEnvelope::Delta => {
+                let mut sum = ReportSums::default();
                 read::topic(&self.output.connection, topic, |_, value| {
                     sum.add(value.unwrap_or_default()).map_err(named)
                 })?;
                 sum.reports().map_err(named)
             }
-            Envelope::Upsert => {
+            OutputEnvelope::Upsert => {
                 let mut now: BTreeMap<Vec<u8>, ClusterReport> = BTreeMap::new();
                 read::topic(&self.output.connection, topic, |key, value| {
                     let key = key.unwrap_or_default();
                     match value.filter(|value| !value.is_empty()) {
-                        Some(value) => drop(now.insert(key.to_vec(), read_now(key, value).map_err(named)?)),
+                        Some(value) => {
+                            drop(now.insert(key.to_vec(), read_present(key, value).map_err(named)?))
+                        }
                         None => drop(now.remove(key)),
                     }
                     Ok(())
@@ -161,12 +172,12 @@ impl KafkaSink {
         }
     }
 
-    /// The first offset that the output does not hold any more, with its partition, if records have expired.
-    fn expired(&self) -> Result<Option<(u32, u64)>, Failure> {
+    /// The first partition whose records have partly expired, with the first offset it still holds.
+    fn expired(&self) -> Result<Option<(u32, u64)>, KafkaFailure> {
         let admin = Admin::new(&self.output.connection)?;
         let found = admin.find(&self.output.topic)?;
         for partition in 0..found.map_or(0, |found| found.partitions) {
-            let (first, _) = admin.held(&self.output.topic, partition)?;
+            let (first, _) = admin.offset_range(&self.output.topic, partition)?;
             if first > 0 {
                 return Ok(Some((partition, first)));
             }
@@ -174,11 +185,11 @@ impl KafkaSink {
         Ok(None)
     }
 
-    /// That the output holds all that has been written to it: what it adds up to is wrong otherwise.
-    fn whole(&self) -> io::Result<()> {
-        match self.expired().map_err(told)? {
+    /// Checks that no record of the output has expired. Without all of them the accumulated deltas are wrong.
+    fn check_complete(&self) -> io::Result<()> {
+        match self.expired().map_err(io_error)? {
             None => Ok(()),
-            Some((partition, first)) => Err(wrong(format!(
+            Some((partition, first)) => Err(invalid_data(format!(
                 "topic \"{}\": records before offset {first} of partition {partition} have expired, so what it adds up to is not known and \
                  cannot be corrected; name another output topic and another transactional id, and the result is written there from the \
                  beginning",
@@ -187,7 +198,7 @@ impl KafkaSink {
         }
     }
 
-    /// Whether the output holds a committed record; open transactions are waited for no longer than this.
+    /// Whether the output holds a committed record. Waits for open transactions no longer than `bound`.
     fn holds_records(&self, bound: Option<Duration>) -> io::Result<bool> {
         let mut holds = false;
         let read = read::topic_within(&self.output.connection, &self.output.topic, bound, |_, _| {
@@ -197,7 +208,7 @@ impl KafkaSink {
         if holds { Ok(true) } else { read.map(|()| false) }
     }
 
-    /// What stands in the output without a mark.
+    /// What an output without a mark holds.
     fn unmarked(&self, bound: Option<Duration>) -> io::Result<Standing> {
         if !self.holds_records(bound)? {
             return Ok(Standing::New);
@@ -208,14 +219,14 @@ impl KafkaSink {
         )))
     }
 
-    /// Makes the topics that are missing, so that the broker's own retention takes nothing from them.
-    fn topics(&mut self) -> Result<(), Failure> {
+    /// Creates missing topics, with retention settings under which the broker deletes nothing.
+    fn ensure_topics(&mut self) -> Result<(), KafkaFailure> {
         let admin = Admin::new(&self.output.connection)?;
         let progress = &self.output.progress_topic;
-        let marks = Wanted { topic: progress, partitions: Some(1), compacted: true };
+        let marks = TopicRequest { topic: progress, partitions: Some(1), compacted: true };
         let found = admin.ensure_with(marks, KEEPS_MARKS)?;
         if found.partitions != 1 {
-            return Err(Failure::Fatal(format!(
+            return Err(KafkaFailure::Fatal(format!(
                 "topic \"{progress}\" has {} partitions: the topic of marks must have one",
                 found.partitions
             )));
@@ -224,13 +235,13 @@ impl KafkaSink {
         admin.ensure_with(wanted, settings)?;
         self.found = admin.topic(&self.output.topic)?;
         if let Some(topic) = &self.output.dead_letter {
-            admin.ensure_with(Wanted { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
+            admin.ensure_with(TopicRequest { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
         }
         Ok(())
     }
 
-    /// Writes what has been gathered, with a mark, in one transaction; whatever happens meanwhile, once.
-    fn write(&mut self, mark: &Mark) -> Result<(), Failure> {
+    /// Writes the encoded records and a mark in one transaction, exactly once.
+    fn write(&mut self, mark: &Mark) -> Result<(), KafkaFailure> {
         self.transactions.write(&self.outgoing, self.known.as_ref(), mark)?;
         self.known = Some(mark.clone());
         self.outgoing.clear();
@@ -239,16 +250,18 @@ impl KafkaSink {
 }
 
 impl Sink for KafkaSink {
-    /// Nothing is claimed, and no topic is made. A transaction that is still open (of a run that was killed,
-    /// or of another program) may hold a later mark: then nothing is known.
-    fn look(&mut self) -> io::Result<Option<Standing>> {
+    /// Writes no claim and creates no topic. A transaction that is still open (of a killed run, or of another
+    /// program) may hold a later mark: then the answer is `None`.
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
         let name = &self.output.topic;
-        let found = Admin::new(&self.output.connection).and_then(|admin| admin.topic(name)).map_err(told)?;
-        // One that is missing is no other one of the same name, and is that of no mark that has another name.
+        let found =
+            Admin::new(&self.output.connection).and_then(|admin| admin.topic(name)).map_err(io_error)?;
+        // A missing topic has no id. It is not another topic of the same name, and not the topic of a mark
+        // with another name.
         self.found = Some(found.unwrap_or_else(|| Topic { name: name.clone(), id: None }));
-        let stands = match self.transactions.look(DECIDED) {
+        let stands = match self.transactions.inspect(INSPECT_WAIT) {
             Ok(Some(mark)) => Ok(Standing::At(Box::new(mark))),
-            Ok(None) => self.unmarked(Some(DECIDED)),
+            Ok(None) => self.unmarked(Some(INSPECT_WAIT)),
             Err(error) => Err(error),
         };
         match stands {
@@ -258,12 +271,12 @@ impl Sink for KafkaSink {
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {
-        self.topics().map_err(told)?;
-        self.known = self.transactions.take_over().map_err(told)?;
+        self.ensure_topics().map_err(io_error)?;
+        self.known = self.transactions.take_over().map_err(io_error)?;
         let Some(found) = self.known.clone() else {
             return self.unmarked(None);
         };
-        if let Some((partition, first)) = self.expired().map_err(told)? {
+        if let Some((partition, first)) = self.expired().map_err(io_error)? {
             tracing::warn!(
                 topic = self.output.topic,
                 partition,
@@ -272,7 +285,7 @@ impl Sink for KafkaSink {
             );
         }
         let mark = Mark { run: self.output.run.clone(), ..found.clone() };
-        self.write(&mark).map_err(told)?;
+        self.write(&mark).map_err(io_error)?;
         Ok(Standing::At(Box::new(found)))
     }
 
@@ -280,10 +293,10 @@ impl Sink for KafkaSink {
         self.found.clone()
     }
 
-    /// Of clusters none: the topic holds reports of them, which are read, and corrected once all pairs are
-    /// known.
+    /// Empty for clusters: the topic holds reports of clusters. They are read here and corrected once all
+    /// pairs are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
-        self.whole()?;
+        self.check_complete()?;
         if self.clusters.is_some() {
             let there = self.reports()?;
             if let Some(clusters) = &mut self.clusters {
@@ -293,11 +306,11 @@ impl Sink for KafkaSink {
         }
         let topic = &self.output.topic;
         match self.output.envelope {
-            Envelope::Delta => {
-                // A pair goes with whatever evidence it came.
+            OutputEnvelope::Delta => {
+                // A pair is removed whatever evidence it was added with.
                 let mut counts: BTreeMap<_, (i64, Evidence)> = BTreeMap::new();
                 read::topic(&self.output.connection, topic, |_, value| {
-                    let (found, diff) = delta(topic, value.unwrap_or_default())?;
+                    let (found, diff) = parse_delta(topic, value.unwrap_or_default())?;
                     let (count, evidence) = counts.entry((found.pair, found.similarity)).or_default();
                     *count += i64::from(diff);
                     if diff > 0 {
@@ -307,7 +320,7 @@ impl Sink for KafkaSink {
                 })?;
                 counts.retain(|_, (count, _)| *count != 0);
                 match counts.iter().find(|(_, (count, _))| *count != 1) {
-                    Some(((pair, _), (count, _))) => Err(wrong(format!(
+                    Some(((pair, _), (count, _))) => Err(invalid_data(format!(
                         "topic \"{topic}\": the deltas of {} and {} add up to {count}: some have expired, or were not written here",
                         pair.lo(),
                         pair.hi()
@@ -318,12 +331,12 @@ impl Sink for KafkaSink {
                         .collect()),
                 }
             }
-            Envelope::Upsert => {
+            OutputEnvelope::Upsert => {
                 let mut now: BTreeMap<Vec<u8>, DocPair> = BTreeMap::new();
                 read::topic(&self.output.connection, topic, |key, value| {
                     let key = key.unwrap_or_default();
                     match value.filter(|value| !value.is_empty()) {
-                        Some(value) => drop(now.insert(key.to_vec(), delta(topic, value)?.0)),
+                        Some(value) => drop(now.insert(key.to_vec(), parse_delta(topic, value)?.0)),
                         None => drop(now.remove(key)),
                     }
                     Ok(())
@@ -338,10 +351,10 @@ impl Sink for KafkaSink {
         match (&mut self.clusters, self.output.envelope) {
             (Some(clusters), _) => {
                 let changes = clusters.advance(deltas);
-                self.gather(progress.epoch, &changes)?;
+                self.encode_changes(progress.epoch, &changes)?;
             }
-            (None, Envelope::Delta) => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
-            (None, Envelope::Upsert) => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
+            (None, OutputEnvelope::Delta) => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
+            (None, OutputEnvelope::Upsert) => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
         }
         if self.output.dead_letter.is_some() {
             self.outgoing.letters(letters);
@@ -358,9 +371,9 @@ impl Sink for KafkaSink {
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
         if let Some(clusters) = &mut self.clusters {
             let corrections = clusters.corrections(mark);
-            self.gather(mark.progress.epoch, &corrections)?;
+            self.encode_changes(mark.progress.epoch, &corrections)?;
         }
-        self.write(mark).map_err(told)
+        self.write(mark).map_err(io_error)
     }
 
     fn finish(&mut self) -> io::Result<()> {
@@ -368,26 +381,26 @@ impl Sink for KafkaSink {
     }
 }
 
-/// The topic of a result, as it is made if it is missing.
-pub fn output_topic(topic: &str, envelope: Envelope) -> (Wanted<'_>, &'static TopicSettings) {
-    let compacted = envelope == Envelope::Upsert;
-    // A pair that ends is an empty payload, which compaction removes in its own time.
+/// Name and settings with which an output topic is created.
+pub fn output_topic(topic: &str, envelope: OutputEnvelope) -> (TopicRequest<'_>, &'static TopicSettings) {
+    let compacted = envelope == OutputEnvelope::Upsert;
+    // A pair that ends is a tombstone, which compaction removes.
     let settings = if compacted { &[("cleanup.policy", "compact")][..] } else { KEEPS_ALL };
-    (Wanted { topic, partitions: None, compacted }, settings)
+    (TopicRequest { topic, partitions: None, compacted }, settings)
 }
 
-/// The pair of a value.
-fn delta(topic: &str, value: &[u8]) -> io::Result<(DocPair, i8)> {
+/// Parses a value: a pair and its diff.
+fn parse_delta(topic: &str, value: &[u8]) -> io::Result<(DocPair, i8)> {
     let line = std::str::from_utf8(value)
-        .map_err(|_| wrong(format!("topic \"{topic}\" holds a value that is no delta")))?;
+        .map_err(|_| invalid_data(format!("topic \"{topic}\" holds a value that is no delta")))?;
     read_delta(line)
 }
 
-fn wrong(what: String) -> io::Error {
+fn invalid_data(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn told(failure: Failure) -> io::Error {
+fn io_error(failure: KafkaFailure) -> io::Error {
     io::Error::other(failure)
 }
 

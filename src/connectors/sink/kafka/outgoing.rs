@@ -1,37 +1,37 @@
-//! What a commit writes, encoded: kept until it is durable, since it may have to be written more than once.
+//! The encoded records of one commit, kept until it is durable: it may have to be written more than once.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
 use crate::sink::StandardError;
-use crate::sink::cluster_changes::{Change, write_change, write_cluster};
+use crate::sink::cluster_changes::{ReportChange, write_change, write_cluster};
 use crate::sink::deltas::{write_delta, write_pair};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::Epoch;
 
-/// Between the two ids of a key.
+/// Separates the two ids of a key.
 const NUL: u8 = 0;
 
-/// Bytes of a letter that are kept, 512 KiB; of a longer one, the beginning: a broker takes records of 1 MB,
-/// if it is not told otherwise.
+/// Limit of the payload of a dead letter in bytes, inclusive: 512 KiB. A longer one is truncated, since
+/// brokers accept records of 1 MB by default.
 pub(super) const LETTER_BYTES: usize = 512 << 10;
 
-/// Records for the topic, and letters.
+/// Encoded records and dead letters of one commit.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
-    /// Whether causes are told.
+    /// Whether values have causes.
     pub(super) causes: bool,
     bytes: Vec<u8>,
-    /// Keys and values, in order.
+    /// Keys and values in order, as ranges of `bytes`; no value is a tombstone.
     records: Vec<(Range<usize>, Option<Range<usize>>)>,
     letters: Vec<Letter>,
 }
 
 impl Outgoing {
-    /// The changes of an epoch.
+    /// Encodes the deltas of an epoch.
     pub(super) fn deltas(
         &mut self,
         epoch: Epoch,
@@ -47,8 +47,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// The pairs that an epoch changes, as they are after it. The deltas are sorted: those of a pair are
-    /// beside each other.
+    /// Encodes the pairs that an epoch changes, as they are after it. The deltas must be sorted, so that
+    /// those of a pair are adjacent.
     pub(super) fn upserts(
         &mut self,
         epoch: Epoch,
@@ -73,8 +73,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// The changes of clusters of an epoch, each under its document or, of a giant, its cluster.
-    pub(super) fn changes(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
+    /// Encodes changes of clusters. The key is the document; of a giant, the cluster.
+    pub(super) fn changes(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
         for change in changes {
             let key = self.id(change.0.subject().1);
             let start = self.bytes.len();
@@ -84,9 +84,9 @@ impl Outgoing {
         Ok(())
     }
 
-    /// What the documents and the giants that an epoch changes are after it. A document that names a giant is
-    /// not told of besides: so one key has one value.
-    pub(super) fn memberships(&mut self, epoch: Epoch, changes: &[Change]) -> io::Result<()> {
+    /// Encodes the state after the epoch of each document and giant that it changes. Each key gets one value:
+    /// for a document that names a giant, only the giant is written.
+    pub(super) fn memberships(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
         let mut now: BTreeMap<&DocId, Option<&ClusterReport>> = BTreeMap::new();
         for (report, diff) in changes {
             let (_, subject) = report.subject();
@@ -113,8 +113,8 @@ impl Outgoing {
         start..self.bytes.len()
     }
 
-    /// The two ids with a NUL between them. Where an id has one itself, both as an array of JSON, which has
-    /// none: no two pairs have one key.
+    /// Appends the key of a pair: the two ids with a NUL between them. If an id contains NUL, the key is a
+    /// JSON array of both, which contains none. So no two pairs have the same key.
     fn key(&mut self, pair: &DocPair) -> Range<usize> {
         let start = self.bytes.len();
         let ids = [pair.pair.lo(), pair.pair.hi()];
@@ -129,23 +129,23 @@ impl Outgoing {
         start..self.bytes.len()
     }
 
-    /// Records that are no events.
+    /// Adds dead letters.
     pub(super) fn letters(&mut self, letters: &[Letter]) {
         self.letters.extend_from_slice(letters);
     }
 
-    /// Keys and values, in order; a value that is none ends its pair.
+    /// Keys and values in order; no value is a tombstone.
     pub(super) fn records(&self) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         let part = |range: &Range<usize>| &self.bytes[range.clone()];
         self.records.iter().map(move |(key, value)| (part(key), value.as_ref().map(part)))
     }
 
-    /// Records that are no events, in order.
+    /// Dead letters in order.
     pub(super) fn kept_letters(&self) -> &[Letter] {
         &self.letters
     }
 
-    /// It is durable.
+    /// Drops everything, once the commit is durable.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(1 << 20);
@@ -165,13 +165,13 @@ mod tests {
         DocPair { pair, similarity: Similarity::clamped(similarity), evidence: Evidence::default() }
     }
 
-    fn told(outgoing: &Outgoing) -> Vec<(String, Option<String>)> {
+    fn written(outgoing: &Outgoing) -> Vec<(String, Option<String>)> {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
         outgoing.records().map(|(key, value)| (text(key), value.map(text))).collect()
     }
 
     #[test]
-    fn deltas_are_the_lines_without_their_ends() {
+    fn deltas_are_lines_without_line_breaks() {
         let mut outgoing = Outgoing::default();
         let deltas = [Delta::by_block(pair("a", "b", 0.5), -1), Delta::by_block(pair("a", "b", 0.75), 1)];
         outgoing.deltas(7, &deltas, None).unwrap();
@@ -179,9 +179,9 @@ mod tests {
             ("a\0b".to_owned(), Some(r#"{"epoch":7,"diff":-1,"a":"a","b":"b","similarity":0.5}"#.to_owned())),
             ("a\0b".to_owned(), Some(r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.75}"#.to_owned())),
         ];
-        assert_eq!(told(&outgoing), expected);
+        assert_eq!(written(&outgoing), expected);
         outgoing.clear();
-        assert_eq!(told(&outgoing), []);
+        assert_eq!(written(&outgoing), []);
     }
 
     #[test]
@@ -199,16 +199,16 @@ mod tests {
             ("a\0c".to_owned(), None),
             ("b\0c".to_owned(), Some(r#"{"epoch":7,"a":"b","b":"c","similarity":1.0}"#.to_owned())),
         ];
-        assert_eq!(told(&outgoing), expected);
+        assert_eq!(written(&outgoing), expected);
     }
 
     #[test]
-    fn clusters_are_told_by_document_and_by_giant() {
+    fn clusters_are_keyed_by_document_and_giant() {
         let id = |name: &str| DocId::new(name).unwrap();
         let member =
             |document, cluster| ClusterReport::Member { cluster: id(cluster), document: id(document) };
         let giant = |size| ClusterReport::Giant { cluster: id("a"), size };
-        // x leaves, y comes, z changes its cluster, and a giant is told member by member again.
+        // x leaves, y joins, z changes its cluster, and a giant shrinks below the limit.
         let changes = [
             (member("a", "a"), 1),
             (member("x\0", "x"), -1),
@@ -224,7 +224,7 @@ mod tests {
             line("z", r#"{"epoch":7,"diff":-1,"document":"z","cluster":"x"}"#),
             line("a", r#"{"epoch":7,"diff":-1,"cluster":"a","size":4,"giant":true}"#),
         ];
-        assert_eq!(told(&outgoing), as_changes);
+        assert_eq!(written(&outgoing), as_changes);
         outgoing.clear();
         outgoing.memberships(7, &changes).unwrap();
         let as_memberships = [
@@ -233,19 +233,19 @@ mod tests {
             line("y", r#"{"epoch":7,"cluster":"c"}"#),
             line("z", r#"{"epoch":7,"cluster":"c"}"#),
         ];
-        assert_eq!(told(&outgoing), as_memberships);
+        assert_eq!(written(&outgoing), as_memberships);
         outgoing.clear();
         outgoing.memberships(8, &[(member("a", "a"), -1), (giant(4), -1), (giant(5), 1)]).unwrap();
-        assert_eq!(told(&outgoing), [line("a", r#"{"epoch":8,"cluster":"a","size":5,"giant":true}"#)]);
+        assert_eq!(written(&outgoing), [line("a", r#"{"epoch":8,"cluster":"a","size":5,"giant":true}"#)]);
     }
 
     #[test]
-    fn no_two_pairs_have_one_key() {
+    fn keys_of_pairs_are_unique() {
         let mut outgoing = Outgoing::default();
         let pairs = [("a", "b\0c"), ("a\0b", "c"), ("a", "b"), ("[\"a", "b\"]")];
         let deltas: Vec<_> = pairs.iter().map(|(a, b)| Delta::by_block(pair(a, b, 1.0), 1)).collect();
         outgoing.deltas(1, &deltas, None).unwrap();
-        let mut keys: Vec<_> = told(&outgoing).into_iter().map(|(key, _)| key).collect();
+        let mut keys: Vec<_> = written(&outgoing).into_iter().map(|(key, _)| key).collect();
         assert_eq!(keys[0], "[\"a\",\"b\\u0000c\"]");
         keys.sort();
         keys.dedup();

@@ -1,11 +1,11 @@
-//! A topic, read to its end: what has been committed when the reading begins.
+//! Reading a topic to its end: the records committed when the read begins.
 //!
-//! The end of a partition is the offset after its last record of any kind, and committed records are seen
-//! only up to the first transaction that is open. So the end is asked of a client that sees uncommitted
-//! records too, and the partition is read once all before it is decided: an earlier answer of "the end" would
-//! be that of an open transaction, maybe of another program.
+//! The end of a partition is the offset after its last record of any kind. A consumer of committed records
+//! sees only those before the first open transaction. So the end is read by a consumer of uncommitted
+//! records, and the partition is read once every transaction before that end has been committed or aborted.
+//! Otherwise an open transaction, perhaps of another program, would hide the records after it.
 //!
-//! Where only the last record of a key is wanted, the reading begins at the end ([`last`]).
+//! Where only the last record of a key is needed, the read begins at the end ([`last`]).
 
 use std::io;
 use std::time::Duration;
@@ -16,21 +16,23 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
 use rdkafka::topic_partition_list::Offset;
 
-use crate::broker::{Connection, Consumer, Failure, find, held, let_go};
+use crate::kafka::broker::{
+    Connection, Consumer, KafkaFailure, close_in_background, find_topic, offset_range,
+};
 use dupflow_core::time::{Clock, SystemClock};
 
-/// How long a step waits before it looks again.
+/// How long one poll lasts.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How many offsets before its end a partition is looked through first for the last record of a key, and
-/// how many times as many next.
+/// [`last`] first reads this many offsets before the end of the partition, and then each time `GROWTH` times
+/// as many.
 const TAIL: u64 = 1024;
 const GROWTH: u64 = 8;
 
-/// Hands each committed record (key, value) of a topic to `each`, in order of offset within a partition.
+/// Calls `each` with each committed record (key, value) of a topic, in order of offset within a partition.
 ///
 /// # Errors
-/// Those of the broker, and of `each`.
+/// Any error of the broker or of `each`.
 pub(super) fn topic(
     connection: &Connection,
     topic: &str,
@@ -39,49 +41,49 @@ pub(super) fn topic(
     topic_within(connection, topic, None, each)
 }
 
-/// The same, where transactions that are open are waited for no longer than this.
+/// As [`topic`], but waits for open transactions no longer than `bound`.
 ///
 /// # Errors
-/// Those of the broker, and of `each`; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
+/// Any error of the broker or of `each`; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
 pub(super) fn topic_within(
     connection: &Connection,
     topic: &str,
     bound: Option<Duration>,
     mut each: impl FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let reading = Reading::new(connection, topic)?.within(bound);
+    let reading = TopicReader::new(connection, topic)?.within(bound);
     for partition in 0..reading.partitions()? {
-        let (first, end) = reading.decided(partition)?;
+        let (first, end) = reading.settled_range(partition)?;
         reading.partition(partition, first..end, &mut each)?;
     }
     Ok(())
 }
 
-/// The last committed value of a key in partition 0 of a topic, if there is one; it is empty where the
-/// record has none. The partition is read from its end backwards, in growing pieces: so it takes about as
-/// long as there are records behind the one that is found, however old the topic is.
+/// The last committed value of a key in partition 0 of a topic, if there is one; empty for a tombstone. Reads
+/// the partition backwards from its end, in growing pieces: the time depends on the number of later records,
+/// not on the length of the topic.
 ///
 /// # Errors
-/// Those of the broker.
+/// Any error of the broker.
 pub(super) fn last(connection: &Connection, topic: &str, key: &[u8]) -> io::Result<Option<Vec<u8>>> {
     last_within(connection, topic, None, key)
 }
 
-/// The same, where transactions that are open are waited for no longer than this.
+/// As [`last`], but waits for open transactions no longer than `bound`.
 ///
 /// # Errors
-/// Those of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
+/// Any error of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
 pub(super) fn last_within(
     connection: &Connection,
     topic: &str,
     bound: Option<Duration>,
     key: &[u8],
 ) -> io::Result<Option<Vec<u8>>> {
-    let reading = Reading::new(connection, topic)?.within(bound);
+    let reading = TopicReader::new(connection, topic)?.within(bound);
     if reading.partitions()? == 0 {
         return Ok(None);
     }
-    let (first, mut end) = reading.decided(0)?;
+    let (first, mut end) = reading.settled_range(0)?;
     let mut length = TAIL;
     while first < end {
         let start = end.saturating_sub(length).max(first);
@@ -103,53 +105,56 @@ pub(super) fn last_within(
 /// The offset after the last record of any kind in partition 0 of a topic; 0 if there is no such topic.
 ///
 /// # Errors
-/// Those of the broker.
+/// Any error of the broker.
 pub(super) fn end(connection: &Connection, topic: &str) -> io::Result<u64> {
-    let reading = Reading::new(connection, topic)?;
+    let reading = TopicReader::new(connection, topic)?;
     if reading.partitions()? == 0 {
         return Ok(0);
     }
-    held(reading.client(), topic, 0, connection.patience).map(|(_, end)| end).map_err(io::Error::other)
+    offset_range(reading.client(), topic, 0, connection.patience)
+        .map(|(_, end)| end)
+        .map_err(io::Error::other)
 }
 
-/// Hands each record (key, value) of partition 0 of a topic to `each`, from an offset on, whatever becomes
-/// of its transaction; the offset at which that ends. Waits for no transaction.
+/// Calls `each` with each record (key, value) of partition 0 of a topic from `offset` on, also of open and
+/// aborted transactions. Returns the offset after the last one. Waits for no transaction.
 ///
 /// # Errors
-/// Those of the broker, and of `each`.
+/// Any error of the broker or of `each`.
 pub(super) fn since(
     connection: &Connection,
     topic: &str,
     offset: u64,
     mut each: impl FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()>,
 ) -> io::Result<u64> {
-    let reading = Reading::new(connection, topic)?;
+    let reading = TopicReader::new(connection, topic)?;
     if reading.partitions()? == 0 {
         return Ok(offset);
     }
-    let (first, end) = held(reading.client(), topic, 0, connection.patience).map_err(io::Error::other)?;
+    let (first, end) =
+        offset_range(reading.client(), topic, 0, connection.patience).map_err(io::Error::other)?;
     let offsets = offset.max(first)..end;
     if !offsets.is_empty() {
         let every = client(connection, &reading.what, "read_uncommitted")?;
         let read = partition(&every, topic, 0, offsets, &mut each);
-        let_go(every);
+        close_in_background(every);
         read?;
     }
     Ok(end)
 }
 
 /// Reads partitions of a topic.
-struct Reading<'a> {
+struct TopicReader<'a> {
     connection: &'a Connection,
     topic: &'a str,
     what: String,
-    /// How long open transactions are waited for; without end if there is none.
+    /// How long open transactions are waited for; `None` = without limit.
     bound: Option<Duration>,
-    /// Sees records of open transactions too; it reads none. There until it is dropped.
+    /// Sees uncommitted records, but reads none: it is used for offsets. Present until drop.
     all: Option<Consumer>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> TopicReader<'a> {
     fn new(connection: &'a Connection, topic: &'a str) -> io::Result<Self> {
         let what = format!("topic \"{topic}\"");
         let all = client(connection, &what, "read_uncommitted")?;
@@ -165,29 +170,36 @@ impl<'a> Reading<'a> {
         self.all.as_ref().expect("it is there until it is dropped")
     }
 
-    /// How many partitions the topic has; 0 if there is no such topic.
+    /// Number of partitions; 0 if there is no such topic.
     fn partitions(&self) -> io::Result<u32> {
-        let found = find(self.client(), self.topic, self.connection.patience).map_err(io::Error::other)?;
+        let found =
+            find_topic(self.client(), self.topic, self.connection.patience).map_err(io::Error::other)?;
         Ok(found.map_or(0, |found| found.partitions))
     }
 
-    /// The first offset of a partition and the one after its last record, once every transaction before it
-    /// has ended.
-    fn decided(&self, partition: u32) -> io::Result<(u64, u64)> {
-        let (first, end) =
-            held(self.client(), self.topic, partition, self.connection.patience).map_err(io::Error::other)?;
+    /// The first offset of a partition and the offset after its last record. Returns once every transaction
+    /// before that has ended.
+    fn settled_range(&self, partition: u32) -> io::Result<(u64, u64)> {
+        let (first, end) = offset_range(self.client(), self.topic, partition, self.connection.patience)
+            .map_err(io::Error::other)?;
         if first < end {
             let committed = client(self.connection, &self.what, "read_committed")?;
-            let waited =
-                decided(&committed, self.topic, partition, end, self.connection.patience, self.bound);
-            let_go(committed);
+            let waited = wait_until_settled(
+                &committed,
+                self.topic,
+                partition,
+                end,
+                self.connection.patience,
+                self.bound,
+            );
+            close_in_background(committed);
             waited?;
         }
         Ok((first, end))
     }
 
-    /// Hands over what a partition holds of these offsets, all of them decided. By a client of its own: one
-    /// that has read before may still report the end that it reached then.
+    /// Calls `each` with the records of a partition in `offsets`, in which no transaction may be open. Uses a
+    /// new consumer: one that has read before may still report the end that it reached then.
     fn partition(
         &self,
         partition: u32,
@@ -199,15 +211,15 @@ impl<'a> Reading<'a> {
         }
         let committed = client(self.connection, &self.what, "read_committed")?;
         let read = self::partition(&committed, self.topic, partition, offsets, each);
-        let_go(committed);
+        close_in_background(committed);
         read
     }
 }
 
-impl Drop for Reading<'_> {
+impl Drop for TopicReader<'_> {
     fn drop(&mut self) {
         if let Some(client) = self.all.take() {
-            let_go(client);
+            close_in_background(client);
         }
     }
 }
@@ -224,9 +236,9 @@ fn client(connection: &Connection, what: &str, isolation: &str) -> io::Result<Co
     connection.consumer(what, &own).map_err(io::Error::other)
 }
 
-/// Waits until every transaction that has records before this offset has been committed or aborted; no longer
-/// than this, if there is a bound.
-fn decided(
+/// Waits until every transaction with records before `end` has been committed or aborted; no longer than
+/// `bound`.
+fn wait_until_settled(
     client: &Consumer,
     topic: &str,
     partition: u32,
@@ -236,7 +248,7 @@ fn decided(
 ) -> io::Result<()> {
     let clock = SystemClock::start();
     loop {
-        let (_, stable) = held(client, topic, partition, patience).map_err(io::Error::other)?;
+        let (_, stable) = offset_range(client, topic, partition, patience).map_err(io::Error::other)?;
         if stable >= end {
             return Ok(());
         }
@@ -244,12 +256,12 @@ fn decided(
         if bound.is_some_and(|bound| clock.now() >= bound) {
             return Err(io::Error::new(io::ErrorKind::WouldBlock, open));
         }
-        client.context().retries(&Failure::Retriable(open));
+        client.context().retries(&KafkaFailure::Retriable(open));
         drop(client.poll(STEP));
     }
 }
 
-/// Hands over what a partition holds of these offsets.
+/// Calls `each` with the records of a partition in `offsets`.
 fn partition(
     client: &Consumer,
     topic: &str,
@@ -258,7 +270,7 @@ fn partition(
     each: &mut impl FnMut(Option<&[u8]>, Option<&[u8]>) -> io::Result<()>,
 ) -> io::Result<()> {
     let what = format!("topic \"{topic}\"");
-    let failed = |error: KafkaError| io::Error::other(Failure::of(&error, &what));
+    let failed = |error: KafkaError| io::Error::other(KafkaFailure::from_error(&error, &what));
     let mut list = TopicPartitionList::new();
     let number = i32::try_from(partition).unwrap_or(i32::MAX);
     let first = Offset::Offset(offsets.start.cast_signed());
@@ -276,10 +288,10 @@ fn partition(
                     return Ok(());
                 }
             }
-            // All before the end is decided: an end that is reached now is there, or behind it.
+            // All transactions before the end have ended, so an end reported now is at or after it.
             Some(Err(KafkaError::PartitionEOF(ended))) if ended == number => return Ok(()),
             Some(Err(error)) => {
-                let failure = Failure::of(&error, &what);
+                let failure = KafkaFailure::from_error(&error, &what);
                 if !failure.is_retriable() {
                     return Err(io::Error::other(failure));
                 }

@@ -1,4 +1,4 @@
-//! One transaction at a time, and what becomes of one that does not simply succeed.
+//! One transaction at a time, and the recovery of one that fails.
 
 use std::io;
 use std::time::Duration;
@@ -11,38 +11,38 @@ use rdkafka::types::RDKafkaErrorCode;
 use super::claim::Claim;
 use super::outgoing::{LETTER_BYTES, Outgoing};
 use super::{KafkaOutput, read};
-use crate::broker::{Failure, Producer, let_go};
 use crate::failpoint;
+use crate::kafka::broker::{KafkaFailure, Producer, close_in_background};
 use crate::mark::Mark;
 use dupflow_core::time::{Clock, SystemClock};
 
-/// How long one call of the library may take before it is repeated, so that the log tells of it.
+/// Longest duration of one call of the library. A call that takes longer is repeated, and logged.
 const CALL: Duration = Duration::from_secs(5);
 
-/// How long an answer takes where all is well, and how often it is looked for meanwhile.
+/// Answers usually arrive within this time; until then the producer is polled in steps of `STEP`.
 const SOON: Duration = Duration::from_millis(500);
 const STEP: Duration = Duration::from_millis(1);
 
-/// How long is waited before something is tried again.
+/// Pause before another attempt.
 const APART: Duration = Duration::from_millis(200);
 
-/// The producer, and how it is replaced.
+/// A transactional producer, replaced after failures.
 pub(super) struct Transactions {
     output: KafkaOutput,
-    /// None before the output is taken over.
+    /// `None` before the output is taken over.
     claim: Option<Claim>,
-    /// None before the first one, and between two.
+    /// `None` before the first producer, and between two.
     producer: Option<Producer>,
 }
 
-/// What is known of a transaction that did not simply succeed.
-enum Outcome {
+/// What is known of a transaction that failed.
+enum TransactionFailure {
     /// It was aborted, or never begun.
-    Aborted(Failure),
-    /// It may have been committed or not; its producer is of no use any more.
-    Unknown(Failure),
-    /// The same, and another producer may have the id.
-    Fenced(Failure),
+    Aborted(KafkaFailure),
+    /// It may have been committed or not. Its producer can no longer be used.
+    Unknown(KafkaFailure),
+    /// As `Unknown`, and another producer may have taken the id.
+    Fenced(KafkaFailure),
 }
 
 impl Transactions {
@@ -50,61 +50,60 @@ impl Transactions {
         Self { output: output.clone(), claim: None, producer: None }
     }
 
-    /// Claims the id, takes it from every earlier run; then the last mark in the topic.
-    pub(super) fn take_over(&mut self) -> Result<Option<Mark>, Failure> {
-        self.claim = Some(Claim::make(&self.output)?);
+    /// Claims the id and takes it from every earlier run. Returns the last mark in the topic.
+    pub(super) fn take_over(&mut self) -> Result<Option<Mark>, KafkaFailure> {
+        self.claim = Some(Claim::write_new(&self.output)?);
         self.renew()?;
         self.last_mark()
     }
 
-    /// The last mark in the topic, where nothing is claimed; open transactions are waited for no longer than
-    /// this.
+    /// The last mark in the topic. Claims nothing. Waits for open transactions no longer than `bound`.
     ///
     /// # Errors
-    /// Those of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
-    pub(super) fn look(&self, bound: Duration) -> io::Result<Option<Mark>> {
+    /// Any error of the broker; [`io::ErrorKind::WouldBlock`] if a transaction is still open.
+    pub(super) fn inspect(&self, bound: Duration) -> io::Result<Option<Mark>> {
         let KafkaOutput { connection, progress_topic, transactional_id, .. } = &self.output;
         let found = read::last_within(connection, progress_topic, Some(bound), transactional_id.as_bytes())?;
         self.mark(found).map_err(io::Error::other)
     }
 
-    /// Writes all of it and the mark, once, where `known` is the last mark.
+    /// Writes the records and the mark exactly once. `known` is the last mark in the topic.
     pub(super) fn write(
         &mut self,
         outgoing: &Outgoing,
         known: Option<&Mark>,
         mark: &Mark,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), KafkaFailure> {
         let encoded =
-            serde_json::to_vec(mark).map_err(|error| Failure::Fatal(format!("the mark: {error}")))?;
+            serde_json::to_vec(mark).map_err(|error| KafkaFailure::Fatal(format!("the mark: {error}")))?;
         loop {
             let outcome = self.attempt(outgoing, &encoded);
             let failure = match outcome {
                 Ok(()) => return Ok(()),
-                Err(Outcome::Aborted(failure)) => {
-                    if matches!(failure, Failure::Fatal(_) | Failure::Absent(_)) {
+                Err(TransactionFailure::Aborted(failure)) => {
+                    if matches!(failure, KafkaFailure::Fatal(_) | KafkaFailure::Absent(_)) {
                         return Err(failure);
                     }
                     self.wait(&failure);
                     continue;
                 }
-                Err(Outcome::Fenced(failure)) => {
-                    // A later run has perhaps written already: then it is left alone.
-                    self.judge(known, mark)?;
+                Err(TransactionFailure::Fenced(failure)) => {
+                    // If a later run has already written, end here instead of fencing it.
+                    self.is_committed(known, mark)?;
                     failure
                 }
-                Err(Outcome::Unknown(failure)) => failure,
+                Err(TransactionFailure::Unknown(failure)) => failure,
             };
             tracing::warn!("kafka: a commit has ended without an answer, and is looked for: {failure}");
             self.renew()?;
-            if self.judge(known, mark)? {
+            if self.is_committed(known, mark)? {
                 return Ok(());
             }
         }
     }
 
-    /// Whether the last mark in the topic is the one that was being written, and not the one before.
-    fn judge(&self, known: Option<&Mark>, writing: &Mark) -> Result<bool, Failure> {
+    /// Whether the last mark in the topic is `writing`; `false` if it is `known`. Fails on any other mark.
+    fn is_committed(&self, known: Option<&Mark>, writing: &Mark) -> Result<bool, KafkaFailure> {
         let last = self.last_mark()?;
         if last.as_ref() == Some(writing) {
             return Ok(true);
@@ -113,98 +112,104 @@ impl Transactions {
             return Ok(false);
         }
         let whose = last.map_or_else(|| "none".to_owned(), |last| format!("that of run {}", last.run));
-        Err(Failure::Fenced(format!(
+        Err(KafkaFailure::Fenced(format!(
             "another run has taken over the transactional id \"{}\": the last mark in topic \"{}\" is {whose}, not one of this run",
             self.output.transactional_id, self.output.progress_topic
         )))
     }
 
-    /// Whether no later run has claimed the id.
-    fn examine_claims(&mut self) -> Result<(), Failure> {
-        self.claim.as_mut().map_or(Ok(()), |claim| claim.judge(&self.output))
+    /// Checks that no later run has claimed the id.
+    fn check_claims(&mut self) -> Result<(), KafkaFailure> {
+        self.claim.as_mut().map_or(Ok(()), |claim| claim.check_latest(&self.output))
     }
 
-    /// A new producer, which takes the id. Waits for the broker without end, but not if it refuses. Behind
-    /// a later claim it takes nothing; a claim that is written while it takes the id is found behind that.
-    fn renew(&mut self) -> Result<(), Failure> {
+    /// Creates a new producer and takes the id. Waits for an unreachable broker without limit, but fails if
+    /// the broker refuses. Checks the claims before and after: if there is a later one, this run ends.
+    fn renew(&mut self) -> Result<(), KafkaFailure> {
         if let Some(old) = self.producer.take() {
-            let_go(old);
+            close_in_background(old);
         }
         let what = format!("transactional id \"{}\"", self.output.transactional_id);
         let timeout = self.output.timeout.as_millis().to_string();
         let mut own =
             vec![("transactional.id", &*self.output.transactional_id), ("transaction.timeout.ms", &*timeout)];
-        // A commit sends all that it has at once: there is nothing to wait for.
+        // A commit sends all its records at once: waiting for more has no use.
         if !self.output.connection.settings.contains_key("linger.ms") {
             own.push(("linger.ms", "0"));
         }
         loop {
-            self.claim.as_mut().map_or(Ok(()), |claim| claim.judge(&self.output))?;
+            self.claim.as_mut().map_or(Ok(()), |claim| claim.check_latest(&self.output))?;
             let producer = self.output.connection.producer(&what, &own)?;
             loop {
                 let Err(error) = producer.init_transactions(CALL) else {
                     self.producer = Some(producer);
-                    return self.examine_claims();
+                    return self.check_claims();
                 };
-                let failure = Failure::of(&error, &what);
-                // Serves the client, which tells of its errors here; and lets a moment pass.
+                let failure = KafkaFailure::from_error(&error, &what);
+                // Polls the client, so that it reports its errors, for the length of a pause.
                 producer.poll(APART);
-                if let Some(fatal @ Failure::Fatal(_)) = producer.context().last() {
+                if let Some(fatal @ KafkaFailure::Fatal(_)) = producer.context().last() {
                     return Err(fatal);
                 }
                 match failure {
-                    Failure::Retriable(_) => producer.context().retries(&failure),
-                    // Another producer took the id while this one did.
-                    Failure::Fenced(_) => break,
+                    KafkaFailure::Retriable(_) => producer.context().retries(&failure),
+                    // Another producer took the id during this call.
+                    KafkaFailure::Fenced(_) => break,
                     other => return Err(other),
                 }
             }
-            let_go(producer);
+            close_in_background(producer);
         }
     }
 
-    /// The last mark under this id.
-    fn last_mark(&self) -> Result<Option<Mark>, Failure> {
+    /// The last mark under this transactional id.
+    fn last_mark(&self) -> Result<Option<Mark>, KafkaFailure> {
         let KafkaOutput { connection, progress_topic, transactional_id, .. } = &self.output;
         let found = read::last(connection, progress_topic, transactional_id.as_bytes());
-        self.mark(found.map_err(|error| Failure::Fatal(error.to_string()))?)
+        self.mark(found.map_err(|error| KafkaFailure::Fatal(error.to_string()))?)
     }
 
-    /// The mark of a value, if it is one.
-    fn mark(&self, found: Option<Vec<u8>>) -> Result<Option<Mark>, Failure> {
+    /// Parses a mark; `None` for a tombstone.
+    fn mark(&self, found: Option<Vec<u8>>) -> Result<Option<Mark>, KafkaFailure> {
         let progress_topic = &self.output.progress_topic;
         let mark = found.filter(|value| !value.is_empty()).map(|value| serde_json::from_slice(&value));
         mark.transpose().map_err(|error| {
-            Failure::Fatal(format!("topic \"{progress_topic}\" holds a mark that cannot be read: {error}"))
+            KafkaFailure::Fatal(format!(
+                "topic \"{progress_topic}\" holds a mark that cannot be read: {error}"
+            ))
         })
     }
 
-    /// One transaction, from its beginning to its commit or its abort.
-    fn attempt(&self, outgoing: &Outgoing, mark: &[u8]) -> Result<(), Outcome> {
+    /// Runs one transaction from its beginning to its commit or abort.
+    fn attempt(&self, outgoing: &Outgoing, mark: &[u8]) -> Result<(), TransactionFailure> {
         let Some(producer) = &self.producer else {
-            return Err(Outcome::Unknown(Failure::Retriable("no producer".to_owned())));
+            return Err(TransactionFailure::Unknown(KafkaFailure::Retriable("no producer".to_owned())));
         };
-        // Of an earlier transaction.
+        // Drop a failed delivery of an earlier transaction.
         drop(producer.context().undelivered());
         let what = format!("topic \"{}\"", self.output.topic);
-        producer.begin_transaction().map_err(|error| Outcome::Unknown(Failure::of(&error, &what)))?;
+        producer
+            .begin_transaction()
+            .map_err(|error| TransactionFailure::Unknown(KafkaFailure::from_error(&error, &what)))?;
         let sent = self.send_all(producer, outgoing, mark);
         failpoint::reach("transaction-sent");
         let ended = sent.and_then(|()| self.commit(producer, &what));
         failpoint::reach("transaction-committed");
         match ended {
             Ok(()) => Ok(()),
-            Err(Ended::Abort(failure)) => {
+            Err(StepFailure::Abort(failure)) => {
                 let cause = producer.context().undelivered().filter(|cause| !cause.is_retriable());
                 self.abort(producer, &what)?;
-                Err(Outcome::Aborted(cause.unwrap_or(failure)))
+                Err(TransactionFailure::Aborted(cause.unwrap_or(failure)))
             }
-            Err(Ended::Lost(failure @ Failure::Fenced(_))) => Err(Outcome::Fenced(failure)),
-            Err(Ended::Lost(failure)) => Err(Outcome::Unknown(failure)),
+            Err(StepFailure::Unknown(failure @ KafkaFailure::Fenced(_))) => {
+                Err(TransactionFailure::Fenced(failure))
+            }
+            Err(StepFailure::Unknown(failure)) => Err(TransactionFailure::Unknown(failure)),
         }
     }
 
-    fn send_all(&self, producer: &Producer, outgoing: &Outgoing, mark: &[u8]) -> Result<(), Ended> {
+    fn send_all(&self, producer: &Producer, outgoing: &Outgoing, mark: &[u8]) -> Result<(), StepFailure> {
         let KafkaOutput { topic, progress_topic, transactional_id, dead_letter, .. } = &self.output;
         for (key, value) in outgoing.records() {
             let mut record = BaseRecord::to(topic).key(key);
@@ -235,50 +240,52 @@ impl Transactions {
         send(producer, BaseRecord::to(progress_topic).key(transactional_id.as_bytes()).payload(mark))
     }
 
-    /// Asks for the commit until there is an answer.
-    fn commit(&self, producer: &Producer, what: &str) -> Result<(), Ended> {
+    /// Commits; repeats the call until the broker answers.
+    fn commit(&self, producer: &Producer, what: &str) -> Result<(), StepFailure> {
         loop {
             let Err(error) = drain(producer).and_then(|()| producer.commit_transaction(CALL)) else {
                 return Ok(());
             };
-            let failure = Failure::of(&error, what);
+            let failure = KafkaFailure::from_error(&error, what);
             match &error {
-                // Records are still on their way; the library fails them once the transaction's time is over.
+                // Records are still in flight. The library fails them once the transaction has timed out.
                 KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut) => {
                     producer.context().retries(&failure);
                 }
-                KafkaError::Transaction(told) => match call(told) {
-                    Call::Again => {
+                KafkaError::Transaction(error) => match next_step(error) {
+                    NextStep::Retry => {
                         producer.context().retries(&failure);
                         producer.poll(APART);
                     }
-                    Call::Abort => return Err(Ended::Abort(failure)),
-                    Call::Lost => return Err(Ended::Lost(failure)),
+                    NextStep::Abort => return Err(StepFailure::Abort(failure)),
+                    NextStep::Unknown => return Err(StepFailure::Unknown(failure)),
                 },
-                _ => return Err(Ended::Lost(failure)),
+                _ => return Err(StepFailure::Unknown(failure)),
             }
         }
     }
 
-    /// Aborts until there is an answer.
-    fn abort(&self, producer: &Producer, what: &str) -> Result<(), Outcome> {
+    /// Aborts; repeats the call until the broker answers.
+    fn abort(&self, producer: &Producer, what: &str) -> Result<(), TransactionFailure> {
         loop {
-            // What is sent must be told of before the abort ends.
+            // The abort only ends once the outcome of every record sent has been polled.
             let Err(error) = producer.abort_transaction(APART) else { return Ok(()) };
             producer.poll(APART);
-            let failure = Failure::of(&error, what);
+            let failure = KafkaFailure::from_error(&error, what);
             match &error {
-                KafkaError::Transaction(told) if matches!(call(told), Call::Again) => {
+                KafkaError::Transaction(error) if matches!(next_step(error), NextStep::Retry) => {
                     producer.context().retries(&failure);
                 }
-                _ if matches!(failure, Failure::Fenced(_)) => return Err(Outcome::Fenced(failure)),
-                _ => return Err(Outcome::Unknown(failure)),
+                _ if matches!(failure, KafkaFailure::Fenced(_)) => {
+                    return Err(TransactionFailure::Fenced(failure));
+                }
+                _ => return Err(TransactionFailure::Unknown(failure)),
             }
         }
     }
 
-    /// Lets a moment pass before another try.
-    fn wait(&self, failure: &Failure) {
+    /// Logs the failure and pauses before another attempt.
+    fn wait(&self, failure: &KafkaFailure) {
         if let Some(producer) = &self.producer {
             producer.context().retries(failure);
             producer.poll(APART);
@@ -286,8 +293,8 @@ impl Transactions {
     }
 }
 
-/// Waits until the broker has answered for every record. The client's own way polls in steps of 100 ms, each
-/// to its end: that would be the least time of a commit (102 ms with 10 deltas, and 10 ms this way; November
+/// Waits until the broker has acknowledged every record. The client's own `flush` polls in steps of 100 ms,
+/// which would be the least duration of a commit: 102 ms with 10 deltas, against 10 ms this way (November
 /// 2026).
 fn drain(producer: &Producer) -> Result<(), KafkaError> {
     let clock = SystemClock::start();
@@ -296,40 +303,40 @@ fn drain(producer: &Producer) -> Result<(), KafkaError> {
             Err(KafkaError::Flush(RDKafkaErrorCode::OperationTimedOut)) if clock.now() < CALL => {}
             ended => return ended,
         }
-        // An answer takes some milliseconds; where none comes, there is no hurry.
+        // An answer takes some milliseconds. Later on, poll less often.
         producer.poll(if clock.now() < SOON { STEP } else { APART });
     }
 }
 
-/// How a transaction has to end.
-enum Ended {
-    /// By an abort.
-    Abort(Failure),
-    /// Nobody knows.
-    Lost(Failure),
+/// How a failed transaction ends.
+enum StepFailure {
+    /// With an abort.
+    Abort(KafkaFailure),
+    /// With an unknown outcome.
+    Unknown(KafkaFailure),
 }
 
-/// What is to be done after a call of the library that failed.
-enum Call {
-    Again,
+/// What to do after a failed call of the library.
+enum NextStep {
+    Retry,
     Abort,
-    Lost,
+    Unknown,
 }
 
-fn call(told: &RDKafkaError) -> Call {
-    if told.is_fatal() {
-        Call::Lost
-    } else if told.txn_requires_abort() {
-        Call::Abort
-    } else if told.is_retriable() {
-        Call::Again
+fn next_step(error: &RDKafkaError) -> NextStep {
+    if error.is_fatal() {
+        NextStep::Unknown
+    } else if error.txn_requires_abort() {
+        NextStep::Abort
+    } else if error.is_retriable() {
+        NextStep::Retry
     } else {
-        Call::Lost
+        NextStep::Unknown
     }
 }
 
-/// Gives a record to the client; while its queue is full, waits for it.
-fn send(producer: &Producer, mut record: BaseRecord<'_, [u8], [u8]>) -> Result<(), Ended> {
+/// Passes a record to the client; waits while its queue is full.
+fn send(producer: &Producer, mut record: BaseRecord<'_, [u8], [u8]>) -> Result<(), StepFailure> {
     loop {
         match producer.send(record) {
             Ok(()) => return Ok(()),
@@ -338,10 +345,10 @@ fn send(producer: &Producer, mut record: BaseRecord<'_, [u8], [u8]>) -> Result<(
                 producer.poll(STEP);
             }
             Err((error, refused)) => {
-                let failure = Failure::of(&error, &format!("topic \"{}\"", refused.topic));
+                let failure = KafkaFailure::from_error(&error, &format!("topic \"{}\"", refused.topic));
                 return Err(match failure {
-                    fenced @ Failure::Fenced(_) => Ended::Lost(fenced),
-                    other => Ended::Abort(other),
+                    fenced @ KafkaFailure::Fenced(_) => StepFailure::Unknown(fenced),
+                    other => StepFailure::Abort(other),
                 });
             }
         }

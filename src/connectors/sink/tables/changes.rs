@@ -1,39 +1,39 @@
-//! What a commit writes: of each row the last thing that is known.
+//! The rows that one commit writes: for each key, its last state.
 
 use std::collections::BTreeMap;
 
 use crate::sink::StandardError;
-use crate::sink::cluster_changes::Change;
+use crate::sink::cluster_changes::ReportChange;
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocChange, DocId, Facts};
 use dupflow_core::pair::{Delta, DocPair, Pair};
 use dupflow_core::time::Epoch;
 
-/// A pair as a row.
+/// A row of the table of pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PairRow {
     pub(super) pair: DocPair,
     pub(super) epoch: Epoch,
-    /// There if evidence is asked for.
+    /// Present if evidence is written.
     pub(super) standard_error: Option<f64>,
 }
 
-/// Rows that come or change, and, with `None`, rows that go.
+/// New and changed rows; `None` deletes the row.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct TableChanges {
     pub(super) pairs: BTreeMap<Pair<DocId>, Option<PairRow>>,
     pub(super) clusters: BTreeMap<DocId, Option<DocId>>,
     pub(super) documents: BTreeMap<DocId, Option<Facts>>,
-    /// Whether the table of deltas begins anew, before all else: with the pairs that are there, if deltas are
-    /// kept, else with nothing.
+    /// Whether the table of deltas is emptied first. If deltas are kept, it is then filled with the pairs in
+    /// the table of pairs.
     pub(super) deltas_anew: bool,
-    /// Every change of a pair, in order.
+    /// Every delta, in order.
     pub(super) deltas: Vec<(Epoch, Delta)>,
 }
 
-impl Changes {
-    /// The changes of an epoch, sorted: of a pair whose similarity changes comes what goes, and then what
-    /// comes.
+impl TableChanges {
+    /// Adds the deltas of an epoch. They must be sorted: of a pair whose similarity changes, first -1, then
+    /// +1.
     pub(super) fn pairs(
         &mut self,
         epoch: Epoch,
@@ -54,8 +54,9 @@ impl Changes {
         }
     }
 
-    /// Changes of memberships, sorted likewise. There are no giants.
-    pub(super) fn clusters(&mut self, changes: &[Change]) {
+    /// Adds changes of memberships, sorted in the same way. There are no giants: the cluster limit is
+    /// unbounded here.
+    pub(super) fn clusters(&mut self, changes: &[ReportChange]) {
         for (report, diff) in changes {
             let ClusterReport::Member { cluster, document } = report else { continue };
             self.clusters.insert(document.clone(), (*diff > 0).then(|| cluster.clone()));
@@ -71,8 +72,8 @@ impl Changes {
     }
 }
 
-/// Rows that come, and the keys of those that go.
-pub(super) fn parted<K, V>(rows: &BTreeMap<K, Option<V>>) -> (Vec<(&K, &V)>, Vec<&K>) {
+/// Splits rows into those to write and the keys of those to delete.
+pub(super) fn split_rows<K, V>(rows: &BTreeMap<K, Option<V>>) -> (Vec<(&K, &V)>, Vec<&K>) {
     let come = rows.iter().filter_map(|(key, row)| Some((key, row.as_ref()?))).collect();
     let go = rows.iter().filter(|(_, row)| row.is_none()).map(|(key, _)| key).collect();
     (come, go)

@@ -1,28 +1,28 @@
-//! Tables of a database as sink, exactly once: pairs, clusters and documents as they are, and with them how
-//! far they stand for the input.
+//! Tables of a database as sink, exactly once: the present pairs, clusters and documents, and the position in
+//! the input up to which they are complete.
 //!
 //! ```text
-//!  epochs ─▶ Changes ─▶ one transaction ─┬─▶ pairs, clusters, documents   rows that come, change and go
-//!            the last of  per commit     ├─▶ deltas                       every change of a pair, if they are asked for
-//!            each row                    └─▶ progress                     the mark
+//!  epochs ─▶ Changes ─▶ one transaction ─┬─▶ pairs, clusters, documents   rows to write and to delete
+//!            last state   per commit     ├─▶ deltas                       every delta, if requested
+//!            of each row                 └─▶ progress                     the mark
 //! ```
 //!
-//! **Why nothing is lost or doubled.** Every transaction first locks the one row of `progress`, and goes on
-//! only if it holds the run's own name and the number of the commit on which the run builds; it writes its
-//! mark there, and one more. So:
+//! **Why nothing is lost or doubled.** Every transaction first locks the single row of `progress`. It
+//! continues only if the row holds the run's own name and the commit number on which the run builds. It
+//! writes its mark there and increments the number. So:
 //!
-//! 1. A run that takes the tables over writes its name there. Whoever had them before finds another name at
-//!    its next commit, and ends.
-//! 2. A commit whose outcome nobody knows (the server was lost) is looked up in the same row, once the lock
-//!    on it is free: the number is one more, and all was written; it is as before, and nothing was, and it is
-//!    written again.
+//! 1. A run that takes the tables over writes its name there. The run before finds another name at its next
+//!    commit, and ends.
+//! 2. After a commit with an unknown outcome (the connection was lost), the run reads the row again, once its
+//!    lock is free. If the number is one higher, everything was written. If it is unchanged, nothing was, and
+//!    the run writes it again.
 //!
-//! **Deltas add up to pairs**, if they are kept. A run that begins to keep them, where another one has not,
-//! is refused as one of another pipeline; if it reconciles, the table begins anew with the pairs that are
-//! there, in the transaction of the first correction.
+//! **Deltas add up to pairs**, if they are kept. A run that begins to keep them where an earlier run did not
+//! is refused, as a run of another pipeline is. If it reconciles, the first correction empties the table and
+//! fills it with the pairs of the table of pairs, in its own transaction.
 //!
-//! Each cluster is told member by member, whatever its size: the views that tell who is kept need all of
-//! them.
+//! Clusters are written member by member, whatever their size: the views of kept and removed documents need
+//! all members.
 
 #![cfg_attr(
     not(any(feature = "sqlite", feature = "postgres")),
@@ -44,13 +44,13 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use changes::Changes;
+use changes::TableChanges;
 
 use super::cluster_changes::ClusterChanges;
 use super::{Sink, StandardError};
-use crate::database::{Address, Failure};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
+use crate::tables::database::{Address, DatabaseFailure};
 use dupflow_core::cluster::{ClusterKind, ClusterReport, Clusters};
 use dupflow_core::description::Description;
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
@@ -58,34 +58,34 @@ use dupflow_core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::Progress;
 
-/// Where tables are.
+/// Settings of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOutput {
-    /// In which database.
+    /// The database.
     pub address: Address,
-    /// In which schema of a server, made if it is missing.
+    /// Schema on a server; created if it is missing.
     pub schema: String,
-    /// What stands before each table's name.
+    /// Prefix of the name of each table.
     pub prefix: String,
-    /// Whether every change of a pair is kept.
+    /// Whether every delta is kept.
     pub deltas: bool,
-    /// Whether those say their causes.
+    /// Whether deltas have causes.
     pub causes: bool,
-    /// How long a server may take to answer at the beginning.
+    /// How long a server may take to answer at the start.
     pub patience: Duration,
-    /// The name of the run, which no other one has.
+    /// Name of the run; unique.
     pub run: String,
 }
 
 impl TableOutput {
-    /// What the description in a mark says of tables that keep every change of a pair.
+    /// Name and value of the field that the description in a mark has if the tables keep deltas.
     pub const WITH_DELTAS: (&str, &str) = ("sink.emit", "deltas");
 
-    /// What is there, in a line: for whoever looks before a run does. Nothing is written.
+    /// Describes the output in a line, for a check before a run. Writes nothing.
     ///
     /// # Errors
-    /// That it cannot be reached, or that its role may not do what a run does there.
-    pub fn examine(&self) -> Result<String, Failure> {
+    /// If the database cannot be reached, or its role lacks a right that a run needs.
+    pub fn examine(&self) -> Result<String, DatabaseFailure> {
         let name = self.address.name();
         match &self.address {
             #[cfg(feature = "sqlite")]
@@ -98,80 +98,77 @@ impl TableOutput {
                 .examine()
                 .map(|found| format!("writes {name}, schema \"{}\"{found}", self.schema)),
             #[cfg(not(feature = "postgres"))]
-            Address::Postgres(_) => Err(Failure::Refused(format!("{name} is not built in"))),
+            Address::Postgres(_) => Err(DatabaseFailure::Refused(format!("{name} is not built in"))),
         }
     }
 }
 
-/// The tables of one output.
-trait Store: Send {
-    /// How far the tables have got, which stay as they are; nothing if there are none.
-    fn look(&self) -> Result<Stand, Failure>;
+/// The tables of one output in one database.
+trait TableStore: Send {
+    /// The row of progress; default if there are no tables. Changes nothing.
+    fn inspect(&self) -> Result<ProgressRow, DatabaseFailure>;
 
-    /// Makes what is missing, writes the run's name, and tells what was there.
-    fn take_over(&mut self) -> Result<Stand, Failure>;
+    /// Creates missing tables, writes the run's name, and returns the row of progress found before.
+    fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure>;
 
-    /// Writes all this and the mark, behind so many commits, in one transaction; whatever happens meanwhile,
-    /// once.
-    fn write(&mut self, changes: &Changes, commits: i64, mark: &str) -> Result<(), Failure>;
+    /// Writes the changes and the mark, on commit number `commits`, in one transaction, exactly once.
+    fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure>;
 
-    /// The pairs that are there.
-    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, Failure>;
+    /// The rows of pairs.
+    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure>;
 
-    /// The members of clusters that are there.
-    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, Failure>;
+    /// The rows of clusters.
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure>;
 
-    /// The documents that are there.
-    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, Failure>;
+    /// The rows of documents.
+    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure>;
 }
 
-/// What the tables look like: 2 since rows say when they were written, and since the times of documents are
-/// times on a server.
+/// Version of the tables. Since 2, rows have the time when they were written, and times of documents are
+/// timestamps on a server.
 const LAYOUT: i64 = 2;
 
-/// Whether a program that knows this layout may write tables of the one that was found, which is not an older
-/// one.
+/// Checks that the layout found, at least that of this program, is that of this program.
 ///
 /// # Errors
-/// That it is a later one.
-fn known_layout(name: &str, found: Option<i64>) -> Result<(), Failure> {
+/// If it is a later one.
+fn known_layout(name: &str, found: Option<i64>) -> Result<(), DatabaseFailure> {
     match found.filter(|found| *found != LAYOUT) {
         None => Ok(()),
-        Some(found) => Err(Failure::Refused(format!(
+        Some(found) => Err(DatabaseFailure::Refused(format!(
             "{name}: its tables are of layout {found}, and this dupflow writes layout {LAYOUT}: run the dupflow that made them, or set \
              sink.prefix"
         ))),
     }
 }
 
-/// How far tables have got.
+/// The row of the table of progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Stand {
+struct ProgressRow {
     run: String,
     commits: i64,
     mark: Option<String>,
 }
 
-/// Keeps the tables of an output.
+/// Writes the tables of an output.
 pub struct TableSink {
     name: String,
     run: String,
-    store: Box<dyn Store>,
+    store: Box<dyn TableStore>,
     evidence: Option<StandardError>,
     clusters: ClusterChanges,
-    changes: Changes,
+    changes: TableChanges,
     keeps_deltas: bool,
-    /// Whether the run before has kept them.
+    /// Whether the run before kept deltas.
     kept_deltas: bool,
-    /// How many commits the tables have seen.
+    /// Number of the last commit.
     commits: i64,
-    /// The documents alive, while what the table holds may be others.
+    /// Live documents; present while the table of documents may not match them.
     alive: Option<BTreeMap<DocId, Facts>>,
 }
 
 impl TableSink {
-    /// A sink that has reached nothing yet; with evidence if there is a standard error to give. Clusters are
-    /// of this kind.
+    /// Connects to nothing yet. Evidence is written if there is a standard error.
     ///
     /// # Panics
     /// If this program was built without the database.
@@ -187,7 +184,7 @@ impl TableSink {
             store: store(output).expect("a deployment without the feature names no such database"),
             evidence,
             clusters: ClusterChanges::new(Clusters::new(kind, usize::MAX), metrics),
-            changes: Changes::default(),
+            changes: TableChanges::default(),
             keeps_deltas: output.deltas,
             kept_deltas: output.deltas,
             commits: 0,
@@ -195,10 +192,10 @@ impl TableSink {
         }
     }
 
-    /// The table of documents is to be that of those alive.
+    /// Adds the changes that make the table of documents equal to the live documents.
     fn correct_documents(&mut self) -> io::Result<()> {
         let Some(alive) = self.alive.take() else { return Ok(()) };
-        let there = self.store.documents().map_err(told)?;
+        let there = self.store.documents().map_err(io_error)?;
         for (id, facts) in &alive {
             if there.get(id) != Some(facts) {
                 self.changes.documents.entry(id.clone()).or_insert(Some(*facts));
@@ -210,16 +207,16 @@ impl TableSink {
         Ok(())
     }
 
-    /// A mark as the table has it.
+    /// Parses the mark of the table.
     fn mark(&self, found: &str) -> io::Result<Box<Mark>> {
         serde_json::from_str(found).map_err(|error| {
-            wrong(format!("{}: the mark in the table of progress is damaged: {error}", self.name))
+            invalid_data(format!("{}: the mark in the table of progress is damaged: {error}", self.name))
         })
     }
 
     fn write(&mut self, mark: &Mark) -> io::Result<()> {
         let written = serde_json::to_string(mark)?;
-        self.store.write(&self.changes, self.commits, &written).map_err(told)?;
+        self.store.write(&self.changes, self.commits, &written).map_err(io_error)?;
         failpoint::reach("tables-written");
         self.commits += 1;
         self.changes.clear();
@@ -227,15 +224,15 @@ impl TableSink {
     }
 }
 
-/// Whether the run that wrote a mark has kept every change of a pair.
+/// Whether the run that wrote this mark kept deltas.
 fn kept_deltas(mark: &Mark) -> bool {
     let (key, _) = TableOutput::WITH_DELTAS;
     Description::decode(mark.pipeline.as_bytes())
         .is_ok_and(|described| described.fields().any(|(name, _)| name == key))
 }
 
-/// The tables; `None` if this program was built without their database.
-fn store(output: &TableOutput) -> Option<Box<dyn Store>> {
+/// The store of an output; `None` if this program was built without its database.
+fn store(output: &TableOutput) -> Option<Box<dyn TableStore>> {
     match &output.address {
         #[cfg(feature = "sqlite")]
         Address::Sqlite(path) => Some(Box::new(sqlite::SqliteStore::new(output, path))),
@@ -247,16 +244,17 @@ fn store(output: &TableOutput) -> Option<Box<dyn Store>> {
 }
 
 impl Sink for TableSink {
-    fn look(&mut self) -> io::Result<Option<Standing>> {
-        let found = self.store.look().map_err(told)?.mark;
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
+        let found = self.store.inspect().map_err(io_error)?.mark;
         Ok(Some(found.map_or(Ok(Standing::New), |found| self.mark(&found).map(Standing::At))?))
     }
 
     fn take_over(&mut self) -> io::Result<Standing> {
-        let found = self.store.take_over().map_err(told)?;
+        let found = self.store.take_over().map_err(io_error)?;
         self.commits = found.commits;
         let Some(found) = found.mark else {
-            // What was kept elsewhere may come as restored, and is not here.
+            // Documents from state stored elsewhere are passed as restored, and are missing in these new
+            // tables.
             self.alive = Some(BTreeMap::new());
             return Ok(Standing::New);
         };
@@ -267,13 +265,13 @@ impl Sink for TableSink {
     }
 
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
-        let there = self.store.clusters().map_err(told)?;
+        let there = self.store.clusters().map_err(io_error)?;
         self.clusters.correct(there);
         self.alive = Some(BTreeMap::new());
-        // Without what has changed meanwhile they would add up to something else. With the first correction,
-        // since its mark says what they are.
+        // Without the deltas of the runs in between, the table would not add up to the pairs. It is filled
+        // with the first correction, whose mark says that deltas are kept.
         self.changes.deltas_anew = self.keeps_deltas != self.kept_deltas;
-        self.store.pairs().map_err(told)
+        self.store.pairs().map_err(io_error)
     }
 
     fn wants_documents(&self) -> bool {
@@ -319,38 +317,38 @@ impl Sink for TableSink {
     }
 }
 
-/// Whether a run that builds on so many commits has to write what comes next; if not, it has, without
-/// knowing.
+/// Whether a run that builds on commit number `commits` must write its next commit. If not, an earlier
+/// attempt with an unknown outcome has written it.
 ///
 /// # Errors
-/// That another run has the tables.
-fn has_to_write(found: &Stand, own: &str, commits: i64) -> Result<bool, Failure> {
+/// If another run has taken the tables over.
+fn must_write(found: &ProgressRow, own: &str, commits: i64) -> Result<bool, DatabaseFailure> {
     match found.commits - commits {
         more @ (0 | 1) if found.run == own => Ok(more == 0),
-        _ => Err(Failure::Refused(format!(
+        _ => Err(DatabaseFailure::Refused(format!(
             "another run ({}) has taken the tables over: this one writes no more",
             found.run
         ))),
     }
 }
 
-fn wrong(what: String) -> io::Error {
+fn invalid_data(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-fn told(failure: Failure) -> io::Error {
+fn io_error(failure: DatabaseFailure) -> io::Error {
     io::Error::other(failure)
 }
 
-/// An id as a table holds it.
-fn id(text: &str) -> Result<DocId, Failure> {
+/// Parses an id of a table.
+fn id(text: &str) -> Result<DocId, DatabaseFailure> {
     DocId::new(text)
-        .ok_or_else(|| Failure::Refused("a table of the output holds an id that is none".to_owned()))
+        .ok_or_else(|| DatabaseFailure::Refused("a table of the output holds an id that is none".to_owned()))
 }
 
-/// A pair as a table holds it.
-fn pair(a: &str, b: &str, similarity: f64, evidence: Evidence) -> Result<DocPair, Failure> {
-    let same = || Failure::Refused("a table of the output pairs a document with itself".to_owned());
+/// Builds a pair from the columns of a table.
+fn pair(a: &str, b: &str, similarity: f64, evidence: Evidence) -> Result<DocPair, DatabaseFailure> {
+    let same = || DatabaseFailure::Refused("a table of the output pairs a document with itself".to_owned());
     let pair = Pair::new(id(a)?, id(b)?).ok_or_else(same)?;
     Ok(DocPair { pair, similarity: Similarity::clamped(similarity), evidence })
 }

@@ -1,4 +1,4 @@
-//! The tables on a server of PostgreSQL.
+//! The tables on a PostgreSQL server.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,37 +7,37 @@ use std::time::Duration;
 use postgres::types::ToSql;
 use postgres::{Client, Transaction};
 
-use super::changes::{Changes, parted};
-use super::{LAYOUT, Stand, Store, TableOutput, has_to_write, id, known_layout, pair};
-use crate::broker::Secret;
-use crate::database::postgres::{connect, failure, restored, stored};
-use crate::database::{Failure, patiently, quoted};
+use super::changes::{TableChanges, split_rows};
+use super::{LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair};
+use crate::credential::Credential;
 use crate::failpoint;
+use crate::tables::database::postgres::{connect, failure, from_stored_text, to_stored_text};
+use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};
 
-/// Rows that are sent at once.
+/// Rows sent in one statement.
 const ROWS: usize = 10_000;
 
-/// The tables.
+/// Tables on a server, in one schema.
 pub(super) struct PostgresStore {
-    url: Secret,
+    url: Credential,
     schema: String,
     prefix: String,
     run: String,
     deltas: bool,
     causes: bool,
     patience: Duration,
-    /// There while the server is.
+    /// Present while connected.
     client: Option<Client>,
 }
 
-/// A parameter.
+/// A parameter of a statement.
 type Parameter<'a> = &'a (dyn ToSql + Sync);
 
 impl PostgresStore {
-    pub(super) fn new(output: &TableOutput, url: &Secret) -> Self {
+    pub(super) fn new(output: &TableOutput, url: &Credential) -> Self {
         let TableOutput { schema, prefix, run, deltas, causes, patience, .. } = output.clone();
         Self { url: url.clone(), schema, prefix, run, deltas, causes, patience, client: None }
     }
@@ -46,7 +46,7 @@ impl PostgresStore {
         format!("{}.{}", quoted(&self.schema), quoted(&format!("{}{name}", self.prefix)))
     }
 
-    /// Tables and views, in the words of the server. Ids are compared by their bytes.
+    /// SQL that creates the tables and views. Ids are compared by their bytes.
     fn tables(&self) -> String {
         let name = |name| self.table(name);
         let (pairs, clusters, documents) = (name("pairs"), name("clusters"), name("documents"));
@@ -75,8 +75,8 @@ impl PostgresStore {
         )
     }
 
-    /// What makes tables of the layout before into those of this one. When old rows were written is not
-    /// known.
+    /// SQL that changes tables of layout 1 into layout 2. The times at which old rows were written are
+    /// unknown.
     fn migration(&self) -> String {
         let [pairs, documents, deltas, progress] =
             ["pairs", "documents", "deltas", "progress"].map(|name| self.table(name));
@@ -90,7 +90,7 @@ impl PostgresStore {
         )
     }
 
-    /// Brings tables that are there to this layout; the one that they have, if it is another one.
+    /// Changes tables of layout 1 to this layout. Returns the layout of any others.
     fn migrate(&self, transaction: &mut Transaction<'_>) -> Result<Option<i64>, postgres::Error> {
         let progress = self.table("progress");
         let has_layout =
@@ -105,15 +105,15 @@ impl PostgresStore {
         found.map(|row| row.try_get::<_, i32>(0).map(i64::from)).transpose()
     }
 
-    /// What a run would find, behind the name of the schema; or all that the role may not do. Nothing is
-    /// written.
-    pub(super) fn examine(&self) -> Result<String, Failure> {
+    /// Describes the output, to follow the name of the schema; the error lists every right that the role
+    /// lacks. Writes nothing.
+    pub(super) fn examine(&self) -> Result<String, DatabaseFailure> {
         let mut client = connect(&self.url, self.patience)?;
         let (found, missing) = self.rights(&mut client).map_err(|error| failure(&error))?;
-        if missing.is_empty() { Ok(found) } else { Err(Failure::Refused(missing.join("\n"))) }
+        if missing.is_empty() { Ok(found) } else { Err(DatabaseFailure::Refused(missing.join("\n"))) }
     }
 
-    /// What is there, and what a run would be refused.
+    /// A description of the output, and the rights that a run would lack, each as a message.
     fn rights(&self, client: &mut Client) -> Result<(String, Vec<String>), postgres::Error> {
         let mut missing = Vec::new();
         let (role, database, read_only): (String, String, bool) = {
@@ -142,7 +142,7 @@ impl PostgresStore {
             return Ok((": missing, the first run makes it".to_owned(), missing));
         }
         for right in ["USAGE", "CREATE"] {
-            // Where the tables are there, none is made.
+            // Existing tables need no right to create any.
             let is_needed = right == "USAGE" || !self.is_made(client)?;
             if is_needed && !is_true(client, "SELECT has_schema_privilege($1, $2)", &[schema, &right])? {
                 let (schema, role) = (quoted(schema), quoted(&role));
@@ -174,16 +174,19 @@ impl PostgresStore {
         Ok((String::new(), missing))
     }
 
-    /// Whether a run has made its tables.
+    /// Whether the tables exist.
     fn is_made(&self, client: &mut Client) -> Result<bool, postgres::Error> {
-        // By the catalog, since a name is looked up only by a role that may use its schema.
+        // From the catalog: only a role with USAGE on the schema can look up a name in it.
         let sql = "SELECT count(*) > 0 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
              WHERE n.nspname = $1 AND c.relname = $2";
         client.query_one(sql, &[&self.schema, &format!("{}progress", self.prefix)])?.try_get(0)
     }
 
-    /// Does something with the server; a connection that has failed is given up.
-    fn with<T>(&mut self, go: impl FnOnce(&mut Client) -> Result<T, Failure>) -> Result<T, Failure> {
+    /// Calls `go` with a connection; drops the connection if that fails.
+    fn with<T>(
+        &mut self,
+        go: impl FnOnce(&mut Client) -> Result<T, DatabaseFailure>,
+    ) -> Result<T, DatabaseFailure> {
         let mut client = match self.client.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
             None => connect(&self.url, self.patience)?,
@@ -193,25 +196,29 @@ impl PostgresStore {
         Ok(ended)
     }
 
-    /// A connection, and what stood there.
-    fn taken_over(&self) -> Result<(Client, Stand), Failure> {
+    /// Connects and takes the tables over. Returns the connection and the row of progress found before.
+    fn taken_over(&self) -> Result<(Client, ProgressRow), DatabaseFailure> {
         let mut client = connect(&self.url, self.patience)?;
         let failed = |error: postgres::Error| failure(&error);
         let mut transaction = client.transaction().map_err(failed)?;
         let (found, layout) = self.begin(&mut transaction).map_err(|error| match failure(&error) {
-            Failure::Refused(what) => Failure::Refused(format!(
+            DatabaseFailure::Refused(what) => DatabaseFailure::Refused(format!(
                 "{what}: the tables cannot be made in the schema \"{}\"; sink.schema and sink.prefix say where they are",
                 self.schema
             )),
-            away @ Failure::Away(_) => away,
+            away @ DatabaseFailure::Away(_) => away,
         })?;
         known_layout("output postgres", layout)?;
         transaction.commit().map_err(failed)?;
         Ok((client, found))
     }
 
-    /// Takes the tables over in one transaction. Two runs that begin at once wait for each other.
-    fn begin(&self, transaction: &mut Transaction<'_>) -> Result<(Stand, Option<i64>), postgres::Error> {
+    /// Takes the tables over in one transaction. A lock makes two runs that start at the same time wait for
+    /// each other.
+    fn begin(
+        &self,
+        transaction: &mut Transaction<'_>,
+    ) -> Result<(ProgressRow, Option<i64>), postgres::Error> {
         let progress = self.table("progress");
         let lock = format!("dupflow {progress}");
         transaction.execute("SELECT pg_advisory_xact_lock(hashtext($1))", &[&lock])?;
@@ -233,26 +240,26 @@ impl PostgresStore {
         Ok((found, layout))
     }
 
-    /// What stands in the table of progress, if there is one.
-    fn seen(&self, client: &mut Client) -> Result<Stand, postgres::Error> {
+    /// The row of progress; default if there is none.
+    fn seen(&self, client: &mut Client) -> Result<ProgressRow, postgres::Error> {
         if !self.is_made(client)? {
-            return Ok(Stand::default());
+            return Ok(ProgressRow::default());
         }
         let sql = format!("SELECT run, commits, mark FROM {} WHERE one = 1", self.table("progress"));
-        let Some(row) = client.query_opt(&sql, &[])? else { return Ok(Stand::default()) };
-        Ok(Stand { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
+        let Some(row) = client.query_opt(&sql, &[])? else { return Ok(ProgressRow::default()) };
+        Ok(ProgressRow { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
     }
 
-    /// What stands in the table of progress, which nobody else changes until the transaction ends.
-    fn progress(&self, transaction: &mut Transaction<'_>) -> Result<Stand, postgres::Error> {
+    /// The row of progress, locked until the transaction ends.
+    fn progress(&self, transaction: &mut Transaction<'_>) -> Result<ProgressRow, postgres::Error> {
         let sql =
             format!("SELECT run, commits, mark FROM {} WHERE one = 1 FOR UPDATE", self.table("progress"));
-        let Some(row) = transaction.query_opt(&sql, &[])? else { return Ok(Stand::default()) };
-        Ok(Stand { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
+        let Some(row) = transaction.query_opt(&sql, &[])? else { return Ok(ProgressRow::default()) };
+        Ok(ProgressRow { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
     }
 
-    /// Writes rows.
-    fn put(&self, transaction: &mut Transaction<'_>, changes: &Changes) -> Result<(), postgres::Error> {
+    /// Writes the changes.
+    fn put(&self, transaction: &mut Transaction<'_>, changes: &TableChanges) -> Result<(), postgres::Error> {
         if changes.deltas_anew {
             self.begin_deltas(transaction)?;
         }
@@ -262,7 +269,7 @@ impl PostgresStore {
         self.put_deltas(transaction, changes)
     }
 
-    /// Has the table of deltas begin with the pairs that are there, or with nothing.
+    /// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.
     fn begin_deltas(&self, transaction: &mut Transaction<'_>) -> Result<(), postgres::Error> {
         let (pairs, deltas) = (self.table("pairs"), self.table("deltas"));
         execute(transaction, &format!("DELETE FROM {deltas}"), &[])?;
@@ -277,9 +284,13 @@ impl PostgresStore {
         Ok(())
     }
 
-    fn put_pairs(&self, transaction: &mut Transaction<'_>, changes: &Changes) -> Result<(), postgres::Error> {
+    fn put_pairs(
+        &self,
+        transaction: &mut Transaction<'_>,
+        changes: &TableChanges,
+    ) -> Result<(), postgres::Error> {
         let table = |name| self.table(name);
-        let (come, go) = parted(&changes.pairs);
+        let (come, go) = split_rows(&changes.pairs);
         for keys in go.chunks(ROWS) {
             let (a, b) = (texts(keys, |pair| pair.lo()), texts(keys, |pair| pair.hi()));
             let sql = format!(
@@ -292,10 +303,10 @@ impl PostgresStore {
             let (a, b) = (texts(rows, |(pair, _)| pair.lo()), texts(rows, |(pair, _)| pair.hi()));
             let similarity = each(rows, |(_, row)| row.pair.similarity.get());
             let epoch = each(rows, |(_, row)| row.epoch.cast_signed());
-            let told = each(rows, |(_, row)| row.standard_error.map(|_| row.pair.evidence));
-            let blocks = each(&told, |told| told.map(|told| i32::from(told.blocks)));
-            let look = each(&told, |told| told.map(|told| i32::from(told.look)));
-            let components = each(&told, |told| told.map(|told| i64::from(told.components)));
+            let evidence = each(rows, |(_, row)| row.standard_error.map(|_| row.pair.evidence));
+            let blocks = each(&evidence, |shown| shown.map(|shown| i32::from(shown.blocks)));
+            let look = each(&evidence, |shown| shown.map(|shown| i32::from(shown.look)));
+            let components = each(&evidence, |shown| shown.map(|shown| i64::from(shown.components)));
             let standard_error = each(rows, |(_, row)| row.standard_error);
             let sql = format!(
                 "INSERT INTO {} AS p (a, b, similarity, epoch, blocks, look, components, standard_error)
@@ -315,10 +326,10 @@ impl PostgresStore {
     fn put_clusters(
         &self,
         transaction: &mut Transaction<'_>,
-        changes: &Changes,
+        changes: &TableChanges,
     ) -> Result<(), postgres::Error> {
         let table = |name| self.table(name);
-        let (come, go) = parted(&changes.clusters);
+        let (come, go) = split_rows(&changes.clusters);
         delete(transaction, &table("clusters"), "document", &go)?;
         for rows in come.chunks(ROWS) {
             let (document, cluster) =
@@ -336,10 +347,10 @@ impl PostgresStore {
     fn put_documents(
         &self,
         transaction: &mut Transaction<'_>,
-        changes: &Changes,
+        changes: &TableChanges,
     ) -> Result<(), postgres::Error> {
         let table = |name| self.table(name);
-        let (come, go) = parted(&changes.documents);
+        let (come, go) = split_rows(&changes.documents);
         delete(transaction, &table("documents"), "id", &go)?;
         for rows in come.chunks(ROWS) {
             let document = texts(rows, |(document, _)| document);
@@ -364,7 +375,7 @@ impl PostgresStore {
     fn put_deltas(
         &self,
         transaction: &mut Transaction<'_>,
-        changes: &Changes,
+        changes: &TableChanges,
     ) -> Result<(), postgres::Error> {
         let table = |name| self.table(name);
         for rows in changes.deltas.chunks(ROWS) {
@@ -386,13 +397,13 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Reads rows, waiting for the server.
+    /// Runs a query and parses its rows; waits for an unreachable server.
     fn rows<T>(
         &mut self,
         sql: &str,
         read: impl Fn(&postgres::Row) -> Result<T, postgres::Error>,
-    ) -> Result<Vec<T>, Failure> {
-        patiently("output postgres", None, || {
+    ) -> Result<Vec<T>, DatabaseFailure> {
+        retry_until_reachable("output postgres", None, || {
             self.with(|client| {
                 let found = client.query(sql, &[]).map_err(|error| failure(&error))?;
                 found.iter().map(&read).collect::<Result<_, _>>().map_err(|error| failure(&error))
@@ -401,27 +412,26 @@ impl PostgresStore {
     }
 }
 
-/// Unix seconds as a time of the server, to the microsecond; NULL where it has none: before the year 1 and
-/// from 10000 on.
+/// SQL that converts Unix seconds to a timestamp, to the microsecond; NULL before the year 1 and from 10000 on.
 fn time_of(seconds: &str) -> String {
     format!("CASE WHEN {seconds} BETWEEN -62135596800 AND 253402300799 THEN to_timestamp({seconds}) END")
 }
 
-/// The one truth that a query gives; NULL is none.
+/// The boolean that a query returns; NULL is `false`.
 fn is_true(client: &mut Client, sql: &str, parameters: &[Parameter<'_>]) -> Result<bool, postgres::Error> {
     Ok(client.query_one(sql, parameters)?.try_get::<_, Option<bool>>(0)?.unwrap_or(false))
 }
 
-/// A column of ids.
+/// A column of ids, as stored on the server.
 fn texts<'r, T>(rows: &'r [T], of: impl Fn(&'r T) -> &'r DocId) -> Vec<Cow<'r, str>> {
     let text = |row| {
         let id = of(row).as_str();
-        if id.contains(['\0', '\u{1a}']) { Cow::Owned(stored(id)) } else { Cow::Borrowed(id) }
+        if id.contains(['\0', '\u{1a}']) { Cow::Owned(to_stored_text(id)) } else { Cow::Borrowed(id) }
     };
     rows.iter().map(text).collect()
 }
 
-/// A column.
+/// A column of values.
 fn each<'r, T, V>(rows: &'r [T], of: impl Fn(&'r T) -> V) -> Vec<V> {
     rows.iter().map(of).collect()
 }
@@ -448,35 +458,36 @@ fn delete(
     Ok(())
 }
 
-impl Store for PostgresStore {
-    fn look(&self) -> Result<Stand, Failure> {
-        patiently("output postgres", Some(self.patience), || {
+impl TableStore for PostgresStore {
+    fn inspect(&self) -> Result<ProgressRow, DatabaseFailure> {
+        retry_until_reachable("output postgres", Some(self.patience), || {
             let mut client = connect(&self.url, self.patience)?;
             self.seen(&mut client).map_err(|error| failure(&error))
         })
     }
 
-    /// At the beginning a server that is away is not waited for without end.
-    fn take_over(&mut self) -> Result<Stand, Failure> {
-        let (client, found) = patiently("output postgres", Some(self.patience), || self.taken_over())?;
+    /// A server that is unreachable at the start is waited for only as long as `patience`.
+    fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure> {
+        let (client, found) =
+            retry_until_reachable("output postgres", Some(self.patience), || self.taken_over())?;
         self.client = Some(client);
         Ok(found)
     }
 
-    fn write(&mut self, changes: &Changes, commits: i64, mark: &str) -> Result<(), Failure> {
+    fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
         let update = format!(
             "UPDATE {} SET commits = commits + 1, epoch = ($1::text::json -> 'progress' ->> 'epoch')::bigint, mark = $1::text, at = now() WHERE one = 1",
             self.table("progress")
         );
         let failed = |error: postgres::Error| failure(&error);
-        patiently("output postgres", None, || {
+        retry_until_reachable("output postgres", None, || {
             let mut client = match self.client.take().filter(|client| !client.is_closed()) {
                 Some(client) => client,
                 None => connect(&self.url, self.patience)?,
             };
             let mut transaction = client.transaction().map_err(failed)?;
             let found = self.progress(&mut transaction).map_err(failed)?;
-            if has_to_write(&found, &self.run, commits)? {
+            if must_write(&found, &self.run, commits)? {
                 self.put(&mut transaction, changes).map_err(failed)?;
                 transaction.execute(&update, &[&mark]).map_err(failed)?;
                 failpoint::reach("tables-sent");
@@ -489,7 +500,7 @@ impl Store for PostgresStore {
         })
     }
 
-    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, Failure> {
+    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {
         let sql = format!("SELECT a, b, similarity, blocks, look, components FROM {}", self.table("pairs"));
         let rows = self.rows(&sql, |row| {
             let ends: (String, String) = (row.try_get(0)?, row.try_get(1)?);
@@ -501,24 +512,24 @@ impl Store for PostgresStore {
             Ok((ends, row.try_get::<_, f64>(2)?, Evidence { blocks, look, components }))
         })?;
         let one = |((a, b), similarity, evidence): ((String, String), f64, Evidence)| {
-            pair(&restored(&a), &restored(&b), similarity, evidence)
+            pair(&from_stored_text(&a), &from_stored_text(&b), similarity, evidence)
         };
         rows.into_iter().map(one).collect()
     }
 
-    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, Failure> {
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure> {
         let sql = format!("SELECT document, cluster FROM {}", self.table("clusters"));
         let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;
         let member = |(document, cluster): (String, String)| {
             Ok(ClusterReport::Member {
-                cluster: id(&restored(&cluster))?,
-                document: id(&restored(&document))?,
+                cluster: id(&from_stored_text(&cluster))?,
+                document: id(&from_stored_text(&document))?,
             })
         };
         rows.into_iter().map(member).collect()
     }
 
-    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, Failure> {
+    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure> {
         let sql = format!(
             "SELECT id, extract(epoch FROM ts)::float8, bytes, source_partition, source_offset FROM {}",
             self.table("documents")
@@ -529,6 +540,6 @@ impl Store for PostgresStore {
             let bytes = u32::try_from(row.try_get::<_, i64>(2)?).unwrap_or(u32::MAX);
             Ok((row.try_get::<_, String>(0)?, Facts { ts: row.try_get(1)?, bytes, position }))
         })?;
-        rows.into_iter().map(|(text, facts)| Ok((id(&restored(&text))?, facts))).collect()
+        rows.into_iter().map(|(text, facts)| Ok((id(&from_stored_text(&text))?, facts))).collect()
     }
 }

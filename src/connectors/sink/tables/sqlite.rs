@@ -1,22 +1,22 @@
-//! The tables in a file of SQLite.
+//! The tables in a SQLite file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
-use super::changes::{Changes, PairRow, parted};
-use super::{LAYOUT, Stand, Store, TableOutput, has_to_write, id, known_layout, pair};
-use crate::database::{Failure, patiently, quoted, sqlite};
+use super::changes::{PairRow, TableChanges, split_rows};
+use super::{LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair};
 use crate::failpoint;
+use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};
 
-/// When a row is written: UTC in ISO 8601, as SQLite's functions read it.
+/// SQL of the present time: UTC in ISO 8601, which SQLite's functions parse.
 const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
-/// The tables.
+/// Tables in a file.
 pub(super) struct SqliteStore {
     path: PathBuf,
     run: String,
@@ -36,12 +36,13 @@ impl SqliteStore {
         quoted(&format!("{}{name}", self.prefix))
     }
 
-    fn connection(&mut self) -> Result<&mut Connection, Failure> {
-        let absent = || Failure::Refused(format!("{}: it has not been taken over", self.path.display()));
+    fn connection(&mut self) -> Result<&mut Connection, DatabaseFailure> {
+        let absent =
+            || DatabaseFailure::Refused(format!("{}: it has not been taken over", self.path.display()));
         self.connection.as_mut().ok_or_else(absent)
     }
 
-    /// Tables and views, in the words of SQLite.
+    /// SQL that creates the tables and views.
     fn schema(&self) -> String {
         let name = |name| self.table(name);
         let (pairs, clusters, documents) = (name("pairs"), name("clusters"), name("documents"));
@@ -71,8 +72,8 @@ impl SqliteStore {
         )
     }
 
-    /// What makes tables of the layout before into those of this one. When old rows were written is not
-    /// known.
+    /// SQL that changes tables of layout 1 into layout 2. The times at which old rows were written are
+    /// unknown.
     fn migration(&self) -> String {
         let [pairs, deltas, progress, index] =
             ["pairs", "deltas", "progress", "pairs_similarity"].map(|name| self.table(name));
@@ -83,8 +84,8 @@ impl SqliteStore {
         )
     }
 
-    /// Brings tables that are there to this layout.
-    fn migrate(&self, transaction: &Transaction<'_>) -> Result<(), Failure> {
+    /// Changes tables of layout 1 to this layout; refuses later ones.
+    fn migrate(&self, transaction: &Transaction<'_>) -> Result<(), DatabaseFailure> {
         let failed = |error: rusqlite::Error| sqlite::failure(&self.path, &error);
         let has_layout = "SELECT count(*) > 0 FROM pragma_table_info(?1) WHERE name = 'layout'";
         let table = format!("{}progress", self.prefix);
@@ -100,12 +101,12 @@ impl SqliteStore {
         known_layout(&self.path.display().to_string(), found)
     }
 
-    /// Reads rows.
+    /// Runs a query and parses its rows.
     fn rows<T>(
         &mut self,
         sql: &str,
         each: impl Fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, Failure> {
+    ) -> Result<Vec<T>, DatabaseFailure> {
         let path = self.path.clone();
         let connection = self.connection()?;
         let read = || connection.prepare(sql)?.query_map([], each)?.collect::<Result<Vec<T>, _>>();
@@ -113,41 +114,42 @@ impl SqliteStore {
     }
 }
 
-/// Whether a file that is there can be written to. Nothing is written.
-pub(super) fn examine(path: &Path) -> Result<(), Failure> {
+/// Checks that an existing file can be written to. Writes nothing.
+pub(super) fn examine(path: &Path) -> Result<(), DatabaseFailure> {
     let connection = sqlite::reader(path)?;
     let refused =
-        |what: String| Failure::Refused(format!("{}: it cannot be written: {what}", path.display()));
+        |what: String| DatabaseFailure::Refused(format!("{}: it cannot be written: {what}", path.display()));
     if connection.is_readonly("main").map_err(|error| sqlite::failure(path, &error))? {
         return Err(refused("it is read-only".to_owned()));
     }
     std::fs::OpenOptions::new().write(true).open(path).map(drop).map_err(|error| refused(error.to_string()))
 }
 
-/// What stands in the table of progress.
-fn progress(connection: &Connection, table: &str) -> rusqlite::Result<Stand> {
+/// The row of progress; default if there is none.
+fn progress(connection: &Connection, table: &str) -> rusqlite::Result<ProgressRow> {
     let sql = format!("SELECT run, commits, mark FROM {table} WHERE one = 1");
-    let stand =
-        |row: &rusqlite::Row<'_>| Ok(Stand { run: row.get(0)?, commits: row.get(1)?, mark: row.get(2)? });
+    let stand = |row: &rusqlite::Row<'_>| {
+        Ok(ProgressRow { run: row.get(0)?, commits: row.get(1)?, mark: row.get(2)? })
+    };
     Ok(connection.query_row(&sql, [], stand).optional()?.unwrap_or_default())
 }
 
-impl Store for SqliteStore {
-    fn look(&self) -> Result<Stand, Failure> {
+impl TableStore for SqliteStore {
+    fn inspect(&self) -> Result<ProgressRow, DatabaseFailure> {
         if !self.path.exists() {
-            return Ok(Stand::default());
+            return Ok(ProgressRow::default());
         }
         let connection = sqlite::reader(&self.path)?;
         let table = format!("{}progress", self.prefix);
         let is_there = connection.table_exists(None, &*table);
         let found = is_there.and_then(|is_there| match is_there {
             true => progress(&connection, &self.table("progress")),
-            false => Ok(Stand::default()),
+            false => Ok(ProgressRow::default()),
         });
         found.map_err(|error| sqlite::failure(&self.path, &error))
     }
 
-    fn take_over(&mut self) -> Result<Stand, Failure> {
+    fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure> {
         let path = self.path.clone();
         let failed = |error: rusqlite::Error| sqlite::failure(&path, &error);
         let mut connection = sqlite::writer(&path)?;
@@ -162,7 +164,7 @@ impl Store for SqliteStore {
         if !is_there("progress")? {
             for name in ["pairs", "clusters", "documents", "deltas", "kept", "removed"] {
                 if is_there(name)? {
-                    return Err(Failure::Refused(format!(
+                    return Err(DatabaseFailure::Refused(format!(
                         "{}: there is a table {}{name} that no run has made: set sink.prefix, or take another file",
                         path.display(),
                         self.prefix
@@ -183,16 +185,16 @@ impl Store for SqliteStore {
         Ok(found)
     }
 
-    fn write(&mut self, changes: &Changes, commits: i64, mark: &str) -> Result<(), Failure> {
+    fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
         let (path, run, keeps, causes) = (self.path.clone(), self.run.clone(), self.deltas, self.causes);
         let tables = ["pairs", "clusters", "documents", "deltas", "progress"].map(|name| self.table(name));
         let open = self.connection()?;
-        let go = |connection: &mut Connection| -> Result<(), Failure> {
+        let go = |connection: &mut Connection| -> Result<(), DatabaseFailure> {
             let failed = |error: rusqlite::Error| sqlite::failure(&path, &error);
             let transaction =
                 connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
             let found = progress(&transaction, &tables[4]).map_err(failed)?;
-            if !has_to_write(&found, &run, commits)? {
+            if !must_write(&found, &run, commits)? {
                 return Ok(());
             }
             if changes.deltas_anew {
@@ -207,11 +209,11 @@ impl Store for SqliteStore {
             failpoint::reach("tables-sent");
             transaction.commit().map_err(failed)
         };
-        // Another writer of the file is waited for.
-        patiently(&format!("output {}", path.display()), None, || go(open))
+        // Wait while another process writes to the file.
+        retry_until_reachable(&format!("output {}", path.display()), None, || go(open))
     }
 
-    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, Failure> {
+    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {
         let sql = format!("SELECT a, b, similarity, blocks, look, components FROM {}", self.table("pairs"));
         let rows = self.rows(&sql, |row| {
             let ends: (String, String) = (row.get(0)?, row.get(1)?);
@@ -228,7 +230,7 @@ impl Store for SqliteStore {
         rows.into_iter().map(one).collect()
     }
 
-    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, Failure> {
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure> {
         let sql = format!("SELECT document, cluster FROM {}", self.table("clusters"));
         let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.get(0)?, row.get(1)?)))?;
         let member = |(document, cluster): (String, String)| {
@@ -237,7 +239,7 @@ impl Store for SqliteStore {
         rows.into_iter().map(member).collect()
     }
 
-    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, Failure> {
+    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure> {
         let sql =
             format!("SELECT id, ts, bytes, source_partition, source_offset FROM {}", self.table("documents"));
         let rows = self.rows(&sql, |row| {
@@ -248,7 +250,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// Has the table of deltas begin with the pairs that are there, or with nothing.
+/// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.
 fn begin_deltas(
     transaction: &Transaction<'_>,
     [pairs, _, _, deltas, _]: &[String; 5],
@@ -266,10 +268,10 @@ fn begin_deltas(
     Ok(())
 }
 
-/// Writes rows.
+/// Writes the changes.
 fn put(
     transaction: &Transaction<'_>,
-    changes: &Changes,
+    changes: &TableChanges,
     [pairs, clusters, documents, deltas, _]: &[String; 5],
     causes: bool,
 ) -> rusqlite::Result<()> {
@@ -279,8 +281,8 @@ fn put(
     put_deltas(transaction, changes, deltas, causes)
 }
 
-fn put_pairs(transaction: &Transaction<'_>, changes: &Changes, pairs: &str) -> rusqlite::Result<()> {
-    let (come, go) = parted(&changes.pairs);
+fn put_pairs(transaction: &Transaction<'_>, changes: &TableChanges, pairs: &str) -> rusqlite::Result<()> {
+    let (come, go) = split_rows(&changes.pairs);
     let mut delete = transaction.prepare_cached(&format!("DELETE FROM {pairs} WHERE a = ?1 AND b = ?2"))?;
     for pair in go {
         delete.execute([pair.lo().as_str(), pair.hi().as_str()])?;
@@ -289,23 +291,27 @@ fn put_pairs(transaction: &Transaction<'_>, changes: &Changes, pairs: &str) -> r
     let mut insert = transaction.prepare_cached(&sql)?;
     for (pair, PairRow { pair: found, epoch, standard_error }) in come {
         let Evidence { blocks, look, components } = found.evidence;
-        let told = standard_error.is_some();
+        let has_evidence = standard_error.is_some();
         insert.execute(params![
             pair.lo().as_str(),
             pair.hi().as_str(),
             found.similarity.get(),
             epoch.cast_signed(),
-            told.then_some(blocks),
-            told.then_some(look),
-            told.then_some(components),
+            has_evidence.then_some(blocks),
+            has_evidence.then_some(look),
+            has_evidence.then_some(components),
             standard_error
         ])?;
     }
     Ok(())
 }
 
-fn put_clusters(transaction: &Transaction<'_>, changes: &Changes, clusters: &str) -> rusqlite::Result<()> {
-    let (come, go) = parted(&changes.clusters);
+fn put_clusters(
+    transaction: &Transaction<'_>,
+    changes: &TableChanges,
+    clusters: &str,
+) -> rusqlite::Result<()> {
+    let (come, go) = split_rows(&changes.clusters);
     let mut delete = transaction.prepare_cached(&format!("DELETE FROM {clusters} WHERE document = ?1"))?;
     for document in go {
         delete.execute([document.as_str()])?;
@@ -318,8 +324,12 @@ fn put_clusters(transaction: &Transaction<'_>, changes: &Changes, clusters: &str
     Ok(())
 }
 
-fn put_documents(transaction: &Transaction<'_>, changes: &Changes, documents: &str) -> rusqlite::Result<()> {
-    let (come, go) = parted(&changes.documents);
+fn put_documents(
+    transaction: &Transaction<'_>,
+    changes: &TableChanges,
+    documents: &str,
+) -> rusqlite::Result<()> {
+    let (come, go) = split_rows(&changes.documents);
     let mut delete = transaction.prepare_cached(&format!("DELETE FROM {documents} WHERE id = ?1"))?;
     for document in go {
         delete.execute([document.as_str()])?;
@@ -335,7 +345,7 @@ fn put_documents(transaction: &Transaction<'_>, changes: &Changes, documents: &s
 
 fn put_deltas(
     transaction: &Transaction<'_>,
-    changes: &Changes,
+    changes: &TableChanges,
     deltas: &str,
     causes: bool,
 ) -> rusqlite::Result<()> {

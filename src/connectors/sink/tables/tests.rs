@@ -1,4 +1,4 @@
-//! The tables of a sink, as a reader of the database finds them.
+//! The tables of an output as a reader of the database finds them.
 
 use super::*;
 use dupflow_core::doc::Position;
@@ -33,7 +33,7 @@ fn mark(epoch: u64, in_correction: bool) -> Mark {
     }
 }
 
-/// One epoch and its commit.
+/// Writes one epoch and commits it.
 fn step(sink: &mut TableSink, epoch: u64, documents: &[DocChange], deltas: &mut [Delta]) -> io::Result<()> {
     deltas.sort();
     sink.documents(documents, false)?;
@@ -42,25 +42,25 @@ fn step(sink: &mut TableSink, epoch: u64, documents: &[DocChange], deltas: &mut 
 }
 
 #[test]
-fn a_run_that_is_replaced_writes_no_more() {
-    let stand = |run: &str, commits| Stand { run: run.to_owned(), commits, mark: None };
-    assert_eq!(has_to_write(&stand("a", 5), "a", 5), Ok(true));
-    assert_eq!(has_to_write(&stand("a", 6), "a", 5), Ok(false), "it has, without knowing");
+fn a_replaced_run_cannot_write() {
+    let stand = |run: &str, commits| ProgressRow { run: run.to_owned(), commits, mark: None };
+    assert_eq!(must_write(&stand("a", 5), "a", 5), Ok(true));
+    assert_eq!(must_write(&stand("a", 6), "a", 5), Ok(false), "it has, without knowing");
     for found in [stand("b", 5), stand("b", 6), stand("a", 7), stand("a", 4)] {
-        let told = has_to_write(&found, "a", 5).unwrap_err();
-        assert!(!told.is_retriable() && told.to_string().contains("writes no more"));
+        let message = must_write(&found, "a", 5).unwrap_err();
+        assert!(!message.is_retriable() && message.to_string().contains("writes no more"));
     }
 }
 
-/// Ids that are hard to write, in order of their bytes.
+/// Ids with characters that are hard to store, in order of their bytes.
 const IDS: [&str; 8] = ["\0", "a\0b", "a\u{1a}0b", "a'b\"c", "مرحبا", "เอกสาร", "重複した文書", "🦀"];
 
-/// What any database has to do.
-fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
+/// The behaviour required of every database.
+fn meets_the_contract(open: &dyn Fn(&str) -> TableSink) {
     let mut first = open("first");
-    assert_eq!(open("looks").look().unwrap(), Some(Standing::New));
+    assert_eq!(open("looks").inspect().unwrap(), Some(Standing::New));
     assert_eq!(first.take_over().unwrap(), Standing::New);
-    assert_eq!(open("looks").look().unwrap(), Some(Standing::New));
+    assert_eq!(open("looks").inspect().unwrap(), Some(Standing::New));
     let all: Vec<DocChange> = IDS.iter().map(|id| change(id, Some(10))).collect();
     let [nul, inner, sub, quotes, arabic, thai, japanese, crab] = IDS;
     let mut deltas = [
@@ -70,10 +70,10 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
         delta(arabic, thai, 0.8, 1),
     ];
     step(&mut first, 1, &all, &mut deltas).unwrap();
-    // A look takes nothing over.
+    // `inspect` takes nothing over.
     let last = Mark { run: "first".to_owned(), ..mark(1, false) };
-    assert_eq!(open("looks").look().unwrap(), Some(Standing::At(Box::new(last))));
-    // A similarity changes, a pair goes, a document goes, and one that was not in a pair is in one.
+    assert_eq!(open("looks").inspect().unwrap(), Some(Standing::At(Box::new(last))));
+    // A similarity changes, a pair ends, a document is deleted, and a document without a pair gets one.
     let mut later = [
         delta(quotes, inner, 0.912109375, -1),
         delta(quotes, inner, 0.95, 1),
@@ -103,7 +103,7 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
         found.into_iter().map(|(id, facts)| (id.to_string(), facts.bytes)).collect()
     };
 
-    // Another run takes over, and finds what is durable.
+    // Another run takes over and finds what is durable.
     let mut second = open("second");
     let Standing::At(found) = second.take_over().unwrap() else { panic!("a mark is there") };
     assert_eq!(*found, Mark { run: "first".to_owned(), ..mark(2, false) });
@@ -114,11 +114,11 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
     bytes[0].1 = 11;
     assert_eq!(documents(&mut second), bytes);
 
-    // The first one has been replaced: nothing of what it writes is there.
-    let told = step(&mut first, 3, &[change("x", Some(1))], &mut [delta("x", "y", 1.0, 1)]).unwrap_err();
-    assert!(told.to_string().contains("another run (second)"), "{told}");
+    // The first run has been replaced: nothing that it writes is stored.
+    let message = step(&mut first, 3, &[change("x", Some(1))], &mut [delta("x", "y", 1.0, 1)]).unwrap_err();
+    assert!(message.to_string().contains("another run (second)"), "{message}");
 
-    // The second one goes on where the first one was: what is restored is there already.
+    // The second run continues: restored documents and pairs are in the tables already.
     second.documents(&all, true).unwrap();
     second.restored(
         &kept
@@ -131,7 +131,7 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
     let more = members(&[("z", "z"), (arabic, "z")]);
     assert_eq!(second.store.clusters().unwrap(), clusters.union(&more).cloned().collect());
 
-    // The third one corrects: other pairs, other documents, in two commits.
+    // The third run corrects the output to other pairs and documents, in two commits.
     let mut third = open("third");
     assert!(matches!(third.take_over().unwrap(), Standing::At(_)));
     let there = third.pairs().unwrap();
@@ -149,7 +149,7 @@ fn keeps_its_promises(open: &dyn Fn(&str) -> TableSink) {
     assert_eq!(documents(&mut third), [(nul.to_owned(), 11), ("p".to_owned(), 1), ("q".to_owned(), 2)]);
 }
 
-/// Evidence is told, so that pairs are read back whole.
+/// With evidence, so that pairs are read back complete.
 fn output(address: Address, run: &str) -> TableSink {
     let output = TableOutput {
         address,
@@ -165,10 +165,10 @@ fn output(address: Address, run: &str) -> TableSink {
 
 #[cfg(feature = "sqlite")]
 #[test]
-fn sqlite_keeps_its_promises() {
+fn sqlite_meets_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.db");
-    keeps_its_promises(&|run| output(Address::Sqlite(path.clone()), run));
+    meets_the_contract(&|run| output(Address::Sqlite(path.clone()), run));
     let read = rusqlite::Connection::open(&path).unwrap();
     let column = |sql: &str| -> Vec<String> {
         let mut statement = read.prepare(sql).unwrap();
@@ -195,10 +195,10 @@ fn sqlite_keeps_its_promises() {
     assert_eq!(column("SELECT typeof(at) FROM \"near \"\"pairs\" GROUP BY 1"), ["text"]);
 }
 
-/// Tables of a layout before, as its statements made them.
+/// Tables of layout 1, as its statements created them.
 #[cfg(feature = "sqlite")]
 #[test]
-fn older_tables_of_sqlite_are_changed_and_later_ones_refused() {
+fn sqlite_tables_of_layout_1_are_migrated_and_later_ones_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.db");
     let open = |run: &str| output(Address::Sqlite(path.clone()), run);
@@ -226,8 +226,11 @@ fn older_tables_of_sqlite_are_changed_and_later_ones_refused() {
     };
     assert_eq!(written, [("b".to_owned(), false), ("c".to_owned(), true)]);
     read.execute("UPDATE \"near \"\"progress\" SET layout = 3", []).unwrap();
-    let told = open("third").take_over().unwrap_err().to_string();
-    assert!(told.contains("layout 3") && told.contains("layout 2") && told.contains("sink.prefix"), "{told}");
+    let message = open("third").take_over().unwrap_err().to_string();
+    assert!(
+        message.contains("layout 3") && message.contains("layout 2") && message.contains("sink.prefix"),
+        "{message}"
+    );
 }
 
 #[cfg(feature = "postgres")]
@@ -241,18 +244,18 @@ mod server;
 
 #[cfg(feature = "postgres")]
 #[test]
-fn postgres_keeps_its_promises() {
+fn postgres_meets_the_contract() {
     let server = match server::Server::start() {
         Ok(server) => server,
         Err(why) => {
-            // Past what captures the output of tests: who reads the log has to see it.
-            let line = format!("SKIPPED postgres_keeps_its_promises: {why}\n");
+            // Bypasses the capture of test output: the reader of the log must see it.
+            let line = format!("SKIPPED postgres_meets_the_contract: {why}\n");
             return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
         }
     };
-    let url = crate::broker::Secret::new(server.url());
-    let mut read = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
-    keeps_its_promises(&|run| output(Address::Postgres(url.clone()), run));
+    let url = crate::credential::Credential::new(server.url());
+    let mut read = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    meets_the_contract(&|run| output(Address::Postgres(url.clone()), run));
     let mut column =
         |sql: &str| -> Vec<String> { read.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect() };
     let views = "\"results of\".\"near \"\"";
@@ -273,9 +276,9 @@ fn postgres_keeps_its_promises() {
         "a row says when it was written"
     );
 
-    // Tables of the layout before are changed; what they hold is the same.
+    // Tables of layout 1 are migrated; their contents stay the same.
     let before = output(Address::Postgres(url.clone()), "x").store.documents().unwrap();
-    let mut change_back = crate::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    let mut change_back = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
     change_back
         .batch_execute(&format!(
             "ALTER TABLE {views}pairs\" DROP COLUMN at; ALTER TABLE {views}deltas\" DROP COLUMN at;
@@ -289,14 +292,14 @@ fn postgres_keeps_its_promises() {
     assert!(before.values().all(|facts| facts.ts == Some(0.5)));
     step(&mut later, 9, &[change("r", Some(1))], &mut [delta("q", "r", 0.8, 1)]).unwrap();
     change_back.batch_execute(&format!("UPDATE {views}progress\" SET layout = 3")).unwrap();
-    let told = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();
-    assert!(told.contains("layout 3") && told.contains("sink.prefix"), "{told}");
-    rights_are_asked_for(&server, &mut change_back);
+    let message = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();
+    assert!(message.contains("layout 3") && message.contains("sink.prefix"), "{message}");
+    missing_rights_are_named(&server, &mut change_back);
 }
 
-/// Whether a role may do what a run does is said before one does.
+/// `examine` names the rights that a role lacks before a run needs them.
 #[cfg(feature = "postgres")]
-fn rights_are_asked_for(server: &server::Server, owner: &mut ::postgres::Client) {
+fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Client) {
     owner
         .batch_execute(
             "CREATE ROLE reader LOGIN; CREATE SCHEMA theirs; CREATE SCHEMA own AUTHORIZATION reader;
@@ -305,7 +308,7 @@ fn rights_are_asked_for(server: &server::Server, owner: &mut ::postgres::Client)
         .unwrap();
     let examine = |schema: &str, user: &str| {
         let url = server.url().replace("//postgres@", &format!("//{user}@"));
-        let url = crate::broker::Secret::new(url);
+        let url = crate::credential::Credential::new(url);
         let place = TableOutput {
             address: Address::Postgres(url),
             schema: schema.to_owned(),
@@ -325,15 +328,15 @@ fn rights_are_asked_for(server: &server::Server, owner: &mut ::postgres::Client)
         ("theirs", "GRANT CREATE ON SCHEMA \"theirs\" TO \"reader\""),
         ("results of", "GRANT SELECT, INSERT, UPDATE, DELETE ON \"results of\""),
     ] {
-        let told = examine(schema, "reader").unwrap_err();
-        assert!(told.contains(expected), "{schema}: {told}");
+        let message = examine(schema, "reader").unwrap_err();
+        assert!(message.contains(expected), "{schema}: {message}");
     }
 }
 
-/// What is there and was made by nobody is not touched.
+/// Tables of other programs are not touched.
 #[cfg(feature = "sqlite")]
 #[test]
-fn the_tables_of_others_are_left_alone() {
+fn tables_of_other_programs_are_not_touched() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.db");
     let theirs = rusqlite::Connection::open(&path).unwrap();
@@ -349,8 +352,8 @@ fn the_tables_of_others_are_left_alone() {
     };
     let open =
         |prefix| TableSink::new(&place(prefix), None, ClusterKind::Components, Arc::new(Metrics::new(0)));
-    let told = open("").take_over().unwrap_err().to_string();
-    assert!(told.contains("documents") && told.contains("sink.prefix"), "{told}");
+    let message = open("").take_over().unwrap_err().to_string();
+    assert!(message.contains("documents") && message.contains("sink.prefix"), "{message}");
     assert_eq!(open("dup_").take_over().unwrap(), Standing::New);
     let tables: i64 = theirs
         .query_row(

@@ -1,4 +1,4 @@
-//! A segment: an immutable file of changes, each id at most once, cut by shard.
+//! A segment: an immutable file of changes, each id at most once, partitioned by shard.
 //!
 //! ```text
 //! magic, 16 bytes | version u32 | blocks | footer | xxh3 u64 of magic, version and footer
@@ -7,42 +7,42 @@
 //! ```
 //!
 //! All numbers are little-endian. Blocks are in ascending order of shards, with no gap between head, blocks
-//! and footer. Where the footer begins, how long the file is and the last checksum stand in the manifest, so
-//! that a file cannot stand in for another one.
+//! and footer. The manifest holds the position of the footer, the length of the file and the last checksum,
+//! so that no other file can take its place.
 
 mod read;
 mod write;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use read::Segment;
-pub(super) use write::{Writer, write_delta};
+pub(super) use read::SegmentReader;
+pub(super) use write::{SegmentWriter, write_delta};
 
 use super::frame::Magic;
 
 const MAGIC: Magic = *b"dupflow segment\n";
 
-/// A segment as the manifest names it.
+/// A segment as listed in a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SegmentFile {
     pub(super) name: String,
     /// Bytes of the file.
     pub(super) bytes: u64,
-    /// Where the footer begins.
+    /// Offset of the footer.
     pub(super) footer: u64,
-    /// The checksum at its end.
+    /// Checksum at the end of the file.
     pub(super) checksum: u64,
-    /// Records, ended documents included.
+    /// Records, including deleted documents.
     pub(super) records: u64,
-    /// Ended documents.
+    /// Records of deleted documents.
     pub(super) ended: u64,
 }
 
-/// One block, by the footer.
+/// An entry of the footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Block {
+struct BlockEntry {
     shard: u8,
-    /// From the beginning of the file.
+    /// Offset in the file.
     offset: u64,
     bytes: u64,
     records: u32,
@@ -50,7 +50,7 @@ struct Block {
     checksum: u64,
 }
 
-impl Block {
+impl BlockEntry {
     const BYTES: usize = 33;
 
     fn encode(&self, to: &mut Vec<u8>) {
@@ -80,17 +80,17 @@ impl Block {
 mod tests {
     use super::*;
     use crate::state::error::StateError;
-    use crate::state::files::Files;
+    use crate::state::files::StateFiles;
     use crate::state::ids::{SHARDS, id_hash, shard_of};
-    use crate::state::store::Memory;
+    use crate::state::store::MemoryStore;
     use dupflow_core::doc::changes::Changes;
 
-    fn files() -> Files {
-        Files::new(Box::new(Memory::default()))
+    fn files() -> StateFiles {
+        StateFiles::new(Box::new(MemoryStore::default()))
     }
 
     /// Ids and lengths of values, shard by shard.
-    fn read(segment: &Segment) -> Vec<(Vec<u8>, Option<usize>)> {
+    fn read(segment: &SegmentReader) -> Vec<(Vec<u8>, Option<usize>)> {
         let mut found = Vec::new();
         for shard in 0..SHARDS {
             let each = |record: dupflow_core::doc::changes::ChangeRecord<'_>| {
@@ -116,7 +116,7 @@ mod tests {
         let file = write_delta(&files, "delta".to_owned(), &changes).unwrap().unwrap();
         assert_eq!((file.records, file.ended), (3, 1));
         assert_eq!(file.bytes, files.get("delta").unwrap().len() as u64);
-        let mut found = read(&Segment::open(&files, &file).unwrap());
+        let mut found = read(&SegmentReader::open(&files, &file).unwrap());
         found.sort_unstable();
         assert_eq!(found, [(b"a".to_vec(), Some(8)), (b"b".to_vec(), None), (b"c".to_vec(), Some(0))]);
     }
@@ -125,11 +125,11 @@ mod tests {
     fn without_a_record_there_is_no_file() {
         let files = files();
         assert_eq!(write_delta(&files, "delta".to_owned(), &[Changes::default()]).unwrap(), None);
-        assert_eq!(Writer::new(&files, "base".to_owned()).unwrap().finish().unwrap(), None);
+        assert_eq!(SegmentWriter::new(&files, "base".to_owned()).unwrap().finish().unwrap(), None);
         assert!(files.list().unwrap().is_empty());
     }
 
-    /// Larger than what is read at once, with shards of several blocks and a record larger than a block.
+    /// A file that is read by blocks, with a shard of several blocks and a record larger than a block.
     #[test]
     fn a_large_file_is_read_by_blocks() {
         let mut changes = Changes::default();
@@ -140,7 +140,7 @@ mod tests {
             changes.put(&number.to_le_bytes(), &large);
             expected.push((number.to_le_bytes().to_vec(), Some(large.len())));
         }
-        // One shard of many blocks.
+        // A shard of many blocks.
         for number in (0..3_000_000_u32).filter(|n| shard_of(id_hash(&n.to_be_bytes())) == 5).take(60) {
             changes.put(&number.to_be_bytes(), &value);
             expected.push((number.to_be_bytes().to_vec(), Some(value.len())));
@@ -148,14 +148,14 @@ mod tests {
         let files = files();
         let file = write_delta(&files, "delta".to_owned(), &[changes]).unwrap().unwrap();
         assert!(file.bytes > 15_000_000, "{file:?}");
-        let mut found = read(&Segment::open(&files, &file).unwrap());
+        let mut found = read(&SegmentReader::open(&files, &file).unwrap());
         found.sort_unstable();
         expected.sort_unstable();
         expected.dedup();
         assert!(found == expected);
     }
 
-    /// State of an older version of the program is read by these bytes: they never change.
+    /// Older versions of the program wrote these bytes: the format must never change.
     #[test]
     fn golden_bytes() {
         let mut changes = Changes::default();

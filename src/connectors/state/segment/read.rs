@@ -1,28 +1,29 @@
 //! Reading a segment, block by block.
 
-use super::{Block, MAGIC, SegmentFile};
+use super::{BlockEntry, MAGIC, SegmentFile};
 use crate::state::error::StateError;
-use crate::state::files::Files;
+use crate::state::files::StateFiles;
 use crate::state::frame;
 use crate::state::ids::SHARDS;
 use dupflow_core::doc::changes::{ChangeRecord, ChangeRecords};
 use dupflow_core::hash;
 
-/// A file of at most so many bytes is read at once and kept while it is open; a larger one by its blocks.
+/// A file of up to this many bytes, inclusive, is read at once and kept in memory while open; a larger one is
+/// read by blocks.
 const SMALL_BYTES: u64 = 256 << 10;
 
-/// A segment whose head and footer are read and checked.
+/// A segment whose head and footer have been checked.
 #[derive(Debug)]
-pub(in crate::state) struct Segment {
-    files: Files,
+pub(in crate::state) struct SegmentReader {
+    files: StateFiles,
     file: SegmentFile,
-    blocks: Vec<Block>,
-    /// All bytes, of a small file.
+    blocks: Vec<BlockEntry>,
+    /// All bytes of a small file.
     whole: Option<Vec<u8>>,
 }
 
-impl Segment {
-    pub(in crate::state) fn open(files: &Files, file: &SegmentFile) -> Result<Self, StateError> {
+impl SegmentReader {
+    pub(in crate::state) fn open(files: &StateFiles, file: &SegmentFile) -> Result<Self, StateError> {
         let damaged = |what: String| files.damaged(&file.name, what);
         let whole = if file.bytes <= SMALL_BYTES { Some(files.get(&file.name)?) } else { None };
         let head_bytes = frame::HEAD_BYTES as u64;
@@ -44,8 +45,8 @@ impl Segment {
         }
         let (head, footer) = sealed.split_at(frame::HEAD_BYTES);
         frame::check_head(&MAGIC, &files.full_name(&file.name), head)?;
-        let (blocks, rest) = footer.as_chunks::<{ Block::BYTES }>();
-        let blocks: Vec<Block> = blocks.iter().map(Block::decode).collect();
+        let (blocks, rest) = footer.as_chunks::<{ BlockEntry::BYTES }>();
+        let blocks: Vec<BlockEntry> = blocks.iter().map(BlockEntry::decode).collect();
         let (mut offset, mut shard) = (head_bytes, 0);
         for block in &blocks {
             if block.offset != offset || block.shard < shard || block.shard >= SHARDS {
@@ -61,7 +62,7 @@ impl Segment {
         Ok(Self { files: files.clone(), file: file.clone(), blocks, whole })
     }
 
-    /// Goes through the records of a shard.
+    /// Calls `each` with the records of a shard.
     pub(in crate::state) fn each<E: From<StateError>>(
         &self,
         shard: u8,
@@ -76,8 +77,8 @@ impl Segment {
         Ok(())
     }
 
-    /// Whether a block is what was written.
-    fn check(&self, block: &Block, bytes: &[u8]) -> Result<(), StateError> {
+    /// Checks the checksum and the counts of a block.
+    fn check(&self, block: &BlockEntry, bytes: &[u8]) -> Result<(), StateError> {
         let damaged = |what: String| {
             let at = format!("in the block of shard {} at {}, ", block.shard, block.offset);
             self.files.damaged(&self.file.name, at + &what)
@@ -101,9 +102,9 @@ impl Segment {
     }
 }
 
-/// Bytes of a segment that may be in memory.
+/// Bytes of a segment, from memory or from its file.
 fn get(
-    files: &Files,
+    files: &StateFiles,
     file: &SegmentFile,
     whole: Option<&[u8]>,
     offset: u64,

@@ -1,34 +1,34 @@
 //! Writing a segment, block by block.
 
-use super::{Block, MAGIC, SegmentFile};
+use super::{BlockEntry, MAGIC, SegmentFile};
 use crate::state::error::StateError;
-use crate::state::files::Files;
+use crate::state::files::StateFiles;
 use crate::state::frame;
-use crate::state::ids::{SHARDS, Seen, id_hash, shard_of};
+use crate::state::ids::{IdSet, SHARDS, id_hash, shard_of};
 use crate::state::store::Upload;
 use dupflow_core::doc::changes::{ChangeRecord, Changes};
 use dupflow_core::hash;
 
-/// A block ends with the record that fills it up to this.
+/// A block ends with the record that brings it to this many bytes.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// A segment that is being written. Dropped before it is finished, it leaves nothing behind.
-pub(in crate::state) struct Writer<'f> {
-    files: &'f Files,
+/// A segment being written. If it is dropped before `finish`, no file remains.
+pub(in crate::state) struct SegmentWriter<'f> {
+    files: &'f StateFiles,
     name: String,
     upload: Box<dyn Upload + 'f>,
-    /// Bytes that are written.
+    /// Bytes written.
     written: u64,
-    blocks: Vec<Block>,
+    blocks: Vec<BlockEntry>,
     shard: u8,
-    /// The block that is open, and what is in it.
+    /// The open block, and the counts of its records.
     open: Vec<u8>,
     records: u32,
     ended: u32,
 }
 
-impl<'f> Writer<'f> {
-    pub(in crate::state) fn new(files: &'f Files, name: String) -> Result<Self, StateError> {
+impl<'f> SegmentWriter<'f> {
+    pub(in crate::state) fn new(files: &'f StateFiles, name: String) -> Result<Self, StateError> {
         let mut upload = files.create(&name)?;
         let head = frame::head(&MAGIC);
         upload.write(&head).map_err(files.failed(&name))?;
@@ -45,7 +45,7 @@ impl<'f> Writer<'f> {
         })
     }
 
-    /// Appends a record of a shard, which is not below that of the one before.
+    /// Appends a record. Shards must ascend from call to call.
     pub(in crate::state) fn record(&mut self, shard: u8, record: ChangeRecord<'_>) -> Result<(), StateError> {
         debug_assert!(shard >= self.shard, "shards ascend");
         if shard != self.shard {
@@ -67,7 +67,7 @@ impl<'f> Writer<'f> {
         }
         self.upload.write(&self.open).map_err(self.files.failed(&self.name))?;
         let bytes = self.open.len() as u64;
-        self.blocks.push(Block {
+        self.blocks.push(BlockEntry {
             shard: self.shard,
             offset: self.written,
             bytes,
@@ -81,7 +81,7 @@ impl<'f> Writer<'f> {
         Ok(())
     }
 
-    /// Ends the file; `None`, and no file, if there is no record.
+    /// Completes the file. Without a record, returns `None` and leaves no file.
     pub(in crate::state) fn finish(mut self) -> Result<Option<SegmentFile>, StateError> {
         self.end_block()?;
         if self.blocks.is_empty() {
@@ -105,9 +105,9 @@ impl<'f> Writer<'f> {
     }
 }
 
-/// Writes changes as a segment: of each id the last one. `None`, and no file, if there is none.
+/// Writes changes as a segment, the last one of each id. Without a record, returns `None` and leaves no file.
 pub(in crate::state) fn write_delta(
-    files: &Files,
+    files: &StateFiles,
     name: String,
     changes: &[Changes],
 ) -> Result<Option<SegmentFile>, StateError> {
@@ -119,8 +119,8 @@ pub(in crate::state) fn write_delta(
     if shards.iter().all(Vec::is_empty) {
         return Ok(None);
     }
-    let mut writer = Writer::new(files, name)?;
-    let mut seen = Seen::default();
+    let mut writer = SegmentWriter::new(files, name)?;
+    let mut seen = IdSet::default();
     for (shard, records) in (0..SHARDS).zip(&shards) {
         seen.clear();
         for (hash, record) in records.iter().rev() {

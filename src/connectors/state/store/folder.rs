@@ -1,9 +1,9 @@
 //! Files in a folder.
 //!
-//! A file is written beside its place, synced, and then renamed (or linked, where it must not replace
-//! another) to its name; then the folder is synced. So a name never stands for a part, and a file that was
-//! acknowledged outlives a power cut as far as the file system keeps what it has synced. The folder must be
-//! on a file system with hard links.
+//! A file is written under a temporary name, synced, and renamed to its name (or hard-linked, where it must
+//! not replace another); then the folder is synced. So an incomplete file never has its final name. A
+//! completed file survives a power failure as far as the file system keeps what it has synced. The file
+//! system must support hard links.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 use super::{Ownership, PART, Store, Upload, too_short};
 
-/// The file that the owner holds locked.
+/// Locked by the owner.
 const LOCK: &str = "owner.lock";
 
-/// A folder. Nothing is made before [`Store::own`].
+/// A folder, created by [`Store::own`].
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -23,26 +23,26 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// At a path.
+    /// A store in the folder at `path`.
     pub fn new(path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
         Self { path: path.to_owned(), place: path.display().to_string() }
     }
 
-    /// Makes durable which names there are.
+    /// Syncs the names in the folder.
     fn sync(&self) -> io::Result<()> {
         sync_folder(&self.path)
     }
 
-    fn part<'s>(&'s self, name: &str) -> io::Result<Part<'s>> {
-        // Another owner may be writing a file of this name.
+    fn create_temporary<'s>(&'s self, name: &str) -> io::Result<TemporaryFile<'s>> {
+        // Another owner may be writing a file of the same name.
         let path = self.path.join(format!("{name}.{:016x}{PART}", rand::random::<u64>()));
         let file = File::create_new(&path)?;
-        Ok(Part { folder: self, name: name.to_owned(), path, file, is_placed: false })
+        Ok(TemporaryFile { folder: self, name: name.to_owned(), path, file, is_placed: false })
     }
 }
 
-/// Windows has no such thing.
+/// Windows cannot sync a folder.
 fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }
@@ -53,11 +53,11 @@ impl Store for Folder {
     }
 
     fn create<'s>(&'s self, name: &str) -> io::Result<Box<dyn Upload + 's>> {
-        Ok(Box::new(self.part(name)?))
+        Ok(Box::new(self.create_temporary(name)?))
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
-        let mut part = self.part(name)?;
+        let mut part = self.create_temporary(name)?;
         part.write(bytes)?;
         part.file.sync_all()?;
         match fs::hard_link(&part.path, self.path.join(name)) {
@@ -92,7 +92,7 @@ impl Store for Folder {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path)? {
-            // What is no text was not written here.
+            // A name that is not UTF-8 is not a file of a store.
             names.extend(entry?.file_name().into_string().ok().filter(|name| name != LOCK));
         }
         Ok(names)
@@ -116,7 +116,7 @@ impl Store for Folder {
         match file.try_lock() {
             Ok(()) => Ok(Ownership::Alone(Box::new(file))),
             Err(TryLockError::WouldBlock) => Ok(Ownership::Shared(path.display().to_string())),
-            // As on some network file systems.
+            // Some network file systems have no locks.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                 Ok(Ownership::Unknown)
             }
@@ -125,17 +125,17 @@ impl Store for Folder {
     }
 }
 
-/// A file beside its place.
-struct Part<'s> {
+/// A file under its temporary name.
+struct TemporaryFile<'s> {
     folder: &'s Folder,
     name: String,
     path: PathBuf,
     file: File,
-    /// Whether it has its name, and there is nothing to remove.
+    /// Whether it has its final name, so that no file needs to be removed.
     is_placed: bool,
 }
 
-impl Upload for Part<'_> {
+impl Upload for TemporaryFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)
     }
@@ -148,10 +148,10 @@ impl Upload for Part<'_> {
     }
 }
 
-impl Drop for Part<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         if !self.is_placed {
-            // What cannot be removed now is removed by the next owner.
+            // If it cannot be removed now, the next owner removes it.
             drop(fs::remove_file(&self.path));
         }
     }

@@ -1,4 +1,4 @@
-//! Files in memory: state that ends with the process, for tests.
+//! Files in memory, for tests: lost when the process ends.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,21 +11,21 @@ use super::{Ownership, Store, Upload, too_short};
 
 /// Files in memory. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Memory(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
+pub struct MemoryStore(Arc<Mutex<BTreeMap<String, Vec<u8>>>>);
 
-impl Memory {
+impl MemoryStore {
     fn files(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
         self.0.lock()
     }
 }
 
-impl Store for Memory {
+impl Store for MemoryStore {
     fn place(&self) -> &str {
         "memory"
     }
 
     fn create<'s>(&'s self, name: &str) -> io::Result<Box<dyn Upload + 's>> {
-        Ok(Box::new(Pending { store: self, name: name.to_owned(), bytes: Vec::new() }))
+        Ok(Box::new(MemoryUpload { store: self, name: name.to_owned(), bytes: Vec::new() }))
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
@@ -64,13 +64,13 @@ impl Store for Memory {
     }
 }
 
-struct Pending<'s> {
-    store: &'s Memory,
+struct MemoryUpload<'s> {
+    store: &'s MemoryStore,
     name: String,
     bytes: Vec<u8>,
 }
 
-impl Upload for Pending<'_> {
+impl Upload for MemoryUpload<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes.extend_from_slice(bytes);
         Ok(())

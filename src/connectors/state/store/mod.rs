@@ -1,6 +1,6 @@
-//! Where state lies: a flat set of named files, in a folder, in memory, or in an object store.
+//! Stores of state: a flat set of named files in a folder, in memory, or in an object store.
 //!
-//! Names are of letters, digits, `-` and `.`; a file is written once, whole, and never changed.
+//! Names consist of letters, digits, `-` and `.`. A file is written once, as a whole, and never changed.
 
 mod folder;
 mod memory;
@@ -13,7 +13,7 @@ use std::io;
 use std::ops::Range;
 
 pub use folder::Folder;
-pub use memory::Memory;
+pub use memory::MemoryStore;
 #[cfg(feature = "object-store")]
 pub use objects::Objects;
 
@@ -21,44 +21,45 @@ use super::error::StateError;
 
 /// Named files.
 ///
-/// The contract: what [`Upload::finish`] or [`Self::put_if_absent`] has returned from is there after a crash
-/// of the process and, where the place can promise it, of the machine. Nobody ever sees a part of a file
-/// under its name. What one caller has written, all callers see from then on, in [`Self::list`] too.
+/// Contract: once [`Upload::finish`] or [`Self::put_if_absent`] has returned, the file survives a crash of
+/// the process and, where the store can ensure it, of the machine. No reader ever sees an incomplete file
+/// under its name. A file that one caller has written is visible to all callers from then on, also in
+/// [`Self::list`].
 pub trait Store: Debug + Send + Sync {
-    /// The folder or prefix, as messages name it.
+    /// The folder or prefix, for messages.
     fn place(&self) -> &str;
 
-    /// Begins a file. It is there when the upload is finished, in the place of one of the same name.
+    /// Begins a file. It appears when the upload is finished, and replaces one of the same name.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of the store.
     fn create<'s>(&'s self, name: &str) -> io::Result<Box<dyn Upload + 's>>;
 
     /// Writes a file.
     ///
     /// # Errors
-    /// What the system says; then nothing is left behind.
+    /// Any error of the store; no file remains then.
     fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut upload = self.create(name)?;
         upload.write(bytes)?;
         upload.finish()
     }
 
-    /// Writes a file unless there is one of this name, which is decided at one instant for all callers;
-    /// whether it was written.
+    /// Writes a file unless one of this name exists; atomic among all callers. Returns whether it was
+    /// written.
     ///
     /// # Errors
-    /// What the system says. The file may be there nevertheless.
+    /// Any error of the store. The file may exist nevertheless.
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool>;
 
-    /// Exactly these bytes of a file.
+    /// Exactly the bytes `range` of a file.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is no such file, [`io::ErrorKind::UnexpectedEof`] if it is
     /// shorter.
     fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>>;
 
-    /// Bytes of a file.
+    /// Size of a file in bytes.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is no such file.
@@ -72,57 +73,57 @@ pub trait Store: Debug + Send + Sync {
         self.get_range(name, 0..self.size(name)?)
     }
 
-    /// The names of all files, also of those whose upload was cut off; in any order.
+    /// The names of all files in any order, including those of interrupted uploads.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`] if there is no such folder.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Removes a file; nothing if there is none.
+    /// Removes a file if it exists.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of the store.
     fn delete(&self, name: &str) -> io::Result<()>;
 
-    /// Makes the place ready to be written to, and locks it against other processes where it can be locked.
+    /// Prepares the store for writing, and locks it against other processes if it has locks.
     ///
     /// # Errors
-    /// What the system says.
+    /// Any error of the store.
     fn own(&self) -> io::Result<Ownership>;
 }
 
-/// A file that is being written. Dropped before it is finished, it leaves nothing behind.
+/// A file being written. If it is dropped before [`Self::finish`], no file remains.
 pub trait Upload {
     /// Appends.
     ///
     /// # Errors
-    /// What the system says; the upload is then to be dropped.
+    /// Any error of the store; the upload must then be dropped.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Ends the file: from here on it is there.
+    /// Completes the file.
     ///
     /// # Errors
-    /// What the system says; then nothing is left behind.
+    /// Any error of the store; no file remains then.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
 /// Whether another process may have the state open.
 #[derive(Debug)]
 pub enum Ownership {
-    /// None has: held until this is dropped.
+    /// No other process has. The lock is held until this is dropped.
     Alone(Box<dyn Any + Send + Sync>),
-    /// The named lock is held by another one.
+    /// Another process holds the named lock.
     Shared(String),
-    /// A place without locks: who publishes the next manifest decides.
+    /// The store has no locks: the first owner to write the next manifest wins.
     Unknown,
 }
 
-/// The store of a location: the path of a folder, a `file://` URL, or, with the feature `object-store`, a URL
-/// of `s3://`, `gs://`, `az://` or `memory://` with a prefix. Credentials of object stores come from their
-/// usual variables of the environment.
+/// The store at a location: the path of a folder, a `file://` URL, or, with the feature `object-store`, an
+/// `s3://`, `gs://`, `az://` or `memory://` URL with a prefix. Credentials of object stores are read from
+/// their usual environment variables.
 ///
 /// # Errors
-/// If it is a URL of another kind.
+/// If the location is empty or a URL of another kind.
 pub fn at(location: &str) -> Result<Box<dyn Store>, StateError> {
     let refused = |what: String| StateError::Location { location: location.to_owned(), what };
     match location.split_once("://") {
@@ -130,7 +131,7 @@ pub fn at(location: &str) -> Result<Box<dyn Store>, StateError> {
         None => Ok(Box::new(Folder::new(location))),
         Some(("file", path)) => Ok(Box::new(Folder::new(path))),
         #[cfg(feature = "object-store")]
-        Some(_) => Ok(Box::new(Objects::at(location).map_err(|error| refused(error.to_string()))?)),
+        Some(_) => Ok(Box::new(Objects::from_url(location).map_err(|error| refused(error.to_string()))?)),
         #[cfg(not(feature = "object-store"))]
         Some((scheme, _)) => Err(refused(format!(
             "expected a path or \"file://\", found \"{scheme}://\", which needs the feature \"object-store\""
@@ -138,15 +139,15 @@ pub fn at(location: &str) -> Result<Box<dyn Store>, StateError> {
     }
 }
 
-/// The end of the names of files that are being written.
+/// Suffix of temporary names.
 const PART: &str = ".part";
 
-/// Whether a file is not whole, and has not its name yet.
+/// Whether a name is temporary: the file may be incomplete.
 pub(super) fn is_part(name: &str) -> bool {
     name.ends_with(PART)
 }
 
-/// The error of a read that went past the end.
+/// The error of a read past the end.
 fn too_short(range: &Range<u64>, size: u64) -> io::Error {
     let found = format!("expected at least {} bytes, found {size}", range.end);
     io::Error::new(io::ErrorKind::UnexpectedEof, found)
@@ -156,8 +157,8 @@ fn too_short(range: &Range<u64>, size: u64) -> io::Error {
 mod tests {
     use super::*;
 
-    /// What every store does.
-    fn complies(store: &dyn Store) {
+    /// The behaviour required of every store.
+    fn meets_the_contract(store: &dyn Store) {
         drop(store.own().unwrap());
         assert_eq!(store.list().unwrap(), [""; 0]);
         store.put("a", b"first").unwrap();
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(store.get_range("c", 0..1).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(store.size("c").unwrap_err().kind(), io::ErrorKind::NotFound);
 
-        // Dropped, an upload leaves nothing; large, it is written in parts.
+        // A dropped upload leaves no file; a large one is written in parts.
         let mut upload = store.create("d").unwrap();
         upload.write(b"lost").unwrap();
         drop(upload);
@@ -196,20 +197,20 @@ mod tests {
     }
 
     #[test]
-    fn every_store_complies() {
-        complies(&Memory::default());
+    fn every_store_meets_the_contract() {
+        meets_the_contract(&MemoryStore::default());
         let folder = tempfile::tempdir().unwrap();
         let inner = folder.path().join("made/when/owned");
-        complies(&Folder::new(&inner));
+        meets_the_contract(&Folder::new(&inner));
         #[cfg(feature = "object-store")]
         {
             use object_store::{local::LocalFileSystem, memory::InMemory, path::Path};
             use std::sync::Arc;
             let local = LocalFileSystem::new_with_prefix(folder.path()).unwrap().with_fsync(true);
             let objects = |store, place: &str| Objects::new(store, Path::from(place), place).unwrap();
-            complies(&objects(Arc::new(local), "objects"));
-            complies(&objects(Arc::new(InMemory::new()), "some/prefix"));
-            complies(at("memory:///prefix").unwrap().as_ref());
+            meets_the_contract(&objects(Arc::new(local), "objects"));
+            meets_the_contract(&objects(Arc::new(InMemory::new()), "some/prefix"));
+            meets_the_contract(at("memory:///prefix").unwrap().as_ref());
         }
     }
 

@@ -1,8 +1,7 @@
-//! Files in an object store, by the crate `object_store`.
+//! Files in an object store, with the crate `object_store`.
 //!
-//! [`Store::put_if_absent`] is a conditional put (`If-None-Match: *`). An object store that takes such a put
-//! and ignores the condition does not keep a second owner out; those of Amazon, Google and Azure, R2 and
-//! MinIO keep it.
+//! [`Store::put_if_absent`] is a conditional put (`If-None-Match: *`). An object store that ignores the
+//! condition does not prevent two owners. Those of Amazon, Google and Azure, R2 and MinIO honour it.
 
 use std::env;
 use std::fmt;
@@ -21,20 +20,20 @@ use url::Url;
 
 use super::{Ownership, Store, Upload, too_short};
 
-/// Bytes of the parts of a large file. Amazon takes 10,000 parts of 5 MiB or more.
+/// Bytes of each part of a large file. Amazon accepts up to 10,000 parts of at least 5 MiB.
 const PART_BYTES: usize = 8 << 20;
 
-/// Objects below a prefix.
+/// The objects below a prefix.
 pub struct Objects {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
     place: String,
-    /// Drives one request at a time; whoever calls waits for it.
+    /// Runs one request at a time; the caller blocks on it.
     runtime: Runtime,
 }
 
 impl Objects {
-    /// Objects below `prefix`; `place` is what messages call it.
+    /// A store of the objects below `prefix`; `place` names it in messages.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -44,8 +43,8 @@ impl Objects {
         Ok(Self { store, prefix, place: place.trim_end_matches('/').to_owned(), runtime })
     }
 
-    /// By a URL; what it does not say is taken from the environment.
-    pub(super) fn at(location: &str) -> io::Result<Self> {
+    /// The store at a URL; settings that it lacks are read from the environment.
+    pub(super) fn from_url(location: &str) -> io::Result<Self> {
         let url = Url::parse(location).map_err(io::Error::other)?;
         let variables = env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -81,7 +80,12 @@ impl Store for Objects {
     }
 
     fn create<'s>(&'s self, name: &str) -> io::Result<Box<dyn Upload + 's>> {
-        Ok(Box::new(Parts { objects: self, path: self.path(name), buffer: Vec::new(), multipart: None }))
+        Ok(Box::new(MultipartFile {
+            objects: self,
+            path: self.path(name),
+            buffer: Vec::new(),
+            multipart: None,
+        }))
     }
 
     fn put_if_absent(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
@@ -97,7 +101,7 @@ impl Store for Objects {
     fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Vec<u8>> {
         let length = range.end.saturating_sub(range.start);
         let path = self.path(name);
-        // An empty range is refused by most.
+        // Most object stores reject an empty range.
         let found = match length {
             0 => Ok(Vec::new()),
             _ => self.wait(self.store.get_range(&path, range.clone())).map(Vec::from),
@@ -105,7 +109,7 @@ impl Store for Objects {
         match found {
             Ok(bytes) if length > 0 && bytes.len() as u64 == length => Ok(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err(error),
-            // How a range past the end is answered differs.
+            // Object stores differ in their answer to a range past the end.
             found => match self.size(name)? {
                 size if size < range.end => Err(too_short(&range, size)),
                 _ => found,
@@ -135,16 +139,16 @@ impl Store for Objects {
     }
 }
 
-/// A file that is put at once if it is small, or in parts.
-struct Parts<'s> {
+/// A file being uploaded: in one request if it is small, otherwise in parts.
+struct MultipartFile<'s> {
     objects: &'s Objects,
     path: Path,
     buffer: Vec<u8>,
     multipart: Option<Box<dyn MultipartUpload>>,
 }
 
-impl Parts<'_> {
-    /// Puts what is buffered as a part.
+impl MultipartFile<'_> {
+    /// Uploads the buffer as a part.
     fn put_part(&mut self) -> io::Result<()> {
         let multipart = match &mut self.multipart {
             Some(multipart) => multipart,
@@ -155,9 +159,9 @@ impl Parts<'_> {
     }
 }
 
-impl Upload for Parts<'_> {
+impl Upload for MultipartFile<'_> {
     fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        // Some want all parts but the last to be of one size.
+        // Some object stores require all parts except the last to have the same size.
         while self.buffer.len() + bytes.len() >= PART_BYTES {
             let (head, rest) = bytes.split_at(PART_BYTES - self.buffer.len());
             self.buffer.extend_from_slice(head);
@@ -185,10 +189,10 @@ impl Upload for Parts<'_> {
     }
 }
 
-impl Drop for Parts<'_> {
+impl Drop for MultipartFile<'_> {
     fn drop(&mut self) {
         if let Some(multipart) = &mut self.multipart {
-            // What cannot be aborted now, a rule of the bucket clears away.
+            // If it cannot be aborted now, a lifecycle rule of the bucket must remove it.
             drop(self.objects.wait(multipart.abort()));
         }
     }

@@ -1,4 +1,4 @@
-//! Which encoding a page is taken for.
+//! Detection of encodings.
 
 use encoding_rs::{BIG5, EUC_KR, Encoding, GBK, SHIFT_JIS, WINDOWS_874, WINDOWS_1252, WINDOWS_1256};
 
@@ -46,7 +46,7 @@ fn pages_name_their_encodings() {
 }
 
 #[test]
-fn the_first_that_says_something_counts() {
+fn first_declared_encoding_counts() {
     let shift_jis = "<html><meta charset=shift_jis>文書";
     let as_it_is = bytes(shift_jis, SHIFT_JIS);
     assert_eq!(decode(&as_it_is, None), shift_jis);
@@ -83,7 +83,8 @@ fn without_a_name_it_is_utf_8_or_a_guess() {
         let whole = words.to_owned() + text;
         assert_eq!(decode(&bytes(&whole, encoding), None), whole, "{}", encoding.name());
     }
-    // A guess is of what is not ASCII, however far behind, and of so much of it.
+    // A guess starts at the first byte that is not ASCII, however far from the start, and reads
+    // [`GUESS_BYTES`].
     let long = words.to_owned() + &"a ".repeat(GUESS_BYTES);
     assert!(decode(&[long.as_bytes(), b"caf\xe9 noir"].concat(), None).ends_with("a café noir"));
     let longer = words.to_owned() + &"é ".repeat(GUESS_BYTES);

@@ -1,4 +1,4 @@
-//! Pages by hand, and against html5ever's tokenizer.
+//! Tests with written pages, and against html5ever's tokenizer.
 
 mod charsets;
 mod pages;

@@ -7,7 +7,7 @@ fn text(page: &str) -> String {
 }
 
 #[test]
-fn pages_are_told_by_how_they_begin() {
+fn pages_are_recognized_by_their_start() {
     for page in [
         "<!doctype html>",
         "<!DOCTYPE HTML PUBLIC \"-//W3C//DTD HTML 4.01//EN\">",
@@ -40,7 +40,7 @@ fn pages_are_told_by_how_they_begin() {
 }
 
 #[test]
-fn marks_are_put_where_there_is_none() {
+fn doctype_is_added_where_missing() {
     assert_eq!(marked(b"<p>a", None), "<!doctype html><p>a");
     assert_eq!(marked(b" <HTML>a", None), " <HTML>a");
     assert!(is_page(&marked(b"", None)));
@@ -59,7 +59,7 @@ fn boilerplate_is_left_out() {
 }
 
 #[test]
-fn words_are_parted_by_blocks_alone() {
+fn only_block_elements_separate_words() {
     assert_eq!(text("<table><tr><td>a<td>b<tr><td><table><tr><td>c</table>d</table>e"), "a\nb\nc\nd\ne");
     assert_eq!(text("<ul><li>a<li>b<ul><li>c</ul></ul><dl><dt>d<dd>e</dl>"), "a\nb\nc\nd\ne");
     assert_eq!(
@@ -88,18 +88,18 @@ fn references_are_characters() {
 }
 
 #[test]
-fn every_script_comes_through() {
+fn every_script_is_kept() {
     let page = |words: &str| format!("<html><nav>{words}</nav><h1>{words}</h1><p><i>{words}</i>🎉</html>");
     for words in ["近似重複文書", "ニアデュプリケート", "เอกสารที่คล้ายกัน", "وثائق شبه مكررة", "👩‍👩‍👧‍👦🇯🇵"]
     {
         assert_eq!(text(&page(words)), format!("{words}\n{words}🎉"));
     }
-    // How a character is read is not what is written.
+    // Ruby annotations are not content.
     assert_eq!(text("<ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp>字<rt>じ</ruby>を"), "漢字を");
 }
 
 #[test]
-fn what_does_not_end_swallows_no_page() {
+fn unfinished_elements_do_not_hide_the_page() {
     for left in ["nav", "header", "footer", "aside", "noscript", "select", "button", "svg", "object", "video"]
     {
         assert_eq!(text(&format!("<{left}>a<main>b</main>")), "b", "{left}");
@@ -114,7 +114,7 @@ fn what_does_not_end_swallows_no_page() {
         text("<article><header>a</header><nav><header>b</header></nav></article><header>c</header>"),
         "a"
     );
-    // An end tag of what is not open, or of a line, ends nothing.
+    // An end tag of an element that is not open, or of an inline element, ends nothing.
     assert_eq!(text("<nav>a</div></b></article>b</nav>c"), "c");
     assert_eq!(text("a<script><!-- <script> </script> b --></script>c<!-- d"), "a\nc");
     assert_eq!(text("a<style>b</sty<p>c"), "a");
@@ -122,7 +122,7 @@ fn what_does_not_end_swallows_no_page() {
 }
 
 #[test]
-fn hostile_pages_end() {
+fn hostile_pages_take_linear_time() {
     let deep = "<div>".repeat(200_000) + "a" + &"</div>".repeat(200_000) + "b";
     assert_eq!(text(&deep), "a\nb");
     let stray = "<div>".repeat(100_000) + &"</nav>".repeat(100_000) + "a";
@@ -148,7 +148,7 @@ fn hostile_pages_end() {
 }
 
 #[test]
-fn what_is_beyond_the_most_bytes_is_left_out() {
+fn bytes_beyond_the_limit_are_ignored() {
     let page = "<p>".to_owned() + &"é ".repeat(MOST_BYTES / 3);
     assert_eq!(page.len(), MOST_BYTES + 2);
     assert_eq!(text(&page).len(), page.trim_end().len() - "<p>".len() - "é ".len());

@@ -1,5 +1,5 @@
-//! The scanner against html5ever's tokenizer, which is several times slower and takes time by the square of a
-//! tag's attributes.
+//! The scanner against html5ever's tokenizer, which is several times slower and quadratic in a tag's
+//! attributes.
 
 use std::cell::RefCell;
 
@@ -13,13 +13,13 @@ use proptest::test_runner::RngSeed;
 
 use super::super::Extractor;
 use super::super::entities::reference;
-use super::super::scan::{Attributes, Piece, Scanner};
+use super::super::scan::{Attributes, MarkupPiece, Scanner};
 
-/// What is found in markup; text that nothing parts is one.
+/// The pieces of markup; adjacent texts are joined.
 #[derive(Debug, Default, PartialEq)]
-struct Found(Vec<(char, String)>);
+struct FoundPieces(Vec<(char, String)>);
 
-impl Found {
+impl FoundPieces {
     fn text(&mut self, text: &str) {
         match self.0.last_mut() {
             _ if text.is_empty() => {}
@@ -28,7 +28,7 @@ impl Found {
         }
     }
 
-    /// Values are compared where there are no references in them, which the scanner leaves as they are.
+    /// Values are compared only if they contain no references, which the scanner leaves unread.
     fn attribute(&mut self, name: &str, value: &str, markup: &str) {
         let value = if markup.contains('&') { "" } else { value };
         self.0.push(('a', format!("{} {value}", name.to_ascii_lowercase())));
@@ -41,13 +41,13 @@ impl Found {
 
 const RAW: [&str; 3] = ["style", "title", "iframe"];
 
-/// By the scanner.
-fn scanned(markup: &str) -> Found {
-    let mut found = Found::default();
+/// Pieces by the scanner.
+fn scanned(markup: &str) -> FoundPieces {
+    let mut found = FoundPieces::default();
     let mut scanner = Scanner::new(markup.as_bytes());
     while let Some(piece) = scanner.next() {
         match piece {
-            Piece::Text(range) => {
+            MarkupPiece::Text(range) => {
                 let mut rest = &markup[range];
                 while let Some(c) = rest.chars().next() {
                     let known = if c == '&' { reference(rest) } else { None };
@@ -56,8 +56,8 @@ fn scanned(markup: &str) -> Found {
                     rest = &rest[length..];
                 }
             }
-            Piece::End(name) => found.tag('e', &markup[name]),
-            Piece::Start { name, attributes, closes } => {
+            MarkupPiece::End(name) => found.tag('e', &markup[name]),
+            MarkupPiece::Start { name, attributes, closes } => {
                 let name = markup[name].to_ascii_lowercase();
                 found.tag(if closes { 'c' } else { 's' }, &name);
                 let mut seen = Vec::new();
@@ -80,9 +80,9 @@ fn scanned(markup: &str) -> Found {
     found
 }
 
-struct Sink<'m>(&'m str, RefCell<Found>);
+struct TokenCollector<'m>(&'m str, RefCell<FoundPieces>);
 
-impl TokenSink for Sink<'_> {
+impl TokenSink for TokenCollector<'_> {
     type Handle = ();
 
     fn process_token(&self, token: Token, _: u64) -> TokenSinkResult<()> {
@@ -106,10 +106,10 @@ impl TokenSink for Sink<'_> {
     }
 }
 
-/// By html5ever.
-fn tokenized(markup: &str) -> Found {
+/// Pieces by html5ever.
+fn tokenized(markup: &str) -> FoundPieces {
     let tokenizer = Tokenizer::new(
-        Sink(markup, RefCell::default()),
+        TokenCollector(markup, RefCell::default()),
         TokenizerOpts { discard_bom: false, ..TokenizerOpts::default() },
     );
     let input = BufferQueue::default();
@@ -119,7 +119,7 @@ fn tokenized(markup: &str) -> Found {
     tokenizer.sink.1.into_inner()
 }
 
-/// Pieces of markup, put together at random.
+/// Random concatenations of pieces of markup.
 fn markup() -> impl Strategy<Value = String> {
     const PIECES: [&str; 60] = [
         "<",

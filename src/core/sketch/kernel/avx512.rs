@@ -1,7 +1,8 @@
-//! Packing for AVX-512, where the compiler finds no vectors: a column of 64 x 8 bits is one test of 64 bytes.
+//! Packing for AVX-512, where the compiler does not vectorize: a column of 64 x 8 bits is one test of 64
+//! bytes.
 //!
-//! Obligations: the caller's processor has the features, which the function's attribute makes the compiler
-//! ask for; the load stays within the array that it is given.
+//! Obligations: the caller's processor has the features, which the compiler enforces by the function's
+//! attribute; the load stays within the given array.
 
 #![expect(unsafe_code, reason = "a load of a whole register")]
 
@@ -19,7 +20,7 @@ fn load(words: &[u64; LANES]) -> __m512i {
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
-/// See [`planes::Pack`].
+/// See [`planes::PackFn`].
 #[target_feature(enable = "avx512f,avx512dq,avx512vl,avx512bw,avx2")]
 pub(super) fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]) {
     planes::body(components, bits, stride, planes, |rows| {

@@ -1,21 +1,21 @@
 //! Throws features into bins: the loop of [`Fss`](crate::sketch::Fss) and of one permutation hashing.
 //!
-//! The compiler makes vectors of the hashing; the bins themselves are scalar.
+//! The compiler vectorizes the hashing; the updates of bins are scalar.
 
-/// Rounds of throws at random before the empty bins are filled one by one.
+/// Number of random rounds before the empty bins are filled one by one.
 pub(in crate::sketch) const RANDOM_ROUNDS: usize = 32;
 
-/// Features hashed before their values are put into bins.
+/// Number of features hashed before their values are put into bins.
 const CHUNK: usize = 64;
 
-/// What a bin holds that no feature has fallen into.
+/// The value of a bin without features.
 pub(in crate::sketch) const EMPTY: u64 = u64::MAX;
 
-/// Fills bins: salts for the rounds, then one for each bin; features, one place for each bin. With a single
-/// salt there is one round, whose values are below 2^48, and bins may stay [`EMPTY`].
-pub(in crate::sketch) type Fill = fn(salts: &[u64], features: &[u64], bins: &mut [u64]);
+/// Fills bins. `salts`: one for each round, then one for each bin; with a single salt there is one round,
+/// whose values are below 2^48, and bins may stay [`EMPTY`]. `bins`: one place for each bin.
+pub(in crate::sketch) type FillFn = fn(salts: &[u64], features: &[u64], bins: &mut [u64]);
 
-/// The portable [`Fill`], and the body of those that are compiled for certain processors.
+/// The portable [`FillFn`], and the body of the versions compiled for certain processors.
 #[inline(always)]
 pub(in crate::sketch) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64]) {
     bins.fill(EMPTY);
@@ -26,8 +26,8 @@ pub(in crate::sketch) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64])
         for chunk in features.chunks(CHUNK) {
             for ((place, value), x) in places.iter_mut().zip(&mut values).zip(chunk) {
                 let product = product(*x, *salt);
-                // The folded half times K is a bin above 32 bits that do not depend on it; the middle of the
-                // product breaks ties.
+                // The folded half times K: the high 32 bits are the bin, the low 32 bits are independent of
+                // it. The middle of the product breaks ties.
                 let scaled = ((product ^ product >> 32) & LOW) * size;
                 *place = (scaled >> 32) as u32;
                 *value = round << 48 | (scaled & LOW) << 16 | product >> 24 & 0xffff;
@@ -37,8 +37,8 @@ pub(in crate::sketch) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64])
                 *bin = (*bin).min(*value);
             }
         }
-        // Rounds after the last bin is filled change nothing, so the bins are looked at only when all are
-        // likely to be. They are counted, not searched: a sum becomes vectors, an early exit does not.
+        // Rounds after all bins are filled change nothing, so fullness is checked only when it is likely.
+        // Empty bins are counted, not searched: the compiler vectorizes a sum, but not an early exit.
         let likely = (round + 1) * features.len() as u64 >= 4 * size;
         if likely && bins.iter().map(|bin| u32::from(*bin == EMPTY)).sum::<u32>() == 0 {
             return;

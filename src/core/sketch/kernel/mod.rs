@@ -1,11 +1,12 @@
-//! Inner loops that are compiled for certain processors; above all, comparison: how many components differ
-//! between two sketches.
+//! Inner loops compiled for certain processors, above all comparison: the number of differing components of
+//! two sketches.
 //!
-//! A component differs iff one of its b bits does, so 64 components differ where the OR over the planes of `a
-//! ^ b` has a one. Components of 64 bits are words, and differ where these do. The engine is chosen once,
-//! when a [`Kernel`] is made; every engine equals the portable one (tested on all lengths).
+//! A component differs iff one of its b bits does. So for 64 components, the set bits of the OR over the
+//! planes of `a ^ b` are those that differ. Components of 64 bits are words, and differ if their words do.
+//! The engine is chosen once, when a [`Kernel`] is made; every engine equals the portable one (tested on all
+//! lengths).
 //!
-//! The loops know slices of words and nothing of the sketchers that call them.
+//! The loops operate on slices of words and do not depend on the sketchers that call them.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -19,10 +20,10 @@ mod x86;
 
 use std::ops::Range;
 
-use bins::Fill;
-use planes::Pack;
-use samples::{Law, Pass};
-use votes::Tally;
+use bins::FillFn;
+use planes::PackFn;
+use samples::{PassFn, SamplingLaw};
+use votes::TallyFn;
 
 /// Compares sketches of one shape.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +33,8 @@ pub struct Kernel {
     engine: Engine,
 }
 
-/// The fastest way of this machine to throw features into bins.
-pub(super) fn fill() -> Fill {
+/// The fastest loop of this machine that throws features into bins.
+pub(super) fn fill() -> FillFn {
     #[cfg(target_arch = "x86_64")]
     if let Some(fill) = x86::fill() {
         return fill;
@@ -41,8 +42,8 @@ pub(super) fn fill() -> Fill {
     bins::fill
 }
 
-/// The same for a pass of consistent sampling.
-pub(super) fn pass<L: Law>() -> Pass {
+/// The fastest pass of consistent sampling on this machine.
+pub(super) fn pass<L: SamplingLaw>() -> PassFn {
     #[cfg(target_arch = "x86_64")]
     if let Some(pass) = x86::pass::<L>() {
         return pass;
@@ -50,8 +51,8 @@ pub(super) fn pass<L: Law>() -> Pass {
     samples::pass::<L>
 }
 
-/// The same for the votes of `simhash`.
-pub(super) fn tally() -> Tally {
+/// The fastest loop of this machine for the votes of `simhash`.
+pub(super) fn tally() -> TallyFn {
     #[cfg(target_arch = "x86_64")]
     if let Some(tally) = x86::tally() {
         return tally;
@@ -59,8 +60,8 @@ pub(super) fn tally() -> Tally {
     votes::tally
 }
 
-/// The same for packing components.
-pub(super) fn pack() -> Pack {
+/// The fastest loop of this machine that packs components.
+pub(super) fn pack() -> PackFn {
     #[cfg(target_arch = "x86_64")]
     if let Some(pack) = x86::packs().last() {
         return *pack;
@@ -68,20 +69,20 @@ pub(super) fn pack() -> Pack {
     planes::pack
 }
 
-/// Every way of this machine to pack components but the portable one: for tests.
+/// All packing loops of this machine except the portable one, for tests.
 #[cfg(test)]
-pub(super) fn packs() -> impl Iterator<Item = Pack> {
+pub(super) fn packs() -> impl Iterator<Item = PackFn> {
     #[cfg(target_arch = "x86_64")]
     return x86::packs().into_iter();
     #[cfg(not(target_arch = "x86_64"))]
     std::iter::empty()
 }
 
-/// Components of so many bits are words by themselves, behind a first word; narrower ones are bit planes.
+/// Components of this many bits are stored as words, after the first word; narrower ones as bit planes.
 pub(super) const WHOLE: usize = 64;
 
-/// Differing components among groups of 64, all of their planes: of `bits` words each. Of [`WHOLE`]
-/// components, among as many as there are words. Both slices are of one length.
+/// Counts differing components in whole groups of 64, with `bits` words for each group. With [`WHOLE`] bits,
+/// counts differing words. Both slices have the same length.
 type Engine = fn(a: &[u64], b: &[u64], bits: usize) -> u32;
 
 impl Kernel {
@@ -94,7 +95,7 @@ impl Kernel {
         Self::scalar(size, bits)
     }
 
-    /// Every engine of this machine, by name, the portable one first: for tests and benches.
+    /// All engines of this machine, by name, the portable one first; for tests and benches.
     pub fn engines(size: usize, bits: usize) -> Vec<(&'static str, Self)> {
         let scalar = Self::scalar(size, bits);
         #[cfg(target_arch = "x86_64")]
@@ -110,8 +111,8 @@ impl Kernel {
         Self { size, bits, engine: scalar::differing }
     }
 
-    /// How many of the components `from..to` (from 0, `to` exclusive and at most K) differ between `a` and
-    /// `b`.
+    /// The number of components in `from..to` (from 0, `to` exclusive and at most K) that differ between `a`
+    /// and `b`.
     #[inline]
     pub fn differing(&self, a: &[u64], b: &[u64], from: usize, to: usize) -> u32 {
         debug_assert!(from <= to && to <= self.size.next_multiple_of(64));
@@ -121,7 +122,7 @@ impl Kernel {
         }
         let (first, last) = (from.div_ceil(64), to / 64);
         if first > last {
-            // Both ends lie within one word.
+            // Both ends are in the same word.
             return self.within(a, b, last, (!0 << (from % 64)) & !(!0 << (to % 64)));
         }
         let head = if from.is_multiple_of(64) { 0 } else { self.within(a, b, from / 64, !0 << (from % 64)) };
@@ -129,7 +130,7 @@ impl Kernel {
         head + engine(first * self.bits..last * self.bits) + tail
     }
 
-    /// Differing components among those of group `g` that `mask` selects.
+    /// Differing components of group `g` among those in `mask`.
     fn within(&self, a: &[u64], b: &[u64], g: usize, mask: u64) -> u32 {
         let planes = g * self.bits..(g + 1) * self.bits;
         let differ = a[planes.clone()].iter().zip(&b[planes]).fold(0, |acc, (x, y)| acc | (x ^ y));
@@ -142,19 +143,19 @@ mod tests {
     use super::*;
     use crate::hash::mix;
 
-    /// Words of which about one bit in eight is set, so that planes overlap seldom.
+    /// LaneWords with about one bit in eight set, so that planes seldom overlap.
     fn words(count: usize, salt: u64) -> Vec<u64> {
         (0..count as u64)
             .map(|i| mix(i ^ salt) & mix(i ^ salt ^ 0x100_0000) & mix(i ^ salt ^ 0x200_0000))
             .collect()
     }
 
-    /// Words of a sketch.
+    /// LaneWords of a sketch.
     fn length(size: usize, bits: usize) -> usize {
         if bits == WHOLE { 1 + size } else { bits * size.div_ceil(64) }
     }
 
-    /// Bit by bit, as the layout is defined.
+    /// By definition of the layout, bit by bit.
     fn differ(a: &[u64], b: &[u64], bits: usize, component: usize) -> bool {
         if bits == WHOLE {
             return a[1 + component] != b[1 + component];
@@ -163,8 +164,7 @@ mod tests {
         planes.into_iter().any(|at| (a[at] ^ b[at]) >> (component % 64) & 1 == 1)
     }
 
-    /// The same, of which about a third of the words are equal too, as components of 64 bits must be to
-    /// agree.
+    /// Two lists of words; about a third of them are equal, as components of 64 bits must be to agree.
     fn pair(count: usize, salt: u64) -> (Vec<u64>, Vec<u64>) {
         let (a, other) = (words(count, salt), words(count, salt + 1));
         let both = (salt..).zip(a.iter().zip(other));

@@ -1,35 +1,34 @@
-//! Packs components into bit planes, each the re-hash of its value: the planes of 64 components, then those
-//! of the next 64.
+//! Packs the re-hashes of components into bit planes: the planes of 64 components, then those of the next 64.
 //!
-//! A byte of the re-hash of 64 components is a matrix of 64 x 8 bits, whose columns are a word of eight
-//! planes. Vector units read a column in an instruction or two; the portable way turns 8 x 8 bits at a time.
+//! One byte of the re-hashes of 64 components is a matrix of 64 x 8 bits, whose columns are words of eight
+//! planes. Vector units read a column in one or two instructions; the portable version transposes 8 x 8 bits
+//! at a time.
 
 use std::ops::Range;
 
 use crate::hash::PI;
 
-/// Components side by side: a word of a plane.
+/// Number of components in a word of a plane.
 pub(super) const GROUP: usize = 64;
 
-/// Writes the planes of some bits of components, a word each of 64 components; the words of the next 64 are
-/// `stride` words behind. Unused bits of the last words are 0.
-pub(in crate::sketch) type Pack =
+/// Writes the planes of the given bits of components, one word for each plane and group of 64 components. The
+/// words of the next group are `stride` words further. Unused bits of the last words are 0.
+pub(in crate::sketch) type PackFn =
     fn(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]);
 
-/// The portable [`Pack`].
+/// The portable [`PackFn`].
 pub(in crate::sketch) fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]) {
     body(components, bits, stride, planes, columns);
 }
 
-/// The re-hash: the low bits of the result are the high bits of a product, which depend on all bits of the
-/// value.
+/// The re-hash: its low bits are the high bits of a product, which depend on all bits of the value.
 #[inline(always)]
 pub(in crate::sketch) fn rehash(value: u64) -> u64 {
     value.wrapping_mul(PI[5]).swap_bytes()
 }
 
-/// The body of every [`Pack`], with its way to read the columns of a matrix, row i in byte i. Always inlined,
-/// so that the caller's target features hold for it.
+/// The body of every [`PackFn`]; `columns` reads the columns of a matrix with row i in byte i. Always inlined,
+/// so that it is compiled with the caller's target features.
 #[inline(always)]
 pub(super) fn body(
     components: &[u64],
@@ -52,7 +51,7 @@ pub(super) fn body(
     }
 }
 
-/// The columns, portably: in eighths.
+/// The portable way to read columns, 8 rows at a time.
 fn columns(rows: &[u8; GROUP]) -> [u64; 8] {
     let mut columns = [0; 8];
     for (i, eight) in rows.as_chunks().0.iter().enumerate() {

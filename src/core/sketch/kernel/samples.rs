@@ -1,49 +1,50 @@
-//! One pass of consistent sampling: a feature takes the components in which it is least so far.
+//! One pass of consistent sampling: updates the components in which a feature has the least rank so far.
 
 use std::fmt;
 
 use crate::hash::mix;
 
-/// Components looked at together: a register of 512 bits.
+/// Components processed together: a 512-bit register.
 pub(in crate::sketch) const LANES: usize = 8;
 
-/// For some components side by side: salts, or ids.
-pub(in crate::sketch) type Words = [u64; LANES];
+/// Salts or ids of adjacent components.
+pub(in crate::sketch) type LaneWords = [u64; LANES];
 
-/// The same: ranks.
-pub(in crate::sketch) type Ranks = [f64; LANES];
+/// LaneRanks of adjacent components.
+pub(in crate::sketch) type LaneRanks = [f64; LANES];
 
-/// What rounding may do to a bound, generously.
+/// Generous bound for rounding errors.
 const SLACK: f64 = 1.0 + 1e-9;
 
-/// Gives features their ranks and levels; see the module.
-pub(in crate::sketch) trait Law: Copy + fmt::Debug + Send + 'static {
-    /// What the law knows of a weight.
-    fn of(weight: f64) -> Self;
+/// A law of ranks and levels; see `weighted::consistent`.
+pub(in crate::sketch) trait SamplingLaw: Copy + fmt::Debug + Send + 'static {
+    /// Precomputes what the law needs of a weight.
+    fn new(weight: f64) -> Self;
 
-    /// Whether the rank under this word, the hash of a feature and a component's number, may be below
-    /// `least`: `false` promises that it is not, but for rounding.
+    /// Whether the rank of `word` may be below `least`. `word` is the hash of a feature and a component's
+    /// number. `false` guarantees that it is not, up to rounding.
     fn may_be_below(&self, word: u64, least: f64) -> bool;
 
-    /// The rank, and 64 bits that stand for the level.
+    /// The rank, and 64 bits that identify the level.
     fn sample(&self, word: u64) -> (f64, u64);
 }
 
-/// Lets one feature, of a weight, take the components in which it is least so far: salts, ranks, ids.
-pub(in crate::sketch) type Pass = fn(u64, f64, &[Words], &mut [Ranks], &mut [Words]);
+/// Updates the components in which a feature has the least rank so far. Arguments: feature, weight, salts,
+/// ranks, ids.
+pub(in crate::sketch) type PassFn = fn(u64, f64, &[LaneWords], &mut [LaneRanks], &mut [LaneWords]);
 
-/// The portable [`Pass`], and the body of those that are compiled for certain processors.
+/// The portable [`PassFn`], and the body of the versions compiled for certain processors.
 #[inline(always)]
-pub(in crate::sketch) fn pass<L: Law>(
+pub(in crate::sketch) fn pass<L: SamplingLaw>(
     x: u64,
     weight: f64,
-    salts: &[Words],
-    ranks: &mut [Ranks],
-    ids: &mut [Words],
+    salts: &[LaneWords],
+    ranks: &mut [LaneRanks],
+    ids: &mut [LaneWords],
 ) {
-    let law = L::of(weight);
+    let law = L::new(weight);
     for ((salt, least), held) in salts.iter().zip(ranks).zip(ids) {
-        // Every lane is asked, and only then is any looked at: no branch within what becomes vectors.
+        // The bound is computed for all lanes first: a branch inside would prevent vectorization.
         let may: [bool; LANES] =
             std::array::from_fn(|lane| law.may_be_below(mix(x ^ salt[lane]), least[lane] * SLACK));
         if may == [false; LANES] {
@@ -52,7 +53,7 @@ pub(in crate::sketch) fn pass<L: Law>(
         for lane in (0..LANES).filter(|lane| may[*lane]) {
             let word = mix(x ^ salt[lane]);
             let (rank, level) = law.sample(word);
-            // The component's number is in the word; a tie of two features must not go by their order.
+            // `word` includes the component's number. A tie of two features must not depend on their order.
             let sample = (rank, mix(word ^ mix(level)));
             if sample < (least[lane], held[lane]) {
                 (least[lane], held[lane]) = sample;

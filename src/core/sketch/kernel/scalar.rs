@@ -1,4 +1,4 @@
-//! The portable engine, and the loop that the vector engines compile again with more instructions.
+//! The portable engine, and the loop that the vector engines compile with more instructions.
 
 use std::hint::black_box;
 
@@ -9,8 +9,8 @@ pub(super) fn differing(a: &[u64], b: &[u64], bits: usize) -> u32 {
     body(a, b, bits)
 }
 
-/// One loop for each width that sketches have, so that the compiler knows how many words a group has. Always
-/// inlined, so that the caller's target features hold for it.
+/// One loop for each width in use, so that the compiler knows the number of words in a group. Always inlined,
+/// so that it is compiled with the caller's target features.
 #[inline(always)]
 pub(super) fn body(a: &[u64], b: &[u64], bits: usize) -> u32 {
     match bits {
@@ -25,8 +25,8 @@ pub(super) fn body(a: &[u64], b: &[u64], bits: usize) -> u32 {
     }
 }
 
-/// Components of one bit: eight groups side by side (one 512-bit register, or two of 256 bits), then four,
-/// then one by one.
+/// Components of one bit: eight groups at a time (one 512-bit register, or two of 256 bits), then four, then
+/// one.
 #[inline(always)]
 fn ones(a: &[u64], b: &[u64]) -> u32 {
     let (eights, rest) = some::<8>(a, b);
@@ -35,8 +35,7 @@ fn ones(a: &[u64], b: &[u64]) -> u32 {
     eights + fours + left.map(|(x, y)| (x ^ y).count_ones()).sum::<u32>()
 }
 
-/// Differing components of as many groups of one bit as there are `N` at a time, and how many groups these
-/// are.
+/// Differing components of one bit, `N` groups at a time; and the number of groups processed.
 #[inline(always)]
 fn some<const N: usize>(a: &[u64], b: &[u64]) -> (u32, usize) {
     let (chunks, others) = (a.as_chunks::<N>().0, b.as_chunks::<N>().0);
@@ -58,20 +57,20 @@ fn groups<const N: usize>(a: &[u64], b: &[u64]) -> u32 {
     let mut count = 0;
     for (x, y) in groups.iter().zip(others) {
         count += group(x, y);
-        // Else the compiler takes several groups at a time and gathers their words, which takes up to ten
-        // times as long.
+        // Prevents the compiler from gathering the words of several groups, which takes up to ten times as
+        // long.
         black_box(());
     }
     count
 }
 
-/// Differing components of one group, whose planes these are.
+/// Differing components of one group, given its planes.
 #[inline(always)]
 fn group(a: &[u64], b: &[u64]) -> u32 {
     a.iter().zip(b).fold(0, |differ, (x, y)| differ | (x ^ y)).count_ones()
 }
 
-/// Words that differ. Counted in words, so that a register of them is added to at a time.
+/// Differing words. Counted in 64-bit numbers, so that whole registers are added.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "a sketch has at most 32768 components")]
 fn whole(a: &[u64], b: &[u64]) -> u32 {

@@ -1,32 +1,33 @@
 //! Engines for x86-64: the portable loop, compiled for processors that count bits in one instruction.
 //!
-//! The baseline of the architecture has neither a population count nor registers of more than two words. The
+//! The baseline of the architecture has no population count and no registers of more than two words. The
 //! compiler turns the same loop into `vpternlogq` and `vpopcntq` on eight words (AVX-512) or into table
-//! look-ups on four (AVX2), so there are no intrinsics and no loads to get wrong; the two loops of which it
-//! does not are in [`avx512`]. All 1024 one-bit components in one go: 13.4 ns portable, 9.7 AVX2, 7.5 AVX-512
-//! (AMD EPYC with AVX-512, `cargo bench --bench kernel`); a look at one or two words costs the same with
-//! each. Other architectures use the portable engine; AArch64 counts bits in vectors by default.
+//! look-ups on four (AVX2). So intrinsics are needed only for packing, here and in [`avx512`].
 //!
-//! Obligation: an engine runs only on a processor that has its features. [`engines`] and [`ways`] are the
-//! only ways to obtain one, and ask the processor first.
+//! Comparing 1024 one-bit components: 13.4 ns portable, 9.7 AVX2, 7.5 AVX-512 (AMD EPYC with AVX-512, `cargo
+//! bench --bench kernel`); a look at one or two words costs the same with each. Other architectures use the
+//! portable engine; AArch64 counts bits in vectors by default.
+//!
+//! Obligation: an engine runs only on a processor that has its features. Engines are obtained only from
+//! [`engines`] and [`ways`], which check the processor first.
 
 #![expect(unsafe_code, reason = "calls of functions compiled for features that `detect` has found")]
 
 use std::arch::x86_64::{__m256i, _mm256_add_epi8, _mm256_movemask_epi8};
 use std::ops::Range;
 
-use super::bins::{self, Fill};
-use super::planes::{self, Pack};
-use super::samples::{self, Law, Pass, Ranks, Words};
-use super::votes::{self, Tally};
+use super::bins::{self, FillFn};
+use super::planes::{self, PackFn};
+use super::samples::{self, LaneRanks, LaneWords, PassFn, SamplingLaw};
+use super::votes::{self, TallyFn};
 use super::{Engine, avx512, scalar};
 
-/// The fastest engine that this processor has, if any is faster than the portable one.
+/// The fastest engine of this processor; `None` if none is faster than the portable one.
 pub(super) fn detect() -> Option<Engine> {
     engines().last().map(|&(_, engine)| engine)
 }
 
-/// The engines that this processor has, slowest first.
+/// The engines that this processor supports, slowest first.
 pub(super) fn engines() -> Vec<(&'static str, Engine)> {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt");
     let avx512 = avx2 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq");
@@ -35,16 +36,15 @@ pub(super) fn engines() -> Vec<(&'static str, Engine)> {
     all.into_iter().filter(|(has, ..)| *has).map(|(_, name, engine)| (name, engine)).collect()
 }
 
-/// A function compiled for one set of features.
+/// Defines a function compiled for one set of features.
 macro_rules! compiled {
     ($name:ident $(<$law:ident>)? ($($arg:ident: $type:ty),*) $(-> $out:ty)?, $body:path, $features:literal) => {
-        fn $name $(<$law: Law>)? ($($arg: $type),*) $(-> $out)? {
+        fn $name $(<$law: SamplingLaw>)? ($($arg: $type),*) $(-> $out)? {
             #[target_feature(enable = $features)]
-            fn inner $(<$law: Law>)? ($($arg: $type),*) $(-> $out)? {
+            fn inner $(<$law: SamplingLaw>)? ($($arg: $type),*) $(-> $out)? {
                 $body($($arg),*)
             }
-            // SAFETY: this function is handed out only where the processor has the features: by `engines`,
-            // and by `ways`.
+            // SAFETY: `engines` and `ways` return this function only if the processor has the features.
             unsafe { inner $(::<$law>)? ($($arg),*) }
         }
     };
@@ -57,7 +57,7 @@ compiled!(
     "avx512f,avx512vpopcntdq,avx2,popcnt"
 );
 
-/// Those of two ways to run a sketcher's inner loop that this processor has, the faster one last.
+/// The versions of an inner loop that this processor supports, the faster one last.
 fn ways<F>(avx2: F, avx512: F) -> impl DoubleEndedIterator<Item = F> {
     let has_avx2 = is_x86_feature_detected!("avx2");
     let has_avx512 = has_avx2
@@ -68,13 +68,13 @@ fn ways<F>(avx2: F, avx512: F) -> impl DoubleEndedIterator<Item = F> {
     has_avx2.then_some(avx2).into_iter().chain(has_avx512.then_some(avx512))
 }
 
-/// The faster of two ways.
+/// The fastest supported version.
 fn loops<F>(avx512: F, avx2: F) -> Option<F> {
     ways(avx2, avx512).next_back()
 }
 
-/// The fastest way of this processor to fill the [`bins`], if any is faster than the portable one.
-pub(super) fn fill() -> Option<Fill> {
+/// The fastest version of [`bins::fill`] on this processor; `None` if only the portable one is supported.
+pub(super) fn fill() -> Option<FillFn> {
     loops(avx512_fill, avx2_fill)
 }
 
@@ -86,23 +86,23 @@ compiled!(
 );
 
 /// The same for consistent sampling.
-pub(super) fn pass<L: Law>() -> Option<Pass> {
+pub(super) fn pass<L: SamplingLaw>() -> Option<PassFn> {
     loops(avx512_pass::<L>, avx2_pass::<L>)
 }
 
 compiled!(
-    avx2_pass<L>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]),
+    avx2_pass<L>(x: u64, weight: f64, salts: &[LaneWords], ranks: &mut [LaneRanks], ids: &mut [LaneWords]),
     samples::pass::<L>,
     "avx2"
 );
 compiled!(
-    avx512_pass<L>(x: u64, weight: f64, salts: &[Words], ranks: &mut [Ranks], ids: &mut [Words]),
+    avx512_pass<L>(x: u64, weight: f64, salts: &[LaneWords], ranks: &mut [LaneRanks], ids: &mut [LaneWords]),
     samples::pass::<L>,
     "avx512f,avx512dq,avx512vl,avx512bw,avx2"
 );
 
 /// The same for the votes of `simhash`.
-pub(super) fn tally() -> Option<Tally> {
+pub(super) fn tally() -> Option<TallyFn> {
     loops(avx512_tally, avx2_tally)
 }
 
@@ -113,9 +113,9 @@ compiled!(
     "avx512f,avx512dq,avx512vl,avx512bw,avx2"
 );
 
-/// The ways of this processor to pack components, slowest first.
-pub(super) fn packs() -> Vec<Pack> {
-    ways(avx2_pack as Pack, avx512_pack as Pack).collect()
+/// The packing loops of this processor, slowest first.
+pub(super) fn packs() -> Vec<PackFn> {
+    ways(avx2_pack as PackFn, avx512_pack as PackFn).collect()
 }
 
 compiled!(avx2_pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]), pack, "avx2");
@@ -125,7 +125,7 @@ compiled!(
     "avx512f,avx512dq,avx512vl,avx512bw,avx2"
 );
 
-/// [`planes::body`] with half a column in one instruction.
+/// [`planes::body`] with one instruction for half a column.
 #[target_feature(enable = "avx2")]
 fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]) {
     planes::body(components, bits, stride, planes, |rows| {
@@ -134,7 +134,7 @@ fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64
         for column in columns.iter_mut().rev() {
             let [low, high] = halves.map(|half| u64::from(_mm256_movemask_epi8(half).cast_unsigned()));
             *column = low | high << 32;
-            // The next lower bit becomes the highest of its byte, which is the one that is read.
+            // The next lower bit becomes the highest of its byte, which `movemask` reads.
             halves = halves.map(|half| _mm256_add_epi8(half, half));
         }
         columns

@@ -16,7 +16,7 @@ use super::PipelineArgs;
 use super::examine::{Comparison, Examiner, Specimen, said, without_sketch};
 use super::problems::Problems;
 use crate::config::Plan;
-use dupflow_connectors::source::{MAX_RECORD_BYTES, text_of_file};
+use dupflow_connectors::formats::{MAX_RECORD_BYTES, text_of_file};
 use dupflow_core::doc::without_separators;
 use dupflow_core::sketch::SketchKind;
 use dupflow_core::text::measures::Measure;

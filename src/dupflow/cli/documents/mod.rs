@@ -16,7 +16,8 @@ use anyhow::Context;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use dupflow_connectors::feed::{self, Record};
+use dupflow_connectors::formats::feed;
+use dupflow_connectors::formats::feed::Record;
 use dupflow_connectors::instant;
 use dupflow_core::doc::{DocEvent, DocId};
 

@@ -15,7 +15,7 @@ use super::memory::{self, Part};
 use super::plot::similarities;
 use super::retention::Retained;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
-use dupflow_connectors::source::OnError;
+use dupflow_connectors::intake::OnError;
 use dupflow_core::block::HotRule;
 use dupflow_core::filter::FilterKind;
 use dupflow_core::probability::normal;

@@ -9,7 +9,7 @@ use super::plot::{Probability, Typed, plot};
 use super::report::{Blocks, Filter, Report};
 use crate::cli::counted;
 use crate::cli::summary::count;
-use dupflow_connectors::source::OnError;
+use dupflow_connectors::intake::OnError;
 use dupflow_core::filter::FilterKind;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use dupflow_core::text::{Field, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
@@ -260,7 +260,7 @@ impl Display for Rules<'_> {
             1 => f.write_str(", 1 stop word")?,
             n => write!(f, ", {n} stop words")?,
         }
-        if let Stem::Of(_) = self.0.stem {
+        if let Stem::Language(_) = self.0.stem {
             write!(f, ", {} stems", self.0.stem.name())?;
         }
         self.0.fields.iter().try_for_each(|Field { name, weight }| match weight {

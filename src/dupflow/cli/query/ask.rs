@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::questions::Question;
-use dupflow_connectors::broker::{Secret, from_file};
+use dupflow_connectors::credential::Credential;
 
 /// How long the answers of a request may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -70,8 +70,8 @@ struct Refusal {
 ///
 /// # Errors
 /// What is wrong with the file.
-pub(super) fn token(path: Option<&Path>) -> anyhow::Result<Option<Secret>> {
-    let read = |file| from_file(file).map_err(|what| anyhow::anyhow!("--token-file: {what}"));
+pub(super) fn token(path: Option<&Path>) -> anyhow::Result<Option<Credential>> {
+    let read = |file| Credential::from_file(file).map_err(|what| anyhow::anyhow!("--token-file: {what}"));
     path.map(read).transpose()
 }
 
@@ -83,7 +83,7 @@ pub(super) fn token(path: Option<&Path>) -> anyhow::Result<Option<Secret>> {
 /// If nobody answers there, or the run refuses, with what it says; and what `note` fails with.
 pub(super) fn ask(
     url: &str,
-    token: Option<&Secret>,
+    token: Option<&Credential>,
     questions: &[Question],
     top: Option<usize>,
     mut note: impl FnMut(&Question, Result<Answered, String>) -> anyhow::Result<()>,
@@ -175,7 +175,7 @@ mod tests {
             stream.write_all(answer.as_bytes()).unwrap();
             request
         });
-        let token = Secret::new("hunter2hunter2hunter2");
+        let token = Credential::new("hunter2hunter2hunter2");
         let mut answers = Vec::new();
         let outcome = ask(&url, Some(&token), &[question("二 \"texts\"\n", None)], Some(2), |_, told| {
             answers.push(told);

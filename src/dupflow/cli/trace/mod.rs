@@ -16,7 +16,7 @@ use super::problems::Problems;
 use super::summary::quoted;
 use super::{PipelineArgs, counted};
 use crate::config::{BlockingPlan, Plan};
-use dupflow_connectors::source::Input;
+use dupflow_connectors::inputs::Input;
 use dupflow_core::block::hamming::DesignKind;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::hash::SketchId;

@@ -158,7 +158,7 @@ pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
         let unzip = |set: &Weighted| -> (Vec<u64>, Vec<f64>) { set.iter().copied().unzip() };
         let ((ids, weights), (others, masses)) = (unzip(a), unzip(b));
         let first = Features { ids: &ids, weights: &weights };
-        let jaccard = Measure::WeightedJaccard.of(first, Features { ids: &others, weights: &masses });
+        let jaccard = Measure::WeightedJaccard.similarity(first, Features { ids: &others, weights: &masses });
         let found = equal(&samples(&mut sampler, a, SAMPLES), &samples(&mut sampler, b, SAMPLES));
         let apart = (found - jaccard) / (jaccard * (1.0 - jaccard) / SAMPLES as f64).sqrt();
         furthest = furthest.max(apart.abs());

@@ -1,0 +1,314 @@
+//! CSV and TSV tables.
+//!
+//! A file, decompressed -> its rows. The first row names the columns; a name is compared as a whole, with its
+//! dots. Fields are quoted with `"`, which is doubled inside; a quoted field may contain line ends. Blank
+//! lines are not rows. An empty cell in the column of the id, the time or the operation means that there is
+//! none. The time is in unix seconds or an ISO 8601 date.
+//!
+//! A row with a number of fields different from the first row is bad, and so is a row whose quoted field is
+//! still open at the end of the file. A file that is truncated at the end of a row cannot be distinguished
+//! from a complete one.
+//!
+//! A bad row is kept completely, as a row; of one that is too long, the beginning is kept.
+
+use std::fmt;
+use std::io::{self, BufRead};
+
+use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
+
+use super::bad_record::{BadRecord, MAX_RECORD_BYTES, Place};
+use super::rows::{Columns, Damage, Next, Row, Rows, Text, found, no_time};
+use crate::instant;
+
+/// Maximum number of columns, inclusive.
+const MAX_COLUMNS: usize = 1 << 16;
+
+/// Bytes that are kept of a row that is too long.
+const KEPT: usize = 256;
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    /// The separator of cells.
+    pub(crate) delimiter: u8,
+    /// A byte that escapes a quote inside quotes, in addition to a doubled quote.
+    pub(crate) escape: Option<u8>,
+}
+
+/// A doubled quote is the only escape.
+impl From<u8> for Dialect {
+    fn from(delimiter: u8) -> Self {
+        Self { delimiter, escape: None }
+    }
+}
+
+/// A reader of a table.
+pub(crate) struct Csv {
+    file: Box<dyn BufRead + Send>,
+    reader: Reader,
+    delimiter: u8,
+    names: Columns,
+    /// The indices of the wanted columns, once the first row has been read.
+    columns: Option<Places>,
+    /// The fields of the present row, concatenated, and the end of each.
+    fields: Vec<u8>,
+    ends: Vec<usize>,
+    /// The line number of the present row.
+    line: u64,
+    is_at_end: bool,
+    /// Whether the last byte was a carriage return, which a line feed may follow.
+    ends_half: bool,
+}
+
+/// Indices of columns, from 0.
+struct Places {
+    count: usize,
+    id: Option<usize>,
+    text: usize,
+    ts: Option<usize>,
+    op: Option<usize>,
+    fields: Vec<Option<usize>>,
+}
+
+impl fmt::Debug for Csv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Csv").field("line", &self.line).finish_non_exhaustive()
+    }
+}
+
+impl Rows for Csv {
+    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
+        *row = Row::default();
+        if self.columns.is_none() {
+            match self.first_row()? {
+                Some(columns) => self.columns = Some(columns),
+                None => return Ok(Next::End),
+            }
+        }
+        let Some(columns) = self.read_row()?.then_some(()).and(self.columns.as_ref()) else {
+            return Ok(Next::End);
+        };
+        if self.ends.len() != columns.count {
+            let cause = format!("{} fields in a table of {} columns", self.ends.len(), columns.count);
+            return Err(self.damage(BadRecord::Unreadable, cause));
+        }
+        let cell = |at: Option<usize>| at.map_or(&[][..], |at| self.cell(at));
+        let text = |at| std::str::from_utf8(cell(at)).map(str::trim).unwrap_or("?");
+        row.text = match text(columns.op) {
+            "" | "upsert" => Text::Is(cell(Some(columns.text)).to_vec()),
+            "delete" => Text::Deleted,
+            other => {
+                let cause = format!("found {}", found(other.as_bytes()));
+                return Err(self.damage(BadRecord::UnknownOp, cause));
+            }
+        };
+        row.ts = match text(columns.ts) {
+            "" => None,
+            ts => match instant::of_text(ts) {
+                Some(ts) => Some(ts),
+                None => return Err(self.damage(BadRecord::BadTs, no_time(ts.as_bytes()))),
+            },
+        };
+        let id = cell(columns.id);
+        row.id = (!id.is_empty()).then(|| id.to_vec());
+        row.fields = columns.fields.iter().map(|at| cell(*at).to_vec()).collect();
+        match row.flaw() {
+            Some((reason, cause)) => Err(Damage { cause, ..self.damage(reason, "") }),
+            None => Ok(Next::Row),
+        }
+    }
+}
+
+impl Csv {
+    /// A reader of this file.
+    pub(crate) fn new(file: Box<dyn BufRead + Send>, columns: &Columns, dialect: impl Into<Dialect>) -> Self {
+        let Dialect { delimiter, escape } = dialect.into();
+        Self {
+            file,
+            reader: ReaderBuilder::new().delimiter(delimiter).escape(escape).build(),
+            delimiter,
+            names: columns.clone(),
+            columns: None,
+            fields: vec![0; 64 << 10],
+            ends: Vec::new(),
+            line: 1,
+            is_at_end: false,
+            ends_half: false,
+        }
+    }
+
+    /// The columns that the first row names; `None` if the file has no row.
+    fn first_row(&mut self) -> Result<Option<Places>, Damage> {
+        let ends = |damage| Damage { place: Place::Whole, ends: true, ..damage };
+        if !self.read_row().map_err(ends)? {
+            return Ok(None);
+        }
+        let names: Vec<_> = (0..self.ends.len()).map(|at| self.cell(at)).collect();
+        let find = |name: &str| names.iter().position(|found| *found == name.as_bytes());
+        let Columns { id, text, ts, op, fields } = &self.names;
+        let told: Vec<_> = names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
+        if let Some((reason, cause)) = self.names.missing(|name| find(name).is_some(), &told) {
+            let other = [b';', b'\t', b'|', b',']
+                .into_iter()
+                .find(|other| *other != self.delimiter && names.len() == 1 && names[0].contains(other));
+            let hint = other.map_or_else(String::new, |other| {
+                format!(
+                    "; with {:?} between its columns: --csv-delimiter '{}'",
+                    char::from(other),
+                    shown(other)
+                )
+            });
+            return Err(ends(self.damage(reason, cause + &hint)));
+        }
+        let at = find(text).unwrap_or(0);
+        let fields = fields.iter().map(|field| find(field)).collect();
+        let columns = Places {
+            count: names.len(),
+            id: id.as_deref().and_then(find),
+            text: at,
+            ts: find(ts),
+            op: find(op),
+            fields,
+        };
+        Ok(Some(columns))
+    }
+
+    /// Which wanted column the table lacks.
+    pub(crate) fn lacks(mut self) -> Option<String> {
+        self.first_row().err()?.lack()
+    }
+
+    fn cell(&self, at: usize) -> &[u8] {
+        let from = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.fields[from..self.ends[at]]
+    }
+
+    /// The damage of the row that was read last.
+    fn damage(&self, reason: BadRecord, cause: impl Into<String>) -> Damage {
+        let head = self.written(usize::MAX);
+        Damage { reason, cause: Some(cause.into()), place: Place::Line(self.line), head, ends: false }
+    }
+
+    /// The row that was read last, written as in a file, without its line end; at most `most` of its fields
+    /// and of their bytes.
+    fn written(&self, most: usize) -> Vec<u8> {
+        let mut row = csv::WriterBuilder::new().delimiter(self.delimiter).from_writer(Vec::new());
+        let mut from = 0;
+        for end in self.ends.iter().take(most).map(|end| (*end).min(most)) {
+            // Writing to memory cannot fail.
+            row.write_field(&self.fields[from..end]).unwrap_or(());
+            from = end;
+        }
+        if !self.ends.is_empty() {
+            row.write_record(None::<&[u8]>).unwrap_or(());
+        }
+        let mut row = row.into_inner().unwrap_or_default();
+        row.pop();
+        row
+    }
+
+    /// Sets the number of complete fields, and adds the incomplete next one, which ends at `length`.
+    fn end_at(&mut self, count: usize, length: usize) {
+        self.ends.truncate(count);
+        if length > self.ends.last().copied().unwrap_or(0) {
+            self.ends.push(length);
+        }
+    }
+
+    /// Reads the next row into `fields` and `ends`; false at the end of the file.
+    fn read_row(&mut self) -> Result<bool, Damage> {
+        if self.is_at_end {
+            return Ok(false);
+        }
+        // The line feed after a carriage return belongs to the previous line.
+        if std::mem::take(&mut self.ends_half)
+            && self.file.fill_buf().is_ok_and(|rest| rest.starts_with(b"\n"))
+        {
+            self.file.consume(1);
+            self.reader.set_line(self.reader.line() + 1);
+        }
+        self.line = self.reader.line();
+        let (mut length, mut count) = (0, 0);
+        // If true, the bytes of the row are dropped.
+        let mut is_too_long = false;
+        let mut beginning = Vec::new();
+        self.ends.resize(self.ends.capacity().max(64), 0);
+        loop {
+            let input = match self.file.fill_buf() {
+                Ok(input) => input,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    self.end_at(count, length);
+                    return Err(Damage {
+                        ends: true,
+                        ..self.damage(BadRecord::Truncated, error.to_string())
+                    });
+                }
+            };
+            self.is_at_end = input.is_empty();
+            // A line end after the last byte completes the last row, but not a quoted field.
+            let input = if self.is_at_end { b"\n" } else { input };
+            let (result, read, written, ended) =
+                self.reader.read_record(input, &mut self.fields[length..], &mut self.ends[count..]);
+            self.ends_half = input[..read].ends_with(b"\r");
+            if !self.is_at_end {
+                self.file.consume(read);
+            }
+            (length, count) = (length + written, count + ended);
+            match result {
+                // Blank lines after a row are read with the next one.
+                ReadRecordResult::InputEmpty if length + count == 0 && !is_too_long && !self.is_at_end => {}
+                ReadRecordResult::InputEmpty if self.is_at_end => {
+                    let is_open = length + count > 0 || is_too_long;
+                    // Without the line end that was added.
+                    self.end_at(count, length.saturating_sub(written));
+                    let cause = "a quoted field is open at the end of the file";
+                    let damage = || self.damage(BadRecord::Truncated, cause);
+                    return match (is_open, is_too_long) {
+                        (false, _) => Ok(false),
+                        (true, false) => Err(damage()),
+                        (true, true) => Err(Damage { head: beginning, ..damage() }),
+                    };
+                }
+                ReadRecordResult::InputEmpty => {}
+                ReadRecordResult::OutputFull if length < MAX_RECORD_BYTES => {
+                    self.fields.resize((self.fields.len() * 2).min(MAX_RECORD_BYTES + 1), 0);
+                }
+                ReadRecordResult::OutputEndsFull if count < MAX_COLUMNS => {
+                    self.ends.resize(self.ends.len() * 2, 0);
+                }
+                ReadRecordResult::OutputFull | ReadRecordResult::OutputEndsFull => {
+                    if !is_too_long {
+                        is_too_long = true;
+                        let ends = self.ends.clone();
+                        self.end_at(count, length);
+                        beginning = self.written(KEPT);
+                        self.ends = ends;
+                    }
+                    (length, count) = (0, 0);
+                }
+                ReadRecordResult::Record | ReadRecordResult::End => {
+                    self.ends.truncate(count);
+                    if !is_too_long && length > MAX_RECORD_BYTES {
+                        is_too_long = true;
+                        beginning = self.written(KEPT);
+                    }
+                    if is_too_long {
+                        self.ends.clear();
+                        return Err(Damage { head: beginning, ..self.damage(BadRecord::TooLong, "a row") });
+                    }
+                    return Ok(matches!(result, ReadRecordResult::Record));
+                }
+            }
+        }
+    }
+}
+
+/// A delimiter as the user types it.
+fn shown(delimiter: u8) -> String {
+    if delimiter == b'\t' { "tab".to_owned() } else { char::from(delimiter).to_string() }
+}
+
+#[cfg(test)]
+#[path = "csv_tests.rs"]
+mod tests;

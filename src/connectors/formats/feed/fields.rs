@@ -1,0 +1,132 @@
+//! The fields of a record, as they are parsed.
+
+use super::super::bad_record::BadRecord;
+use dupflow_core::doc::DocId;
+
+/// A further field that is read with the text.
+#[derive(Debug)]
+pub(super) struct Further {
+    pub(super) name: String,
+    /// Its value in the last line; empty if it is absent.
+    pub(super) content: String,
+    /// Whether it is absent or a string.
+    pub(super) good: bool,
+}
+
+impl Further {
+    /// Resets the value before a new line.
+    pub(super) fn reset(&mut self) {
+        self.content.clear();
+        self.good = true;
+    }
+
+    /// Sets the value: the string, or `None` for a value that is no string.
+    pub(super) fn set(&mut self, string: Option<&str>) {
+        self.content.clear();
+        self.content.push_str(string.unwrap_or_default());
+        self.good = string.is_some();
+    }
+}
+
+/// The names of a line's fields, and how ids are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The field of the id.
+    pub id: String,
+    /// The field of the text.
+    pub text: String,
+    /// The field of the time.
+    pub ts: String,
+    /// Whether an id may be a whole number, which is then used as its decimal digits.
+    pub whole_ids: bool,
+    /// Whether ids are ignored, since records are numbered.
+    pub no_ids: bool,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            id: "id".to_owned(),
+            text: "text".to_owned(),
+            ts: "ts".to_owned(),
+            whole_ids: false,
+            no_ids: false,
+        }
+    }
+}
+
+/// The meaning of a field's name.
+pub(super) enum Key {
+    Id,
+    Op,
+    Ts,
+    Text,
+    /// The further field at this index.
+    Further(usize),
+    Other,
+}
+
+impl Key {
+    /// The meaning of this name, given the names of fields and further fields.
+    pub(super) fn of(name: &str, names: &Names, further: &[Further]) -> Self {
+        match name {
+            _ if name == names.id && !names.no_ids => Self::Id,
+            _ if name == names.text => Self::Text,
+            "op" => Self::Op,
+            _ if name == names.ts => Self::Ts,
+            _ => further.iter().position(|field| field.name == name).map_or(Self::Other, Self::Further),
+        }
+    }
+}
+
+/// Whether an `op` is an upsert (true) or a delete; `None` stands for a value that is no string.
+pub(super) fn operation(op: Option<&str>) -> Result<bool, BadRecord> {
+    match op {
+        Some("upsert") => Ok(true),
+        Some("delete") => Ok(false),
+        Some(_) => Err(BadRecord::UnknownOp),
+        None => Err(BadRecord::BadOp),
+    }
+}
+
+/// The known fields of an object: `None` if absent, otherwise the value or what is wrong with it.
+#[derive(Default)]
+pub(super) struct Found<'de> {
+    pub(super) id: Option<Option<DocId>>,
+    pub(super) op: Option<Result<bool, BadRecord>>,
+    pub(super) ts: Option<Result<f64, BadRecord>>,
+    pub(super) text: Option<Value<'de>>,
+}
+
+/// A field's value, by the types that the format distinguishes.
+pub(super) enum Value<'de> {
+    /// A string without escapes.
+    Str(&'de str),
+    /// A string with escapes; the buffer has its content.
+    Buffered,
+    Whole(i128),
+    Number(f64),
+    Other,
+}
+
+impl<'de> Value<'de> {
+    /// The string, if the value is one; `buffer` is the buffer given to the reader.
+    pub(super) fn as_str<'b>(&self, buffer: &'b str) -> Option<&'b str>
+    where
+        'de: 'b,
+    {
+        match self {
+            Self::Str(s) => Some(s),
+            Self::Buffered => Some(buffer),
+            Self::Whole(_) | Self::Number(_) | Self::Other => None,
+        }
+    }
+
+    /// The value as an id.
+    pub(super) fn id(&self, buffer: &str, names: &Names) -> Option<DocId> {
+        match self {
+            Self::Whole(id) if names.whole_ids => DocId::new(&id.to_string()),
+            string => string.as_str(buffer).and_then(DocId::new),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Parses any line with serde_json: the reference for the meaning of a line, and the fallback of
+//! [`usual`](super::usual).
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::super::bad_record::BadRecord;
+use super::fields::{Found, Further, Key, Names, Value, operation};
+use crate::instant;
+
+/// Buffers for strings with escapes.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    /// The text, if it is [`Value::Buffered`].
+    pub(super) text: String,
+    /// Any other string.
+    short: String,
+}
+
+/// The known fields of a line.
+///
+/// # Errors
+/// If it is not UTF-8, not JSON or not an object.
+pub(super) fn read<'a>(
+    line: &'a [u8],
+    names: &Names,
+    buffers: &mut Buffers,
+    further: &mut [Further],
+) -> Result<Found<'a>, BadRecord> {
+    // Checked once for the whole line, so that the parser does not check each string.
+    let line = std::str::from_utf8(line).map_err(|_| BadRecord::NotUtf8)?;
+    let mut json = serde_json::Deserializer::from_str(line);
+    further.iter_mut().for_each(Further::reset);
+    let found = Object { names, buffers, further }.deserialize(&mut json);
+    let found = found.and_then(|found| json.end().map(|()| found));
+    found.map_err(|_| BadRecord::NotJson)?.ok_or(BadRecord::NotAnObject)
+}
+
+/// Deserializes any value into a [`Value`].
+struct AnyValue<'b>(&'b mut String);
+
+impl<'de> DeserializeSeed<'de> for AnyValue<'_> {
+    type Value = Value<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Value<'de>, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AnyValue<'_> {
+    type Value = Value<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E>(self, s: &'de str) -> Result<Value<'de>, E> {
+        Ok(Value::Str(s))
+    }
+
+    fn visit_str<E>(self, s: &str) -> Result<Value<'de>, E> {
+        self.0.clear();
+        self.0.push_str(s);
+        Ok(Value::Buffered)
+    }
+
+    fn visit_f64<E>(self, x: f64) -> Result<Value<'de>, E> {
+        Ok(Value::Number(x))
+    }
+
+    fn visit_u64<E>(self, x: u64) -> Result<Value<'de>, E> {
+        Ok(Value::Whole(x.into()))
+    }
+
+    fn visit_i64<E>(self, x: i64) -> Result<Value<'de>, E> {
+        Ok(Value::Whole(x.into()))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Value<'de>, E> {
+        Ok(Value::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Value<'de>, E> {
+        Ok(Value::Other)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value<'de>, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value<'de>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Value::Other)
+    }
+}
+
+/// Deserializes a field's name into a [`Key`].
+struct AnyKey<'b>(&'b Names, &'b [Further]);
+
+impl<'de> DeserializeSeed<'de> for AnyKey<'_> {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Key, D::Error> {
+        json.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for AnyKey<'_> {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Key, E> {
+        Ok(Key::of(name, self.0, self.1))
+    }
+}
+
+/// Deserializes an object into [`Found`]; any other complete JSON value into `None`.
+struct Object<'b> {
+    names: &'b Names,
+    buffers: &'b mut Buffers,
+    further: &'b mut [Further],
+}
+
+impl<'de> DeserializeSeed<'de> for Object<'_> {
+    type Value = Option<Found<'de>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Object<'_> {
+    type Value = Option<Found<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = Found::default();
+        while let Some(key) = map.next_key_seed(AnyKey(self.names, self.further))? {
+            match key {
+                Key::Id => {
+                    let id = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
+                    found.id = Some(id.id(&self.buffers.short, self.names));
+                }
+                Key::Op => {
+                    let op = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
+                    found.op = Some(operation(op.as_str(&self.buffers.short)));
+                }
+                Key::Ts => {
+                    found.ts = Some(match map.next_value_seed(AnyValue(&mut self.buffers.short))? {
+                        Value::Number(ts) => Ok(ts),
+                        Value::Whole(ts) => Ok(ts as f64),
+                        other => {
+                            let date = other.as_str(&self.buffers.short).and_then(instant::of_text);
+                            date.ok_or(BadRecord::BadTs)
+                        }
+                    });
+                }
+                Key::Text => found.text = Some(map.next_value_seed(AnyValue(&mut self.buffers.text))?),
+                Key::Further(which) => {
+                    let value = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
+                    self.further[which].set(value.as_str(&self.buffers.short));
+                }
+                Key::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(Some(found))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(None)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,88 @@
+//! Parses the lines of feeds and datasets into events.
+
+use std::sync::Arc;
+
+use super::super::bad_record::BadRecord;
+use super::super::shape::{KeyedRecord, ShapeReader};
+use super::line_rules::LineRules;
+use super::record::Parser;
+use dupflow_core::doc::DocEvent;
+
+/// Parses lines by the rules of their input. Its buffers are reused.
+#[derive(Debug)]
+pub(crate) struct LineReader {
+    fields: Vec<String>,
+    rules: Arc<LineRules>,
+    parser: Parser,
+    /// For records with nested fields.
+    shape: Option<ShapeReader>,
+    /// Buffer for the id of a record without one.
+    id: String,
+}
+
+impl LineReader {
+    /// A parser with further fields of these names.
+    pub(crate) fn new(fields: &[String]) -> Self {
+        Self {
+            fields: fields.to_vec(),
+            rules: Arc::default(),
+            parser: Parser::with_fields(fields),
+            shape: None,
+            id: String::new(),
+        }
+    }
+
+    /// Sets the rules for the lines that follow.
+    pub(crate) fn understand(&mut self, rules: &Arc<LineRules>) {
+        if Arc::ptr_eq(&self.rules, rules) {
+            return;
+        }
+        if self.rules.names != rules.names {
+            self.parser = Parser::of(rules.names.clone(), &self.fields);
+        }
+        if self.rules.shape != rules.shape {
+            self.shape = rules.shape.as_ref().map(|shape| ShapeReader::new(shape, &self.fields));
+        }
+        self.rules = Arc::clone(rules);
+    }
+
+    /// For a record that lacks a field: the name of that field, and the names that the record has.
+    pub(crate) fn missing(&self, reason: BadRecord, line: &[u8]) -> Option<String> {
+        let names = &self.rules.names;
+        let name = match reason {
+            BadRecord::MissingId => &names.id,
+            BadRecord::MissingText => &names.text,
+            _ => return None,
+        };
+        let there = names_in(line);
+        let among = if there.is_empty() { String::new() } else { format!(" among {}", there.join(", ")) };
+        Some(format!("no field {name:?}{among}"))
+    }
+
+    /// The event of a record's line.
+    ///
+    /// # Errors
+    /// The reason why the record is a bad one.
+    pub(crate) fn read<'a>(&'a mut self, line: &'a [u8], offset: u64) -> Result<DocEvent<'a>, BadRecord> {
+        let Self { rules, parser, shape, id, .. } = self;
+        let Some(shape) = shape else {
+            return parser.parse_named(line, || rules.id_of(offset)).map(|record| record.event);
+        };
+        id.clear();
+        id.extend(rules.id_of(offset).as_ref().map(dupflow_core::doc::DocId::as_str));
+        let key = Some(id.as_bytes()).filter(|id| !id.is_empty());
+        let record = KeyedRecord { offset, ts: None, key, value: Some(line) };
+        let event = shape.read(&record, &std::iter::empty())?;
+        // The generated id would be the number of the delete itself.
+        if rules.all_numbered && event.text.is_none() { Err(BadRecord::MissingId) } else { Ok(event) }
+    }
+}
+
+/// The first 20 names of an object's fields, in quotes.
+fn names_in(line: &[u8]) -> Vec<String> {
+    const MOST: usize = 20;
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(line).unwrap_or_default();
+    let more = (fields.len() > MOST).then(|| format!("{} more", fields.len() - MOST));
+    fields.keys().take(MOST).map(|name| format!("{name:?}")).chain(more).collect()
+}

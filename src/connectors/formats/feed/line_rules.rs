@@ -1,0 +1,145 @@
+//! Rules for the lines of an input: the names of their fields, and how documents get their ids.
+//!
+//! The first line that is an object decides how all records of the input get their ids:
+//!
+//! ```text
+//! {"id":"…",…}     ids are strings
+//! {"id":7,…}       ids are whole numbers, used as their decimal digits
+//! {"text":"…",…}   no ids: each record is named by the input and its number there, from 0, as in
+//!                  pages.jsonl#0; a record with an id keeps it
+//! ```
+//!
+//! So in a feed with ids a line without one is a bad record, while every record of a dataset without ids is a
+//! document. If the user set the name of the id field, a record without it is always bad: the name is
+//! probably wrong.
+
+use std::sync::Arc;
+
+use super::super::feed;
+use super::super::layout::{IdRule, Layout};
+use super::super::shape::{Format, Leaf, Picks, Shape};
+use super::fields::Names;
+use dupflow_core::doc::DocId;
+
+/// How the lines of one input are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineRules {
+    pub(crate) names: Names,
+    /// If a field is nested: the shape of the records.
+    pub(crate) shape: Option<Arc<Shape>>,
+    /// Records without an id are named by this input and their number, which counts from this offset.
+    pub(crate) numbered: Option<(Arc<str>, u64)>,
+    /// All records are numbered, even those with an id. A delete is then a bad record, since it names no
+    /// document.
+    pub(crate) all_numbered: bool,
+}
+
+impl LineRules {
+    /// The rules of an input whose first record has the offset `first`, from one of its lines. `None` if the
+    /// line decides nothing: it is not an object, or a delete without an id.
+    pub(crate) fn of(
+        layout: &Layout,
+        fields: &[String],
+        name: &Arc<str>,
+        line: &[u8],
+        first: u64,
+    ) -> Option<Self> {
+        let all_numbered = layout.ids == IdRule::File;
+        let id = if all_numbered { Vec::new() } else { path(&layout.id) };
+        let (text, ts) = (path(&layout.text), path(&layout.ts));
+        let is_nested =
+            id.len() > 1 || text.len() > 1 || ts.len() > 1 || fields.iter().any(|field| field.contains('.'));
+        let mut picks = Picks::default();
+        let names = id.iter().map(String::as_str);
+        let places = [picks.want([]), picks.want(["op"]), picks.want(names)];
+        let found = picks.read(std::str::from_utf8(line).ok()?)?;
+        let [Leaf::Object, op, first_id] = places.map(|place| &found[place]) else { return None };
+        let is_delete = matches!(op, Leaf::Text(op) if op == "delete");
+        if is_delete && *first_id == Leaf::Absent && !all_numbered {
+            return None;
+        }
+        let is_whole = |number: &i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(number);
+        Some(Self {
+            names: Names {
+                id: layout.id.clone(),
+                text: layout.text.clone(),
+                ts: layout.ts.clone(),
+                whole_ids: matches!(first_id, Leaf::Whole(number) if is_whole(number)),
+                no_ids: all_numbered,
+            },
+            shape: is_nested.then(|| {
+                let id = Some(id).filter(|_| !all_numbered);
+                Arc::new(Shape { format: Format::Json, text, ts: ts.clone(), id, ..Shape::default() })
+            }),
+            numbered: (all_numbered || *first_id == Leaf::Absent && !layout.names_id())
+                .then(|| (Arc::clone(name), first)),
+            all_numbered,
+        })
+    }
+
+    /// The time of a line, without parsing the rest; `None` if it has none or is no record.
+    pub(crate) fn timestamp(&self, line: &[u8]) -> Option<f64> {
+        if self.names.ts == Names::default().ts {
+            return feed::timestamp(line);
+        }
+        let mut picks = Picks::default();
+        let place = picks.want(self.names.ts.split('.'));
+        picks.read(std::str::from_utf8(line).ok()?)?[place].seconds()
+    }
+
+    /// The id of a record without one, by its offset; `None` if records of this input need ids.
+    pub(crate) fn id_of(&self, offset: u64) -> Option<DocId> {
+        let (name, first) = self.numbered.as_ref()?;
+        numbered(name, offset - first)
+    }
+}
+
+/// The id of a record without one: its input, and its number there from 0. `None` if the name of the input is
+/// too long.
+pub(crate) fn numbered(input: &str, number: u64) -> Option<DocId> {
+    DocId::new(&format!("{input}#{number}"))
+}
+
+/// The names of a dotted path, at least one.
+pub(crate) fn path(typed: &str) -> Vec<String> {
+    typed.split('.').map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(id: &str, line: &str) -> Option<LineRules> {
+        let layout = Layout { id: id.to_owned(), ..Layout::default() };
+        LineRules::of(&layout, &[], &"a.jsonl".into(), line.as_bytes(), 7)
+    }
+
+    #[test]
+    fn the_first_object_says_what_ids_are() {
+        for line in
+            [r#"{"id":"a","text":"t"}"#, r#"{"id":null}"#, r#"{"op":"delete","id":"a"}"#, r#"{"id":1.5}"#]
+        {
+            assert_eq!(rules("id", line), Some(LineRules::default()), "{line}");
+        }
+        for line in ["", "oops", "[]", "\"text\"", r#"{"op":"delete"}"#, r#"{"id":7"#] {
+            assert_eq!(rules("id", line), None, "{line}");
+        }
+        for line in [r#"{"id":7}"#, r#"{"op":"delete","id":-7}"#] {
+            assert!(rules("id", line).unwrap().names.whole_ids, "{line}");
+        }
+        let none = rules("id", "\u{feff}{\"text\":\"你好\"}").unwrap();
+        assert_eq!(none.id_of(9).unwrap().as_str(), "a.jsonl#2");
+        assert!(!none.names.whole_ids && none.shape.is_none());
+    }
+
+    #[test]
+    fn paths_lead_into_objects() {
+        let nested = rules("meta.id", r#"{"meta":{"id":"a"},"text":"t"}"#).unwrap();
+        assert_eq!(nested.shape.as_ref().unwrap().id.as_ref().unwrap(), &["meta", "id"]);
+        assert!(nested.numbered.is_none());
+        assert!(
+            rules("meta.id", r#"{"meta":{},"text":"t"}"#).unwrap().numbered.is_none(),
+            "it was asked for"
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! Parses and writes one line of a feed.
+//!
+//! Parsing is on the hot path. A text without escapes is borrowed from the line. A text with escapes is
+//! resolved into a buffer of the [`Parser`], so that only the id is allocated for each record. A
+//! [usual](super::usual) line is parsed by hand, any other line by [serde_json](super::json).
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use serde::Deserialize;
+
+use super::super::bad_record::BadRecord;
+use super::fields::{Found, Further, Names, Value};
+use super::{json, usual};
+use crate::instant;
+use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
+use dupflow_core::time::UnixTime;
+
+/// One event of a feed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record<'a> {
+    /// The event.
+    pub event: DocEvent<'a>,
+    /// Its time, in unix seconds.
+    pub ts: Option<f64>,
+}
+
+/// Parses lines. Its buffers are reused.
+#[derive(Debug, Default)]
+pub struct Parser {
+    names: Names,
+    /// Strings of lines that are parsed by hand.
+    usual: usual::Buffers,
+    /// Strings of lines that are parsed by serde_json.
+    json: json::Buffers,
+    further: Vec<Further>,
+    /// The text with its further fields.
+    joined: String,
+}
+
+impl Parser {
+    /// A parser with empty buffers and without further fields.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A parser with further fields of these names. The names are distinct, and none is the name of a known
+    /// field.
+    pub fn with_fields(names: &[String]) -> Self {
+        let further = |name: &String| Further { name: name.clone(), content: String::new(), good: true };
+        Self { further: names.iter().map(further).collect(), ..Self::default() }
+    }
+
+    /// A parser for records with these field names; the further fields as in [`Self::with_fields`].
+    pub fn of(names: Names, fields: &[String]) -> Self {
+        Self { names, ..Self::with_fields(fields) }
+    }
+
+    /// Whether further fields are read.
+    pub fn has_fields(&self) -> bool {
+        !self.further.is_empty()
+    }
+
+    /// Parses one line, with or without its line end. The fields are checked in the order id, op, ts, text,
+    /// further fields.
+    ///
+    /// # Errors
+    /// The first [reason](BadRecord) that applies, in the order of [`BadRecord::ALL`].
+    pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Record<'a>, BadRecord> {
+        self.parse_named(line, || None)
+    }
+
+    /// Like [`Self::parse`]; an upsert without an id gets the id that `other` returns, if any.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_named<'a>(
+        &'a mut self,
+        line: &'a [u8],
+        other: impl FnOnce() -> Option<DocId>,
+    ) -> Result<Record<'a>, BadRecord> {
+        self.further.iter_mut().for_each(Further::reset);
+        let found = match usual::read(line, &self.names, &mut self.usual, &mut self.further) {
+            Some(found) => found,
+            None => json::read(line, &self.names, &mut self.json, &mut self.further)?,
+        };
+        Self::examine(found, other, &self.json.text, &self.further, &mut self.joined)
+    }
+
+    /// The record with these fields, or the reason of the first field that is bad or missing.
+    fn examine<'a>(
+        found: Found<'a>,
+        other: impl FnOnce() -> Option<DocId>,
+        buffered: &'a str,
+        further: &[Further],
+        joined: &'a mut String,
+    ) -> Result<Record<'a>, BadRecord> {
+        let is_upsert = !matches!(found.op, Some(Ok(false)));
+        let id = match found.id {
+            None if is_upsert => other().ok_or(BadRecord::MissingId)?,
+            id => id.ok_or(BadRecord::MissingId)?.ok_or(BadRecord::BadId)?,
+        };
+        let upsert = found.op.unwrap_or(Ok(true))?;
+        let ts = found.ts.transpose()?;
+        if ts.is_some_and(|ts| UnixTime::new(ts).is_none()) {
+            return Err(BadRecord::BadTs);
+        }
+        let text = match (upsert, found.text) {
+            (false, _) => None,
+            (true, None) => return Err(BadRecord::MissingText),
+            (true, Some(Value::Str(text))) => Some(text),
+            (true, Some(Value::Buffered)) => Some(buffered),
+            (true, Some(Value::Whole(_) | Value::Number(_) | Value::Other)) => {
+                return Err(BadRecord::BadText);
+            }
+        };
+        let text = match text {
+            Some(text) if !further.is_empty() => Some(join(text, further, joined)?),
+            alone => alone,
+        };
+        Ok(Record { event: DocEvent { id, ts, written: None, text: text.map(Cow::Borrowed) }, ts })
+    }
+}
+
+/// The text and the further fields, each after a separator; separators inside them are replaced.
+fn join<'b>(text: &str, further: &[Further], joined: &'b mut String) -> Result<&'b str, BadRecord> {
+    joined.clear();
+    joined.push_str(&without_separators(text));
+    for Further { content, good, .. } in further {
+        if !good {
+            return Err(BadRecord::BadField);
+        }
+        joined.push(FIELD_SEPARATOR);
+        joined.push_str(&without_separators(content));
+    }
+    Ok(joined)
+}
+
+/// The `ts` of a line, without parsing the rest; `None` if the line has none or is no record.
+pub fn timestamp(line: &[u8]) -> Option<f64> {
+    #[derive(Deserialize)]
+    struct Stamp<'a> {
+        #[serde(borrow)]
+        ts: Option<Seconds<'a>>,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Seconds<'a> {
+        Number(f64),
+        Date(Cow<'a, str>),
+    }
+    // serde would also accept an array, with the fields in order.
+    if !line.trim_ascii_start().starts_with(b"{") {
+        return None;
+    }
+    match serde_json::from_slice::<Stamp<'_>>(line).ok()?.ts? {
+        Seconds::Number(ts) => Some(ts),
+        Seconds::Date(text) => instant::of_text(&text),
+    }
+}
+
+/// Writes one line: `{"id":…,"op":…,"ts":…,"text":…}`, without `ts` if there is none. A whole `ts` is written
+/// without a fraction.
+///
+/// # Errors
+/// A write error of `out`.
+pub fn write(out: &mut impl Write, record: &Record<'_>) -> io::Result<()> {
+    let Record { event: DocEvent { id, text, .. }, ts } = record;
+    out.write_all(b"{\"id\":")?;
+    serde_json::to_writer(&mut *out, id.as_str())?;
+    out.write_all(if text.is_some() { b",\"op\":\"upsert\"" } else { b",\"op\":\"delete\"" })?;
+    if let Some(ts) = ts {
+        // `Display` of a float never writes an exponent, and writes no fraction for a whole number.
+        write!(out, ",\"ts\":{ts}")?;
+    }
+    if let Some(text) = text {
+        out.write_all(b",\"text\":")?;
+        serde_json::to_writer(&mut *out, text.as_ref())?;
+    }
+    out.write_all(b"}\n")
+}
+
+#[cfg(test)]
+#[path = "record_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "readers_tests.rs"]
+mod readers_tests;

@@ -1,0 +1,138 @@
+//! How the records of inputs are to be read: names, formats, ids.
+
+use std::path::Path;
+
+/// Settings for what inputs do not say themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The format of all inputs; `None`: detected for each input.
+    pub format: Option<FileFormat>,
+    /// The path to the id in a record: names with points between them.
+    pub id: String,
+    /// The path to the text.
+    pub text: String,
+    /// The path to the time.
+    pub ts: String,
+    /// The separator of columns; `None`: a comma for CSV, a tab for TSV.
+    pub csv_delimiter: Option<u8>,
+    /// A byte that escapes a quote inside quotes, in addition to a doubled quote.
+    pub csv_escape: Option<u8>,
+    /// Which id an archived page gets.
+    pub warc_id: WarcId,
+    /// What it means if several files have the same id.
+    pub ids: IdRule,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            format: None,
+            id: "id".to_owned(),
+            text: "text".to_owned(),
+            ts: "ts".to_owned(),
+            csv_delimiter: None,
+            csv_escape: None,
+            warc_id: WarcId::Record,
+            ids: IdRule::Once,
+        }
+    }
+}
+
+impl Layout {
+    /// Parses a column separator or an escape byte: one ASCII character, `tab` or `\t`.
+    ///
+    /// # Errors
+    /// What is expected instead.
+    pub fn separator(typed: &str) -> Result<u8, String> {
+        let byte = match typed.as_bytes() {
+            b"tab" | b"\\t" => Some(b'\t'),
+            [byte] if byte.is_ascii() && !matches!(byte, b'"' | b'\n' | b'\r') => Some(*byte),
+            _ => None,
+        };
+        byte.ok_or_else(|| format!("expected {}", Self::SEPARATOR))
+    }
+
+    /// What [`Self::separator`] accepts.
+    pub const SEPARATOR: &str = "one character of ASCII that is no quote, or \"tab\"";
+
+    /// Whether the user set the name of the id field.
+    pub(crate) fn names_id(&self) -> bool {
+        self.id != Self::default().id && self.ids != IdRule::File
+    }
+}
+
+/// The format of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum FileFormat {
+    /// JSON Lines: one object per line.
+    Jsonl,
+    /// Comma-separated values, with a header.
+    Csv,
+    /// Tab-separated values, with a header.
+    Tsv,
+    /// A web archive, or the texts of one (WET).
+    #[value(alias = "wet")]
+    Warc,
+    /// Apache Parquet.
+    Parquet,
+    /// A text that is one document.
+    Text,
+    /// A web page that is one document.
+    Html,
+}
+
+/// What it means if several files have the same id.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum IdRule {
+    /// A mistake: it is counted and logged, and lists are refused.
+    #[default]
+    Once,
+    /// Ids are ignored: each record is named by its file and its number there.
+    File,
+    /// The files are one feed: a later document replaces an earlier one.
+    Last,
+}
+
+/// Which id an archived page gets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum WarcId {
+    /// The id of its WARC record, which differs at each fetch.
+    #[default]
+    Record,
+    /// Its address: fetching a page again is an update.
+    Uri,
+}
+
+impl FileFormat {
+    /// The accepted names of formats.
+    pub const EXPECTED: &str = "\"jsonl\", \"csv\", \"tsv\", \"warc\", \"parquet\", \"text\" or \"html\"";
+
+    /// The name of the format in settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
+            Self::Warc => "warc",
+            Self::Parquet => "parquet",
+            Self::Text => "text",
+            Self::Html => "html",
+        }
+    }
+}
+
+/// The format that a file name implies.
+pub(crate) fn by_name(name: &str) -> Option<FileFormat> {
+    let name = name.to_ascii_lowercase();
+    let name = [".gz", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    Some(match Path::new(name).extension()?.to_str()? {
+        "jsonl" | "ndjson" | "json" => FileFormat::Jsonl,
+        "csv" => FileFormat::Csv,
+        "tsv" | "tab" => FileFormat::Tsv,
+        "warc" | "wet" => FileFormat::Warc,
+        "parquet" => FileFormat::Parquet,
+        "html" | "htm" | "xhtml" => FileFormat::Html,
+        "txt" | "text" | "md" | "markdown" | "rst" => FileFormat::Text,
+        _ => return None,
+    })
+}

@@ -1,0 +1,141 @@
+//! Formats of inputs whose records are not lines: one file for each.
+//!
+//! A file -> its records, in order: a [`Row`], or the damage. The reader of a format only finds documents;
+//! ids are checked and texts are decoded elsewhere.
+
+pub mod feed;
+
+mod bad_record;
+mod csv;
+mod document;
+mod foreign;
+mod layout;
+mod parallel;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod rows;
+#[cfg(test)]
+mod samples;
+mod shape;
+mod storage;
+mod warc;
+mod whole;
+
+use std::io;
+use std::io::BufRead;
+use std::sync::Arc;
+
+use rows::failed;
+
+pub use bad_record::{BadRecord, MAX_RECORD_BYTES, Place};
+pub(crate) use csv::Dialect;
+pub(crate) use document::read_text;
+pub use document::text_of_file;
+pub(crate) use foreign::{is_parquet, refused as refused_format};
+pub(crate) use layout::by_name;
+pub use layout::{FileFormat, IdRule, Layout, WarcId};
+pub(crate) use rows::{Columns, Damage, Next, Row, Rows, Text, panicked};
+pub(crate) use shape::ShapeReader;
+pub use shape::{Format, KeyedRecord, Records, Shape};
+pub(crate) use storage::{
+    Compression, FeedReader, InMemory, Metered, OnDisk, READ_BYTES, RestOfLine, Stored,
+};
+pub use storage::{InputProgress, open};
+
+/// A whole text or web page, as one record with this id.
+pub(crate) fn whole(bytes: Box<dyn BufRead + Send>, id: &str, is_html: bool) -> Box<dyn Rows> {
+    Box::new(whole::Whole { bytes: Some(bytes), id: id.to_owned(), is_html })
+}
+
+/// The pages and texts of a web archive, read as a stream of its stored bytes.
+pub(crate) fn warc(bytes: Box<dyn BufRead + Send>, columns: &Columns, id: WarcId) -> Box<dyn Rows> {
+    Box::new(warc::Warc::new(bytes, columns, id))
+}
+
+/// The same for a compressed archive with random access: in parts, by as many threads as the machine has
+/// cores. `None` if the archive is too small for several parts.
+///
+/// # Errors
+/// If the threads cannot be started.
+pub(crate) fn warc_in_parts(
+    file: Arc<dyn Stored>,
+    columns: &Columns,
+    id: WarcId,
+    progress: &Arc<InputProgress>,
+) -> io::Result<Option<Box<dyn Rows>>> {
+    let archive = warc::Archive::new(file, columns, id);
+    Ok(if archive.count() > 1 {
+        Some(Box::new(warc::InParts::new(archive, cores(), Arc::clone(progress))?))
+    } else {
+        None
+    })
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get)
+}
+
+/// The rows of a table with a header.
+pub(crate) fn csv(bytes: Box<dyn BufRead + Send>, dialect: Dialect, columns: &Columns) -> Box<dyn Rows> {
+    Box::new(csv::Csv::new(bytes, columns, dialect))
+}
+
+/// Which wanted column the table lacks.
+pub(crate) fn csv_lacks(
+    bytes: Box<dyn BufRead + Send>,
+    dialect: Dialect,
+    columns: &Columns,
+) -> Option<String> {
+    csv::Csv::new(bytes, columns, dialect).lacks()
+}
+
+/// Which wanted column the file lacks, or which unsupported compression it has.
+#[cfg(feature = "parquet")]
+pub(crate) fn parquet_lacks(file: Arc<dyn Stored>, columns: &Columns) -> Option<String> {
+    match parquet::Parquet::open(file, columns) {
+        Err(damage) => damage.lack(),
+        Ok(file) => {
+            let found = file.foreign_codec()?;
+            Some(format!("{found}, which is not read: write it with zstd or snappy"))
+        }
+    }
+}
+
+/// Without the feature `parquet` files cannot be examined.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn parquet_lacks(_: Arc<dyn Stored>, _: &Columns) -> Option<String> {
+    None
+}
+
+/// Bytes of rows that are read ahead: several row groups, which are large.
+#[cfg(feature = "parquet")]
+const PARQUET_WAITS: usize = 128 << 20;
+
+/// The rows of a Parquet file. As many threads as the machine has cores read its row groups.
+#[cfg(feature = "parquet")]
+pub(crate) fn parquet(file: Arc<dyn Stored>, columns: &Columns) -> Box<dyn Rows> {
+    let read = |parts| {
+        parallel::Ahead::new(parts, cores(), PARQUET_WAITS)
+            .map_err(|error| failed(BadRecord::Unreadable, error.to_string()))
+    };
+    match parquet::Parquet::open(file, columns).and_then(|file| read(Arc::new(file))) {
+        Ok(rows) => Box::new(rows),
+        Err(damage) => Box::new(Failed(damage)),
+    }
+}
+
+/// Without the feature `parquet`, a file gives only an error.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn parquet(_: Arc<dyn Stored>, _: &Columns) -> Box<dyn Rows> {
+    let cause = "this dupflow was built without Parquet: build it with the feature `parquet`";
+    Box::new(Failed(failed(BadRecord::Unreadable, cause.to_owned())))
+}
+
+/// A file that cannot be read at all.
+struct Failed(Damage);
+
+impl Rows for Failed {
+    fn next(&mut self, _: &mut Row) -> Result<Next, Damage> {
+        Err(self.0.clone())
+    }
+}

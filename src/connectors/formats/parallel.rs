@@ -1,0 +1,277 @@
+//! Reads the parts of an input in several threads, and returns their pieces in order.
+//!
+//! Parts -> their pieces (mostly records): those of part 0, then those of part 1, and so on, for any number
+//! of threads. A thread takes the next part and reads it into that part's own queue, so the part whose turn
+//! it is is always being read. A queue has at most [`PART_BYTES`]. All queues together have at most the
+//! number of bytes given to [`Ahead::new`]; the part whose turn it is may exceed that. Beyond the queues,
+//! each thread has one batch in memory.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::{fmt, io};
+
+use parking_lot::{Condvar, Mutex};
+
+use super::rows::{Damage, Next, Row, Rows, Text, panicked};
+
+/// Maximum of queued bytes of one part, plus one batch.
+const PART_BYTES: usize = 32 << 20;
+
+/// Minimum of bytes that are moved to a queue at once, so that locking costs little.
+const BATCH_BYTES: usize = 64 << 10;
+
+/// An input that can be read in parts, numbered from 0, each part independently.
+pub(crate) trait Parts: Send + Sync + 'static {
+    /// What a part consists of.
+    type Piece: Piece;
+
+    /// Number of parts.
+    fn count(&self) -> usize;
+
+    /// Calls `each` with the pieces of one part in order, until there are no more or `each` returns false.
+    fn read(&self, part: usize, each: &mut dyn FnMut(Self::Piece) -> bool);
+}
+
+/// A piece of a part.
+pub(crate) trait Piece: Send {
+    /// Its approximate size in memory.
+    fn bytes(&self) -> usize;
+
+    /// The piece that replaces the rest of a part whose reader panicked.
+    fn panicked() -> Self;
+}
+
+/// The result of [`Rows::next`], with its row.
+pub(crate) type Record = Result<(Next, Row), Damage>;
+
+/// The pieces of all parts, in order.
+pub(crate) struct Ahead<P: Parts> {
+    shared: Arc<Shared<P>>,
+    threads: Vec<JoinHandle<()>>,
+    /// Pieces of the present part, taken from its queue.
+    ready: VecDeque<P::Piece>,
+}
+
+struct Shared<P: Parts> {
+    parts: Arc<P>,
+    /// Maximum of bytes in all queues, plus a batch of each thread.
+    most: usize,
+    state: Mutex<State<P::Piece>>,
+    changed: Condvar,
+}
+
+struct State<T> {
+    /// The next part that a thread takes.
+    next: usize,
+    /// The part whose turn it is.
+    turn: usize,
+    /// The queues of the parts that threads have taken, beginning with the part whose turn it is.
+    queues: VecDeque<Queue<T>>,
+    /// Bytes in all queues.
+    bytes: usize,
+    /// The rest is not wanted.
+    is_over: bool,
+}
+
+/// The queue of one part.
+struct Queue<T> {
+    pieces: VecDeque<T>,
+    bytes: usize,
+    is_complete: bool,
+}
+
+impl<P: Parts> fmt::Debug for Ahead<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ahead").field("threads", &self.threads.len()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Parts> Ahead<P> {
+    /// Reads with this number of threads (at least one, at most one for each part); about `most` bytes may be
+    /// queued.
+    ///
+    /// # Errors
+    /// If the threads cannot be started.
+    pub(crate) fn new(parts: Arc<P>, threads: usize, most: usize) -> io::Result<Self> {
+        let threads = threads.min(parts.count()).max(1);
+        let state = State { next: 0, turn: 0, queues: VecDeque::new(), bytes: 0, is_over: false };
+        let shared = Arc::new(Shared { parts, most, state: Mutex::new(state), changed: Condvar::new() });
+        let read = |number| {
+            let shared = Arc::clone(&shared);
+            let thread = thread::Builder::new().name(format!("reader {number}"));
+            thread.spawn(move || shared.read())
+        };
+        let threads = (0..threads).map(read).collect::<io::Result<_>>()?;
+        Ok(Self { shared, threads, ready: VecDeque::new() })
+    }
+}
+
+impl<P: Parts> Iterator for Ahead<P> {
+    type Item = P::Piece;
+
+    fn next(&mut self) -> Option<P::Piece> {
+        while self.ready.is_empty() {
+            self.ready = self.shared.take()?;
+        }
+        self.ready.pop_front()
+    }
+}
+
+/// Damage that ends a part does not end the file: the other parts follow.
+impl<P: Parts<Piece = Record>> Rows for Ahead<P> {
+    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
+        let Some(record) = Iterator::next(self) else { return Ok(Next::End) };
+        let (next, found) = record.map_err(|damage| Damage { ends: false, ..damage })?;
+        *row = found;
+        Ok(next)
+    }
+}
+
+impl<P: Parts> Drop for Ahead<P> {
+    fn drop(&mut self) {
+        self.shared.state.lock().is_over = true;
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            // A panic has already been logged.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<P: Parts> Shared<P> {
+    /// Waits for pieces of the part whose turn it is; `None` after the last part.
+    fn take(&self) -> Option<VecDeque<P::Piece>> {
+        let mut state = self.state.lock();
+        loop {
+            if state.turn == self.parts.count() {
+                return None;
+            }
+            match state.queues.front_mut() {
+                Some(queue) if !queue.pieces.is_empty() => {
+                    let pieces = std::mem::take(&mut queue.pieces);
+                    let bytes = std::mem::take(&mut queue.bytes);
+                    state.bytes -= bytes;
+                    self.changed.notify_all();
+                    return Some(pieces);
+                }
+                Some(queue) if queue.is_complete => {
+                    state.queues.pop_front();
+                    state.turn += 1;
+                    self.changed.notify_all();
+                }
+                _ => self.changed.wait(&mut state),
+            }
+        }
+    }
+
+    /// The body of a thread: takes parts and reads them, until there are none.
+    fn read(&self) {
+        while let Some(part) = self.take_part() {
+            let mut batch = Batch { shared: self, part, pieces: VecDeque::new(), bytes: 0, is_wanted: true };
+            let read = || self.parts.read(part, &mut |piece| batch.push(piece));
+            // The consumer must learn that the part has ended.
+            if catch_unwind(AssertUnwindSafe(read)).is_err() {
+                batch.push(P::Piece::panicked());
+            }
+            batch.hand_over(true);
+            if !batch.is_wanted {
+                return;
+            }
+        }
+    }
+
+    fn take_part(&self) -> Option<usize> {
+        let mut state = self.state.lock();
+        let part = state.next;
+        let is_there = part < self.parts.count() && !state.is_over;
+        if is_there {
+            state.next += 1;
+            state.queues.push_back(Queue { pieces: VecDeque::new(), bytes: 0, is_complete: false });
+        }
+        is_there.then_some(part)
+    }
+}
+
+/// Pieces of a part that are moved to its queue together.
+struct Batch<'a, P: Parts> {
+    shared: &'a Shared<P>,
+    part: usize,
+    pieces: VecDeque<P::Piece>,
+    bytes: usize,
+    /// Whether the consumer wants more.
+    is_wanted: bool,
+}
+
+impl<P: Parts> Batch<'_, P> {
+    /// Returns false if the consumer wants no more.
+    fn push(&mut self, piece: P::Piece) -> bool {
+        self.bytes += piece.bytes();
+        self.pieces.push_back(piece);
+        if self.bytes >= BATCH_BYTES {
+            self.hand_over(false);
+        }
+        self.is_wanted
+    }
+
+    /// Moves the pieces to the queue; waits until there is room.
+    fn hand_over(&mut self, is_complete: bool) {
+        let mut state = self.shared.state.lock();
+        while !state.is_over {
+            let is_first = self.part == state.turn;
+            let place = self.part - state.turn;
+            let State { queues, bytes, .. } = &mut *state;
+            let Some(queue) = queues.get_mut(place) else { break };
+            // The part whose turn it is must not wait for the parts after it.
+            let has_room = queue.bytes < PART_BYTES && (is_first || *bytes < self.shared.most);
+            if has_room {
+                queue.pieces.append(&mut self.pieces);
+                queue.bytes += self.bytes;
+                *bytes += std::mem::take(&mut self.bytes);
+                queue.is_complete = is_complete;
+                self.shared.changed.notify_all();
+                return;
+            }
+            self.shared.changed.wait(&mut state);
+        }
+        self.is_wanted = false;
+    }
+}
+
+impl Piece for Record {
+    fn bytes(&self) -> usize {
+        let own = match self {
+            Ok((_, row)) => {
+                let text = if let Text::Is(text) = &row.text { text.len() } else { 0 };
+                text + row.id.as_ref().map_or(0, Vec::len) + row.fields.iter().map(Vec::len).sum::<usize>()
+            }
+            Err(damage) => damage.head.len() + damage.cause.as_ref().map_or(0, String::len),
+        };
+        own + size_of::<Self>()
+    }
+
+    fn panicked() -> Self {
+        Err(panicked())
+    }
+}
+
+/// Calls `each` with every record of `rows`, to the end or until `each` returns false.
+pub(super) fn each_record(rows: &mut dyn Rows, each: &mut dyn FnMut(Record) -> bool) {
+    let mut row = Row::default();
+    loop {
+        let record = match rows.next(&mut row) {
+            Ok(Next::End) => return,
+            Ok(next) => Ok((next, std::mem::take(&mut row))),
+            Err(damage) => Err(damage),
+        };
+        let is_last = record.as_ref().is_err_and(|damage| damage.ends);
+        if !each(record) || is_last {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "parallel_tests.rs"]
+mod tests;

@@ -1,0 +1,408 @@
+//! Reads one leaf column of a row group, some rows at a time.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit};
+use parquet::column::reader::{ColumnReader, get_column_reader};
+use parquet::data_type::{AsBytes, ByteArray, FixedLenByteArray, Int96};
+use parquet::errors::Result;
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
+
+use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
+use super::super::rows::{found, no_time};
+use super::pages::{Held, Pages, Step};
+use super::{Chunks, STEP};
+use crate::instant;
+
+/// Names of the schema levels between a list and its elements, which a path may omit.
+const BETWEEN: &[&str] = &["list", "element", "item", "bag", "array", "array_element"];
+
+/// The index of the leaf with this dotted path.
+pub(super) fn find(schema: &SchemaDescriptor, path: &str) -> Option<usize> {
+    let whole = schema.columns().iter().position(|leaf| leaf.path().string() == path);
+    whole.or_else(|| {
+        schema
+            .columns()
+            .iter()
+            .position(|leaf| leaf.max_rep_level() > 0 && leads_to(path, leaf.path().parts()))
+    })
+}
+
+/// Whether a path names these parts; the levels between lists and their elements may be omitted.
+fn leads_to(path: &str, parts: &[String]) -> bool {
+    let mut wanted = path.split('.').peekable();
+    let all = parts.iter().enumerate().all(|(place, part)| {
+        wanted.next_if(|name| name == part).is_some() || place > 0 && BETWEEN.contains(&part.as_str())
+    });
+    all && wanted.peek().is_none()
+}
+
+/// A leaf column, and the values of the last rows that were read.
+pub(super) struct Column {
+    reader: ColumnReader,
+    kind: Kind,
+    max_def: i16,
+    is_list: bool,
+    values: Values,
+    /// The first level of each row, and the number of levels at the end: row `n` has the levels
+    /// `rows[n]..rows[n + 1]`.
+    rows: Vec<usize>,
+    /// For each level, the index of its value, if it has one.
+    places: Vec<Option<usize>>,
+    defs: Vec<i16>,
+    reps: Vec<i16>,
+    /// The index of the present row among those that were read last.
+    at: usize,
+    step: Arc<Step>,
+}
+
+/// The meaning of a column's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Unsigned,
+    Days,
+    /// A time in this fraction of a second: the number of units in one second.
+    Instant(u32),
+    Uuid,
+    /// A decimal with this number of digits after the point.
+    Decimal(u32),
+}
+
+enum Values {
+    Bools(Vec<bool>),
+    Ints(Vec<i32>),
+    Longs(Vec<i64>),
+    Instants(Vec<Int96>),
+    Floats(Vec<f32>),
+    Doubles(Vec<f64>),
+    Bytes(Vec<ByteArray>),
+    Fixed(Vec<FixedLenByteArray>),
+}
+
+impl Column {
+    pub(super) fn open(
+        file: &Arc<Chunks>,
+        column: &ColumnChunkMetaData,
+        rows: u64,
+        held: &Held,
+    ) -> Result<Self> {
+        let about = column.column_descr_ptr();
+        let step = Arc::new(Step::default());
+        let pages = Pages::open(file, column, rows, held, &step)?;
+        let reader = get_column_reader(Arc::clone(&about), Box::new(pages));
+        let values = match &reader {
+            ColumnReader::BoolColumnReader(_) => Values::Bools(Vec::new()),
+            ColumnReader::Int32ColumnReader(_) => Values::Ints(Vec::new()),
+            ColumnReader::Int64ColumnReader(_) => Values::Longs(Vec::new()),
+            ColumnReader::Int96ColumnReader(_) => Values::Instants(Vec::new()),
+            ColumnReader::FloatColumnReader(_) => Values::Floats(Vec::new()),
+            ColumnReader::DoubleColumnReader(_) => Values::Doubles(Vec::new()),
+            ColumnReader::ByteArrayColumnReader(_) => Values::Bytes(Vec::new()),
+            ColumnReader::FixedLenByteArrayColumnReader(_) => Values::Fixed(Vec::new()),
+        };
+        Ok(Self {
+            reader,
+            kind: Kind::of(&about),
+            max_def: about.max_def_level(),
+            is_list: about.max_rep_level() > 0,
+            values,
+            rows: Vec::new(),
+            places: Vec::new(),
+            defs: Vec::new(),
+            reps: Vec::new(),
+            at: 0,
+            step,
+        })
+    }
+
+    /// Moves to the next row, where `left` rows are left; false if there is none.
+    pub(super) fn advance(&mut self, left: u64) -> Result<bool> {
+        self.at += 1;
+        if self.at + 1 < self.rows.len() {
+            return Ok(true);
+        }
+        self.at = 0;
+        let rows = usize::try_from(left).map_or(STEP, |left| left.min(STEP));
+        // A step may end before its first row, so that the pages of the previous step are released.
+        Ok(self.read(rows)? > 0 || self.read(rows)? > 0)
+    }
+
+    /// Reads up to `rows` further rows, as many as are left and fit in memory; returns their number.
+    fn read(&mut self, rows: usize) -> Result<usize> {
+        self.step.is_new.store(true, Ordering::Relaxed);
+        self.defs.clear();
+        self.reps.clear();
+        let (defs, reps) = (Some(&mut self.defs), Some(&mut self.reps));
+        macro_rules! read {
+            ($reader:expr, $values:expr) => {{
+                $values.clear();
+                $reader.read_records(rows, defs, reps, $values)?
+            }};
+        }
+        let (records, _, levels) = match (&mut self.reader, &mut self.values) {
+            (ColumnReader::BoolColumnReader(reader), Values::Bools(values)) => read!(reader, values),
+            (ColumnReader::Int32ColumnReader(reader), Values::Ints(values)) => read!(reader, values),
+            (ColumnReader::Int64ColumnReader(reader), Values::Longs(values)) => read!(reader, values),
+            (ColumnReader::Int96ColumnReader(reader), Values::Instants(values)) => read!(reader, values),
+            (ColumnReader::FloatColumnReader(reader), Values::Floats(values)) => read!(reader, values),
+            (ColumnReader::DoubleColumnReader(reader), Values::Doubles(values)) => read!(reader, values),
+            (ColumnReader::ByteArrayColumnReader(reader), Values::Bytes(values)) => read!(reader, values),
+            (ColumnReader::FixedLenByteArrayColumnReader(reader), Values::Fixed(values)) => {
+                read!(reader, values)
+            }
+            _ => (0, 0, 0),
+        };
+        self.places.clear();
+        let mut next = 0;
+        for level in 0..levels {
+            let is_there = self.max_def == 0 || self.defs.get(level) == Some(&self.max_def);
+            self.places.push(is_there.then_some(next));
+            next += usize::from(is_there);
+        }
+        self.rows.clear();
+        let begins = |level: &usize| !self.is_list || self.reps.get(*level) == Some(&0);
+        self.rows.extend((0..levels).filter(begins));
+        self.rows.truncate(records);
+        self.rows.push(levels);
+        Ok(self.rows.len() - 1)
+    }
+
+    /// The value of the present row.
+    pub(super) fn value(&self) -> Value<'_> {
+        let (Some(&from), Some(&to)) = (self.rows.get(self.at), self.rows.get(self.at + 1)) else {
+            return Value::Null;
+        };
+        if !self.is_list {
+            return self.places.get(from).copied().flatten().map_or(Value::Null, |place| self.cell(place));
+        }
+        let cells: Vec<_> = self.places[from..to].iter().flatten().map(|place| self.cell(*place)).collect();
+        if cells.is_empty() { Value::Null } else { Value::List(cells) }
+    }
+
+    fn cell(&self, place: usize) -> Value<'_> {
+        let cell = match &self.values {
+            Values::Bools(values) => values.get(place).map(|value| Value::Bool(*value)),
+            Values::Ints(values) => values.get(place).map(|value| match self.kind {
+                Kind::Unsigned => Value::Unsigned(u64::from(value.cast_unsigned())),
+                Kind::Days => Value::Seconds(f64::from(*value) * 86_400.0),
+                Kind::Decimal(scale) => Value::Decimal(i128::from(*value), scale),
+                _ => Value::Signed(i64::from(*value)),
+            }),
+            Values::Longs(values) => values.get(place).map(|value| match self.kind {
+                Kind::Unsigned => Value::Unsigned(value.cast_unsigned()),
+                Kind::Instant(parts) => Value::Seconds(seconds(*value, parts)),
+                Kind::Decimal(scale) => Value::Decimal(i128::from(*value), scale),
+                _ => Value::Signed(*value),
+            }),
+            Values::Instants(values) => {
+                values.get(place).map(|value| Value::Seconds(seconds(value.to_micros(), 1_000_000)))
+            }
+            Values::Floats(values) => values.get(place).map(|value| Value::Float(f64::from(*value))),
+            Values::Doubles(values) => values.get(place).map(|value| Value::Float(*value)),
+            Values::Bytes(values) => {
+                values.get(place).map(|value| match (self.kind, big_endian(value.data())) {
+                    (Kind::Decimal(scale), Some(number)) => Value::Decimal(number, scale),
+                    _ => Value::Bytes(value.data()),
+                })
+            }
+            Values::Fixed(values) => values.get(place).map(|value| match (self.kind, value.as_bytes()) {
+                (Kind::Uuid, bytes) => bytes
+                    .try_into()
+                    .map_or(Value::Bytes(bytes), |id: [u8; 16]| Value::Uuid(u128::from_be_bytes(id))),
+                (Kind::Decimal(scale), bytes) => {
+                    big_endian(bytes).map_or(Value::Fixed(bytes), |number| Value::Decimal(number, scale))
+                }
+                (_, bytes) => Value::Fixed(bytes),
+            }),
+        };
+        cell.unwrap_or(Value::Null)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a double has microseconds until the year 2255")]
+fn seconds(value: i64, parts: u32) -> f64 {
+    let parts = i64::from(parts);
+    value.div_euclid(parts) as f64 + value.rem_euclid(parts) as f64 / parts as f64
+}
+
+/// A signed big-endian number; `None` if it needs more than 128 bits.
+fn big_endian(bytes: &[u8]) -> Option<i128> {
+    let first = bytes.first()?;
+    let sign = if *first >= 0x80 { u8::MAX } else { 0 };
+    let (more, bytes) = bytes.split_at(bytes.len().saturating_sub(16));
+    let mut whole = [sign; 16];
+    whole[16 - bytes.len()..].copy_from_slice(bytes);
+    let number = i128::from_be_bytes(whole);
+    (more.iter().all(|byte| *byte == sign) && (number < 0) == (sign != 0)).then_some(number)
+}
+
+/// A decimal number as text, without zeros at the end of its fraction: 7.00 is 7.
+fn decimal(number: i128, scale: u32) -> String {
+    let scale = scale as usize;
+    let digits = format!("{:0>1$}", number.unsigned_abs(), scale + 1);
+    let (whole, part) = digits.split_at(digits.len() - scale);
+    let sign = if number < 0 { "-" } else { "" };
+    let part = part.trim_end_matches('0');
+    let point = if part.is_empty() { "" } else { "." };
+    format!("{sign}{whole}{point}{part}")
+}
+
+impl Kind {
+    fn of(about: &ColumnDescriptor) -> Self {
+        use ConvertedType as Old;
+        match (about.logical_type_ref(), about.converted_type()) {
+            (Some(LogicalType::Timestamp(time)), _) => Self::Instant(match time.unit {
+                TimeUnit::MILLIS => 1_000,
+                TimeUnit::MICROS => 1_000_000,
+                TimeUnit::NANOS => 1_000_000_000,
+            }),
+            (_, Old::TIMESTAMP_MILLIS) => Self::Instant(1_000),
+            (_, Old::TIMESTAMP_MICROS) => Self::Instant(1_000_000),
+            (Some(LogicalType::Date), _) | (_, Old::DATE) => Self::Days,
+            (Some(LogicalType::Uuid), _) => Self::Uuid,
+            (Some(LogicalType::Decimal(_)), _) | (_, Old::DECIMAL) => u32::try_from(about.type_scale())
+                .ok()
+                .filter(|scale| *scale <= 76)
+                .map_or(Self::Plain, Self::Decimal),
+            (_, Old::UINT_8 | Old::UINT_16 | Old::UINT_32 | Old::UINT_64) => Self::Unsigned,
+            (Some(LogicalType::Integer(int)), _) if !int.is_signed => Self::Unsigned,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// The value of a row in a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    Null,
+    Bool(bool),
+    Signed(i64),
+    Unsigned(u64),
+    Float(f64),
+    Seconds(f64),
+    /// A number, and how many of its digits are after the point.
+    Decimal(i128, u32),
+    Uuid(u128),
+    Bytes(&'a [u8]),
+    /// Bytes of a column whose values all have the same length.
+    Fixed(&'a [u8]),
+    List(Vec<Self>),
+}
+
+impl Value<'_> {
+    /// The value as text: numbers in decimal, one line for each element of a list; `None` for null.
+    pub(super) fn bytes(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
+        let mut text = String::new();
+        match self {
+            Self::Null => return Ok(None),
+            Self::Bytes(bytes) | Self::Fixed(bytes) => return Ok(Some(bytes.to_vec())),
+            Self::List(values) => {
+                let mut joined = Vec::new();
+                for (place, value) in values.iter().enumerate() {
+                    if place > 0 {
+                        joined.push(b'\n');
+                    }
+                    joined.extend_from_slice(&value.bytes()?.unwrap_or_default());
+                    // Many elements may refer to the same value of a dictionary.
+                    if joined.len() > MAX_RECORD_BYTES {
+                        return Err((BadRecord::TooLong, "a list".to_owned()));
+                    }
+                }
+                return Ok(Some(joined));
+            }
+            Self::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
+            Self::Signed(value) => text = value.to_string(),
+            Self::Unsigned(value) => text = value.to_string(),
+            Self::Decimal(number, scale) => text = decimal(*number, *scale),
+            Self::Float(value) | Self::Seconds(value) => text = value.to_string(),
+            Self::Uuid(id) => {
+                for (shift, digits) in [(96, 8), (80, 4), (64, 4), (48, 4), (0, 12)] {
+                    let part = (id >> shift) & ((1 << (4 * digits)) - 1);
+                    let dash = if shift == 96 { "" } else { "-" };
+                    // Writing to a string cannot fail.
+                    let _ = write!(text, "{dash}{part:0digits$x}");
+                }
+            }
+        }
+        Ok(Some(text.into_bytes()))
+    }
+
+    /// The value as an id: like [`Self::bytes`], but fixed-length bytes that are not UTF-8 in hexadecimal.
+    pub(super) fn id(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
+        match self {
+            Self::Fixed(bytes) if std::str::from_utf8(bytes).is_err() => {
+                let mut digits = String::with_capacity(2 * bytes.len());
+                for byte in *bytes {
+                    // Writing to a string cannot fail.
+                    let _ = write!(digits, "{byte:02x}");
+                }
+                Ok(Some(digits.into_bytes()))
+            }
+            other => other.bytes(),
+        }
+    }
+
+    /// The value as JSON, a number or a string; `None` for null.
+    pub(super) fn json(&self) -> Option<serde_json::Value> {
+        Some(match self {
+            Self::Signed(value) => (*value).into(),
+            Self::Unsigned(value) => (*value).into(),
+            Self::Float(value) | Self::Seconds(value) if value.is_finite() => (*value).into(),
+            other => String::from_utf8_lossy(&other.bytes().ok()??).into(),
+        })
+    }
+
+    /// The value as unix seconds: a time, a number of seconds, or a text with an ISO 8601 date or a number.
+    pub(super) fn seconds(&self) -> std::result::Result<Option<f64>, (BadRecord, String)> {
+        #[expect(clippy::cast_precision_loss, reason = "a double has seconds for ever")]
+        let seconds = match self {
+            Self::Null => return Ok(None),
+            Self::Seconds(seconds) | Self::Float(seconds) => Some(*seconds),
+            Self::Signed(seconds) => Some(*seconds as f64),
+            Self::Unsigned(seconds) => Some(*seconds as f64),
+            Self::Decimal(number, scale) => decimal(*number, *scale).parse().ok(),
+            Self::Bytes(text) | Self::Fixed(text) => {
+                if text.trim_ascii().is_empty() {
+                    return Ok(None);
+                }
+                let seconds = std::str::from_utf8(text).ok().and_then(instant::of_text);
+                return seconds.map(Some).ok_or_else(|| (BadRecord::BadTs, no_time(text)));
+            }
+            Self::Bool(_) | Self::Uuid(_) | Self::List(_) => None,
+        };
+        let seconds = seconds.filter(|seconds| seconds.is_finite());
+        seconds.map(Some).ok_or_else(|| {
+            let value = self.bytes().ok().flatten().unwrap_or_default();
+            (BadRecord::BadTs, format!("found {}", found(&value)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_numbers() {
+        for (bytes, scale, text) in [
+            (&[7][..], 0, "7"),
+            (&[0xff], 0, "-1"),
+            (&[0x02, 0xbc], 2, "7"),
+            (&[0x04, 0xe2], 2, "12.5"),
+            (&[0xff, 0xfb], 2, "-0.05"),
+            (&[0; 16], 10, "0"),
+            (&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9], 0, "9"),
+        ] {
+            assert_eq!(decimal(big_endian(bytes).unwrap(), scale), text, "{bytes:?}");
+        }
+        assert_eq!(decimal(10_i128.pow(38) - 1, 0), "9".repeat(38));
+        assert_eq!((big_endian(&[]), big_endian(&[1; 17])), (None, None));
+        let mut large = [0; 17];
+        large[1] = 0x80;
+        assert_eq!(big_endian(&large), None, "its sign is in the byte before");
+    }
+}

@@ -1,0 +1,124 @@
+//! Reads the footer of a file, whose sizes are checked against its bytes before the crate allocates memory
+//! for them.
+//!
+//! The `parquet` crate allocates for the stated number of children of a group and of row groups. It reads
+//! nested schemas by recursion, and copies the names above each leaf into the leaf.
+
+use parquet::errors::Result;
+use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
+
+use super::Chunks;
+use super::thrift::{Compact, Kind, wrong};
+
+/// Maximum size of a footer in bytes; the crate's structures take up to about twenty times as much.
+const MAX_BYTES: usize = 32 << 20;
+
+/// Maximum depth of nested groups.
+const MAX_DEPTH: usize = 64;
+
+/// Maximum total length of the paths of all leaves, in bytes.
+const MAX_PATHS: u64 = 32 << 20;
+
+/// Minimum size of a row group's metadata, in bytes.
+const LEAST_GROUP: u64 = 7;
+
+/// Bytes that are read at once from the end of a file; most footers fit.
+const TAIL: u64 = 16 << 10;
+
+/// Reads the metadata of a file.
+pub(super) fn read(file: &Chunks) -> Result<ParquetMetaData> {
+    let bytes = file.0.bytes();
+    let tail = file.bytes(bytes.saturating_sub(TAIL), usize::try_from(bytes.min(TAIL))?)?;
+    let Some((rest, end)) = tail.split_last_chunk::<8>() else {
+        return Err(wrong(format!("a file of {bytes} bytes is no Parquet")));
+    };
+    let end = FooterTail::try_new(end)?;
+    if end.is_encrypted_footer() {
+        return Err(wrong("its footer is encrypted, which is not read"));
+    }
+    let length = end.metadata_length();
+    let start = bytes
+        .checked_sub(8 + length as u64)
+        .ok_or_else(|| wrong(format!("it says that {length} bytes describe it, and has {bytes}")))?;
+    if length > MAX_BYTES {
+        return Err(wrong(format!("{length} bytes describe it, which is more than {MAX_BYTES}")));
+    }
+    let decode = |footer: &[u8]| {
+        check(footer)?;
+        ParquetMetaDataReader::decode_metadata(footer)
+    };
+    match rest.len().checked_sub(length) {
+        Some(from) => decode(&rest[from..]),
+        None => decode(&file.bytes(start, length)?),
+    }
+}
+
+/// Checks stated counts and depths against the bytes of the footer.
+fn check(footer: &[u8]) -> Result<()> {
+    let mut fields = Compact::new(footer, footer.len() as u64);
+    let mut last = 0;
+    while let Some((field, kind)) = fields.field(last)? {
+        last = field;
+        match (field, kind) {
+            (2, Kind::List) => schema(&mut fields)?,
+            (4, Kind::List) => {
+                let (group, groups) = fields.list(LEAST_GROUP)?;
+                for _ in 0..groups {
+                    fields.skip(group)?;
+                }
+            }
+            _ => fields.skip(kind)?,
+        }
+    }
+    Ok(())
+}
+
+/// A group of the schema with children that have not been read.
+struct Open {
+    children: u64,
+    /// Length of its path in bytes.
+    path: u64,
+}
+
+fn schema(fields: &mut Compact<&[u8]>) -> Result<()> {
+    // An element has at least a name and an end: two bytes.
+    let (element, elements) = fields.list(2)?;
+    if element != Kind::Struct {
+        return Err(wrong("its schema is no list of elements"));
+    }
+    let mut above: Vec<Open> = Vec::new();
+    let mut paths = 0_u64;
+    for place in 0..elements {
+        let (mut name, mut children, mut last) = (0, 0, 0);
+        while let Some((field, kind)) = fields.field(last)? {
+            last = field;
+            match (field, kind) {
+                (4, Kind::Binary) => name = fields.skip_binary()?,
+                (5, Kind::Int) => children = fields.int()?,
+                _ => fields.skip(kind)?,
+            }
+        }
+        let after = elements - place - 1;
+        let children =
+            u64::try_from(children).ok().filter(|children| *children <= after).ok_or_else(|| {
+                wrong(format!("its schema says {children} columns in a group, and {after} elements follow"))
+            })?;
+        while above.pop_if(|open| open.children == 0).is_some() {}
+        let path = above.last_mut().map_or(0, |open| {
+            open.children -= 1;
+            open.path + name
+        });
+        if children > 0 {
+            above.push(Open { children, path });
+            if above.len() > MAX_DEPTH {
+                return Err(wrong(format!("its schema has more than {MAX_DEPTH} groups within one another")));
+            }
+        } else {
+            paths = paths.saturating_add(path);
+        }
+        if paths > MAX_PATHS {
+            return Err(wrong(format!("the paths of its columns take more than {MAX_PATHS} bytes")));
+        }
+    }
+    Ok(())
+}

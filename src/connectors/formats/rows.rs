@@ -1,0 +1,165 @@
+//! The records of a file, as every format returns them.
+
+use super::bad_record::{BadRecord, Place};
+use super::layout::Layout;
+use dupflow_core::doc::DocId;
+use dupflow_core::time::UnixTime;
+
+/// The wanted columns, as dotted paths: `meta.title` is `title` in the object `meta`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Columns {
+    /// The id; `None` if ids are not read. A record without an id is named by its file and its number there.
+    pub(crate) id: Option<String>,
+    /// The text.
+    pub(crate) text: String,
+    /// The time, in unix seconds.
+    pub(crate) ts: String,
+    /// The operation: `upsert` or `delete`.
+    pub(crate) op: String,
+    /// Further fields, in this order.
+    pub(crate) fields: Vec<String>,
+}
+
+/// One record.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Row {
+    /// The id, if the record has one.
+    pub(crate) id: Option<Vec<u8>>,
+    /// The time, in unix seconds.
+    pub(crate) ts: Option<f64>,
+    /// The text, or the delete.
+    pub(crate) text: Text,
+    /// The further fields, one for each wanted name; empty where the record has none.
+    pub(crate) fields: Vec<Vec<u8>>,
+}
+
+impl Row {
+    /// Why the row is no event, if its id or its time is wrong, and the value. Checked by the reader of the
+    /// format, which still has the whole row for the report.
+    pub(super) fn flaw(&self) -> Option<(BadRecord, Option<String>)> {
+        if let Some(id) = &self.id
+            && std::str::from_utf8(id).ok().and_then(DocId::new).is_none()
+        {
+            return Some((BadRecord::BadId, Some(format!("found {}", found(id)))));
+        }
+        let ts = self.ts.filter(|ts| UnixTime::new(*ts).is_none());
+        if let Some(ts) = ts {
+            return Some((BadRecord::BadTs, Some(format!("found {ts}"))));
+        }
+        match (&self.text, &self.id) {
+            (Text::Deleted, None) => Some((BadRecord::MissingId, None)),
+            (Text::Missing, _) => Some((BadRecord::MissingText, None)),
+            _ => None,
+        }
+    }
+}
+
+/// The beginning of a value, in quotes.
+pub(super) fn found(value: &[u8]) -> String {
+    const MOST: usize = 80;
+    let start = String::from_utf8_lossy(&value[..value.len().min(4 * MOST)]);
+    let shown: String = start.chars().take(MOST).collect();
+    let more = if shown.len() < value.len() { " …" } else { "" };
+    format!("{shown:?}{more}")
+}
+
+/// The message for a text that is no time.
+pub(super) fn no_time(text: &[u8]) -> String {
+    format!("found {}, which is no date of ISO 8601 either", found(text))
+}
+
+/// What a record does to its document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Text {
+    /// The record has no text.
+    #[default]
+    Missing,
+    /// The text, as bytes that may not be UTF-8.
+    Is(Vec<u8>),
+    /// The document is deleted.
+    Deleted,
+}
+
+/// The result of reading a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A record with a document.
+    Row,
+    /// A valid record without a document; the reason, in one word.
+    Skipped(&'static str),
+    /// The end of the file.
+    End,
+}
+
+/// A record that cannot be read.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Damage {
+    /// The reason.
+    pub(crate) reason: BadRecord,
+    /// The message of the decoder.
+    pub(crate) cause: Option<String>,
+    /// Its place in the file.
+    pub(crate) place: Place,
+    /// The bytes of the record, or of as much as is known of it.
+    pub(crate) head: Vec<u8>,
+    /// Whether nothing after it can be read either.
+    pub(crate) ends: bool,
+}
+
+/// Reads the records of one file, in order.
+///
+/// The same bytes give the same records, in whatever pieces they are read. It is not called again after
+/// [`Next::End`], or after damage that [ends](Damage::ends) the file. It has one record in memory at a time,
+/// within limits that do not depend on sizes stated in the file.
+pub(crate) trait Rows: Send {
+    /// Reads the next record into `row`, and replaces its contents.
+    ///
+    /// # Errors
+    /// If the record cannot be read; the next call continues after it.
+    fn next(&mut self, row: &mut Row) -> Result<Next, Damage>;
+
+    /// Number of rows so far of which the file has only the beginning, according to the file itself.
+    fn cut(&self) -> u64 {
+        0
+    }
+}
+
+impl Damage {
+    /// The message, if the damage is a missing column.
+    pub(super) fn lack(self) -> Option<String> {
+        self.cause.filter(|_| {
+            matches!(self.reason, BadRecord::MissingText | BadRecord::MissingId | BadRecord::BadTs)
+        })
+    }
+}
+
+impl Columns {
+    /// What is wrong with a file that has only these columns. The column of texts is required; those of ids
+    /// and times are required if the user set their names.
+    pub(super) fn missing(
+        &self,
+        has: impl Fn(&str) -> bool,
+        names: &[String],
+    ) -> Option<(BadRecord, String)> {
+        let usual = Layout::default();
+        let (reason, name) = if !has(&self.text) {
+            (BadRecord::MissingText, &self.text)
+        } else if let Some(id) = self.id.as_ref().filter(|id| **id != usual.id && !has(id)) {
+            (BadRecord::MissingId, id)
+        } else if self.ts != usual.ts && !has(&self.ts) {
+            (BadRecord::BadTs, &self.ts)
+        } else {
+            return None;
+        };
+        Some((reason, format!("no column {name:?} among {}", names.join(", "))))
+    }
+}
+
+/// The damage that a panic of a reader leaves: one bad record, and the rest of the file unread.
+pub(crate) fn panicked() -> Damage {
+    failed(BadRecord::Unreadable, "its reader panicked, which is a fault of this program".to_owned())
+}
+
+pub(super) fn failed(reason: BadRecord, cause: String) -> Damage {
+    Damage { reason, cause: Some(cause), place: Place::Whole, head: Vec::new(), ends: true }
+}

@@ -1,0 +1,11 @@
+//! How the values of records hold documents.
+
+mod pick;
+mod reader;
+mod records;
+mod settings;
+
+pub(crate) use pick::{Leaf, Picks};
+pub(crate) use reader::ShapeReader;
+pub use records::{KeyedRecord, Records};
+pub use settings::{Format, Shape};

@@ -1,0 +1,229 @@
+//! Picks chosen values from a JSON text in one pass and skips all others.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::instant;
+
+/// A picked value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Leaf<'a> {
+    /// The path does not exist.
+    #[default]
+    Absent,
+    /// The word `null`.
+    Null,
+    /// A string, borrowed if it has no escapes.
+    Text(Cow<'a, str>),
+    /// A whole number.
+    Whole(i128),
+    /// Another number.
+    Number(f64),
+    /// An object.
+    Object,
+    /// An array, `true` or `false`.
+    Other,
+}
+
+impl Leaf<'_> {
+    /// Its numeric value, if it is a number.
+    #[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]
+    pub(crate) fn number(&self) -> Option<f64> {
+        match self {
+            Self::Whole(n) => Some(*n as f64),
+            Self::Number(x) => Some(*x),
+            _ => None,
+        }
+    }
+
+    /// Unix seconds, from a number or an ISO 8601 date.
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        if let Self::Text(date) = self { instant::of_text(date) } else { self.number() }
+    }
+}
+
+/// The paths to pick: a tree of names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Picks {
+    root: Node,
+    wanted: usize,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Node {
+    name: String,
+    wanted: Option<usize>,
+    below: Vec<Node>,
+}
+
+impl Picks {
+    /// Adds a path; returns its index among the picked values. The empty path is the whole text.
+    pub(crate) fn want<'p>(&mut self, path: impl IntoIterator<Item = &'p str>) -> usize {
+        let mut node = &mut self.root;
+        for name in path {
+            let at = node.below.iter().position(|below| below.name == name).unwrap_or_else(|| {
+                node.below.push(Node { name: name.to_owned(), ..Node::default() });
+                node.below.len() - 1
+            });
+            node = &mut node.below[at];
+        }
+        *node.wanted.get_or_insert_with(|| {
+            self.wanted += 1;
+            self.wanted - 1
+        })
+    }
+
+    /// The picked values, each at its index; `None` if the text is not one complete JSON value. A byte order
+    /// mark before it is skipped. Of a repeated name the last one counts.
+    pub(crate) fn read<'a>(&self, json: &'a str) -> Option<Vec<Leaf<'a>>> {
+        let mut found = vec![Leaf::Absent; self.wanted];
+        let mut reader = serde_json::Deserializer::from_str(json.strip_prefix('\u{feff}').unwrap_or(json));
+        Seed { node: &self.root, found: &mut found }.deserialize(&mut reader).ok()?;
+        reader.end().ok()?;
+        Some(found)
+    }
+}
+
+impl Node {
+    /// Resets what was found at this node and below.
+    fn clear(&self, found: &mut [Leaf<'_>]) {
+        if let Some(place) = self.wanted {
+            found[place] = Leaf::Absent;
+        }
+        self.below.iter().for_each(|below| below.clear(found));
+    }
+}
+
+/// Deserializes one value, with everything that is picked in it.
+struct Seed<'n, 'f, 'de> {
+    node: &'n Node,
+    found: &'f mut [Leaf<'de>],
+}
+
+impl<'de> Seed<'_, '_, 'de> {
+    fn set<E>(self, leaf: Leaf<'de>) -> Result<(), E> {
+        if let Some(place) = self.node.wanted {
+            self.found[place] = leaf;
+        }
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_, '_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_, '_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(at) = map.next_key_seed(Name(&self.node.below))? {
+            match at {
+                Some(at) => {
+                    let node = &self.node.below[at];
+                    node.clear(self.found);
+                    map.next_value_seed(Seed { node, found: self.found })?;
+                }
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        self.set(Leaf::Object)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        self.set(Leaf::Other)
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<(), E> {
+        self.set(Leaf::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.set(Leaf::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<(), E> {
+        self.set(Leaf::Whole(n.into()))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<(), E> {
+        self.set(Leaf::Whole(n.into()))
+    }
+
+    fn visit_f64<E>(self, x: f64) -> Result<(), E> {
+        self.set(Leaf::Number(x))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        self.set(Leaf::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.set(Leaf::Null)
+    }
+}
+
+/// Deserializes a name: the index of its node, or `None`.
+struct Name<'n>(&'n [Node]);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().position(|node| node.name == name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_found_at_their_paths() {
+        let mut picks = Picks::default();
+        let places = [
+            picks.want([]),
+            picks.want(["a"]),
+            picks.want(["a", "b"]),
+            picks.want(["c"]),
+            picks.want(["a", "b"]),
+        ];
+        assert_eq!(places, [0, 1, 2, 3, 2]);
+        let read = |json| picks.read(json);
+        let text = |text: &str| Leaf::Text(text.to_owned().into());
+        let found = read(r#" {"x":{"a":1},"a":{"b":"\u00e9t\n","c":2},"c":-3} "#).unwrap();
+        assert_eq!(found, [Leaf::Object, Leaf::Object, text("ét\n"), Leaf::Whole(-3)]);
+        assert!(matches!(&read(r#"{"c":"plain"}"#).unwrap()[3], Leaf::Text(Cow::Borrowed("plain"))));
+        // The last one counts; nothing of the earlier one remains.
+        let last = read("\u{feff}{\"a\":{\"b\":1},\"a\":null,\"c\":1.5,\"c\":[{\"b\":1}]}").unwrap();
+        assert_eq!(last, [Leaf::Object, Leaf::Null, Leaf::Absent, Leaf::Other]);
+        assert_eq!(read("18446744073709551615").unwrap()[0], Leaf::Whole(u64::MAX.into()));
+        assert_eq!(read("\"x\"").unwrap()[0], text("x"));
+        for json in ["", "{", "{\"a\":}", "{} {}", "{'a':1}", "nul", "{\"a\":\"\\ud800\"}"] {
+            assert_eq!(read(json), None, "{json}");
+        }
+    }
+}

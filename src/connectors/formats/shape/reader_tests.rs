@@ -1,0 +1,328 @@
+//! Each format: valid values, bad values, and values that resemble another format.
+
+use super::*;
+
+struct Given {
+    shape: Shape,
+    fields: Vec<String>,
+    key: Option<&'static [u8]>,
+    headers: Vec<(usize, &'static [u8])>,
+}
+
+fn given(format: Format) -> Given {
+    let shape = Shape { format, ..Shape::default() };
+    Given { shape, fields: Vec::new(), key: Some(b"k"), headers: Vec::new() }
+}
+
+fn path(path: &str) -> Vec<String> {
+    path.split('.').map(str::to_owned).collect()
+}
+
+impl Given {
+    /// Id, ts and text, a delete as `-`; or the reason.
+    fn read(&self, value: impl AsRef<[u8]>) -> String {
+        let shape = Arc::new(self.shape.clone());
+        let reader = ShapeReader::new(&shape, &self.fields);
+        let record = KeyedRecord { offset: 3, ts: Some(7.0), key: self.key, value: Some(value.as_ref()) };
+        match reader.read(&record, &self.headers.iter().copied()) {
+            Ok(DocEvent { id, ts, text, .. }) => {
+                format!(
+                    "{id} {} {}",
+                    ts.unwrap_or(0.0),
+                    text.map_or("-".into(), |text| text.replace('\u{1e}', "|"))
+                )
+            }
+            Err(bad) => bad.reason().to_owned(),
+        }
+    }
+
+    fn reads(&self, cases: &[(&str, &str)]) {
+        for (value, expected) in cases {
+            assert_eq!(self.read(value), *expected, "{:?} {value}", self.shape.format);
+        }
+    }
+}
+
+/// Texts in many scripts, with characters that JSON has to escape or may escape.
+const TEXTS: &[&str] = &[
+    "近似重複文書の検出",
+    "近似重复检测",
+    "การตรวจจับ",
+    "كشف التكرار",
+    "👩‍👩‍👧‍👦 🇺🇳 é",
+    "a \"b\" \\ / \u{8}\u{c}\n\r\t\u{1}",
+    "\u{feff}bom",
+    "\u{2028}\u{0}",
+];
+
+#[test]
+fn a_page_need_not_be_utf_8_where_a_value_may_be_a_text() {
+    let page = [&b"<html><meta charset=gbk>"[..], b"\xd6\xd0\xce\xc4"].concat();
+    for format in [Format::Text, Format::Auto] {
+        assert_eq!(given(format).read(&page), "k 7 <html><meta charset=gbk>中文");
+        let with_title = Given { fields: vec!["title".to_owned()], ..given(format) };
+        assert_eq!(with_title.read(&page), "k 7 <html><meta charset=gbk>中文");
+        assert_eq!(given(format).read(b"<html>\xe9t\xe9"), "k 7 <html>été");
+        assert_eq!(given(format).read(b"\xd6\xd0\xce\xc4"), "not_utf8");
+        assert_eq!(given(format).read(b"{\"text\":\"<html>\xd6\"}"), "not_utf8");
+    }
+    for format in [Format::Json, Format::Debezium] {
+        assert_eq!(given(format).read(&page), "not_utf8");
+    }
+}
+
+#[test]
+fn texts_come_through_whole_in_every_shape() {
+    for text in TEXTS {
+        let expected = format!("k 7 {text}");
+        let quoted = serde_json::to_string(text).unwrap();
+        let escaped: String = quoted[1..quoted.len() - 1]
+            .encode_utf16()
+            .map(|unit| {
+                if unit < 128 {
+                    char::from(u8::try_from(unit).unwrap()).to_string()
+                } else {
+                    format!("\\u{unit:04X}")
+                }
+            })
+            .collect();
+        assert_eq!(given(Format::Text).read(text), expected);
+        assert_eq!(given(Format::Auto).read(text), expected);
+        for json in [quoted.clone(), format!("\"{escaped}\"")] {
+            for format in [Format::Json, Format::Auto] {
+                assert_eq!(given(format).read(format!("{{\"text\":{json}}}")), expected);
+                assert_eq!(
+                    given(format).read(format!("\u{feff} {{\"insert\":{{\"text\":{json}}}}}")),
+                    expected
+                );
+            }
+            for format in [Format::Debezium, Format::Auto] {
+                let envelope = format!(r#"{{"before":null,"after":{{"text":{json}}},"op":"c"}}"#);
+                assert_eq!(given(format).read(&envelope), expected);
+                assert_eq!(
+                    given(format).read(format!(r#"{{"schema":{{}},"payload":{envelope}}}"#)),
+                    expected
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_a_delete_and_the_word_null_is_bad() {
+    for format in [Format::Text, Format::Auto, Format::Json, Format::Debezium] {
+        let given = given(format);
+        assert_eq!(given.read(""), "k 7 -");
+        let shape = Arc::new(given.shape.clone());
+        let none = KeyedRecord { offset: 3, ts: None, key: Some(b"k"), value: None };
+        let event = ShapeReader::new(&shape, &[]).read(&none, &[].into_iter()).unwrap();
+        assert_eq!((event.ts, event.text), (None, None));
+        let no_key = KeyedRecord { key: None, ..none };
+        assert_eq!(ShapeReader::new(&shape, &[]).read(&no_key, &[].into_iter()), Err(BadRecord::MissingId));
+        let is_text = matches!(format, Format::Text | Format::Auto);
+        for null in ["null", " null\n"] {
+            assert_eq!(given.read(null), if is_text { "bad_text" } else { "not_an_object" });
+        }
+        assert_eq!(given.read(b"\xff"), "not_utf8");
+        assert_eq!(given.read(vec![b' '; MAX_RECORD_BYTES + 1]), "too_long");
+    }
+}
+
+#[test]
+fn json_rows() {
+    given(Format::Json).reads(&[
+        (r#"{"text":"t","ts":9.5}"#, "k 9.5 t"),
+        (r#"{"text":"first","text":"last","id":"ignored"}"#, "k 7 last"),
+        (r#"{"text":"t","op":"upsert"}"#, "k 7 t"),
+        (r#"{"op":"delete","ts":1}"#, "k 1 -"),
+        (r#"{"insert":{"text":"t","ts":8}}"#, "k 8 t"),
+        (r#"{"insert":"t"}"#, "k 7 t"),
+        (r#"{"insert":null,"delete":{"ts":2}}"#, "k 2 -"),
+        (r#"{"delete":{"text":"t"},"insert":null}"#, "k 7 -"),
+        (r#"{"delete":"k"}"#, "k 7 -"),
+        (r#"{"text":""}"#, "k 7 "),
+        ("plain", "not_json"),
+        (r#"{"text":"t"}{}"#, "not_json"),
+        (r#"["t"]"#, "not_an_object"),
+        (r#""t""#, "not_an_object"),
+        ("{}", "missing_text"),
+        (r#"{"insert":{}}"#, "missing_text"),
+        (r#"{"insert":null}"#, "missing_text"),
+        (r#"{"insert":5}"#, "bad_text"),
+        (r#"{"text":null}"#, "bad_text"),
+        (r#"{"text":5}"#, "bad_text"),
+        (r#"{"text":"t","ts":"now"}"#, "bad_ts"),
+        (r#"{"text":"t","ts":null}"#, "bad_ts"),
+        (r#"{"text":"t","ts":1700000000000}"#, "bad_ts"),
+        (r#"{"delete":{"ts":-1}}"#, "bad_ts"),
+        (r#"{"text":"t","op":"insert"}"#, "unknown_op"),
+        (r#"{"text":"t","op":1}"#, "bad_op"),
+        (r#"{"insert":{"text":"t"},"delete":{}}"#, "unknown_op"),
+    ]);
+}
+
+#[test]
+fn texts_deep_in_a_row_and_ids_in_it() {
+    let mut given = given(Format::Json);
+    given.shape.text = path("page.body");
+    given.shape.id = Some(path("page.id"));
+    given.reads(&[
+        (r#"{"page":{"body":"t","id":"doc"}}"#, "doc 7 t"),
+        (r#"{"insert":{"page":{"id":42,"body":"t"}}}"#, "42 7 t"),
+        (r#"{"delete":{"page":{"id":-42}}}"#, "-42 7 -"),
+        (r#"{"page":{"body":"t"}}"#, "k 7 t"),
+        (r#"{"page":{"body":"t","id":null}}"#, "k 7 t"),
+        (r#"{"page":{"body":"t","id":""}}"#, "bad_id"),
+        (r#"{"page":{"body":"t","id":1.5}}"#, "bad_id"),
+        (r#"{"text":"t"}"#, "missing_text"),
+        (r#"{"page":"t"}"#, "missing_text"),
+    ]);
+    // If the row has no id, the key is read in the same way.
+    for (key, id) in [
+        (&br#"{"page":{"id":"d"}}"#[..], "d"),
+        (br#"{"payload":{"page":{"id":7}}}"#, "7"),
+        (b"42", "42"),
+        (br#"{"other":1}"#, r#"{"other":1}"#),
+    ] {
+        given.key = Some(key);
+        assert_eq!(given.read(""), format!("{id} 7 -"));
+        assert_eq!(given.read(r#"{"page":{"body":"t"}}"#), format!("{id} 7 t"));
+    }
+    given.key = None;
+    given.reads(&[
+        (r#"{"page":{"body":"t","id":"doc"}}"#, "doc 7 t"),
+        (r#"{"page":{"body":"t"}}"#, "missing_id"),
+    ]);
+}
+
+#[test]
+fn debezium_envelopes() {
+    let mut given = given(Format::Debezium);
+    given.reads(&[
+        (r#"{"op":"c","before":null,"after":{"text":"t"},"source":{"ts_ms":1500},"ts_ms":9000}"#, "k 1.5 t"),
+        (r#"{"op":"u","before":{"text":"o"},"after":{"text":"t"},"ts_ms":9000}"#, "k 9 t"),
+        (r#"{"op":"r","after":{"text":"t"}}"#, "k 7 t"),
+        (r#"{"op":"r","after":{"text":null}}"#, "k 7 "),
+        (r#"{"op":"d","before":{"text":"t"},"after":null}"#, "k 7 -"),
+        (r#"{"op":"d","before":null,"after":null}"#, "k 7 -"),
+        (r#"{"schema":{"op":"x"},"payload":{"op":"u","after":{"text":"t"}}}"#, "k 7 t"),
+        (r#"{"schema":null,"payload":null}"#, "k 7 -"),
+        (r#"{"op":"u","after":{"text":"__debezium_unavailable_value"}}"#, "missing_text"),
+        (r#"{"op":"u","after":{"other":"t"}}"#, "missing_text"),
+        (r#"{"op":"u","after":null}"#, "missing_text"),
+        (r#"{"op":"c","after":{"text":5}}"#, "bad_text"),
+        (r#"{"op":"t"}"#, "unknown_op"),
+        (r#"{"op":5}"#, "bad_op"),
+        (r#"{"text":"t"}"#, "bad_op"),
+        ("[]", "not_an_object"),
+        ("t", "not_json"),
+    ]);
+    given.shape.id = Some(path("id"));
+    given.key = Some(br#"{"schema":{},"payload":{"id":3}}"#);
+    given.reads(&[
+        (r#"{"op":"c","after":{"id":3,"text":"t"}}"#, "3 7 t"),
+        (r#"{"op":"d","before":{"id":3,"text":"t"}}"#, "3 7 -"),
+        (r#"{"op":"d","before":null}"#, "3 7 -"),
+        ("", "3 7 -"),
+    ]);
+}
+
+#[test]
+fn what_has_no_shape_is_a_text() {
+    let given = given(Format::Auto);
+    for text in [
+        "plain",
+        "[1]",
+        "5",
+        "\"quoted\"",
+        "{}",
+        r#"{"a":"b"}"#,
+        r#"{"text":5}"#,
+        r#"{"op":"c"}"#,
+        r#"{"insert":null}"#,
+        r#"{"op":"upsert"}"#,
+        "nullify",
+    ] {
+        assert_eq!(given.read(text), format!("k 7 {text}"));
+    }
+    given.reads(&[
+        (r#" {"text":"t"} "#, "k 7 t"),
+        (r#"{"op":"delete"}"#, "k 7 -"),
+        (r#"{"delete":{}}"#, "k 7 -"),
+        (r#"{"op":"d","before":null}"#, "k 7 -"),
+        (r#"{"op":"c","after":{"text":"t"}}"#, "k 7 t"),
+        // The value has a format, and its error is reported.
+        (r#"{"op":"x","after":{"text":"t"}}"#, "unknown_op"),
+        (r#"{"insert":{"text":5}}"#, "bad_text"),
+        (r#"{"text":"t","ts":"now"}"#, "bad_ts"),
+    ]);
+}
+
+#[test]
+fn what_looks_like_json_or_has_a_schema_id_is_no_text() {
+    for broken in
+        ["{not json", " \n\t{\"text\":\"t\"", "\u{feff}{\"text\":\"t\"}}", "{\"text\":'t'}", "{", "{}{}"]
+    {
+        assert_eq!(given(Format::Auto).read(broken), "not_json", "{broken}");
+        assert_eq!(given(Format::Text).read(broken), format!("k 7 {broken}"));
+    }
+    // A zero byte, a schema id, and a body: Avro, and JSON.
+    for framed in [&b"\0\0\0\0\x07\x0atexts"[..], b"\0\0\0\0\x01{\"text\":\"t\"}", b"\0", b"\0\xff\xfe"] {
+        assert_eq!(given(Format::Auto).read(framed), "framed", "{framed:?}");
+    }
+    assert_eq!(given(Format::Text).read("\0one"), "k 7 \0one");
+    assert_eq!(given(Format::Json).read(b"\0\0\0\0\x01{}"), "not_json");
+}
+
+#[test]
+fn a_record_of_an_impossible_time_is_a_document_where_no_time_is_needed() {
+    for (format, value) in [
+        (Format::Text, "t"),
+        (Format::Auto, "t"),
+        (Format::Json, r#"{"text":"t"}"#),
+        (Format::Debezium, r#"{"op":"c","after":{"text":"t"}}"#),
+        (Format::Text, ""),
+    ] {
+        for ts in [UnixTime::END, 1_700_000_000_000.0, -0.001, f64::INFINITY] {
+            let record =
+                KeyedRecord { offset: 3, ts: Some(ts), key: Some(b"k"), value: Some(value.as_bytes()) };
+            let read = |needs_time| {
+                let shape = Arc::new(Shape { format, needs_time, ..Shape::default() });
+                let event = ShapeReader::new(&shape, &[]).read(&record, &[].into_iter());
+                event.map(|event| (event.ts, event.text.map(Cow::into_owned)))
+            };
+            assert_eq!(
+                read(false),
+                Ok((None, (!value.is_empty()).then(|| "t".to_owned()))),
+                "{format:?} {ts}"
+            );
+            assert_eq!(read(true), Err(BadRecord::BadTs), "{format:?} {ts}");
+        }
+    }
+}
+
+#[test]
+fn further_fields_of_rows_and_of_headers() {
+    let mut given = given(Format::Json);
+    given.fields = vec!["author".into(), "title".into()];
+    given.shape.headers = vec!["title".into(), "unasked".into()];
+    given.reads(&[
+        (r#"{"text":"a\u001eb","title":"T\u001e","author":"A"}"#, "k 7 a b|A|T "),
+        (r#"{"insert":{"text":"t","title":"T"}}"#, "k 7 t||T"),
+        (r#"{"text":"t"}"#, "k 7 t"),
+        (r#"{"text":"t","title":5}"#, "bad_field"),
+        (r#"{"op":"delete","title":5}"#, "k 7 -"),
+    ]);
+    given.headers = vec![(1, b"no"), (0, b"first"), (0, "見出し".as_bytes())];
+    given.reads(&[
+        (r#"{"text":"t","title":5,"author":"A"}"#, "k 7 t|A|見出し"),
+        (r#"{"text":"t"}"#, "k 7 t||見出し"),
+    ]);
+    given.shape.format = Format::Text;
+    given.reads(&[("a\u{1e}b", "k 7 a b||見出し")]);
+    given.headers = vec![(0, b"\xff")];
+    given.reads(&[("t", "bad_field")]);
+    given.shape.format = Format::Debezium;
+    given.headers.clear();
+    given.reads(&[(r#"{"op":"c","after":{"text":"t","title":null,"author":"A"}}"#, "k 7 t|A|")]);
+}

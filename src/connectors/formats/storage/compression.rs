@@ -1,0 +1,112 @@
+//! Decompression of inputs: detected by first bytes, read as a stream.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::metered::READ_BYTES;
+
+/// Opens a file that may be compressed with zstd or gzip.
+///
+/// # Errors
+/// If it cannot be opened or read.
+pub fn open(path: &Path) -> io::Result<impl BufRead + use<>> {
+    File::open(path).and_then(FeedReader::new).map(|feed| feed.bytes)
+}
+
+/// A feed's bytes, decompressed.
+pub(crate) struct FeedReader {
+    pub(crate) bytes: Box<dyn BufRead + Send>,
+    /// Whether it is compressed: then a read error in the middle means damage, otherwise that the input
+    /// cannot be read.
+    pub(crate) compressed: bool,
+}
+
+/// How a file is compressed. Detected by its first bytes, since the name may be missing or wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    /// The compression of a file with these first bytes.
+    pub(crate) fn of(head: &[u8]) -> Self {
+        match head {
+            // A zstd frame, or the skippable frame that parallel compressors write before it.
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            _ => Self::None,
+        }
+    }
+
+    /// The bytes of a file, decompressed.
+    pub(crate) fn decode<'r>(
+        self,
+        stored: impl BufRead + Send + 'r,
+    ) -> io::Result<Box<dyn BufRead + Send + 'r>> {
+        Ok(match self {
+            Self::None => Box::new(stored),
+            Self::Gzip => Box::new(BufReader::with_capacity(READ_BYTES, MultiGzDecoder::new(stored))),
+            Self::Zstd => Box::new(BufReader::with_capacity(READ_BYTES, zstd::Decoder::with_buffer(stored)?)),
+        })
+    }
+}
+
+impl FeedReader {
+    /// Detects the compression by the first bytes, not by the name: a compressed feed may arrive through a
+    /// pipe.
+    pub(crate) fn new(mut stored: impl Read + Send + 'static) -> io::Result<Self> {
+        let mut head = Vec::new();
+        stored.by_ref().take(4).read_to_end(&mut head)?;
+        let compression = Compression::of(&head);
+        let stored = BufReader::with_capacity(READ_BYTES, Cursor::new(head).chain(stored));
+        Ok(Self { bytes: compression.decode(stored)?, compressed: compression != Compression::None })
+    }
+}
+
+/// The rest of a line, as a reader that ends before the newline and consumes it.
+pub(crate) struct RestOfLine<'r, R> {
+    reader: &'r mut R,
+    ended: bool,
+    /// Bytes consumed so far.
+    pub(crate) taken: u64,
+    /// The read error in the middle of the line, if there was one. The caller handles it after the line.
+    pub(crate) error: Option<io::Error>,
+}
+
+impl<'r, R: BufRead> RestOfLine<'r, R> {
+    /// The part of the current line that `reader` has not consumed.
+    pub(crate) fn of(reader: &'r mut R) -> Self {
+        Self { reader, ended: false, taken: 0, error: None }
+    }
+}
+
+impl<R: BufRead> Read for RestOfLine<'_, R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.ended || out.is_empty() {
+            return Ok(0);
+        }
+        let available = match self.reader.fill_buf() {
+            Ok(available) => available,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Err(error) => {
+                self.ended = true;
+                self.error = Some(error);
+                return Ok(0);
+            }
+        };
+        let window = &available[..available.len().min(out.len())];
+        let length = { window }.skip_until(b'\n')?;
+        let newline = window[..length].ends_with(b"\n");
+        let taken = length - usize::from(newline);
+        out[..taken].copy_from_slice(&window[..taken]);
+        self.ended = newline || length == 0;
+        self.taken += length as u64;
+        self.reader.consume(length);
+        Ok(taken)
+    }
+}

@@ -1,0 +1,11 @@
+//! The stored bytes of inputs: read in order or at random, decompressed, and counted.
+
+mod compression;
+mod metered;
+mod random_access;
+
+pub use compression::open;
+pub(crate) use compression::{Compression, FeedReader, RestOfLine};
+pub use metered::InputProgress;
+pub(crate) use metered::{Metered, READ_BYTES};
+pub(crate) use random_access::{InMemory, OnDisk, Stored};

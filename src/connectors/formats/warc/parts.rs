@@ -1,0 +1,243 @@
+//! Reads a large archive with several threads.
+//!
+//! The file is cut every [`PART_BYTES`]. One thread reads the units that begin in a part. The first of them
+//! is found as after damage: by the magic bytes of the codec followed by `WARC/`. That may be wrong, since a
+//! document of an archive may be an archive itself. So each part reports where it began and where the next
+//! part has to begin. A part that began elsewhere is read again, by the consumer of the records. The records
+//! are byte for byte those that a single thread reads, for any file.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::Stored;
+use super::super::parallel::{Ahead, Parts, Piece, Record, each_record};
+use super::super::rows::{Damage, Next, Row, Rows, panicked};
+use super::super::storage::{InputProgress, READ_BYTES};
+use super::broken::Broken;
+use super::units::Units;
+use super::{Columns, Seam, Warc, WarcId};
+
+/// Stored bytes of a part.
+const PART_BYTES: u64 = 1 << 20;
+
+/// Bytes of records that are read ahead for each thread: usually one decompressed part.
+const AHEAD_BYTES: usize = 8 << 20;
+
+/// Bytes read at once from the beginning of the file, which shows how it is compressed.
+const HEAD_BYTES: usize = 4 << 10;
+
+/// A file that is read in parts.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    file: Arc<dyn Stored>,
+    columns: Columns,
+    id: WarcId,
+    part_bytes: u64,
+}
+
+impl Archive {
+    /// An archive that is compressed, record by record or as a whole.
+    pub(crate) fn new(file: Arc<dyn Stored>, columns: &Columns, id: WarcId) -> Self {
+        Self::cut_every(PART_BYTES, file, columns, id)
+    }
+
+    pub(super) fn cut_every(part_bytes: u64, file: Arc<dyn Stored>, columns: &Columns, id: WarcId) -> Self {
+        Self { file, columns: columns.clone(), id, part_bytes }
+    }
+
+    /// Number of parts.
+    pub(crate) fn count(&self) -> usize {
+        usize::try_from(self.file.bytes().div_ceil(self.part_bytes)).unwrap_or(usize::MAX)
+    }
+
+    /// The byte range of a part in the file.
+    fn range(&self, part: usize) -> Range<u64> {
+        let begin = self.part_bytes * part as u64;
+        begin..self.file.bytes().min(begin + self.part_bytes)
+    }
+
+    /// The units from an offset on that begin before `end`.
+    fn units(&self, from: u64, end: u64) -> Result<Units, Broken> {
+        let at = |next, buffer| -> Box<dyn BufRead + Send> {
+            Box::new(BufReader::with_capacity(buffer, Onward { file: Arc::clone(&self.file), next }))
+        };
+        Units::between(at(0, HEAD_BYTES), at(from, READ_BYTES), from..end)
+    }
+
+    fn warc(&self, units: Units) -> Warc {
+        Warc::of(units, &self.columns, self.id)
+    }
+}
+
+/// Reads a file from an offset on.
+struct Onward {
+    file: Arc<dyn Stored>,
+    next: u64,
+}
+
+impl Read for Onward {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.file.bytes().saturating_sub(self.next)).unwrap_or(usize::MAX);
+        let length = left.min(out.len());
+        self.file.read_at(self.next, &mut out[..length])?;
+        self.next += length as u64;
+        Ok(length)
+    }
+}
+
+/// A piece of a part.
+pub(crate) enum PartOf {
+    /// The beginning: the offset of the first unit, if one begins in the part.
+    Begins(Option<u64>),
+    /// A record of one of its units.
+    Record(Record),
+    /// The end: where the next part has to begin, and how many documents of this one are truncated.
+    Ends(Seam, u64),
+    /// The reader of the part panicked.
+    Panicked,
+}
+
+impl Piece for PartOf {
+    fn bytes(&self) -> usize {
+        if let Self::Record(record) = self { record.bytes() } else { size_of::<Self>() }
+    }
+
+    fn panicked() -> Self {
+        Self::Panicked
+    }
+}
+
+impl Parts for Archive {
+    type Piece = PartOf;
+
+    fn count(&self) -> usize {
+        self.count()
+    }
+
+    fn read(&self, part: usize, each: &mut dyn FnMut(PartOf) -> bool) {
+        let Range { start, end } = self.range(part);
+        let opened = self.units(start, end).and_then(|mut units| {
+            let begins = start == 0 || units.find()?;
+            Ok(begins.then_some(units))
+        });
+        match opened {
+            Ok(None) => drop(each(PartOf::Begins(None))),
+            Ok(Some(units)) => {
+                each(PartOf::Begins(Some(units.offset())));
+                let mut warc = self.warc(units);
+                each_record(&mut warc, &mut |record| each(PartOf::Record(record)));
+                each(PartOf::Ends(warc.seam(), warc.cut()));
+            }
+            Err(broken) => {
+                each(PartOf::Begins(None));
+                each(PartOf::Record(Err(broken.damage(start))));
+            }
+        }
+    }
+}
+
+/// The records of a file that is read in parts.
+pub(crate) struct InParts {
+    archive: Arc<Archive>,
+    ahead: Ahead<Archive>,
+    /// Counts the stored bytes read.
+    progress: Arc<InputProgress>,
+    /// The number of the next part.
+    next: usize,
+    /// Where the next part has to begin.
+    seam: Seam,
+    /// Whether the present part began there.
+    follows: bool,
+    /// Reads a part again that began elsewhere.
+    again: Option<Warc>,
+    cut: u64,
+}
+
+impl InParts {
+    /// Reads with at most this number of threads.
+    ///
+    /// # Errors
+    /// If the threads cannot be started.
+    pub(crate) fn new(archive: Archive, threads: usize, progress: Arc<InputProgress>) -> io::Result<Self> {
+        let archive = Arc::new(archive);
+        let ahead = Ahead::new(Arc::clone(&archive), threads, threads * AHEAD_BYTES)?;
+        Ok(Self { archive, ahead, progress, next: 0, seam: Seam::At(0), follows: true, again: None, cut: 0 })
+    }
+
+    /// Begins the next part, whose first unit is at `begins`. If that is wrong, prepares to read the part
+    /// again.
+    fn begin(&mut self, begins: Option<u64>) -> Result<(), Damage> {
+        let range = self.archive.range(self.next);
+        self.next += 1;
+        self.progress.add(range.end - range.start);
+        let (from, is_found) = match self.seam {
+            Seam::At(from) => (from, false),
+            Seam::Lost(from) => (from, true),
+        };
+        self.follows = match begins {
+            Some(begins) if is_found => begins >= from,
+            Some(begins) => begins == from,
+            None => is_found || from >= range.end,
+        };
+        if self.follows || from >= range.end {
+            return Ok(());
+        }
+        let again = self.archive.units(from, range.end).and_then(|mut units| {
+            let is_there = !is_found || units.find()?;
+            Ok(is_there.then_some(units))
+        });
+        let units = again.map_err(|broken| broken.damage(from))?;
+        self.again = units.map(|units| self.archive.warc(units));
+        Ok(())
+    }
+
+    fn end(&mut self, seam: Seam, cut: u64) {
+        self.seam = seam;
+        self.cut += cut;
+    }
+}
+
+impl Rows for InParts {
+    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
+        loop {
+            if let Some(warc) = &mut self.again {
+                match warc.next(row) {
+                    Ok(Next::End) => {
+                        let (seam, cut) = (warc.seam(), warc.cut());
+                        self.end(seam, cut);
+                        self.again = None;
+                    }
+                    other => return other,
+                }
+            }
+            match self.ahead.next() {
+                None => return Ok(Next::End),
+                Some(PartOf::Begins(begins)) => self.begin(begins)?,
+                Some(PartOf::Record(record)) if self.follows => {
+                    let (next, found) = record?;
+                    *row = found;
+                    return Ok(next);
+                }
+                Some(PartOf::Ends(seam, cut)) if self.follows => self.end(seam, cut),
+                Some(PartOf::Record(_) | PartOf::Ends(..)) => {}
+                Some(PartOf::Panicked) => return Err(panicked()),
+            }
+        }
+    }
+
+    fn cut(&self) -> u64 {
+        self.cut
+    }
+}
+
+impl fmt::Debug for InParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InParts").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "parts_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! Reads whole inputs directly, without a dataflow.
+
+use std::ops::ControlFlow;
+
+use super::files::Files;
+use super::input::Input;
+use crate::intake::{BadRecords, Decoder, EpochLimits, EpochRule, Queue, Room, Source, SourceError, Taken};
+use dupflow_core::doc::{DocEvent, Position};
+use dupflow_core::time::{Epoch, Offsets, SystemClock};
+
+/// What may wait in the queue.
+const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
+
+/// Finishes the queue when the reader returns or panics: the loop that takes batches would otherwise wait
+/// forever.
+struct Finish<'q>(&'q Queue);
+
+impl Drop for Finish<'_> {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// Calls `each` with every event of all inputs, in order of position, its text with the further `fields`.
+/// Every other record is reported to `bad`.
+///
+/// # Errors
+/// A bad record under [`OnError::Fail`](super::OnError::Fail), or a dead-letter file that cannot be written.
+pub fn for_each_event(
+    inputs: Vec<Input>,
+    fields: &[String],
+    bad: &BadRecords,
+    mut each: impl FnMut(Position, DocEvent<'_>),
+) -> Result<(), SourceError> {
+    for_each_event_until(inputs, fields, bad, |position, event| {
+        each(position, event);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Like [`for_each_event`], until `each` returns [`ControlFlow::Break`]; what has been read beyond that event
+/// is dropped.
+///
+/// # Errors
+/// As [`for_each_event`].
+pub fn for_each_event_until(
+    inputs: Vec<Input>,
+    fields: &[String],
+    bad: &BadRecords,
+    mut each: impl FnMut(Position, DocEvent<'_>) -> ControlFlow<()>,
+) -> Result<(), SourceError> {
+    let files = Box::new(Files::of(inputs, EpochRule::All, fields.to_vec()));
+    let queue = Queue::new(1, 1, ROOM, EpochLimits::default());
+    let clock = SystemClock::start();
+    let reading = std::thread::current();
+    queue.register(Box::new(move || reading.unpark()));
+    let mut decoder = Decoder::new(fields);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let _finish = Finish(&queue);
+            let mut readers = files.readers(&Offsets::new()).into_iter();
+            readers.try_for_each(|mut reader| reader.read(&queue, bad, &clock))
+        });
+        loop {
+            match queue.take(Epoch::MAX) {
+                Taken::Done => break,
+                Taken::Nothing { .. } => std::thread::park(),
+                Taken::Batch(_, batch) => {
+                    let mut is_over = false;
+                    let wanted = |position: Position, event: DocEvent<'_>| {
+                        is_over = is_over || each(position, event).is_break();
+                    };
+                    if let Err(error) = decoder.decode(&batch, bad, &mut Vec::new(), wanted) {
+                        queue.fail();
+                        return Err(error);
+                    }
+                    if is_over {
+                        queue.stop();
+                        break;
+                    }
+                    queue.give_back(batch);
+                }
+            }
+        }
+        reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

@@ -1,0 +1,176 @@
+//! Reads recorded inputs: feeds (plain, zstd, gzip; files, pipes, standard input) and folders of documents.
+//!
+//! Inputs are read in order. Compression is detected by the first bytes. The documents of a folder are all
+//! regular files below it, in the order of the bytes of their paths. Hidden files and everything below hidden
+//! folders (names that begin with a point or `_`) are skipped, and symbolic links are not followed. A
+//! document's id is its path below the folder, with `/`. A file whose name says that it has records
+//! ([`opened`](super::opened)) is read as if it had been named itself.
+//!
+//! A feed may start with a UTF-8 byte order mark, its lines may end in CRLF, and its last line may have no
+//! line end. A line longer than [`MAX_RECORD_BYTES`] is one bad record and never in memory as a whole. If a
+//! compressed feed ends early or is damaged, or if reading fails, the records before count, the broken line
+//! is one bad record, and the next input follows.
+
+use std::sync::Arc;
+
+use super::input::Input;
+use super::reading::Reading;
+use super::texts::{FileTexts, Places};
+use crate::formats::{Format, IdRule, InputProgress, MAX_RECORD_BYTES, Shape};
+use crate::intake::{
+    BadRecords, Cutter, Ended, EpochLimits, EpochRule, PARTITION, Queue, Reader, Share, Source, SourceError,
+    Speed, Texts,
+};
+use dupflow_core::run::origins::Origins;
+use dupflow_core::time::{Clock, Offsets};
+
+/// A source of recorded inputs.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// The inputs, in reading order.
+    pub inputs: Vec<Input>,
+    /// Where epochs are cut.
+    pub epochs: EpochRule,
+    /// How fast records are handed to the queue.
+    pub speed: Speed,
+    /// Which part of the input this process reads.
+    pub share: Share,
+    /// Whether the last input is read on as it grows.
+    pub follow: bool,
+    /// Names of further fields that are read with texts.
+    pub fields: Vec<String>,
+    /// The index of records, filled while they are read.
+    pub places: Arc<Places>,
+    /// Which input each record belongs to.
+    pub origins: Arc<Origins>,
+    /// How many bytes have been read.
+    pub progress: Arc<InputProgress>,
+}
+
+impl Files {
+    /// Inputs that this process reads alone, at maximum speed, with further fields of these names.
+    pub fn of(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
+        let sizes = inputs.iter().map(Input::bytes);
+        let total = sizes.sum::<Option<u64>>().unwrap_or(0);
+        let warns = inputs.iter().all(|input| input.layout.ids == IdRule::Once);
+        Self {
+            inputs,
+            epochs,
+            speed: Speed::Max,
+            share: Share::ALL,
+            follow: false,
+            fields,
+            places: Arc::default(),
+            origins: Arc::new(Origins::new(warns, false)),
+            progress: Arc::new(InputProgress::of(total)),
+        }
+    }
+
+    /// The same inputs, of which this process reads `share`.
+    pub fn shared(self, share: Share) -> Self {
+        let warns = self.inputs.iter().all(|input| input.layout.ids == IdRule::Once);
+        // If one process reads for all, the workers of the other processes report documents to it.
+        let are_sent = share.count > 1 && !share.reads_all;
+        Self { share, origins: Arc::new(Origins::new(warns, are_sent)), ..self }
+    }
+}
+
+impl Source for Files {
+    fn epochs(&self) -> EpochLimits {
+        // [`EpochRule::events`] is exact, so the reader cuts by it; the queue only cuts by time.
+        EpochLimits { interval: self.epochs.interval(), ..EpochLimits::default() }
+    }
+
+    fn cuts_alike(&self) -> bool {
+        self.share.count > 1 && self.share.reads_all
+    }
+
+    fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
+        let begin = from.and_then(|from| from.get(&PARTITION)).copied().unwrap_or(0);
+        Ok(Offsets::from([(PARTITION, begin)]))
+    }
+
+    fn progress(&self) -> Option<Arc<InputProgress>> {
+        Some(Arc::clone(&self.progress))
+    }
+
+    fn origins(&self) -> Option<Arc<Origins>> {
+        Some(Arc::clone(&self.origins))
+    }
+
+    fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
+        Some(Box::new(FileTexts::new(Arc::clone(&self.places), fields)))
+    }
+
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+        if !self.share.reads_all && self.share.index > 0 {
+            return Vec::new();
+        }
+        let begin = begin.get(&PARTITION).copied().unwrap_or(0);
+        vec![Box::new(FilesReader { files: *self, begin, longest: MAX_RECORD_BYTES })]
+    }
+}
+
+/// Reads the inputs from an offset on.
+struct FilesReader {
+    files: Files,
+    begin: u64,
+    /// [`MAX_RECORD_BYTES`], except in tests.
+    longest: usize,
+}
+
+impl Reader for FilesReader {
+    fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
+        let Files { inputs, epochs, speed, share, follow, fields, places, origins, progress } = &self.files;
+        let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
+        let row = Shape { format: Format::Row, headers: fields.clone(), ..Shape::default() };
+        let mut reading = Reading {
+            cutter,
+            bad,
+            longest: self.longest,
+            places,
+            origins: Arc::clone(origins),
+            fields,
+            row: Arc::new(row),
+            progress,
+            waits: Arc::default(),
+            followed: None,
+            of: "".into(),
+        };
+        if self.begin == 0 {
+            bad.count_inputs();
+        }
+        let (before, last) = inputs.split_at(inputs.len() - usize::from(*follow && !inputs.is_empty()));
+        let read = before.iter().try_for_each(|input| reading.input(input));
+        let read = read.and_then(|()| last.iter().try_for_each(|input| reading.follow(input)));
+        places.end();
+        match read.and_then(|()| Ok(reading.cutter.finish()?)) {
+            Ok(end) => self.ended(end, queue),
+            Err(Ended::Closed) => Ok(()),
+            Err(Ended::Failed(error)) => Err(error),
+        }
+    }
+}
+
+impl FilesReader {
+    /// Called at the end of the input, which must not be before the offsets that an earlier run has read.
+    fn ended(&self, end: u64, queue: &Queue) -> Result<(), SourceError> {
+        let wanted = queue.line(PARTITION).unwrap_or(0).max(self.begin);
+        if wanted <= end {
+            return Ok(());
+        }
+        let inputs: Vec<_> = self.files.inputs.iter().map(Input::name).collect();
+        Err(SourceError::Lost {
+            input: inputs.join(", ").into(),
+            partition: PARTITION,
+            wanted,
+            first: 0,
+            end,
+            hint: "the inputs are not those that the output was made of; name them all, in the same order",
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;

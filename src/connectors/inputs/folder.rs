@@ -1,0 +1,122 @@
+//! Which kinds of files a folder has; shown before the folder is read.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::input::{Input, InputPlace};
+use crate::formats::{FileFormat, Layout, by_name};
+
+/// The files of a folder that have the same format.
+#[derive(Clone, Debug)]
+pub struct FolderKind {
+    /// Their format.
+    pub format: FileFormat,
+    /// Number of files.
+    pub files: u64,
+    /// The first of them, as an input.
+    pub first: Input,
+}
+
+impl FolderKind {
+    /// Whether each file is a document, with its path below the folder as its id.
+    pub fn is_document(&self) -> bool {
+        matches!(self.format, FileFormat::Text | FileFormat::Html)
+    }
+}
+
+/// The kinds of files of a folder, in the order in which the first file of each is read. Entries that cannot
+/// be read are left out.
+pub fn folder_kinds(folder: &Input) -> Vec<FolderKind> {
+    let InputPlace::Folder(root) = &folder.place else { return Vec::new() };
+    let mut kinds: Vec<FolderKind> = Vec::new();
+    let files = in_order(root).into_iter().filter_entry(|entry| !is_hidden(entry));
+    for entry in files.flatten().filter(|entry| entry.file_type().is_file()) {
+        let path = entry.into_path();
+        let named = by_name(&path.to_string_lossy());
+        let format = match folder.layout.format.or(named) {
+            Some(format) if holds_records(&path, &folder.layout) => format,
+            Some(FileFormat::Html) => FileFormat::Html,
+            _ => FileFormat::Text,
+        };
+        match kinds.iter_mut().find(|kind| kind.format == format) {
+            Some(kind) => kind.files += 1,
+            None => {
+                let layout = Arc::new(Layout { format: Some(format), ..(*folder.layout).clone() });
+                kinds.push(FolderKind {
+                    format,
+                    files: 1,
+                    first: Input { place: InputPlace::File(path), layout },
+                });
+            }
+        }
+    }
+    kinds
+}
+
+/// The entries below a folder, in the order of the bytes of their paths.
+pub(crate) fn in_order(root: &Path) -> WalkDir {
+    // A folder sorts by its name and the separator, as in the paths of its files.
+    let key = |entry: &DirEntry| {
+        let mut name = entry.file_name().as_encoded_bytes().to_vec();
+        name.extend(entry.file_type().is_dir().then_some(b'/'));
+        name
+    };
+    WalkDir::new(root).sort_by(move |a, b| key(a).cmp(&key(b)))
+}
+
+/// Whether an entry of a folder is skipped with everything below it: names that tools use for their own files
+/// beside data.
+pub(crate) fn is_hidden(entry: &DirEntry) -> bool {
+    entry.depth() > 0 && matches!(entry.file_name().as_encoded_bytes(), [b'.' | b'_', ..])
+}
+
+/// Whether a file of a folder has records and is not one document.
+pub(crate) fn holds_records(path: &Path, layout: &Layout) -> bool {
+    match layout.format {
+        None => path.file_name().is_some_and(|name| has_records(&name.to_string_lossy())),
+        Some(format) => !matches!(format, FileFormat::Text | FileFormat::Html),
+    }
+}
+
+/// Whether a file of a folder has records, by its name, so that it is not one document.
+fn has_records(name: &str) -> bool {
+    !matches!(by_name(name), Some(FileFormat::Text | FileFormat::Html) | None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_in_the_order_in_which_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        // By path "a.csv" is before "a/b.tsv"; by name the folder "a" would be before the file.
+        for name in ["a/b.tsv", "a.csv", "a.html", ".a.txt"] {
+            std::fs::write(folder.path().join(name), "id\n").unwrap();
+        }
+        let place = InputPlace::Folder(folder.path().to_owned());
+        let kinds = folder_kinds(&Input { place, layout: Arc::default() });
+        let formats: Vec<_> = kinds.iter().map(|kind| kind.format).collect();
+        assert_eq!(formats, [FileFormat::Csv, FileFormat::Html, FileFormat::Tsv]);
+    }
+
+    #[test]
+    fn files_of_records_are_told_from_documents() {
+        for (name, holds) in [
+            ("a.jsonl", true),
+            ("a.json", true),
+            ("a.json.gz", true),
+            ("a.csv", true),
+            ("a.TSV", true),
+            ("a.csv.zst", true),
+            ("a.warc", true),
+            ("a.md", false),
+            ("a", false),
+        ] {
+            assert_eq!(has_records(name), holds, "{name}");
+        }
+    }
+}

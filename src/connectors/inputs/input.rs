@@ -1,0 +1,110 @@
+//! One input of a replay: where it is, how its records are read, and decompression.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[cfg(feature = "object-store")]
+use super::remote::Object;
+use crate::formats::{FileFormat, Layout, by_name};
+
+/// One input, and how its records are to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    pub(crate) place: InputPlace,
+    pub(crate) layout: Arc<Layout>,
+}
+
+/// Where an input is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InputPlace {
+    /// Standard input.
+    Stdin,
+    /// A file, or a pipe.
+    File(PathBuf),
+    /// A folder.
+    Folder(PathBuf),
+    /// The bytes of a file, and its name.
+    Memory(Arc<str>, Arc<[u8]>),
+    /// An object in an object store, or a file behind an address.
+    #[cfg(feature = "object-store")]
+    Object(Arc<Object>),
+}
+
+impl Input {
+    /// A file of records or a folder; a file whose name suggests a document is read as JSON Lines.
+    pub fn of_records(path: &Path) -> Self {
+        let is_document =
+            matches!(by_name(&path.to_string_lossy()), Some(FileFormat::Text | FileFormat::Html));
+        let format = Some(FileFormat::Jsonl).filter(|_| is_document && !path.is_dir());
+        Self { layout: Arc::new(Layout { format, ..Layout::default() }), ..Self::at(path) }
+    }
+
+    /// The bytes of a file with this name.
+    pub fn of_bytes(name: &str, bytes: impl Into<Arc<[u8]>>, layout: Layout) -> Self {
+        Self { place: InputPlace::Memory(name.into(), bytes.into()), layout: Arc::new(layout) }
+    }
+
+    /// A file or a folder, in the format that its name and first bytes suggest.
+    pub fn at(path: &Path) -> Self {
+        let place = if path.is_dir() {
+            InputPlace::Folder(path.to_owned())
+        } else {
+            InputPlace::File(path.to_owned())
+        };
+        Self { place, layout: Arc::default() }
+    }
+
+    /// Whether it is standard input.
+    pub fn is_stdin(&self) -> bool {
+        self.place == InputPlace::Stdin
+    }
+
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        matches!(self.place, InputPlace::Folder(_))
+    }
+
+    /// The path, if the input is a local file or folder.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.place {
+            InputPlace::File(path) | InputPlace::Folder(path) => Some(path),
+            InputPlace::Stdin | InputPlace::Memory(..) => None,
+            #[cfg(feature = "object-store")]
+            InputPlace::Object(_) => None,
+        }
+    }
+
+    /// Its name in messages, which is also the prefix of the ids of records that have none.
+    pub fn name(&self) -> Arc<str> {
+        match &self.place {
+            InputPlace::Stdin => "-".into(),
+            InputPlace::Memory(name, _) => Arc::clone(name),
+            InputPlace::File(path) | InputPlace::Folder(path) => name_of(path).into(),
+            #[cfg(feature = "object-store")]
+            InputPlace::Object(object) => object.name(),
+        }
+    }
+
+    /// Its stored size in bytes, where it is known.
+    pub fn bytes(&self) -> Option<u64> {
+        match &self.place {
+            InputPlace::File(path) => {
+                path.metadata().ok().filter(|found| found.is_file()).map(|found| found.len())
+            }
+            InputPlace::Stdin | InputPlace::Folder(_) => None,
+            InputPlace::Memory(_, bytes) => Some(bytes.len() as u64),
+            #[cfg(feature = "object-store")]
+            InputPlace::Object(object) => Some(object.bytes()),
+        }
+    }
+}
+
+/// A path as text: bytes that are not UTF-8 become `%FF`, so that different paths have different names.
+fn name_of(path: &Path) -> String {
+    let mut name = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        name.push_str(chunk.valid());
+        name.extend(chunk.invalid().iter().map(|byte| format!("%{byte:02X}")));
+    }
+    name
+}

@@ -1,0 +1,24 @@
+//! The inputs of a run: what and where they are, and the source that reads files, folders and streams.
+
+mod each_event;
+mod files;
+mod folder;
+mod followed;
+mod globs;
+mod input;
+mod open;
+mod reading;
+#[cfg(feature = "object-store")]
+mod remote;
+mod resolve;
+mod staying;
+mod texts;
+
+pub use each_event::{for_each_event, for_each_event_until};
+pub use files::Files;
+pub use folder::{FolderKind, folder_kinds};
+pub use globs::listed;
+pub use input::Input;
+pub use open::{described, refused_beginning};
+pub use staying::Staying;
+pub use texts::Places;

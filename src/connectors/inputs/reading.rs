@@ -1,0 +1,380 @@
+//! Reads the records of inputs into a [`Cutter`], one input after another.
+
+use std::io::{self, BufRead, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use walkdir::DirEntry;
+
+use super::folder::{holds_records, in_order, is_hidden};
+use super::followed::Followed;
+use super::input::{Input, InputPlace};
+use super::open::{Opened, Opening};
+use super::texts::Places;
+use crate::formats::feed::LineRules;
+use crate::formats::{
+    BadRecord, Damage, FeedReader, IdRule, InputProgress, Layout, Next, Place, READ_BYTES, RestOfLine, Row,
+    Rows, Shape, Text, panicked,
+};
+use crate::intake::{BadRecordAt, BadRecords, Closed, Cutter, Ended, FileDocument, SourceError};
+use dupflow_core::doc::{DocId, Letter};
+use dupflow_core::run::origins::Origins;
+
+/// The state of reading the inputs.
+pub(crate) struct Reading<'r> {
+    pub(crate) cutter: Cutter<'r>,
+    pub(crate) bad: &'r BadRecords,
+    pub(crate) longest: usize,
+    pub(crate) places: &'r Places,
+    pub(crate) origins: Arc<Origins>,
+    pub(crate) fields: &'r [String],
+    /// How rows of files are read as documents.
+    pub(crate) row: Arc<Shape>,
+    pub(crate) progress: &'r Arc<InputProgress>,
+    /// Set while the next read of the input may block.
+    pub(crate) waits: Arc<AtomicBool>,
+    /// The present input, if it is followed.
+    pub(crate) followed: Option<Followed>,
+    /// The present input, or the folder of the present file.
+    pub(crate) of: Arc<str>,
+}
+
+impl Reading<'_> {
+    /// Reads a file to its end, and on as it grows.
+    pub(crate) fn follow(&mut self, input: &Input) -> Result<(), Ended> {
+        let failed = |what: String| SourceError::Failed { input: input.name(), what };
+        let InputPlace::File(path) = &input.place else {
+            return Err(failed("only a file can be followed (source.follow)".to_owned()).into());
+        };
+        let followed = Followed::at(path.clone(), input.name());
+        self.followed = Some(followed.map_err(|error| failed(format!("it cannot be followed: {error}")))?);
+        self.input(input)
+    }
+
+    /// Reads an input to its end.
+    pub(crate) fn input(&mut self, input: &Input) -> Result<(), Ended> {
+        self.of = input.name();
+        self.part(input, false)
+    }
+
+    /// Reads an input, or a file of a folder, to its end.
+    fn part(&mut self, input: &Input, is_in_folder: bool) -> Result<(), Ended> {
+        let name = input.name();
+        self.cutter.begin(Arc::clone(&name))?;
+        let due = self.places.begin(self.cutter.position().offset, input);
+        self.origins.begin(self.cutter.position().offset, &name);
+        if let InputPlace::Folder(path) = &input.place {
+            return self.folder(path, input);
+        }
+        let opening = Opening { fields: self.fields, progress: self.progress, waits: &self.waits };
+        match opening.open(input) {
+            Ok(
+                Opened::Rows(_) | Opened::Document(_) | Opened::Lines(FeedReader { compressed: true, .. }),
+            ) if self.followed.is_some() => {
+                let what = "only lines that are not compressed can be followed (source.follow)".to_owned();
+                Err(SourceError::Failed { input: name, what }.into())
+            }
+            Ok(Opened::Lines(FeedReader { mut bytes, compressed })) => {
+                self.feed(&name, &input.layout, &mut bytes, compressed, due)
+            }
+            Ok(Opened::Rows(mut rows)) => self.rows(&name, input.layout.ids, &mut *rows),
+            Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
+            // A refused input that the user named ends the run; a refused file of a folder is counted.
+            Ok(Opened::Refused(why)) if is_in_folder => self.bad_file(name, BadRecord::Unreadable, Some(why)),
+            Ok(Opened::Refused(why)) => {
+                let of = if input.is_stdin() { "standard input".to_owned() } else { format!("\"{name}\"") };
+                Err(SourceError::Inputs(vec![format!("cannot read {of}: {why}")]).into())
+            }
+            Err(error) => self.bad_file(name, BadRecord::Unreadable, Some(error.to_string())),
+        }
+    }
+
+    /// Reads the rows of a file to its end, or up to damage that ends it.
+    fn rows(&mut self, name: &Arc<str>, ids: IdRule, rows: &mut dyn Rows) -> Result<(), Ended> {
+        let first = self.cutter.position().offset;
+        self.cutter.rows_of(&self.row, first);
+        let mut row = Row::default();
+        loop {
+            if self.waits.load(Ordering::Relaxed) {
+                self.cutter.wait()?;
+            }
+            let number = self.cutter.position().offset - first;
+            let next = catch_unwind(AssertUnwindSafe(|| rows.next(&mut row)));
+            let damage = match next.unwrap_or_else(|_| Err(panicked())) {
+                Ok(Next::End) => {
+                    if rows.cut() > 0 && self.cutter.tells() {
+                        tracing::warn!(
+                            input = &**name,
+                            records = rows.cut(),
+                            "the archive holds only the beginning of some documents"
+                        );
+                    }
+                    return Ok(());
+                }
+                Ok(Next::Skipped(why)) => {
+                    if self.cutter.tells() {
+                        self.bad.skip(why);
+                    }
+                    self.cutter.passed_over()?;
+                    continue;
+                }
+                Ok(Next::Row) if row.text == Text::Missing => missing(BadRecord::MissingText, number),
+                // A file that is one document (`ids = "file"`) is named by its path; its rows are numbered
+                // otherwise.
+                Ok(Next::Row) => {
+                    match row.id.as_ref().filter(|id| ids != IdRule::File || ***id == *name.as_bytes()) {
+                        Some(id) => {
+                            self.cutter.row(id, &row)?;
+                            continue;
+                        }
+                        None if row.text == Text::Deleted => missing(BadRecord::MissingId, number),
+                        None => {
+                            self.cutter.row(format!("{name}#{number}").as_bytes(), &row)?;
+                            continue;
+                        }
+                    }
+                }
+                Err(damage) => damage,
+            };
+            let Damage { reason, cause, place, head, ends } = damage;
+            if self.cutter.tells() {
+                self.report(
+                    BadRecordAt { reason, input: Arc::clone(name), place, cause },
+                    &head,
+                    &mut io::empty(),
+                )?;
+            }
+            self.cutter.bad(0)?;
+            if ends {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads one feed to its end, or up to a read error. The next line at or after the byte `due` is added to
+    /// the index.
+    pub(crate) fn feed(
+        &mut self,
+        name: &Arc<str>,
+        layout: &Layout,
+        reader: &mut impl BufRead,
+        compressed: bool,
+        due: u64,
+    ) -> Result<(), Ended> {
+        // Lines before the first object are bad under any rules.
+        let mut is_understood = false;
+        let first = self.cutter.position().offset;
+        // A compressed feed cannot be read from the middle.
+        let mut due = if compressed { u64::MAX } else { due };
+        // Bytes of complete lines so far.
+        let mut passed = 0;
+        // Where the current line begins in the buffer.
+        let mut start = 0;
+        // `drained`: the next `fill_buf` reads the input. `waits`: that read may block, since the last one
+        // returned less than a full buffer.
+        let (mut drained, mut waits) = (true, false);
+        loop {
+            if drained && waits {
+                start = self.cutter.hand_over(start)?;
+            }
+            let available = match reader.fill_buf() {
+                Ok(available) => available,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    let head = self.cutter.take_line(start);
+                    return self.broken_off(name, &head, compressed, &error);
+                }
+            };
+            if drained {
+                waits = available.len() < READ_BYTES;
+            }
+            let (line, next) = (self.cutter.line_number(), self.cutter.position().offset);
+            let mut buffer = self.cutter.buffer();
+            // The longest line, and one byte for the newline.
+            let window = &available[..available.len().min(self.longest + 1 - (buffer.len() - start))];
+            // `skip_until` on a slice finds the newline with the platform's `memchr`, and cannot fail.
+            let length = { window }.skip_until(b'\n').unwrap_or(0);
+            buffer.extend_from_slice(&window[..length]);
+            if let Some(followed) = &mut self.followed {
+                followed.took(&window[..length]);
+            }
+            drained = length == available.len();
+            reader.consume(length);
+
+            let read = buffer.len() - start;
+            if length == 0
+                && let Some(followed) = &mut self.followed
+                && self.cutter.is_past_line()
+            {
+                start = self.cutter.hand_over(start)?;
+                followed.more(passed + read as u64, self.cutter.queue())?;
+                continue;
+            }
+            let is_last = length == 0;
+            if is_last && read == 0 {
+                return Ok(());
+            }
+            buffer = self.cutter.buffer();
+            let is_whole = buffer.ends_with(b"\n") || is_last;
+            if is_whole {
+                if line == 1 && buffer[start..].starts_with(b"\xef\xbb\xbf") {
+                    buffer.drain(start..start + 3);
+                }
+                if passed >= due {
+                    due = self.places.note(passed, next);
+                }
+                passed += read as u64;
+                if !is_understood
+                    && let Some(rules) = LineRules::of(layout, self.fields, name, &buffer[start..], first)
+                {
+                    self.cutter.understand(rules);
+                    is_understood = true;
+                }
+                self.cutter.line(start)?;
+                start = self.cutter.buffer().len();
+                if is_last {
+                    return Ok(());
+                }
+            } else if read > self.longest {
+                let head = self.cutter.take_line(start);
+                let mut rest = RestOfLine::of(reader);
+                if let Some(followed) = &mut self.followed {
+                    followed.missed();
+                }
+                let at = BadRecordAt {
+                    reason: BadRecord::TooLong,
+                    input: Arc::clone(name),
+                    place: Place::Line(line),
+                    cause: None,
+                };
+                if self.cutter.tells() {
+                    self.report(at, &head, &mut rest)?;
+                } else {
+                    drop(io::copy(&mut rest, &mut io::sink()));
+                }
+                passed += read as u64 + rest.taken;
+                let error = rest.error;
+                self.cutter.bad(1)?;
+                start = self.cutter.buffer().len();
+                drained = true;
+                if let Some(error) = error {
+                    return self.broken_off(name, &[], compressed, &error);
+                }
+            }
+        }
+    }
+
+    /// Reports a read error in the middle of the line that begins with `head`.
+    fn broken_off(
+        &mut self,
+        name: &Arc<str>,
+        head: &[u8],
+        compressed: bool,
+        error: &io::Error,
+    ) -> Result<(), Ended> {
+        let reason = if compressed { BadRecord::Truncated } else { BadRecord::Unreadable };
+        let cause = Some(error.to_string());
+        if head.is_empty() {
+            return self.bad_file(Arc::clone(name), reason, cause);
+        }
+        let place = Place::Line(self.cutter.line_number());
+        let at = BadRecordAt { reason, input: Arc::clone(name), place, cause };
+        if self.cutter.tells() {
+            self.report(at, head, &mut io::empty())?;
+        }
+        Ok(self.cutter.bad(1)?)
+    }
+
+    /// Lists a folder's files; the workers read them.
+    fn folder(&mut self, root: &Path, input: &Input) -> Result<(), Ended> {
+        let (mut records, mut texts) = (0_u64, 0_u64);
+        let is_told = self.cutter.tells();
+        let bad = self.bad;
+        let is_wanted = |entry: &DirEntry| {
+            let is_hidden = is_hidden(entry);
+            if is_hidden && is_told {
+                bad.skip("hidden");
+            }
+            !is_hidden
+        };
+        for entry in in_order(root).into_iter().filter_entry(is_wanted) {
+            match entry.and_then(|entry| Ok((entry.metadata()?.len(), entry))) {
+                Ok((bytes, entry)) if entry.file_type().is_file() => {
+                    let path = entry.into_path();
+                    if holds_records(&path, &input.layout) {
+                        records += 1;
+                        let file = Input { place: InputPlace::File(path), layout: Arc::clone(&input.layout) };
+                        self.bad.belongs(&file.name(), &self.of);
+                        self.part(&file, true)?;
+                        self.cutter.begin(input.name())?;
+                        self.places.begin(self.cutter.position().offset, input);
+                        self.origins.begin(self.cutter.position().offset, &self.of);
+                        continue;
+                    }
+                    texts += 1;
+                    match document_id(path.strip_prefix(root).unwrap_or(&path)) {
+                        Some(id) => self.cutter.file(FileDocument { id, path, bytes })?,
+                        None => self.bad_file(path.to_string_lossy().into(), BadRecord::BadId, None)?,
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    let path = error.path().unwrap_or(root).to_string_lossy().into();
+                    let cause = error.io_error().map(ToString::to_string);
+                    self.bad_file(path, BadRecord::Unreadable, cause)?;
+                }
+            }
+        }
+        if records > 0 && texts > 0 && is_told {
+            tracing::warn!(
+                folder = &*self.of,
+                records,
+                texts,
+                "the folder mixes files of records with files that are a text each: name those that are meant, as in 'folder/**/*.jsonl'"
+            );
+        }
+        Ok(())
+    }
+
+    fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), Ended> {
+        if self.cutter.tells() {
+            self.keep(&input, reason, None)?;
+            let at = BadRecordAt { reason, input, place: Place::Whole, cause };
+            self.bad.tally_bad(&self.of, &at);
+            self.bad.report_file(at)?;
+        }
+        Ok(self.cutter.bad(0)?)
+    }
+
+    /// Reports the next record as bad. Its bytes are `head` and then `tail`; a [`Letter`] keeps only `head`.
+    fn report(&mut self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), Ended> {
+        self.keep(&at.input, at.reason, Some(head))?;
+        self.bad.tally_bad(&self.of, &at);
+        Ok(self.bad.report(at, head, tail)?)
+    }
+
+    /// Keeps the next record, which is bad, with its epoch, if bad records are kept there.
+    fn keep(&mut self, input: &Arc<str>, reason: BadRecord, raw: Option<&[u8]>) -> Result<(), Closed> {
+        let letter = self.bad.letter(|| Letter {
+            input: Arc::clone(input),
+            position: self.cutter.position(),
+            reason: reason.reason().into(),
+            key: None,
+            raw: raw.map(<[u8]>::to_vec),
+        });
+        letter.map_or(Ok(()), |letter| self.cutter.keep(letter))
+    }
+}
+
+/// The damage of a row without a required value.
+fn missing(reason: BadRecord, number: u64) -> Damage {
+    Damage { reason, cause: None, place: Place::Record(number), head: Vec::new(), ends: false }
+}
+
+/// The path below the folder, with `/`; `None` if it is not UTF-8 or too long.
+fn document_id(path: &Path) -> Option<DocId> {
+    let parts: Option<Vec<&str>> = path.iter().map(|part| part.to_str()).collect();
+    DocId::new(&parts?.join("/"))
+}

@@ -1,0 +1,531 @@
+//! Inputs in object stores and behind addresses, through the crate `object_store`.
+//!
+//! ```text
+//! s3://bucket/feed/              all objects below, in the order of the bytes of their names, except names
+//!                                that begin with a point or `_`
+//! s3://bucket/**/*.parquet       all objects that match
+//! https://host/pages.warc.gz     one file
+//! ```
+//!
+//! Credentials come from the environment variables that each store's own tools use (`AWS_ACCESS_KEY_ID`,
+//! `AWS_SKIP_SIGNATURE=true` for public objects, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME`, …).
+//!
+//! An object is read in ranges of [`RANGE_BYTES`], a few of them ahead. A failed request is retried. An
+//! object that changes while it is read is an error, so that ranges of two versions are never combined.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{env, fmt};
+
+use backon::{ExponentialBuilder, Retryable};
+use object_store::path::Path;
+use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, parse_url_opts};
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use url::Url;
+
+use super::globs;
+use crate::formats::{InputProgress, Stored};
+
+/// Bytes of one request.
+const RANGE_BYTES: u64 = 4 << 20;
+
+/// Concurrent requests of one reader: it reads at most 16 MiB ahead.
+const AHEAD: usize = 4;
+
+/// How many times a range is requested, with a pause that doubles each time; the store's client retries in
+/// addition.
+const ATTEMPTS: usize = 5;
+
+/// The pause before the first retry.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// An object in a store.
+pub(crate) struct Object {
+    store: Arc<dyn ObjectStore>,
+    runtime: Arc<Runtime>,
+    meta: ObjectMeta,
+    name: Arc<str>,
+    /// Number of ranges that have been requested.
+    #[cfg(test)]
+    requests: std::sync::atomic::AtomicU64,
+}
+
+impl Object {
+    /// Its address.
+    pub(crate) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    /// Its size in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.meta.size
+    }
+
+    /// Its bytes, from the first on.
+    pub(crate) fn read(self: &Arc<Self>) -> impl Read + Send + use<> {
+        Reading { object: Arc::clone(self), next: 0, ahead: VecDeque::new(), here: Vec::new(), from: 0 }
+    }
+
+    /// Requests a range, on a thread of the runtime.
+    fn ask(&self, range: Range<u64>) -> JoinHandle<object_store::Result<Vec<u8>>> {
+        #[cfg(test)]
+        self.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let (store, path, tag) =
+            (Arc::clone(&self.store), self.meta.location.clone(), self.meta.e_tag.clone());
+        let get = move || {
+            let (store, path, tag, range) = (Arc::clone(&store), path.clone(), tag.clone(), range.clone());
+            async move {
+                let range = Some(range.into());
+                let options = GetOptions { range, if_match: tag, ..GetOptions::default() };
+                Ok(store.get_opts(&path, options).await?.bytes().await?.to_vec())
+            }
+        };
+        let pauses = ExponentialBuilder::new().with_min_delay(FIRST_PAUSE).with_max_times(ATTEMPTS - 1);
+        let is_final = |error: &object_store::Error| {
+            matches!(error, object_store::Error::Precondition { .. } | object_store::Error::NotFound { .. })
+        };
+        self.runtime.spawn(async move {
+            get.retry(pauses)
+                .sleep(tokio::time::sleep)
+                .when(|error| !is_final(error))
+                .notify(|error, _| tracing::debug!(%error, "a range is asked for again"))
+                .await
+        })
+    }
+
+    /// Waits for a requested range.
+    fn wait(&self, asked: JoinHandle<object_store::Result<Vec<u8>>>) -> io::Result<Vec<u8>> {
+        match self.runtime.block_on(asked) {
+            Ok(Ok(bytes)) => Ok(bytes),
+            Ok(Err(object_store::Error::Precondition { .. })) => {
+                Err(io::Error::other(format!("\"{}\" has changed while it was read", self.name)))
+            }
+            Ok(Err(error)) => Err(io::Error::other(error)),
+            Err(error) => Err(io::Error::other(error)),
+        }
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object")
+            .field("name", &self.name)
+            .field("bytes", &self.meta.size)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Object {}
+
+/// Size of the first request where a sequential read continues after what was read before. It doubles with
+/// each request up to [`RANGE_BYTES`], so that a column of a row group takes a few requests and not one for
+/// each of its pages.
+const LEAST_BYTES: u64 = 64 << 10;
+
+/// Parts kept in memory, enough for some columns for each reading thread. Beyond that the least recently used
+/// part is dropped, and requested again if it is needed.
+const HELD: usize = 24;
+
+/// Random access to an object, with a byte count. Sequential reads are requested ahead, in parts that grow.
+#[derive(Debug)]
+pub(crate) struct Anywhere {
+    object: Arc<Object>,
+    progress: Arc<InputProgress>,
+    /// The parts in memory; the most recently used is the last.
+    held: Mutex<Vec<Part>>,
+}
+
+/// A part of an object.
+struct Part {
+    from: u64,
+    bytes: Arc<[u8]>,
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("from", &self.from).field("bytes", &self.bytes.len()).finish()
+    }
+}
+
+impl Part {
+    fn end(&self) -> u64 {
+        self.from + self.bytes.len() as u64
+    }
+
+    /// At most `most` bytes from `from` on, if the part has the first of them.
+    fn get(&self, from: u64, most: usize) -> Option<&[u8]> {
+        let at = usize::try_from(from.checked_sub(self.from)?).ok().filter(|at| *at < self.bytes.len())?;
+        Some(&self.bytes[at..self.bytes.len().min(at + most)])
+    }
+}
+
+impl Anywhere {
+    /// Random access to this object.
+    pub(crate) fn new(object: Arc<Object>, progress: Arc<InputProgress>) -> Self {
+        Self { object, progress, held: Mutex::default() }
+    }
+
+    /// Copies at least one byte from `from` on into `out`; returns the number of bytes.
+    fn read_some(&self, from: u64, out: &mut [u8]) -> io::Result<usize> {
+        let mut held = self.held.lock();
+        if let Some(at) = held.iter().position(|part| part.get(from, 1).is_some()) {
+            let part = held.remove(at);
+            let found = part.get(from, out.len()).unwrap_or_default();
+            let length = found.len();
+            out[..length].copy_from_slice(found);
+            held.push(part);
+            return Ok(length);
+        }
+        // The read continues after a part: that part has been consumed.
+        let before = held.iter().position(|part| part.end() == from).map(|at| held.remove(at));
+        drop(held);
+        let ahead = before.map_or(LEAST_BYTES, |part| (2 * part.bytes.len() as u64).min(RANGE_BYTES));
+        let end = self.object.meta.size.min(from + ahead.max(out.len() as u64));
+        let bytes = self.object.wait(self.object.ask(from..end))?;
+        if bytes.len() as u64 != end - from {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let length = bytes.len().min(out.len());
+        out[..length].copy_from_slice(&bytes[..length]);
+        let mut parts = self.held.lock();
+        if parts.len() == HELD {
+            parts.remove(0);
+        }
+        parts.push(Part { from, bytes: bytes.into() });
+        Ok(length)
+    }
+}
+
+impl Stored for Anywhere {
+    fn bytes(&self) -> u64 {
+        self.object.meta.size
+    }
+
+    fn read_at(&self, from: u64, buffer: &mut [u8]) -> io::Result<()> {
+        let end = from.checked_add(buffer.len() as u64).filter(|end| *end <= self.object.meta.size);
+        end.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let mut done = 0;
+        while done < buffer.len() {
+            done += self.read_some(from + done as u64, &mut buffer[done..])?;
+        }
+        self.progress.add(done as u64);
+        Ok(())
+    }
+}
+
+/// Reads an object in order.
+struct Reading {
+    object: Arc<Object>,
+    /// The first byte that has not been requested.
+    next: u64,
+    ahead: VecDeque<JoinHandle<object_store::Result<Vec<u8>>>>,
+    here: Vec<u8>,
+    from: usize,
+}
+
+impl Read for Reading {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.from == self.here.len() {
+            while self.ahead.len() < AHEAD && self.next < self.object.meta.size {
+                let end = self.object.meta.size.min(self.next + RANGE_BYTES);
+                self.ahead.push_back(self.object.ask(self.next..end));
+                self.next = end;
+            }
+            let Some(first) = self.ahead.pop_front() else { return Ok(0) };
+            self.here = self.object.wait(first)?;
+            self.from = 0;
+            if self.here.is_empty() {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        let part = &self.here[self.from..];
+        let length = part.len().min(out.len());
+        out[..length].copy_from_slice(&part[..length]);
+        self.from += length;
+        Ok(length)
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.ahead.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// The objects that an address names.
+///
+/// # Errors
+/// What is wrong with the address or the connection, in one line.
+pub(crate) fn resolve(typed: &str) -> Result<Vec<Arc<Object>>, String> {
+    let missing = without_credentials(typed.split_once("://").map_or("", |(scheme, _)| scheme));
+    let told = |error: &dyn fmt::Display| {
+        let said = error.to_string();
+        let help = help(&said).map(str::to_owned).or_else(|| missing.clone());
+        let help = help.map_or_else(String::new, |help| format!("; {help}"));
+        format!("cannot read \"{typed}\": {said}{help}")
+    };
+    let threads = Builder::new_multi_thread().worker_threads(1).thread_name("inputs").enable_all().build();
+    let runtime = Arc::new(threads.map_err(|error| told(&error))?);
+    let (base, is_pattern) = fixed(typed);
+    let url = url_of(base).map_err(|error| told(&error))?;
+    if let Some(missing) = missing.as_ref().filter(|_| !is_in_cloud()) {
+        return Err(format!("cannot read \"{typed}\": {missing}"));
+    }
+    let variables = env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let plain = (url.scheme() == "http").then(|| ("allow_http".to_owned(), "true".to_owned()));
+    let (store, path) = parse_url_opts(&url, variables.chain(plain)).map_err(|error| told(&said(&error)))?;
+    let store: Arc<dyn ObjectStore> = store.into();
+    // The part of the address before the object's path.
+    let root =
+        base.trim_end_matches('/').strip_suffix(path.as_ref()).unwrap_or(&url[..url::Position::BeforePath]);
+    let root = root.strip_suffix('/').unwrap_or(root).to_owned();
+    let object = |meta: ObjectMeta| {
+        let name = format!("{root}/{}", meta.location).into();
+        Arc::new(Object {
+            store: Arc::clone(&store),
+            runtime: Arc::clone(&runtime),
+            meta,
+            name,
+            #[cfg(test)]
+            requests: std::sync::atomic::AtomicU64::default(),
+        })
+    };
+    if !is_pattern && !base.ends_with('/') {
+        match runtime.block_on(store.head(&path)) {
+            Ok(meta) => return Ok(vec![object(meta)]),
+            Err(object_store::Error::NotFound { .. }) if !url.scheme().starts_with("http") => {}
+            Err(error) => return Err(told(&said(&error))),
+        }
+    }
+    let found = runtime.block_on(listed(&*store, &path)).map_err(|error| told(&said(&error)))?;
+    let matcher = is_pattern.then(|| globs::matcher(typed)).transpose()?;
+    let is_wanted = |one: &Arc<Object>| match &matcher {
+        Some(matcher) => matcher.is_match(&*one.name),
+        None => !one.meta.location.filename().is_some_and(|name| name.starts_with(['.', '_'])),
+    };
+    let mut objects: Vec<_> = found.into_iter().map(object).filter(is_wanted).collect();
+    objects.retain(|one| one.meta.size > 0);
+    objects.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    if objects.is_empty() { Err(format!("no object matches \"{typed}\"")) } else { Ok(objects) }
+}
+
+/// Parses an address as a URL. A key of a store is taken literally: `%20` is no blank there, and `#` begins
+/// no fragment.
+///
+/// # Errors
+/// Why it is no URL.
+fn url_of(address: &str) -> Result<Url, String> {
+    let (scheme, rest) = address.split_once("://").unwrap_or((address, ""));
+    if scheme.starts_with("http") {
+        return Url::parse(address).map_err(|error| error.to_string());
+    }
+    let key = rest.split_once('/').map_or("", |(_, key)| key);
+    if key.contains("//") {
+        return Err(
+            "a name in its key is empty (\"//\"), which is not read: copy the object under another key"
+                .to_owned(),
+        );
+    }
+    let encoded = rest.replace('%', "%25").replace('#', "%23").replace('?', "%3F");
+    Url::parse(&format!("{scheme}://{encoded}")).map_err(|error| error.to_string())
+}
+
+/// An error with its causes, each one once.
+fn said(error: &dyn std::error::Error) -> String {
+    let mut said = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        let more = next.to_string();
+        if !said.contains(&more) {
+            said = format!("{said}: {more}");
+        }
+        cause = next.source();
+    }
+    said
+}
+
+/// Advice for an error message of a store's client.
+fn help(said: &str) -> Option<&'static str> {
+    [
+        (
+            "URL scheme is not allowed",
+            "its endpoint is plain http, which has to be allowed: set AWS_ALLOW_HTTP=true (AZURE_ALLOW_HTTP, GOOGLE_ALLOW_HTTP)",
+        ),
+        (
+            "contained empty path segment",
+            "below it is a key with an empty name (\"//\"), which is not read: name objects or folders beside it",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(part, help)| said.contains(part).then_some(help))
+}
+
+/// Which credentials are missing in the environment to read a store with this URL scheme.
+fn without_credentials(scheme: &str) -> Option<String> {
+    const NAMES: [&str; 13] = [
+        "ACCESS_KEY",
+        "SKIP_SIGNATURE",
+        "WEB_IDENTITY",
+        "CONTAINER_",
+        "SERVICE_ACCOUNT",
+        "APPLICATION_CREDENTIALS",
+        "ACCOUNT_KEY",
+        "SAS_",
+        "TOKEN",
+        "CLIENT_",
+        "METADATA_ENDPOINT",
+        "MSI_ENDPOINT",
+        "AZURE_CLI",
+    ];
+    let (prefix, names, skip) = match scheme {
+        "s3" | "s3a" => ("AWS", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "AWS_SKIP_SIGNATURE=true"),
+        "gs" => ("GOOGLE", "GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SKIP_SIGNATURE=true"),
+        "az" | "adl" | "azure" | "abfs" | "abfss" => {
+            ("AZURE", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY", "AZURE_SKIP_SIGNATURE=true")
+        }
+        _ => return None,
+    };
+    let is_credential = |name: &str| name.starts_with(prefix) && NAMES.iter().any(|part| name.contains(part));
+    let mut variables = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let home = || env::var_os("HOME").map(std::path::PathBuf::from);
+    let is_logged_in = scheme == "gs"
+        && home()
+            .is_some_and(|home| home.join(".config/gcloud/application_default_credentials.json").exists());
+    if variables.any(|name| is_credential(&name)) || is_logged_in {
+        return None;
+    }
+    Some(format!("there are no credentials: set {names}, or {skip} for what everybody may read"))
+}
+
+/// Whether the metadata service that gives credentials to machines in clouds can be reached. Without it, a
+/// store's client would retry the request for minutes.
+fn is_in_cloud() -> bool {
+    let machine = std::net::SocketAddr::from(([169, 254, 169, 254], 80));
+    std::net::TcpStream::connect_timeout(&machine, Duration::from_secs(1)).is_ok()
+}
+
+/// All objects below a path.
+async fn listed(store: &dyn ObjectStore, path: &Path) -> object_store::Result<Vec<ObjectMeta>> {
+    let mut found = Vec::new();
+    let mut folders = vec![path.clone()];
+    while let Some(folder) = folders.pop() {
+        let here = store.list_with_delimiter(Some(&folder)).await?;
+        found.extend(here.objects);
+        folders.extend(here.common_prefixes);
+    }
+    Ok(found)
+}
+
+/// The part of an address before its first pattern, and whether it has a pattern.
+fn fixed(typed: &str) -> (&str, bool) {
+    let Some(at) = typed.find(['*', '?', '[', '{']) else { return (typed, false) };
+    // Web addresses have no patterns.
+    if typed.starts_with("http") {
+        return (typed, false);
+    }
+    (typed[..at].rfind('/').map_or(typed, |slash| &typed[..=slash]), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(typed: &str) -> Result<Vec<String>, String> {
+        let objects = resolve(typed)?;
+        Ok(objects
+            .iter()
+            .map(|object| object.name.rsplit('/').next().unwrap_or_default().to_owned())
+            .collect())
+    }
+
+    #[test]
+    fn folders_and_patterns_name_objects_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["b.x", "a.x", "_SUCCESS", ".hidden", "sub/日本.x", "a.y", "empty.x"] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, if name == "empty.x" { "" } else { name }).unwrap();
+        }
+        let at = |rest: &str| names(&format!("file://{}/{rest}", folder.path().display()));
+        let some = |names: &[&str]| Ok(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(at(""), some(&["a.x", "a.y", "b.x", "日本.x"]));
+        assert_eq!(at("*.x"), some(&["a.x", "b.x"]));
+        assert_eq!(at("**/*.x"), some(&["a.x", "b.x", "日本.x"]));
+        assert_eq!(at("a.y"), some(&["a.y"]));
+        assert!(at("*.z").unwrap_err().starts_with("no object matches \"file://"));
+        assert!(names("gopher://host/a").unwrap_err().starts_with("cannot read \"gopher://host/a\": "));
+        for name in ["a%20b.x", "a#1.x", "a b.x"] {
+            std::fs::write(folder.path().join(name), name).unwrap();
+            assert_eq!(at(name), some(&[name]), "as it stands");
+        }
+        let empty = names("s3://bucket/a//b.x").unwrap_err();
+        assert!(empty.contains("a name in its key is empty"), "{empty}");
+        assert_eq!(fixed("s3://b/p/**/*.x"), ("s3://b/p/", true));
+        assert_eq!(fixed("https://h/a?b=c"), ("https://h/a?b=c", false));
+    }
+
+    #[test]
+    fn what_clients_say_is_put_in_words() {
+        let said = "builder error for url (http://127.0.0.1:9000/b): URL scheme is not allowed";
+        assert!(help(said).unwrap().contains("AWS_ALLOW_HTTP=true"));
+        assert!(
+            help("Encountered object with invalid path: Path \"a//b\" contained empty path segment")
+                .is_some()
+        );
+        assert_eq!(help("not found"), None);
+        assert_eq!(without_credentials("file"), None);
+        assert_eq!(url_of("https://h/a%20b#c").unwrap().as_str(), "https://h/a%20b#c");
+        assert_eq!(url_of("s3://b/a%20b#c?d").unwrap().path(), "/a%2520b%23c%3Fd");
+    }
+
+    #[test]
+    fn objects_are_read_whole_ahead_and_at_any_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let bytes: Vec<u8> = (0..2 * RANGE_BYTES + 12_345).map(|n| (n * n % 251) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let objects = resolve(&format!("file://{}", path.display())).unwrap();
+        let mut read = Vec::new();
+        objects[0].read().read_to_end(&mut read).unwrap();
+        assert!(read == bytes);
+        let progress = Arc::<InputProgress>::default();
+        let anywhere = Anywhere::new(Arc::clone(&objects[0]), Arc::clone(&progress));
+        let mut part = [0; 1000];
+        anywhere.read_at(RANGE_BYTES - 500, &mut part).unwrap();
+        let from = usize::try_from(RANGE_BYTES).unwrap() - 500;
+        assert!(part == bytes[from..from + 1000] && progress.read() == 1000);
+        assert!(anywhere.read_at(anywhere.bytes() - 999, &mut part).is_err());
+        // Reads two columns alternately in pages of 5,000 bytes: the bytes are right, in far fewer requests
+        // than pages.
+        let columns = [100_000_u64, 3_000_000];
+        let mut page = vec![0; 5_000];
+        for number in 0..400 {
+            for column in columns {
+                let begin = column + number * 5_000;
+                anywhere.read_at(begin, &mut page).unwrap();
+                let here = usize::try_from(begin).unwrap();
+                assert!(page == bytes[here..here + 5_000], "{column}, page {number}");
+            }
+        }
+        let asked = objects[0].requests.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(asked < 30, "{asked} requests");
+        // Replaces the object by another one of the same size.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, vec![b'x'; bytes.len()]).unwrap();
+        let mut changed = Vec::new();
+        let error = objects[0].read().read_to_end(&mut changed).unwrap_err().to_string();
+        assert!(error.contains("has changed while it was read"), "{error}");
+    }
+}

@@ -1,0 +1,85 @@
+//! Resolves command-line arguments to inputs, in their order, or reports everything that is wrong with them.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::globs;
+use super::input::{Input, InputPlace};
+use super::open::refused;
+use crate::formats::Layout;
+use crate::intake::SourceError;
+
+impl Input {
+    /// The inputs that the arguments name. `-` is standard input; a pattern (`crawl/**/*.warc.gz`) stands for
+    /// the files that it matches, in the order of the bytes of their paths.
+    ///
+    /// # Errors
+    /// Every argument that cannot be read, all of them in one error.
+    pub fn resolve<P: AsRef<Path>>(
+        arguments: impl IntoIterator<Item = P>,
+        layout: Layout,
+    ) -> Result<Vec<Self>, SourceError> {
+        let layout = Arc::new(layout);
+        let mut inputs: Vec<Self> = Vec::new();
+        let mut problems = Vec::new();
+        let input = |place| Self { place, layout: Arc::clone(&layout) };
+        for argument in arguments {
+            let path = argument.as_ref();
+            if let Some(address) = path.to_str().filter(|typed| typed.contains("://")) {
+                match remote(address) {
+                    Ok(places) => inputs.extend(places.into_iter().map(&input)),
+                    Err(problem) => problems.push(problem),
+                }
+                continue;
+            }
+            match globs::expand(path) {
+                Ok(Some(paths)) => inputs.extend(paths.into_iter().map(InputPlace::File).map(&input)),
+                Ok(None) => match InputPlace::of(path) {
+                    Ok(InputPlace::Stdin) if inputs.iter().any(Self::is_stdin) => {
+                        problems.push("standard input \"-\" is named more than once".to_owned());
+                    }
+                    Ok(place) => inputs.push(input(place)),
+                    Err(error) => problems.push(format!("cannot read \"{}\": {error}", path.display())),
+                },
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let refused = |one: &Self| Some(format!("cannot read \"{}\": {}", one.name(), refused(one)?));
+        problems.extend(inputs.iter().filter_map(refused));
+        if problems.is_empty() { Ok(inputs) } else { Err(SourceError::Inputs(problems)) }
+    }
+}
+
+impl InputPlace {
+    fn of(path: &Path) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdin);
+        }
+        let kind = path.metadata()?.file_type();
+        if kind.is_dir() {
+            path.read_dir()?;
+            return Ok(Self::Folder(path.to_owned()));
+        }
+        // A pipe is opened only once, when it is read: opening and closing it here would end its writer.
+        if kind.is_file() {
+            File::open(path)?;
+        }
+        Ok(Self::File(path.to_owned()))
+    }
+}
+
+/// The inputs that an address names.
+#[cfg(feature = "object-store")]
+fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
+    Ok(super::remote::resolve(address)?.into_iter().map(InputPlace::Object).collect())
+}
+
+/// The inputs that an address names: none in this build.
+#[cfg(not(feature = "object-store"))]
+fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
+    Err(format!(
+        "cannot read \"{address}\": this dupflow was built without object stores: build it with the feature `object-store`"
+    ))
+}

@@ -1,0 +1,128 @@
+//! Keeps a run alive after its input has ended, until it is stopped.
+//!
+//! For inputs that end, in runs with a page or with queries. When all readers have finished, the open epoch
+//! is cut, so that everything that was read closes. Then a callback gets that epoch, and the run continues
+//! without events.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::formats::InputProgress;
+use crate::intake::{
+    Announce, AsOf, BadRecords, EpochLimits, Gap, Look, Queue, Reader, Source, SourceError, Texts,
+};
+use dupflow_core::run::backlog::Backlog;
+use dupflow_core::run::origins::Origins;
+use dupflow_core::time::{Clock, Epoch, Offsets};
+
+/// Called with the last epoch after everything has been read. That epoch closes soon after, not before.
+type AllRead = Box<dyn FnOnce(Epoch) + Send>;
+
+/// A source whose run continues until it is stopped.
+pub struct Staying {
+    source: Box<dyn Source>,
+    all_read: AllRead,
+}
+
+impl Staying {
+    /// Reads `source`, and then calls `all_read` with the last epoch that has records of it.
+    pub fn new(source: Box<dyn Source>, all_read: impl FnOnce(Epoch) + Send + 'static) -> Self {
+        Self { source, all_read: Box::new(all_read) }
+    }
+}
+
+impl Source for Staying {
+    fn epochs(&self) -> EpochLimits {
+        self.source.epochs()
+    }
+
+    fn cuts_alike(&self) -> bool {
+        self.source.cuts_alike()
+    }
+
+    fn look(&mut self) -> Result<Look, SourceError> {
+        self.source.look()
+    }
+
+    fn ids_move(&self) -> bool {
+        self.source.ids_move()
+    }
+
+    fn backlog(&self) -> Option<Arc<Backlog>> {
+        self.source.backlog()
+    }
+
+    fn announcer(&self) -> Option<Announce> {
+        self.source.announcer()
+    }
+
+    fn begin(&mut self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
+        self.source.begin(from)
+    }
+
+    fn progress(&self) -> Option<Arc<InputProgress>> {
+        self.source.progress()
+    }
+
+    fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+        self.source.begin_left(from)
+    }
+
+    fn as_of(&self) -> Option<Arc<AsOf>> {
+        self.source.as_of()
+    }
+
+    fn origins(&self) -> Option<Arc<Origins>> {
+        self.source.origins()
+    }
+
+    fn texts(&self, fields: &[String]) -> Option<Box<dyn Texts>> {
+        self.source.texts(fields)
+    }
+
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+        let Self { source, all_read } = *self;
+        let mut readers = source.readers(begin);
+        readers.push(Box::new(Stays(Some(all_read))));
+        readers
+    }
+}
+
+/// A reader without input that ends when the run is stopped.
+struct Stays(Option<AllRead>);
+
+impl Reader for Stays {
+    fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
+        if let Ok(last) = queue.stay() {
+            self.0.take().into_iter().for_each(|all_read| all_read(last));
+            while queue.pause(Duration::MAX).is_ok() {}
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Staying {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Staying").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::files::Files;
+    use super::super::input::Input;
+    use super::*;
+    use crate::intake::EpochRule;
+
+    #[test]
+    fn what_stays_is_as_far_as_its_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let feed = folder.path().join("feed.jsonl");
+        std::fs::write(&feed, "{\"id\":\"a\",\"text\":\"b\"}\n").unwrap();
+        let files = Files::of(vec![Input::at(&feed)], EpochRule::default(), Vec::new());
+        let total = files.progress().and_then(|progress| progress.total());
+        let staying = Staying::new(Box::new(files), |_| {});
+        assert_eq!((total, staying.progress().and_then(|progress| progress.total())), (Some(22), Some(22)));
+    }
+}

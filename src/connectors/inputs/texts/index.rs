@@ -1,0 +1,162 @@
+//! A sparse index of the records of recorded inputs, filled while they are read.
+//!
+//! It has the number of the first record of each input. For an input that can be read from the middle it also
+//! has *points* (byte, number of the next record), at the first line after each stride. The stride is
+//! [`STRIDE_BYTES`] at first; whenever there are [`MOST_POINTS`] points, every second one is dropped and the
+//! stride doubles. So the index takes 24 bytes a point, at most 1.5 MiB, and 8 bytes for each input. Finding
+//! a record in 16 GiB reads 256 KiB; in 1 TiB, 32 MiB.
+
+use parking_lot::Mutex;
+
+use super::super::input::Input;
+
+/// The initial stride: 256 KiB.
+const STRIDE_BYTES: u64 = 256 << 10;
+
+/// Maximum number of points, exclusive.
+const MOST_POINTS: usize = 1 << 16;
+
+/// The index: written by the reader, read by the threads that read texts back.
+#[derive(Debug)]
+pub struct Places(Mutex<Noted>);
+
+#[derive(Debug)]
+struct Noted {
+    /// Each input that has begun, and the number of its first record.
+    begins: Vec<(u64, Input)>,
+    points: Vec<Point>,
+    stride: u64,
+    /// All inputs have been read.
+    ended: bool,
+}
+
+/// The beginning of a line of an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Point {
+    input: u32,
+    byte: u64,
+    record: u64,
+}
+
+/// From where a record is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct From {
+    /// The input that has the record.
+    pub(crate) input: Input,
+    /// The number of the input's first record.
+    pub(crate) first: u64,
+    /// A byte at which a line begins.
+    pub(crate) byte: u64,
+    /// The number of the first record from that byte on.
+    pub(crate) record: u64,
+    /// Whether the input is still being read: a record that is not found may be added later.
+    pub(crate) is_open: bool,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(Mutex::new(Noted { begins: Vec::new(), points: Vec::new(), stride: STRIDE_BYTES, ended: false }))
+    }
+}
+
+impl Places {
+    fn with<T>(&self, f: impl FnOnce(&mut Noted) -> T) -> T {
+        f(&mut self.0.lock())
+    }
+
+    /// Begins the next input with this record; returns the byte from which on its first point is due.
+    pub(crate) fn begin(&self, record: u64, input: &Input) -> u64 {
+        self.with(|noted| {
+            noted.begins.push((record, input.clone()));
+            noted.stride
+        })
+    }
+
+    /// Adds a point: a line of the last input begins at this byte, before this record. Returns the byte from
+    /// which on the next point is due.
+    pub(crate) fn note(&self, byte: u64, record: u64) -> u64 {
+        self.with(|noted| {
+            let input = u32::try_from(noted.begins.len().saturating_sub(1)).unwrap_or(u32::MAX);
+            noted.points.push(Point { input, byte, record });
+            if noted.points.len() == MOST_POINTS {
+                let mut keep = false;
+                noted.points.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                noted.stride *= 2;
+            }
+            byte + noted.stride
+        })
+    }
+
+    /// Notes that all inputs have been read.
+    pub(crate) fn end(&self) {
+        self.with(|noted| noted.ended = true);
+    }
+
+    /// From where to look for a record; `None` while no input has begun.
+    pub(crate) fn find(&self, record: u64) -> Option<From> {
+        self.with(|noted| {
+            // Several inputs may begin with the same record; all except the last are empty.
+            let input = noted.begins.partition_point(|(begin, _)| *begin <= record).checked_sub(1)?;
+            let is_open = !noted.ended && input + 1 == noted.begins.len();
+            let before = noted.points.partition_point(|point| point.record <= record);
+            let point = before.checked_sub(1).map(|at| noted.points[at]);
+            let point = point.filter(|point| point.input as usize == input);
+            let (begin, of) = &noted.begins[input];
+            let (byte, from) = point.map_or((0, *begin), |point| (point.byte, point.record));
+            Some(From { input: of.clone(), first: *begin, byte, record: from, is_open })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_looked_for_from_the_last_point_before_it() {
+        let places = Places::default();
+        let input = |n: u64| Input::at(n.to_string().as_ref());
+        assert_eq!(places.find(0), None);
+        assert_eq!(places.begin(0, &input(0)), STRIDE_BYTES);
+        assert_eq!(places.note(STRIDE_BYTES + 7, 90), 2 * STRIDE_BYTES + 7);
+        let from =
+            |n, first, byte, record, is_open| Some(From { input: input(n), first, byte, record, is_open });
+        assert_eq!(places.find(89), from(0, 0, 0, 0, true));
+        assert_eq!(places.find(90), from(0, 0, STRIDE_BYTES + 7, 90, true));
+        // Two empty inputs, and one with records.
+        for n in 1..=3 {
+            places.begin(100, &input(n));
+        }
+        assert_eq!(places.find(99), from(0, 0, STRIDE_BYTES + 7, 90, false));
+        assert_eq!(places.find(100), from(3, 100, 0, 100, true));
+        places.end();
+        assert_eq!(places.find(1000), from(3, 100, 0, 100, false));
+    }
+
+    #[test]
+    fn the_index_is_bounded_and_stays_even() {
+        let places = Places::default();
+        let mut due = places.begin(0, &Input::at("feed".as_ref()));
+        for record in 0..5 * MOST_POINTS as u64 {
+            // Each line is as long as a stride.
+            let byte = record * STRIDE_BYTES;
+            if byte >= due {
+                due = places.note(byte, record);
+            }
+        }
+        places.with(|noted| {
+            assert!(noted.points.len() < MOST_POINTS && noted.points.len() > MOST_POINTS / 2);
+            assert_eq!(noted.stride, 8 * STRIDE_BYTES);
+            let apart = noted.points.windows(2).map(|two| two[1].byte - two[0].byte);
+            assert!(apart.into_iter().all(|apart| (noted.stride..2 * noted.stride).contains(&apart)));
+        });
+        for record in [0, 7, 1_000, 1_007, 300_000] {
+            let from = places.find(record).unwrap();
+            assert!(from.record <= record && from.record + 16 > record, "{record}: {from:?}");
+            assert_eq!(from.byte, from.record * STRIDE_BYTES);
+        }
+    }
+}

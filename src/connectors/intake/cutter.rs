@@ -1,0 +1,420 @@
+//! Cuts a stream of records into batches and epochs.
+//!
+//! The reader adds records one by one, in order; [`Batch`]es are pushed to the [`Queue`]. A batch ends when
+//! its input or its epoch ends, at a bad record, before the reader waits for input, and when it has
+//! [`BATCH_RECORDS`] records or [`BATCH_BYTES`] bytes.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::batch::{Batch, FileDocument, Payload, is_blank};
+use super::epochs::EpochRule;
+use super::error::SourceError;
+use super::queue::{Closed, Queue};
+use super::share::Share;
+use super::speed::{Pace, Speed};
+use crate::formats::feed::LineRules;
+use crate::formats::{KeyedRecord, Records, Row, Shape, Text};
+use dupflow_core::doc::{Letter, Position};
+use dupflow_core::hash;
+use dupflow_core::time::Clock;
+
+/// Why reading stops before the end of the input.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    Closed,
+    Failed(SourceError),
+}
+
+impl From<Closed> for Ended {
+    fn from(Closed: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<SourceError> for Ended {
+    fn from(error: SourceError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// The partition number of all recorded inputs.
+pub(crate) const PARTITION: u32 = 0;
+
+/// Records in a full batch, inclusive. An epoch of 1,000 short records is 8 batches, which 2 to 4 workers
+/// share evenly.
+const BATCH_RECORDS: u64 = 128;
+
+/// Bytes in a full batch, inclusive: the limit for long records. A batch stays within a core's second-level
+/// cache between the reader and the worker.
+const BATCH_BYTES: usize = 128 << 10;
+
+/// Cuts records into batches and epochs; see the [module](self).
+pub(crate) struct Cutter<'q> {
+    queue: &'q Queue,
+    clock: &'q dyn Clock,
+    rule: EpochRule,
+    pace: Option<Pace>,
+
+    share: Share,
+    /// Batches made so far, including those of other processes.
+    batches: u64,
+    /// The offset of the first record that is pushed; earlier ones are skipped.
+    begin: u64,
+    /// The line that this partition has to reach; a batch ends there.
+    line_at: Option<u64>,
+    /// The offset of the next record.
+    next: u64,
+    /// [`Batch::next`] of the last batch that was pushed.
+    told: u64,
+    /// Records in the open epoch, including bad ones.
+    in_epoch: u64,
+    /// The bits of the last record time.
+    last_ts: Option<u64>,
+
+    input: Arc<str>,
+    /// The rules for its lines.
+    rules: Arc<LineRules>,
+    /// The number of the next line.
+    line: u64,
+    /// The open batch: its first line, its number of records, and one of the three payloads below.
+    first_line: u64,
+    records: u64,
+    lines: Vec<u8>,
+    files: Vec<FileDocument>,
+    file_bytes: u64,
+    rows: Records,
+    /// Bad records since the last batch.
+    letters: Vec<Letter>,
+}
+
+impl<'q> Cutter<'q> {
+    pub(crate) fn new(
+        queue: &'q Queue,
+        clock: &'q dyn Clock,
+        rule: EpochRule,
+        speed: Speed,
+        share: Share,
+        begin: u64,
+    ) -> Self {
+        Self {
+            queue,
+            share,
+            batches: 0,
+            begin,
+            line_at: queue.line(PARTITION),
+            clock,
+            rule,
+            pace: Pace::new(speed),
+            next: 0,
+            told: 0,
+            in_epoch: 0,
+            last_ts: None,
+            input: "".into(),
+            rules: Arc::default(),
+            line: 1,
+            first_line: 1,
+            records: 0,
+            lines: Vec::new(),
+            files: Vec::new(),
+            file_bytes: 0,
+            rows: Records::default(),
+            letters: Vec::new(),
+        }
+    }
+
+    /// Whether this process reports the next record if it is bad.
+    pub(crate) fn tells(&self) -> bool {
+        self.is_wanted() && self.share.tells()
+    }
+
+    /// Whether the next record is pushed; otherwise it is skipped.
+    fn is_wanted(&self) -> bool {
+        self.next >= self.begin
+    }
+
+    /// Begins the next input.
+    pub(crate) fn begin(&mut self, input: Arc<str>) -> Result<(), Closed> {
+        self.flush()?;
+        self.input = input;
+        self.rules = Arc::default();
+        self.line = 1;
+        self.first_line = 1;
+        Ok(())
+    }
+
+    /// Sets the rules of the input's lines, before the first line that is a record.
+    pub(crate) fn understand(&mut self, rules: LineRules) {
+        self.rules = Arc::new(rules);
+    }
+
+    /// Begins the rows of a file in this shape; the first one has the offset `first`.
+    pub(crate) fn rows_of(&mut self, shape: &Arc<Shape>, first: u64) {
+        self.rows = Records::of_file(Arc::clone(shape), first);
+    }
+
+    /// The number of the next line, from 1.
+    pub(crate) fn line_number(&self) -> u64 {
+        self.line
+    }
+
+    /// The buffer to which the reader appends the next line, before [`Self::line`] or [`Self::take_line`].
+    pub(crate) fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.lines
+    }
+
+    /// Removes the bytes from `start` on from the buffer.
+    pub(crate) fn take_line(&mut self, start: usize) -> Vec<u8> {
+        self.lines.split_off(start)
+    }
+
+    /// Completes the line in the buffer from `start` on.
+    pub(crate) fn line(&mut self, start: usize) -> Result<(), Closed> {
+        let blank = is_blank(&self.lines[start..]);
+        if !blank && self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts) {
+            self.heed_line(start)?;
+        }
+        self.line += 1;
+        if !blank {
+            return self.record();
+        }
+        if self.records == 0 {
+            self.lines.clear();
+            self.first_line = self.line;
+        }
+        self.flush_if_full()
+    }
+
+    /// Adds a file that is one document.
+    pub(crate) fn file(&mut self, file: FileDocument) -> Result<(), Closed> {
+        self.file_bytes += file.bytes;
+        self.files.push(file);
+        self.record()
+    }
+
+    /// Adds a row of a file, for the document of this id.
+    pub(crate) fn row(&mut self, id: &[u8], row: &Row) -> Result<(), Closed> {
+        if let Some(ts) =
+            row.ts.filter(|_| self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts))
+        {
+            self.heed(ts, |_| {}, |_, ()| {})?;
+        }
+        let value = match &row.text {
+            Text::Is(text) => Some(&**text),
+            Text::Deleted | Text::Missing => None,
+        };
+        self.rows.push(KeyedRecord { offset: self.next, ts: row.ts, key: Some(id), value });
+        row.fields.iter().enumerate().for_each(|(which, field)| self.rows.push_header(which, field));
+        self.record()
+    }
+
+    /// Skips a valid record without a document: it takes an offset, and does not count as an event of the
+    /// epoch.
+    pub(crate) fn passed_over(&mut self) -> Result<(), Closed> {
+        self.next += 1;
+        if self.next <= self.begin {
+            self.pass_by();
+            return Ok(());
+        }
+        if self.line_at == Some(self.next) { self.flush() } else { self.flush_if_full() }
+    }
+
+    /// Pushes the open batch, since the reader is about to wait for input between two records.
+    pub(crate) fn wait(&mut self) -> Result<(), Closed> {
+        self.flush()
+    }
+
+    /// The queue to which batches are pushed.
+    pub(crate) fn queue(&self) -> &'q Queue {
+        self.queue
+    }
+
+    /// Whether reading has passed the offset where the run begins and the line ahead of this partition.
+    pub(crate) fn is_past_line(&self) -> bool {
+        self.next >= self.begin && self.queue.line(PARTITION).is_none_or(|line| line <= self.next)
+    }
+
+    /// Keeps the next record, which is bad, with its epoch; records before it are pushed first.
+    pub(crate) fn keep(&mut self, letter: Letter) -> Result<(), Closed> {
+        if self.records > 0 {
+            self.flush()?;
+        }
+        self.letters.push(letter);
+        Ok(())
+    }
+
+    /// The position of the next record.
+    pub(crate) fn position(&self) -> Position {
+        Position { partition: PARTITION, offset: self.next }
+    }
+
+    /// Counts a bad record: it takes an offset and `lines` lines, and is in no batch.
+    pub(crate) fn bad(&mut self, lines: u64) -> Result<(), Closed> {
+        if self.records > 0 {
+            self.flush()?;
+        }
+        self.line += lines;
+        self.first_line = self.line;
+        self.count()
+    }
+
+    /// Pushes the complete records, since the reader is about to wait for input. Keeps the line that begins
+    /// at `start` in the buffer, and returns where it begins now.
+    pub(crate) fn hand_over(&mut self, start: usize) -> Result<usize, Closed> {
+        if self.told == self.next {
+            return Ok(start);
+        }
+        let begun = self.take_line(start);
+        self.flush()?;
+        self.lines.extend_from_slice(&begun);
+        Ok(0)
+    }
+
+    /// Pushes the rest; returns the offset after the last record.
+    pub(crate) fn finish(mut self) -> Result<u64, Closed> {
+        self.flush()?;
+        Ok(self.next)
+    }
+
+    /// Counts a record of the open batch.
+    fn record(&mut self) -> Result<(), Closed> {
+        self.records += 1;
+        self.count()
+    }
+
+    /// Counts a record of the open epoch, and ends the epoch if it is full.
+    fn count(&mut self) -> Result<(), Closed> {
+        self.next += 1;
+        if self.next <= self.begin {
+            self.pass_by();
+            return Ok(());
+        }
+        self.in_epoch += 1;
+        if self.line_at == Some(self.next) {
+            self.flush()?;
+        }
+        // If the clock cut the epoch, `in_epoch` has not been reset: it is an upper bound.
+        if self.rule.events().is_some_and(|events| self.in_epoch == events.get()) {
+            self.flush()?;
+            self.close_epoch();
+            return Ok(());
+        }
+        self.flush_if_full()
+    }
+
+    /// Applies [`Self::heed`] to the line at `start`, if it has a time.
+    fn heed_line(&mut self, start: usize) -> Result<(), Closed> {
+        let Some(ts) = self.rules.timestamp(&self.lines[start..]) else { return Ok(()) };
+        self.heed(ts, |all| all.take_line(start), |all, line| all.lines = line)
+    }
+
+    /// Opens an epoch before the next record if its time `ts` is new, and waits until the record is due.
+    /// `take` removes from the open batch what has been read of the record, and `put` adds that to the next
+    /// batch.
+    fn heed<T>(
+        &mut self,
+        ts: f64,
+        take: impl FnOnce(&mut Self) -> T,
+        put: impl FnOnce(&mut Self, T),
+    ) -> Result<(), Closed> {
+        let before = self.last_ts.replace(ts.to_bits());
+        let opens = self.rule == EpochRule::Ts && before.is_some_and(|before| before != ts.to_bits());
+        let wait = self.pace.as_mut().and_then(|pace| pace.wait(ts, self.clock.now()));
+        if opens || wait.is_some() {
+            // The records before must not wait with this one.
+            let taken = take(self);
+            self.flush()?;
+            put(self, taken);
+        }
+        if opens {
+            self.close_epoch();
+        }
+        wait.map_or(Ok(()), |wait| self.queue.pause(wait))
+    }
+
+    /// Drops the open batch: an earlier run has read it.
+    fn pass_by(&mut self) {
+        self.told = self.next;
+        self.records = 0;
+        self.first_line = self.line;
+        self.lines.clear();
+        self.files.clear();
+        self.file_bytes = 0;
+        self.rows.clear();
+    }
+
+    fn close_epoch(&mut self) {
+        self.in_epoch = 0;
+        self.queue.cut();
+    }
+
+    fn flush_if_full(&mut self) -> Result<(), Closed> {
+        let bytes = self.lines.len() as u64 + self.file_bytes + self.rows.bytes() as u64;
+        if self.records >= BATCH_RECORDS || bytes >= BATCH_BYTES as u64 { self.flush() } else { Ok(()) }
+    }
+
+    /// Pushes the open batch if it has a record or a bad record was counted. The next batch begins at the
+    /// current line.
+    fn flush(&mut self) -> Result<(), Closed> {
+        let records = mem::take(&mut self.records);
+        let first_line = mem::replace(&mut self.first_line, self.line);
+        if self.told == self.next {
+            return Ok(());
+        }
+        self.told = self.next;
+        self.file_bytes = 0;
+        let first = self.next - records;
+        let payload = if !self.files.is_empty() {
+            Payload::Files { files: mem::take(&mut self.files), first }
+        } else if !self.rows.is_empty() {
+            let empty = self.rows.emptied();
+            Payload::Records(mem::replace(&mut self.rows, empty))
+        } else if records > 0 {
+            // The next batch is probably as large, so it reuses a buffer of the queue. A buffer that one huge
+            // line has grown is not reused.
+            let bytes = mem::replace(&mut self.lines, self.queue.buffer());
+            Payload::Lines { bytes, first_line, first, rules: Arc::clone(&self.rules) }
+        } else {
+            nothing(first_line, first)
+        };
+        let (input, letters) = (Arc::clone(&self.input), mem::take(&mut self.letters));
+        let mut batch =
+            Batch { input, partition: PARTITION, records, next: self.next, payload, letters, seen: None };
+        let Share { index, count, reads_all } = self.share;
+        if count > 1 && reads_all {
+            batch.seen = Some(digest(&batch));
+            let is_here = self.batches % count as u64 == index as u64;
+            self.batches += 1;
+            if !is_here {
+                // Another process pushes this batch; here only its digest and end remain.
+                batch.records = 0;
+                batch.payload = nothing(first_line, first);
+            }
+        }
+        self.queue.push(batch)
+    }
+}
+
+/// A payload without records.
+fn nothing(first_line: u64, first: u64) -> Payload {
+    Payload::Lines { bytes: Vec::new(), first_line, first, rules: Arc::default() }
+}
+
+/// A hash of the contents and the end of a batch.
+fn digest(batch: &Batch) -> u64 {
+    let mut digest = hash::mix(batch.next);
+    let mut add = |bytes: &[u8]| digest = hash::bytes(digest, bytes);
+    match &batch.payload {
+        Payload::Lines { bytes, .. } => add(bytes),
+        Payload::Files { files, .. } => files.iter().for_each(|file| {
+            add(file.id.as_bytes());
+            add(&file.bytes.to_le_bytes());
+        }),
+        Payload::Records(records) => records.iter().for_each(|record| {
+            add(record.key.unwrap_or_default());
+            add(record.value.unwrap_or_default());
+        }),
+        Payload::Kept(_) => {}
+    }
+    digest
+}

@@ -1,0 +1,202 @@
+//! Decodes batches into events, on the workers.
+
+use std::io;
+use std::sync::Arc;
+
+use super::bad_records::{BadRecords, Tally};
+use super::batch;
+use super::batch::{Batch, Payload};
+use super::error::{BadRecordAt, SourceError};
+use crate::formats::feed::LineReader;
+use crate::formats::{BadRecord, Place, ShapeReader, read_text};
+use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
+
+/// Decodes batches into events. Its buffers are reused.
+#[derive(Debug)]
+pub struct Decoder {
+    lines: LineReader,
+    file: Vec<u8>,
+    fields: Vec<String>,
+    /// The shape of the last keyed records; a source has only one.
+    shape: Option<ShapeReader>,
+}
+
+impl Decoder {
+    /// A decoder with empty buffers. It reads further fields of these names with the text of a line or of a
+    /// keyed record; a file has no fields.
+    pub fn new(fields: &[String]) -> Self {
+        Self { lines: LineReader::new(fields), file: Vec::new(), fields: fields.to_vec(), shape: None }
+    }
+
+    /// Calls `each` with every event of the batch, in order of position. Every other record is reported to
+    /// `bad`, and added to `letters` if bad records are kept with their epoch. A batch of restored documents
+    /// has nothing to decode.
+    ///
+    /// # Errors
+    /// A bad record under [`OnError::Fail`](super::OnError::Fail), or a dead-letter file that cannot be
+    /// written. The events before that record have been passed on.
+    pub fn decode(
+        &mut self,
+        batch: &Batch,
+        bad: &BadRecords,
+        letters: &mut Vec<Letter>,
+        mut each: impl FnMut(Position, DocEvent<'_>),
+    ) -> Result<(), SourceError> {
+        let position = |offset| Position { partition: batch.partition, offset };
+        let at = |reason, place, cause| BadRecordAt { reason, input: Arc::clone(&batch.input), place, cause };
+        let letter = |offset, reason: BadRecord, key: Option<&[u8]>, raw: Option<&[u8]>| Letter {
+            input: Arc::clone(&batch.input),
+            position: position(offset),
+            reason: reason.reason().into(),
+            key: key.map(<[u8]>::to_vec),
+            raw: raw.map(<[u8]>::to_vec),
+        };
+        letters.extend_from_slice(&batch.letters);
+        let mut documents = 0;
+        let mut each = |of: Position, event: DocEvent<'_>| {
+            documents += u64::from(event.text.is_some());
+            each(of, event);
+        };
+        match &batch.payload {
+            Payload::Kept(_) => {}
+            Payload::Lines { bytes, first_line, first, rules } => {
+                self.lines.understand(rules);
+                for line in batch::records(bytes, *first_line, *first) {
+                    match self.lines.read(line.bytes, line.offset) {
+                        Ok(event) => each(position(line.offset), event),
+                        Err(reason) => {
+                            let raw = line.bytes.strip_suffix(b"\n").unwrap_or(line.bytes);
+                            letters.extend(bad.letter(|| letter(line.offset, reason, None, Some(raw))));
+                            let is_wanted = bad.is_first(&batch.input, reason);
+                            let cause = is_wanted.then(|| self.lines.missing(reason, line.bytes)).flatten();
+                            let at = at(reason, Place::Line(line.number), cause);
+                            bad.tally_bad(&batch.input, &at);
+                            bad.report(at, raw, &mut io::empty())?;
+                        }
+                    }
+                }
+            }
+            Payload::Files { files, first } => {
+                let has_fields = !self.fields.is_empty();
+                for (offset, file) in (*first..).zip(files) {
+                    match read_text(&file.path, &mut self.file) {
+                        Ok(text) => {
+                            let text =
+                                if has_fields { without_separators(&text).into_owned().into() } else { text };
+                            each(
+                                position(offset),
+                                DocEvent { id: file.id.clone(), ts: None, written: None, text: Some(text) },
+                            );
+                        }
+                        Err((reason, cause)) => {
+                            let input: Arc<str> = file.path.to_string_lossy().into();
+                            letters.extend(bad.letter(|| Letter {
+                                input: Arc::clone(&input),
+                                ..letter(offset, reason, None, None)
+                            }));
+                            let whole = BadRecordAt { reason, input, place: Place::Whole, cause };
+                            bad.tally_bad(&batch.input, &whole);
+                            bad.report_file(whole)?;
+                        }
+                    }
+                }
+            }
+            Payload::Records(records) => {
+                let shape = self.shape.take().filter(|shape| shape.reads(records.shape()));
+                let shape = self
+                    .shape
+                    .insert(shape.unwrap_or_else(|| ShapeReader::new(records.shape(), &self.fields)));
+                for (place, record) in records.iter().enumerate() {
+                    match shape.read(&record, &records.headers(place)) {
+                        Ok(event) => each(position(record.offset), event),
+                        Err(reason) => {
+                            let raw = record.value.unwrap_or_default();
+                            letters.extend(
+                                bad.letter(|| letter(record.offset, reason, record.key, record.value)),
+                            );
+                            let at = at(reason, records.place(record.offset), None);
+                            bad.tally_bad(&batch.input, &at);
+                            bad.report(at, raw, &mut io::empty())?;
+                        }
+                    }
+                }
+            }
+        }
+        if documents > 0 {
+            bad.tally(&batch.input, &Tally { documents, ..Tally::default() });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::formats::{KeyedRecord, Records};
+
+    #[test]
+    fn records_with_keys_are_events() {
+        let mut records = Records::default();
+        let mut push = |offset, ts, key: Option<&'static [u8]>, value: Option<&'static [u8]>| {
+            records.push(KeyedRecord { offset, ts, key, value });
+        };
+        push(5, Some(7.5), Some(b"a"), Some("text é\u{1e}".as_bytes()));
+        push(6, None, Some(b"a"), None);
+        push(7, None, Some(b"b"), Some(b""));
+        push(10, None, None, Some(b"no key"));
+        push(11, None, Some(b""), Some(b"empty key"));
+        push(12, None, Some(b"\xff"), Some(b"not a text's key"));
+        push(13, None, Some(b"c"), Some(b"\xff"));
+        push(19, None, Some(b"c"), Some(b"last"));
+        let payload = Payload::Records(records);
+        let batch = Batch {
+            input: "topic".into(),
+            partition: 3,
+            records: 8,
+            next: 20,
+            payload,
+            letters: Vec::new(),
+            seen: None,
+        };
+        let bad = BadRecords::default();
+        let mut events = Vec::new();
+        let mut decode = |fields: &[String]| {
+            events.clear();
+            let each = |at: Position, event: DocEvent<'_>| {
+                assert_eq!(at.partition, 3);
+                events.push((at.offset, event.id.to_string(), event.ts, event.text.map(Into::into)));
+            };
+            Decoder::new(fields).decode(&batch, &bad, &mut Vec::new(), each).unwrap();
+            std::mem::take(&mut events)
+        };
+        let event = |at, id: &str, ts, text: Option<&str>| (at, id.to_owned(), ts, text.map(str::to_owned));
+        let expected = [
+            event(5, "a", Some(7.5), Some("text é\u{1e}")),
+            event(6, "a", None, None),
+            event(7, "b", None, None),
+            event(19, "c", None, Some("last")),
+        ];
+        assert_eq!(decode(&[]), expected);
+        assert_eq!(bad.counts(), BTreeMap::from([("bad_id", 2), ("missing_id", 1), ("not_utf8", 1)]));
+        let with_fields = decode(&["title".to_owned()]);
+        assert_eq!(with_fields[0].3.as_deref(), Some("text é "), "a separator in a text parts no fields");
+    }
+
+    #[test]
+    fn a_batch_without_records_has_no_events() {
+        let payload = Payload::Records(Records::default());
+        let batch = Batch {
+            input: "topic".into(),
+            partition: 3,
+            records: 0,
+            next: 20,
+            payload,
+            letters: Vec::new(),
+            seen: None,
+        };
+        let none = |_: Position, event: DocEvent<'_>| panic!("{event:?}");
+        Decoder::new(&[]).decode(&batch, &BadRecords::default(), &mut Vec::new(), none).unwrap();
+    }
+}

@@ -1,0 +1,51 @@
+//! The input side of a run: reads inputs and gives the workers [batches](Batch) of raw records, cut into
+//! epochs.
+//! ```text
+//!  partitions ──▶ Reader (a thread each) ──▶ Queue ──▶ Decoder (each worker) ──▶ events
+//!                 finds records, positions    bounded,   reads JSON, keys, files
+//!                                             epochs
+//! ```
+//!
+//! A reader only finds where records begin and end, which costs little more than reading the bytes. The
+//! expensive steps (JSON, the files of a folder) run on the workers, each for the batches that it takes.
+//!
+//! Invariants:
+//! - Every record, good or bad, has one [`Position`]. Recorded inputs are partition 0, with the offsets 0, 1,
+//!   2, … over all inputs in order, since later inputs may change the documents of earlier ones. Blank lines
+//!   have no position.
+//! - Epochs are numbered without gaps, and no batch crosses an epoch boundary.
+//! - A record that is not a valid event is reported to [`BadRecords`] exactly once. It ends the run only
+//!   under [`OnError::Fail`].
+
+mod bad_records;
+mod batch;
+mod catch_up;
+mod cutter;
+mod decode;
+mod epochs;
+mod error;
+mod look;
+mod queue;
+mod share;
+mod source;
+mod speed;
+mod texts;
+
+pub use bad_records::{BadRecords, DeadLetter, OnError, Tally};
+pub(crate) use batch::is_blank;
+pub use batch::{Batch, FileDocument, Payload};
+pub use catch_up::{Ahead, Line, Peers};
+pub(crate) use cutter::{Cutter, Ended, PARTITION};
+pub use decode::Decoder;
+pub use epochs::{EpochRule, interval};
+pub use error::{BadRecordAt, SourceError};
+pub use look::{AsOf, Gap, Look, Tombstones};
+pub use queue::{Closed, EpochLimits, Queue, Refused, Room, Taken};
+pub use share::Share;
+pub use source::{Announce, Reader, Source};
+pub use speed::Speed;
+pub(crate) use texts::of_event;
+pub use texts::{FoundText, NoText, Texts};
+
+#[cfg(doc)]
+use dupflow_core::doc::Position;

@@ -1,0 +1,140 @@
+//! Connections to a PostgreSQL server.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use postgres::error::SqlState;
+use postgres::{Client, Config, NoTls};
+
+use super::DatabaseFailure;
+use crate::credential::Credential;
+
+/// Silence of the server after which the connection counts as lost.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// Parses an address.
+///
+/// # Errors
+/// That it is not one; the message does not contain it.
+pub fn config(url: &Credential) -> Result<Config, String> {
+    url.reveal().parse().map_err(|_| {
+        "expected an address of a server, as in \"postgres://user@host:5432/database\"".to_owned()
+    })
+}
+
+/// Connects to the server.
+///
+/// # Errors
+/// That the server is unreachable, or refuses.
+pub fn connect(url: &Credential, patience: Duration) -> Result<Client, DatabaseFailure> {
+    let mut config = config(url).map_err(DatabaseFailure::Refused)?;
+    if config.get_application_name().is_none() {
+        config.application_name("dupflow");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(patience);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(SILENCE);
+    }
+    config.keepalives_idle(SILENCE);
+    let mut client = config.connect(NoTls).map_err(|error| failure(&error))?;
+    // Make comparisons and writes independent of the server's configuration.
+    client
+        .batch_execute(
+            "SET client_encoding = 'UTF8'; SET TIME ZONE 'UTC'; SET standard_conforming_strings = on",
+        )
+        .map_err(|error| failure(&error))?;
+    Ok(client)
+}
+
+/// Classifies an error.
+pub fn failure(error: &postgres::Error) -> DatabaseFailure {
+    let Some(db_error) = error.as_db_error() else {
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        let what = format!("postgres: {error}{cause}");
+        // Errors in a value or an address are not retriable.
+        let is_ours = ["serializing", "deserializing", "invalid", "TLS", "authentication"]
+            .iter()
+            .any(|word| error.to_string().contains(word));
+        return if is_ours { DatabaseFailure::Refused(what) } else { DatabaseFailure::Away(what) };
+    };
+    let what = format!("postgres: {} ({})", db_error.message(), db_error.code().code());
+    let class = &db_error.code().code()[..2];
+    let passes = [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::QUERY_CANCELED,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+    ];
+    // 08: connection; 40: transaction to be repeated; 53: out of disk space, memory or connections.
+    if passes.contains(db_error.code()) || matches!(class, "08" | "40" | "53") {
+        DatabaseFailure::Away(what)
+    } else {
+        DatabaseFailure::Refused(what)
+    }
+}
+
+/// An id as stored on the server, whose texts cannot contain U+0000: U+0000 becomes U+001A "0", and U+001A
+/// becomes U+001A "1". All other characters stay the same.
+pub fn to_stored_text(id: &str) -> String {
+    if id.contains(['\0', '\u{1a}']) {
+        id.replace('\u{1a}', "\u{1a}1").replace('\0', "\u{1a}0")
+    } else {
+        id.to_owned()
+    }
+}
+
+/// The id of a [to_stored_text] text.
+pub fn from_stored_text(text: &str) -> String {
+    if text.contains('\u{1a}') {
+        text.replace("\u{1a}0", "\0").replace("\u{1a}1", "\u{1a}")
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_texts_of_ids_are_unique() {
+        let ids = [
+            "a",
+            "a\0b",
+            "\u{1a}",
+            "\u{1a}0",
+            "\u{1a}1",
+            "\0",
+            "\0\u{1a}1",
+            "文\0書🦀",
+            "مرحبا",
+            "เอกสาร",
+            "重複",
+        ];
+        for id in ids {
+            assert!(!to_stored_text(id).contains('\0'));
+            assert_eq!(from_stored_text(&to_stored_text(id)), id);
+        }
+        let mut texts: Vec<_> = ids.iter().map(|id| to_stored_text(id)).collect();
+        texts.sort();
+        texts.dedup();
+        assert_eq!(texts.len(), ids.len());
+        assert_eq!(to_stored_text("重複 é"), "重複 é");
+    }
+
+    #[test]
+    fn messages_do_not_contain_addresses() {
+        let message = config(&Credential::new("postgres://me:hunter2@host:port/db")).unwrap_err();
+        assert!(!message.contains("hunter2") && message.contains("postgres://"));
+        // No server listens on this port.
+        let refused = connect(&Credential::new("host=127.0.0.1 port=1 user=me password=hunter2"), SILENCE)
+            .err()
+            .unwrap();
+        assert!(refused.is_retriable() && !refused.to_string().contains("hunter2"), "{refused}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Connections to a SQLite file.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::DatabaseFailure;
+
+/// How long a statement waits for another writer of the file.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// A read-only connection to an existing file.
+///
+/// # Errors
+/// If the file is missing or not a database.
+pub fn reader(path: &Path) -> Result<Connection, DatabaseFailure> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .and_then(|connection| {
+            connection.pragma_update(None, "query_only", true)?;
+            Ok(connection)
+        })
+        .map_err(|error| failure(path, &error))
+}
+
+/// A connection for writing; creates the file if it is missing. A commit is on disk when it returns. Readers
+/// and the writer do not block each other (WAL mode).
+///
+/// # Errors
+/// If the file is not a database, or cannot be written.
+pub fn writer(path: &Path) -> Result<Connection, DatabaseFailure> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+        .and_then(|connection| {
+            // The mode is stored in the file.
+            connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
+            // With a lower level, a power failure may lose the last commits, and the stored state would be
+            // ahead of the output.
+            connection.pragma_update(None, "synchronous", "full")?;
+            Ok(connection)
+        })
+        .map_err(|error| failure(path, &error))
+}
+
+fn open(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    // SQLite reads the file only now, and finds out whether it is a database.
+    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+/// Classifies an error.
+pub fn failure(path: &Path, error: &rusqlite::Error) -> DatabaseFailure {
+    let what = format!("{}: {error}", path.display());
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => DatabaseFailure::Away(what),
+        _ => DatabaseFailure::Refused(what),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_files_are_rejected() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        assert!(!reader(&path).unwrap_err().is_retriable(), "a reader makes none");
+        assert!(!path.exists());
+        let first = writer(&path).unwrap();
+        first.execute_batch("CREATE TABLE t (x); BEGIN IMMEDIATE").unwrap();
+        assert!(reader(&path).unwrap().execute("INSERT INTO t VALUES (1)", []).is_err(), "it only reads");
+        let second = writer(&path).unwrap();
+        second.busy_timeout(Duration::from_millis(1)).unwrap();
+        let busy = second.execute("INSERT INTO t VALUES (1)", []).unwrap_err();
+        assert!(failure(&path, &busy).is_retriable());
+        std::fs::write(folder.path().join("text"), "not at all a database".repeat(100)).unwrap();
+        let message = reader(&folder.path().join("text")).unwrap_err();
+        assert!(message.to_string().contains("not a database"), "{message}");
+    }
+}

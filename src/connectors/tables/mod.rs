@@ -1,0 +1,6 @@
+//! Databases: the way to one, and tables as source.
+
+pub mod database;
+mod source;
+
+pub use source::{Overlap, Relation, Table};

@@ -1,0 +1,273 @@
+//! An SQLite table.
+//!
+//! SQLite has a type for each value, not for each column. An order is a whole number, or a time as text in
+//! the format of SQLite's own functions (`CURRENT_TIMESTAMP`, `datetime('now', 'subsec')`, `strftime` in ISO
+//! 8601 with `T` and `Z`): in UTC, beginning with a year of four digits. An id is a text or a whole number; a
+//! text is a text.
+
+use std::path::PathBuf;
+
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table, stamps};
+use crate::formats::BadRecord;
+use crate::tables::database::{DatabaseFailure, quoted, sqlite};
+use dupflow_core::time;
+
+/// An open table.
+pub(super) struct SqliteRows {
+    connection: Connection,
+    path: PathBuf,
+    relation: String,
+    id: String,
+    order: String,
+    /// The column's name, for messages.
+    name: String,
+    kind: Option<OrderKind>,
+    layout: Layout,
+    list: String,
+    page: u32,
+    /// Order and id of the last returned row.
+    last: Option<(Value, Value)>,
+    version: Option<i64>,
+}
+
+/// A row, with its order and id as stored.
+type Placed = (Row, (Value, Value));
+
+impl SqliteRows {
+    pub(super) fn reach(table: &Table, path: &std::path::Path) -> Result<Self, DatabaseFailure> {
+        let connection = sqlite::reader(path)?;
+        let failed = |error: rusqlite::Error| sqlite::failure(path, &error);
+        let relation = table.relation();
+        let found: Vec<String> = {
+            let statement =
+                connection.prepare(&format!("SELECT * FROM {relation} LIMIT 0")).map_err(failed)?;
+            statement.column_names().map(str::to_owned).collect()
+        };
+        table.find(&found, str::eq_ignore_ascii_case)?;
+        let (id, order) =
+            (format!("source.{}", quoted(&table.id)), format!("source.{}", quoted(&table.order)));
+        let name = format!("column \"{}\" of {}", table.order, table.name());
+        let (names, layout) = table.layout();
+        let list =
+            names.iter().map(|column| format!("source.{}", quoted(column))).collect::<Vec<_>>().join(", ");
+        let mut reached = Self {
+            connection,
+            path: path.to_owned(),
+            relation,
+            id,
+            order,
+            name,
+            kind: None,
+            layout,
+            list,
+            page: table.page,
+            last: None,
+            version: None,
+        };
+        reached.kind = reached.find_kind()?;
+        Ok(reached)
+    }
+
+    /// The type of the order; `None` while the table is empty.
+    fn find_kind(&self) -> Result<Option<OrderKind>, DatabaseFailure> {
+        let Self { relation, order, .. } = self;
+        let greatest = |what: &str| {
+            let sql = format!("SELECT {order} FROM {relation} WHERE {what} ORDER BY {order} DESC LIMIT 1");
+            let found = self.connection.query_row(&sql, [], |row| row.get(0)).optional();
+            found.map_err(|error| self.failed(&error))
+        };
+        // Decided by the greatest valid value: a row with an invalid one must not prevent reading the others.
+        let day = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*";
+        let sound = greatest(&format!(
+            "typeof({order}) = 'integer' OR typeof({order}) = 'text' AND {order} GLOB '{day}'"
+        ))?;
+        match sound.map_or_else(|| greatest(&format!("{order} IS NOT NULL")), |sound| Ok(Some(sound)))? {
+            None => Ok(None),
+            Some(Value::Integer(_)) => Ok(Some(OrderKind::Number)),
+            Some(Value::Text(text)) if text.as_bytes().get(4) == Some(&b'-') => Ok(Some(OrderKind::Time)),
+            Some(other) => Err(DatabaseFailure::Refused(format!(
+                "source.order: {} holds {}, expected whole numbers, or times in UTC as \"2026-01-31 23:59:59.125\"",
+                self.name,
+                told(&other)
+            ))),
+        }
+    }
+
+    fn kind(&self) -> OrderKind {
+        self.kind.unwrap_or(OrderKind::Time)
+    }
+
+    fn failed(&self, error: &rusqlite::Error) -> DatabaseFailure {
+        sqlite::failure(&self.path, error)
+    }
+
+    /// Reads the rows of a query, at most one page; also returns whether these were all.
+    fn rows(&self, sql: &str, parameters: &[Value]) -> rusqlite::Result<(Vec<Placed>, bool)> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
+        let (mut found, mut bytes) = (Vec::new(), 0);
+        while bytes < PAGE_BYTES {
+            let Some(row) = rows.next()? else { return Ok((found, true)) };
+            let read = self.row_of(row)?;
+            bytes += read.bytes();
+            found.push((read, (row.get(0)?, row.get(1)?)));
+        }
+        Ok((found, false))
+    }
+
+    fn row_of(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+        let order = match row.get_ref(0)? {
+            ValueRef::Integer(number) if self.kind() == OrderKind::Number => u64::try_from(number).ok(),
+            ValueRef::Text(text) if self.kind() == OrderKind::Time => {
+                std::str::from_utf8(text).ok().and_then(stamps::micros)
+            }
+            _ => None,
+        };
+        let id = match row.get_ref(1)? {
+            ValueRef::Integer(number) => Ok(number.to_string().into_bytes()),
+            ValueRef::Text(text) => Ok(text.to_vec()),
+            ValueRef::Null => Err(BadRecord::MissingId),
+            ValueRef::Real(_) | ValueRef::Blob(_) => Err(BadRecord::BadId),
+        };
+        let deleted = match self.layout.deleted.map(|place| row.get_ref(place)).transpose()? {
+            None | Some(ValueRef::Null) => false,
+            Some(ValueRef::Integer(number)) => number != 0,
+            // The time of the deletion, or a word.
+            Some(ValueRef::Text(text)) => !text.is_empty(),
+            Some(ValueRef::Real(_) | ValueRef::Blob(_)) => true,
+        };
+        let ts = match self.layout.ts.map(|place| row.get_ref(place)).transpose()? {
+            None | Some(ValueRef::Null) => None,
+            Some(ValueRef::Integer(number)) => Some(float(number)),
+            Some(ValueRef::Real(number)) => Some(number),
+            // A text that is no time makes the record a bad one.
+            Some(ValueRef::Text(text)) => {
+                let micros = std::str::from_utf8(text).ok().and_then(stamps::micros);
+                Some(micros.map_or(f64::NAN, |micros| float(micros.cast_signed()) / 1e6))
+            }
+            Some(ValueRef::Blob(_)) => Some(f64::NAN),
+        };
+        let fields = self.layout.fields.clone().map(|place| Ok(text(row.get_ref(place)?)));
+        Ok(Row {
+            order,
+            id,
+            text: text(row.get_ref(2)?),
+            deleted,
+            ts,
+            fields: fields.collect::<rusqlite::Result<_>>()?,
+        })
+    }
+
+    fn number(&self, sql: &str) -> Result<u64, DatabaseFailure> {
+        let found: Result<i64, _> = self.connection.query_row(sql, [], |row| row.get(0));
+        found.map(|number| u64::try_from(number).unwrap_or(0)).map_err(|error| self.failed(&error))
+    }
+}
+
+fn text(value: ValueRef<'_>) -> Option<Vec<u8>> {
+    if let ValueRef::Text(text) = value { Some(text.to_vec()) } else { None }
+}
+
+fn told(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Integer(_) => "whole numbers",
+        Value::Real(_) => "numbers with fractions",
+        Value::Text(_) => "texts that are no times",
+        Value::Blob(_) => "blobs",
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "times in seconds and microseconds fit a float's 53 bits")]
+fn float(number: i64) -> f64 {
+    number as f64
+}
+
+impl Rows for SqliteRows {
+    fn order(&self) -> OrderKind {
+        self.kind()
+    }
+
+    fn latest(&mut self) -> Result<u64, DatabaseFailure> {
+        if self.kind() == OrderKind::Number {
+            let Self { relation, order, .. } = &*self;
+            return self.number(&format!(
+                "SELECT coalesce((SELECT {order} FROM {relation} WHERE typeof({order}) = 'integer' ORDER BY {order} DESC LIMIT 1), 0)"
+            ));
+        }
+        // SQLite has no clock of its own: the database is a file on this machine.
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "microseconds since 1970 fit"
+        )]
+        Ok((time::unix_seconds() * 1e6) as u64)
+    }
+
+    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure> {
+        let Self { list, relation, order, id, page, .. } = &*self;
+        let (behind, parameters) = match (from, &self.last) {
+            (None, Some((at, after))) => {
+                (format!("({order}, {id}) > (?1, ?2)"), vec![at.clone(), after.clone()])
+            }
+            (from, _) => {
+                let from = from.unwrap_or(0);
+                let from = match self.kind() {
+                    OrderKind::Number => Value::Integer(i64::try_from(from).unwrap_or(i64::MAX)),
+                    OrderKind::Time => Value::Text(stamps::at_most(from)),
+                };
+                (format!("{order} >= ?1"), vec![from])
+            }
+        };
+        let sql = format!(
+            "SELECT {list} FROM {relation} WHERE {behind} AND {id} IS NOT NULL ORDER BY {order}, {id} LIMIT {page}"
+        );
+        let (found, is_all) = self.rows(&sql, &parameters).map_err(|error| self.failed(&error))?;
+        let is_last = is_all && found.len() < *page as usize;
+        let (rows, mut places): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        if let Some(last) = places.pop() {
+            self.last = Some(last);
+        }
+        Ok(Page { rows, is_last })
+    }
+
+    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure> {
+        let sql = format!("SELECT {} FROM {} WHERE {} = ?1", self.list, self.relation, self.id);
+        let rows = |key: Value| self.rows(&sql, &[key]).map(|(found, _)| found);
+        let mut found = rows(Value::Text(id.to_owned())).map_err(|error| self.failed(&error))?;
+        if found.is_empty()
+            && let Ok(number) = id.parse::<i64>()
+        {
+            // In the result of a query, a number does not equal its text.
+            found = rows(Value::Integer(number)).map_err(|error| self.failed(&error))?;
+        }
+        Ok(found.into_iter().map(|(row, _)| row).max_by_key(|row| row.order))
+    }
+
+    fn unseen(&mut self) -> Result<u64, DatabaseFailure> {
+        let Self { relation, order, id, .. } = &*self;
+        let is_order = match self.kind() {
+            OrderKind::Number => format!("typeof({order}) = 'integer' AND {order} >= 0"),
+            OrderKind::Time => format!("typeof({order}) = 'text' AND {order} >= '1970'"),
+        };
+        self.number(&format!(
+            "SELECT count(*) FROM {relation} WHERE {id} IS NULL OR NOT coalesce({is_order}, 0)"
+        ))
+    }
+
+    fn count(&mut self) -> Result<u64, DatabaseFailure> {
+        self.number(&format!("SELECT count(*) FROM {}", self.relation))
+    }
+
+    fn has_changed(&mut self) -> Result<bool, DatabaseFailure> {
+        if self.kind.is_none() {
+            self.kind = self.find_kind()?;
+        }
+        let version = self.connection.pragma_query_value(None, "data_version", |row| row.get(0));
+        let version: i64 = version.map_err(|error| self.failed(&error))?;
+        Ok(self.version.replace(version) != Some(version))
+    }
+}

@@ -1,0 +1,169 @@
+//! The fast path from texts to features.
+
+use super::pages::PageReader;
+use super::rules::{Shingle, TextRules};
+use super::shingle::{self, LongRoll, Roll, ShortRoll, WeightedRoll};
+use super::tokens::Stem;
+use super::tokens::normalize::normalized;
+use super::tokens::stem::Stemmer;
+use super::tokens::stop::StopWords;
+use super::tokens::tokenize::{Lowered, SLACK, hash_at};
+use super::weights::TermsRef;
+use super::weights::terms::TermCounter;
+
+/// Turns texts into features by fixed rules; reuses its buffers.
+#[derive(Debug)]
+pub struct Featurizer {
+    rules: TextRules,
+    reader: PageReader,
+    stop_words: StopWords,
+    stemmer: Option<Stemmer>,
+    normalized: String,
+    lowered: Lowered,
+    joined: Vec<u8>,
+    /// Roller for texts with parts of words.
+    parts: WeightedRoll,
+    /// Features of the last text, or of the last part of a text with fields.
+    features: Vec<u64>,
+    /// Features of all parts of the last text, if the rules have fields.
+    together: Vec<u64>,
+    counter: TermCounter,
+}
+
+impl Featurizer {
+    /// A featurizer for these rules.
+    ///
+    /// # Panics
+    /// If the shingle size is 0; if stems are combined with shingles of characters, where the ends of words
+    /// are shingles too; or if the rules ask for articles and the crate is built without the feature
+    /// `article`.
+    pub fn new(rules: TextRules) -> Self {
+        let (Shingle::Words(size) | Shingle::Chars(size)) = rules.shingle;
+        assert!(size > 0, "a shingle has one token or character at least");
+        let has_words = matches!(rules.shingle, Shingle::Words(_));
+        assert!(has_words || rules.stem == Stem::None, "shingles of characters are of whole words");
+        Self {
+            reader: PageReader::new(rules.html),
+            stop_words: StopWords::new(&rules.stop_words),
+            stemmer: Stemmer::new(rules.stem),
+            normalized: String::new(),
+            lowered: Lowered::new(rules.spaceless, rules.marks),
+            joined: Vec::new(),
+            parts: WeightedRoll::new(size),
+            features: Vec::new(),
+            together: Vec::new(),
+            counter: TermCounter::default(),
+            rules,
+        }
+    }
+
+    /// The hashed shingles of a text in text order, then those of its fields, repeats included. Empty if
+    /// there is no token.
+    pub fn features(&mut self, text: &str) -> &[u64] {
+        if self.rules.fields.is_empty() {
+            let first = self.fill(text);
+            return &self.features[first..];
+        }
+        self.together.clear();
+        for part in self.rules.parts(text) {
+            let first = self.fill(part);
+            self.together.extend_from_slice(&self.features[first..]);
+        }
+        &self.together
+    }
+
+    /// The number of tokens of a text and its fields, stop words removed.
+    pub fn tokens(&mut self, text: &str) -> usize {
+        let mut count = 0;
+        for part in self.rules.parts(text) {
+            let read = self.reader.read(part);
+            self.lowered.fill(normalized(read, self.rules.normalize, &mut self.normalized));
+            each_token(&self.lowered, &self.stop_words, None, |_, _, _| count += 1);
+        }
+        count
+    }
+
+    /// The distinct features of a text with their counts; counts in a field are multiplied by its weight.
+    /// Empty if there is no token.
+    pub fn terms(&mut self, text: &str) -> TermsRef<'_> {
+        self.counter.clear();
+        for (place, part) in self.rules.parts(text).enumerate() {
+            let first = self.fill(part);
+            self.counter.add(&self.features[first..], self.rules.times(place));
+        }
+        self.counter.terms()
+    }
+
+    /// Writes the features of a part to `self.features`; returns the index of the first one.
+    fn fill(&mut self, text: &str) -> usize {
+        let text = self.reader.read(text);
+        self.lowered.fill(normalized(text, self.rules.normalize, &mut self.normalized));
+        self.features.clear();
+        match self.rules.shingle {
+            Shingle::Words(_) if self.lowered.has_parts() => self.words_of_parts(),
+            Shingle::Words(1) => self.words(1, ShortRoll::<1>::new()),
+            Shingle::Words(2) => self.words(2, ShortRoll::<2>::new()),
+            Shingle::Words(3) => self.words(3, ShortRoll::<3>::new()),
+            Shingle::Words(size) => self.words(size, LongRoll::new(size)),
+            Shingle::Chars(size) => self.chars(size),
+        }
+    }
+
+    fn words(&mut self, size: usize, mut roll: impl Roll) -> usize {
+        let Self { lowered, stop_words, stemmer, features, .. } = self;
+        each_token(lowered, stop_words, stemmer.as_mut(), |token, _, _| features.push(roll.next(token)));
+        // The first values are windows that were not full: see `shingle`.
+        size.min(features.len()).saturating_sub(1)
+    }
+
+    fn words_of_parts(&mut self) -> usize {
+        let Self { lowered, stop_words, stemmer, parts, features, .. } = self;
+        parts.clear();
+        each_token(lowered, stop_words, stemmer.as_mut(), |token, first, _| {
+            parts.next(token, lowered.weight(first), |feature| features.push(feature));
+        });
+        features.extend(parts.whole());
+        0
+    }
+
+    fn chars(&mut self, size: usize) -> usize {
+        self.joined.clear();
+        each_token(&self.lowered, &self.stop_words, None, |_, first, end| {
+            self.joined.extend_from_slice(&self.lowered.bytes()[first..end]);
+            self.joined.push(b' ');
+        });
+        if self.joined.pop().is_some() {
+            let len = self.joined.len();
+            self.joined.resize(len + SLACK, 0);
+            shingle::chars(&self.joined, len, size, &mut self.features);
+        }
+        0
+    }
+}
+
+/// Calls `then` with the hash, the first byte and the end byte of each token that is not a stop word. With a
+/// stemmer, the hash is that of the token's stem.
+#[inline(always)]
+fn each_token(
+    lowered: &Lowered,
+    stop_words: &StopWords,
+    stemmer: Option<&mut Stemmer>,
+    mut then: impl FnMut(u64, usize, usize),
+) {
+    let token = |first, end| hash_at(lowered.bytes(), first, end);
+    if let Some(stemmer) = stemmer {
+        return lowered.runs(|first, end| {
+            let token = token(first, end);
+            if !stop_words.contains(token) {
+                then(stemmer.hash(token, &lowered.bytes()[first..end]), first, end);
+            }
+        });
+    }
+    if stop_words.is_empty() {
+        return lowered.runs(|first, end| then(token(first, end), first, end));
+    }
+    lowered.runs(|first, end| match token(first, end) {
+        stop if stop_words.contains(stop) => {}
+        token => then(token, first, end),
+    });
+}

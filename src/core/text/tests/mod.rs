@@ -1,0 +1,6 @@
+//! Tests of the room as a whole.
+
+#[cfg(feature = "article")]
+mod article;
+mod features;
+mod marks;
