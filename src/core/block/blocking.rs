@@ -1,10 +1,9 @@
-//! Block keys, and the interface of a blocking.
+//! The interface of a blocking.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::hot::HotRule;
+use super::key::BlockKey;
 use super::near::NearRule;
 use crate::sketch::SketchRef;
 
@@ -12,16 +11,6 @@ use crate::sketch::SketchRef;
 /// and their memory in place of one list, a scan of 1,024 members reads 8 KiB of words. Any value gives the
 /// same pairs.
 pub(super) const SCAN_LIMIT: usize = 1024;
-
-/// The key of a block: a table (band) and a 32-bit hash within it. Two different contents of a band have the
-/// same hash with probability 2^-32; the filter rejects such a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct BlockKey {
-    /// Band or table, from 0.
-    pub table: u16,
-    /// Hash of the band's components.
-    pub hash: u32,
-}
 
 /// Assigns sketches to blocks.
 ///

@@ -8,8 +8,9 @@
 
 use std::sync::Arc;
 
-use super::blocking::{BlockKey, Blocking};
+use super::blocking::Blocking;
 use super::hot::HotRule;
+use super::key::BlockKey;
 use super::near::NearRule;
 use crate::sketch::SketchRef;
 

@@ -13,15 +13,17 @@ mod combined;
 pub mod hamming;
 mod hot;
 pub mod index;
+mod key;
 mod near;
 mod params;
 mod scan;
 mod shingles;
 
 pub use banding::Banding;
-pub use blocking::{BlockKey, Blocking};
+pub use blocking::Blocking;
 pub use combined::CombinedBlocking;
 pub use hot::{HotBlock, HotBlocks, HotPolicy, HotRule};
+pub use key::BlockKey;
 pub use near::NearRule;
 pub use params::{BlockingKind, BlockingParams};
 pub use scan::Scan;
