@@ -11,8 +11,8 @@
 //! Rules:
 //! - Crates and the modules of a crate import only what their row allows.
 //! - The members of a room have no circle of imports.
-//! - `mod.rs` (and `lib.rs`) is a *roof*, which imports members, or a *cellar*, from which members import. It is
-//!   not both. Re-exports are neither.
+//! - `mod.rs` (and `lib.rs`) is a *roof*, which imports members, or a *cellar*, from which members import. It
+//!   is not both. Re-exports are neither.
 //! - A room has at most twelve files, and no two members whose names differ by an `s`.
 //!
 //! Exceptions are listed with a reason, and a listed exception that is not needed any more fails.
@@ -255,7 +255,8 @@ fn modules_import_from_lower_floors_only() {
 
 #[test]
 fn imports_from_above_are_found() {
-    let page = "\n## Floors\n\n### `c`\n\n| floor | modules | may import |\n|---|---|---|\n| 0 a | `a` | |\n| 1 b | `b` | 0 |\n";
+    let page = "\n## Floors\n\n### `c`\n\n| floor | modules | may import |\n|---|---|---|\n| 0 a | `a` | \
+        |\n| 1 b | `b` | 0 |\n";
     let found = |path, source| {
         let all = [("c/lib.rs", "pub use b::B;"), ("c/a.rs", ""), ("c/b/mod.rs", ""), (path, source)];
         Modules::read(all).above(&tables(page))
@@ -268,8 +269,10 @@ fn imports_from_above_are_found() {
 
 #[test]
 fn tables_are_read() {
-    let page = "# A\n\n## Floors\n\n### Crates\n\n| floor | crates | may import |\n|---|---|---|\n| 0 core | `core` | |\n\n\
-        ### `core`\n\n| floor | modules | may import |\n|---|---|---|\n| 0 ground | `a` `b` | |\n| 1 next | `c` | 0 `d` |\n\n\
+    let page = "# A\n\n## Floors\n\n### Crates\n\n| floor | crates | may import |\n|---|---|---|\n| 0 core | \
+        `core` | |\n\n\
+        ### `core`\n\n| floor | modules | may import |\n|---|---|---|\n| 0 ground | `a` `b` | |\n| 1 next | \
+        `c` | 0 `d` |\n\n\
         ## Code map\n\n| 9 | `e` | |\n";
     let tables = tables(page);
     assert_eq!(tables.keys().collect::<Vec<_>>(), ["core", "crates"]);
@@ -279,8 +282,10 @@ fn tables_are_read() {
 
 #[test]
 fn paths_are_found() {
-    let source = "use crate::a::B;\nuse crate::{\n    c as other, d::{E, self}\n};\n/// [`x`](crate::x)\nlet y = crate::f::g();\n\
-        pub(crate) h: crate::I,\npub use crate::j::K;\nuse dupflow_core::text::T;\nlet u = dupflow_engine::v();";
+    let source = "use crate::a::B;\nuse crate::{\n    c as other, d::{E, self}\n};\n/// [`x`](crate::x)\nlet \
+        y = crate::f::g();\n\
+        pub(crate) h: crate::I,\npub use crate::j::K;\nuse dupflow_core::text::T;\nlet u = \
+        dupflow_engine::v();";
     let found = paths(source);
     let second: Vec<&str> =
         found.iter().filter(|(path, _)| path[0] == "crate").map(|(path, _)| &*path[1]).collect();
@@ -412,7 +417,8 @@ impl Modules {
         circles
     }
 
-    /// The rooms whose `mod.rs` is both roof and cellar, with the members that it imports, and that import it.
+    /// The rooms whose `mod.rs` is both roof and cellar, with the members that it imports, and that import
+    /// it.
     fn both(&self) -> BTreeMap<String, String> {
         let rooms = self.rooms().into_iter();
         let both = rooms.filter(|(_, room)| !room.roof.is_empty() && !room.cellar.is_empty());

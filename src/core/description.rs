@@ -264,7 +264,8 @@ mod tests {
     /// Stored descriptions are compared with these bytes: they must never change.
     #[test]
     fn golden_bytes() {
-        let expected = "3:idf,17:h0000000000000abc,4:none,1:l,11:sketch.size,4:n448,12:text.shingle,8:twords:3,\
+        let expected = "3:idf,17:h0000000000000abc,4:none,1:l,11:sketch.size,4:n448,12:text.shingle,\
+                        8:twords:3,\
                         15:text.stop_words,13:l2:of,4:thé,,9:threshold,17:r3fe999999999999a,";
         assert_eq!(String::from_utf8(example().encode()).unwrap(), expected);
         assert_eq!(example().fingerprint(), hash::bytes(0, expected.as_bytes()));

@@ -220,7 +220,8 @@ fn one_query(c: &mut Criterion) {
     let target = |size, bits| Target::new(0.8, size, bits).expect("a threshold");
     let full_width = target(WIDE, 64).least_matches();
     println!(
-        "| K | bits | pairs | form | time (ns/pair) | times as fast as the full comparison of the same bits | of 64 bits |"
+        "| K | bits | pairs | form | time (ns/pair) | times as fast as the full comparison of the same bits \
+        | of 64 bits |"
     );
     println!("|---:|---:|---|---|---:|---:|---:|");
     for distribution in Distribution::ALL {

@@ -134,7 +134,8 @@ fn once(documents: u64) {
         let seconds = started.elapsed().as_secs_f64() - making;
         let at = |percent: usize| publishes[(publishes.len() - 1) * percent / 100];
         println!(
-            "round {round}: {:.0} documents/s, CPU {:.2} s, written {:.2} of logical, publish p50 {:.1} p99 {:.1} max {:.1} ms, \
+            "round {round}: {:.0} documents/s, CPU {:.2} s, written {:.2} of logical, publish p50 {:.1} p99 \
+            {:.1} max {:.1} ms, \
              disk at most {disk:.0} MB of {:.0} alive",
             documents as f64 / seconds,
             cpu() - cpu_before - making,

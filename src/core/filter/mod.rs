@@ -179,7 +179,8 @@ pub enum FilterError {
     },
     /// A kind that cannot be used with exact verification.
     #[error(
-        "filter kind \"paper\" decides by the sketches alone; verify = \"exact\" goes with \"staged\" or \"full\""
+        "filter kind \"paper\" decides by the sketches alone; verify = \"exact\" goes with \"staged\" \
+        or \"full\""
     )]
     PaperExact,
 }

@@ -114,7 +114,8 @@ impl Origins {
         }
         if self.warns {
             tracing::warn!(
-                "one id in several files: {example}; the later document replaces the earlier one, and further ones are only counted (--ids file \
+                "one id in several files: {example}; the later document replaces the earlier one, and \
+                further ones are only counted (--ids file \
                  names documents by their files, --ids last says that this is meant)"
             );
         }

@@ -284,7 +284,7 @@ impl Past {
             (None, _) => None,
         };
         let clock = stages.retention.clock;
-        let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.of(time));
+        let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.read(time));
         let progress = Progress {
             epoch: at.as_ref().map_or(first - 1, |mark| mark.progress.epoch),
             next: begin.clone(),

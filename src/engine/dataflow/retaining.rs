@@ -113,7 +113,7 @@ pub(super) struct Outputs<'a, F: Follow> {
 impl<F: Follow> Retaining<F> {
     /// None yet; the clock stands where an earlier run has left it.
     pub(super) fn new(documents: SharedDocuments<F::Value>, stages: &Stages) -> Self {
-        let clock = stages.past.clock.and_then(|time| stages.retention.clock.of(time));
+        let clock = stages.past.clock.and_then(|time| stages.retention.clock.read(time));
         Self {
             documents,
             retention: stages.retention,

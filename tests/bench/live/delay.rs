@@ -60,7 +60,7 @@ pub(crate) fn run(place: &Place, options: &Options) {
         println!("highest rate: {highest:.1} MB/s");
         highest / 2.0
     });
-    let texts = Documents::of(WORDS);
+    let texts = Documents::new(WORDS);
     let mut text = String::new();
     texts.text(0, 0, &mut text);
     let per_second = rate * 1e6 / f64::from(u32::try_from(text.len()).unwrap());
@@ -107,7 +107,8 @@ pub(crate) fn run(place: &Place, options: &Options) {
     let expected = (0..documents).filter(|n| is_edit(*n)).count();
     let at = |percent: usize| delays[(delays.len() - 1) * percent / 100] / 1000;
     println!(
-        "{rate:.1} MB/s, {per_second:.0} documents/s for {seconds} s, the first {WARM_UP} not counted; the writer was at most {late} ms late"
+        "{rate:.1} MB/s, {per_second:.0} documents/s for {seconds} s, the first {WARM_UP} not counted; the \
+        writer was at most {late} ms late"
     );
     println!("{} deltas ({expected} edits), CPU of the run {cpu:.1} s", delays.len());
     println!("p50 {} ms, p90 {} ms, p99 {} ms, max {} ms", at(50), at(90), at(99), at(100));

@@ -29,7 +29,7 @@ pub(crate) struct Filled {
 /// Writes documents into a new topic of four partitions, and into a feed file if there is one.
 pub(crate) fn fill(place: &Place, documents: u64, mut feed: Option<&mut dyn Write>) -> Filled {
     let topic = place.broker.topic(4);
-    let (writer, texts) = (place.broker.writer(), Documents::of(WORDS));
+    let (writer, texts) = (place.broker.writer(), Documents::new(WORDS));
     let (mut text, mut bytes) = (String::new(), 0);
     for number in 0..documents {
         texts.text(number, 0, &mut text);

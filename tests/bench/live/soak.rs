@@ -147,7 +147,7 @@ pub(crate) fn run(place: &Place, options: &Options) {
     writeln!(csv, "{COLUMNS}").unwrap();
     let (topic, output) = (place.broker.topic(4), Broker::name("pairs"));
     let writer = place.broker.writer();
-    let texts = Documents::of(WORDS);
+    let texts = Documents::new(WORDS);
     let versions = vec![0; usize::try_from(documents).unwrap()];
     let mut writing =
         Writing { topic: &topic, writer: &writer, texts, text: String::new(), documents, versions };
@@ -195,7 +195,8 @@ pub(crate) fn run(place: &Place, options: &Options) {
         of.iter().map(|sample| value(sample)).sum::<f64>() / of.iter().map(|_| 1.0).sum::<f64>()
     };
     println!(
-        "{per_second} events a second of {documents} ids for {seconds} s, CPU {cpu:.1} s; means of both halves after a minute:"
+        "{per_second} events a second of {documents} ids for {seconds} s, CPU {cpu:.1} s; means of both \
+        halves after a minute:"
     );
     let told: [(&str, Value); 5] = [
         ("resident MB", |sample| sample.resident / 1e6),

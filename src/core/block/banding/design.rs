@@ -378,7 +378,8 @@ mod tests {
         let refused = |bands, rows, recall| choose(256, 64, 0.8, bands, rows, recall).unwrap_err();
         assert_eq!(
             refused(Some(40), Some(8), None),
-            "bands = 40 and rows = 8 do not fit: a band has 1 to 64 rows, and all of them at most 256 components"
+            "bands = 40 and rows = 8 do not fit: a band has 1 to 64 rows, and all of them at most 256 \
+            components"
         );
         let only = |shape, reached| {
             let rest = "at similarity 0.8, not 0.99; bands = 16 and rows = 6 would";

@@ -216,16 +216,19 @@ impl fmt::Display for Advice {
         match self {
             Self::LongLists { share } => write!(
                 f,
-                "a query reads about {share:.2} list entries for each document of the corpus: above {MOST_SHARE} a scan \
+                "a query reads about {share:.2} list entries for each document of the corpus: above \
+                {MOST_SHARE} a scan \
                  or banding does less work"
             ),
             Self::FullBlocks { sketches, cap } => write!(
                 f,
-                "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are hot, and most of their pairs are missed"
+                "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are hot, and most of \
+                their pairs are missed"
             ),
             Self::HotBlocks { cap } => write!(
                 f,
-                "a pair within the distance is missed where each block that it shares has more than cap = {cap} sketches; leave \
+                "a pair within the distance is missed where each block that it shares has more than cap = \
+                {cap} sketches; leave \
                  blocking.hot out, and none is"
             ),
             Self::FewDocuments => {
