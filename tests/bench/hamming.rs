@@ -1,5 +1,5 @@
-//! Search by Hamming distance: the scan beside permuted tables and multi-index hashing, one query at a time
-//! and in batches; alg.G and alg.H beside the scan. Read the figures as ratios within one run.
+//! Search by Hamming distance: the scan, permuted tables and multi-index hashing, one query at a time and in
+//! batches; alg.G and alg.H compared with the scan. Only ratios within one run are meaningful.
 //!
 //! `STUDY=n:f:r cargo bench --bench hamming` prints, instead of timing small cases, a table of designs for n
 //! random fingerprints of f bits within the radius of similarity r, or within r bits where r is whole: build,
@@ -34,7 +34,7 @@ fn simhash() -> Vec<Design> {
     ]
 }
 
-/// Time a query.
+/// Measures the time of a query.
 fn one_by_one(c: &mut Criterion) {
     let (corpus, queries) = (random(64, DOCUMENTS, 1), random(64, QUERIES, 2));
     let mut group = c.benchmark_group("hamming/one by one, a million");
@@ -96,12 +96,12 @@ fn one_bit(bits: usize, radius: usize) -> Vec<Design> {
         .into()
 }
 
-/// What a look-up costs and what an entry, on tables of a million random fingerprints, which are beyond the
-/// caches of a core.
+/// The cost of a look-up and of an entry, on tables of a million random fingerprints, which exceed the caches
+/// of a core.
 fn costs(clock: &dyn Clock) -> String {
     let (corpus, queries) = (random(64, 1 << 20, 1), random(64, 20_000, 2));
-    // With 32 bits a block nearly every look-up comes back with nothing; with 10 or 11 a query reads about
-    // 4000 entries.
+    // With 32 bits a block nearly every look-up is empty; with 10 or 11 bits a query reads about 4000
+    // entries.
     let time = |blocks, radius, asked| {
         let design = Design::new(64, radius, DesignKind::OneLevel { blocks }).expect("blocks for 64 bits");
         let mut index = index(&design, &corpus).expect("few tables");
@@ -118,7 +118,7 @@ fn costs(clock: &dyn Clock) -> String {
     format!("{probe:.0} ns a look-up, {entry:.1} ns an entry: as much as {:.0}", probe / entry)
 }
 
-/// Prints what one query costs in each design.
+/// Prints the cost of one query in each design.
 fn study(what: &str) {
     let [documents, bits, near]: [&str; 3] =
         what.split(':').collect::<Vec<_>>().try_into().expect("STUDY=documents:bits:radius");

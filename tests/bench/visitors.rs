@@ -1,4 +1,4 @@
-//! How long a question takes while documents come in, and what questions cost the documents.
+//! The latency of queries while documents are read, and the cost of queries for the throughput.
 //!
 //! `cargo bench --bench visitors -- [DOCUMENTS] [EVENTS] [QUESTIONS] [SECONDS] [WORKERS]`, by default 100,000
 //! documents of the generator, then 1,000 events and 200 questions a second for 20 seconds, as many workers
@@ -211,7 +211,7 @@ struct Bell(Sender<u64>);
 
 impl Sink for Bell {
     fn epoch(&mut self, progress: &Progress, _: &[Delta], _: &[Letter]) -> io::Result<()> {
-        // After the last round nobody listens.
+        // After the last round the receiver is dropped.
         self.0.send(progress.next.get(&0).copied().unwrap_or(0)).unwrap_or(());
         Ok(())
     }

@@ -169,7 +169,7 @@ fn make_blocking(
             let planes = sketch.planes().ok_or(DetectorError::NoBands(sketch.kind.name()))?;
             let curve = design(planes, threshold, params)?.curve;
             let banding = Banding::new(planes.size, curve.bands, curve.rows, params.rule());
-            Ok(Arc::new(banding.by_word(planes.by_word()).of(scheme.block_words())))
+            Ok(Arc::new(banding.by_word(planes.by_word()).on_words(scheme.block_words())))
         }
         BlockingKind::Scan => Ok(Arc::new(Scan)),
         BlockingKind::Shingles => {

@@ -49,7 +49,7 @@ impl BlockingPlan {
             Self::Banding { design, rule } => {
                 let planes = scheme.block_sketch().planes().expect("a design is of planes");
                 let banding = Banding::new(planes.size, design.curve.bands, design.curve.rows, *rule);
-                Arc::new(banding.by_word(planes.by_word()).of(scheme.block_words()))
+                Arc::new(banding.by_word(planes.by_word()).on_words(scheme.block_words()))
             }
             Self::Hamming { design, rule } => {
                 Arc::new(HammingTables::new(design, *rule).expect("a design that was planned can be made"))

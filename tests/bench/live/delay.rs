@@ -15,14 +15,14 @@ use crate::rate;
 /// Seconds at the beginning that are not counted.
 const WARM_UP: u64 = 5;
 
-/// When a document was given to the producer, in microseconds from the beginning; 0: not yet.
+/// Time when each document was passed to the producer, in microseconds from the beginning; 0: not yet.
 type Sent = Vec<AtomicU64>;
 
 fn micros(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_micros()).unwrap()
 }
 
-/// The highest rate at which documents are taken, in MB/s: that of a run that has much to catch up with.
+/// The highest rate at which a run reads documents, in MB/s: that of a run with a large backlog.
 fn highest(place: &Place) -> f64 {
     let filled = rate::fill(place, 100_000, None);
     let took = rate::live(place, &filled, false);

@@ -1,4 +1,4 @@
-//! How long it takes until a run that has state is live, and what state costs on disk.
+//! The time until a restarted run with state is live, and the size of the state on disk.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -24,11 +24,11 @@ const ROUNDS: u64 = 10;
 const DEPLOYMENT: &str = "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:5000\"\n\
     [sink]\nkind = \"lines\"\npath = \"out.jsonl\"\n[state]\npath = \"state\"\n";
 
-/// What a run took.
+/// Times and bytes of a run.
 #[derive(Debug)]
 struct Took {
     seconds: f64,
-    /// Until it was live.
+    /// Time until the run was live.
     live: f64,
     cpu: f64,
     /// Bytes written, all files together.
@@ -54,7 +54,7 @@ fn append(folder: &Path, numbers: impl Iterator<Item = u64>, version: u64) {
     out.flush().unwrap();
 }
 
-/// Runs until the feed is read.
+/// Runs until the feed has been read.
 fn run_through(folder: &Path) -> Took {
     let (begun, cpu, before) = (Instant::now(), cpu_of_ended(), written());
     let mut run = Run::start(folder, DEPLOYMENT);

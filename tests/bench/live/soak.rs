@@ -1,4 +1,4 @@
-//! Updates and deletes at a steady rate, for a long time: what should be flat.
+//! Updates and deletes at a steady rate for a long time: memory, disk and delay should stay constant.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,7 +19,7 @@ const WORDS: u64 = 360;
 /// Seconds between two samples.
 const EVERY: u64 = 5;
 
-/// A moment of the run.
+/// A sample of the run.
 #[derive(Clone, Copy)]
 struct Sample {
     seconds: f64,
