@@ -124,3 +124,7 @@ pub use filter::{PairFilter, Verdict};
 pub use pair::{Delta, DocPair, Pair, Similarity};
 pub use sketch::{Scheme, Sketch, SketchMaker};
 pub use text::TextRules;
+
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct ReadmeExamples;

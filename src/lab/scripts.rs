@@ -18,7 +18,7 @@ use super::{Bench, EvaluateError, Findings, Study};
 use crate::generate::Script;
 use crate::generate::labelled::{Document, Labelled};
 use dupflow_connectors::formats::feed;
-use dupflow_connectors::formats::feed::Record;
+use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;
@@ -166,7 +166,7 @@ fn write<'d>(file: &Temporary, documents: impl Iterator<Item = &'d Document>) ->
     let mut out = BufWriter::new(File::create(&file.0).map_err(failed)?);
     for Document { id, text, .. } in documents {
         let event = DocEvent { id: id.clone(), ts: None, written: None, text: Some(text.into()) };
-        feed::write(&mut out, &Record { event, ts: None }).map_err(failed)?;
+        feed::write(&mut out, &FeedRecord { event, ts: None }).map_err(failed)?;
     }
     std::io::Write::flush(&mut out).map_err(failed)
 }

@@ -13,9 +13,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use dupflow::config::Plan;
-use dupflow::connectors::formats::{KeyedRecord, Records};
+use dupflow::connectors::formats::{KeyedRecord, KeyedRecords};
 use dupflow::connectors::intake::{
-    BadRecords, Batch, Closed, OnError, Payload, Queue, Reader, Source, SourceError,
+    BadRecords, Batch, Closed, OnError, Payload, Queue, Source, SourceError, SourceReader,
 };
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sink::Sink;
@@ -48,12 +48,12 @@ impl Source for Paced {
         Ok(from.cloned().unwrap_or_default())
     }
 
-    fn readers(self: Box<Self>, _: &Offsets) -> Vec<Box<dyn Reader>> {
+    fn readers(self: Box<Self>, _: &Offsets) -> Vec<Box<dyn SourceReader>> {
         vec![self]
     }
 }
 
-impl Reader for Paced {
+impl SourceReader for Paced {
     fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
         while self.metrics.get(Counter::Inserted) < self.documents {
             self.epoch(queue, 1000).unwrap();
@@ -79,7 +79,7 @@ impl Paced {
     }
 
     fn batch(&mut self, size: usize) -> Batch {
-        let mut records = Records::default();
+        let mut records = KeyedRecords::default();
         for record in self.feed.by_ref().take(size) {
             let event = record.event;
             let (key, value) = (event.id.as_str().as_bytes(), event.text.as_deref().map(str::as_bytes));

@@ -16,7 +16,7 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use dupflow::connectors::formats::Layout;
+use dupflow::connectors::formats::InputLayout;
 use dupflow::connectors::inputs::{Input, for_each_event};
 use dupflow::connectors::intake::BadRecords;
 use flate2::Compression;
@@ -84,7 +84,7 @@ fn speed(text: usize, mut run: impl FnMut()) -> f64 {
 /// One row of the table: a file, and the limit that it is compared with.
 fn tell(path: &Path, text: usize, limit: &str, alone: impl FnMut()) {
     let read = || {
-        let inputs = Input::resolve([path], Layout::default()).unwrap();
+        let inputs = Input::resolve([path], InputLayout::default()).unwrap();
         let (mut found, bad) = (0, BadRecords::default());
         for_each_event(inputs, &[], &bad, |_, event| found += event.text.map_or(0, |own| own.len())).unwrap();
         assert!(found >= text && bad.counts().is_empty(), "{found} of {text}: {:?}", bad.counts());

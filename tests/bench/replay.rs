@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dupflow::config::Plan;
-use dupflow::connectors::formats::Layout;
+use dupflow::connectors::formats::InputLayout;
 use dupflow::connectors::formats::feed;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
@@ -66,8 +66,8 @@ fn main() {
     let (bytes, floor) = floor(&path);
     let s = pipeline::run(Job {
         stages: dupflow::pipeline::stages(&plan, false),
-        source: Box::new(Files::of(
-            Input::resolve([&path], Layout::default()).unwrap(),
+        source: Box::new(Files::new(
+            Input::resolve([&path], InputLayout::default()).unwrap(),
             EpochRule::default(),
             plan.scheme.text.field_names(),
         )),

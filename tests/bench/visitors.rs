@@ -21,9 +21,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dupflow::config::Plan;
-use dupflow::connectors::formats::{KeyedRecord, Records};
+use dupflow::connectors::formats::{KeyedRecord, KeyedRecords};
 use dupflow::connectors::intake::{
-    BadRecords, Batch, EpochLimits, OnError, Payload, Queue, Reader, Source, SourceError,
+    BadRecords, Batch, EpochLimits, OnError, Payload, Queue, Source, SourceError, SourceReader,
 };
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sink::Sink;
@@ -72,12 +72,12 @@ impl Source for Feed {
         Ok(from.cloned().unwrap_or_default())
     }
 
-    fn readers(self: Box<Self>, _: &Offsets) -> Vec<Box<dyn Reader>> {
+    fn readers(self: Box<Self>, _: &Offsets) -> Vec<Box<dyn SourceReader>> {
         vec![self]
     }
 }
 
-impl Reader for Feed {
+impl SourceReader for Feed {
     fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
         let loading = Instant::now();
         while self.next < self.load.documents {
@@ -128,7 +128,7 @@ impl Reader for Feed {
 
 impl Feed {
     fn batch(&mut self, size: usize) -> Batch {
-        let mut records = Records::default();
+        let mut records = KeyedRecords::default();
         let mut texts = self.texts.lock().unwrap();
         for record in self.generator.by_ref().take(size) {
             let event = record.event;

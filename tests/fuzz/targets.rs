@@ -9,8 +9,10 @@ use std::path::Path;
 
 use dupflow::config::{Deployment, Plan};
 use dupflow::connectors::formats::BadRecord;
-use dupflow::connectors::formats::feed::{Names, Parser};
-use dupflow::connectors::formats::{FileFormat, Format, KeyedRecord, Layout, Records, Shape};
+use dupflow::connectors::formats::feed::{FieldNames, Parser};
+use dupflow::connectors::formats::{
+    FileFormat, InputLayout, KeyedRecord, KeyedRecords, RecordShape, ValueFormat,
+};
 use dupflow::connectors::inputs::{Input, for_each_event};
 use dupflow::connectors::intake::{BadRecords, Batch, Decoder, OnError, Payload, SourceError};
 use dupflow::connectors::state::{MemoryStore, StatePosition, Store, StoredState, verify};
@@ -69,12 +71,12 @@ const NAMES: [&str; 8] = ["input", "a.csv", "a.tsv.gz", "a.txt", "a.md", "日本
 /// A line of a feed, with several choices of field names and ids.
 fn record(bytes: &[u8]) {
     let names = [
-        Names::default(),
-        Names { id: "doc".into(), text: "body".into(), whole_ids: true, ..Names::default() },
+        FieldNames::default(),
+        FieldNames { id: "doc".into(), text: "body".into(), whole_ids: true, ..FieldNames::default() },
     ];
     for called in names {
         let text = called.text.clone();
-        let mut parser = Parser::of(called, &["title".to_owned()]);
+        let mut parser = Parser::with_names(called, &["title".to_owned()]);
         let first = parser.parse(bytes).map(|record| format!("{record:?}"));
         let again = parser.parse(bytes).map(|record| format!("{record:?}"));
         assert_eq!(first, again, "what one line leaves behind must not show in the next");
@@ -93,9 +95,9 @@ fn record(bytes: &[u8]) {
 /// What is read from a file: events by position, and the counts of bad and skipped records by reason.
 type Read = (Vec<(u64, String, Option<String>)>, BTreeMap<&'static str, u64>, BTreeMap<&'static str, u64>);
 
-fn read(name: &str, format: Option<FileFormat>, layout: Layout, bytes: &[u8]) -> Read {
+fn read(name: &str, format: Option<FileFormat>, layout: InputLayout, bytes: &[u8]) -> Read {
     let bad = BadRecords::new(OnError::Count, None);
-    let input = Input::of_bytes(name, bytes.to_vec(), Layout { format, ..layout });
+    let input = Input::of_bytes(name, bytes.to_vec(), InputLayout { format, ..layout });
     let mut events = Vec::new();
     let each = |position: Position, event: DocEvent<'_>| {
         events.push((position.offset, event.id.to_string(), event.text.map(Into::into)));
@@ -114,8 +116,8 @@ fn file(format: FileFormat, bytes: &[u8]) {
 
 /// A file: reading twice gives the same, positions ascend, and each record has one position.
 fn file_named(name: &str, format: Option<FileFormat>, bytes: &[u8]) {
-    let nested = Layout { id: "meta.id".into(), text: "meta.text".into(), ..Layout::default() };
-    for layout in [Layout::default(), nested] {
+    let nested = InputLayout { id: "meta.id".into(), text: "meta.text".into(), ..InputLayout::default() };
+    for layout in [InputLayout::default(), nested] {
         let found = read(name, format, layout.clone(), bytes);
         let (events, bad, skipped) = &found;
         assert!(events.is_sorted_by(|a, b| a.0 < b.0), "one record has one position");
@@ -129,10 +131,13 @@ fn file_named(name: &str, format: Option<FileFormat>, bytes: &[u8]) {
 /// A record of a topic, in every shape.
 fn value(bytes: &[u8]) {
     let (key, value) = bytes.split_at(bytes.len().min(usize::from(bytes.first().copied().unwrap_or(0) % 8)));
-    for format in [Format::Auto, Format::Text, Format::Json, Format::Debezium, Format::Row] {
+    for format in
+        [ValueFormat::Auto, ValueFormat::Text, ValueFormat::Json, ValueFormat::Debezium, ValueFormat::Row]
+    {
         for id in [None, Some(vec!["meta".to_owned(), "id".to_owned()])] {
-            let shape = Shape { format, id, headers: vec!["title".to_owned()], ..Shape::default() };
-            let mut records = Records::of(shape.into());
+            let shape =
+                RecordShape { format, id, headers: vec!["title".to_owned()], ..RecordShape::default() };
+            let mut records = KeyedRecords::with_shape(shape.into());
             records.push(KeyedRecord { offset: 3, ts: None, key: Some(key), value: Some(value) });
             records.push_header(0, key);
             let payload = Payload::Records(records);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::formats::{Format, Shape};
+use dupflow::connectors::formats::{RecordShape, ValueFormat};
 use dupflow::connectors::intake::{FoundText, NoText, Source as _, Texts};
 use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::connectors::mark::{Mark, Standing};
@@ -307,7 +307,11 @@ fn texts_are_read_back(broker: &Broker) {
     }
     writer.put_with(&topic, 0, Some("h"), Some(b"plain"), None, &[("title", "of a header")]);
     writer.flush();
-    let shape = Shape { format: Format::Auto, headers: vec!["title".to_owned()], ..Shape::default() };
+    let shape = RecordShape {
+        format: ValueFormat::Auto,
+        headers: vec!["title".to_owned()],
+        ..RecordShape::default()
+    };
     let source = Kafka { shape: Arc::new(shape), ..kafka(broker, &topic, Start::Earliest) };
     let mut plain = texts(&source, &[]);
     let mut titled = texts(&source, &["title"]);

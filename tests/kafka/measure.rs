@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::intake::{EpochLimits, Queue, Room, Source as _, Taken};
+use dupflow::connectors::intake::{Dequeued, EpochLimits, Queue, QueueRoom, Source as _};
 use dupflow::connectors::kafka::Start;
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink as _};
@@ -33,7 +33,7 @@ fn reading(broker: &Broker) {
     let mut source = kafka(broker, &topic, Start::Earliest);
     let begin = source.begin(None).unwrap();
     let mut readers = Box::new(source).readers(&begin);
-    let queue = Queue::new(1, 1, Room { bytes: 16 << 20, batches: 256 }, EpochLimits::default());
+    let queue = Queue::new(1, 1, QueueRoom { bytes: 16 << 20, batches: 256 }, EpochLimits::default());
     let started = Instant::now();
     std::thread::scope(|scope| {
         let this = std::thread::current();
@@ -42,7 +42,7 @@ fn reading(broker: &Broker) {
         let (mut seen, mut bytes, mut batches) = (0, 0, 0);
         while seen < u64::from(records) {
             match queue.take(u64::MAX) {
-                Taken::Batch(_, batch) => {
+                Dequeued::Batch(_, batch) => {
                     seen += batch.records;
                     bytes += batch.bytes();
                     batches += 1;

@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dupflow::connectors::formats::{Format, Shape};
+use dupflow::connectors::formats::{RecordShape, ValueFormat};
 use dupflow::connectors::intake::{
-    Ahead, BadRecords, Decoder, EpochLimits, Line, Queue, Room, Source, SourceError, Taken,
+    BadRecords, CatchUp, CatchUpLine, Decoder, Dequeued, EpochLimits, Queue, QueueRoom, Source, SourceError,
 };
 use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::core::time::{Epoch, LiveFrom, Offsets, SystemClock};
@@ -40,7 +40,7 @@ pub(crate) fn kafka(broker: &Broker, topic: &str, start: Start) -> Kafka {
         topic: topic.to_owned(),
         start,
         share: (0, 1),
-        shape: Arc::new(Shape { format: Format::Text, ..Shape::default() }),
+        shape: Arc::new(RecordShape { format: ValueFormat::Text, ..RecordShape::default() }),
         limits: EpochLimits::default(),
         refresh: Duration::from_millis(200),
         as_of: Arc::default(),
@@ -48,7 +48,7 @@ pub(crate) fn kafka(broker: &Broker, topic: &str, start: Start) -> Kafka {
     }
 }
 
-pub(crate) const ROOM: Room = Room { bytes: 4 << 20, batches: 64 };
+pub(crate) const ROOM: QueueRoom = QueueRoom { bytes: 4 << 20, batches: 64 };
 
 impl Reading {
     /// Starts at the beginning that the source determines, without lines ahead.
@@ -56,13 +56,18 @@ impl Reading {
         Self::start(kafka, None, Vec::new(), ROOM)
     }
 
-    pub(crate) fn start(mut kafka: Kafka, from: Option<&Offsets>, lines: Vec<Line>, room: Room) -> Self {
+    pub(crate) fn start(
+        mut kafka: Kafka,
+        from: Option<&Offsets>,
+        lines: Vec<CatchUpLine>,
+        room: QueueRoom,
+    ) -> Self {
         let begin = kafka.begin(from).unwrap();
         let live = Arc::new(LiveFrom::default());
         let limits = kafka.limits;
         let mut readers = Box::new(kafka).readers(&begin);
         assert_eq!(readers.len(), 1);
-        let queue = Queue::behind(Ahead::of(lines), Arc::clone(&live), None, 1, 1, room, limits);
+        let queue = Queue::behind(CatchUp::new(lines), Arc::clone(&live), None, 1, 1, room, limits);
         let queue = Arc::new(queue);
         let (tell, woken) = channel();
         queue.register(Box::new(move || tell.send(()).unwrap_or(())));
@@ -85,7 +90,7 @@ impl Reading {
         let mut decoder = Decoder::new(&self.fields);
         while !enough(self) {
             match self.queue.take(Epoch::MAX) {
-                Taken::Batch(epoch, batch) => {
+                Dequeued::Batch(epoch, batch) => {
                     let (seen, times) = (&mut self.seen, &mut self.times);
                     let mut letters = Vec::new();
                     decoder
@@ -104,13 +109,13 @@ impl Reading {
                     assert!(before.is_none_or(|before| before <= batch.next), "a position never goes back");
                     self.queue.give_back(batch);
                 }
-                Taken::Nothing { .. } => {
+                Dequeued::Nothing { .. } => {
                     let left = end.saturating_duration_since(Instant::now());
                     let ended = self.thread.as_ref().unwrap().is_finished();
                     assert!(!left.is_zero() && !ended, "no {what}: {:?}, {:?}", self.next, self.seen.len());
                     self.woken.recv_timeout(left).unwrap_or(());
                 }
-                Taken::Done => panic!("the reader has ended before {what}"),
+                Dequeued::Done => panic!("the reader has ended before {what}"),
             }
         }
     }
@@ -141,7 +146,7 @@ impl Reading {
         let end = Instant::now() + BOUND;
         while !thread.is_finished() {
             assert!(Instant::now() < end, "the reader goes on");
-            if let Taken::Nothing { .. } = self.queue.take(Epoch::MAX) {
+            if let Dequeued::Nothing { .. } = self.queue.take(Epoch::MAX) {
                 self.woken.recv_timeout(Duration::from_millis(100)).unwrap_or(());
             }
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dupflow::connectors::credential::Credential;
-use dupflow::connectors::formats::{Format, Shape};
-use dupflow::connectors::intake::{EpochLimits, Line, Room, Source as _};
+use dupflow::connectors::formats::{RecordShape, ValueFormat};
+use dupflow::connectors::intake::{CatchUpLine, EpochLimits, QueueRoom, Source as _};
 use dupflow::connectors::kafka::Start;
 use dupflow::core::time::Offsets;
 
@@ -154,9 +154,9 @@ fn lines(broker: &Broker) {
         writer.texts(&topic, 1, &[(&format!("b{n}"), "t")]);
     }
     let ahead = vec![
-        Line::Restored,
-        Line::Offsets(offsets(&[(0, 3), (1, 0)])),
-        Line::Offsets(offsets(&[(0, 3), (1, 7)])),
+        CatchUpLine::Restored,
+        CatchUpLine::Offsets(offsets(&[(0, 3), (1, 0)])),
+        CatchUpLine::Offsets(offsets(&[(0, 3), (1, 7)])),
     ];
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), None, ahead, ROOM);
     assert_eq!(reading.live.get(), None);
@@ -190,7 +190,7 @@ fn a_line_after_invisible_records(broker: &Broker) {
     writer.abort();
     // An earlier run has read to the end: between its last event and the line there are only transaction
     // markers and an aborted record. No record follows, and the run becomes live.
-    let ahead = vec![Line::Offsets(offsets(&[(0, 4), (1, 0)]))];
+    let ahead = vec![CatchUpLine::Offsets(offsets(&[(0, 4), (1, 0)]))];
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), None, ahead.clone(), ROOM);
     // The reader reaches the line when it pushes a batch, possibly before the test takes it.
     reading.until("the line", |reading| reading.live.get().is_some() && !reading.seen.is_empty());
@@ -211,7 +211,7 @@ fn a_full_queue_loses_nothing(broker: &Broker) {
         writer.put(&topic, n % 2, Some(&format!("k{n}")), Some(text.as_bytes()));
     }
     writer.flush();
-    let room = Room { bytes: 1, batches: 1 };
+    let room = QueueRoom { bytes: 1, batches: 1 };
     let mut reading = Reading::start(kafka(broker, &topic, Start::Earliest), None, Vec::new(), room);
     reading.events(3000);
     assert_eq!(reading.next, offsets(&[(0, 1500), (1, 1500)]));
@@ -316,7 +316,7 @@ fn one_in_ten_is_bad(broker: &Broker) {
     }
     writer.flush();
     let mut source = kafka(broker, &topic, Start::Earliest);
-    source.shape = Arc::new(Shape { format: Format::Json, ..Shape::default() });
+    source.shape = Arc::new(RecordShape { format: ValueFormat::Json, ..RecordShape::default() });
     let mut reading = Reading::from_start(source);
     reading.until("the end", |reading| reading.next.values().sum::<u64>() == 500);
     assert_eq!(reading.seen.len(), 450);
@@ -357,7 +357,7 @@ fn headers_and_times(broker: &Broker) {
     writer.put_with(&topic, 0, Some("b"), Some(b"text"), Some(1), &[]);
     writer.flush();
     let mut source = kafka(broker, &topic, Start::Earliest);
-    source.shape = Arc::new(Shape { headers: vec!["title".to_owned()], ..Shape::default() });
+    source.shape = Arc::new(RecordShape { headers: vec!["title".to_owned()], ..RecordShape::default() });
     let mut reading = Reading::from_start(source);
     reading.fields = vec!["title".to_owned()];
     reading.events(2);

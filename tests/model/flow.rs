@@ -10,9 +10,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
-use dupflow::connectors::formats::{KeyedRecord, Records};
+use dupflow::connectors::formats::{KeyedRecord, KeyedRecords};
 use dupflow::connectors::intake::{
-    BadRecords, Batch, OnError, Payload, Queue, Reader, Refused, Source, SourceError,
+    BadRecords, Batch, OnError, Payload, Queue, Refused, Source, SourceError, SourceReader,
 };
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sink::{MemorySink, Sink};
@@ -205,14 +205,14 @@ impl Source for Scripts {
         Ok(Offsets::new())
     }
 
-    fn readers(self: Box<Self>, _: &Offsets) -> Vec<Box<dyn Reader>> {
-        self.0.into_iter().map(|script| Box::new(Scripted(script)) as Box<dyn Reader>).collect()
+    fn readers(self: Box<Self>, _: &Offsets) -> Vec<Box<dyn SourceReader>> {
+        self.0.into_iter().map(|script| Box::new(Scripted(script)) as Box<dyn SourceReader>).collect()
     }
 }
 
 struct Scripted(Script);
 
-impl Reader for Scripted {
+impl SourceReader for Scripted {
     fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
         (self.0)(queue)
     }
@@ -220,7 +220,7 @@ impl Reader for Scripted {
 
 /// One document, all of one text.
 pub(crate) fn batch(offset: u64) -> Batch {
-    let mut records = Records::default();
+    let mut records = KeyedRecords::default();
     let key = offset.to_string();
     records.push(KeyedRecord {
         offset,

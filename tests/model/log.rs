@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use dupflow::connectors::formats::{Format, KeyedRecord, Records, Shape};
+use dupflow::connectors::formats::{KeyedRecord, KeyedRecords, RecordShape, ValueFormat};
 use dupflow::connectors::intake::{
-    BadRecords, Batch, EpochLimits, Payload, Queue, Reader, Refused, Source, SourceError,
+    BadRecords, Batch, EpochLimits, Payload, Queue, Refused, Source, SourceError, SourceReader,
 };
 use dupflow::core::hash;
 use dupflow::core::time::{Clock, Offsets};
@@ -77,8 +77,8 @@ impl Source for Log {
         Ok(self.partitions.keys().map(|p| (*p, begin(p))).collect())
     }
 
-    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
-        let mut readers: Vec<Box<dyn Reader>> = vec![Box::new(Idle)];
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {
+        let mut readers: Vec<Box<dyn SourceReader>> = vec![Box::new(Idle)];
         for reader in 0..self.readers {
             let mine = |(p, _): &(&u32, &Partition)| **p as usize % self.readers == reader;
             let left = |(p, part): (&u32, &Partition)| {
@@ -94,14 +94,14 @@ impl Source for Log {
     }
 }
 
-impl Reader for Idle {
+impl SourceReader for Idle {
     fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
         while queue.pause(Duration::MAX).is_ok() {}
         Ok(())
     }
 }
 
-impl Reader for Turns {
+impl SourceReader for Turns {
     fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
         let mut left: Vec<(u32, Partition)> = std::mem::take(&mut self.partitions).into_iter().collect();
         let mut random = |below: u64| {
@@ -116,8 +116,9 @@ impl Reader for Turns {
             // From the line on all is held, so that a batch may begin there.
             let may = if this_side > 0 { this_side } else { part.events.len() };
             let count = random(4).min(may);
-            let format = if part.rows { Format::Json } else { Format::default() };
-            let mut records = Records::of(Arc::new(Shape { format, ..Shape::default() }));
+            let format = if part.rows { ValueFormat::Json } else { ValueFormat::default() };
+            let mut records =
+                KeyedRecords::with_shape(Arc::new(RecordShape { format, ..RecordShape::default() }));
             for (offset, (id, text)) in &part.events[..count] {
                 let (key, ts) = (Some(id.as_str().as_bytes()), (self.ts)(*partition, *offset));
                 let row = |content: &String| match row_ts(*partition, *offset, ts) {

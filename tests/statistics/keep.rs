@@ -32,7 +32,7 @@ fn list(corpus: &Corpus, kind: &str, keep: KeepRule, listed: DocumentList) -> Ve
     let out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
     let job = Job {
         stages: dupflow::pipeline::stages(&plan, false),
-        source: Box::new(Files::of(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new())),
+        source: Box::new(Files::new(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new())),
         first_epoch: 1,
         together: None,
         status: Arc::default(),

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dupflow::config::Plan;
-use dupflow::connectors::formats::Layout;
+use dupflow::connectors::formats::InputLayout;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
 use dupflow::connectors::sink::MemorySink;
@@ -43,8 +43,8 @@ pub(crate) fn deltas(plan: &Plan, path: &Path) -> MemorySink {
     let sink = Arc::<Mutex<MemorySink>>::default();
     let job = Job {
         stages: dupflow::pipeline::stages(plan, false),
-        source: Box::new(Files::of(
-            Input::resolve([path], Layout::default()).unwrap(),
+        source: Box::new(Files::new(
+            Input::resolve([path], InputLayout::default()).unwrap(),
             EpochRule::Events(EPOCH),
             plan.scheme.text.field_names(),
         )),

@@ -109,7 +109,7 @@ impl fmt::Display for BadRecord {
 
 /// The place of a bad record in its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum RecordPlace {
     /// The line with this number, from 1.
     Line(u64),
     /// The record at this offset.

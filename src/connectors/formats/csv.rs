@@ -16,8 +16,8 @@ use std::io::{self, BufRead};
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::bad_record::{BadRecord, MAX_RECORD_BYTES, Place};
-use super::rows::{Columns, Damage, Next, Row, Rows, Text, found, no_time};
+use super::bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
+use super::rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, found, no_time};
 use crate::instant;
 
 /// Maximum number of columns, inclusive.
@@ -43,13 +43,13 @@ impl From<u8> for Dialect {
 }
 
 /// A reader of a table.
-pub(crate) struct Csv {
+pub(crate) struct CsvReader {
     file: Box<dyn BufRead + Send>,
     reader: Reader,
     delimiter: u8,
-    names: Columns,
+    names: WantedColumns,
     /// The indices of the wanted columns, once the first row has been read.
-    columns: Option<Places>,
+    columns: Option<ColumnIndices>,
     /// The fields of the present row, concatenated, and the end of each.
     fields: Vec<u8>,
     ends: Vec<usize>,
@@ -61,7 +61,7 @@ pub(crate) struct Csv {
 }
 
 /// Indices of columns, from 0.
-struct Places {
+struct ColumnIndices {
     count: usize,
     id: Option<usize>,
     text: usize,
@@ -70,23 +70,23 @@ struct Places {
     fields: Vec<Option<usize>>,
 }
 
-impl fmt::Debug for Csv {
+impl fmt::Debug for CsvReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Csv").field("line", &self.line).finish_non_exhaustive()
     }
 }
 
-impl Rows for Csv {
-    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
-        *row = Row::default();
+impl RowReader for CsvReader {
+    fn next(&mut self, row: &mut FileRow) -> Result<NextRow, Damage> {
+        *row = FileRow::default();
         if self.columns.is_none() {
             match self.first_row()? {
                 Some(columns) => self.columns = Some(columns),
-                None => return Ok(Next::End),
+                None => return Ok(NextRow::End),
             }
         }
         let Some(columns) = self.read_row()?.then_some(()).and(self.columns.as_ref()) else {
-            return Ok(Next::End);
+            return Ok(NextRow::End);
         };
         if self.ends.len() != columns.count {
             let cause = format!("{} fields in a table of {} columns", self.ends.len(), columns.count);
@@ -95,8 +95,8 @@ impl Rows for Csv {
         let cell = |at: Option<usize>| at.map_or(&[][..], |at| self.cell(at));
         let text = |at| std::str::from_utf8(cell(at)).map(str::trim).unwrap_or("?");
         row.text = match text(columns.op) {
-            "" | "upsert" => Text::Is(cell(Some(columns.text)).to_vec()),
-            "delete" => Text::Deleted,
+            "" | "upsert" => RowText::Is(cell(Some(columns.text)).to_vec()),
+            "delete" => RowText::Deleted,
             other => {
                 let cause = format!("found {}", found(other.as_bytes()));
                 return Err(self.damage(BadRecord::UnknownOp, cause));
@@ -114,14 +114,18 @@ impl Rows for Csv {
         row.fields = columns.fields.iter().map(|at| cell(*at).to_vec()).collect();
         match row.flaw() {
             Some((reason, cause)) => Err(Damage { cause, ..self.damage(reason, "") }),
-            None => Ok(Next::Row),
+            None => Ok(NextRow::Row),
         }
     }
 }
 
-impl Csv {
+impl CsvReader {
     /// A reader of this file.
-    pub(crate) fn new(file: Box<dyn BufRead + Send>, columns: &Columns, dialect: impl Into<Dialect>) -> Self {
+    pub(crate) fn new(
+        file: Box<dyn BufRead + Send>,
+        columns: &WantedColumns,
+        dialect: impl Into<Dialect>,
+    ) -> Self {
         let Dialect { delimiter, escape } = dialect.into();
         Self {
             file,
@@ -138,16 +142,17 @@ impl Csv {
     }
 
     /// The columns that the first row names; `None` if the file has no row.
-    fn first_row(&mut self) -> Result<Option<Places>, Damage> {
-        let ends = |damage| Damage { place: Place::Whole, ends: true, ..damage };
+    fn first_row(&mut self) -> Result<Option<ColumnIndices>, Damage> {
+        let ends = |damage| Damage { place: RecordPlace::Whole, ends: true, ..damage };
         if !self.read_row().map_err(ends)? {
             return Ok(None);
         }
         let names: Vec<_> = (0..self.ends.len()).map(|at| self.cell(at)).collect();
         let find = |name: &str| names.iter().position(|found| *found == name.as_bytes());
-        let Columns { id, text, ts, op, fields } = &self.names;
-        let told: Vec<_> = names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
-        if let Some((reason, cause)) = self.names.missing(|name| find(name).is_some(), &told) {
+        let WantedColumns { id, text, ts, op, fields } = &self.names;
+        let quoted: Vec<_> =
+            names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
+        if let Some((reason, cause)) = self.names.missing(|name| find(name).is_some(), &quoted) {
             let other = [b';', b'\t', b'|', b',']
                 .into_iter()
                 .find(|other| *other != self.delimiter && names.len() == 1 && names[0].contains(other));
@@ -162,7 +167,7 @@ impl Csv {
         }
         let at = find(text).unwrap_or(0);
         let fields = fields.iter().map(|field| find(field)).collect();
-        let columns = Places {
+        let columns = ColumnIndices {
             count: names.len(),
             id: id.as_deref().and_then(find),
             text: at,
@@ -186,7 +191,7 @@ impl Csv {
     /// The damage of the row that was read last.
     fn damage(&self, reason: BadRecord, cause: impl Into<String>) -> Damage {
         let head = self.written(usize::MAX);
-        Damage { reason, cause: Some(cause.into()), place: Place::Line(self.line), head, ends: false }
+        Damage { reason, cause: Some(cause.into()), place: RecordPlace::Line(self.line), head, ends: false }
     }
 
     /// The row that was read last, written as in a file, without its line end; at most `most` of its fields

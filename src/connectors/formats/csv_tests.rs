@@ -1,19 +1,25 @@
 use std::io::{Cursor, Read};
 
-use super::super::samples::{Found, Harm, harmed, texts};
+use super::super::samples::{Harm, ReadResult, harmed, texts};
 use super::*;
 
-fn columns(fields: &[&str]) -> Columns {
+fn columns(fields: &[&str]) -> WantedColumns {
     let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
-    Columns { id: Some(id), text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
+    WantedColumns {
+        id: Some(id),
+        text,
+        ts,
+        op,
+        fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+    }
 }
 
-fn csv(bytes: impl Into<Vec<u8>>) -> Csv {
-    Csv::new(Box::new(Cursor::new(bytes.into())), &columns(&["meta.title", "absent"]), b',')
+fn csv(bytes: impl Into<Vec<u8>>) -> CsvReader {
+    CsvReader::new(Box::new(Cursor::new(bytes.into())), &columns(&["meta.title", "absent"]), b',')
 }
 
-fn read(bytes: impl Into<Vec<u8>>) -> Found {
-    Found::of(csv(bytes), 100_000)
+fn read(bytes: impl Into<Vec<u8>>) -> ReadResult {
+    ReadResult::read_all(csv(bytes), 100_000)
 }
 
 /// A table, with every text quoted.
@@ -33,8 +39,8 @@ fn rows_are_documents() {
         for capacity in [1, 13, 1 << 16] {
             for bytes in [file.clone(), format!("\u{feff}{file}"), file.trim_end().to_owned()] {
                 let bytes = std::io::BufReader::with_capacity(capacity, Cursor::new(bytes.into_bytes()));
-                let csv = Csv::new(Box::new(bytes), &columns(&[]), u8::try_from(delimiter).unwrap());
-                let found = Found::of(csv, 1000);
+                let csv = CsvReader::new(Box::new(bytes), &columns(&[]), u8::try_from(delimiter).unwrap());
+                let found = ReadResult::read_all(csv, 1000);
                 assert_eq!(found.texts(), texts, "{capacity} bytes at once");
                 assert_eq!((found.ids()[299], found.damages.len()), ("299", 0));
             }
@@ -55,22 +61,22 @@ fn cells_are_what_the_first_row_names() {
     let found = read(file);
     assert_eq!(found.rows.len(), 4, "{found:?}");
     let [first, second, third, last] = &found.rows[..] else { panic!() };
-    assert_eq!(first.text, Text::Is(b"a, \"b\"\nc".to_vec()));
+    assert_eq!(first.text, RowText::Is(b"a, \"b\"\nc".to_vec()));
     assert_eq!((first.id.as_deref(), first.ts), (Some(&b"7"[..]), Some(1.5)));
     assert_eq!(first.fields, ["Über uns".as_bytes(), b""]);
-    assert_eq!((&second.text, second.ts), (&Text::Deleted, Some(1_714_979_289.0)));
-    assert_eq!((&third.text, third.id.as_deref(), third.ts), (&Text::Is(Vec::new()), None, None));
-    assert_eq!(last.text, Text::Is(b"last".to_vec()));
+    assert_eq!((&second.text, second.ts), (&RowText::Deleted, Some(1_714_979_289.0)));
+    assert_eq!((&third.text, third.id.as_deref(), third.ts), (&RowText::Is(Vec::new()), None, None));
+    assert_eq!(last.text, RowText::Is(b"last".to_vec()));
     let bad: Vec<_> = found.damages.iter().map(|damage| (damage.reason, damage.place)).collect();
     let expected = [
-        (BadRecord::UnknownOp, Place::Line(7)),
-        (BadRecord::BadTs, Place::Line(8)),
-        (BadRecord::Unreadable, Place::Line(9)),
+        (BadRecord::UnknownOp, RecordPlace::Line(7)),
+        (BadRecord::BadTs, RecordPlace::Line(8)),
+        (BadRecord::Unreadable, RecordPlace::Line(9)),
     ];
     assert_eq!(bad, expected);
     assert_eq!(found.damages[2].head, b"too,short");
-    let told = found.damages[1].cause.as_deref();
-    assert_eq!(told, Some("found \"soon\", which is no date of ISO 8601 either"));
+    let cause = found.damages[1].cause.as_deref();
+    assert_eq!(cause, Some("found \"soon\", which is no date of ISO 8601 either"));
 }
 
 /// For all line ends, and for input in pieces of any size.
@@ -80,11 +86,11 @@ fn lines_are_counted() {
     for end in ["\n", "\r\n"] {
         for piece in [1, 2, 3, 1000] {
             let file = std::io::BufReader::with_capacity(piece, Cursor::new(lines.join(end)));
-            let found = Found::of(Csv::new(Box::new(file), &columns(&[]), b','), 10);
+            let found = ReadResult::read_all(CsvReader::new(Box::new(file), &columns(&[]), b','), 10);
             let places: Vec<_> = found.damages.iter().map(|damage| damage.place).collect();
             assert_eq!(
                 (found.rows.len(), places),
-                (2, vec![Place::Line(4), Place::Line(6)]),
+                (2, vec![RecordPlace::Line(4), RecordPlace::Line(6)]),
                 "{end:?}, {piece}"
             );
         }
@@ -93,7 +99,7 @@ fn lines_are_counted() {
 
 /// A bad row is kept in the form in which a file has it: corrected, it can be read.
 #[test]
-fn what_is_kept_of_a_bad_row_is_a_row() {
+fn a_bad_row_is_kept_as_a_row() {
     let cells = ["k1", "some \"text\", with\ttab,\nand line", "yesterday", ""];
     for delimiter in [b',', b'\t'] {
         let mut file = csv::WriterBuilder::new().delimiter(delimiter).from_writer(Vec::new());
@@ -110,8 +116,9 @@ fn what_is_kept_of_a_bad_row_is_a_row() {
         file.write_record(names).unwrap();
         rows.iter().for_each(|row| file.write_record(row).unwrap());
         file.write_record(["", "", "", "delete"]).unwrap();
-        let reader = Csv::new(Box::new(Cursor::new(file.into_inner().unwrap())), &columns(&[]), delimiter);
-        let found = Found::of(reader, 10);
+        let reader =
+            CsvReader::new(Box::new(Cursor::new(file.into_inner().unwrap())), &columns(&[]), delimiter);
+        let found = ReadResult::read_all(reader, 10);
         let reasons: Vec<_> = found.damages.iter().map(|damage| damage.reason).collect();
         let expected = [
             BadRecord::BadTs,
@@ -132,8 +139,8 @@ fn what_is_kept_of_a_bad_row_is_a_row() {
             let mended = text.replace("yesterday", "5").replace("1714979289000", "5").replace("insert", "");
             let header = names.join(str::from_utf8(&[delimiter]).unwrap());
             let mended = format!("{header}\n{}\n", mended.replace(long, "k1"));
-            let again = Csv::new(Box::new(Cursor::new(mended.into_bytes())), &columns(&[]), delimiter);
-            let again = Found::of(again, 10);
+            let again = CsvReader::new(Box::new(Cursor::new(mended.into_bytes())), &columns(&[]), delimiter);
+            let again = ReadResult::read_all(again, 10);
             assert_eq!((again.ids(), again.texts()), (vec!["k1"], vec![cells[1]]));
         }
     }
@@ -144,13 +151,13 @@ fn a_table_without_texts_is_one_error() {
     let found = read("id,body,\"ti\"\"tle\"\n1,x,y\n2,x,y\n");
     let [damage] = &found.damages[..] else { panic!("{found:?}") };
     let cause = "no column \"text\" among \"id\", \"body\", \"ti\\\"tle\"";
-    assert_eq!((damage.cause.as_deref(), damage.ends, damage.place), (Some(cause), true, Place::Whole));
+    assert_eq!((damage.cause.as_deref(), damage.ends, damage.place), (Some(cause), true, RecordPlace::Whole));
     assert!(read("").rows.is_empty() && read("\n\n").damages.is_empty());
     assert!(read("id,text\n").rows.is_empty());
 }
 
 #[test]
-fn an_open_quote_at_the_end_is_told() {
+fn an_open_quote_at_the_end_is_reported() {
     for (file, rows) in [
         ("id,text\n1,whole\n2,\"open", 1),
         ("id,text\n1,whole\n2,\"", 1),
@@ -172,16 +179,16 @@ fn an_open_quote_at_the_end_is_told() {
 }
 
 #[test]
-fn a_row_that_is_too_long_is_passed_over() {
+fn a_row_that_is_too_long_is_skipped() {
     let long = "x".repeat(MAX_RECORD_BYTES);
     let file = format!("id,text\n1,a\n2,{long}\n3,b\n4,\"{long}{long}\"\n5,c\n");
     let mut csv = csv(file);
-    let mut row = Row::default();
+    let mut row = FileRow::default();
     let mut ids = Vec::new();
     let mut bad = Vec::new();
     loop {
         match csv.next(&mut row) {
-            Ok(Next::Row) => ids.extend(row.id.take()),
+            Ok(NextRow::Row) => ids.extend(row.id.take()),
             Ok(_) => break,
             Err(damage) => {
                 assert!((200..=300).contains(&damage.head.len()), "the beginning: {}", damage.head.len());
@@ -190,7 +197,7 @@ fn a_row_that_is_too_long_is_passed_over() {
         }
     }
     assert_eq!(ids, [b"1", b"3", b"5"]);
-    assert_eq!(bad, [(BadRecord::TooLong, Place::Line(3)), (BadRecord::TooLong, Place::Line(5))]);
+    assert_eq!(bad, [(BadRecord::TooLong, RecordPlace::Line(3)), (BadRecord::TooLong, RecordPlace::Line(5))]);
     assert!(csv.fields.len() <= MAX_RECORD_BYTES + 1);
     let wide = format!("id,text\n1,a\n{}\n2,b\n", ",".repeat(1 << 20));
     let found = read(wide);
@@ -198,16 +205,16 @@ fn a_row_that_is_too_long_is_passed_over() {
 }
 
 #[test]
-fn an_error_of_the_file_ends_it() {
-    struct Broken;
-    impl Read for Broken {
+fn a_read_error_ends_the_file() {
+    struct BrokenFile;
+    impl Read for BrokenFile {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the stream ends early"))
         }
     }
-    let file = Cursor::new(b"id,text\n1,whole\n2,ha".to_vec()).chain(Broken);
-    let csv = Csv::new(Box::new(io::BufReader::new(file)), &columns(&[]), b',');
-    let found = Found::of(csv, 10);
+    let file = Cursor::new(b"id,text\n1,whole\n2,ha".to_vec()).chain(BrokenFile);
+    let csv = CsvReader::new(Box::new(io::BufReader::new(file)), &columns(&[]), b',');
+    let found = ReadResult::read_all(csv, 10);
     assert_eq!((found.rows.len(), found.damages.len()), (1, 1));
     assert!(found.damages[0].ends && found.damages[0].reason == BadRecord::Truncated);
 }
@@ -215,17 +222,17 @@ fn an_error_of_the_file_ends_it() {
 /// A thousand damaged files: every row before the damage is read, and a flipped bit only costs rows that it
 /// can affect.
 #[test]
-fn harm_costs_what_it_meets() {
+fn damage_loses_only_what_it_touches() {
     let texts = texts(60, 3);
     let file = table(&texts, ',', "\n").into_bytes();
-    let mut told = 0;
+    let mut reported = 0;
     for (harm, at, bytes) in harmed(&file, 1000, 11) {
         let found = read(bytes);
         let rows_before = found
             .rows
             .iter()
             .zip(&texts)
-            .take_while(|(row, text)| matches!(&row.text, Text::Is(one) if one == text.as_bytes()));
+            .take_while(|(row, text)| matches!(&row.text, RowText::Is(one) if one == text.as_bytes()));
         let mut end = "a,id,text\n".len();
         let mut expected = 0;
         for (number, text) in texts.iter().enumerate() {
@@ -236,10 +243,10 @@ fn harm_costs_what_it_meets() {
             assert!(rows_before.count() >= expected, "{harm:?} at {at}: {found:?}");
         }
         assert!(found.rows.len() <= 2 * texts.len());
-        told += usize::from(harm == Harm::Truncated && !found.damages.is_empty());
+        reported += usize::from(harm == Harm::Truncated && !found.damages.is_empty());
     }
     // Nearly all of the file is inside quotes.
-    assert!(told > 300, "{told} of 334");
+    assert!(reported > 300, "{reported} of 334");
 }
 
 /// In a table digits are seconds; in an archive, which has only dates, they are a year.
@@ -257,7 +264,7 @@ fn digits_are_seconds_in_tables_and_a_year_in_archives() {
         ("soon", None, None),
     ] {
         assert_eq!((instant::of_text(time), instant::of_iso(time)), (in_table, in_archive), "{time:?}");
-        let mut row = Row::default();
+        let mut row = FileRow::default();
         let read = csv(format!("id,ts,text\na,{time},t\n")).next(&mut row);
         let is_bad = read.is_err_and(|damage| damage.reason == BadRecord::BadTs);
         assert_eq!((is_bad, row.ts), (in_table.is_none(), in_table), "{time:?}");
@@ -266,6 +273,6 @@ fn digits_are_seconds_in_tables_and_a_year_in_archives() {
         );
         let bytes = Box::new(Cursor::new(archive.into_bytes()));
         let mut rows = super::super::warc(bytes, &columns(&[]), crate::formats::WarcId::Record);
-        assert_eq!((rows.next(&mut row), row.ts), (Ok(Next::Row), in_archive), "{time:?}");
+        assert_eq!((rows.next(&mut row), row.ts), (Ok(NextRow::Row), in_archive), "{time:?}");
     }
 }

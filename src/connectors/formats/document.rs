@@ -32,7 +32,7 @@ pub(crate) fn read_text<'b>(
     let file = File::open(path).map_err(because(BadRecord::Unreadable))?;
     file.take(limit).read_to_end(buffer).map_err(because(BadRecord::Unreadable))?;
     let mut name = Cow::Borrowed(path);
-    let compression = Compression::of(buffer);
+    let compression = Compression::detect(buffer);
     if compression != Compression::None && buffer.len() <= MAX_RECORD_BYTES {
         let mut whole = Vec::new();
         let decode = compression.decode(&buffer[..]);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_told_by_their_names() {
+    fn pages_are_detected_by_name() {
         let shift_jis = b"<p>\x93\xfa\x96{\x8c\xea\x82\xcc\x95\xb6\x8f\x91\x82\xc5\x82\xb7\x81B";
         for name in ["a.html", "folder/a.HTM", "a.b.xhtml"] {
             assert_eq!(read(name, "<p>ไทย".as_bytes()).unwrap(), "<!doctype html><p>ไทย");

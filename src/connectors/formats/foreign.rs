@@ -140,7 +140,8 @@ pub(crate) fn refused(beginning: &[u8], is_packed: bool, name: &str, format: Fil
             let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(beginning).trim_ascii_start();
             if is_page(text) {
                 return Some(format!(
-                    "it is a web page, and is to be read as {}: where a download has failed, a page says so; --format html reads it as a document",
+                    "it is a web page, and is to be read as {}: where a download has failed, a page says so; \
+                     --format html reads it as a document",
                     format.name()
                 ));
             }
@@ -277,7 +278,7 @@ fn quoted(name: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn told(beginning: &[u8], name: &str, format: FileFormat) -> Option<String> {
+    fn refusal(beginning: &[u8], name: &str, format: FileFormat) -> Option<String> {
         refused(beginning, false, name, format)
     }
 
@@ -285,21 +286,22 @@ mod tests {
     fn commands_name_the_file_and_the_format() {
         let xz = b"\xfd7zXZ\0\0";
         assert_eq!(
-            told(xz, "a b.csv.xz", FileFormat::Jsonl).unwrap(),
+            refusal(xz, "a b.csv.xz", FileFormat::Jsonl).unwrap(),
             "it is compressed with xz, which is not read: xz -dc 'a b.csv.xz' | dupflow replay --format csv -"
         );
         assert_eq!(
-            told(xz, "-", FileFormat::Jsonl).unwrap(),
+            refusal(xz, "-", FileFormat::Jsonl).unwrap(),
             "it is compressed with xz, which is not read: xz -dc FILE | dupflow replay -"
         );
         assert_eq!(
-            told(b"[ {\"id\":1}", "日本.json", FileFormat::Jsonl).unwrap(),
-            "it is a JSON array, not an object a line, which is not read: jq -c '.[]' '日本.json' | dupflow replay -"
+            refusal(b"[ {\"id\":1}", "日本.json", FileFormat::Jsonl).unwrap(),
+            "it is a JSON array, not an object a line, which is not read: jq -c '.[]' '日本.json' | dupflow \
+             replay -"
         );
     }
 
     #[test]
-    fn what_is_read_is_not_refused() {
+    fn supported_inputs_are_not_refused() {
         for text in [
             "",
             "{}",
@@ -313,32 +315,32 @@ mod tests {
             "BZh is no magic",
             "{\"text\":\"a line that is cut off",
         ] {
-            assert_eq!(told(text.as_bytes(), "a", FileFormat::Jsonl), None, "{text}");
+            assert_eq!(refusal(text.as_bytes(), "a", FileFormat::Jsonl), None, "{text}");
         }
-        assert_eq!(told(b"{\n", "a.md", FileFormat::Text), None);
-        assert_eq!(told(b"<html>", "a.html", FileFormat::Html), None);
-        assert_eq!(told(b"PAR1....", "a", FileFormat::Parquet), None);
-        assert_eq!(told(b"id,text\n", "a", FileFormat::Csv), None);
-        assert_eq!(told("\u{4100}".as_bytes(), "a", FileFormat::Csv), None);
+        assert_eq!(refusal(b"{\n", "a.md", FileFormat::Text), None);
+        assert_eq!(refusal(b"<html>", "a.html", FileFormat::Html), None);
+        assert_eq!(refusal(b"PAR1....", "a", FileFormat::Parquet), None);
+        assert_eq!(refusal(b"id,text\n", "a", FileFormat::Csv), None);
+        assert_eq!(refusal("\u{4100}".as_bytes(), "a", FileFormat::Csv), None);
     }
 
     /// A table or a text that begins with the letters of a magic is read. Only with the bytes of the real
     /// format do they count.
     #[test]
-    fn letters_of_a_magic_begin_texts_too() {
+    fn texts_may_begin_with_the_letters_of_a_magic() {
         for magic in ["ARROW1", "FEA1", "PARE", "GIF8", "OggS", "ORC", "PAR1"] {
             for rest in
                 [",text,id\nx,a text,1\n", " images: the text goes on\n", "\tid\ttext\n\u{1b}[1m\u{e9}\n"]
             {
                 let text = format!("{magic}{rest}");
                 for format in [FileFormat::Csv, FileFormat::Tsv, FileFormat::Text, FileFormat::Jsonl] {
-                    assert_eq!(told(text.as_bytes(), "a", format), None, "{text:?}");
+                    assert_eq!(refusal(text.as_bytes(), "a", format), None, "{text:?}");
                 }
                 assert_eq!(binary(text.as_bytes()), None, "{text:?}");
                 assert!(!is_parquet(text.as_bytes()), "{text:?}");
             }
             let bytes = [magic.as_bytes(), b"\x15\x04\0\0"].concat();
-            assert!(told(&bytes, "a", FileFormat::Csv).is_some(), "{magic}");
+            assert!(refusal(&bytes, "a", FileFormat::Csv).is_some(), "{magic}");
             assert_eq!(binary(&bytes).is_some(), magic != "PAR1", "{magic}");
         }
     }
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn json_over_several_lines_is_recognised() {
         for text in ["{\n  \"id\": 1", "{ \"id\": 1,\n  \"text\": \"t\" }\n{", "[\n  {", "[\n", "[{"] {
-            assert!(told(text.as_bytes(), "a", FileFormat::Jsonl).is_some(), "{text}");
+            assert!(refusal(text.as_bytes(), "a", FileFormat::Jsonl).is_some(), "{text}");
         }
     }
 }

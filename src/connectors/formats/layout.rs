@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// Settings for what inputs do not say themselves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct InputLayout {
     /// The format of all inputs; `None`: detected for each input.
     pub format: Option<FileFormat>,
     /// The path to the id in a record: names with points between them.
@@ -23,7 +23,7 @@ pub struct Layout {
     pub ids: IdRule,
 }
 
-impl Default for Layout {
+impl Default for InputLayout {
     fn default() -> Self {
         Self {
             format: None,
@@ -38,7 +38,7 @@ impl Default for Layout {
     }
 }
 
-impl Layout {
+impl InputLayout {
     /// Parses a column separator or an escape byte: one ASCII character, `tab` or `\t`.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Formats of inputs whose records are not lines: one file for each.
 //!
-//! A file -> its records, in order: a [`Row`], or the damage. The reader of a format only finds documents;
-//! ids are checked and texts are decoded elsewhere.
+//! A file -> its records, in order: a [`FileRow`], or the damage. The reader of a format only finds
+//! documents; ids are checked and texts are decoded elsewhere.
 
 pub mod feed;
 
@@ -27,28 +27,32 @@ use std::sync::Arc;
 
 use rows::failed;
 
-pub use bad_record::{BadRecord, MAX_RECORD_BYTES, Place};
+pub use bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
 pub(crate) use csv::Dialect;
 pub(crate) use document::read_text;
 pub use document::text_of_file;
 pub(crate) use foreign::{is_parquet, refused as refused_format};
 pub(crate) use layout::by_name;
-pub use layout::{FileFormat, IdRule, Layout, WarcId};
-pub(crate) use rows::{Columns, Damage, Next, Row, Rows, Text, panicked};
+pub use layout::{FileFormat, IdRule, InputLayout, WarcId};
+pub(crate) use rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, panicked};
 pub(crate) use shape::ShapeReader;
-pub use shape::{Format, KeyedRecord, Records, Shape};
+pub use shape::{KeyedRecord, KeyedRecords, RecordShape, ValueFormat};
 pub(crate) use storage::{
-    Compression, FeedReader, InMemory, Metered, OnDisk, READ_BYTES, RestOfLine, Stored,
+    Compression, FeedReader, InMemory, Metered, OnDisk, READ_BYTES, RandomAccess, RestOfLine,
 };
 pub use storage::{InputProgress, open};
 
 /// A whole text or web page, as one record with this id.
-pub(crate) fn whole(bytes: Box<dyn BufRead + Send>, id: &str, is_html: bool) -> Box<dyn Rows> {
+pub(crate) fn whole(bytes: Box<dyn BufRead + Send>, id: &str, is_html: bool) -> Box<dyn RowReader> {
     Box::new(whole::Whole { bytes: Some(bytes), id: id.to_owned(), is_html })
 }
 
 /// The pages and texts of a web archive, read as a stream of its stored bytes.
-pub(crate) fn warc(bytes: Box<dyn BufRead + Send>, columns: &Columns, id: WarcId) -> Box<dyn Rows> {
+pub(crate) fn warc(
+    bytes: Box<dyn BufRead + Send>,
+    columns: &WantedColumns,
+    id: WarcId,
+) -> Box<dyn RowReader> {
     Box::new(warc::Warc::new(bytes, columns, id))
 }
 
@@ -58,11 +62,11 @@ pub(crate) fn warc(bytes: Box<dyn BufRead + Send>, columns: &Columns, id: WarcId
 /// # Errors
 /// If the threads cannot be started.
 pub(crate) fn warc_in_parts(
-    file: Arc<dyn Stored>,
-    columns: &Columns,
+    file: Arc<dyn RandomAccess>,
+    columns: &WantedColumns,
     id: WarcId,
     progress: &Arc<InputProgress>,
-) -> io::Result<Option<Box<dyn Rows>>> {
+) -> io::Result<Option<Box<dyn RowReader>>> {
     let archive = warc::Archive::new(file, columns, id);
     Ok(if archive.count() > 1 {
         Some(Box::new(warc::InParts::new(archive, cores(), Arc::clone(progress))?))
@@ -76,7 +80,11 @@ fn cores() -> usize {
 }
 
 /// The rows of a table with a header.
-pub(crate) fn csv(bytes: Box<dyn BufRead + Send>, dialect: Dialect, columns: &Columns) -> Box<dyn Rows> {
+pub(crate) fn csv(
+    bytes: Box<dyn BufRead + Send>,
+    dialect: Dialect,
+    columns: &WantedColumns,
+) -> Box<dyn RowReader> {
     Box::new(csv::Csv::new(bytes, columns, dialect))
 }
 
@@ -84,14 +92,14 @@ pub(crate) fn csv(bytes: Box<dyn BufRead + Send>, dialect: Dialect, columns: &Co
 pub(crate) fn csv_lacks(
     bytes: Box<dyn BufRead + Send>,
     dialect: Dialect,
-    columns: &Columns,
+    columns: &WantedColumns,
 ) -> Option<String> {
     csv::Csv::new(bytes, columns, dialect).lacks()
 }
 
 /// Which wanted column the file lacks, or which unsupported compression it has.
 #[cfg(feature = "parquet")]
-pub(crate) fn parquet_lacks(file: Arc<dyn Stored>, columns: &Columns) -> Option<String> {
+pub(crate) fn parquet_lacks(file: Arc<dyn RandomAccess>, columns: &WantedColumns) -> Option<String> {
     match parquet::Parquet::open(file, columns) {
         Err(damage) => damage.lack(),
         Ok(file) => {
@@ -103,7 +111,7 @@ pub(crate) fn parquet_lacks(file: Arc<dyn Stored>, columns: &Columns) -> Option<
 
 /// Without the feature `parquet` files cannot be examined.
 #[cfg(not(feature = "parquet"))]
-pub(crate) fn parquet_lacks(_: Arc<dyn Stored>, _: &Columns) -> Option<String> {
+pub(crate) fn parquet_lacks(_: Arc<dyn RandomAccess>, _: &WantedColumns) -> Option<String> {
     None
 }
 
@@ -113,7 +121,7 @@ const PARQUET_WAITS: usize = 128 << 20;
 
 /// The rows of a Parquet file. As many threads as the machine has cores read its row groups.
 #[cfg(feature = "parquet")]
-pub(crate) fn parquet(file: Arc<dyn Stored>, columns: &Columns) -> Box<dyn Rows> {
+pub(crate) fn parquet(file: Arc<dyn RandomAccess>, columns: &WantedColumns) -> Box<dyn RowReader> {
     let read = |parts| {
         parallel::Ahead::new(parts, cores(), PARQUET_WAITS)
             .map_err(|error| failed(BadRecord::Unreadable, error.to_string()))
@@ -126,7 +134,7 @@ pub(crate) fn parquet(file: Arc<dyn Stored>, columns: &Columns) -> Box<dyn Rows>
 
 /// Without the feature `parquet`, a file gives only an error.
 #[cfg(not(feature = "parquet"))]
-pub(crate) fn parquet(_: Arc<dyn Stored>, _: &Columns) -> Box<dyn Rows> {
+pub(crate) fn parquet(_: Arc<dyn RandomAccess>, _: &WantedColumns) -> Box<dyn RowReader> {
     let cause = "this dupflow was built without Parquet: build it with the feature `parquet`";
     Box::new(Failed(failed(BadRecord::Unreadable, cause.to_owned())))
 }
@@ -134,8 +142,8 @@ pub(crate) fn parquet(_: Arc<dyn Stored>, _: &Columns) -> Box<dyn Rows> {
 /// A file that cannot be read at all.
 struct Failed(Damage);
 
-impl Rows for Failed {
-    fn next(&mut self, _: &mut Row) -> Result<Next, Damage> {
+impl RowReader for Failed {
+    fn next(&mut self, _: &mut FileRow) -> Result<NextRow, Damage> {
         Err(self.0.clone())
     }
 }

@@ -3,8 +3,8 @@
 //! Parts -> their pieces (mostly records): those of part 0, then those of part 1, and so on, for any number
 //! of threads. A thread takes the next part and reads it into that part's own queue, so the part whose turn
 //! it is is always being read. A queue has at most [`PART_BYTES`]. All queues together have at most the
-//! number of bytes given to [`Ahead::new`]; the part whose turn it is may exceed that. Beyond the queues,
-//! each thread has one batch in memory.
+//! number of bytes given to [`ParallelReader::new`]; the part whose turn it is may exceed that. Beyond the
+//! queues, each thread has one batch in memory.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use std::{fmt, io};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::rows::{Damage, Next, Row, Rows, Text, panicked};
+use super::rows::{Damage, FileRow, NextRow, RowReader, RowText, panicked};
 
 /// Maximum of queued bytes of one part, plus one batch.
 const PART_BYTES: usize = 32 << 20;
@@ -23,9 +23,9 @@ const PART_BYTES: usize = 32 << 20;
 const BATCH_BYTES: usize = 64 << 10;
 
 /// An input that can be read in parts, numbered from 0, each part independently.
-pub(crate) trait Parts: Send + Sync + 'static {
+pub(crate) trait ReadableParts: Send + Sync + 'static {
     /// What a part consists of.
-    type Piece: Piece;
+    type Piece: PartPiece;
 
     /// Number of parts.
     fn count(&self) -> usize;
@@ -35,7 +35,7 @@ pub(crate) trait Parts: Send + Sync + 'static {
 }
 
 /// A piece of a part.
-pub(crate) trait Piece: Send {
+pub(crate) trait PartPiece: Send {
     /// Its approximate size in memory.
     fn bytes(&self) -> usize;
 
@@ -43,32 +43,32 @@ pub(crate) trait Piece: Send {
     fn panicked() -> Self;
 }
 
-/// The result of [`Rows::next`], with its row.
-pub(crate) type Record = Result<(Next, Row), Damage>;
+/// The result of [`RowReader::next`], with its row.
+pub(crate) type RowResult = Result<(NextRow, FileRow), Damage>;
 
 /// The pieces of all parts, in order.
-pub(crate) struct Ahead<P: Parts> {
-    shared: Arc<Shared<P>>,
+pub(crate) struct ParallelReader<P: ReadableParts> {
+    shared: Arc<SharedParts<P>>,
     threads: Vec<JoinHandle<()>>,
     /// Pieces of the present part, taken from its queue.
     ready: VecDeque<P::Piece>,
 }
 
-struct Shared<P: Parts> {
+struct SharedParts<P: ReadableParts> {
     parts: Arc<P>,
     /// Maximum of bytes in all queues, plus a batch of each thread.
     most: usize,
-    state: Mutex<State<P::Piece>>,
+    state: Mutex<PartQueues<P::Piece>>,
     changed: Condvar,
 }
 
-struct State<T> {
+struct PartQueues<T> {
     /// The next part that a thread takes.
     next: usize,
     /// The part whose turn it is.
     turn: usize,
     /// The queues of the parts that threads have taken, beginning with the part whose turn it is.
-    queues: VecDeque<Queue<T>>,
+    queues: VecDeque<PartQueue<T>>,
     /// Bytes in all queues.
     bytes: usize,
     /// The rest is not wanted.
@@ -76,19 +76,19 @@ struct State<T> {
 }
 
 /// The queue of one part.
-struct Queue<T> {
+struct PartQueue<T> {
     pieces: VecDeque<T>,
     bytes: usize,
     is_complete: bool,
 }
 
-impl<P: Parts> fmt::Debug for Ahead<P> {
+impl<P: ReadableParts> fmt::Debug for ParallelReader<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ahead").field("threads", &self.threads.len()).finish_non_exhaustive()
     }
 }
 
-impl<P: Parts> Ahead<P> {
+impl<P: ReadableParts> ParallelReader<P> {
     /// Reads with this number of threads (at least one, at most one for each part); about `most` bytes may be
     /// queued.
     ///
@@ -96,8 +96,8 @@ impl<P: Parts> Ahead<P> {
     /// If the threads cannot be started.
     pub(crate) fn new(parts: Arc<P>, threads: usize, most: usize) -> io::Result<Self> {
         let threads = threads.min(parts.count()).max(1);
-        let state = State { next: 0, turn: 0, queues: VecDeque::new(), bytes: 0, is_over: false };
-        let shared = Arc::new(Shared { parts, most, state: Mutex::new(state), changed: Condvar::new() });
+        let state = PartQueues { next: 0, turn: 0, queues: VecDeque::new(), bytes: 0, is_over: false };
+        let shared = Arc::new(SharedParts { parts, most, state: Mutex::new(state), changed: Condvar::new() });
         let read = |number| {
             let shared = Arc::clone(&shared);
             let thread = thread::Builder::new().name(format!("reader {number}"));
@@ -108,7 +108,7 @@ impl<P: Parts> Ahead<P> {
     }
 }
 
-impl<P: Parts> Iterator for Ahead<P> {
+impl<P: ReadableParts> Iterator for ParallelReader<P> {
     type Item = P::Piece;
 
     fn next(&mut self) -> Option<P::Piece> {
@@ -120,16 +120,16 @@ impl<P: Parts> Iterator for Ahead<P> {
 }
 
 /// Damage that ends a part does not end the file: the other parts follow.
-impl<P: Parts<Piece = Record>> Rows for Ahead<P> {
-    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
-        let Some(record) = Iterator::next(self) else { return Ok(Next::End) };
+impl<P: ReadableParts<PartPiece = RowResult>> RowReader for ParallelReader<P> {
+    fn next(&mut self, row: &mut FileRow) -> Result<NextRow, Damage> {
+        let Some(record) = Iterator::next(self) else { return Ok(NextRow::End) };
         let (next, found) = record.map_err(|damage| Damage { ends: false, ..damage })?;
         *row = found;
         Ok(next)
     }
 }
 
-impl<P: Parts> Drop for Ahead<P> {
+impl<P: ReadableParts> Drop for ParallelReader<P> {
     fn drop(&mut self) {
         self.shared.state.lock().is_over = true;
         self.shared.changed.notify_all();
@@ -140,7 +140,7 @@ impl<P: Parts> Drop for Ahead<P> {
     }
 }
 
-impl<P: Parts> Shared<P> {
+impl<P: ReadableParts> SharedParts<P> {
     /// Waits for pieces of the part whose turn it is; `None` after the last part.
     fn take(&self) -> Option<VecDeque<P::Piece>> {
         let mut state = self.state.lock();
@@ -169,7 +169,8 @@ impl<P: Parts> Shared<P> {
     /// The body of a thread: takes parts and reads them, until there are none.
     fn read(&self) {
         while let Some(part) = self.take_part() {
-            let mut batch = Batch { shared: self, part, pieces: VecDeque::new(), bytes: 0, is_wanted: true };
+            let mut batch =
+                PieceBatch { shared: self, part, pieces: VecDeque::new(), bytes: 0, is_wanted: true };
             let read = || self.parts.read(part, &mut |piece| batch.push(piece));
             // The consumer must learn that the part has ended.
             if catch_unwind(AssertUnwindSafe(read)).is_err() {
@@ -188,15 +189,15 @@ impl<P: Parts> Shared<P> {
         let is_there = part < self.parts.count() && !state.is_over;
         if is_there {
             state.next += 1;
-            state.queues.push_back(Queue { pieces: VecDeque::new(), bytes: 0, is_complete: false });
+            state.queues.push_back(PartQueue { pieces: VecDeque::new(), bytes: 0, is_complete: false });
         }
         is_there.then_some(part)
     }
 }
 
 /// Pieces of a part that are moved to its queue together.
-struct Batch<'a, P: Parts> {
-    shared: &'a Shared<P>,
+struct PieceBatch<'a, P: ReadableParts> {
+    shared: &'a SharedParts<P>,
     part: usize,
     pieces: VecDeque<P::Piece>,
     bytes: usize,
@@ -204,7 +205,7 @@ struct Batch<'a, P: Parts> {
     is_wanted: bool,
 }
 
-impl<P: Parts> Batch<'_, P> {
+impl<P: ReadableParts> PieceBatch<'_, P> {
     /// Returns false if the consumer wants no more.
     fn push(&mut self, piece: P::Piece) -> bool {
         self.bytes += piece.bytes();
@@ -221,7 +222,7 @@ impl<P: Parts> Batch<'_, P> {
         while !state.is_over {
             let is_first = self.part == state.turn;
             let place = self.part - state.turn;
-            let State { queues, bytes, .. } = &mut *state;
+            let PartQueues { queues, bytes, .. } = &mut *state;
             let Some(queue) = queues.get_mut(place) else { break };
             // The part whose turn it is must not wait for the parts after it.
             let has_room = queue.bytes < PART_BYTES && (is_first || *bytes < self.shared.most);
@@ -239,11 +240,11 @@ impl<P: Parts> Batch<'_, P> {
     }
 }
 
-impl Piece for Record {
+impl PartPiece for RowResult {
     fn bytes(&self) -> usize {
         let own = match self {
             Ok((_, row)) => {
-                let text = if let Text::Is(text) = &row.text { text.len() } else { 0 };
+                let text = if let RowText::Is(text) = &row.text { text.len() } else { 0 };
                 text + row.id.as_ref().map_or(0, Vec::len) + row.fields.iter().map(Vec::len).sum::<usize>()
             }
             Err(damage) => damage.head.len() + damage.cause.as_ref().map_or(0, String::len),
@@ -257,11 +258,11 @@ impl Piece for Record {
 }
 
 /// Calls `each` with every record of `rows`, to the end or until `each` returns false.
-pub(super) fn each_record(rows: &mut dyn Rows, each: &mut dyn FnMut(Record) -> bool) {
-    let mut row = Row::default();
+pub(super) fn each_record(rows: &mut dyn RowReader, each: &mut dyn FnMut(RowResult) -> bool) {
+    let mut row = FileRow::default();
     loop {
         let record = match rows.next(&mut row) {
-            Ok(Next::End) => return,
+            Ok(NextRow::End) => return,
             Ok(next) => Ok((next, std::mem::take(&mut row))),
             Err(damage) => Err(damage),
         };

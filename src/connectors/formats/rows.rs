@@ -1,13 +1,13 @@
 //! The records of a file, as every format returns them.
 
-use super::bad_record::{BadRecord, Place};
-use super::layout::Layout;
+use super::bad_record::{BadRecord, RecordPlace};
+use super::layout::InputLayout;
 use dupflow_core::doc::DocId;
 use dupflow_core::time::UnixTime;
 
 /// The wanted columns, as dotted paths: `meta.title` is `title` in the object `meta`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Columns {
+pub(crate) struct WantedColumns {
     /// The id; `None` if ids are not read. A record without an id is named by its file and its number there.
     pub(crate) id: Option<String>,
     /// The text.
@@ -22,18 +22,18 @@ pub(crate) struct Columns {
 
 /// One record.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Row {
+pub(crate) struct FileRow {
     /// The id, if the record has one.
     pub(crate) id: Option<Vec<u8>>,
     /// The time, in unix seconds.
     pub(crate) ts: Option<f64>,
     /// The text, or the delete.
-    pub(crate) text: Text,
+    pub(crate) text: RowText,
     /// The further fields, one for each wanted name; empty where the record has none.
     pub(crate) fields: Vec<Vec<u8>>,
 }
 
-impl Row {
+impl FileRow {
     /// Why the row is no event, if its id or its time is wrong, and the value. Checked by the reader of the
     /// format, which still has the whole row for the report.
     pub(super) fn flaw(&self) -> Option<(BadRecord, Option<String>)> {
@@ -47,8 +47,8 @@ impl Row {
             return Some((BadRecord::BadTs, Some(format!("found {ts}"))));
         }
         match (&self.text, &self.id) {
-            (Text::Deleted, None) => Some((BadRecord::MissingId, None)),
-            (Text::Missing, _) => Some((BadRecord::MissingText, None)),
+            (RowText::Deleted, None) => Some((BadRecord::MissingId, None)),
+            (RowText::Missing, _) => Some((BadRecord::MissingText, None)),
             _ => None,
         }
     }
@@ -70,7 +70,7 @@ pub(super) fn no_time(text: &[u8]) -> String {
 
 /// What a record does to its document.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum Text {
+pub(crate) enum RowText {
     /// The record has no text.
     #[default]
     Missing,
@@ -82,7 +82,7 @@ pub(crate) enum Text {
 
 /// The result of reading a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextRow {
     /// A record with a document.
     Row,
     /// A valid record without a document; the reason, in one word.
@@ -99,7 +99,7 @@ pub(crate) struct Damage {
     /// The message of the decoder.
     pub(crate) cause: Option<String>,
     /// Its place in the file.
-    pub(crate) place: Place,
+    pub(crate) place: RecordPlace,
     /// The bytes of the record, or of as much as is known of it.
     pub(crate) head: Vec<u8>,
     /// Whether nothing after it can be read either.
@@ -109,14 +109,14 @@ pub(crate) struct Damage {
 /// Reads the records of one file, in order.
 ///
 /// The same bytes give the same records, in whatever pieces they are read. It is not called again after
-/// [`Next::End`], or after damage that [ends](Damage::ends) the file. It has one record in memory at a time,
-/// within limits that do not depend on sizes stated in the file.
-pub(crate) trait Rows: Send {
+/// [`NextRow::End`], or after damage that [ends](Damage::ends) the file. It has one record in memory at a
+/// time, within limits that do not depend on sizes stated in the file.
+pub(crate) trait RowReader: Send {
     /// Reads the next record into `row`, and replaces its contents.
     ///
     /// # Errors
     /// If the record cannot be read; the next call continues after it.
-    fn next(&mut self, row: &mut Row) -> Result<Next, Damage>;
+    fn next(&mut self, row: &mut FileRow) -> Result<NextRow, Damage>;
 
     /// Number of rows so far of which the file has only the beginning, according to the file itself.
     fn cut(&self) -> u64 {
@@ -133,7 +133,7 @@ impl Damage {
     }
 }
 
-impl Columns {
+impl WantedColumns {
     /// What is wrong with a file that has only these columns. The column of texts is required; those of ids
     /// and times are required if the user set their names.
     pub(super) fn missing(
@@ -141,7 +141,7 @@ impl Columns {
         has: impl Fn(&str) -> bool,
         names: &[String],
     ) -> Option<(BadRecord, String)> {
-        let usual = Layout::default();
+        let usual = InputLayout::default();
         let (reason, name) = if !has(&self.text) {
             (BadRecord::MissingText, &self.text)
         } else if let Some(id) = self.id.as_ref().filter(|id| **id != usual.id && !has(id)) {
@@ -161,5 +161,5 @@ pub(crate) fn panicked() -> Damage {
 }
 
 pub(super) fn failed(reason: BadRecord, cause: String) -> Damage {
-    Damage { reason, cause: Some(cause), place: Place::Whole, head: Vec::new(), ends: true }
+    Damage { reason, cause: Some(cause), place: RecordPlace::Whole, head: Vec::new(), ends: true }
 }

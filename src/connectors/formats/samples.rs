@@ -3,7 +3,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::rows::{Damage, Next, Row, Rows, Text};
+use super::rows::{Damage, FileRow, NextRow, RowReader, RowText};
 
 const WORDS: &[&str] = &[
     "corpus",
@@ -83,23 +83,23 @@ pub(super) fn harmed(
 
 /// Everything that a reader returns.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Found {
-    pub(super) rows: Vec<Row>,
+pub(super) struct ReadResult {
+    pub(super) rows: Vec<FileRow>,
     pub(super) skipped: Vec<&'static str>,
     pub(super) damages: Vec<Damage>,
     pub(super) cut: u64,
 }
 
-impl Found {
+impl ReadResult {
     /// Reads to the end, which must be reached within `most` calls.
-    pub(super) fn of(mut rows: impl Rows, most: usize) -> Self {
+    pub(super) fn read_all(mut rows: impl RowReader, most: usize) -> Self {
         let mut found = Self::default();
-        let mut row = Row::default();
+        let mut row = FileRow::default();
         for _ in 0..most {
             match rows.next(&mut row) {
-                Ok(Next::Row) => found.rows.push(std::mem::take(&mut row)),
-                Ok(Next::Skipped(why)) => found.skipped.push(why),
-                Ok(Next::End) => {
+                Ok(NextRow::Row) => found.rows.push(std::mem::take(&mut row)),
+                Ok(NextRow::Skipped(why)) => found.skipped.push(why),
+                Ok(NextRow::End) => {
                     found.cut = rows.cut();
                     return found;
                 }
@@ -117,7 +117,7 @@ impl Found {
 
     pub(super) fn texts(&self) -> Vec<&str> {
         let texts = self.rows.iter().map(|row| match &row.text {
-            Text::Is(text) => std::str::from_utf8(text).unwrap(),
+            RowText::Is(text) => std::str::from_utf8(text).unwrap(),
             other => panic!("{other:?}"),
         });
         texts.collect()

@@ -2,24 +2,24 @@
 
 use std::io::{BufRead, Read};
 
-use super::bad_record::{BadRecord, MAX_RECORD_BYTES, Place};
-use super::rows::{Damage, Next, Row, Rows, Text};
+use super::bad_record::{BadRecord, MAX_RECORD_BYTES, RecordPlace};
+use super::rows::{Damage, FileRow, NextRow, RowReader, RowText};
 
 /// The reader of one document.
-pub(super) struct Whole {
+pub(super) struct WholeDocument {
     pub(super) bytes: Option<Box<dyn BufRead + Send>>,
     pub(super) id: String,
     pub(super) is_html: bool,
 }
 
-impl Rows for Whole {
-    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
-        let Some(bytes) = self.bytes.take() else { return Ok(Next::End) };
+impl RowReader for WholeDocument {
+    fn next(&mut self, row: &mut FileRow) -> Result<NextRow, Damage> {
+        let Some(bytes) = self.bytes.take() else { return Ok(NextRow::End) };
         let mut text = Vec::new();
         // One byte more than the limit, to detect a longer document.
         let read = bytes.take(MAX_RECORD_BYTES as u64 + 1).read_to_end(&mut text);
         let damage =
-            |reason, cause| Damage { reason, cause, place: Place::Whole, head: Vec::new(), ends: true };
+            |reason, cause| Damage { reason, cause, place: RecordPlace::Whole, head: Vec::new(), ends: true };
         read.map_err(|error| damage(BadRecord::Truncated, Some(error.to_string())))?;
         if text.len() > MAX_RECORD_BYTES {
             return Err(damage(BadRecord::TooLong, None));
@@ -27,7 +27,8 @@ impl Rows for Whole {
         if self.is_html {
             text = dupflow_core::html::marked(&text, None).into_owned().into_bytes();
         }
-        *row = Row { id: Some(self.id.clone().into_bytes()), text: Text::Is(text), ..Row::default() };
-        Ok(Next::Row)
+        *row =
+            FileRow { id: Some(self.id.clone().into_bytes()), text: RowText::Is(text), ..FileRow::default() };
+        Ok(NextRow::Row)
     }
 }

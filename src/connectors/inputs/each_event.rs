@@ -4,12 +4,14 @@ use std::ops::ControlFlow;
 
 use super::files::Files;
 use super::input::Input;
-use crate::intake::{BadRecords, Decoder, EpochLimits, EpochRule, Queue, Room, Source, SourceError, Taken};
+use crate::intake::{
+    BadRecords, Decoder, Dequeued, EpochLimits, EpochRule, Queue, QueueRoom, Source, SourceError,
+};
 use dupflow_core::doc::{DocEvent, Position};
 use dupflow_core::time::{Epoch, Offsets, SystemClock};
 
 /// What may wait in the queue.
-const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
+const ROOM: QueueRoom = QueueRoom { bytes: 16 << 20, batches: 64 };
 
 /// Finishes the queue when the reader returns or panics: the loop that takes batches would otherwise wait
 /// forever.
@@ -49,7 +51,7 @@ pub fn for_each_event_until(
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>) -> ControlFlow<()>,
 ) -> Result<(), SourceError> {
-    let files = Box::new(Files::of(inputs, EpochRule::All, fields.to_vec()));
+    let files = Box::new(Files::new(inputs, EpochRule::All, fields.to_vec()));
     let queue = Queue::new(1, 1, ROOM, EpochLimits::default());
     let clock = SystemClock::start();
     let reading = std::thread::current();
@@ -63,9 +65,9 @@ pub fn for_each_event_until(
         });
         loop {
             match queue.take(Epoch::MAX) {
-                Taken::Done => break,
-                Taken::Nothing { .. } => std::thread::park(),
-                Taken::Batch(_, batch) => {
+                Dequeued::Done => break,
+                Dequeued::Nothing { .. } => std::thread::park(),
+                Dequeued::Batch(_, batch) => {
                     let mut is_over = false;
                     let wanted = |position: Position, event: DocEvent<'_>| {
                         is_over = is_over || each(position, event).is_break();

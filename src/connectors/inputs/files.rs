@@ -14,12 +14,12 @@
 use std::sync::Arc;
 
 use super::input::Input;
-use super::reading::Reading;
-use super::texts::{FileTexts, Places};
-use crate::formats::{Format, IdRule, InputProgress, MAX_RECORD_BYTES, Shape};
+use super::reading::InputReading;
+use super::texts::{FileTexts, RecordIndex};
+use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, RecordShape, ValueFormat};
 use crate::intake::{
-    BadRecords, Cutter, Ended, EpochLimits, EpochRule, PARTITION, Queue, Reader, Share, Source, SourceError,
-    Speed, Texts,
+    BadRecords, Cutter, EpochLimits, EpochRule, PARTITION, Queue, ReadEnd, Share, Source, SourceError,
+    SourceReader, Speed, Texts,
 };
 use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Clock, Offsets};
@@ -40,7 +40,7 @@ pub struct Files {
     /// Names of further fields that are read with texts.
     pub fields: Vec<String>,
     /// The index of records, filled while they are read.
-    pub places: Arc<Places>,
+    pub places: Arc<RecordIndex>,
     /// Which input each record belongs to.
     pub origins: Arc<Origins>,
     /// How many bytes have been read.
@@ -49,10 +49,10 @@ pub struct Files {
 
 impl Files {
     /// Inputs that this process reads alone, at maximum speed, with further fields of these names.
-    pub fn of(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
+    pub fn new(inputs: Vec<Input>, epochs: EpochRule, fields: Vec<String>) -> Self {
         let sizes = inputs.iter().map(Input::bytes);
         let total = sizes.sum::<Option<u64>>().unwrap_or(0);
-        let warns = inputs.iter().all(|input| input.layout.ids == IdRule::Once);
+        let warn = warn_rule(&inputs);
         Self {
             inputs,
             epochs,
@@ -61,18 +61,29 @@ impl Files {
             follow: false,
             fields,
             places: Arc::default(),
-            origins: Arc::new(Origins::new(warns, false)),
-            progress: Arc::new(InputProgress::of(total)),
+            origins: Arc::new(Origins::new(warn, false)),
+            progress: Arc::new(InputProgress::with_total(total)),
         }
     }
 
     /// The same inputs, of which this process reads `share`.
     pub fn shared(self, share: Share) -> Self {
-        let warns = self.inputs.iter().all(|input| input.layout.ids == IdRule::Once);
+        let warn = warn_rule(&self.inputs);
         // If one process reads for all, the workers of the other processes report documents to it.
         let are_sent = share.count > 1 && !share.reads_all;
-        Self { share, origins: Arc::new(Origins::new(warns, are_sent)), ..self }
+        Self { share, origins: Arc::new(Origins::new(warn, are_sent)), ..self }
     }
+}
+
+/// The function that logs the first document replaced by one of another file; `None` if ids may repeat.
+fn warn_rule(inputs: &[Input]) -> Option<fn(&str)> {
+    let warn: fn(&str) = |example| {
+        tracing::warn!(
+            "one id in several files: {example}; the later document replaces the earlier one, and further ones \
+             are only counted (--ids file names documents by their files, --ids last says that this is meant)"
+        );
+    };
+    inputs.iter().all(|input| input.layout.ids == IdRule::Once).then_some(warn)
 }
 
 impl Source for Files {
@@ -102,7 +113,7 @@ impl Source for Files {
         Some(Box::new(FileTexts::new(Arc::clone(&self.places), fields)))
     }
 
-    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {
         if !self.share.reads_all && self.share.index > 0 {
             return Vec::new();
         }
@@ -119,12 +130,12 @@ struct FilesReader {
     longest: usize,
 }
 
-impl Reader for FilesReader {
+impl SourceReader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
         let Files { inputs, epochs, speed, share, follow, fields, places, origins, progress } = &self.files;
         let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
-        let row = Shape { format: Format::Row, headers: fields.clone(), ..Shape::default() };
-        let mut reading = Reading {
+        let row = RecordShape { format: ValueFormat::Row, headers: fields.clone(), ..RecordShape::default() };
+        let mut reading = InputReading {
             cutter,
             bad,
             longest: self.longest,
@@ -146,8 +157,8 @@ impl Reader for FilesReader {
         places.end();
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
             Ok(end) => self.ended(end, queue),
-            Err(Ended::Closed) => Ok(()),
-            Err(Ended::Failed(error)) => Err(error),
+            Err(ReadEnd::Closed) => Ok(()),
+            Err(ReadEnd::Failed(error)) => Err(error),
         }
     }
 }

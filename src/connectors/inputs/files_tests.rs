@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::super::input::InputPlace;
 use super::*;
-use crate::formats::{FeedReader, Layout};
-use crate::intake::{Batch, DeadLetter, Decoder, OnError, Payload, Room, Taken};
+use crate::formats::{FeedReader, InputLayout};
+use crate::intake::{Batch, DeadLetter, Decoder, Dequeued, OnError, Payload, QueueRoom};
 use dupflow_core::time::Epoch;
 
 /// A clock that stands still.
-struct Still;
+struct StoppedClock;
 
-impl Clock for Still {
+impl Clock for StoppedClock {
     fn now(&self) -> Duration {
         Duration::ZERO
     }
@@ -25,7 +25,7 @@ impl Clock for Still {
 
 /// The result of reading.
 #[derive(Debug)]
-struct Run {
+struct ReadRun {
     /// Batches with records.
     batches: Vec<Batch>,
     /// Number of records, including bad ones: the position where reading would continue.
@@ -37,7 +37,7 @@ struct Run {
     bad: BTreeMap<&'static str, u64>,
 }
 
-impl Run {
+impl ReadRun {
     /// Epoch and position of every event.
     fn places(&self) -> Vec<(Epoch, u64)> {
         self.events.iter().map(|event| (event.0, event.1)).collect()
@@ -49,11 +49,11 @@ impl Run {
 }
 
 /// Takes and decodes what has been pushed.
-fn drain(queue: &Queue, bad: &BadRecords) -> Run {
+fn drain(queue: &Queue, bad: &BadRecords) -> ReadRun {
     let mut run =
-        Run { batches: Vec::new(), records: 0, epochs: 0, events: Vec::new(), bad: BTreeMap::new() };
+        ReadRun { batches: Vec::new(), records: 0, epochs: 0, events: Vec::new(), bad: BTreeMap::new() };
     let mut decoder = Decoder::new(&[]);
-    while let Taken::Batch(epoch, batch) = queue.take(Epoch::MAX) {
+    while let Dequeued::Batch(epoch, batch) = queue.take(Epoch::MAX) {
         let into = |position: dupflow_core::doc::Position, event: dupflow_core::doc::DocEvent<'_>| {
             assert_eq!(position.partition, 0);
             run.events.push((epoch, position.offset, event.id.to_string(), event.text.map(Into::into)));
@@ -68,7 +68,7 @@ fn drain(queue: &Queue, bad: &BadRecords) -> Run {
 }
 
 fn unbounded() -> Queue {
-    Queue::new(1, 1, Room { bytes: u64::MAX, batches: usize::MAX }, EpochLimits::default())
+    Queue::new(1, 1, QueueRoom { bytes: u64::MAX, batches: usize::MAX }, EpochLimits::default())
 }
 
 /// The offset of a batch's first record, and the number of its first line: 0 for files.
@@ -82,13 +82,13 @@ fn begins(batch: &Batch) -> (u64, u64) {
 
 /// Reads inputs from their beginning.
 fn read(files: Files, queue: &Queue, bad: &BadRecords) -> Result<(), SourceError> {
-    Box::new(files).readers(&Offsets::new()).remove(0).read(queue, bad, &Still)
+    Box::new(files).readers(&Offsets::new()).remove(0).read(queue, bad, &StoppedClock)
 }
 
 /// Reads inputs on disk.
-fn run_inputs(paths: &[PathBuf], epochs: &str, bad: &BadRecords) -> Run {
-    let inputs = Input::resolve(paths, Layout::default()).unwrap();
-    let files = Files::of(inputs, epochs.parse().unwrap(), Vec::new());
+fn run_inputs(paths: &[PathBuf], epochs: &str, bad: &BadRecords) -> ReadRun {
+    let inputs = Input::resolve(paths, InputLayout::default()).unwrap();
+    let files = Files::new(inputs, epochs.parse().unwrap(), Vec::new());
     let queue = unbounded();
     read(files, &queue, bad).unwrap();
     drain(&queue, bad)
@@ -98,10 +98,10 @@ fn reading<'r>(
     cutter: Cutter<'r>,
     bad: &'r BadRecords,
     longest: usize,
-    places: &'r Places,
+    places: &'r RecordIndex,
     progress: &'r Arc<InputProgress>,
-) -> Reading<'r> {
-    Reading {
+) -> InputReading<'r> {
+    InputReading {
         cutter,
         bad,
         longest,
@@ -117,12 +117,12 @@ fn reading<'r>(
 }
 
 /// Reads one feed from a reader, with lines of at most `longest` bytes.
-fn run_feed(reader: impl Read + Send + 'static, epochs: &str, longest: usize, bad: &BadRecords) -> Run {
+fn run_feed(reader: impl Read + Send + 'static, epochs: &str, longest: usize, bad: &BadRecords) -> ReadRun {
     let queue = unbounded();
-    let cutter = Cutter::new(&queue, &Still, epochs.parse().unwrap(), Speed::Max, Share::ALL, 0);
-    let places = Places::default();
+    let cutter = Cutter::new(&queue, &StoppedClock, epochs.parse().unwrap(), Speed::Max, Share::ALL, 0);
+    let places = RecordIndex::default();
     let due = places.begin(0, &Input::at("feed".as_ref()));
-    let (progress, layout) = (Arc::default(), Layout::default());
+    let (progress, layout) = (Arc::default(), InputLayout::default());
     let mut reading = reading(cutter, bad, longest, &places, &progress);
     let FeedReader { mut bytes, compressed } = FeedReader::new(reader).unwrap();
     reading.cutter.begin("feed".into()).unwrap();
@@ -131,7 +131,7 @@ fn run_feed(reader: impl Read + Send + 'static, epochs: &str, longest: usize, ba
     drain(&queue, bad)
 }
 
-fn feed(bytes: impl Into<Vec<u8>>, epochs: &str) -> Run {
+fn feed(bytes: impl Into<Vec<u8>>, epochs: &str) -> ReadRun {
     run_feed(io::Cursor::new(bytes.into()), epochs, MAX_RECORD_BYTES, &BadRecords::default())
 }
 
@@ -161,9 +161,9 @@ impl Read for Trickle {
 }
 
 /// A reader that fails at the end of its bytes.
-struct Broken(io::Cursor<Vec<u8>>);
+struct BrokenReader(io::Cursor<Vec<u8>>);
 
-impl Read for Broken {
+impl Read for BrokenReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self.0.read(out)? {
             0 => Err(io::Error::other("wire cut")),
@@ -173,7 +173,7 @@ impl Read for Broken {
 }
 
 #[test]
-fn positions_and_epochs_run_on_over_inputs() {
+fn positions_and_epochs_continue_over_inputs() {
     let folder = tempfile::tempdir().unwrap();
     let paths: Vec<_> = ["a.jsonl", "b.jsonl", "c.jsonl"].map(|name| folder.path().join(name)).into();
     fs::write(&paths[0], format!("{}\n\nnot json\n", deletes(0, 2))).unwrap();
@@ -294,7 +294,7 @@ fn a_plain_feed_that_breaks_off_is_unreadable_from_there() {
     for (tail, kept) in [("{\"id\":", "{\"id\":\n"), ("", "{\"file\":\"feed\",\"reason\":\"unreadable\"}\n")]
     {
         let bad = BadRecords::new(OnError::Count, Some(DeadLetter::create(letter.clone()).unwrap()));
-        let reader = Broken(io::Cursor::new(format!("{}{tail}", deletes(0, 3)).into_bytes()));
+        let reader = BrokenReader(io::Cursor::new(format!("{}{tail}", deletes(0, 3)).into_bytes()));
         let run = run_feed(reader, "all", MAX_RECORD_BYTES, &bad);
         assert_eq!((run.ids(), run.records), (vec!["0", "1", "2"], 4));
         assert_eq!(run.bad, BTreeMap::from([("unreadable", 1)]));
@@ -321,7 +321,7 @@ fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
 }
 
 #[test]
-fn a_line_of_200_megabytes_is_passed_over() {
+fn a_line_of_200_megabytes_is_skipped() {
     let (head, tail) = (deletes(0, 1).into_bytes(), format!("\n{}", deletes(1, 1)).into_bytes());
     let long = io::repeat(b'x').take(200_000_000);
     let reader = io::Cursor::new(head).chain(long).chain(io::Cursor::new(tail));
@@ -382,7 +382,7 @@ fn the_files_of_a_folder_are_documents() {
 }
 
 #[test]
-fn pages_in_a_folder_say_that_they_are_and_need_not_be_utf_8() {
+fn pages_in_a_folder_are_marked_and_decoded() {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in [
         ("a.html", &b"<meta charset=shift_jis>\x93\xfa\x96{\x8c\xea"[..]),
@@ -408,17 +408,17 @@ fn pages_in_a_folder_say_that_they_are_and_need_not_be_utf_8() {
 }
 
 #[test]
-fn what_vanishes_before_its_turn_is_unreadable() {
+fn deleted_inputs_are_unreadable() {
     let folder = tempfile::tempdir().unwrap();
     let paths = ["gone", "gone folder", "there"].map(|name| folder.path().join(name));
     fs::write(&paths[0], deletes(0, 1)).unwrap();
     fs::create_dir(&paths[1]).unwrap();
     fs::write(&paths[2], deletes(5, 1)).unwrap();
-    let inputs = Input::resolve(&paths, Layout::default()).unwrap();
+    let inputs = Input::resolve(&paths, InputLayout::default()).unwrap();
     fs::remove_file(&paths[0]).unwrap();
     fs::remove_dir(&paths[1]).unwrap();
     let (queue, bad) = (unbounded(), BadRecords::default());
-    let files = Files::of(inputs, EpochRule::All, Vec::new());
+    let files = Files::new(inputs, EpochRule::All, Vec::new());
     read(files, &queue, &bad).unwrap();
     let run = drain(&queue, &bad);
     assert_eq!((run.ids(), run.places()), (vec!["5"], vec![(1, 2)]));
@@ -429,7 +429,7 @@ fn what_vanishes_before_its_turn_is_unreadable() {
 fn arguments_that_cannot_be_read_are_named_all_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().to_str().unwrap();
-    let error = Input::resolve(["/nowhere/a", "-", there, "/nowhere/b", "-"], Layout::default())
+    let error = Input::resolve(["/nowhere/a", "-", there, "/nowhere/b", "-"], InputLayout::default())
         .unwrap_err()
         .to_string();
     assert_eq!(error.lines().count(), 3);
@@ -438,7 +438,7 @@ fn arguments_that_cannot_be_read_are_named_all_at_once() {
             && error.contains("\"/nowhere/b\"")
             && error.contains("more than once")
     );
-    let inputs = Input::resolve(["-", there], Layout::default()).unwrap();
+    let inputs = Input::resolve(["-", there], InputLayout::default()).unwrap();
     let places: Vec<_> = inputs.into_iter().map(|input| input.place).collect();
     assert_eq!(places, [InputPlace::Stdin, InputPlace::Folder(there.into())]);
 }
@@ -449,13 +449,13 @@ fn a_bad_record_ends_the_run_where_none_is_allowed() {
     let path = folder.path().join("cut.zst");
     let whole = zstd(deletes(0, 100).as_bytes());
     fs::write(&path, &whole[..whole.len() - 5]).unwrap();
-    let inputs = Input::resolve([&path], Layout::default()).unwrap();
-    let files = Files::of(inputs, EpochRule::All, Vec::new());
+    let inputs = Input::resolve([&path], InputLayout::default()).unwrap();
+    let files = Files::new(inputs, EpochRule::All, Vec::new());
     let (queue, bad) = (unbounded(), BadRecords::new(OnError::Fail, None));
     let error = read(files, &queue, &bad).unwrap_err().to_string();
     assert!(error.contains("cut.zst") && error.contains("truncated"), "{error}");
-    while let Taken::Batch(..) = queue.take(Epoch::MAX) {}
-    assert_eq!(queue.take(Epoch::MAX), Taken::Nothing { low: 1 }, "the epoch is not over");
+    while let Dequeued::Batch(..) = queue.take(Epoch::MAX) {}
+    assert_eq!(queue.take(Epoch::MAX), Dequeued::Nothing { low: 1 }, "the epoch is not over");
 }
 
 #[test]
@@ -463,12 +463,12 @@ fn a_closed_queue_ends_the_reader() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("feed");
     fs::write(&path, deletes(0, 1000)).unwrap();
-    let inputs = Input::resolve([&path], Layout::default()).unwrap();
-    let files = Files::of(inputs, EpochRule::All, Vec::new());
+    let inputs = Input::resolve([&path], InputLayout::default()).unwrap();
+    let files = Files::new(inputs, EpochRule::All, Vec::new());
     let queue = unbounded();
     queue.stop();
     read(files, &queue, &BadRecords::default()).unwrap();
-    assert_eq!(queue.take(Epoch::MAX), Taken::Done);
+    assert_eq!(queue.take(Epoch::MAX), Dequeued::Done);
 }
 
 #[test]
@@ -477,14 +477,14 @@ fn a_record_that_is_not_due_waits_and_those_before_it_do_not() {
     let path = folder.path().join("feed");
     let lines = ["{\"id\":\"a\",\"ts\":0,\"text\":\"\"}", "{\"id\":\"b\",\"ts\":1e9,\"text\":\"\"}"];
     fs::write(&path, lines.join("\n")).unwrap();
-    let inputs = Input::resolve([&path], Layout::default()).unwrap();
-    let files = Files { speed: Speed::REAL, ..Files::of(inputs, EpochRule::Ts, Vec::new()) };
+    let inputs = Input::resolve([&path], InputLayout::default()).unwrap();
+    let files = Files { speed: Speed::REAL, ..Files::new(inputs, EpochRule::Ts, Vec::new()) };
     let queue = unbounded();
     let (woken, wakes) = std::sync::mpsc::channel();
     queue.register(Box::new(move || woken.send(()).unwrap()));
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| read(files, &queue, &BadRecords::default()).unwrap());
-        while queue.take(9) != (Taken::Nothing { low: 2 }) {
+        while queue.take(9) != (Dequeued::Nothing { low: 2 }) {
             wakes.recv().unwrap();
         }
         assert!(!reader.is_finished(), "the second record is due in 31 years");
@@ -509,7 +509,7 @@ impl Read for Pipe {
 }
 
 #[test]
-fn what_has_been_read_is_handed_over_before_the_reader_waits() {
+fn records_are_pushed_before_the_reader_waits() {
     let (send, receive) = std::sync::mpsc::channel();
     let queue = unbounded();
     let (woken, wakes) = std::sync::mpsc::channel();
@@ -517,19 +517,19 @@ fn what_has_been_read_is_handed_over_before_the_reader_waits() {
     let take = || {
         wakes.recv().unwrap();
         match queue.take(9) {
-            Taken::Batch(1, Batch { payload: Payload::Lines { bytes, .. }, next, .. }) => (bytes, next),
+            Dequeued::Batch(1, Batch { payload: Payload::Lines { bytes, .. }, next, .. }) => (bytes, next),
             other => panic!("{other:?}"),
         }
     };
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let bad = BadRecords::default();
-            let cutter = Cutter::new(&queue, &Still, EpochRule::All, Speed::Max, Share::ALL, 0);
-            let places = Places::default();
+            let cutter = Cutter::new(&queue, &StoppedClock, EpochRule::All, Speed::Max, Share::ALL, 0);
+            let places = RecordIndex::default();
             let progress = Arc::default();
             let mut reading = reading(cutter, &bad, 20, &places, &progress);
             let FeedReader { mut bytes, .. } = FeedReader::new(Pipe(receive, Vec::new())).unwrap();
-            reading.feed(&"pipe".into(), &Layout::default(), &mut bytes, false, u64::MAX).unwrap();
+            reading.feed(&"pipe".into(), &InputLayout::default(), &mut bytes, false, u64::MAX).unwrap();
             reading.cutter.finish().unwrap();
         });
         send.send(b"{\"id\":1}\n{\"id\":2}\n{\"i").unwrap();

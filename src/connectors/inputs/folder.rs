@@ -6,7 +6,7 @@ use std::sync::Arc;
 use walkdir::{DirEntry, WalkDir};
 
 use super::input::{Input, InputPlace};
-use crate::formats::{FileFormat, Layout, by_name};
+use crate::formats::{FileFormat, InputLayout, by_name};
 
 /// The files of a folder that have the same format.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub fn folder_kinds(folder: &Input) -> Vec<FolderKind> {
         match kinds.iter_mut().find(|kind| kind.format == format) {
             Some(kind) => kind.files += 1,
             None => {
-                let layout = Arc::new(Layout { format: Some(format), ..(*folder.layout).clone() });
+                let layout = Arc::new(InputLayout { format: Some(format), ..(*folder.layout).clone() });
                 kinds.push(FolderKind {
                     format,
                     files: 1,
@@ -73,7 +73,7 @@ pub(crate) fn is_hidden(entry: &DirEntry) -> bool {
 }
 
 /// Whether a file of a folder has records and is not one document.
-pub(crate) fn holds_records(path: &Path, layout: &Layout) -> bool {
+pub(crate) fn holds_records(path: &Path, layout: &InputLayout) -> bool {
     match layout.format {
         None => path.file_name().is_some_and(|name| has_records(&name.to_string_lossy())),
         Some(format) => !matches!(format, FileFormat::Text | FileFormat::Html),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_records_are_told_from_documents() {
+    fn files_of_records_are_distinguished_from_documents() {
         for (name, holds) in [
             ("a.jsonl", true),
             ("a.json", true),

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::intake::{Closed, Ended, Queue, SourceError};
+use crate::intake::{Closed, Queue, ReadEnd, SourceError};
 
 /// Time between two polls of the file.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -58,7 +58,7 @@ impl Followed {
     }
 
     /// Waits until there may be more than the first `read` bytes, all of which have been read.
-    pub(crate) fn more(&mut self, read: u64, queue: &Queue) -> Result<(), Ended> {
+    pub(crate) fn more(&mut self, read: u64, queue: &Queue) -> Result<(), ReadEnd> {
         loop {
             match fs::metadata(&self.path) {
                 Ok(found) if which(&found) == self.file => {
@@ -93,12 +93,12 @@ impl Followed {
                 }
                 Err(error) => return Err(self.lost(&format!("cannot be looked at: {error}"))),
             }
-            queue.pause(LOOK_EVERY).map_err(|Closed| Ended::Closed)?;
+            queue.pause(LOOK_EVERY).map_err(|Closed| ReadEnd::Closed)?;
         }
     }
 
     /// Whether the file still has the last of its first `read` bytes as they were read.
-    fn holds_what_was_read(&self, read: u64) -> Result<bool, Ended> {
+    fn holds_what_was_read(&self, read: u64) -> Result<bool, ReadEnd> {
         let tail = &self.tail[self.tail.len().saturating_sub(KEPT_BYTES)..];
         let compare = || -> io::Result<bool> {
             let mut file = File::open(&self.path)?;
@@ -118,8 +118,9 @@ impl Followed {
         }
     }
 
-    fn lost(&self, what: &str) -> Ended {
-        let advice = "positions are numbers of records, so a file that is followed has to keep what it holds; name the older files before it in \
+    fn lost(&self, what: &str) -> ReadEnd {
+        let advice = "positions are numbers of records, so a file that is followed has to keep what it \
+         holds; name the older files before it in \
                       source.inputs, in their order, and start again";
         SourceError::Failed {
             input: Arc::clone(&self.name),

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(feature = "object-store")]
-use super::remote::Object;
-use crate::formats::{FileFormat, Layout, by_name};
+use super::remote::StoredObject;
+use crate::formats::{FileFormat, InputLayout, by_name};
 
 /// One input, and how its records are to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     pub(crate) place: InputPlace,
-    pub(crate) layout: Arc<Layout>,
+    pub(crate) layout: Arc<InputLayout>,
 }
 
 /// Where an input is.
@@ -27,7 +27,7 @@ pub(crate) enum InputPlace {
     Memory(Arc<str>, Arc<[u8]>),
     /// An object in an object store, or a file behind an address.
     #[cfg(feature = "object-store")]
-    Object(Arc<Object>),
+    Object(Arc<StoredObject>),
 }
 
 impl Input {
@@ -36,11 +36,11 @@ impl Input {
         let is_document =
             matches!(by_name(&path.to_string_lossy()), Some(FileFormat::Text | FileFormat::Html));
         let format = Some(FileFormat::Jsonl).filter(|_| is_document && !path.is_dir());
-        Self { layout: Arc::new(Layout { format, ..Layout::default() }), ..Self::at(path) }
+        Self { layout: Arc::new(InputLayout { format, ..InputLayout::default() }), ..Self::at(path) }
     }
 
     /// The bytes of a file with this name.
-    pub fn of_bytes(name: &str, bytes: impl Into<Arc<[u8]>>, layout: Layout) -> Self {
+    pub fn of_bytes(name: &str, bytes: impl Into<Arc<[u8]>>, layout: InputLayout) -> Self {
         Self { place: InputPlace::Memory(name.into(), bytes.into()), layout: Arc::new(layout) }
     }
 

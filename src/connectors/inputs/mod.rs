@@ -21,4 +21,4 @@ pub use globs::listed;
 pub use input::Input;
 pub use open::{described, refused_beginning};
 pub use staying::Staying;
-pub use texts::Places;
+pub use texts::RecordIndex;

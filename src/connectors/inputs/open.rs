@@ -17,8 +17,8 @@ use std::sync::atomic::AtomicBool;
 use super::input::{Input, InputPlace};
 use crate::formats;
 use crate::formats::{
-    Columns, Compression, Dialect, FeedReader, FileFormat, IdRule, InputProgress, Layout, Metered,
-    READ_BYTES, Rows, by_name,
+    Compression, Dialect, FeedReader, FileFormat, IdRule, InputLayout, InputProgress, Metered, READ_BYTES,
+    RowReader, WantedColumns, by_name,
 };
 use crate::intake::FileDocument;
 use dupflow_core::doc::DocId;
@@ -38,7 +38,7 @@ pub(crate) enum Opened {
     /// The records are lines.
     Lines(FeedReader),
     /// The records are rows.
-    Rows(Box<dyn Rows>),
+    Rows(Box<dyn RowReader>),
     /// The input is one document.
     Document(FileDocument),
 }
@@ -70,8 +70,9 @@ pub fn described(input: &Input) -> io::Result<String> {
             length += more;
         }
     }
-    let compression = Compression::of(&head[..length]);
-    let format = input.layout.format.unwrap_or_else(|| told(&beginning(compression, &head[..length]), &name));
+    let compression = Compression::detect(&head[..length]);
+    let format =
+        input.layout.format.unwrap_or_else(|| detect_format(&beginning(compression, &head[..length]), &name));
     Ok(match compression {
         Compression::None => format.name().to_owned(),
         Compression::Gzip => format!("{}, gzip", format.name()),
@@ -97,14 +98,14 @@ impl Opening<'_> {
             }
             InputPlace::Memory(_, bytes) => {
                 let stored = |_| -> io::Result<Arc<dyn formats::Stored>> {
-                    Ok(Arc::new(formats::InMemory::of(Arc::clone(bytes))))
+                    Ok(Arc::new(formats::InMemory::new(Arc::clone(bytes))))
                 };
                 self.stream(input, io::Cursor::new(Arc::clone(bytes)), Some(&stored))
             }
             #[cfg(feature = "object-store")]
             InputPlace::Object(object) => {
                 let stored = |progress| -> io::Result<Arc<dyn formats::Stored>> {
-                    Ok(Arc::new(super::remote::Anywhere::new(Arc::clone(object), progress)))
+                    Ok(Arc::new(super::remote::ObjectAccess::new(Arc::clone(object), progress)))
                 };
                 self.stream(input, object.read(), Some(&stored))
             }
@@ -119,11 +120,11 @@ impl Opening<'_> {
         stored: impl Read + Send + 'static,
         anywhere: Option<&OpenStored<'_>>,
     ) -> io::Result<Opened> {
-        let Layout { format, .. } = &*input.layout;
+        let InputLayout { format, .. } = &*input.layout;
         let mut stored = Metered::new(stored, Arc::clone(self.progress), Arc::clone(self.waits));
-        let (compression, beginning) = recognised(&mut stored)?;
+        let (compression, beginning) = read_beginning(&mut stored)?;
         let name = input.name();
-        let format = format.unwrap_or_else(|| told(&beginning, &name));
+        let format = format.unwrap_or_else(|| detect_format(&beginning, &name));
         let columns = columns(&input.layout, self.fields);
         let compressed = compression != Compression::None;
         // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
@@ -155,7 +156,8 @@ impl Opening<'_> {
                 if dialect.escape.is_none() && has_escapes(&beginning, dialect.delimiter) {
                     tracing::warn!(
                         input = &*name,
-                        "there are backslashes before quotes, as pandas and Spark may write them: then --csv-escape '\\' reads the table"
+                        "there are backslashes before quotes, as pandas and Spark may write them: then \
+                         --csv-escape '\\' reads the table"
                     );
                 }
                 Opened::Rows(formats::csv(compression.decode(stored)?, dialect, &columns))
@@ -170,8 +172,8 @@ impl Opening<'_> {
             FileFormat::Text | FileFormat::Html => {
                 let is_html = format == FileFormat::Html;
                 // A worker reads the file itself if its name implies the same format.
-                let is_told = !compressed && (by_name(&name) == Some(FileFormat::Html)) == is_html;
-                match (input.path().filter(|_| is_told && anywhere.is_some()), DocId::new(&name)) {
+                let is_named = !compressed && (by_name(&name) == Some(FileFormat::Html)) == is_html;
+                match (input.path().filter(|_| is_named && anywhere.is_some()), DocId::new(&name)) {
                     (Some(path), Some(id)) => {
                         let bytes = path.metadata()?.len();
                         Opened::Document(FileDocument { id, path: path.to_owned(), bytes })
@@ -191,9 +193,9 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
     let file = path.metadata().ok().filter(Metadata::is_file).and_then(|_| File::open(path).ok())?;
     let bytes = file.metadata().ok()?.len();
     let mut stored = Metered::new(file, Arc::default(), Arc::default());
-    let (compression, beginning) = recognised(&mut stored).ok()?;
+    let (compression, beginning) = read_beginning(&mut stored).ok()?;
     let columns = columns(&input.layout, &[]);
-    let format = input.layout.format.unwrap_or_else(|| told(&beginning, &input.name()));
+    let format = input.layout.format.unwrap_or_else(|| detect_format(&beginning, &input.name()));
     let is_packed = compression != Compression::None;
     // A compressed file that is damaged at its first byte also decompresses to nothing; it is not empty.
     if (bytes == 0 || !beginning.is_empty())
@@ -210,7 +212,8 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
             let mut end = [0; 4];
             let is_read = bytes >= 12 && formats::Stored::read_at(&disk, bytes - 4, &mut end).is_ok();
             if bytes < 12 || is_read && ![*b"PAR1", *b"PARE"].contains(&end) {
-                let why = "it ends early: a Parquet file ends with PAR1, and this one does not; fetch or write it again";
+                let why = "it ends early: a Parquet file ends with PAR1, and this one does not; fetch or \
+                 write it again";
                 return Some(why.to_owned());
             }
             formats::parquet_lacks(Arc::new(disk), &columns)
@@ -220,7 +223,7 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
 }
 
 /// The CSV dialect of a table in this format.
-fn dialect(layout: &Layout, format: FileFormat) -> Dialect {
+fn dialect(layout: &InputLayout, format: FileFormat) -> Dialect {
     let usual = if format == FileFormat::Tsv { b'\t' } else { b',' };
     Dialect { delimiter: layout.csv_delimiter.unwrap_or(usual), escape: layout.csv_escape }
 }
@@ -231,8 +234,8 @@ fn has_escapes(beginning: &[u8], delimiter: u8) -> bool {
     beginning.windows(3).any(|three| three.starts_with(b"\\\"") && goes_on(three[2]))
 }
 
-fn columns(layout: &Layout, fields: &[String]) -> Columns {
-    Columns {
+fn columns(layout: &InputLayout, fields: &[String]) -> WantedColumns {
+    WantedColumns {
         id: (layout.ids != IdRule::File).then(|| layout.id.clone()),
         text: layout.text.clone(),
         ts: layout.ts.clone(),
@@ -242,11 +245,11 @@ fn columns(layout: &Layout, fields: &[String]) -> Columns {
 }
 
 /// The compression of a stream, and its first bytes, decompressed. It reads no further than it needs.
-fn recognised<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<u8>)> {
+fn read_beginning<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<u8>)> {
     let mut least = LEAST_BYTES;
     loop {
         let head = stored.head(least)?;
-        let compression = Compression::of(head);
+        let compression = Compression::detect(head);
         let beginning = beginning(compression, head);
         let is_known = compression == Compression::None || beginning.len() >= LEAST_BYTES;
         if is_known || head.len() < least || head.len() == READ_BYTES {
@@ -257,15 +260,15 @@ fn recognised<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<
 }
 
 /// Why a stream with these first bytes cannot be read. Consumes nothing.
-pub fn refused_beginning(head: &[u8], layout: &Layout) -> Option<String> {
-    let compression = Compression::of(head);
+pub fn refused_beginning(head: &[u8], layout: &InputLayout) -> Option<String> {
+    let compression = Compression::detect(head);
     let beginning = beginning(compression, head);
     // An empty stream, or one whose first bytes do not suffice to decompress anything: nothing is known of
     // it.
     if beginning.is_empty() {
         return None;
     }
-    let format = layout.format.unwrap_or_else(|| told(&beginning, "-"));
+    let format = layout.format.unwrap_or_else(|| detect_format(&beginning, "-"));
     formats::refused_format(&beginning, compression != Compression::None, "-", format)
 }
 
@@ -284,7 +287,7 @@ fn beginning(compression: Compression, head: &[u8]) -> Vec<u8> {
 }
 
 /// The format of an input with this beginning and this name.
-fn told(beginning: &[u8], name: &str) -> FileFormat {
+fn detect_format(beginning: &[u8], name: &str) -> FileFormat {
     if formats::is_parquet(beginning) {
         return FileFormat::Parquet;
     }
@@ -309,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_by_first_bytes_and_then_by_name() {
+    fn formats_are_detected_by_first_bytes_then_by_name() {
         use FileFormat::{Csv, Html, Jsonl, Parquet, Text, Tsv, Warc};
         for (beginning, name, format) in [
             (&b"PAR1\x15\x04"[..], "a.csv", Parquet),
@@ -326,24 +329,24 @@ mod tests {
             (b"<p>", "日本.htm", Html),
             (b"[", "a.json", Jsonl),
         ] {
-            assert_eq!(told(beginning, name), format, "{name}");
+            assert_eq!(detect_format(beginning, name), format, "{name}");
         }
     }
 
     #[test]
-    fn compressed_files_are_told_by_what_is_in_them() {
+    fn compressed_files_are_detected_by_their_content() {
         let warc = b"WARC/1.0\r\nWARC-Type: warcinfo\r\n".repeat(100);
         let zstd = zstd::encode_all(&warc[..], 3).unwrap();
-        assert_eq!(beginning(Compression::of(&zstd), &zstd)[..9], warc[..9]);
+        assert_eq!(beginning(Compression::detect(&zstd), &zstd)[..9], warc[..9]);
         assert_eq!(beginning(Compression::None, &warc), warc);
         assert!(beginning(Compression::Gzip, b"\x1f\x8b damaged").is_empty());
     }
 
     /// Also if each read returns only a few bytes.
     #[test]
-    fn a_compressed_stream_is_read_until_it_tells() {
-        struct Slow<'b>(&'b [u8]);
-        impl Read for Slow<'_> {
+    fn a_compressed_stream_is_read_until_its_format_is_known() {
+        struct SlowSlice<'b>(&'b [u8]);
+        impl Read for SlowSlice<'_> {
             fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
                 let most = out.len().min(3);
                 self.0.read(&mut out[..most])
@@ -352,15 +355,15 @@ mod tests {
         let mut gzip = flate2::read::GzEncoder::new(&b"WARC/1.0\r\n"[..], flate2::Compression::fast());
         let mut gzipped = Vec::new();
         gzip.read_to_end(&mut gzipped).unwrap();
-        let told = |bytes: &[u8]| {
-            let mut stored = Metered::new(Slow(bytes), Arc::default(), Arc::default());
-            recognised(&mut stored).unwrap()
+        let read_slowly = |bytes: &[u8]| {
+            let mut stored = Metered::new(SlowSlice(bytes), Arc::default(), Arc::default());
+            read_beginning(&mut stored).unwrap()
         };
         for bytes in [gzipped, zstd::encode_all(&b"WARC/1.0\r\n"[..], 3).unwrap()] {
-            assert!(told(&bytes).1.starts_with(b"WARC/"));
+            assert!(read_slowly(&bytes).1.starts_with(b"WARC/"));
             // A stream that is truncated or damaged there gives no bytes.
-            assert!(told(&bytes[..7]).1.is_empty());
+            assert!(read_slowly(&bytes[..7]).1.is_empty());
         }
-        assert_eq!(told(b"a line\n"), (Compression::None, b"a line".to_vec()));
+        assert_eq!(read_slowly(b"a line\n"), (Compression::None, b"a line".to_vec()));
     }
 }

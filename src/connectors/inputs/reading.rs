@@ -12,26 +12,26 @@ use super::folder::{holds_records, in_order, is_hidden};
 use super::followed::Followed;
 use super::input::{Input, InputPlace};
 use super::open::{Opened, Opening};
-use super::texts::Places;
+use super::texts::RecordIndex;
 use crate::formats::feed::LineRules;
 use crate::formats::{
-    BadRecord, Damage, FeedReader, IdRule, InputProgress, Layout, Next, Place, READ_BYTES, RestOfLine, Row,
-    Rows, Shape, Text, panicked,
+    BadRecord, Damage, FeedReader, FileRow, IdRule, InputLayout, InputProgress, NextRow, READ_BYTES,
+    RecordPlace, RecordShape, RestOfLine, RowReader, RowText, panicked,
 };
-use crate::intake::{BadRecordAt, BadRecords, Closed, Cutter, Ended, FileDocument, SourceError};
+use crate::intake::{BadRecordAt, BadRecords, Closed, Cutter, FileDocument, ReadEnd, SourceError};
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::run::origins::Origins;
 
 /// The state of reading the inputs.
-pub(crate) struct Reading<'r> {
+pub(crate) struct InputReading<'r> {
     pub(crate) cutter: Cutter<'r>,
     pub(crate) bad: &'r BadRecords,
     pub(crate) longest: usize,
-    pub(crate) places: &'r Places,
+    pub(crate) places: &'r RecordIndex,
     pub(crate) origins: Arc<Origins>,
     pub(crate) fields: &'r [String],
     /// How rows of files are read as documents.
-    pub(crate) row: Arc<Shape>,
+    pub(crate) row: Arc<RecordShape>,
     pub(crate) progress: &'r Arc<InputProgress>,
     /// Set while the next read of the input may block.
     pub(crate) waits: Arc<AtomicBool>,
@@ -41,9 +41,9 @@ pub(crate) struct Reading<'r> {
     pub(crate) of: Arc<str>,
 }
 
-impl Reading<'_> {
+impl InputReading<'_> {
     /// Reads a file to its end, and on as it grows.
-    pub(crate) fn follow(&mut self, input: &Input) -> Result<(), Ended> {
+    pub(crate) fn follow(&mut self, input: &Input) -> Result<(), ReadEnd> {
         let failed = |what: String| SourceError::Failed { input: input.name(), what };
         let InputPlace::File(path) = &input.place else {
             return Err(failed("only a file can be followed (source.follow)".to_owned()).into());
@@ -54,13 +54,13 @@ impl Reading<'_> {
     }
 
     /// Reads an input to its end.
-    pub(crate) fn input(&mut self, input: &Input) -> Result<(), Ended> {
+    pub(crate) fn input(&mut self, input: &Input) -> Result<(), ReadEnd> {
         self.of = input.name();
         self.part(input, false)
     }
 
     /// Reads an input, or a file of a folder, to its end.
-    fn part(&mut self, input: &Input, is_in_folder: bool) -> Result<(), Ended> {
+    fn part(&mut self, input: &Input, is_in_folder: bool) -> Result<(), ReadEnd> {
         let name = input.name();
         self.cutter.begin(Arc::clone(&name))?;
         let due = self.places.begin(self.cutter.position().offset, input);
@@ -92,10 +92,10 @@ impl Reading<'_> {
     }
 
     /// Reads the rows of a file to its end, or up to damage that ends it.
-    fn rows(&mut self, name: &Arc<str>, ids: IdRule, rows: &mut dyn Rows) -> Result<(), Ended> {
+    fn rows(&mut self, name: &Arc<str>, ids: IdRule, rows: &mut dyn RowReader) -> Result<(), ReadEnd> {
         let first = self.cutter.position().offset;
         self.cutter.rows_of(&self.row, first);
-        let mut row = Row::default();
+        let mut row = FileRow::default();
         loop {
             if self.waits.load(Ordering::Relaxed) {
                 self.cutter.wait()?;
@@ -103,8 +103,8 @@ impl Reading<'_> {
             let number = self.cutter.position().offset - first;
             let next = catch_unwind(AssertUnwindSafe(|| rows.next(&mut row)));
             let damage = match next.unwrap_or_else(|_| Err(panicked())) {
-                Ok(Next::End) => {
-                    if rows.cut() > 0 && self.cutter.tells() {
+                Ok(NextRow::End) => {
+                    if rows.cut() > 0 && self.cutter.reports() {
                         tracing::warn!(
                             input = &**name,
                             records = rows.cut(),
@@ -113,23 +113,23 @@ impl Reading<'_> {
                     }
                     return Ok(());
                 }
-                Ok(Next::Skipped(why)) => {
-                    if self.cutter.tells() {
+                Ok(NextRow::Skipped(why)) => {
+                    if self.cutter.reports() {
                         self.bad.skip(why);
                     }
-                    self.cutter.passed_over()?;
+                    self.cutter.skip_record()?;
                     continue;
                 }
-                Ok(Next::Row) if row.text == Text::Missing => missing(BadRecord::MissingText, number),
+                Ok(NextRow::Row) if row.text == RowText::Missing => missing(BadRecord::MissingText, number),
                 // A file that is one document (`ids = "file"`) is named by its path; its rows are numbered
                 // otherwise.
-                Ok(Next::Row) => {
+                Ok(NextRow::Row) => {
                     match row.id.as_ref().filter(|id| ids != IdRule::File || ***id == *name.as_bytes()) {
                         Some(id) => {
                             self.cutter.row(id, &row)?;
                             continue;
                         }
-                        None if row.text == Text::Deleted => missing(BadRecord::MissingId, number),
+                        None if row.text == RowText::Deleted => missing(BadRecord::MissingId, number),
                         None => {
                             self.cutter.row(format!("{name}#{number}").as_bytes(), &row)?;
                             continue;
@@ -139,7 +139,7 @@ impl Reading<'_> {
                 Err(damage) => damage,
             };
             let Damage { reason, cause, place, head, ends } = damage;
-            if self.cutter.tells() {
+            if self.cutter.reports() {
                 self.report(
                     BadRecordAt { reason, input: Arc::clone(name), place, cause },
                     &head,
@@ -158,13 +158,13 @@ impl Reading<'_> {
     pub(crate) fn feed(
         &mut self,
         name: &Arc<str>,
-        layout: &Layout,
+        layout: &InputLayout,
         reader: &mut impl BufRead,
         compressed: bool,
         due: u64,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), ReadEnd> {
         // Lines before the first object are bad under any rules.
-        let mut is_understood = false;
+        let mut has_rules = false;
         let first = self.cutter.position().offset;
         // A compressed feed cannot be read from the middle.
         let mut due = if compressed { u64::MAX } else { due };
@@ -226,11 +226,12 @@ impl Reading<'_> {
                     due = self.places.note(passed, next);
                 }
                 passed += read as u64;
-                if !is_understood
-                    && let Some(rules) = LineRules::of(layout, self.fields, name, &buffer[start..], first)
+                if !has_rules
+                    && let Some(rules) =
+                        LineRules::from_line(layout, self.fields, name, &buffer[start..], first)
                 {
-                    self.cutter.understand(rules);
-                    is_understood = true;
+                    self.cutter.set_rules(rules);
+                    has_rules = true;
                 }
                 self.cutter.line(start)?;
                 start = self.cutter.buffer().len();
@@ -239,17 +240,17 @@ impl Reading<'_> {
                 }
             } else if read > self.longest {
                 let head = self.cutter.take_line(start);
-                let mut rest = RestOfLine::of(reader);
+                let mut rest = RestOfLine::new(reader);
                 if let Some(followed) = &mut self.followed {
                     followed.missed();
                 }
                 let at = BadRecordAt {
                     reason: BadRecord::TooLong,
                     input: Arc::clone(name),
-                    place: Place::Line(line),
+                    place: RecordPlace::Line(line),
                     cause: None,
                 };
-                if self.cutter.tells() {
+                if self.cutter.reports() {
                     self.report(at, &head, &mut rest)?;
                 } else {
                     drop(io::copy(&mut rest, &mut io::sink()));
@@ -273,28 +274,28 @@ impl Reading<'_> {
         head: &[u8],
         compressed: bool,
         error: &io::Error,
-    ) -> Result<(), Ended> {
+    ) -> Result<(), ReadEnd> {
         let reason = if compressed { BadRecord::Truncated } else { BadRecord::Unreadable };
         let cause = Some(error.to_string());
         if head.is_empty() {
             return self.bad_file(Arc::clone(name), reason, cause);
         }
-        let place = Place::Line(self.cutter.line_number());
+        let place = RecordPlace::Line(self.cutter.line_number());
         let at = BadRecordAt { reason, input: Arc::clone(name), place, cause };
-        if self.cutter.tells() {
+        if self.cutter.reports() {
             self.report(at, head, &mut io::empty())?;
         }
         Ok(self.cutter.bad(1)?)
     }
 
     /// Lists a folder's files; the workers read them.
-    fn folder(&mut self, root: &Path, input: &Input) -> Result<(), Ended> {
+    fn folder(&mut self, root: &Path, input: &Input) -> Result<(), ReadEnd> {
         let (mut records, mut texts) = (0_u64, 0_u64);
-        let is_told = self.cutter.tells();
+        let reports = self.cutter.reports();
         let bad = self.bad;
         let is_wanted = |entry: &DirEntry| {
             let is_hidden = is_hidden(entry);
-            if is_hidden && is_told {
+            if is_hidden && reports {
                 bad.skip("hidden");
             }
             !is_hidden
@@ -327,21 +328,22 @@ impl Reading<'_> {
                 }
             }
         }
-        if records > 0 && texts > 0 && is_told {
+        if records > 0 && texts > 0 && reports {
             tracing::warn!(
                 folder = &*self.of,
                 records,
                 texts,
-                "the folder mixes files of records with files that are a text each: name those that are meant, as in 'folder/**/*.jsonl'"
+                "the folder mixes files of records with files that are a text each: name those that are \
+                 meant, as in 'folder/**/*.jsonl'"
             );
         }
         Ok(())
     }
 
-    fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), Ended> {
-        if self.cutter.tells() {
+    fn bad_file(&mut self, input: Arc<str>, reason: BadRecord, cause: Option<String>) -> Result<(), ReadEnd> {
+        if self.cutter.reports() {
             self.keep(&input, reason, None)?;
-            let at = BadRecordAt { reason, input, place: Place::Whole, cause };
+            let at = BadRecordAt { reason, input, place: RecordPlace::Whole, cause };
             self.bad.tally_bad(&self.of, &at);
             self.bad.report_file(at)?;
         }
@@ -349,7 +351,7 @@ impl Reading<'_> {
     }
 
     /// Reports the next record as bad. Its bytes are `head` and then `tail`; a [`Letter`] keeps only `head`.
-    fn report(&mut self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), Ended> {
+    fn report(&mut self, at: BadRecordAt, head: &[u8], tail: &mut dyn Read) -> Result<(), ReadEnd> {
         self.keep(&at.input, at.reason, Some(head))?;
         self.bad.tally_bad(&self.of, &at);
         Ok(self.bad.report(at, head, tail)?)
@@ -370,7 +372,7 @@ impl Reading<'_> {
 
 /// The damage of a row without a required value.
 fn missing(reason: BadRecord, number: u64) -> Damage {
-    Damage { reason, cause: None, place: Place::Record(number), head: Vec::new(), ends: false }
+    Damage { reason, cause: None, place: RecordPlace::Record(number), head: Vec::new(), ends: false }
 }
 
 /// The path below the folder, with `/`; `None` if it is not UTF-8 or too long.

@@ -29,7 +29,7 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use super::globs;
-use crate::formats::{InputProgress, Stored};
+use crate::formats::{InputProgress, RandomAccess};
 
 /// Bytes of one request.
 const RANGE_BYTES: u64 = 4 << 20;
@@ -45,7 +45,7 @@ const ATTEMPTS: usize = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
 /// An object in a store.
-pub(crate) struct Object {
+pub(crate) struct StoredObject {
     store: Arc<dyn ObjectStore>,
     runtime: Arc<Runtime>,
     meta: ObjectMeta,
@@ -55,7 +55,7 @@ pub(crate) struct Object {
     requests: std::sync::atomic::AtomicU64,
 }
 
-impl Object {
+impl StoredObject {
     /// Its address.
     pub(crate) fn name(&self) -> Arc<str> {
         Arc::clone(&self.name)
@@ -68,7 +68,7 @@ impl Object {
 
     /// Its bytes, from the first on.
     pub(crate) fn read(self: &Arc<Self>) -> impl Read + Send + use<> {
-        Reading { object: Arc::clone(self), next: 0, ahead: VecDeque::new(), here: Vec::new(), from: 0 }
+        ObjectReader { object: Arc::clone(self), next: 0, ahead: VecDeque::new(), here: Vec::new(), from: 0 }
     }
 
     /// Requests a range, on a thread of the runtime.
@@ -111,7 +111,7 @@ impl Object {
     }
 }
 
-impl fmt::Debug for Object {
+impl fmt::Debug for StoredObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Object")
             .field("name", &self.name)
@@ -120,13 +120,13 @@ impl fmt::Debug for Object {
     }
 }
 
-impl PartialEq for Object {
+impl PartialEq for StoredObject {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for Object {}
+impl Eq for StoredObject {}
 
 /// Size of the first request where a sequential read continues after what was read before. It doubles with
 /// each request up to [`RANGE_BYTES`], so that a column of a row group takes a few requests and not one for
@@ -139,26 +139,26 @@ const HELD: usize = 24;
 
 /// Random access to an object, with a byte count. Sequential reads are requested ahead, in parts that grow.
 #[derive(Debug)]
-pub(crate) struct Anywhere {
-    object: Arc<Object>,
+pub(crate) struct ObjectAccess {
+    object: Arc<StoredObject>,
     progress: Arc<InputProgress>,
     /// The parts in memory; the most recently used is the last.
-    held: Mutex<Vec<Part>>,
+    held: Mutex<Vec<ObjectPart>>,
 }
 
 /// A part of an object.
-struct Part {
+struct ObjectPart {
     from: u64,
     bytes: Arc<[u8]>,
 }
 
-impl fmt::Debug for Part {
+impl fmt::Debug for ObjectPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Part").field("from", &self.from).field("bytes", &self.bytes.len()).finish()
     }
 }
 
-impl Part {
+impl ObjectPart {
     fn end(&self) -> u64 {
         self.from + self.bytes.len() as u64
     }
@@ -170,9 +170,9 @@ impl Part {
     }
 }
 
-impl Anywhere {
+impl ObjectAccess {
     /// Random access to this object.
-    pub(crate) fn new(object: Arc<Object>, progress: Arc<InputProgress>) -> Self {
+    pub(crate) fn new(object: Arc<StoredObject>, progress: Arc<InputProgress>) -> Self {
         Self { object, progress, held: Mutex::default() }
     }
 
@@ -202,12 +202,12 @@ impl Anywhere {
         if parts.len() == HELD {
             parts.remove(0);
         }
-        parts.push(Part { from, bytes: bytes.into() });
+        parts.push(ObjectPart { from, bytes: bytes.into() });
         Ok(length)
     }
 }
 
-impl Stored for Anywhere {
+impl RandomAccess for ObjectAccess {
     fn bytes(&self) -> u64 {
         self.object.meta.size
     }
@@ -225,8 +225,8 @@ impl Stored for Anywhere {
 }
 
 /// Reads an object in order.
-struct Reading {
-    object: Arc<Object>,
+struct ObjectReader {
+    object: Arc<StoredObject>,
     /// The first byte that has not been requested.
     next: u64,
     ahead: VecDeque<JoinHandle<object_store::Result<Vec<u8>>>>,
@@ -234,7 +234,7 @@ struct Reading {
     from: usize,
 }
 
-impl Read for Reading {
+impl Read for ObjectReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.from == self.here.len() {
             while self.ahead.len() < AHEAD && self.next < self.object.meta.size {
@@ -257,7 +257,7 @@ impl Read for Reading {
     }
 }
 
-impl Drop for Reading {
+impl Drop for ObjectReader {
     fn drop(&mut self) {
         self.ahead.iter().for_each(JoinHandle::abort);
     }
@@ -267,25 +267,26 @@ impl Drop for Reading {
 ///
 /// # Errors
 /// What is wrong with the address or the connection, in one line.
-pub(crate) fn resolve(typed: &str) -> Result<Vec<Arc<Object>>, String> {
+pub(crate) fn resolve(typed: &str) -> Result<Vec<Arc<StoredObject>>, String> {
     let missing = without_credentials(typed.split_once("://").map_or("", |(scheme, _)| scheme));
-    let told = |error: &dyn fmt::Display| {
-        let said = error.to_string();
-        let help = help(&said).map(str::to_owned).or_else(|| missing.clone());
+    let message = |error: &dyn fmt::Display| {
+        let text = error.to_string();
+        let help = help(&text).map(str::to_owned).or_else(|| missing.clone());
         let help = help.map_or_else(String::new, |help| format!("; {help}"));
-        format!("cannot read \"{typed}\": {said}{help}")
+        format!("cannot read \"{typed}\": {text}{help}")
     };
     let threads = Builder::new_multi_thread().worker_threads(1).thread_name("inputs").enable_all().build();
-    let runtime = Arc::new(threads.map_err(|error| told(&error))?);
+    let runtime = Arc::new(threads.map_err(|error| message(&error))?);
     let (base, is_pattern) = fixed(typed);
-    let url = url_of(base).map_err(|error| told(&error))?;
+    let url = url_of(base).map_err(|error| message(&error))?;
     if let Some(missing) = missing.as_ref().filter(|_| !is_in_cloud()) {
         return Err(format!("cannot read \"{typed}\": {missing}"));
     }
     let variables = env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let plain = (url.scheme() == "http").then(|| ("allow_http".to_owned(), "true".to_owned()));
-    let (store, path) = parse_url_opts(&url, variables.chain(plain)).map_err(|error| told(&said(&error)))?;
+    let (store, path) =
+        parse_url_opts(&url, variables.chain(plain)).map_err(|error| message(&error_chain(&error)))?;
     let store: Arc<dyn ObjectStore> = store.into();
     // The part of the address before the object's path.
     let root =
@@ -293,7 +294,7 @@ pub(crate) fn resolve(typed: &str) -> Result<Vec<Arc<Object>>, String> {
     let root = root.strip_suffix('/').unwrap_or(root).to_owned();
     let object = |meta: ObjectMeta| {
         let name = format!("{root}/{}", meta.location).into();
-        Arc::new(Object {
+        Arc::new(StoredObject {
             store: Arc::clone(&store),
             runtime: Arc::clone(&runtime),
             meta,
@@ -306,12 +307,12 @@ pub(crate) fn resolve(typed: &str) -> Result<Vec<Arc<Object>>, String> {
         match runtime.block_on(store.head(&path)) {
             Ok(meta) => return Ok(vec![object(meta)]),
             Err(object_store::Error::NotFound { .. }) if !url.scheme().starts_with("http") => {}
-            Err(error) => return Err(told(&said(&error))),
+            Err(error) => return Err(message(&error_chain(&error))),
         }
     }
-    let found = runtime.block_on(listed(&*store, &path)).map_err(|error| told(&said(&error)))?;
+    let found = runtime.block_on(listed(&*store, &path)).map_err(|error| message(&error_chain(&error)))?;
     let matcher = is_pattern.then(|| globs::matcher(typed)).transpose()?;
-    let is_wanted = |one: &Arc<Object>| match &matcher {
+    let is_wanted = |one: &Arc<StoredObject>| match &matcher {
         Some(matcher) => matcher.is_match(&*one.name),
         None => !one.meta.location.filename().is_some_and(|name| name.starts_with(['.', '_'])),
     };
@@ -343,33 +344,35 @@ fn url_of(address: &str) -> Result<Url, String> {
 }
 
 /// An error with its causes, each one once.
-fn said(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
+fn error_chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {
         let more = next.to_string();
-        if !said.contains(&more) {
-            said = format!("{said}: {more}");
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
         }
         cause = next.source();
     }
-    said
+    text
 }
 
 /// Advice for an error message of a store's client.
-fn help(said: &str) -> Option<&'static str> {
+fn help(text: &str) -> Option<&'static str> {
     [
         (
             "URL scheme is not allowed",
-            "its endpoint is plain http, which has to be allowed: set AWS_ALLOW_HTTP=true (AZURE_ALLOW_HTTP, GOOGLE_ALLOW_HTTP)",
+            "its endpoint is plain http, which has to be allowed: set AWS_ALLOW_HTTP=true (AZURE_ALLOW_HTTP, \
+             GOOGLE_ALLOW_HTTP)",
         ),
         (
             "contained empty path segment",
-            "below it is a key with an empty name (\"//\"), which is not read: name objects or folders beside it",
+            "below it is a key with an empty name (\"//\"), which is not read: name objects or folders \
+             beside it",
         ),
     ]
     .into_iter()
-    .find_map(|(part, help)| said.contains(part).then_some(help))
+    .find_map(|(part, help)| text.contains(part).then_some(help))
 }
 
 /// Which credentials are missing in the environment to read a store with this URL scheme.
@@ -477,9 +480,9 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_say_is_put_in_words() {
-        let said = "builder error for url (http://127.0.0.1:9000/b): URL scheme is not allowed";
-        assert!(help(said).unwrap().contains("AWS_ALLOW_HTTP=true"));
+    fn client_errors_get_advice() {
+        let text = "builder error for url (http://127.0.0.1:9000/b): URL scheme is not allowed";
+        assert!(help(text).unwrap().contains("AWS_ALLOW_HTTP=true"));
         assert!(
             help("Encountered object with invalid path: Path \"a//b\" contained empty path segment")
                 .is_some()
@@ -491,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_read_whole_ahead_and_at_any_place() {
+    fn objects_are_read_in_order_and_at_random() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let bytes: Vec<u8> = (0..2 * RANGE_BYTES + 12_345).map(|n| (n * n % 251) as u8).collect();
@@ -501,7 +504,7 @@ mod tests {
         objects[0].read().read_to_end(&mut read).unwrap();
         assert!(read == bytes);
         let progress = Arc::<InputProgress>::default();
-        let anywhere = Anywhere::new(Arc::clone(&objects[0]), Arc::clone(&progress));
+        let anywhere = ObjectAccess::new(Arc::clone(&objects[0]), Arc::clone(&progress));
         let mut part = [0; 1000];
         anywhere.read_at(RANGE_BYTES - 500, &mut part).unwrap();
         let from = usize::try_from(RANGE_BYTES).unwrap() - 500;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::globs;
 use super::input::{Input, InputPlace};
 use super::open::refused;
-use crate::formats::Layout;
+use crate::formats::InputLayout;
 use crate::intake::SourceError;
 
 impl Input {
@@ -19,7 +19,7 @@ impl Input {
     /// Every argument that cannot be read, all of them in one error.
     pub fn resolve<P: AsRef<Path>>(
         arguments: impl IntoIterator<Item = P>,
-        layout: Layout,
+        layout: InputLayout,
     ) -> Result<Vec<Self>, SourceError> {
         let layout = Arc::new(layout);
         let mut inputs: Vec<Self> = Vec::new();
@@ -36,7 +36,7 @@ impl Input {
             }
             match globs::expand(path) {
                 Ok(Some(paths)) => inputs.extend(paths.into_iter().map(InputPlace::File).map(&input)),
-                Ok(None) => match InputPlace::of(path) {
+                Ok(None) => match InputPlace::from_path(path) {
                     Ok(InputPlace::Stdin) if inputs.iter().any(Self::is_stdin) => {
                         problems.push("standard input \"-\" is named more than once".to_owned());
                     }
@@ -53,7 +53,7 @@ impl Input {
 }
 
 impl InputPlace {
-    fn of(path: &Path) -> io::Result<Self> {
+    fn from_path(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::Stdin);
         }
@@ -80,6 +80,7 @@ fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
 #[cfg(not(feature = "object-store"))]
 fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
     Err(format!(
-        "cannot read \"{address}\": this dupflow was built without object stores: build it with the feature `object-store`"
+        "cannot read \"{address}\": this dupflow was built without object stores: build it with the feature \
+         `object-store`"
     ))
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use crate::formats::InputProgress;
 use crate::intake::{
-    Announce, AsOf, BadRecords, EpochLimits, Gap, Look, Queue, Reader, Source, SourceError, Texts,
+    Announce, AsOf, BadRecords, EpochLimits, OffsetGap, Queue, Source, SourceError, SourceInfo, SourceReader,
+    Texts,
 };
 use dupflow_core::run::backlog::Backlog;
 use dupflow_core::run::origins::Origins;
@@ -41,8 +42,8 @@ impl Source for Staying {
         self.source.cuts_alike()
     }
 
-    fn look(&mut self) -> Result<Look, SourceError> {
-        self.source.look()
+    fn inspect(&mut self) -> Result<SourceInfo, SourceError> {
+        self.source.inspect()
     }
 
     fn ids_move(&self) -> bool {
@@ -65,7 +66,7 @@ impl Source for Staying {
         self.source.progress()
     }
 
-    fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+    fn begin_left(&mut self, from: &Offsets) -> Result<(Offsets, Vec<OffsetGap>), SourceError> {
         self.source.begin_left(from)
     }
 
@@ -81,7 +82,7 @@ impl Source for Staying {
         self.source.texts(fields)
     }
 
-    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>> {
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>> {
         let Self { source, all_read } = *self;
         let mut readers = source.readers(begin);
         readers.push(Box::new(Stays(Some(all_read))));
@@ -92,7 +93,7 @@ impl Source for Staying {
 /// A reader without input that ends when the run is stopped.
 struct Stays(Option<AllRead>);
 
-impl Reader for Stays {
+impl SourceReader for Stays {
     fn read(&mut self, queue: &Queue, _: &BadRecords, _: &dyn Clock) -> Result<(), SourceError> {
         if let Ok(last) = queue.stay() {
             self.0.take().into_iter().for_each(|all_read| all_read(last));
@@ -116,11 +117,11 @@ mod tests {
     use crate::intake::EpochRule;
 
     #[test]
-    fn what_stays_is_as_far_as_its_source() {
+    fn staying_reports_the_progress_of_its_source() {
         let folder = tempfile::tempdir().unwrap();
         let feed = folder.path().join("feed.jsonl");
         std::fs::write(&feed, "{\"id\":\"a\",\"text\":\"b\"}\n").unwrap();
-        let files = Files::of(vec![Input::at(&feed)], EpochRule::default(), Vec::new());
+        let files = Files::new(vec![Input::at(&feed)], EpochRule::default(), Vec::new());
         let total = files.progress().and_then(|progress| progress.total());
         let staying = Staying::new(Box::new(files), |_| {});
         assert_eq!((total, staying.progress().and_then(|progress| progress.total())), (Some(22), Some(22)));

@@ -27,7 +27,7 @@ pub enum OnError {
 
 /// Counts of the records of one input.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct InputTally {
     /// Records that are documents; a delete is not counted.
     pub documents: u64,
     /// Bad records.
@@ -36,7 +36,7 @@ pub struct Tally {
     pub first: Option<String>,
 }
 
-impl Tally {
+impl InputTally {
     /// An error message for an input of this name, if it has records and none of them is a document.
     pub fn no_document(&self, name: &str) -> Option<String> {
         let Self { documents: 0, bad: bad @ 1.., first } = self else { return None };
@@ -46,7 +46,7 @@ impl Tally {
     }
 }
 
-impl AddAssign<&Self> for Tally {
+impl AddAssign<&Self> for InputTally {
     fn add_assign(&mut self, other: &Self) {
         self.documents += other.documents;
         self.bad += other.bad;
@@ -59,7 +59,7 @@ impl AddAssign<&Self> for Tally {
 /// Counts by input. Files of a folder count for the folder.
 #[derive(Debug, Default)]
 struct Tallies {
-    by_input: BTreeMap<Arc<str>, Tally>,
+    by_input: BTreeMap<Arc<str>, InputTally>,
     folder_of: BTreeMap<Arc<str>, Arc<str>>,
 }
 
@@ -113,7 +113,7 @@ impl BadRecords {
     }
 
     /// Adds to the counts of an input, if they are kept.
-    pub(crate) fn tally(&self, input: &Arc<str>, of: &Tally) {
+    pub(crate) fn tally(&self, input: &Arc<str>, of: &InputTally) {
         if let Some(Tallies { by_input, folder_of }) = &mut *self.tallies.lock() {
             let input = folder_of.get(input).unwrap_or(input);
             if let Some(known) = by_input.get_mut(input) {
@@ -126,7 +126,7 @@ impl BadRecords {
 
     /// Counts a bad record of an input, if counts by input are kept.
     pub(crate) fn tally_bad(&self, input: &Arc<str>, at: &BadRecordAt) {
-        self.tally(input, &Tally { documents: 0, bad: 1, first: Some(at.to_string()) });
+        self.tally(input, &InputTally { documents: 0, bad: 1, first: Some(at.to_string()) });
     }
 
     /// Whether this is the first bad record of its input or its reason, so that the exact cause is worth
@@ -145,7 +145,7 @@ impl BadRecords {
     }
 
     /// The counts of each input, by name; empty where a run continues in the middle.
-    pub fn tallies(&self) -> BTreeMap<Arc<str>, Tally> {
+    pub fn tallies(&self) -> BTreeMap<Arc<str>, InputTally> {
         let tallies = self.tallies.lock();
         tallies.as_ref().map(|tallies| tallies.by_input.clone()).unwrap_or_default()
     }
@@ -272,10 +272,10 @@ fn beginning(record: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Place;
+    use crate::formats::RecordPlace;
 
     fn at(reason: BadRecord, line: u64) -> BadRecordAt {
-        BadRecordAt { reason, input: "feed.jsonl".into(), place: Place::Line(line), cause: None }
+        BadRecordAt { reason, input: "feed.jsonl".into(), place: RecordPlace::Line(line), cause: None }
     }
 
     #[test]
@@ -286,7 +286,8 @@ mod tests {
         bad.report(at(BadRecord::NotJson, 3), b"{oops\r", &mut io::empty()).unwrap();
         bad.report(at(BadRecord::NotJson, 4), b"", &mut io::empty()).unwrap();
         bad.report(at(BadRecord::TooLong, 5), b"\xff\xfe", &mut &b" and the rest"[..]).unwrap();
-        let file = BadRecordAt { place: Place::Whole, input: "a \"b\"".into(), ..at(BadRecord::NotUtf8, 0) };
+        let file =
+            BadRecordAt { place: RecordPlace::Whole, input: "a \"b\"".into(), ..at(BadRecord::NotUtf8, 0) };
         bad.report_file(file).unwrap();
         bad.flush().unwrap();
         assert_eq!(bad.counts(), BTreeMap::from([("not_json", 2), ("not_utf8", 1), ("too_long", 1)]));
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_record_is_the_error_where_none_is_allowed() {
+    fn a_bad_record_is_the_error_under_fail() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("dead");
         let bad = BadRecords::new(OnError::Fail, Some(DeadLetter::create(path.clone()).unwrap()));
@@ -303,19 +304,19 @@ mod tests {
         assert_eq!(std::fs::read(path).unwrap(), b"{}\n", "kept whole before the run ends with it");
         assert_eq!(error.to_string(), "bad record in \"feed.jsonl\", line 7: no id (missing_id)");
         assert_eq!(bad.counts(), BTreeMap::from([("missing_id", 1)]));
-        let place = Place::Offset(9);
+        let place = RecordPlace::Offset(9);
         assert!(BadRecordAt { place, ..at(BadRecord::BadId, 0) }.to_string().contains("\", offset 9: "));
     }
 
     #[test]
-    fn the_tail_is_read_even_if_nothing_keeps_it() {
+    fn the_tail_is_read_without_a_dead_letter_file() {
         let mut tail = &b"rest"[..];
         BadRecords::default().report(at(BadRecord::TooLong, 1), b"", &mut tail).unwrap();
         assert!(tail.is_empty());
     }
 
     #[test]
-    fn a_dead_letter_that_cannot_be_made_is_an_error() {
+    fn a_dead_letter_file_that_cannot_be_created_is_an_error() {
         let error = DeadLetter::create("/nowhere/at/all".into()).unwrap_err();
         assert!(error.to_string().contains("\"/nowhere/at/all\""));
     }

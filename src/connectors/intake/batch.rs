@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::formats::Records;
+use crate::formats::KeyedRecords;
 use crate::formats::feed::LineRules;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Letter, Position};
@@ -52,7 +52,7 @@ pub enum Payload {
         first: u64,
     },
     /// Records with keys, as in a Kafka topic.
-    Records(Records),
+    Records(KeyedRecords),
     /// Documents that an earlier run stored. They have no position in this source.
     Kept(Changes),
 }
@@ -70,7 +70,7 @@ pub struct FileDocument {
 
 /// The line of one record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
+pub(crate) struct RecordLine<'a> {
     pub(crate) offset: u64,
     /// From 1.
     pub(crate) number: u64,
@@ -113,10 +113,10 @@ impl Batch {
 
 /// The records in the lines of a batch. The first line has the number `first_line`, the first record the
 /// offset `first`.
-pub(crate) fn records(bytes: &[u8], first_line: u64, first: u64) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn records(bytes: &[u8], first_line: u64, first: u64) -> impl Iterator<Item = RecordLine<'_>> {
     let (mut offset, mut number) = (first, first_line);
     split(bytes).filter_map(move |bytes| {
-        let line = Line { offset, number, bytes };
+        let line = RecordLine { offset, number, bytes };
         let is_record = !is_blank(bytes);
         offset += u64::from(is_record);
         number += 1;

@@ -13,7 +13,7 @@ use dupflow_core::time::{Epoch, Offsets};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Line {
+pub enum CatchUpLine {
     /// After all restored documents.
     Restored,
     /// At these offsets, exclusive: each partition is read up to there. A partition that is not named has
@@ -23,17 +23,17 @@ pub enum Line {
 
 /// The lines that have not been crossed, and what is still missing before the next one.
 #[derive(Clone, Debug, Default)]
-pub struct Ahead {
-    lines: VecDeque<Line>,
+pub struct CatchUp {
+    lines: VecDeque<CatchUpLine>,
     /// Number of lines crossed.
     crossed: u32,
     /// This process has reached the next line and waits for the others.
     waits: bool,
 }
 
-impl Ahead {
+impl CatchUp {
     /// These lines, in this order.
-    pub fn of(lines: impl IntoIterator<Item = Line>) -> Self {
+    pub fn new(lines: impl IntoIterator<Item = CatchUpLine>) -> Self {
         Self { lines: lines.into_iter().collect(), crossed: 0, waits: false }
     }
 
@@ -41,7 +41,7 @@ impl Ahead {
     #[must_use]
     pub fn here(mut self, is_here: impl Fn(u32) -> bool) -> Self {
         for line in &mut self.lines {
-            if let Line::Offsets(left) = line {
+            if let CatchUpLine::Offsets(left) = line {
                 left.retain(|partition, _| is_here(*partition));
             }
         }
@@ -62,8 +62,8 @@ impl Ahead {
     pub(crate) fn holds(&self, partition: u32, next: u64) -> bool {
         match self.lines.front() {
             None => false,
-            Some(Line::Restored) => true,
-            Some(Line::Offsets(left)) => left.get(&partition).is_none_or(|line| *line < next),
+            Some(CatchUpLine::Restored) => true,
+            Some(CatchUpLine::Offsets(left)) => left.get(&partition).is_none_or(|line| *line < next),
         }
     }
 
@@ -71,15 +71,15 @@ impl Ahead {
     /// nothing before it.
     pub(crate) fn of_partition(&self, partition: u32) -> Option<u64> {
         let offsets = self.lines.iter().find_map(|line| match line {
-            Line::Restored => None,
-            Line::Offsets(left) => Some(left),
+            CatchUpLine::Restored => None,
+            CatchUpLine::Offsets(left) => Some(left),
         });
         offsets.map(|left| left.get(&partition).copied().unwrap_or(0))
     }
 
     /// Notes that a partition has been read up to `next`, exclusive.
     pub(crate) fn read(&mut self, partition: u32, next: u64) {
-        if let Some(Line::Offsets(left)) = self.lines.front_mut()
+        if let Some(CatchUpLine::Offsets(left)) = self.lines.front_mut()
             && left.get(&partition).is_some_and(|line| *line <= next)
         {
             left.remove(&partition);
@@ -88,14 +88,14 @@ impl Ahead {
 
     /// Notes that all documents have been restored.
     pub(crate) fn restored(&mut self) {
-        if let Some(line @ Line::Restored) = self.lines.front_mut() {
-            *line = Line::Offsets(Offsets::new());
+        if let Some(line @ CatchUpLine::Restored) = self.lines.front_mut() {
+            *line = CatchUpLine::Offsets(Offsets::new());
         }
     }
 
     /// Whether this process has just reached the next line; true once for each line.
     pub(crate) fn reaches(&mut self) -> bool {
-        let reached = matches!(self.lines.front(), Some(Line::Offsets(left)) if left.is_empty());
+        let reached = matches!(self.lines.front(), Some(CatchUpLine::Offsets(left)) if left.is_empty());
         reached && !std::mem::replace(&mut self.waits, true)
     }
 

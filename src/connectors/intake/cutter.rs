@@ -12,27 +12,27 @@ use super::epochs::EpochRule;
 use super::error::SourceError;
 use super::queue::{Closed, Queue};
 use super::share::Share;
-use super::speed::{Pace, Speed};
+use super::speed::{ReplayPace, Speed};
 use crate::formats::feed::LineRules;
-use crate::formats::{KeyedRecord, Records, Row, Shape, Text};
+use crate::formats::{FileRow, KeyedRecord, KeyedRecords, RecordShape, RowText};
 use dupflow_core::doc::{Letter, Position};
 use dupflow_core::hash;
 use dupflow_core::time::Clock;
 
 /// Why reading stops before the end of the input.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum ReadEnd {
     Closed,
     Failed(SourceError),
 }
 
-impl From<Closed> for Ended {
+impl From<Closed> for ReadEnd {
     fn from(Closed: Closed) -> Self {
         Self::Closed
     }
 }
 
-impl From<SourceError> for Ended {
+impl From<SourceError> for ReadEnd {
     fn from(error: SourceError) -> Self {
         Self::Failed(error)
     }
@@ -54,7 +54,7 @@ pub(crate) struct Cutter<'q> {
     queue: &'q Queue,
     clock: &'q dyn Clock,
     rule: EpochRule,
-    pace: Option<Pace>,
+    pace: Option<ReplayPace>,
 
     share: Share,
     /// Batches made so far, including those of other processes.
@@ -66,7 +66,7 @@ pub(crate) struct Cutter<'q> {
     /// The offset of the next record.
     next: u64,
     /// [`Batch::next`] of the last batch that was pushed.
-    told: u64,
+    pushed_to: u64,
     /// Records in the open epoch, including bad ones.
     in_epoch: u64,
     /// The bits of the last record time.
@@ -83,7 +83,7 @@ pub(crate) struct Cutter<'q> {
     lines: Vec<u8>,
     files: Vec<FileDocument>,
     file_bytes: u64,
-    rows: Records,
+    rows: KeyedRecords,
     /// Bad records since the last batch.
     letters: Vec<Letter>,
 }
@@ -105,9 +105,9 @@ impl<'q> Cutter<'q> {
             line_at: queue.line(PARTITION),
             clock,
             rule,
-            pace: Pace::new(speed),
+            pace: ReplayPace::new(speed),
             next: 0,
-            told: 0,
+            pushed_to: 0,
             in_epoch: 0,
             last_ts: None,
             input: "".into(),
@@ -118,14 +118,14 @@ impl<'q> Cutter<'q> {
             lines: Vec::new(),
             files: Vec::new(),
             file_bytes: 0,
-            rows: Records::default(),
+            rows: KeyedRecords::default(),
             letters: Vec::new(),
         }
     }
 
     /// Whether this process reports the next record if it is bad.
-    pub(crate) fn tells(&self) -> bool {
-        self.is_wanted() && self.share.tells()
+    pub(crate) fn reports(&self) -> bool {
+        self.is_wanted() && self.share.reports()
     }
 
     /// Whether the next record is pushed; otherwise it is skipped.
@@ -144,13 +144,13 @@ impl<'q> Cutter<'q> {
     }
 
     /// Sets the rules of the input's lines, before the first line that is a record.
-    pub(crate) fn understand(&mut self, rules: LineRules) {
+    pub(crate) fn set_rules(&mut self, rules: LineRules) {
         self.rules = Arc::new(rules);
     }
 
     /// Begins the rows of a file in this shape; the first one has the offset `first`.
-    pub(crate) fn rows_of(&mut self, shape: &Arc<Shape>, first: u64) {
-        self.rows = Records::of_file(Arc::clone(shape), first);
+    pub(crate) fn rows_of(&mut self, shape: &Arc<RecordShape>, first: u64) {
+        self.rows = KeyedRecords::for_file(Arc::clone(shape), first);
     }
 
     /// The number of the next line, from 1.
@@ -172,7 +172,7 @@ impl<'q> Cutter<'q> {
     pub(crate) fn line(&mut self, start: usize) -> Result<(), Closed> {
         let blank = is_blank(&self.lines[start..]);
         if !blank && self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts) {
-            self.heed_line(start)?;
+            self.apply_line_time(start)?;
         }
         self.line += 1;
         if !blank {
@@ -193,15 +193,15 @@ impl<'q> Cutter<'q> {
     }
 
     /// Adds a row of a file, for the document of this id.
-    pub(crate) fn row(&mut self, id: &[u8], row: &Row) -> Result<(), Closed> {
+    pub(crate) fn row(&mut self, id: &[u8], row: &FileRow) -> Result<(), Closed> {
         if let Some(ts) =
             row.ts.filter(|_| self.is_wanted() && (self.pace.is_some() || self.rule == EpochRule::Ts))
         {
-            self.heed(ts, |_| {}, |_, ()| {})?;
+            self.apply_time(ts, |_| {}, |_, ()| {})?;
         }
         let value = match &row.text {
-            Text::Is(text) => Some(&**text),
-            Text::Deleted | Text::Missing => None,
+            RowText::Is(text) => Some(&**text),
+            RowText::Deleted | RowText::Missing => None,
         };
         self.rows.push(KeyedRecord { offset: self.next, ts: row.ts, key: Some(id), value });
         row.fields.iter().enumerate().for_each(|(which, field)| self.rows.push_header(which, field));
@@ -210,10 +210,10 @@ impl<'q> Cutter<'q> {
 
     /// Skips a valid record without a document: it takes an offset, and does not count as an event of the
     /// epoch.
-    pub(crate) fn passed_over(&mut self) -> Result<(), Closed> {
+    pub(crate) fn skip_record(&mut self) -> Result<(), Closed> {
         self.next += 1;
         if self.next <= self.begin {
-            self.pass_by();
+            self.drop_open_batch();
             return Ok(());
         }
         if self.line_at == Some(self.next) { self.flush() } else { self.flush_if_full() }
@@ -261,7 +261,7 @@ impl<'q> Cutter<'q> {
     /// Pushes the complete records, since the reader is about to wait for input. Keeps the line that begins
     /// at `start` in the buffer, and returns where it begins now.
     pub(crate) fn hand_over(&mut self, start: usize) -> Result<usize, Closed> {
-        if self.told == self.next {
+        if self.pushed_to == self.next {
             return Ok(start);
         }
         let begun = self.take_line(start);
@@ -286,7 +286,7 @@ impl<'q> Cutter<'q> {
     fn count(&mut self) -> Result<(), Closed> {
         self.next += 1;
         if self.next <= self.begin {
-            self.pass_by();
+            self.drop_open_batch();
             return Ok(());
         }
         self.in_epoch += 1;
@@ -302,16 +302,16 @@ impl<'q> Cutter<'q> {
         self.flush_if_full()
     }
 
-    /// Applies [`Self::heed`] to the line at `start`, if it has a time.
-    fn heed_line(&mut self, start: usize) -> Result<(), Closed> {
+    /// Applies [`Self::apply_time`] to the line at `start`, if it has a time.
+    fn apply_line_time(&mut self, start: usize) -> Result<(), Closed> {
         let Some(ts) = self.rules.timestamp(&self.lines[start..]) else { return Ok(()) };
-        self.heed(ts, |all| all.take_line(start), |all, line| all.lines = line)
+        self.apply_time(ts, |all| all.take_line(start), |all, line| all.lines = line)
     }
 
     /// Opens an epoch before the next record if its time `ts` is new, and waits until the record is due.
     /// `take` removes from the open batch what has been read of the record, and `put` adds that to the next
     /// batch.
-    fn heed<T>(
+    fn apply_time<T>(
         &mut self,
         ts: f64,
         take: impl FnOnce(&mut Self) -> T,
@@ -333,8 +333,8 @@ impl<'q> Cutter<'q> {
     }
 
     /// Drops the open batch: an earlier run has read it.
-    fn pass_by(&mut self) {
-        self.told = self.next;
+    fn drop_open_batch(&mut self) {
+        self.pushed_to = self.next;
         self.records = 0;
         self.first_line = self.line;
         self.lines.clear();
@@ -358,10 +358,10 @@ impl<'q> Cutter<'q> {
     fn flush(&mut self) -> Result<(), Closed> {
         let records = mem::take(&mut self.records);
         let first_line = mem::replace(&mut self.first_line, self.line);
-        if self.told == self.next {
+        if self.pushed_to == self.next {
             return Ok(());
         }
-        self.told = self.next;
+        self.pushed_to = self.next;
         self.file_bytes = 0;
         let first = self.next - records;
         let payload = if !self.files.is_empty() {

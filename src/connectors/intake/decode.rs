@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
-use super::bad_records::{BadRecords, Tally};
+use super::bad_records::{BadRecords, InputTally};
 use super::batch;
 use super::batch::{Batch, Payload};
 use super::error::{BadRecordAt, SourceError};
 use crate::formats::feed::LineReader;
-use crate::formats::{BadRecord, Place, ShapeReader, read_text};
+use crate::formats::{BadRecord, RecordPlace, ShapeReader, read_text};
 use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
 
 /// Decodes batches into events. Its buffers are reused.
@@ -60,7 +60,7 @@ impl Decoder {
         match &batch.payload {
             Payload::Kept(_) => {}
             Payload::Lines { bytes, first_line, first, rules } => {
-                self.lines.understand(rules);
+                self.lines.set_rules(rules);
                 for line in batch::records(bytes, *first_line, *first) {
                     match self.lines.read(line.bytes, line.offset) {
                         Ok(event) => each(position(line.offset), event),
@@ -69,7 +69,7 @@ impl Decoder {
                             letters.extend(bad.letter(|| letter(line.offset, reason, None, Some(raw))));
                             let is_wanted = bad.is_first(&batch.input, reason);
                             let cause = is_wanted.then(|| self.lines.missing(reason, line.bytes)).flatten();
-                            let at = at(reason, Place::Line(line.number), cause);
+                            let at = at(reason, RecordPlace::Line(line.number), cause);
                             bad.tally_bad(&batch.input, &at);
                             bad.report(at, raw, &mut io::empty())?;
                         }
@@ -94,7 +94,7 @@ impl Decoder {
                                 input: Arc::clone(&input),
                                 ..letter(offset, reason, None, None)
                             }));
-                            let whole = BadRecordAt { reason, input, place: Place::Whole, cause };
+                            let whole = BadRecordAt { reason, input, place: RecordPlace::Whole, cause };
                             bad.tally_bad(&batch.input, &whole);
                             bad.report_file(whole)?;
                         }
@@ -123,7 +123,7 @@ impl Decoder {
             }
         }
         if documents > 0 {
-            bad.tally(&batch.input, &Tally { documents, ..Tally::default() });
+            bad.tally(&batch.input, &InputTally { documents, ..InputTally::default() });
         }
         Ok(())
     }
@@ -134,11 +134,11 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::formats::{KeyedRecord, Records};
+    use crate::formats::{KeyedRecord, KeyedRecords};
 
     #[test]
     fn records_with_keys_are_events() {
-        let mut records = Records::default();
+        let mut records = KeyedRecords::default();
         let mut push = |offset, ts, key: Option<&'static [u8]>, value: Option<&'static [u8]>| {
             records.push(KeyedRecord { offset, ts, key, value });
         };
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_batch_without_records_has_no_events() {
-        let payload = Payload::Records(Records::default());
+        let payload = Payload::Records(KeyedRecords::default());
         let batch = Batch {
             input: "topic".into(),
             partition: 3,

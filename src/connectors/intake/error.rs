@@ -6,7 +6,7 @@ use std::{fmt, io};
 
 use thiserror::Error;
 
-use crate::formats::{BadRecord, Place};
+use crate::formats::{BadRecord, RecordPlace};
 
 /// Why a source stops before its input ends.
 #[derive(Debug, Error)]
@@ -19,7 +19,8 @@ pub enum SourceError {
     BadRecord(#[from] BadRecordAt),
     /// Records that are still to be read no longer exist, or never did.
     #[error(
-        "{input}: partition {partition} is to be read from offset {wanted} on, and holds {first} to {end} (exclusive): {hint}"
+        "{input}: partition {partition} is to be read from offset {wanted} on, and holds {first} to {end} \
+         (exclusive): {hint}"
     )]
     Lost {
         /// The input as the user named it.
@@ -61,7 +62,7 @@ pub struct BadRecordAt {
     /// The input as the user named it, or the file of a folder.
     pub input: Arc<str>,
     /// Its place in the input.
-    pub place: Place,
+    pub place: RecordPlace,
     /// The message of the system or the decompressor, if there is one.
     pub cause: Option<String>,
 }
@@ -70,11 +71,11 @@ impl fmt::Display for BadRecordAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bad record in \"{}\"", self.input)?;
         match self.place {
-            Place::Line(line) => write!(f, ", line {line}")?,
-            Place::Offset(offset) => write!(f, ", offset {offset}")?,
-            Place::Record(record) => write!(f, ", record {record}")?,
-            Place::Byte(byte) => write!(f, ", byte {byte}")?,
-            Place::Whole => {}
+            RecordPlace::Line(line) => write!(f, ", line {line}")?,
+            RecordPlace::Offset(offset) => write!(f, ", offset {offset}")?,
+            RecordPlace::Record(record) => write!(f, ", record {record}")?,
+            RecordPlace::Byte(byte) => write!(f, ", byte {byte}")?,
+            RecordPlace::Whole => {}
         }
         write!(f, ": {} ({})", self.reason, self.reason.reason())?;
         if let Some(cause) = &self.cause {

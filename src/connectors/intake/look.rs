@@ -11,7 +11,7 @@ use dupflow_core::time::Offsets;
 
 /// What a source reports about itself before a run begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct SourceInfo {
     /// Which topic the source is, if it is one.
     pub topic: Option<Topic>,
     /// Whether reading again gives the same records. A source that has each document only in its present
@@ -27,7 +27,7 @@ pub struct Look {
     pub at: u64,
 }
 
-impl Default for Look {
+impl Default for SourceInfo {
     /// A source that gives the same records again.
     fn default() -> Self {
         Self { topic: None, repeats: true, tombstones: None, held: None, at: 0 }
@@ -47,7 +47,7 @@ pub struct Tombstones {
 
 /// Records that expired before any run read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gap {
+pub struct OffsetGap {
     /// The partition.
     pub partition: u32,
     /// The first missing offset.
@@ -66,13 +66,13 @@ pub struct Gap {
 /// always behind still advances.
 #[derive(Debug, Default)]
 pub struct AsOf {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingNotes>,
     /// How long tombstones are kept; unset if they are kept forever.
     stay: OnceLock<Duration>,
 }
 
 /// The first and the last unreached note, each with its time and the ends of the partitions.
-type Waiting = (Option<(u64, Offsets)>, Option<(u64, Offsets)>);
+type PendingNotes = (Option<(u64, Offsets)>, Option<(u64, Offsets)>);
 
 impl AsOf {
     /// Sets how long tombstones are kept.
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_partitions_have_to_be_read_up_to_a_look() {
+    fn a_note_is_reached_once_all_partitions_are_read() {
         let as_of = AsOf::default();
         let read = |a: u64, b: u64| as_of.reached(&[(0, a), (1, b)].into());
         assert_eq!(read(9, 9), None);
@@ -127,14 +127,14 @@ mod tests {
         as_of.note(120, [(0, 7), (1, 9)].into());
         assert_eq!(read(5, 7), Some(100), "the first one is kept while others follow");
         assert_eq!((read(6, 8), read(7, 9)), (None, Some(120)));
-        assert_eq!(read(100, 100), None, "it is said once");
+        assert_eq!(read(100, 100), None, "it is returned once");
         as_of.note(130, [(0, 8), (1, 9)].into());
         as_of.note(140, [(0, 8), (1, 9)].into());
         assert_eq!((read(8, 9), read(8, 9)), (Some(140), None), "the last one counts");
     }
 
     #[test]
-    fn a_reading_that_takes_longer_than_ends_stay_is_noticed() {
+    fn reading_behind_the_tombstones_is_reported() {
         let as_of = AsOf::default();
         let ends = || Offsets::from([(0, 5)]);
         assert_eq!((as_of.note(0, ends()), as_of.note(9_000, ends())), (None, None), "they stay for good");

@@ -17,7 +17,7 @@
 //! [fails](Queue::fail): readers end, and workers get nothing more and no end of an epoch.
 //!
 //! Invariants: batches are taken in the order in which they were pushed, each once, and their epochs never
-//! decrease. The epoch of a [`Taken::Nothing`] never decreases except after a failure, and no batch of an
+//! decrease. The epoch of a [`Dequeued::Nothing`] never decreases except after a failure, and no batch of an
 //! earlier epoch is taken after it.
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::batch::{Batch, Payload};
-use super::catch_up::{Ahead, Peers};
+use super::catch_up::{CatchUp, Peers};
 use dupflow_core::doc::Position;
 use dupflow_core::time::{Epoch, LiveFrom};
 
@@ -39,7 +39,7 @@ const SPARE_BYTES: usize = 1 << 20;
 /// The bounds of a queue. It accepts a batch while fewer than `bytes` and fewer than `batches` (both at least
 /// 1) are queued, so it may exceed `bytes` by one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct QueueRoom {
     /// Bytes.
     pub bytes: u64,
     /// Batches.
@@ -62,21 +62,21 @@ pub struct EpochLimits {
 /// open epoch.
 pub struct Queue {
     /// Consistent after every statement, so it stays valid if a thread panics while it holds the lock.
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Notified when batches are taken, and when readers are to end.
     room_made: Condvar,
     /// Notified when an epoch gets its first batch or ends and when readers are to end, for
     /// [`Queue::cut_by_clock`]; and when a reader has finished, for [`Queue::stay`].
     epoch_changed: Condvar,
     wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
-    room: Room,
+    room: QueueRoom,
     limits: EpochLimits,
     live: Arc<LiveFrom>,
     peers: Option<Box<dyn Peers>>,
 }
 
 #[derive(Debug)]
-struct State {
+struct QueueState {
     batches: VecDeque<(Epoch, Batch)>,
     bytes: u64,
     /// The open epoch: no batch of an earlier one will be pushed.
@@ -85,10 +85,10 @@ struct State {
     in_epoch: (u64, u64, u64),
     /// Readers that have not finished.
     readers: usize,
-    ahead: Ahead,
+    ahead: CatchUp,
     /// Records that are still accepted before the run stops by itself.
     wanted: Option<u64>,
-    end: End,
+    end: RunEnd,
     /// Buffers of batches that have been read, for reuse. Memory that one thread allocates and another one
     /// frees is slow to be reused by the allocator.
     spare: Vec<Vec<u8>>,
@@ -96,7 +96,7 @@ struct State {
 
 /// Whether the run is to end before its input does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum RunEnd {
     No,
     Stopped,
     Failed,
@@ -104,7 +104,7 @@ enum End {
 
 /// The result of [`Queue::take`].
 #[derive(Debug, PartialEq)]
-pub enum Taken {
+pub enum Dequeued {
     /// The next batch, and its epoch.
     Batch(Epoch, Batch),
     /// Nothing at present. No batch of an epoch below `low` will be taken any more. After a failure `low` is
@@ -135,26 +135,26 @@ pub enum Refused {
 impl Queue {
     /// An empty queue for this number of readers, with epoch `first` open; live at once, without other
     /// processes.
-    pub fn new(readers: usize, first: Epoch, room: Room, limits: EpochLimits) -> Self {
+    pub fn new(readers: usize, first: Epoch, room: QueueRoom, limits: EpochLimits) -> Self {
         let live = Arc::new(LiveFrom::beginning());
-        Self::behind(Ahead::default(), live, None, readers, first, room, limits)
+        Self::behind(CatchUp::default(), live, None, readers, first, room, limits)
     }
 
     /// Like [`Self::new`], with lines to reach and perhaps other processes. `live` is set when the last line
     /// is crossed, or now if there is none.
     pub fn behind(
-        ahead: Ahead,
+        ahead: CatchUp,
         live: Arc<LiveFrom>,
         peers: Option<Box<dyn Peers>>,
         readers: usize,
         first: Epoch,
-        room: Room,
+        room: QueueRoom,
         limits: EpochLimits,
     ) -> Self {
         if ahead.is_live() {
             live.set(first);
         }
-        let state = State {
+        let state = QueueState {
             ahead,
             wanted: None,
             batches: VecDeque::new(),
@@ -162,7 +162,7 @@ impl Queue {
             epoch: first,
             in_epoch: (0, 0, 0),
             readers,
-            end: End::No,
+            end: RunEnd::No,
             spare: Vec::new(),
         };
         Self {
@@ -195,9 +195,10 @@ impl Queue {
     pub fn push(&self, batch: Batch) -> Result<(), Closed> {
         let mut state = self.state.lock();
         self.arrive(&mut state, &batch);
-        let full = |now: &mut State| now.end == End::No && (now.is_full(self.room) || now.holds(&batch));
+        let full =
+            |now: &mut QueueState| now.end == RunEnd::No && (now.is_full(self.room) || now.holds(&batch));
         self.room_made.wait_while(&mut state, full);
-        if state.end != End::No {
+        if state.end != RunEnd::No {
             return Err(Closed);
         }
         self.add(state, batch);
@@ -210,7 +211,7 @@ impl Queue {
     /// The batch if there is no room or it is beyond the line; or [`Refused::Closed`].
     pub fn try_push(&self, batch: Batch) -> Result<(), Refused> {
         let mut state = self.state.lock();
-        if state.end != End::No {
+        if state.end != RunEnd::No {
             return Err(Refused::Closed);
         }
         self.arrive(&mut state, &batch);
@@ -224,7 +225,7 @@ impl Queue {
         Ok(())
     }
 
-    fn add(&self, mut state: MutexGuard<'_, State>, batch: Batch) {
+    fn add(&self, mut state: MutexGuard<'_, QueueState>, batch: Batch) {
         let opens = state.in_epoch.0 == 0;
         let (bytes, epoch) = (batch.bytes(), state.epoch);
         let (batches, in_records, in_bytes) = &mut state.in_epoch;
@@ -239,8 +240,8 @@ impl Queue {
         }
         let left = state.wanted.map(|wanted| wanted.saturating_sub(batch.records));
         state.wanted = left;
-        if left == Some(0) && state.end == End::No {
-            state.end = End::Stopped;
+        if left == Some(0) && state.end == RunEnd::No {
+            state.end = RunEnd::Stopped;
             self.room_made.notify_all();
             self.epoch_changed.notify_all();
         }
@@ -284,7 +285,7 @@ impl Queue {
 
     /// Notes that the partition of a batch beyond the line has reached the line: its batches are in order,
     /// and none crosses it.
-    fn arrive(&self, state: &mut State, batch: &Batch) {
+    fn arrive(&self, state: &mut QueueState, batch: &Batch) {
         if state.holds(batch) {
             state.ahead.read(batch.partition, batch.next);
             self.reach(state);
@@ -292,7 +293,7 @@ impl Queue {
     }
 
     /// If a line has been reached: crosses it, or reports that to the other processes.
-    fn reach(&self, state: &mut State) {
+    fn reach(&self, state: &mut QueueState) {
         while state.ahead.reaches() {
             match &self.peers {
                 Some(peers) => peers.reached(state.ahead.number(), state.epoch),
@@ -312,7 +313,7 @@ impl Queue {
         self.wake();
     }
 
-    fn cross_at(&self, state: &mut State, epoch: Epoch) {
+    fn cross_at(&self, state: &mut QueueState, epoch: Epoch) {
         state.ahead.cross();
         if state.ahead.is_live() {
             // Set before the epoch opens, so that no worker can close the epoch without knowing.
@@ -334,7 +335,7 @@ impl Queue {
     }
 
     /// Ends the open epoch, and reports that to the other processes.
-    fn cut_now(&self, state: &mut State) {
+    fn cut_now(&self, state: &mut QueueState) {
         state.open(state.epoch + 1);
         if let Some(peers) = &self.peers {
             peers.opened(state.epoch);
@@ -356,10 +357,10 @@ impl Queue {
         let Some(interval) = self.limits.interval else { return };
         let mut state = self.state.lock();
         loop {
-            let is_empty = |now: &mut State| now.is_read_on() && now.in_epoch.0 == 0;
+            let is_empty = |now: &mut QueueState| now.is_read_on() && now.in_epoch.0 == 0;
             self.epoch_changed.wait_while(&mut state, is_empty);
             let epoch = state.epoch;
-            let is_open = |now: &mut State| now.is_read_on() && now.epoch == epoch;
+            let is_open = |now: &mut QueueState| now.is_read_on() && now.epoch == epoch;
             self.epoch_changed.wait_while_for(&mut state, is_open, interval);
             if !state.is_read_on() {
                 return;
@@ -376,7 +377,7 @@ impl Queue {
     /// Wakes the workers at this interval, until everything has been taken or the run has failed. Blocks.
     pub fn pulse(&self, every: Duration) {
         let goes_on =
-            |now: &mut State| now.is_read_on() || (now.end != End::Failed && !now.batches.is_empty());
+            |now: &mut QueueState| now.is_read_on() || (now.end != RunEnd::Failed && !now.batches.is_empty());
         let mut state = self.state.lock();
         while goes_on(&mut state) {
             self.epoch_changed.wait_while_for(&mut state, goes_on, every);
@@ -392,7 +393,7 @@ impl Queue {
         let mut state = self.state.lock();
         while state.is_read_on() {
             let seen = (state.epoch, state.in_epoch.0);
-            let is_idle = |now: &mut State| now.is_read_on() && (now.epoch, now.in_epoch.0) == seen;
+            let is_idle = |now: &mut QueueState| now.is_read_on() && (now.epoch, now.in_epoch.0) == seen;
             self.epoch_changed.wait_while_for(&mut state, is_idle, idle);
             // Checks the state instead of the timeout: a batch may have been pushed at the last moment.
             if is_idle(&mut state) && !state.is_full(self.room) {
@@ -428,30 +429,30 @@ impl Queue {
         self.wait(time, |_| true)
     }
 
-    fn wait(&self, time: Duration, on: impl Fn(&State) -> bool) -> Result<(), Closed> {
-        let goes_on = |state: &mut State| state.end == End::No && on(state);
+    fn wait(&self, time: Duration, on: impl Fn(&QueueState) -> bool) -> Result<(), Closed> {
+        let goes_on = |state: &mut QueueState| state.end == RunEnd::No && on(state);
         let mut state = self.state.lock();
         self.room_made.wait_while_for(&mut state, goes_on, time);
-        if state.end == End::No { Ok(()) } else { Err(Closed) }
+        if state.end == RunEnd::No { Ok(()) } else { Err(Closed) }
     }
 
     /// For workers: takes the next batch, if there is one and its epoch is at most `limit` (inclusive). Never
     /// waits.
-    pub fn take(&self, limit: Epoch) -> Taken {
+    pub fn take(&self, limit: Epoch) -> Dequeued {
         let mut state = self.state.lock();
-        if state.end == End::Failed {
-            return Taken::Nothing { low: 0 };
+        if state.end == RunEnd::Failed {
+            return Dequeued::Nothing { low: 0 };
         }
         if let Some((epoch, batch)) = state.batches.pop_front_if(|(epoch, _)| *epoch <= limit) {
             state.bytes -= batch.bytes();
             drop(state);
             self.room_made.notify_all();
-            return Taken::Batch(epoch, batch);
+            return Dequeued::Batch(epoch, batch);
         }
         match state.batches.front() {
-            Some((epoch, _)) => Taken::Nothing { low: *epoch },
-            None if state.is_read_on() => Taken::Nothing { low: state.epoch },
-            None => Taken::Done,
+            Some((epoch, _)) => Dequeued::Nothing { low: *epoch },
+            None if state.is_read_on() => Dequeued::Nothing { low: state.epoch },
+            None => Dequeued::Done,
         }
     }
 
@@ -479,10 +480,10 @@ impl Queue {
     /// # Errors
     /// [`Closed`], at once, if the reader is to end.
     pub fn stay(&self) -> Result<Epoch, Closed> {
-        let others_read = |now: &mut State| now.end == End::No && now.readers > 1;
+        let others_read = |now: &mut QueueState| now.end == RunEnd::No && now.readers > 1;
         let mut state = self.state.lock();
         self.epoch_changed.wait_while(&mut state, others_read);
-        if state.end != End::No {
+        if state.end != RunEnd::No {
             return Err(Closed);
         }
         let last = state.epoch;
@@ -493,24 +494,24 @@ impl Queue {
     }
 
     /// Ends the readers at their next call. What has been pushed is still taken; then workers get
-    /// [`Taken::Done`].
+    /// [`Dequeued::Done`].
     pub fn stop(&self) {
-        self.end(End::Stopped);
+        self.end(RunEnd::Stopped);
     }
 
     /// Ends the readers at their next call, and drops the queued batches. Workers get nothing more and no
     /// end, since their open epochs are incomplete.
     pub fn fail(&self) {
-        self.end(End::Failed);
+        self.end(RunEnd::Failed);
     }
 
-    fn end(&self, end: End) {
+    fn end(&self, end: RunEnd) {
         let mut state = self.state.lock();
-        if end == End::Failed {
+        if end == RunEnd::Failed {
             state.batches.clear();
             state.bytes = 0;
         }
-        if state.end != End::Failed {
+        if state.end != RunEnd::Failed {
             state.end = end;
         }
         drop(state);
@@ -527,14 +528,14 @@ impl Queue {
     }
 }
 
-impl State {
-    fn is_full(&self, room: Room) -> bool {
+impl QueueState {
+    fn is_full(&self, room: QueueRoom) -> bool {
         self.bytes >= room.bytes || self.batches.len() >= room.batches
     }
 
     /// Whether anything may still be pushed.
     fn is_read_on(&self) -> bool {
-        self.readers > 0 && self.end == End::No
+        self.readers > 0 && self.end == RunEnd::No
     }
 
     /// Whether a batch is beyond the line.

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-use super::super::catch_up::{Line, Peers};
+use super::super::catch_up::{CatchUpLine, Peers};
 use super::*;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::Offsets;
@@ -11,7 +11,7 @@ const NEVER: EpochLimits = EpochLimits { records: None, bytes: None, interval: N
 
 /// A queue with room for everything.
 fn wide(readers: usize, limits: EpochLimits) -> Queue {
-    Queue::new(readers, 1, Room { bytes: 1 << 20, batches: 10_000 }, limits)
+    Queue::new(readers, 1, QueueRoom { bytes: 1 << 20, batches: 10_000 }, limits)
 }
 
 /// A record with this offset, 3 bytes.
@@ -33,14 +33,14 @@ fn batch(offset: u64) -> Batch {
     }
 }
 
-fn taken(epoch: Epoch, offset: u64) -> Taken {
-    Taken::Batch(epoch, batch(offset))
+fn taken(epoch: Epoch, offset: u64) -> Dequeued {
+    Dequeued::Batch(epoch, batch(offset))
 }
 
 #[test]
-fn batches_come_out_in_order_and_nothing_says_up_to_where_to_advance() {
+fn batches_are_taken_in_order_and_nothing_returns_the_low_epoch() {
     let queue = wide(1, NEVER);
-    assert_eq!(queue.take(9), Taken::Nothing { low: 1 });
+    assert_eq!(queue.take(9), Dequeued::Nothing { low: 1 });
     queue.push(batch(0)).unwrap();
     queue.push(batch(1)).unwrap();
     queue.cut();
@@ -49,48 +49,48 @@ fn batches_come_out_in_order_and_nothing_says_up_to_where_to_advance() {
     assert_eq!(queue.take(9), taken(1, 0));
     assert_eq!(queue.take(9), taken(1, 1));
     let over = "beyond the limit: not handed out, but epochs 1 and 2 are over";
-    assert_eq!(queue.take(2), Taken::Nothing { low: 3 }, "{over}");
+    assert_eq!(queue.take(2), Dequeued::Nothing { low: 3 }, "{over}");
     assert_eq!(queue.take(3), taken(3, 2), "the limit is inclusive");
-    assert_eq!(queue.take(3), Taken::Nothing { low: 3 });
+    assert_eq!(queue.take(3), Dequeued::Nothing { low: 3 });
     queue.cut();
-    assert_eq!(queue.take(3), Taken::Nothing { low: 4 });
+    assert_eq!(queue.take(3), Dequeued::Nothing { low: 4 });
     queue.finish();
-    assert_eq!(queue.take(3), Taken::Done);
+    assert_eq!(queue.take(3), Dequeued::Done);
 }
 
 #[test]
 fn epochs_may_begin_anywhere() {
-    let queue = Queue::new(1, 7_000_000_000, Room { bytes: 1, batches: 1 }, NEVER);
-    assert_eq!(queue.take(Epoch::MAX), Taken::Nothing { low: 7_000_000_000 });
+    let queue = Queue::new(1, 7_000_000_000, QueueRoom { bytes: 1, batches: 1 }, NEVER);
+    assert_eq!(queue.take(Epoch::MAX), Dequeued::Nothing { low: 7_000_000_000 });
     queue.push(batch(5)).unwrap();
     assert_eq!(queue.take(Epoch::MAX), taken(7_000_000_000, 5));
 }
 
 #[test]
-fn what_waits_is_handed_out_after_the_end() {
+fn queued_batches_are_taken_after_the_end() {
     let ends: [&dyn Fn(&Queue); 2] = [&Queue::finish, &Queue::stop];
     for end in ends {
         let queue = wide(1, NEVER);
         queue.push(batch(0)).unwrap();
         end(&queue);
-        assert_eq!(queue.take(0), Taken::Nothing { low: 1 });
+        assert_eq!(queue.take(0), Dequeued::Nothing { low: 1 });
         assert_eq!(queue.take(1), taken(1, 0));
-        assert_eq!(queue.take(1), Taken::Done);
+        assert_eq!(queue.take(1), Dequeued::Done);
     }
 }
 
 #[test]
-fn a_cut_is_of_all_readers_and_one_that_is_idle_holds_nobody_up() {
+fn a_cut_ends_the_epoch_for_all_readers() {
     let queue = wide(2, NEVER);
     queue.push(batch(0)).unwrap();
     queue.cut();
     assert_eq!(queue.take(9), taken(1, 0));
-    assert_eq!(queue.take(9), Taken::Nothing { low: 2 }, "the other reader has pushed nothing yet");
+    assert_eq!(queue.take(9), Dequeued::Nothing { low: 2 }, "the other reader has pushed nothing yet");
     queue.finish();
-    assert_eq!(queue.take(9), Taken::Nothing { low: 2 }, "the other reader may go on");
+    assert_eq!(queue.take(9), Dequeued::Nothing { low: 2 }, "the other reader may go on");
     queue.push(batch(7)).unwrap();
     queue.finish();
-    assert_eq!((queue.take(9), queue.take(9)), (taken(2, 7), Taken::Done));
+    assert_eq!((queue.take(9), queue.take(9)), (taken(2, 7), Dequeued::Done));
 }
 
 #[test]
@@ -104,19 +104,19 @@ fn epochs_are_cut_by_records_and_by_bytes() {
         for (epoch, offset) in [(1, 0), (1, 1), (2, 2), (2, 3), (3, 4)] {
             assert_eq!(queue.take(9), taken(epoch, offset));
         }
-        assert_eq!(queue.take(9), Taken::Nothing { low: 3 });
+        assert_eq!(queue.take(9), Dequeued::Nothing { low: 3 });
     }
 }
 
 #[test]
-fn epochs_are_cut_by_the_clock_once_there_is_something_in_them() {
+fn epochs_with_batches_are_cut_by_the_clock() {
     let queue = wide(1, EpochLimits { interval: Some(Duration::from_nanos(1)), ..NEVER });
     let (woken, wakes) = mpsc::channel();
     queue.register(Box::new(move || woken.send(()).unwrap()));
     thread::scope(|scope| {
         let clock = scope.spawn(|| queue.cut_by_clock());
         for epoch in 1..4 {
-            assert_eq!(queue.take(9), Taken::Nothing { low: epoch }, "an empty epoch stays open");
+            assert_eq!(queue.take(9), Dequeued::Nothing { low: epoch }, "an empty epoch stays open");
             queue.push(batch(epoch)).unwrap();
             assert_eq!(queue.take(9), taken(epoch, epoch));
             // One wake for the batch, one for the cut.
@@ -135,7 +135,7 @@ fn epochs_are_cut_by_the_clock_once_there_is_something_in_them() {
 }
 
 #[test]
-fn an_idle_queue_is_given_batches_without_records() {
+fn an_idle_queue_gets_empty_batches() {
     let queue = wide(1, EpochLimits { interval: Some(Duration::MAX), ..NEVER });
     let (woken, wakes) = mpsc::channel();
     // There may be wakes after the last batch that the test takes.
@@ -144,7 +144,7 @@ fn an_idle_queue_is_given_batches_without_records() {
         let ticks = scope.spawn(|| queue.tick(Duration::from_millis(1), || Batch::kept(Changes::default())));
         for _ in 0..3 {
             wakes.recv().unwrap();
-            let Taken::Batch(1, given) = queue.take(9) else { panic!("a wake stands for a batch") };
+            let Dequeued::Batch(1, given) = queue.take(9) else { panic!("a wake stands for a batch") };
             assert_eq!((given.records, given.end()), (0, None));
         }
         queue.finish();
@@ -158,18 +158,18 @@ fn an_idle_queue_is_given_batches_without_records() {
 }
 
 #[test]
-fn a_stopped_queue_ends_its_readers_and_not_what_they_have_pushed() {
+fn a_stop_ends_readers_and_keeps_pushed_batches() {
     let queue = wide(2, NEVER);
     queue.push(batch(0)).unwrap();
     queue.stop();
     assert_eq!(queue.push(batch(1)), Err(Closed));
     assert_eq!(queue.try_push(batch(1)), Err(Refused::Closed));
     assert_eq!(queue.pause(Duration::MAX), Err(Closed));
-    assert_eq!((queue.take(9), queue.take(9)), (taken(1, 0), Taken::Done));
+    assert_eq!((queue.take(9), queue.take(9)), (taken(1, 0), Dequeued::Done));
 }
 
 #[test]
-fn after_a_failure_nothing_comes_and_no_epoch_is_over() {
+fn a_failure_drops_batches_and_closes_no_epoch() {
     let ends: [&dyn Fn(&Queue); 3] = [&|_| (), &Queue::finish, &Queue::stop];
     for (before, after) in ends.iter().flat_map(|before| ends.iter().map(move |after| (before, after))) {
         let queue = wide(1, NEVER);
@@ -179,15 +179,15 @@ fn after_a_failure_nothing_comes_and_no_epoch_is_over() {
         before(&queue);
         queue.fail();
         after(&queue);
-        assert_eq!(queue.take(9), Taken::Nothing { low: 0 });
+        assert_eq!(queue.take(9), Dequeued::Nothing { low: 0 });
         assert_eq!(queue.push(batch(2)), Err(Closed));
         assert_eq!(queue.wait_for_room(Duration::MAX), Err(Closed));
     }
 }
 
 #[test]
-fn a_full_queue_holds_the_reader_until_a_batch_is_taken() {
-    for room in [Room { bytes: 4, batches: 100 }, Room { bytes: 100, batches: 2 }] {
+fn push_waits_while_the_queue_is_full() {
+    for room in [QueueRoom { bytes: 4, batches: 100 }, QueueRoom { bytes: 100, batches: 2 }] {
         let queue = Queue::new(1, 1, room, NEVER);
         let (pushed, seen) = mpsc::channel();
         thread::scope(|scope| {
@@ -208,8 +208,8 @@ fn a_full_queue_holds_the_reader_until_a_batch_is_taken() {
 }
 
 #[test]
-fn a_reader_with_other_duties_is_refused_and_told_when_there_is_room() {
-    let queue = Queue::new(1, 1, Room { bytes: 1, batches: 1 }, NEVER);
+fn try_push_is_refused_while_the_queue_is_full() {
+    let queue = Queue::new(1, 1, QueueRoom { bytes: 1, batches: 1 }, NEVER);
     assert_eq!(queue.try_push(batch(0)), Ok(()));
     assert_eq!(queue.try_push(batch(1)), Err(Refused::Full(Box::new(batch(1)))), "and it has its batch back");
     assert_eq!(queue.wait_for_room(Duration::from_nanos(1)), Ok(()), "it does not wait for ever");
@@ -222,9 +222,9 @@ fn a_reader_with_other_duties_is_refused_and_told_when_there_is_room() {
 }
 
 #[test]
-fn an_end_frees_a_reader_that_waits_for_room_or_for_time() {
+fn the_end_wakes_waiting_readers() {
     for end in [Queue::stop, Queue::fail] {
-        let queue = Queue::new(1, 1, Room { bytes: 1, batches: 1 }, NEVER);
+        let queue = Queue::new(1, 1, QueueRoom { bytes: 1, batches: 1 }, NEVER);
         queue.push(batch(0)).unwrap();
         thread::scope(|scope| {
             let push = scope.spawn(|| queue.push(batch(1)));
@@ -244,7 +244,7 @@ fn a_pause_ends_after_its_time() {
 }
 
 #[test]
-fn every_waker_is_called_after_whatever_a_worker_may_wait_for() {
+fn every_change_for_workers_calls_every_waker() {
     let queue = wide(1, NEVER);
     let calls: Vec<_> = (0..2)
         .map(|_| {
@@ -273,7 +273,8 @@ fn every_waker_is_called_after_whatever_a_worker_may_wait_for() {
 
 #[test]
 fn workers_together_get_every_batch_of_every_reader_once() {
-    let queue = Queue::new(2, 1, Room { bytes: 16, batches: 4 }, EpochLimits { records: Some(7), ..NEVER });
+    let queue =
+        Queue::new(2, 1, QueueRoom { bytes: 16, batches: 4 }, EpochLimits { records: Some(7), ..NEVER });
     let mut taken = thread::scope(|scope| {
         let worker = || {
             // As in a run, a worker parks instead of waiting, and the waker unparks it.
@@ -283,16 +284,16 @@ fn workers_together_get_every_batch_of_every_reader_once() {
             let mut low_so_far = 0;
             loop {
                 match queue.take(Epoch::MAX) {
-                    Taken::Batch(epoch, batch) => {
+                    Dequeued::Batch(epoch, batch) => {
                         assert!(epoch >= low_so_far);
                         taken.push(batch.next);
                     }
-                    Taken::Nothing { low } => {
+                    Dequeued::Nothing { low } => {
                         assert!(low >= low_so_far);
                         low_so_far = low;
                         thread::park();
                     }
-                    Taken::Done => return taken,
+                    Dequeued::Done => return taken,
                 }
             }
         };
@@ -326,46 +327,47 @@ fn buffers_come_back_empty() {
 }
 
 /// A queue with lines to reach, for two partitions.
-fn behind(lines: Vec<Line>, peers: Option<Box<dyn Peers>>) -> (Queue, Arc<LiveFrom>) {
+fn behind(lines: Vec<CatchUpLine>, peers: Option<Box<dyn Peers>>) -> (Queue, Arc<LiveFrom>) {
     let live = Arc::new(LiveFrom::default());
-    let room = Room { bytes: 1 << 20, batches: 100 };
-    let queue = Queue::behind(Ahead::of(lines), Arc::clone(&live), peers, 1, 5, room, NEVER);
+    let room = QueueRoom { bytes: 1 << 20, batches: 100 };
+    let queue = Queue::behind(CatchUp::new(lines), Arc::clone(&live), peers, 1, 5, room, NEVER);
     (queue, live)
 }
 
-fn of(partition: u32, offset: u64) -> Batch {
+fn batch_at(partition: u32, offset: u64) -> Batch {
     Batch { partition, ..batch(offset) }
 }
 
 #[test]
-fn what_lies_beyond_a_line_is_held_until_all_this_side_of_it_has_come() {
-    let (queue, live) = behind(vec![Line::Restored, Line::Offsets([(0, 2), (1, 1)].into())], None);
+fn batches_beyond_a_line_wait_for_all_partitions() {
+    let (queue, live) =
+        behind(vec![CatchUpLine::Restored, CatchUpLine::Offsets([(0, 2), (1, 1)].into())], None);
     assert_eq!((queue.line(0), queue.line(1), queue.line(9)), (Some(2), Some(1), Some(0)));
     assert_eq!(
-        queue.try_push(of(0, 0)),
-        Err(Refused::Held(Box::new(of(0, 0)))),
+        queue.try_push(batch_at(0, 0)),
+        Err(Refused::Held(Box::new(batch_at(0, 0)))),
         "documents are restored first"
     );
     queue.push(Batch::kept(Changes::default())).unwrap();
     queue.restored();
-    assert_eq!((live.get(), queue.take(9)), (None, Taken::Batch(5, Batch::kept(Changes::default()))));
-    assert_eq!(queue.take(9), Taken::Nothing { low: 6 });
-    queue.push(of(0, 0)).unwrap();
-    queue.push(of(0, 1)).unwrap();
-    assert_eq!(queue.try_push(of(0, 2)), Err(Refused::Held(Box::new(of(0, 2)))));
+    assert_eq!((live.get(), queue.take(9)), (None, Dequeued::Batch(5, Batch::kept(Changes::default()))));
+    assert_eq!(queue.take(9), Dequeued::Nothing { low: 6 });
+    queue.push(batch_at(0, 0)).unwrap();
+    queue.push(batch_at(0, 1)).unwrap();
+    assert_eq!(queue.try_push(batch_at(0, 2)), Err(Refused::Held(Box::new(batch_at(0, 2)))));
     assert_eq!(
-        queue.try_push(of(9, 0)),
-        Err(Refused::Held(Box::new(of(9, 0)))),
+        queue.try_push(batch_at(9, 0)),
+        Err(Refused::Held(Box::new(batch_at(9, 0)))),
         "nothing of it lies this side"
     );
     assert_eq!(live.get(), None);
     // The record at offset 0 is missing. The next one is beyond the line, so everything before the line has
     // been read.
-    assert_eq!(queue.try_push(of(1, 3)), Ok(()));
+    assert_eq!(queue.try_push(batch_at(1, 3)), Ok(()));
     assert_eq!((live.get(), queue.line(0)), (Some(7), None));
-    queue.push(of(0, 2)).unwrap();
+    queue.push(batch_at(0, 2)).unwrap();
     let epochs = std::iter::from_fn(|| match queue.take(9) {
-        Taken::Batch(epoch, batch) => Some((epoch, batch.partition, batch.next)),
+        Dequeued::Batch(epoch, batch) => Some((epoch, batch.partition, batch.next)),
         _ => None,
     });
     assert_eq!(epochs.collect::<Vec<_>>(), [(6, 0, 1), (6, 0, 2), (7, 1, 4), (7, 0, 3)]);
@@ -373,10 +375,10 @@ fn what_lies_beyond_a_line_is_held_until_all_this_side_of_it_has_come() {
 }
 
 #[test]
-fn a_partition_that_ends_before_its_line_says_so_by_a_batch_without_records() {
-    let (queue, live) = behind(vec![Line::Offsets([(0, 4)].into())], None);
+fn an_empty_batch_reports_the_end_of_a_partition() {
+    let (queue, live) = behind(vec![CatchUpLine::Offsets([(0, 4)].into())], None);
     queue.restored();
-    queue.push(of(0, 0)).unwrap();
+    queue.push(batch_at(0, 0)).unwrap();
     assert_eq!(live.get(), None);
     let payload = Payload::Lines { bytes: Vec::new(), first_line: 1, first: 4, rules: Arc::default() };
     queue.push(Batch { records: 0, next: 4, payload, ..batch(0) }).unwrap();
@@ -384,18 +386,18 @@ fn a_partition_that_ends_before_its_line_says_so_by_a_batch_without_records() {
 }
 
 #[test]
-fn without_anything_ahead_it_is_live_at_once_and_after_empty_lines_too() {
+fn a_queue_without_lines_is_live_at_once() {
     assert_eq!(behind(vec![], None).1.get(), Some(5));
-    let (queue, live) = behind(vec![Line::Restored, Line::Offsets(Offsets::new())], None);
+    let (queue, live) = behind(vec![CatchUpLine::Restored, CatchUpLine::Offsets(Offsets::new())], None);
     queue.restored();
     assert_eq!(live.get(), Some(7), "each line lies between two epochs");
 }
 
 /// Records the calls.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<(u32, Epoch)>>>);
+struct RecordedCalls(Arc<Mutex<Vec<(u32, Epoch)>>>);
 
-impl Peers for Told {
+impl Peers for RecordedCalls {
     fn opened(&self, epoch: Epoch) {
         self.0.lock().unwrap().push((u32::MAX, epoch));
     }
@@ -406,45 +408,45 @@ impl Peers for Told {
 }
 
 #[test]
-fn of_several_processes_none_crosses_a_line_alone() {
-    let told = Told::default();
-    let lines = vec![Line::Restored, Line::Offsets([(0, 1)].into())];
-    let (queue, live) = behind(lines, Some(Box::new(told.clone())));
-    let heard = || std::mem::take(&mut *told.0.lock().unwrap());
+fn a_line_is_crossed_by_all_processes_together() {
+    let calls = RecordedCalls::default();
+    let lines = vec![CatchUpLine::Restored, CatchUpLine::Offsets([(0, 1)].into())];
+    let (queue, live) = behind(lines, Some(Box::new(calls.clone())));
+    let take_calls = || std::mem::take(&mut *calls.0.lock().unwrap());
     queue.cut();
-    assert_eq!(heard(), [(u32::MAX, 6)]);
+    assert_eq!(take_calls(), [(u32::MAX, 6)]);
     queue.follow(5);
     queue.follow(9);
     assert_eq!(
-        (queue.take(99), heard()),
-        (Taken::Nothing { low: 9 }, vec![]),
-        "what others do is not told again"
+        (queue.take(99), take_calls()),
+        (Dequeued::Nothing { low: 9 }, vec![]),
+        "calls of other processes are not repeated"
     );
     queue.restored();
     queue.restored();
-    assert_eq!(heard(), [(0, 9)], "once");
-    assert_eq!(queue.try_push(of(0, 0)), Err(Refused::Held(Box::new(of(0, 0)))));
+    assert_eq!(take_calls(), [(0, 9)], "once");
+    assert_eq!(queue.try_push(batch_at(0, 0)), Err(Refused::Held(Box::new(batch_at(0, 0)))));
     queue.cross(12);
-    queue.push(of(0, 0)).unwrap();
-    assert_eq!((heard(), live.get()), (vec![(1, 12)], None));
+    queue.push(batch_at(0, 0)).unwrap();
+    assert_eq!((take_calls(), live.get()), (vec![(1, 12)], None));
     queue.cross(20);
-    assert_eq!((live.get(), queue.take(99)), (Some(20), Taken::Batch(12, of(0, 0))));
+    assert_eq!((live.get(), queue.take(99)), (Some(20), Dequeued::Batch(12, batch_at(0, 0))));
 }
 
 #[test]
-fn a_run_of_so_many_records_ends_there() {
+fn stop_after_ends_the_run_at_a_number_of_records() {
     let queue = wide(1, NEVER);
     queue.stop_after(std::num::NonZeroU64::new(2));
     queue.push(batch(0)).unwrap();
     queue.push(batch(1)).unwrap();
     assert_eq!(queue.push(batch(2)), Err(Closed));
-    assert_eq!((queue.take(9), queue.take(9), queue.take(9)), (taken(1, 0), taken(1, 1), Taken::Done));
+    assert_eq!((queue.take(9), queue.take(9), queue.take(9)), (taken(1, 0), taken(1, 1), Dequeued::Done));
 }
 
 /// A reader that stays waits for all others, and closes what they have read. If the run ends, it gets an
 /// error instead.
 #[test]
-fn who_stays_ends_the_epoch_that_the_others_leave_open() {
+fn stay_ends_the_epoch_that_other_readers_left_open() {
     let queue = wide(3, NEVER);
     let (stays, stayed) = mpsc::channel();
     thread::scope(|threads| {
@@ -458,8 +460,8 @@ fn who_stays_ends_the_epoch_that_the_others_leave_open() {
         assert_eq!(stayed.recv(), Ok(Ok(2)));
     });
     assert_eq!((queue.take(9), queue.take(9)), (taken(1, 0), taken(2, 1)));
-    assert_eq!(queue.take(9), Taken::Nothing { low: 3 }, "it has not ended");
+    assert_eq!(queue.take(9), Dequeued::Nothing { low: 3 }, "it has not ended");
     queue.stop();
-    assert_eq!(queue.take(9), Taken::Done);
+    assert_eq!(queue.take(9), Dequeued::Done);
     assert_eq!(queue.stay(), Err(Closed));
 }

@@ -17,7 +17,7 @@ impl Share {
     pub const ALL: Self = Self { index: 0, count: 1, reads_all: true };
 
     /// Whether this process reports what all processes find.
-    pub(crate) fn tells(self) -> bool {
+    pub(crate) fn reports(self) -> bool {
         self.index == 0
     }
 }

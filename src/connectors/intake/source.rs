@@ -7,7 +7,7 @@ use super::bad_records::BadRecords;
 #[cfg(doc)]
 use super::batch::Batch;
 use super::error::SourceError;
-use super::look::{AsOf, Gap, Look};
+use super::look::{AsOf, OffsetGap, SourceInfo};
 #[cfg(doc)]
 use super::queue::{Closed, Refused};
 use super::queue::{EpochLimits, Queue};
@@ -30,11 +30,12 @@ pub type Announce = Box<dyn FnMut(&Offsets) + Send>;
 /// [`Batch::next`] of the last batch that was read.
 ///
 /// ```text
-///  epochs() ─▶ look() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on a thread of its own
+///  epochs() ─▶ inspect() ─▶ begin() ─▶ readers() ─▶ each Reader::read, on a thread of its own
 /// ```
 ///
-/// Each is called once, in this order. If several processes run together, only process 0 calls [`Self::look`]
-/// and [`Self::begin`] (or [`Self::begin_left`] after it) and sends the result to the others.
+/// Each is called once, in this order. If several processes run together, only process 0 calls
+/// [`Self::inspect`] and [`Self::begin`] (or [`Self::begin_left`] after it) and sends the result to the
+/// others.
 pub trait Source: Send + fmt::Debug {
     /// Limits at which the queue cuts epochs by itself, in addition to the cuts that readers make.
     fn epochs(&self) -> EpochLimits {
@@ -51,8 +52,8 @@ pub trait Source: Send + fmt::Debug {
     ///
     /// # Errors
     /// If the source does not exist or cannot be reached.
-    fn look(&mut self) -> Result<Look, SourceError> {
-        Ok(Look::default())
+    fn inspect(&mut self) -> Result<SourceInfo, SourceError> {
+        Ok(SourceInfo::default())
     }
 
     /// How much of the source waits to be read; `None` where that is not known.
@@ -87,7 +88,7 @@ pub trait Source: Send + fmt::Debug {
     ///
     /// # Errors
     /// If the source cannot be reached.
-    fn begin_left(&mut self, _from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+    fn begin_left(&mut self, _from: &Offsets) -> Result<(Offsets, Vec<OffsetGap>), SourceError> {
         self.begin(Some(&Offsets::new())).map(|begin| (begin, Vec::new()))
     }
 
@@ -115,7 +116,7 @@ pub trait Source: Send + fmt::Debug {
     }
 
     /// The readers, at least one, which begin at `begin`. Each partition is read by one reader.
-    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn Reader>>;
+    fn readers(self: Box<Self>, begin: &Offsets) -> Vec<Box<dyn SourceReader>>;
 }
 
 /// Reads some partitions of a [`Source`].
@@ -141,7 +142,7 @@ pub trait Source: Send + fmt::Debug {
 ///   queue.
 /// - A reader may wait for its input forever. Only the queue asks it to end, at its next call, and no thread
 ///   joins it.
-pub trait Reader: Send {
+pub trait SourceReader: Send {
     /// Reads to the end of the input.
     ///
     /// # Errors

@@ -53,13 +53,13 @@ impl fmt::Display for Speed {
 /// When each record is due: the first one with a `ts` at once, every other one `(ts - first ts) / times`
 /// later.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct ReplayPace {
     times: f64,
     /// The first `ts`, and the time at which it was read.
     origin: Option<(f64, Duration)>,
 }
 
-impl Pace {
+impl ReplayPace {
     /// The pace of a speed; `None` if records never wait.
     pub(crate) fn new(speed: Speed) -> Option<Self> {
         match speed {
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn records_wait_for_their_time() {
         let seconds = Duration::from_secs;
-        let mut pace = Pace::new(Speed::Times(10.0)).unwrap();
+        let mut pace = ReplayPace::new(Speed::Times(10.0)).unwrap();
         assert_eq!(pace.wait(1000.0, seconds(5)), None);
         assert_eq!(pace.wait(1000.0, seconds(5)), None);
         assert_eq!(pace.wait(1030.0, seconds(5)), Some(seconds(3)));
@@ -105,6 +105,6 @@ mod tests {
         assert_eq!(pace.wait(1030.0, seconds(9)), None, "late");
         assert_eq!(pace.wait(10.0, seconds(9)), None, "time went back");
         assert!(pace.wait(1e300, seconds(9)) > Some(seconds(1 << 40)));
-        assert!(Pace::new(Speed::Max).is_none());
+        assert!(ReplayPace::new(Speed::Max).is_none());
     }
 }

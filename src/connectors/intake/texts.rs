@@ -36,7 +36,7 @@ impl FoundText {
     pub const MOST_BYTES: usize = 4 << 20;
 
     /// A text, truncated between two characters if it is too long.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         let end = text.floor_char_boundary(Self::MOST_BYTES);
         Self { text: text[..end].to_owned(), truncated: end < text.len() }
     }
@@ -65,7 +65,7 @@ pub(crate) fn of_event(
     let gone = |what| Err(NoText::Gone(format!("{place} holds {what} now: the input has changed")));
     match event {
         Ok(DocEvent { id: found, .. }) if found != *id => gone("another document"),
-        Ok(DocEvent { text: Some(text), .. }) => Ok(FoundText::of(&text)),
+        Ok(DocEvent { text: Some(text), .. }) => Ok(FoundText::new(&text)),
         Ok(DocEvent { text: None, .. }) => gone("a delete"),
         Err(_) => gone("no event"),
     }

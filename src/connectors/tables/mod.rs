@@ -3,4 +3,4 @@
 pub mod database;
 mod source;
 
-pub use source::{Overlap, Relation, Table};
+pub use source::{Relation, RoundOverlap, TableSource};

@@ -16,8 +16,8 @@ use crate::doc::DocId;
 #[derive(Debug, Default)]
 pub struct Origins {
     known: RwLock<KnownInputs>,
-    /// Whether the first replaced document is logged as a warning.
-    warns: bool,
+    /// Called with the first replaced document, if it is to be logged as a warning.
+    warn: Option<fn(&str)>,
     /// Whether beginnings are sent to other processes.
     are_sent: bool,
 }
@@ -57,8 +57,8 @@ impl KnownInputs {
 
 impl Origins {
     /// No inputs.
-    pub fn new(warns: bool, are_sent: bool) -> Self {
-        Self { warns, are_sent, ..Self::default() }
+    pub fn new(warn: Option<fn(&str)>, are_sent: bool) -> Self {
+        Self { warn, are_sent, ..Self::default() }
     }
 
     /// Records that an input, or the rest of one, begins at this offset.
@@ -112,12 +112,8 @@ impl Origins {
         if known.example.is_some() {
             return;
         }
-        if self.warns {
-            tracing::warn!(
-                "one id in several files: {example}; the later document replaces the earlier one, and \
-                further ones are only counted (--ids file \
-                 names documents by their files, --ids last says that this is meant)"
-            );
+        if let Some(warn) = self.warn {
+            warn(&example);
         }
         known.example = Some(example);
     }
@@ -134,7 +130,7 @@ mod tests {
 
     #[test]
     fn offsets_name_inputs() {
-        let origins = Origins::new(false, false);
+        let origins = Origins::new(None, false);
         let id = DocId::new("文書").unwrap();
         assert!(!origins.replaced(&id, 0, 7), "of inputs that are not known nothing is said");
         for (offset, name) in [(0, "a"), (5, "empty"), (5, "b"), (9, "a"), (12, "a")] {
@@ -149,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_learned_once_in_its_order() {
-        let (reader, other) = (Origins::new(false, true), Origins::new(false, true));
+        let (reader, other) = (Origins::new(None, true), Origins::new(None, true));
         let id = DocId::new("a").unwrap();
         let (mut one, mut two) = (0, 0);
         reader.begin(0, &"a".into());
@@ -163,6 +159,6 @@ mod tests {
         all.iter().chain(&all).cloned().for_each(|begin| other.learn(begin));
         assert!(other.replaced(&id, 4, 5) && !other.replaced(&id, 5, 9));
         assert_eq!(other.example().unwrap(), "\"a\" is in \"a\" and in \"b\"");
-        assert!(Origins::new(true, false).noted(&mut 0).is_empty(), "one process keeps none for others");
+        assert!(Origins::new(None, false).noted(&mut 0).is_empty(), "one process keeps none for others");
     }
 }

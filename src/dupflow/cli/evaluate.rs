@@ -20,7 +20,7 @@ use super::problems::Problems;
 use super::voice::Voice;
 use super::written;
 use crate::config::{BUILT_IN, Draft, FilterPlan, FrozenTables, Plan, PlanError};
-use dupflow_connectors::formats::Layout;
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::filter::FilterKind;
 use dupflow_core::text::{Featurizer, IdfTable};
@@ -368,7 +368,7 @@ impl Whole {
     fn write_idf(&self, path: &Path, mut problems: Problems) -> anyhow::Result<ExitCode> {
         let pipeline = self.pipelines.first().map_or("weighted", String::as_str);
         let plan = problems.take(Plan::load(pipeline, &self.overrides));
-        let inputs = problems.take(Input::resolve(&self.corpus, Layout::default()));
+        let inputs = problems.take(Input::resolve(&self.corpus, InputLayout::default()));
         if self.corpus.is_empty() {
             problems.note("--write-idf needs documents: name a feed or a folder with --corpus");
         }
@@ -424,7 +424,7 @@ impl Whole {
         if self.corpus.iter().any(|input| input == Path::new("-")) {
             problems.note("--corpus: \"-\" is read once, and the corpus is needed once for each pipeline");
         } else {
-            problems.take(Input::resolve(&self.corpus, Layout::default()));
+            problems.take(Input::resolve(&self.corpus, InputLayout::default()));
         }
         if self.truth.is_some() && self.labels.is_some() {
             problems.note("--labels: the truth is named by --truth already");

@@ -13,7 +13,7 @@ use super::problems::Problems;
 use super::summary::count;
 use super::voice::Voice;
 use super::written;
-use dupflow_connectors::formats::feed::Record;
+use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;
@@ -234,7 +234,7 @@ fn run_labelled(
         writeln!(of_labels, "{id}\t{label}").context("the labels cannot be written")?;
         (documents, bytes) = (documents + 1, bytes + text.len() as u64);
         let event = DocEvent { id, ts: None, written: None, text: Some(text.into()) };
-        out.write(&Record { event, ts: None }).context("the corpus cannot be written")?;
+        out.write(&FeedRecord { event, ts: None }).context("the corpus cannot be written")?;
     }
     out.finish().context("the corpus cannot be written")?;
     of_labels.flush().context("the labels cannot be written")?;
@@ -316,7 +316,7 @@ fn run_rounds(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::Resu
 /// Writes a feed, and counts what is in it.
 fn write_feed(
     mut out: Documents,
-    feed: impl Iterator<Item = Record<'static>>,
+    feed: impl Iterator<Item = FeedRecord<'static>>,
     with_features: bool,
 ) -> anyhow::Result<Made> {
     let mut made = Made::new(with_features);
@@ -384,7 +384,7 @@ impl Made {
         Self { featurizer, alive: BTreeMap::new(), upserts: 0, deletes: 0, bytes: 0 }
     }
 
-    fn apply(&mut self, Record { event: DocEvent { id, text, .. }, .. }: Record<'_>) {
+    fn apply(&mut self, FeedRecord { event: DocEvent { id, text, .. }, .. }: FeedRecord<'_>) {
         let Some(text) = text else {
             self.deletes += 1;
             self.alive.remove(&id);

@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
 use super::problems::Problems;
-use dupflow_connectors::formats::{FileFormat, IdRule, Layout, WarcId};
+use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, WarcId};
 use dupflow_connectors::inputs::{Input, listed, refused_beginning};
 
 /// What is read.
@@ -56,12 +56,12 @@ pub struct ColumnArgs {
 
     /// What stands between the columns of CSV and TSV: one character, or "tab" [default: a comma; of TSV a
     /// tab].
-    #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
+    #[arg(long, value_name = "CHARACTER", value_parser = InputLayout::separator)]
     pub csv_delimiter: Option<u8>,
 
     /// What stands before a quote inside quotes, besides another quote, as in --csv-escape '\' for tables
     /// of pandas and Spark [default: none].
-    #[arg(long, value_name = "CHARACTER", value_parser = Layout::separator)]
+    #[arg(long, value_name = "CHARACTER", value_parser = InputLayout::separator)]
     pub csv_escape: Option<u8>,
 
     /// What it means that one id is in several files: "once", a mistake, which is counted and warned about,
@@ -112,7 +112,7 @@ impl InputArgs {
 
 /// Notes a standard input that is of a format that is not read: waits for its first bytes, and takes none
 /// of them.
-pub(super) fn look_at_standard_input(layout: &Layout, problems: &mut Problems) {
+pub(super) fn look_at_standard_input(layout: &InputLayout, problems: &mut Problems) {
     let mut stdin = io::stdin().lock();
     // What cannot be read at all is found where it is read.
     if let Some(why) = stdin.fill_buf().ok().and_then(|head| refused_beginning(head, layout)) {
@@ -122,8 +122,8 @@ pub(super) fn look_at_standard_input(layout: &Layout, problems: &mut Problems) {
 
 impl LayoutArgs {
     /// What was typed.
-    pub(super) fn layout(&self) -> Layout {
-        Layout { format: self.format, ..self.columns.layout() }
+    pub(super) fn layout(&self) -> InputLayout {
+        InputLayout { format: self.format, ..self.columns.layout() }
     }
 }
 
@@ -136,9 +136,9 @@ impl ColumnArgs {
     }
 
     /// What was typed, of inputs that are asked for their formats.
-    pub(super) fn layout(&self) -> Layout {
-        let default = Layout::default();
-        Layout {
+    pub(super) fn layout(&self) -> InputLayout {
+        let default = InputLayout::default();
+        InputLayout {
             format: None,
             id: self.id_field.clone().unwrap_or(default.id),
             text: self.text_field.clone().unwrap_or(default.text),

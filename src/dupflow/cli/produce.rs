@@ -18,7 +18,7 @@ use super::inputs::InputArgs;
 use super::problems::{self, Problems};
 use super::voice::Voice;
 use crate::config::{Deployment, SourcePlace};
-use dupflow_connectors::formats::{Format, Shape};
+use dupflow_connectors::formats::{RecordShape, ValueFormat};
 use dupflow_connectors::inputs::for_each_event;
 use dupflow_connectors::intake::BadRecords;
 use dupflow_connectors::kafka::broker::{Admin, KafkaFailure, Producer, TopicRequest};
@@ -127,7 +127,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
 struct Written<'a> {
     producer: &'a Producer,
     topic: &'a str,
-    shape: &'a Shape,
+    shape: &'a RecordShape,
     rate: Option<Rate>,
     clock: SystemClock,
     records: u64,
@@ -180,17 +180,17 @@ impl Written<'_> {
 }
 
 /// A text in the shape that is read.
-fn value(shape: &Shape, text: &str) -> Vec<u8> {
+fn value(shape: &RecordShape, text: &str) -> Vec<u8> {
     let row = || shape.text.iter().rev().fold(Value::from(text), |inner, name| json!({ name: inner }));
     let is_misread = || {
         let starts = text.trim_start_matches('\u{feff}').trim_start();
         starts.is_empty() || starts.starts_with(['{', '\0']) || starts.trim_ascii() == "null"
     };
     match shape.format {
-        Format::Text | Format::Row => text.as_bytes().to_vec(),
-        Format::Auto if !is_misread() => text.as_bytes().to_vec(),
-        Format::Auto | Format::Json => row().to_string().into_bytes(),
-        Format::Debezium => json!({ "op": "u", "after": row() }).to_string().into_bytes(),
+        ValueFormat::Text | ValueFormat::Row => text.as_bytes().to_vec(),
+        ValueFormat::Auto if !is_misread() => text.as_bytes().to_vec(),
+        ValueFormat::Auto | ValueFormat::Json => row().to_string().into_bytes(),
+        ValueFormat::Debezium => json!({ "op": "u", "after": row() }).to_string().into_bytes(),
     }
 }
 
@@ -215,15 +215,16 @@ mod tests {
     #[test]
     fn a_text_is_read_back_as_it_was() {
         let of = |format, text: &str| {
-            let shape = Shape { format, text: vec!["page".into(), "body".into()], ..Shape::default() };
+            let shape =
+                RecordShape { format, text: vec!["page".into(), "body".into()], ..RecordShape::default() };
             String::from_utf8(value(&shape, text)).unwrap()
         };
-        assert_eq!(of(Format::Auto, "plain"), "plain");
+        assert_eq!(of(ValueFormat::Auto, "plain"), "plain");
         for text in ["", " ", "null", "{}", "\u{feff}{", "\0a"] {
-            assert_eq!(of(Format::Auto, text), json!({"page": {"body": text}}).to_string());
+            assert_eq!(of(ValueFormat::Auto, text), json!({"page": {"body": text}}).to_string());
         }
-        assert_eq!(of(Format::Text, "{}"), "{}");
-        assert_eq!(of(Format::Json, "t"), r#"{"page":{"body":"t"}}"#);
-        assert_eq!(of(Format::Debezium, "t"), r#"{"after":{"page":{"body":"t"}},"op":"u"}"#);
+        assert_eq!(of(ValueFormat::Text, "{}"), "{}");
+        assert_eq!(of(ValueFormat::Json, "t"), r#"{"page":{"body":"t"}}"#);
+        assert_eq!(of(ValueFormat::Debezium, "t"), r#"{"after":{"page":{"body":"t"}},"op":"u"}"#);
     }
 }

@@ -17,9 +17,9 @@ use anyhow::{Context, bail};
 use super::problems::Problems;
 use super::voice::Voice;
 use crate::config::{Deployment, SourcePlace};
-use dupflow_connectors::formats::feed::{Parser, Record, write};
+use dupflow_connectors::formats::feed::{FeedRecord, Parser, write};
 use dupflow_connectors::intake::{
-    BadRecords, Batch, Decoder, EpochLimits, OnError, Queue, Room, Source as _, Taken,
+    BadRecords, Batch, Decoder, Dequeued, EpochLimits, OnError, Queue, QueueRoom, Source as _,
 };
 use dupflow_connectors::kafka::Kafka;
 use dupflow_connectors::kafka::broker::Admin;
@@ -47,7 +47,7 @@ pub struct Args {
 }
 
 /// What may wait to be written.
-const ROOM: Room = Room { bytes: 16 << 20, batches: 64 };
+const ROOM: QueueRoom = QueueRoom { bytes: 16 << 20, batches: 64 };
 
 /// Records, and tells on standard error how much it was.
 ///
@@ -107,16 +107,16 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     };
     while !is_enough(&feed) {
         match queue.take(Epoch::MAX) {
-            Taken::Batch(_, batch) => {
+            Dequeued::Batch(_, batch) => {
                 let left = args.records.map_or(u64::MAX, |records| records - feed.records);
                 feed.batch(&batch, &bad, left)?;
                 queue.give_back(batch);
             }
-            Taken::Nothing { .. } => {
+            Dequeued::Nothing { .. } => {
                 feed.out.flush()?;
                 thread::park();
             }
-            Taken::Done => break,
+            Dequeued::Done => break,
         }
     }
     feed.out.flush()?;
@@ -172,7 +172,7 @@ impl<W: Write> Feed<W> {
 fn line(at: Position, event: DocEvent<'_>) -> Vec<u8> {
     let mut line = Vec::new();
     // Memory takes what is written to it.
-    write(&mut line, &Record { ts: event.ts, event }).unwrap_or_default();
+    write(&mut line, &FeedRecord { ts: event.ts, event }).unwrap_or_default();
     line.truncate(line.len().saturating_sub(b"}\n".len()));
     line.extend_from_slice(
         format!(",\"partition\":{},\"offset\":{}}}\n", at.partition, at.offset).as_bytes(),

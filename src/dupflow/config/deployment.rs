@@ -16,7 +16,7 @@ use super::read;
 use super::settled;
 use super::tables::{self, TablePlace};
 use super::value::Value;
-use dupflow_connectors::formats::Layout;
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, EpochRule};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
@@ -314,10 +314,10 @@ impl Deployment {
 
 impl Deployment {
     /// How the records of files are to be understood.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> InputLayout {
         match &self.source {
             SourcePlace::Files { layout, .. } => layout.clone(),
-            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => Layout::default(),
+            SourcePlace::Kafka { .. } | SourcePlace::Table(_) => InputLayout::default(),
         }
     }
 

@@ -10,13 +10,13 @@ use super::settled::{hidden, hidden_file, path, seconds, time};
 use super::tables::{self, Database, TablePlace};
 use super::value::Value;
 use dupflow_connectors::credential::Credential;
-use dupflow_connectors::formats::{FileFormat, Format, IdRule, Layout, Shape, WarcId};
+use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
 use dupflow_connectors::inputs::listed;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sink::OutputEnvelope;
-use dupflow_connectors::tables::Table;
+use dupflow_connectors::tables::TableSource;
 
 /// Where events come from.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub enum SourcePlace {
         /// The list that names the last of them, if there is one.
         files_from: Option<PathBuf>,
         /// How records are to be understood.
-        layout: Layout,
+        layout: InputLayout,
         /// Where the input is cut.
         epoch: EpochRule,
         /// How fast it is played.
@@ -43,12 +43,12 @@ pub enum SourcePlace {
         /// Where reading begins if nothing is remembered.
         start: Start,
         /// In which shape its values hold documents.
-        shape: Shape,
+        shape: RecordShape,
         /// How often new partitions are looked for.
         refresh: Duration,
     },
     /// A table of a database.
-    Table(Box<Table>),
+    Table(Box<TableSource>),
 }
 
 impl SourcePlace {
@@ -86,10 +86,10 @@ impl SourcePlace {
             }
             Self::Kafka { shape, .. } => {
                 let format = match shape.format {
-                    Format::Auto | Format::Row => "",
-                    Format::Text => "text",
-                    Format::Json => "json",
-                    Format::Debezium => "debezium",
+                    ValueFormat::Auto | ValueFormat::Row => "",
+                    ValueFormat::Text => "text",
+                    ValueFormat::Json => "json",
+                    ValueFormat::Debezium => "debezium",
                 };
                 put("source.format", format.to_owned(), "");
                 put("source.text_path", shape.text.join("."), "text");
@@ -286,13 +286,13 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
         without_effect(settings, "source.kind", "kafka", keys);
     }
     let formats = [
-        ("auto", Format::Auto),
-        ("text", Format::Text),
-        ("json", Format::Json),
-        ("debezium", Format::Debezium),
+        ("auto", ValueFormat::Auto),
+        ("text", ValueFormat::Text),
+        ("json", ValueFormat::Json),
+        ("debezium", ValueFormat::Debezium),
     ];
-    let format = settings.choose("source.format", &formats, &[]).unwrap_or(Format::Auto);
-    if format == Format::Text && settings.sound(&["source.format"]) {
+    let format = settings.choose("source.format", &formats, &[]).unwrap_or(ValueFormat::Auto);
+    if format == ValueFormat::Text && settings.sound(&["source.format"]) {
         without_effect(
             settings,
             "source.format",
@@ -306,7 +306,7 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
         path => names(path).map(Some),
     });
     let name = |value: &Value| value.text().filter(|name| !name.is_empty()).map(str::to_owned);
-    let shape = Shape {
+    let shape = RecordShape {
         format,
         text: text.unwrap_or_else(|| vec!["text".to_owned()]),
         ts: settings.read("source.ts_path", |v| names(v.text()?)).unwrap_or_else(|| vec!["ts".to_owned()]),
@@ -324,8 +324,8 @@ pub(super) fn source(settings: &mut Settings) -> SourcePlace {
 }
 
 /// How the records of files are to be understood.
-fn layout(settings: &mut Settings) -> Layout {
-    let default = Layout::default();
+fn layout(settings: &mut Settings) -> InputLayout {
+    let default = InputLayout::default();
     let of_files = [
         ("auto", None),
         ("jsonl", Some(FileFormat::Jsonl)),
@@ -340,7 +340,7 @@ fn layout(settings: &mut Settings) -> Layout {
         "" => Some(None),
         path => names(path).map(|names| Some(names.join("."))),
     };
-    Layout {
+    InputLayout {
         format: settings.choose("source.format", &of_files, &[]).flatten(),
         id: settings.read("source.id_path", name).flatten().unwrap_or(default.id),
         text: settings.read("source.text_path", name).flatten().unwrap_or(default.text),
@@ -358,7 +358,7 @@ fn layout(settings: &mut Settings) -> Layout {
 fn separator(value: &Value) -> Option<Option<u8>> {
     match value.text()? {
         "" => Some(None),
-        typed => Layout::separator(typed).ok().map(Some),
+        typed => InputLayout::separator(typed).ok().map(Some),
     }
 }
 

@@ -10,7 +10,7 @@ use super::value::Value;
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
-use dupflow_connectors::tables::{Overlap, Relation, Table};
+use dupflow_connectors::tables::{Relation, RoundOverlap, TableSource};
 
 /// Keys of a table that is read.
 pub(super) const SOURCE_KEYS: [Key; 15] = [
@@ -121,7 +121,7 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
 }
 
 /// A table that is read.
-pub(super) fn source(settings: &mut Settings, database: Database) -> Table {
+pub(super) fn source(settings: &mut Settings, database: Database) -> TableSource {
     let address = address(settings, &FROM, database);
     let text = |value: &Value| value.text().filter(|text| !text.trim().is_empty()).map(str::to_owned);
     let maybe =
@@ -143,16 +143,16 @@ pub(super) fn source(settings: &mut Settings, database: Database) -> Table {
     if order.is_none() && settings.sound(&["source.kind", "source.order"]) {
         settings.missing("source.order");
     }
-    let default = Overlap { time: Duration::from_secs(60), number: 1000 };
+    let default = RoundOverlap { time: Duration::from_secs(60), number: 1000 };
     let overlap = settings.read("source.overlap", |value| match value.integer(0..=1_u64 << 53) {
-        Some(number) => Some(Overlap { number, time: Duration::ZERO }),
+        Some(number) => Some(RoundOverlap { number, time: Duration::ZERO }),
         None => {
             let time = dupflow_connectors::intake::interval(value.text()?)?;
-            (time <= Duration::from_secs(86_400)).then_some(Overlap { time, ..default })
+            (time <= Duration::from_secs(86_400)).then_some(RoundOverlap { time, ..default })
         }
     });
     let every = time(settings, "source.poll", Duration::from_secs(3600));
-    Table {
+    TableSource {
         address,
         relation: relation.unwrap_or_else(|| Relation::Table(String::new())),
         id: settings.read("source.id", text).unwrap_or_else(|| "id".to_owned()),

@@ -18,7 +18,7 @@ use crate::config::{
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 #[cfg(feature = "kafka")]
-use dupflow_connectors::formats::Shape;
+use dupflow_connectors::formats::RecordShape;
 use dupflow_connectors::inputs::{Files, Input};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source, SourceError};
 use dupflow_connectors::sink::{
@@ -27,7 +27,7 @@ use dupflow_connectors::sink::{
     StandardError, TableOutput, TableSink,
 };
 use dupflow_connectors::state::{self, StateError, StoredState};
-use dupflow_connectors::tables::Table;
+use dupflow_connectors::tables::TableSource;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::run::status::Status;
 use dupflow_core::run::visit::Visitors;
@@ -198,7 +198,7 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
     let fields = plan.scheme.text.field_names();
     match &deployment.source {
         SourcePlace::Files { epoch, speed, follow, .. } => {
-            let files = Files::of(inputs, *epoch, fields).shared(share);
+            let files = Files::new(inputs, *epoch, fields).shared(share);
             Box::new(Files { speed: *speed, follow: *follow, ..files })
         }
         #[cfg(feature = "kafka")]
@@ -209,7 +209,7 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
                 topic: topic.clone(),
                 start: start.clone(),
                 share: (part(share.index), part(share.count)),
-                shape: Arc::new(Shape { needs_time: plan.retention.needs_time(), ..shape.clone() }),
+                shape: Arc::new(RecordShape { needs_time: plan.retention.needs_time(), ..shape.clone() }),
                 limits: deployment.commit,
                 refresh: *refresh,
                 as_of: Arc::default(),
@@ -218,9 +218,11 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
         }
         #[cfg(not(feature = "kafka"))]
         SourcePlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
-        SourcePlace::Table(table) => {
-            Box::new(Table { limits: deployment.commit, is_here: share.index == 0, ..(**table).clone() })
-        }
+        SourcePlace::Table(table) => Box::new(TableSource {
+            limits: deployment.commit,
+            is_here: share.index == 0,
+            ..(**table).clone()
+        }),
     }
 }
 

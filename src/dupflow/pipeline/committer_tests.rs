@@ -5,7 +5,7 @@ use std::thread;
 use parking_lot::Mutex;
 
 use super::*;
-use dupflow_connectors::formats::Place;
+use dupflow_connectors::formats::RecordPlace;
 use dupflow_connectors::intake::{BadRecordAt, DeadLetter, OnError};
 use dupflow_connectors::mark::Standing;
 use dupflow_connectors::sink::MemorySink;
@@ -183,7 +183,7 @@ fn an_epoch_whose_bad_records_cannot_be_kept_is_not_written() {
     let at = BadRecordAt {
         reason: dupflow_connectors::formats::BadRecord::NotJson,
         input: "x".into(),
-        place: Place::Line(1),
+        place: RecordPlace::Line(1),
         cause: None,
     };
     // The record stays in the buffer, whether it fails now or later.

@@ -66,7 +66,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use dupflow_connectors::intake::Tally;
+    use dupflow_connectors::intake::InputTally;
     use dupflow_core::run::metrics::Metrics;
 
     fn measures(events: u64, bad: u64) -> Measures {
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn an_input_without_a_document_is_named() {
-        let tally = |documents, bad| Tally { documents, bad, first: Some("why".to_owned()) };
+        let tally = |documents, bad| InputTally { documents, bad, first: Some("why".to_owned()) };
         let inputs = [("a", tally(1, 5)), ("b", tally(0, 2)), ("c", tally(0, 0))];
         let inputs = inputs.into_iter().map(|(name, of)| (name.into(), of)).collect();
         let unmet = Demands::default().unmet(&Measures { inputs, ..measures(1, 7) }, None);

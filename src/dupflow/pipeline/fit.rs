@@ -9,7 +9,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::RunError;
-use dupflow_connectors::intake::{Gap, Look, SourceError, Tombstones};
+use dupflow_connectors::intake::{OffsetGap, SourceError, SourceInfo, Tombstones};
 use dupflow_connectors::mark::{Mark, Topic};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::{Description, Difference};
@@ -134,7 +134,7 @@ pub(super) enum Fit {
 }
 
 /// How what a mark says goes together with what the input is.
-pub(super) fn fit(mark: &Mark, look: &Look) -> Fit {
+pub(super) fn fit(mark: &Mark, look: &SourceInfo) -> Fit {
     if is_other(mark.input.as_ref(), look.topic.as_ref()) {
         return Fit::Other;
     }
@@ -152,7 +152,7 @@ pub(super) fn fit(mark: &Mark, look: &Look) -> Fit {
 
 /// Whether the ends of all documents that were kept are still to be read, where the input keeps them for so
 /// long.
-pub(super) fn is_fresh(kept: &Mark, look: &Look, stay: Duration) -> bool {
+pub(super) fn is_fresh(kept: &Mark, look: &SourceInfo, stay: Duration) -> bool {
     // Of a partition that has been added nothing has been read.
     let read = |partition: &u32| kept.progress.next.get(partition).copied().unwrap_or(0);
     let is_read = |held: &BTreeMap<u32, (u64, u64)>| {
@@ -185,7 +185,7 @@ enum Old {
 /// first record that counts: that is right under every policy, since only `delete` takes away first offsets.
 /// Where something has, `delete` is in force, and ends are missing only if `compact` is too, which no offset
 /// shows.
-fn old(kept: &Mark, look: &Look, tombstones: &Tombstones, reconcile: bool) -> Old {
+fn old(kept: &Mark, look: &SourceInfo, tombstones: &Tombstones, reconcile: bool) -> Old {
     let start = |partition: &u32| kept.start.get(partition).copied().unwrap_or(0);
     let holds_all = |held: &BTreeMap<u32, (u64, u64)>| {
         held.iter().all(|(partition, (first, _))| *first <= start(partition))
@@ -201,8 +201,8 @@ fn old(kept: &Mark, look: &Look, tombstones: &Tombstones, reconcile: bool) -> Ol
 
 /// Logs and counts what has expired before it was read. `since`: everything that was written before is in
 /// what was kept.
-pub(super) fn missing(gaps: &[Gap], since: Option<u64>, metrics: &Metrics) {
-    for Gap { partition, from, to, until } in gaps {
+pub(super) fn missing(gaps: &[OffsetGap], since: Option<u64>, metrics: &Metrics) {
+    for OffsetGap { partition, from, to, until } in gaps {
         metrics.add(Counter::LostRecords, to - from);
         let seconds =
             |ms: &Option<u64>| ms.map_or_else(|| "unknown".to_owned(), |ms| (ms / 1000).to_string());
@@ -234,7 +234,7 @@ pub(super) fn keeps_documents(error: SourceError) -> SourceError {
 pub(super) fn check(
     mark: &Mark,
     pipeline: &str,
-    look: &Look,
+    look: &SourceInfo,
     output: Option<&Topic>,
 ) -> Result<(), RunError> {
     if mark.pipeline != pipeline {
@@ -258,7 +258,7 @@ pub(super) fn check(
 pub(super) fn usable(
     snapshot: Option<Snapshot>,
     state: &mut StoredState,
-    look: &Look,
+    look: &SourceInfo,
     reconcile: bool,
     is_same: impl Fn(&Mark) -> bool,
 ) -> Result<Option<Snapshot>, RunError> {
@@ -336,8 +336,8 @@ mod tests {
         Mark { progress, input, as_of, ..Mark::default() }
     }
 
-    fn look(topic: Option<Topic>, at: u64) -> Look {
-        Look { topic, held: Some([(0, (3, 9))].into()), at, ..Look::default() }
+    fn look(topic: Option<Topic>, at: u64) -> SourceInfo {
+        SourceInfo { topic, held: Some([(0, (3, 9))].into()), at, ..SourceInfo::default() }
     }
 
     #[test]
@@ -359,7 +359,7 @@ mod tests {
             };
             assert_eq!(found, fits, "{input:?} {next}");
         }
-        let files = Look::default();
+        let files = SourceInfo::default();
         assert!(matches!(fit(&mark(9, None, None), &files), Fit::Same));
         assert!(matches!(fit(&mark(9, topic("t", None), None), &files), Fit::Other));
     }
@@ -368,7 +368,8 @@ mod tests {
     fn a_policy_that_is_not_known_refuses_no_run() {
         let age = |first, is_known, all_held, reconcile| {
             let tombstones = Tombstones { stay: Duration::from_secs(1), all_held, is_known };
-            let look = Look { held: Some([(0, (first, 9)), (1, (0, 5))].into()), ..Look::default() };
+            let look =
+                SourceInfo { held: Some([(0, (first, 9)), (1, (0, 5))].into()), ..SourceInfo::default() };
             let kept = Mark { start: Offsets::from([(0, 3)]), ..mark(8, None, None) };
             old(&kept, &look, &tombstones, reconcile)
         };
@@ -385,14 +386,18 @@ mod tests {
         let stay = Duration::from_millis(1000);
         let fresh = |next, as_of, at| is_fresh(&mark(next, None, as_of), &look(None, at), stay);
         assert!(fresh(9, None, 1_000_000), "nothing was written since");
-        let added =
-            |end| Look { held: Some([(0, (3, 9)), (1, (0, end))].into()), at: 6000, ..Look::default() };
+        let added = |end| SourceInfo {
+            held: Some([(0, (3, 9)), (1, (0, end))].into()),
+            at: 6000,
+            ..SourceInfo::default()
+        };
         assert!(
             is_fresh(&mark(9, None, None), &added(0), stay),
             "nothing was written to a partition that was added"
         );
         assert!(!is_fresh(&mark(9, None, None), &added(2), stay), "something was");
-        let (gone, unknown) = (Look { held: Some([].into()), ..added(0) }, Look { held: None, ..added(0) });
+        let (gone, unknown) =
+            (SourceInfo { held: Some([].into()), ..added(0) }, SourceInfo { held: None, ..added(0) });
         assert!(
             !is_fresh(&mark(9, None, None), &gone, stay) && !is_fresh(&mark(9, None, None), &unknown, stay)
         );

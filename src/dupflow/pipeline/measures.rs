@@ -9,7 +9,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use dupflow_connectors::intake::{BadRecords, Tally};
+use dupflow_connectors::intake::{BadRecords, InputTally};
 use dupflow_core::run::metrics::Counts;
 use dupflow_engine::dataflow::Stages;
 
@@ -27,7 +27,7 @@ pub struct Measures {
     pub skipped: BTreeMap<String, u64>,
     /// What has become of the records of each input that is read from its beginning.
     #[serde(default)]
-    pub inputs: BTreeMap<Arc<str>, Tally>,
+    pub inputs: BTreeMap<Arc<str>, InputTally>,
     /// The blocks above the cap that it holds; each block is held by one process.
     pub hot_blocks: Vec<HotBlock>,
     /// How long epochs took; of the process that writes.
@@ -182,7 +182,10 @@ mod tests {
                 counts: metrics.counts(),
                 bad_records: BTreeMap::from([(reason.to_owned(), 2), ("both".to_owned(), 1)]),
                 skipped: BTreeMap::from([(reason.to_owned(), 1)]),
-                inputs: BTreeMap::from([("in".into(), Tally { documents: events, bad: 3, first: None })]),
+                inputs: BTreeMap::from([(
+                    "in".into(),
+                    InputTally { documents: events, bad: 3, first: None },
+                )]),
                 hot_blocks: vec![HotBlock { sketches: block, table: 0, hash, example: "x".to_owned() }],
                 latencies: of([time]),
                 peak_rss_bytes: rss,
@@ -193,7 +196,7 @@ mod tests {
         assert_eq!(all.counts.get(Counter::Events), 11);
         let expected = [("a", 2), ("b", 2), ("both", 2)].map(|(reason, n)| (reason.to_owned(), n));
         assert_eq!(all.bad_records, BTreeMap::from(expected));
-        assert_eq!(all.inputs["in"], Tally { documents: 11, bad: 6, first: None });
+        assert_eq!(all.inputs["in"], InputTally { documents: 11, bad: 6, first: None });
         assert_eq!(all.hot_blocks.iter().map(|block| block.sketches).collect::<Vec<_>>(), [70, 80]);
         assert_eq!(all.latencies.quantiles(), Quantiles { p50: 0.005, p99: 1.0, max: 1.0 });
         assert_eq!(all.peak_rss_bytes, 300);

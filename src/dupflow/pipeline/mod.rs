@@ -49,7 +49,7 @@ pub use watched::Follower;
 use commits::Commits;
 use committer::Committer;
 use dupflow_connectors::intake::{
-    Ahead, BadRecords, Batch, Closed, Peers, Queue, Reader, Room, Source, SourceError,
+    BadRecords, Batch, CatchUp, Closed, Peers, Queue, QueueRoom, Source, SourceError, SourceReader,
 };
 use dupflow_connectors::sink::{LetterFile, Publication, Sink};
 use dupflow_connectors::state::{Snapshot, StateError, StoredState};
@@ -173,7 +173,7 @@ const TICK: Duration = Duration::from_secs(1);
 const PULSE: Duration = Duration::from_secs(5);
 
 /// What may wait between the readers and the workers: enough that neither waits for the other.
-const ROOM: Room = Room { bytes: 2 << 20, batches: 256 };
+const ROOM: QueueRoom = QueueRoom { bytes: 2 << 20, batches: 256 };
 
 /// Runs a job to the end of its input. An output that nobody reads on ends it early, and well.
 ///
@@ -269,7 +269,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     let announce = if index == 0 && most_records.is_none() { source.announcer() } else { None };
     let readers = source.readers(&past.begin);
     let ahead =
-        Ahead::of(std::mem::take(&mut past.lines)).here(|partition| partition as usize % count == index);
+        CatchUp::new(std::mem::take(&mut past.lines)).here(|partition| partition as usize % count == index);
     let followed = others.as_ref().filter(|_| !cuts_alike);
     let peers = followed.map(|told| Box::new(ToOthers(Arc::clone(told))) as Box<dyn Peers>);
     let live = Arc::clone(&past.live);
@@ -428,7 +428,7 @@ fn commit(
     written.map(|()| latencies)
 }
 
-fn read(mut reader: Box<dyn Reader>, shared: &Shared) -> Result<(), RunError> {
+fn read(mut reader: Box<dyn SourceReader>, shared: &Shared) -> Result<(), RunError> {
     reader.read(&shared.queue, &shared.bad, &*shared.clock)?;
     shared.queue.finish();
     Ok(())

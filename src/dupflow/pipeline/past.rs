@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
 use super::{Continuity, RunError};
-use dupflow_connectors::intake::{AsOf, Line, Look, Source, SourceError};
+use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sink::Sink;
 use dupflow_connectors::state::{Snapshot, StoredState};
@@ -52,7 +52,7 @@ pub(super) struct Past {
     /// Where reading begins in each partition.
     pub(super) begin: Offsets,
     /// What has to be read before the run is live.
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<CatchUpLine>,
     /// From which epoch on it is.
     pub(super) live: Arc<LiveFrom>,
     /// Whether documents are kept for a later run.
@@ -97,7 +97,7 @@ fn judged(
     standing: &Standing,
     output: Option<&Topic>,
     pipeline: &str,
-    look: &Look,
+    look: &SourceInfo,
     reconcile: bool,
     state: Option<&mut StoredState>,
     scheme: &Description,
@@ -129,17 +129,21 @@ fn judged(
 
 /// Looks at the input again if a mark is beyond the end that was found: an earlier run may have read on
 /// since.
-fn look_again(standing: &Standing, source: &mut dyn Source, look: &mut Look) -> Result<(), SourceError> {
+fn look_again(
+    standing: &Standing,
+    source: &mut dyn Source,
+    look: &mut SourceInfo,
+) -> Result<(), SourceError> {
     if let Standing::At(mark) = standing
         && matches!(fit(mark, look), Fit::Beyond(_))
     {
-        *look = source.look()?;
+        *look = source.inspect()?;
     }
     Ok(())
 }
 
 /// Whether a mark is of the input that there is. Of another one neither what was read counts, nor how far.
-fn is_same(mark: &Mark, look: &Look) -> bool {
+fn is_same(mark: &Mark, look: &SourceInfo) -> bool {
     match fit(mark, look) {
         Fit::Same => true,
         Fit::Other => false,
@@ -161,9 +165,9 @@ impl Past {
         let reconcile = *reconcile;
         let scheme = stages.scheme.description();
         // First: nothing is made, and no one is replaced, for an input that is not there.
-        let mut look = source.look()?;
+        let mut look = source.inspect()?;
         // Then: no run is ended by one that is refused.
-        let mut judge = |standing: &Standing, output: Option<&Topic>, input: &Look| {
+        let mut judge = |standing: &Standing, output: Option<&Topic>, input: &SourceInfo| {
             judged(standing, output, pipeline, input, reconcile, state.as_deref_mut(), &scheme)
         };
         let looked = sink.inspect().map_err(RunError::Sink)?;
@@ -261,10 +265,10 @@ impl Past {
             let up_to = next.iter().map(|(partition, next)| (*partition, (*next).min(end(partition))));
             let is_ahead =
                 |(partition, line): &(u32, u64)| begin.get(partition).is_some_and(|begin| begin < line);
-            lines.push(Line::Offsets(up_to.filter(is_ahead).collect()));
+            lines.push(CatchUpLine::Offsets(up_to.filter(is_ahead).collect()));
         }
         if snapshot.is_some() {
-            lines.insert(0, Line::Restored);
+            lines.insert(0, CatchUpLine::Restored);
         }
         let table =
             at.as_ref().and_then(|mark| mark.progress.table).filter(|_| stages.scheme.live().is_some());

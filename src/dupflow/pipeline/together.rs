@@ -30,7 +30,7 @@ use super::RunError;
 use super::measures::Measures;
 use super::past::Past;
 use super::worker::Shared;
-use dupflow_connectors::intake::{Line, Peers};
+use dupflow_connectors::intake::{CatchUpLine, Peers};
 use dupflow_connectors::mark::Mark;
 use dupflow_core::text::{IdfTable, TextRules};
 use dupflow_core::time::{Epoch, LiveFrom, Offsets};
@@ -67,7 +67,7 @@ type Sockets = Vec<Option<TcpStream>>;
 struct Go {
     mark: Mark,
     begin: Offsets,
-    lines: Vec<Line>,
+    lines: Vec<CatchUpLine>,
     table: Option<String>,
     keeps: bool,
     tells_documents: bool,

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::RunError;
 use super::commits::Commits;
 use super::failure::Failure;
-use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Payload, Queue, Taken};
+use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Dequeued, Payload, Queue};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime};
@@ -72,12 +72,12 @@ impl Intake for Events {
     fn pull(&mut self, limit: Epoch) -> Pull {
         self.shared.status.stepped(self.worker, self.shared.clock.now());
         match self.shared.queue.take(self.shared.commits.admits(limit)) {
-            Taken::Done => {
+            Dequeued::Done => {
                 self.shared.status.ended(self.worker);
                 Pull::Done
             }
-            Taken::Nothing { low } => Pull::Idle(low),
-            Taken::Batch(epoch, batch) => {
+            Dequeued::Nothing { low } => Pull::Idle(low),
+            Dequeued::Batch(epoch, batch) => {
                 // Where nothing is committed, nothing takes them out again.
                 if self.shared.process.0 == 0 {
                     let now = self.shared.clock.now();

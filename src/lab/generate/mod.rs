@@ -1,6 +1,6 @@
 //! A synthetic feed with planted near-duplicates, for tests, benches and first steps.
 //!
-//! [`Params`] come in, [`Record`]s go out, the same ones for the same params. The feed is made as it is read:
+//! [`Params`] come in, [`FeedRecord`]s go out, the same ones for the same params. The feed is made as it is read:
 //! what is kept is a window of [`Params::window`] documents, from which copies, near-duplicates, updates and
 //! deletes are drawn, so that memory does not grow with the feed.
 //!
@@ -33,7 +33,7 @@ pub use self::rounds::Rounds;
 pub use self::vocabulary::Script;
 use self::vocabulary::Vocabulary;
 use self::words::Words;
-use dupflow_connectors::formats::feed::Record;
+use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// What a synthetic feed is made of. Shares are probabilities in `0.0..=1.0`.
@@ -269,19 +269,19 @@ impl Generator {
         text
     }
 
-    fn record(&mut self, id: DocId, text: Option<String>) -> Record<'static> {
+    fn record(&mut self, id: DocId, text: Option<String>) -> FeedRecord<'static> {
         // Most events share their second with the one before.
         self.ts += u64::from(self.rng.random_ratio(1, 8));
         #[expect(clippy::cast_precision_loss, reason = "seconds stay far below 2^53")]
         let ts = Some(self.ts as f64);
-        Record { event: DocEvent { id, ts, written: None, text: text.map(Cow::Owned) }, ts }
+        FeedRecord { event: DocEvent { id, ts, written: None, text: text.map(Cow::Owned) }, ts }
     }
 }
 
 impl Iterator for Generator {
-    type Item = Record<'static>;
+    type Item = FeedRecord<'static>;
 
-    fn next(&mut self) -> Option<Record<'static>> {
+    fn next(&mut self) -> Option<FeedRecord<'static>> {
         if self.made >= self.params.documents {
             return None;
         }

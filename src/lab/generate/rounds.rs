@@ -17,7 +17,7 @@ use super::Params;
 use super::vocabulary::Vocabulary;
 use super::words::Words;
 use super::{Script, log_uniform, problems_of_words};
-use dupflow_connectors::formats::feed::Record;
+use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// What such a feed is made of.
@@ -67,7 +67,7 @@ impl Rounds {
     ///
     /// # Panics
     /// Perhaps, on values that have [problems](Self::problems).
-    pub fn feed(&self) -> impl Iterator<Item = Record<'static>> + use<> {
+    pub fn feed(&self) -> impl Iterator<Item = FeedRecord<'static>> + use<> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let vocabulary = Vocabulary::new(self.script, self.vocabulary, self.zipf, &mut rng);
         let lengths = (self.min_words, self.max_words);
@@ -97,7 +97,7 @@ impl Rounds {
         let events = upserts.chain(last.into_iter().map(|n| (n, None)));
         events.zip(times()).map(|((n, text), ts)| {
             let id = DocId::new(&format!("doc/{n:08}")).expect("short, and not empty");
-            Record {
+            FeedRecord {
                 event: DocEvent { id, ts: Some(ts), written: None, text: text.map(Into::into) },
                 ts: Some(ts),
             }

@@ -21,7 +21,7 @@ use serde::Deserialize;
 
 use super::truth::{self, By, OwnMeasure, Truth};
 use super::{Bench, EvaluateError, Findings, PlanError, Planner, StudiedPlan, Study};
-use dupflow_connectors::formats::Layout;
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
@@ -273,7 +273,8 @@ impl<'s> Truths<'s> {
         let place = if let Some(place) = self.computed.iter().position(is_same) {
             place
         } else {
-            let texts = truth::texts(Input::resolve(&self.study.corpus, Layout::default())?, &measure.rules)?;
+            let texts =
+                truth::texts(Input::resolve(&self.study.corpus, InputLayout::default())?, &measure.rules)?;
             let limit = self.study.limit;
             if texts.len() > limit {
                 return Err(EvaluateError::TooLarge { documents: texts.len(), limit });

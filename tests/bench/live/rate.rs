@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use dupflow::connectors::formats::feed;
-use dupflow::connectors::formats::feed::Record;
+use dupflow::connectors::formats::feed::FeedRecord;
 use dupflow::connectors::mark::Mark;
 use dupflow::core::doc::{DocEvent, DocId};
 use rdkafka::message::Message as _;
@@ -42,7 +42,7 @@ pub(crate) fn fill(place: &Place, documents: u64, mut feed: Option<&mut dyn Writ
                 ts: None,
                 written: None,
             };
-            feed::write(feed, &Record { event, ts: None }).unwrap();
+            feed::write(feed, &FeedRecord { event, ts: None }).unwrap();
         }
     }
     writer.flush();

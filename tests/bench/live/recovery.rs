@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use dupflow::connectors::formats::feed;
-use dupflow::connectors::formats::feed::Record;
+use dupflow::connectors::formats::feed::FeedRecord;
 use dupflow::core::doc::{DocEvent, DocId};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ fn append(folder: &Path, numbers: impl Iterator<Item = u64>, version: u64) {
             ts: None,
             written: None,
         };
-        feed::write(&mut out, &Record { event, ts: None }).unwrap();
+        feed::write(&mut out, &FeedRecord { event, ts: None }).unwrap();
     }
     out.flush().unwrap();
 }
@@ -106,7 +106,7 @@ pub(crate) fn run(options: &Options) {
         Documents::new(WORDS).text(0, 0, &mut text);
         let new = DocId::new(&format!("copy-{time}")).unwrap();
         let event = DocEvent { id: new, text: Some((&*text).into()), ts: None, written: None };
-        feed::write(&mut BufWriter::new(file), &Record { event, ts: None }).unwrap();
+        feed::write(&mut BufWriter::new(file), &FeedRecord { event, ts: None }).unwrap();
         let again = run_through(folder.path());
         let output = fs::read_to_string(folder.path().join("out.jsonl")).unwrap();
         assert!(output.lines().rev().take(9).any(|line| line.contains(&format!("copy-{time}"))));

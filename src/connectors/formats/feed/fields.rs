@@ -30,7 +30,7 @@ impl Further {
 
 /// The names of a line's fields, and how ids are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct FieldNames {
     /// The field of the id.
     pub id: String,
     /// The field of the text.
@@ -43,7 +43,7 @@ pub struct Names {
     pub no_ids: bool,
 }
 
-impl Default for Names {
+impl Default for FieldNames {
     fn default() -> Self {
         Self {
             id: "id".to_owned(),
@@ -56,7 +56,7 @@ impl Default for Names {
 }
 
 /// The meaning of a field's name.
-pub(super) enum Key {
+pub(super) enum FieldKind {
     Id,
     Op,
     Ts,
@@ -66,9 +66,9 @@ pub(super) enum Key {
     Other,
 }
 
-impl Key {
+impl FieldKind {
     /// The meaning of this name, given the names of fields and further fields.
-    pub(super) fn of(name: &str, names: &Names, further: &[Further]) -> Self {
+    pub(super) fn from_name(name: &str, names: &FieldNames, further: &[Further]) -> Self {
         match name {
             _ if name == names.id && !names.no_ids => Self::Id,
             _ if name == names.text => Self::Text,
@@ -91,15 +91,15 @@ pub(super) fn operation(op: Option<&str>) -> Result<bool, BadRecord> {
 
 /// The known fields of an object: `None` if absent, otherwise the value or what is wrong with it.
 #[derive(Default)]
-pub(super) struct Found<'de> {
+pub(super) struct ParsedFields<'de> {
     pub(super) id: Option<Option<DocId>>,
     pub(super) op: Option<Result<bool, BadRecord>>,
     pub(super) ts: Option<Result<f64, BadRecord>>,
-    pub(super) text: Option<Value<'de>>,
+    pub(super) text: Option<FieldValue<'de>>,
 }
 
 /// A field's value, by the types that the format distinguishes.
-pub(super) enum Value<'de> {
+pub(super) enum FieldValue<'de> {
     /// A string without escapes.
     Str(&'de str),
     /// A string with escapes; the buffer has its content.
@@ -109,7 +109,7 @@ pub(super) enum Value<'de> {
     Other,
 }
 
-impl<'de> Value<'de> {
+impl<'de> FieldValue<'de> {
     /// The string, if the value is one; `buffer` is the buffer given to the reader.
     pub(super) fn as_str<'b>(&self, buffer: &'b str) -> Option<&'b str>
     where
@@ -123,7 +123,7 @@ impl<'de> Value<'de> {
     }
 
     /// The value as an id.
-    pub(super) fn id(&self, buffer: &str, names: &Names) -> Option<DocId> {
+    pub(super) fn id(&self, buffer: &str, names: &FieldNames) -> Option<DocId> {
         match self {
             Self::Whole(id) if names.whole_ids => DocId::new(&id.to_string()),
             string => string.as_str(buffer).and_then(DocId::new),

@@ -6,13 +6,13 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::super::bad_record::BadRecord;
-use super::fields::{Found, Further, Key, Names, Value, operation};
+use super::fields::{FieldKind, FieldNames, FieldValue, Further, ParsedFields, operation};
 use crate::instant;
 
 /// Buffers for strings with escapes.
 #[derive(Debug, Default)]
-pub(super) struct Buffers {
-    /// The text, if it is [`Value::Buffered`].
+pub(super) struct JsonBuffers {
+    /// The text, if it is [`FieldValue::Buffered`].
     pub(super) text: String,
     /// Any other string.
     short: String,
@@ -24,118 +24,118 @@ pub(super) struct Buffers {
 /// If it is not UTF-8, not JSON or not an object.
 pub(super) fn read<'a>(
     line: &'a [u8],
-    names: &Names,
-    buffers: &mut Buffers,
+    names: &FieldNames,
+    buffers: &mut JsonBuffers,
     further: &mut [Further],
-) -> Result<Found<'a>, BadRecord> {
+) -> Result<ParsedFields<'a>, BadRecord> {
     // Checked once for the whole line, so that the parser does not check each string.
     let line = std::str::from_utf8(line).map_err(|_| BadRecord::NotUtf8)?;
     let mut json = serde_json::Deserializer::from_str(line);
     further.iter_mut().for_each(Further::reset);
-    let found = Object { names, buffers, further }.deserialize(&mut json);
+    let found = ObjectSeed { names, buffers, further }.deserialize(&mut json);
     let found = found.and_then(|found| json.end().map(|()| found));
     found.map_err(|_| BadRecord::NotJson)?.ok_or(BadRecord::NotAnObject)
 }
 
-/// Deserializes any value into a [`Value`].
+/// Deserializes any value into a [`FieldValue`].
 struct AnyValue<'b>(&'b mut String);
 
 impl<'de> DeserializeSeed<'de> for AnyValue<'_> {
-    type Value = Value<'de>;
+    type Value = FieldValue<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Value<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<FieldValue<'de>, D::Error> {
         json.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for AnyValue<'_> {
-    type Value = Value<'de>;
+    type Value = FieldValue<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
     }
 
-    fn visit_borrowed_str<E>(self, s: &'de str) -> Result<Value<'de>, E> {
-        Ok(Value::Str(s))
+    fn visit_borrowed_str<E>(self, s: &'de str) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Str(s))
     }
 
-    fn visit_str<E>(self, s: &str) -> Result<Value<'de>, E> {
+    fn visit_str<E>(self, s: &str) -> Result<FieldValue<'de>, E> {
         self.0.clear();
         self.0.push_str(s);
-        Ok(Value::Buffered)
+        Ok(FieldValue::Buffered)
     }
 
-    fn visit_f64<E>(self, x: f64) -> Result<Value<'de>, E> {
-        Ok(Value::Number(x))
+    fn visit_f64<E>(self, x: f64) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Number(x))
     }
 
-    fn visit_u64<E>(self, x: u64) -> Result<Value<'de>, E> {
-        Ok(Value::Whole(x.into()))
+    fn visit_u64<E>(self, x: u64) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Whole(x.into()))
     }
 
-    fn visit_i64<E>(self, x: i64) -> Result<Value<'de>, E> {
-        Ok(Value::Whole(x.into()))
+    fn visit_i64<E>(self, x: i64) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Whole(x.into()))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Value<'de>, E> {
-        Ok(Value::Other)
+    fn visit_bool<E>(self, _: bool) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Other)
     }
 
-    fn visit_unit<E>(self) -> Result<Value<'de>, E> {
-        Ok(Value::Other)
+    fn visit_unit<E>(self) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Other)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value<'de>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<FieldValue<'de>, A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Value::Other)
+        Ok(FieldValue::Other)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FieldValue<'de>, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Value::Other)
+        Ok(FieldValue::Other)
     }
 }
 
-/// Deserializes a field's name into a [`Key`].
-struct AnyKey<'b>(&'b Names, &'b [Further]);
+/// Deserializes a field's name into a [`FieldKind`].
+struct AnyKey<'b>(&'b FieldNames, &'b [Further]);
 
 impl<'de> DeserializeSeed<'de> for AnyKey<'_> {
-    type Value = Key;
+    type Value = FieldKind;
 
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Key, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<FieldKind, D::Error> {
         json.deserialize_identifier(self)
     }
 }
 
 impl Visitor<'_> for AnyKey<'_> {
-    type Value = Key;
+    type Value = FieldKind;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a field")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-        Ok(Key::of(name, self.0, self.1))
+    fn visit_str<E>(self, name: &str) -> Result<FieldKind, E> {
+        Ok(FieldKind::from_name(name, self.0, self.1))
     }
 }
 
-/// Deserializes an object into [`Found`]; any other complete JSON value into `None`.
-struct Object<'b> {
-    names: &'b Names,
-    buffers: &'b mut Buffers,
+/// Deserializes an object into [`ParsedFields`]; any other complete JSON value into `None`.
+struct ObjectSeed<'b> {
+    names: &'b FieldNames,
+    buffers: &'b mut JsonBuffers,
     further: &'b mut [Further],
 }
 
-impl<'de> DeserializeSeed<'de> for Object<'_> {
-    type Value = Option<Found<'de>>;
+impl<'de> DeserializeSeed<'de> for ObjectSeed<'_> {
+    type Value = Option<ParsedFields<'de>>;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Object<'_> {
-    type Value = Option<Found<'de>>;
+impl<'de> Visitor<'de> for ObjectSeed<'_> {
+    type Value = Option<ParsedFields<'de>>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
@@ -143,33 +143,33 @@ impl<'de> Visitor<'de> for Object<'_> {
 
     #[expect(clippy::cast_precision_loss, reason = "a time in seconds needs no more than a float's 53 bits")]
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = Found::default();
+        let mut found = ParsedFields::default();
         while let Some(key) = map.next_key_seed(AnyKey(self.names, self.further))? {
             match key {
-                Key::Id => {
+                FieldKind::Id => {
                     let id = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
                     found.id = Some(id.id(&self.buffers.short, self.names));
                 }
-                Key::Op => {
+                FieldKind::Op => {
                     let op = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
                     found.op = Some(operation(op.as_str(&self.buffers.short)));
                 }
-                Key::Ts => {
+                FieldKind::Ts => {
                     found.ts = Some(match map.next_value_seed(AnyValue(&mut self.buffers.short))? {
-                        Value::Number(ts) => Ok(ts),
-                        Value::Whole(ts) => Ok(ts as f64),
+                        FieldValue::Number(ts) => Ok(ts),
+                        FieldValue::Whole(ts) => Ok(ts as f64),
                         other => {
                             let date = other.as_str(&self.buffers.short).and_then(instant::of_text);
                             date.ok_or(BadRecord::BadTs)
                         }
                     });
                 }
-                Key::Text => found.text = Some(map.next_value_seed(AnyValue(&mut self.buffers.text))?),
-                Key::Further(which) => {
+                FieldKind::Text => found.text = Some(map.next_value_seed(AnyValue(&mut self.buffers.text))?),
+                FieldKind::Further(which) => {
                     let value = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
                     self.further[which].set(value.as_str(&self.buffers.short));
                 }
-                Key::Other => {
+                FieldKind::Other => {
                     map.next_value::<IgnoredAny>()?;
                 }
             }

@@ -33,12 +33,12 @@ impl LineReader {
     }
 
     /// Sets the rules for the lines that follow.
-    pub(crate) fn understand(&mut self, rules: &Arc<LineRules>) {
+    pub(crate) fn set_rules(&mut self, rules: &Arc<LineRules>) {
         if Arc::ptr_eq(&self.rules, rules) {
             return;
         }
         if self.rules.names != rules.names {
-            self.parser = Parser::of(rules.names.clone(), &self.fields);
+            self.parser = Parser::with_names(rules.names.clone(), &self.fields);
         }
         if self.rules.shape != rules.shape {
             self.shape = rules.shape.as_ref().map(|shape| ShapeReader::new(shape, &self.fields));

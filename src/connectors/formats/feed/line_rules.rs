@@ -15,18 +15,18 @@
 
 use std::sync::Arc;
 
-use super::super::feed;
-use super::super::layout::{IdRule, Layout};
-use super::super::shape::{Format, Leaf, Picks, Shape};
-use super::fields::Names;
+use super::super::layout::{IdRule, InputLayout};
+use super::super::shape::{Leaf, Picks, RecordShape, ValueFormat};
+use super::fields::FieldNames;
+use super::record::timestamp;
 use dupflow_core::doc::DocId;
 
 /// How the lines of one input are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LineRules {
-    pub(crate) names: Names,
+    pub(crate) names: FieldNames,
     /// If a field is nested: the shape of the records.
-    pub(crate) shape: Option<Arc<Shape>>,
+    pub(crate) shape: Option<Arc<RecordShape>>,
     /// Records without an id are named by this input and their number, which counts from this offset.
     pub(crate) numbered: Option<(Arc<str>, u64)>,
     /// All records are numbered, even those with an id. A delete is then a bad record, since it names no
@@ -37,8 +37,8 @@ pub struct LineRules {
 impl LineRules {
     /// The rules of an input whose first record has the offset `first`, from one of its lines. `None` if the
     /// line decides nothing: it is not an object, or a delete without an id.
-    pub(crate) fn of(
-        layout: &Layout,
+    pub(crate) fn from_line(
+        layout: &InputLayout,
         fields: &[String],
         name: &Arc<str>,
         line: &[u8],
@@ -60,7 +60,7 @@ impl LineRules {
         }
         let is_whole = |number: &i128| (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(number);
         Some(Self {
-            names: Names {
+            names: FieldNames {
                 id: layout.id.clone(),
                 text: layout.text.clone(),
                 ts: layout.ts.clone(),
@@ -69,7 +69,13 @@ impl LineRules {
             },
             shape: is_nested.then(|| {
                 let id = Some(id).filter(|_| !all_numbered);
-                Arc::new(Shape { format: Format::Json, text, ts: ts.clone(), id, ..Shape::default() })
+                Arc::new(RecordShape {
+                    format: ValueFormat::Json,
+                    text,
+                    ts: ts.clone(),
+                    id,
+                    ..RecordShape::default()
+                })
             }),
             numbered: (all_numbered || *first_id == Leaf::Absent && !layout.names_id())
                 .then(|| (Arc::clone(name), first)),
@@ -79,8 +85,8 @@ impl LineRules {
 
     /// The time of a line, without parsing the rest; `None` if it has none or is no record.
     pub(crate) fn timestamp(&self, line: &[u8]) -> Option<f64> {
-        if self.names.ts == Names::default().ts {
-            return feed::timestamp(line);
+        if self.names.ts == FieldNames::default().ts {
+            return timestamp(line);
         }
         let mut picks = Picks::default();
         let place = picks.want(self.names.ts.split('.'));
@@ -110,12 +116,12 @@ mod tests {
     use super::*;
 
     fn rules(id: &str, line: &str) -> Option<LineRules> {
-        let layout = Layout { id: id.to_owned(), ..Layout::default() };
-        LineRules::of(&layout, &[], &"a.jsonl".into(), line.as_bytes(), 7)
+        let layout = InputLayout { id: id.to_owned(), ..InputLayout::default() };
+        LineRules::from_line(&layout, &[], &"a.jsonl".into(), line.as_bytes(), 7)
     }
 
     #[test]
-    fn the_first_object_says_what_ids_are() {
+    fn the_first_object_decides_how_ids_are_read() {
         for line in
             [r#"{"id":"a","text":"t"}"#, r#"{"id":null}"#, r#"{"op":"delete","id":"a"}"#, r#"{"id":1.5}"#]
         {

@@ -5,7 +5,7 @@
 //! {"id":"…","op":"delete","ts":1700000000.5}
 //! ```
 //!
-//! A line (bytes, UTF-8) -> a [`Record`] that borrows its text, or the reason why the line is bad.
+//! A line (bytes, UTF-8) -> a [`FeedRecord`] that borrows its text, or the reason why the line is bad.
 //!
 //! - `id`: a string of 1 to [`DocId::MAX_BYTES`](dupflow_core::doc::DocId::MAX_BYTES) bytes after its escapes
 //!   are resolved. Used verbatim, including NUL and newline.
@@ -26,8 +26,8 @@ mod record;
 mod strings;
 mod usual;
 
-pub use fields::Names;
+pub use fields::FieldNames;
 pub(crate) use line_reader::LineReader;
 pub use line_rules::LineRules;
 pub(crate) use line_rules::numbered;
-pub use record::{Parser, Record, timestamp, write};
+pub use record::{FeedRecord, Parser, timestamp, write};

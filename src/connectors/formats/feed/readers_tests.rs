@@ -11,19 +11,19 @@ use super::*;
 const LINES: usize = 60_000;
 
 /// The result of serde_json alone.
-fn by_library<'a>(parser: &'a mut Parser, line: &'a [u8]) -> Result<Record<'a>, BadRecord> {
+fn by_library<'a>(parser: &'a mut Parser, line: &'a [u8]) -> Result<FeedRecord<'a>, BadRecord> {
     let found = json::read(line, &parser.names, &mut parser.json, &mut parser.further)?;
     Parser::examine(found, || None, &parser.json.text, &parser.further, &mut parser.joined)
 }
 
 fn is_usual(line: &[u8]) -> bool {
-    usual::read(line, &Names::default(), &mut usual::Buffers::default(), &mut []).is_some()
+    usual::read(line, &FieldNames::default(), &mut usual::Buffers::default(), &mut []).is_some()
 }
 
 /// Parsers that are reused, so that state left by one line would show in the next.
-struct Both([Parser; 2]);
+struct BothParsers([Parser; 2]);
 
-impl Both {
+impl BothParsers {
     fn new(fields: &[&str]) -> Self {
         let names: Vec<String> = fields.iter().map(|&name| name.to_owned()).collect();
         Self([Parser::with_fields(&names), Parser::with_fields(&names)])
@@ -31,7 +31,7 @@ impl Both {
 
     fn agree(&mut self, line: &[u8]) {
         let Self([parser, other]) = self;
-        let bits = |record: Record<'_>| {
+        let bits = |record: FeedRecord<'_>| {
             (record.ts.map(f64::to_bits), record.event.id, record.event.text.map(Cow::into_owned))
         };
         let (found, expected) = (parser.parse(line).map(bits), by_library(other, line).map(bits));
@@ -199,12 +199,12 @@ fn damage(rng: &mut ChaCha8Rng, line: &mut Vec<u8>) {
 }
 
 #[test]
-fn both_readers_say_the_same_of_good_and_of_damaged_lines() {
+fn both_parsers_agree_on_valid_and_damaged_lines() {
     let typed = std::env::var("DUPFLOW_SEED").ok();
     let seed = typed.map_or(7, |typed| typed.parse().expect("DUPFLOW_SEED is a whole number"));
     println!("DUPFLOW_SEED={seed}");
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let (mut plain, mut further) = (Both::new(&[]), Both::new(&["title", "é"]));
+    let (mut plain, mut further) = (BothParsers::new(&[]), BothParsers::new(&["title", "é"]));
     let mut usual = 0;
     for _ in 0..LINES {
         let mut line = line(&mut rng);
@@ -221,8 +221,10 @@ fn both_readers_say_the_same_of_good_and_of_damaged_lines() {
 
 #[test]
 fn every_cut_and_every_changed_byte_of_a_line() {
-    let line = "{\"id\": \"a\\u00e9/é\", \"ts\": 1700000000.25, \"op\":\"upsert\",\"x\":[1,{\"y\":null}],\"text\": \"你好\\n\\ud83d\\ude00 สวัสดี and 32 plain characters or so\"}\n";
-    let mut both = Both::new(&[]);
+    let line = "{\"id\": \"a\\u00e9/é\", \"ts\": 1700000000.25, \
+     \"op\":\"upsert\",\"x\":[1,{\"y\":null}],\"text\": \"你好\\n\\ud83d\\ude00 สวัสดี and 32 plain characters \
+     or so\"}\n";
+    let mut both = BothParsers::new(&[]);
     for at in 0..line.len() {
         both.agree(&line.as_bytes()[..at]);
         for byte in 0..=u8::MAX {
@@ -239,7 +241,8 @@ fn usual_lines_are_read_by_hand() {
         r#"{"id":"a","text":"b"}"#,
         r#"{"id": "pages/cp.md", "ts": 1393936109, "op": "upsert", "text": "\# cp\n\u4f60"}"#.replace(r"\#", "#").as_str(),
         "{\"id\":\"a\\/b\",\"op\":\"delete\",\"ts\":1.5}\r\n",
-        " {\"text\":\"你好 สวัสดี 😀\",\n\"id\":\"é\",\"url\":\"http:\\/\\/x\",\"more\":{\"a\":[1,2]},\"ok\":true,\"n\":-1} ",
+        " {\"text\":\"你好 สวัสดี \
+         😀\",\n\"id\":\"é\",\"url\":\"http:\\/\\/x\",\"more\":{\"a\":[1,2]},\"ok\":true,\"n\":-1} ",
     ] {
         assert!(is_usual(line.as_bytes()), "{line}");
     }

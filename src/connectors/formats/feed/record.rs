@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use serde::Deserialize;
 
 use super::super::bad_record::BadRecord;
-use super::fields::{Found, Further, Names, Value};
+use super::fields::{FieldNames, FieldValue, Further, ParsedFields};
 use super::{json, usual};
 use crate::instant;
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
@@ -18,7 +18,7 @@ use dupflow_core::time::UnixTime;
 
 /// One event of a feed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record<'a> {
+pub struct FeedRecord<'a> {
     /// The event.
     pub event: DocEvent<'a>,
     /// Its time, in unix seconds.
@@ -28,7 +28,7 @@ pub struct Record<'a> {
 /// Parses lines. Its buffers are reused.
 #[derive(Debug, Default)]
 pub struct Parser {
-    names: Names,
+    names: FieldNames,
     /// Strings of lines that are parsed by hand.
     usual: usual::Buffers,
     /// Strings of lines that are parsed by serde_json.
@@ -52,7 +52,7 @@ impl Parser {
     }
 
     /// A parser for records with these field names; the further fields as in [`Self::with_fields`].
-    pub fn of(names: Names, fields: &[String]) -> Self {
+    pub fn with_names(names: FieldNames, fields: &[String]) -> Self {
         Self { names, ..Self::with_fields(fields) }
     }
 
@@ -66,7 +66,7 @@ impl Parser {
     ///
     /// # Errors
     /// The first [reason](BadRecord) that applies, in the order of [`BadRecord::ALL`].
-    pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Record<'a>, BadRecord> {
+    pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<FeedRecord<'a>, BadRecord> {
         self.parse_named(line, || None)
     }
 
@@ -78,7 +78,7 @@ impl Parser {
         &'a mut self,
         line: &'a [u8],
         other: impl FnOnce() -> Option<DocId>,
-    ) -> Result<Record<'a>, BadRecord> {
+    ) -> Result<FeedRecord<'a>, BadRecord> {
         self.further.iter_mut().for_each(Further::reset);
         let found = match usual::read(line, &self.names, &mut self.usual, &mut self.further) {
             Some(found) => found,
@@ -89,12 +89,12 @@ impl Parser {
 
     /// The record with these fields, or the reason of the first field that is bad or missing.
     fn examine<'a>(
-        found: Found<'a>,
+        found: ParsedFields<'a>,
         other: impl FnOnce() -> Option<DocId>,
         buffered: &'a str,
         further: &[Further],
         joined: &'a mut String,
-    ) -> Result<Record<'a>, BadRecord> {
+    ) -> Result<FeedRecord<'a>, BadRecord> {
         let is_upsert = !matches!(found.op, Some(Ok(false)));
         let id = match found.id {
             None if is_upsert => other().ok_or(BadRecord::MissingId)?,
@@ -108,9 +108,9 @@ impl Parser {
         let text = match (upsert, found.text) {
             (false, _) => None,
             (true, None) => return Err(BadRecord::MissingText),
-            (true, Some(Value::Str(text))) => Some(text),
-            (true, Some(Value::Buffered)) => Some(buffered),
-            (true, Some(Value::Whole(_) | Value::Number(_) | Value::Other)) => {
+            (true, Some(FieldValue::Str(text))) => Some(text),
+            (true, Some(FieldValue::Buffered)) => Some(buffered),
+            (true, Some(FieldValue::Whole(_) | FieldValue::Number(_) | FieldValue::Other)) => {
                 return Err(BadRecord::BadText);
             }
         };
@@ -118,7 +118,7 @@ impl Parser {
             Some(text) if !further.is_empty() => Some(join(text, further, joined)?),
             alone => alone,
         };
-        Ok(Record { event: DocEvent { id, ts, written: None, text: text.map(Cow::Borrowed) }, ts })
+        Ok(FeedRecord { event: DocEvent { id, ts, written: None, text: text.map(Cow::Borrowed) }, ts })
     }
 }
 
@@ -164,8 +164,8 @@ pub fn timestamp(line: &[u8]) -> Option<f64> {
 ///
 /// # Errors
 /// A write error of `out`.
-pub fn write(out: &mut impl Write, record: &Record<'_>) -> io::Result<()> {
-    let Record { event: DocEvent { id, text, .. }, ts } = record;
+pub fn write(out: &mut impl Write, record: &FeedRecord<'_>) -> io::Result<()> {
+    let FeedRecord { event: DocEvent { id, text, .. }, ts } = record;
     out.write_all(b"{\"id\":")?;
     serde_json::to_writer(&mut *out, id.as_str())?;
     out.write_all(if text.is_some() { b",\"op\":\"upsert\"" } else { b",\"op\":\"delete\"" })?;

@@ -8,7 +8,7 @@ fn bad(line: &[u8]) -> BadRecord {
 /// Id, text and ts of a good line.
 fn good(line: &str) -> (String, Option<String>, Option<f64>) {
     let mut parser = Parser::new();
-    let Record { event, ts } = parser.parse(line.as_bytes()).unwrap();
+    let FeedRecord { event, ts } = parser.parse(line.as_bytes()).unwrap();
     (event.id.to_string(), event.text.map(Cow::into_owned), ts)
 }
 
@@ -160,7 +160,7 @@ fn ids_may_have_1024_bytes_and_no_more() {
 }
 
 #[test]
-fn deep_nesting_is_no_danger() {
+fn deep_nesting_is_rejected_without_overflow() {
     let deep = format!(r#"{{"x":{}1{},"id":"a","text":"t"}}"#, "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(good(&deep).0, "a");
     let deep_id = format!(r#"{{"id":{}1{},"text":"t"}}"#, "[".repeat(100_000), "]".repeat(100_000));
@@ -188,7 +188,7 @@ fn a_timestamp_is_read_alone() {
 }
 
 #[test]
-fn what_is_written_reads_back() {
+fn written_lines_can_be_parsed() {
     let cases = [
         ("a", Some("text with \"quotes\"\n\0 and Ж😀"), Some(1_700_000_000.25)),
         ("q\"\\\n\0", Some(""), None),
@@ -196,7 +196,7 @@ fn what_is_written_reads_back() {
         ("c", None, Some(0.0)),
     ];
     for (id, text, ts) in cases {
-        let record = Record {
+        let record = FeedRecord {
             event: DocEvent { id: DocId::new(id).unwrap(), ts, written: None, text: text.map(Cow::from) },
             ts,
         };
@@ -210,10 +210,10 @@ fn what_is_written_reads_back() {
 fn a_written_line_has_this_form() {
     let event = DocEvent { id: DocId::new("a").unwrap(), ts: None, written: None, text: Some("x\n".into()) };
     let mut lines = Vec::new();
-    write(&mut lines, &Record { event, ts: Some(1_700_000_000.0) }).unwrap();
+    write(&mut lines, &FeedRecord { event, ts: Some(1_700_000_000.0) }).unwrap();
     write(
         &mut lines,
-        &Record {
+        &FeedRecord {
             event: DocEvent { id: DocId::new("a").unwrap(), ts: None, written: None, text: None },
             ts: None,
         },

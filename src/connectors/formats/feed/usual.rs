@@ -11,14 +11,14 @@
 use serde::de::IgnoredAny;
 
 use super::super::bad_record::BadRecord;
-use super::fields::{Found, Further, Key, Names, Value, operation};
+use super::fields::{FieldKind, FieldNames, FieldValue, Further, ParsedFields, operation};
 use super::strings;
 use crate::instant;
 use dupflow_core::doc::DocId;
 
 /// Buffers for strings with escapes; their contents are not kept between lines.
 #[derive(Debug, Default)]
-pub(super) struct Buffers {
+pub(super) struct UsualBuffers {
     text: Vec<u8>,
     short: Vec<u8>,
 }
@@ -26,50 +26,50 @@ pub(super) struct Buffers {
 /// The known fields, if the line is a usual one. Further fields may be overwritten in either case.
 pub(super) fn read<'a>(
     line: &'a [u8],
-    names: &Names,
-    buffers: &'a mut Buffers,
+    names: &FieldNames,
+    buffers: &'a mut UsualBuffers,
     further: &mut [Further],
-) -> Option<Found<'a>> {
-    let mut found = Found::default();
+) -> Option<ParsedFields<'a>> {
+    let mut found = ParsedFields::default();
     let mut text = Some(&mut buffers.text);
     let mut at = after(line, 0, b'{')?;
     loop {
         let (name, content, number);
         (name, at) = string(line, at, &mut buffers.short)?;
-        let key = Key::of(name, names, further);
+        let key = FieldKind::from_name(name, names, further);
         at = blank(line, after(line, at, b':')?);
         match key {
-            Key::Id if names.whole_ids && line.get(at) != Some(&b'"') => {
+            FieldKind::Id if names.whole_ids && line.get(at) != Some(&b'"') => {
                 (content, at) = whole(line, at)?;
                 found.id = Some(DocId::new(content));
             }
-            Key::Id => {
+            FieldKind::Id => {
                 (content, at) = string(line, at, &mut buffers.short)?;
                 found.id = Some(DocId::new(content));
             }
-            Key::Op => {
+            FieldKind::Op => {
                 (content, at) = string(line, at, &mut buffers.short)?;
                 found.op = Some(operation(Some(content)));
             }
-            Key::Ts if line.get(at) == Some(&b'"') => {
+            FieldKind::Ts if line.get(at) == Some(&b'"') => {
                 (content, at) = string(line, at, &mut buffers.short)?;
                 found.ts = Some(instant::of_text(content).ok_or(BadRecord::BadTs));
             }
-            Key::Ts => {
+            FieldKind::Ts => {
                 (number, at) = seconds(line, at)?;
                 found.ts = Some(Ok(number));
             }
-            Key::Text => {
+            FieldKind::Text => {
                 // A second text would need a second buffer.
                 let held;
                 (held, at) = string(line, at, text.take()?)?;
-                found.text = Some(Value::Str(held));
+                found.text = Some(FieldValue::Str(held));
             }
-            Key::Further(which) => {
+            FieldKind::Further(which) => {
                 (content, at) = string(line, at, &mut buffers.short)?;
                 further[which].set(Some(content));
             }
-            Key::Other => at = any(line, at)?,
+            FieldKind::Other => at = any(line, at)?,
         }
         at = blank(line, at);
         match *line.get(at)? {

@@ -14,7 +14,7 @@ use zstd::zstd_safe::get_frame_content_size;
 use super::thrift::wrong;
 
 /// The compression of the pages of a column.
-pub(super) enum Codec {
+pub(super) enum PageCodec {
     Plain,
     Snappy(snap::raw::Decoder),
     Gzip,
@@ -24,7 +24,7 @@ pub(super) enum Codec {
     Lz4Raw,
 }
 
-impl Codec {
+impl PageCodec {
     /// Whether this compression is supported.
     pub(super) fn is_read(codec: CompressionCodec) -> bool {
         !matches!(codec, CompressionCodec::BROTLI | CompressionCodec::LZO)
@@ -52,8 +52,8 @@ impl Codec {
         let page = match self {
             Self::Plain => packed,
             Self::Snappy(decoder) => {
-                let said = snap::raw::decompress_len(&packed).map_err(io::Error::from)?;
-                agree(said, bytes)?;
+                let stated = snap::raw::decompress_len(&packed).map_err(io::Error::from)?;
+                agree(stated, bytes)?;
                 let mut page = vec![0; bytes];
                 let found = decoder.decompress(&packed, &mut page).map_err(io::Error::from)?;
                 agree(found, bytes)?;
@@ -61,10 +61,10 @@ impl Codec {
             }
             Self::Gzip => whole(MultiGzDecoder::new(&packed[..]), bytes)?.into(),
             Self::Zstd(decoder) => {
-                if let Ok(Some(said)) = get_frame_content_size(&packed)
-                    && said > bytes as u64
+                if let Ok(Some(stated)) = get_frame_content_size(&packed)
+                    && stated > bytes as u64
                 {
-                    return Err(wrong(format!("a page of {bytes} bytes holds {said}")));
+                    return Err(wrong(format!("a page of {bytes} bytes holds {stated}")));
                 }
                 decoder.decompress(&packed, bytes)?.into()
             }

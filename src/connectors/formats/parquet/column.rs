@@ -13,8 +13,8 @@ use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
 use super::super::rows::{found, no_time};
-use super::pages::{Held, Pages, Step};
-use super::{Chunks, STEP};
+use super::bytes::{Chunks, STEP};
+use super::pages::{HeldBytes, Pages, StepSignal};
 use crate::instant;
 
 /// Names of the schema levels between a list and its elements, which a path may omit.
@@ -41,12 +41,12 @@ fn leads_to(path: &str, parts: &[String]) -> bool {
 }
 
 /// A leaf column, and the values of the last rows that were read.
-pub(super) struct Column {
+pub(super) struct LeafColumn {
     reader: ColumnReader,
-    kind: Kind,
+    kind: NumberKind,
     max_def: i16,
     is_list: bool,
-    values: Values,
+    values: LeafValues,
     /// The first level of each row, and the number of levels at the end: row `n` has the levels
     /// `rows[n]..rows[n + 1]`.
     rows: Vec<usize>,
@@ -56,12 +56,12 @@ pub(super) struct Column {
     reps: Vec<i16>,
     /// The index of the present row among those that were read last.
     at: usize,
-    step: Arc<Step>,
+    step: Arc<StepSignal>,
 }
 
 /// The meaning of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum NumberKind {
     Plain,
     Unsigned,
     Days,
@@ -72,7 +72,7 @@ enum Kind {
     Decimal(u32),
 }
 
-enum Values {
+enum LeafValues {
     Bools(Vec<bool>),
     Ints(Vec<i32>),
     Longs(Vec<i64>),
@@ -83,30 +83,30 @@ enum Values {
     Fixed(Vec<FixedLenByteArray>),
 }
 
-impl Column {
+impl LeafColumn {
     pub(super) fn open(
         file: &Arc<Chunks>,
         column: &ColumnChunkMetaData,
         rows: u64,
-        held: &Held,
+        held: &HeldBytes,
     ) -> Result<Self> {
         let about = column.column_descr_ptr();
-        let step = Arc::new(Step::default());
+        let step = Arc::new(StepSignal::default());
         let pages = Pages::open(file, column, rows, held, &step)?;
         let reader = get_column_reader(Arc::clone(&about), Box::new(pages));
         let values = match &reader {
-            ColumnReader::BoolColumnReader(_) => Values::Bools(Vec::new()),
-            ColumnReader::Int32ColumnReader(_) => Values::Ints(Vec::new()),
-            ColumnReader::Int64ColumnReader(_) => Values::Longs(Vec::new()),
-            ColumnReader::Int96ColumnReader(_) => Values::Instants(Vec::new()),
-            ColumnReader::FloatColumnReader(_) => Values::Floats(Vec::new()),
-            ColumnReader::DoubleColumnReader(_) => Values::Doubles(Vec::new()),
-            ColumnReader::ByteArrayColumnReader(_) => Values::Bytes(Vec::new()),
-            ColumnReader::FixedLenByteArrayColumnReader(_) => Values::Fixed(Vec::new()),
+            ColumnReader::BoolColumnReader(_) => LeafValues::Bools(Vec::new()),
+            ColumnReader::Int32ColumnReader(_) => LeafValues::Ints(Vec::new()),
+            ColumnReader::Int64ColumnReader(_) => LeafValues::Longs(Vec::new()),
+            ColumnReader::Int96ColumnReader(_) => LeafValues::Instants(Vec::new()),
+            ColumnReader::FloatColumnReader(_) => LeafValues::Floats(Vec::new()),
+            ColumnReader::DoubleColumnReader(_) => LeafValues::Doubles(Vec::new()),
+            ColumnReader::ByteArrayColumnReader(_) => LeafValues::Bytes(Vec::new()),
+            ColumnReader::FixedLenByteArrayColumnReader(_) => LeafValues::Fixed(Vec::new()),
         };
         Ok(Self {
             reader,
-            kind: Kind::of(&about),
+            kind: NumberKind::from_descriptor(&about),
             max_def: about.max_def_level(),
             is_list: about.max_rep_level() > 0,
             values,
@@ -144,14 +144,14 @@ impl Column {
             }};
         }
         let (records, _, levels) = match (&mut self.reader, &mut self.values) {
-            (ColumnReader::BoolColumnReader(reader), Values::Bools(values)) => read!(reader, values),
-            (ColumnReader::Int32ColumnReader(reader), Values::Ints(values)) => read!(reader, values),
-            (ColumnReader::Int64ColumnReader(reader), Values::Longs(values)) => read!(reader, values),
-            (ColumnReader::Int96ColumnReader(reader), Values::Instants(values)) => read!(reader, values),
-            (ColumnReader::FloatColumnReader(reader), Values::Floats(values)) => read!(reader, values),
-            (ColumnReader::DoubleColumnReader(reader), Values::Doubles(values)) => read!(reader, values),
-            (ColumnReader::ByteArrayColumnReader(reader), Values::Bytes(values)) => read!(reader, values),
-            (ColumnReader::FixedLenByteArrayColumnReader(reader), Values::Fixed(values)) => {
+            (ColumnReader::BoolColumnReader(reader), LeafValues::Bools(values)) => read!(reader, values),
+            (ColumnReader::Int32ColumnReader(reader), LeafValues::Ints(values)) => read!(reader, values),
+            (ColumnReader::Int64ColumnReader(reader), LeafValues::Longs(values)) => read!(reader, values),
+            (ColumnReader::Int96ColumnReader(reader), LeafValues::Instants(values)) => read!(reader, values),
+            (ColumnReader::FloatColumnReader(reader), LeafValues::Floats(values)) => read!(reader, values),
+            (ColumnReader::DoubleColumnReader(reader), LeafValues::Doubles(values)) => read!(reader, values),
+            (ColumnReader::ByteArrayColumnReader(reader), LeafValues::Bytes(values)) => read!(reader, values),
+            (ColumnReader::FixedLenByteArrayColumnReader(reader), LeafValues::Fixed(values)) => {
                 read!(reader, values)
             }
             _ => (0, 0, 0),
@@ -172,54 +172,58 @@ impl Column {
     }
 
     /// The value of the present row.
-    pub(super) fn value(&self) -> Value<'_> {
+    pub(super) fn value(&self) -> LeafValue<'_> {
         let (Some(&from), Some(&to)) = (self.rows.get(self.at), self.rows.get(self.at + 1)) else {
-            return Value::Null;
+            return LeafValue::Null;
         };
         if !self.is_list {
-            return self.places.get(from).copied().flatten().map_or(Value::Null, |place| self.cell(place));
+            return self
+                .places
+                .get(from)
+                .copied()
+                .flatten()
+                .map_or(LeafValue::Null, |place| self.cell(place));
         }
         let cells: Vec<_> = self.places[from..to].iter().flatten().map(|place| self.cell(*place)).collect();
-        if cells.is_empty() { Value::Null } else { Value::List(cells) }
+        if cells.is_empty() { LeafValue::Null } else { LeafValue::List(cells) }
     }
 
-    fn cell(&self, place: usize) -> Value<'_> {
+    fn cell(&self, place: usize) -> LeafValue<'_> {
         let cell = match &self.values {
-            Values::Bools(values) => values.get(place).map(|value| Value::Bool(*value)),
-            Values::Ints(values) => values.get(place).map(|value| match self.kind {
-                Kind::Unsigned => Value::Unsigned(u64::from(value.cast_unsigned())),
-                Kind::Days => Value::Seconds(f64::from(*value) * 86_400.0),
-                Kind::Decimal(scale) => Value::Decimal(i128::from(*value), scale),
-                _ => Value::Signed(i64::from(*value)),
+            LeafValues::Bools(values) => values.get(place).map(|value| LeafValue::Bool(*value)),
+            LeafValues::Ints(values) => values.get(place).map(|value| match self.kind {
+                NumberKind::Unsigned => LeafValue::Unsigned(u64::from(value.cast_unsigned())),
+                NumberKind::Days => LeafValue::Seconds(f64::from(*value) * 86_400.0),
+                NumberKind::Decimal(scale) => LeafValue::Decimal(i128::from(*value), scale),
+                _ => LeafValue::Signed(i64::from(*value)),
             }),
-            Values::Longs(values) => values.get(place).map(|value| match self.kind {
-                Kind::Unsigned => Value::Unsigned(value.cast_unsigned()),
-                Kind::Instant(parts) => Value::Seconds(seconds(*value, parts)),
-                Kind::Decimal(scale) => Value::Decimal(i128::from(*value), scale),
-                _ => Value::Signed(*value),
+            LeafValues::Longs(values) => values.get(place).map(|value| match self.kind {
+                NumberKind::Unsigned => LeafValue::Unsigned(value.cast_unsigned()),
+                NumberKind::Instant(parts) => LeafValue::Seconds(seconds(*value, parts)),
+                NumberKind::Decimal(scale) => LeafValue::Decimal(i128::from(*value), scale),
+                _ => LeafValue::Signed(*value),
             }),
-            Values::Instants(values) => {
-                values.get(place).map(|value| Value::Seconds(seconds(value.to_micros(), 1_000_000)))
+            LeafValues::Instants(values) => {
+                values.get(place).map(|value| LeafValue::Seconds(seconds(value.to_micros(), 1_000_000)))
             }
-            Values::Floats(values) => values.get(place).map(|value| Value::Float(f64::from(*value))),
-            Values::Doubles(values) => values.get(place).map(|value| Value::Float(*value)),
-            Values::Bytes(values) => {
+            LeafValues::Floats(values) => values.get(place).map(|value| LeafValue::Float(f64::from(*value))),
+            LeafValues::Doubles(values) => values.get(place).map(|value| LeafValue::Float(*value)),
+            LeafValues::Bytes(values) => {
                 values.get(place).map(|value| match (self.kind, big_endian(value.data())) {
-                    (Kind::Decimal(scale), Some(number)) => Value::Decimal(number, scale),
-                    _ => Value::Bytes(value.data()),
+                    (NumberKind::Decimal(scale), Some(number)) => LeafValue::Decimal(number, scale),
+                    _ => LeafValue::Bytes(value.data()),
                 })
             }
-            Values::Fixed(values) => values.get(place).map(|value| match (self.kind, value.as_bytes()) {
-                (Kind::Uuid, bytes) => bytes
+            LeafValues::Fixed(values) => values.get(place).map(|value| match (self.kind, value.as_bytes()) {
+                (NumberKind::Uuid, bytes) => bytes
                     .try_into()
-                    .map_or(Value::Bytes(bytes), |id: [u8; 16]| Value::Uuid(u128::from_be_bytes(id))),
-                (Kind::Decimal(scale), bytes) => {
-                    big_endian(bytes).map_or(Value::Fixed(bytes), |number| Value::Decimal(number, scale))
-                }
-                (_, bytes) => Value::Fixed(bytes),
+                    .map_or(LeafValue::Bytes(bytes), |id: [u8; 16]| LeafValue::Uuid(u128::from_be_bytes(id))),
+                (NumberKind::Decimal(scale), bytes) => big_endian(bytes)
+                    .map_or(LeafValue::Fixed(bytes), |number| LeafValue::Decimal(number, scale)),
+                (_, bytes) => LeafValue::Fixed(bytes),
             }),
         };
-        cell.unwrap_or(Value::Null)
+        cell.unwrap_or(LeafValue::Null)
     }
 }
 
@@ -251,8 +255,8 @@ fn decimal(number: i128, scale: u32) -> String {
     format!("{sign}{whole}{point}{part}")
 }
 
-impl Kind {
-    fn of(about: &ColumnDescriptor) -> Self {
+impl NumberKind {
+    fn from_descriptor(about: &ColumnDescriptor) -> Self {
         use ConvertedType as Old;
         match (about.logical_type_ref(), about.converted_type()) {
             (Some(LogicalType::Timestamp(time)), _) => Self::Instant(match time.unit {
@@ -277,7 +281,7 @@ impl Kind {
 
 /// The value of a row in a column.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value<'a> {
+pub(super) enum LeafValue<'a> {
     Null,
     Bool(bool),
     Signed(i64),
@@ -293,7 +297,7 @@ pub(super) enum Value<'a> {
     List(Vec<Self>),
 }
 
-impl Value<'_> {
+impl LeafValue<'_> {
     /// The value as text: numbers in decimal, one line for each element of a list; `None` for null.
     pub(super) fn bytes(&self) -> std::result::Result<Option<Vec<u8>>, (BadRecord, String)> {
         let mut text = String::new();

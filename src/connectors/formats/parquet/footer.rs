@@ -7,8 +7,8 @@
 use parquet::errors::Result;
 use parquet::file::metadata::{FooterTail, ParquetMetaData, ParquetMetaDataReader};
 
-use super::Chunks;
-use super::thrift::{Compact, Kind, wrong};
+use super::bytes::Chunks;
+use super::thrift::{Compact, FieldType, wrong};
 
 /// Maximum size of a footer in bytes; the crate's structures take up to about twenty times as much.
 const MAX_BYTES: usize = 32 << 20;
@@ -60,8 +60,8 @@ fn check(footer: &[u8]) -> Result<()> {
     while let Some((field, kind)) = fields.field(last)? {
         last = field;
         match (field, kind) {
-            (2, Kind::List) => schema(&mut fields)?,
-            (4, Kind::List) => {
+            (2, FieldType::List) => schema(&mut fields)?,
+            (4, FieldType::List) => {
                 let (group, groups) = fields.list(LEAST_GROUP)?;
                 for _ in 0..groups {
                     fields.skip(group)?;
@@ -74,7 +74,7 @@ fn check(footer: &[u8]) -> Result<()> {
 }
 
 /// A group of the schema with children that have not been read.
-struct Open {
+struct OpenGroup {
     children: u64,
     /// Length of its path in bytes.
     path: u64,
@@ -83,18 +83,18 @@ struct Open {
 fn schema(fields: &mut Compact<&[u8]>) -> Result<()> {
     // An element has at least a name and an end: two bytes.
     let (element, elements) = fields.list(2)?;
-    if element != Kind::Struct {
+    if element != FieldType::Struct {
         return Err(wrong("its schema is no list of elements"));
     }
-    let mut above: Vec<Open> = Vec::new();
+    let mut above: Vec<OpenGroup> = Vec::new();
     let mut paths = 0_u64;
     for place in 0..elements {
         let (mut name, mut children, mut last) = (0, 0, 0);
         while let Some((field, kind)) = fields.field(last)? {
             last = field;
             match (field, kind) {
-                (4, Kind::Binary) => name = fields.skip_binary()?,
-                (5, Kind::Int) => children = fields.int()?,
+                (4, FieldType::Binary) => name = fields.skip_binary()?,
+                (5, FieldType::Int) => children = fields.int()?,
                 _ => fields.skip(kind)?,
             }
         }
@@ -109,7 +109,7 @@ fn schema(fields: &mut Compact<&[u8]>) -> Result<()> {
             open.path + name
         });
         if children > 0 {
-            above.push(Open { children, path });
+            above.push(OpenGroup { children, path });
             if above.len() > MAX_DEPTH {
                 return Err(wrong(format!("its schema has more than {MAX_DEPTH} groups within one another")));
             }

@@ -10,7 +10,7 @@ use parquet::errors::Result;
 use super::thrift::wrong;
 
 /// Rows whose values are in memory together.
-const WINDOW: usize = super::STEP;
+const WINDOW: usize = super::bytes::STEP;
 
 /// The header of an encoded list of lengths.
 struct Head {

@@ -19,9 +19,10 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::ColumnDescPtr;
 
-use super::codec::Codec;
-use super::thrift::{Compact, Kind, wrong};
-use super::{Chunks, Piece, STEP, lengths};
+use super::bytes::{Chunks, OffsetReader, STEP};
+use super::codec::PageCodec;
+use super::lengths;
+use super::thrift::{Compact, FieldType, wrong};
 
 /// Maximum of bytes in memory for the columns of a row group: pages, and the crate's structures for them.
 pub(super) const MAX_HELD: usize = 256 << 20;
@@ -34,20 +35,20 @@ const PER_VALUE: usize = 32;
 
 /// Signal from the reader of a column to the reader of its pages.
 #[derive(Debug, Default)]
-pub(super) struct Step {
+pub(super) struct StepSignal {
     /// Set when the column has released what it read before.
     pub(super) is_new: AtomicBool,
 }
 
 /// Counts the bytes in memory for the columns of a row group.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldBytes {
     bytes: Arc<AtomicUsize>,
     /// Maximum of page bytes in one step of each column, except for a single longer page.
     share: usize,
 }
 
-impl Held {
+impl HeldBytes {
     /// No bytes yet, shared by this number of columns. Their shares leave half of [`MAX_HELD`] for longer
     /// pages and for dictionaries.
     pub(super) fn among(columns: usize) -> Self {
@@ -57,7 +58,7 @@ impl Held {
 
 /// The header of a page.
 #[derive(Clone, Copy, Debug, Default)]
-struct Header {
+struct PageHeader {
     kind: i64,
     /// Decompressed size of the page, and its stored size, in bytes.
     bytes: usize,
@@ -81,15 +82,15 @@ const DATA_2: i64 = 3;
 pub(super) struct Pages {
     file: Arc<Chunks>,
     about: ColumnDescPtr,
-    codec: Codec,
+    codec: PageCodec,
     /// The offset of the next byte, and the number of bytes left.
     at: u64,
     left: u64,
     /// Rows of the group that have not been in a page.
     rows: u64,
-    next: Option<Header>,
-    step: Arc<Step>,
-    held: Held,
+    next: Option<PageHeader>,
+    step: Arc<StepSignal>,
+    held: HeldBytes,
     /// Bytes in memory for the pages of this step, and for the last of them.
     pages: usize,
     last: usize,
@@ -102,14 +103,14 @@ impl Pages {
         file: &Arc<Chunks>,
         column: &ColumnChunkMetaData,
         rows: u64,
-        held: &Held,
-        step: &Arc<Step>,
+        held: &HeldBytes,
+        step: &Arc<StepSignal>,
     ) -> Result<Self> {
         let (at, left) = column.byte_range();
         Ok(Self {
             file: Arc::clone(file),
             about: column.column_descr_ptr(),
-            codec: Codec::new(column.compression_codec())?,
+            codec: PageCodec::new(column.compression_codec())?,
             at,
             left,
             rows,
@@ -127,9 +128,9 @@ impl Pages {
     }
 
     /// The header of the next page that is not empty; `None` after the last page.
-    fn peek(&mut self) -> Result<Option<Header>> {
+    fn peek(&mut self) -> Result<Option<PageHeader>> {
         while self.next.is_none() && self.left > 0 {
-            let piece = Piece { file: Arc::clone(&self.file.0), at: self.at };
+            let piece = OffsetReader { file: Arc::clone(&self.file.0), at: self.at };
             let mut fields = Compact::new(BufReader::with_capacity(4096, piece), self.left);
             let header = header(&mut fields)?;
             self.at += fields.read();
@@ -150,14 +151,14 @@ impl Pages {
         Ok(self.next)
     }
 
-    fn pass(&mut self, header: Header) {
+    fn pass(&mut self, header: PageHeader) {
         self.at += header.stored as u64;
         self.left -= header.stored as u64;
         self.next = None;
     }
 
     /// Checks that need only the header.
-    fn check(&self, header: &Header) -> Result<()> {
+    fn check(&self, header: &PageHeader) -> Result<()> {
         let values = header.values as usize;
         if header.bytes.max(header.stored) > MAX_HELD {
             return Err(wrong(format!(
@@ -203,7 +204,7 @@ impl Pages {
     }
 
     /// Whether the next page would make the step exceed its share. Releases what earlier steps have read.
-    fn is_enough(&mut self, header: &Header) -> bool {
+    fn is_enough(&mut self, header: &PageHeader) -> bool {
         if self.step.is_new.swap(false, Ordering::Relaxed) {
             // Values of this step may be in the last page, unless the previous step ended early before a
             // page.
@@ -229,14 +230,15 @@ impl Pages {
         }
         if held > MAX_HELD {
             return Err(wrong(format!(
-                "pages that are read together take {held} bytes, which is more than {MAX_HELD}: write it in smaller pages"
+                "pages that are read together take {held} bytes, which is more than {MAX_HELD}: write it in \
+                 smaller pages"
             )));
         }
         Ok(())
     }
 
     /// Reads the page after this header.
-    fn read(&mut self, header: Header) -> Result<Page> {
+    fn read(&mut self, header: PageHeader) -> Result<Page> {
         let is_dictionary = header.kind == DICTIONARY;
         let values = header.values as usize;
         self.last = 0;
@@ -289,7 +291,7 @@ impl Pages {
     }
 
     /// The offset of the values in a page, after its levels.
-    fn values_at(&self, header: &Header, page: &[u8]) -> Result<usize> {
+    fn values_at(&self, header: &PageHeader, page: &[u8]) -> Result<usize> {
         if header.kind == DATA_2 {
             return Ok(usize::try_from(header.reps + header.defs)?);
         }
@@ -342,22 +344,22 @@ impl Pages {
 }
 
 /// Reads the header of a page.
-fn header(fields: &mut Compact<impl Read>) -> Result<Header> {
-    let mut header = Header { kind: -1, ..Header::default() };
+fn header(fields: &mut Compact<impl Read>) -> Result<PageHeader> {
+    let mut header = PageHeader { kind: -1, ..PageHeader::default() };
     let (mut bytes, mut stored, mut about, mut last) = (-1, -1, false, 0);
     while let Some((field, kind)) = fields.field(last)? {
         last = field;
         match (field, kind) {
-            (1, Kind::Int) => header.kind = fields.int()?,
-            (2, Kind::Int) => bytes = fields.int()?,
-            (3, Kind::Int) => stored = fields.int()?,
-            (5, Kind::Struct) if header.kind == DATA => {
+            (1, FieldType::Int) => header.kind = fields.int()?,
+            (2, FieldType::Int) => bytes = fields.int()?,
+            (3, FieldType::Int) => stored = fields.int()?,
+            (5, FieldType::Struct) if header.kind == DATA => {
                 about = inside(fields, &mut header, [1, 0, 0, 2, 3, 4])?;
             }
-            (7, Kind::Struct) if header.kind == DICTIONARY => {
+            (7, FieldType::Struct) if header.kind == DICTIONARY => {
                 about = inside(fields, &mut header, [1, 0, 0, 2, 0, 0])?;
             }
-            (8, Kind::Struct) if header.kind == DATA_2 => {
+            (8, FieldType::Struct) if header.kind == DATA_2 => {
                 about = inside(fields, &mut header, [1, 2, 3, 4, 5, 6])?;
             }
             _ => fields.skip(kind)?,
@@ -370,18 +372,18 @@ fn header(fields: &mut Compact<impl Read>) -> Result<Header> {
     if !about && header.kind != INDEX {
         return Err(wrong(format!("a page of the kind {} without its header", header.kind)));
     }
-    Ok(Header { bytes, stored, ..header })
+    Ok(PageHeader { bytes, stored, ..header })
 }
 
 /// Reads the part of a header that depends on the kind of page. `numbers` are the field numbers of values,
 /// nulls, rows, encoding and the two kinds of levels; 0 stands for none. Returns true.
-fn inside(fields: &mut Compact<impl Read>, header: &mut Header, numbers: [i64; 6]) -> Result<bool> {
+fn inside(fields: &mut Compact<impl Read>, header: &mut PageHeader, numbers: [i64; 6]) -> Result<bool> {
     let mut last = 0;
     while let Some((field, kind)) = fields.field(last)? {
         last = field;
         let place = numbers.iter().position(|number| *number == field);
         match (place, kind) {
-            (Some(place), Kind::Int) => {
+            (Some(place), FieldType::Int) => {
                 let number = fields.int()?;
                 let count = || u32::try_from(number).ok().filter(|count| i32::try_from(*count).is_ok());
                 let count = || count().ok_or_else(|| wrong(format!("a page says {number} values")));
@@ -395,7 +397,7 @@ fn inside(fields: &mut Compact<impl Read>, header: &mut Header, numbers: [i64; 6
                 }
             }
             // Only in pages of version 2.
-            (_, Kind::Bool(is_compressed)) if field == 7 => header.is_plain = !is_compressed,
+            (_, FieldType::Bool(is_compressed)) if field == 7 => header.is_plain = !is_compressed,
             _ => fields.skip(kind)?,
         }
     }

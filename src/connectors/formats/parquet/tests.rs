@@ -1,3 +1,4 @@
+use std::io;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
@@ -9,19 +10,20 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::super::samples::{Found, Harm, harmed, texts};
+use super::super::rows::{FileRow, RowText};
+use super::super::samples::{Harm, ReadResult, harmed, texts};
 use super::*;
 
 /// A file in memory.
-struct Memory(Vec<u8>);
+struct MemoryFile(Vec<u8>);
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for MemoryFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.0.len())
     }
 }
 
-impl Stored for Memory {
+impl RandomAccess for MemoryFile {
     fn bytes(&self) -> u64 {
         self.0.len() as u64
     }
@@ -34,19 +36,19 @@ impl Stored for Memory {
     }
 }
 
-fn columns(text: &str, id: &str, fields: &[&str]) -> Columns {
+fn columns(text: &str, id: &str, fields: &[&str]) -> WantedColumns {
     let [ts, op] = ["ts", "op"].map(str::to_owned);
     let fields = fields.iter().map(|field| (*field).to_owned()).collect();
-    Columns { id: Some(id.to_owned()), text: text.to_owned(), ts, op, fields }
+    WantedColumns { id: Some(id.to_owned()), text: text.to_owned(), ts, op, fields }
 }
 
-fn open(bytes: &[u8], columns: &Columns) -> Result<Parquet, Damage> {
-    Parquet::open(Arc::new(Memory(bytes.to_vec())), columns)
+fn open(bytes: &[u8], columns: &WantedColumns) -> Result<ParquetFile, Damage> {
+    ParquetFile::open(Arc::new(MemoryFile(bytes.to_vec())), columns)
 }
 
 /// Reads all groups, one after another.
-fn read(bytes: &[u8], columns: &Columns) -> Found {
-    let mut found = Found::default();
+fn read(bytes: &[u8], columns: &WantedColumns) -> ReadResult {
+    let mut found = ReadResult::default();
     let file = match open(bytes, columns) {
         Ok(file) => file,
         Err(damage) => {
@@ -57,7 +59,7 @@ fn read(bytes: &[u8], columns: &Columns) -> Found {
     for place in 0..file.groups().len() {
         match file.group(place) {
             Ok(group) => {
-                let part = Found::of(group, 100_000);
+                let part = ReadResult::read_all(group, 100_000);
                 found.rows.extend(part.rows);
                 found.damages.extend(part.damages);
             }
@@ -67,10 +69,15 @@ fn read(bytes: &[u8], columns: &Columns) -> Found {
     found
 }
 
-type Writer<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
+type RowGroupWriter<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
 /// A file with this schema, whose groups are written by `write`.
-fn file(schema: &str, codec: Compression, groups: usize, write: impl Fn(usize, &mut Writer<'_>)) -> Vec<u8> {
+fn file(
+    schema: &str,
+    codec: Compression,
+    groups: usize,
+    write: impl Fn(usize, &mut RowGroupWriter<'_>),
+) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let properties = WriterProperties::builder().set_compression(codec).set_data_page_size_limit(4000);
     let properties = properties.set_write_batch_size(16).build();
@@ -84,7 +91,12 @@ fn file(schema: &str, codec: Compression, groups: usize, write: impl Fn(usize, &
 }
 
 /// Writes the next column.
-fn put<T: DataType>(group: &mut Writer<'_>, values: &[T::T], defs: Option<&[i16]>, reps: Option<&[i16]>) {
+fn put<T: DataType>(
+    group: &mut RowGroupWriter<'_>,
+    values: &[T::T],
+    defs: Option<&[i16]>,
+    reps: Option<&[i16]>,
+) {
     let mut column = group.next_column().unwrap().unwrap();
     column.typed::<T>().write_batch(values, defs, reps).unwrap();
     column.close().unwrap();
@@ -152,10 +164,10 @@ fn values_of_all_types_are_text_or_time() {
         put::<FixedLenByteArrayType>(group, &[fixed.clone(), fixed.clone(), fixed], None, None);
     });
     let fields = ["uuid", "score", "day", "flag", "big", "fixed"];
-    let columns = Columns { op: "document.op".to_owned(), ..columns("document.text", "id", &fields) };
+    let columns = WantedColumns { op: "document.op".to_owned(), ..columns("document.text", "id", &fields) };
     let found = read(&file, &columns);
     let ([first, third], [second]) = (&found.rows[..], &found.damages[..]) else { panic!("{found:?}") };
-    assert_eq!(first.text, Text::Is("文 Straße".as_bytes().to_vec()));
+    assert_eq!(first.text, RowText::Is("文 Straße".as_bytes().to_vec()));
     assert_eq!((first.id.as_deref(), first.ts), (Some(&b"4294967295"[..]), Some(1.5)));
     let expected = [
         &b"00010203-0405-0607-0809-0a0b0c0d0e0f"[..],
@@ -166,17 +178,17 @@ fn values_of_all_types_are_text_or_time() {
         b"abc",
     ];
     assert_eq!(first.fields, expected);
-    assert_eq!((second.reason, second.place), (BadRecord::BadTs, Place::Record(1)), "before 1970");
-    assert_eq!((&third.text, third.id.as_deref()), (&Text::Deleted, Some(&b"7"[..])));
-    let bad_times = read(&file, &Columns { ts: "flag".to_owned(), ..columns.clone() });
+    assert_eq!((second.reason, second.place), (BadRecord::BadTs, RecordPlace::Record(1)), "before 1970");
+    assert_eq!((&third.text, third.id.as_deref()), (&RowText::Deleted, Some(&b"7"[..])));
+    let bad_times = read(&file, &WantedColumns { ts: "flag".to_owned(), ..columns.clone() });
     assert_eq!((bad_times.rows.len(), bad_times.damages.len()), (0, 3));
     assert_eq!(
         (bad_times.damages[2].reason, bad_times.damages[2].place),
-        (BadRecord::BadTs, Place::Record(2))
+        (BadRecord::BadTs, RecordPlace::Record(2))
     );
-    let by_score = read(&file, &Columns { ts: "score".to_owned(), ..columns.clone() });
+    let by_score = read(&file, &WantedColumns { ts: "score".to_owned(), ..columns.clone() });
     assert_eq!((by_score.rows.len(), by_score.damages.len()), (2, 1), "a time that is no number");
-    let by_day = read(&file, &Columns { ts: "day".to_owned(), ..columns });
+    let by_day = read(&file, &WantedColumns { ts: "day".to_owned(), ..columns });
     assert_eq!(by_day.rows[1].ts, Some(259_200.0));
     assert_eq!((by_day.damages.len(), by_day.damages[0].reason), (1, BadRecord::MissingText));
 }
@@ -213,13 +225,13 @@ fn elements_of_lists_are_lines() {
             .rows
             .iter()
             .map(|row| match &row.text {
-                Text::Is(text) => String::from_utf8(text.clone()).unwrap(),
+                RowText::Is(text) => String::from_utf8(text.clone()).unwrap(),
                 _ => String::new(),
             })
             .collect();
         assert_eq!(texts, expected, "{path}");
         let bad: Vec<_> = found.damages.iter().map(|damage| (damage.reason, damage.place)).collect();
-        assert_eq!(bad, [2, 3].map(|row| (BadRecord::MissingText, Place::Record(row))), "{path}");
+        assert_eq!(bad, [2, 3].map(|row| (BadRecord::MissingText, RecordPlace::Record(row))), "{path}");
     }
 }
 
@@ -243,7 +255,8 @@ fn fixed_bytes_are_ids() {
 #[test]
 fn bad_rows_are_kept_as_json() {
     let schema = "message m {
-        optional binary id (UTF8); optional binary op (UTF8); optional binary ts (UTF8); optional binary text (UTF8);
+        optional binary id (UTF8); optional binary op (UTF8); optional binary ts (UTF8); optional binary \
+     text (UTF8);
     }";
     let rows = [
         [Some("a"), None, Some("x"), Some("文, \"quoted\"\n")],
@@ -279,7 +292,8 @@ fn bad_rows_are_kept_as_json() {
 
 #[test]
 fn a_list_may_be_named_as_its_insides_are() {
-    let schema = "message m { optional group list (LIST) { repeated group list { optional binary element (UTF8); } } }";
+    let schema = "message m { optional group list (LIST) { repeated group list { optional binary element \
+     (UTF8); } } }";
     let file = file(schema, Compression::SNAPPY, 1, |_, group| {
         put::<ByteArrayType>(group, &bytes(&["a", "b"]), Some(&[3, 3]), Some(&[0, 1]));
     });
@@ -307,7 +321,7 @@ fn a_file_without_texts_is_one_error() {
 /// A thousand damaged files of each codec: no panic escapes, rows outside the damage are read, and a file
 /// that lacks rows reports that.
 #[test]
-fn harm_costs_what_it_meets() {
+fn damage_loses_only_what_it_touches() {
     let texts = texts(100, 3);
     for codec in CODECS.into_iter().chain([Compression::ZSTD(ZstdLevel::default())]) {
         let file = documents(&texts, codec);
@@ -316,7 +330,7 @@ fn harm_costs_what_it_meets() {
         for (harm, at, bytes) in harmed(&file, 1000, 13) {
             let found = read(&bytes, &columns);
             let what = || format!("{codec:?}: {harm:?} at {at}: {:?}", found.damages);
-            let text = |row: &&Row| matches!(&row.text, Text::Is(text) if texts.iter().any(|one| one.as_bytes() == text));
+            let text = |row: &&FileRow| matches!(&row.text, RowText::Is(text) if texts.iter().any(|one| one.as_bytes() == text));
             let good = found.rows.iter().filter(text).count();
             assert!(found.rows.len() <= texts.len(), "{}", what());
             if harm == Harm::Truncated {

@@ -10,7 +10,7 @@ use parquet::errors::{ParquetError, Result};
 
 /// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FieldType {
     Bool(bool),
     Byte,
     Int,
@@ -82,7 +82,7 @@ impl<R: Read> Compact<R> {
     }
 
     /// The next field of a structure, after the field with the number `last`; `None` at the end.
-    pub(super) fn field(&mut self, last: i64) -> Result<Option<(i64, Kind)>> {
+    pub(super) fn field(&mut self, last: i64) -> Result<Option<(i64, FieldType)>> {
         let head = self.byte()?;
         if head & 0xf == 0 {
             return Ok(None);
@@ -94,10 +94,10 @@ impl<R: Read> Compact<R> {
 
     /// The type and number of elements of a list; an error if fewer than `least` bytes for each element are
     /// left.
-    pub(super) fn list(&mut self, least: u64) -> Result<(Kind, u64)> {
+    pub(super) fn list(&mut self, least: u64) -> Result<(FieldType, u64)> {
         let head = self.byte()?;
         if head == 0 {
-            return Ok((Kind::Byte, 0));
+            return Ok((FieldType::Byte, 0));
         }
         let count = if head >> 4 == 15 { self.number()? } else { u64::from(head >> 4) };
         if count.checked_mul(least).is_none_or(|bytes| bytes > self.left) {
@@ -120,32 +120,32 @@ impl<R: Read> Compact<R> {
     }
 
     /// Skips a value of this type.
-    pub(super) fn skip(&mut self, kind: Kind) -> Result<()> {
+    pub(super) fn skip(&mut self, kind: FieldType) -> Result<()> {
         self.skip_within(kind, MAX_DEPTH)
     }
 
-    fn skip_within(&mut self, kind: Kind, depth: u32) -> Result<()> {
+    fn skip_within(&mut self, kind: FieldType, depth: u32) -> Result<()> {
         let depth = depth.checked_sub(1).ok_or_else(|| wrong("a header is nested too deeply"))?;
         match kind {
             // The value is in the field's header.
-            Kind::Bool(_) => {}
-            Kind::Byte => self.skip_bytes(1)?,
-            Kind::Int => drop(self.number()?),
-            Kind::Double => self.skip_bytes(8)?,
-            Kind::Uuid => self.skip_bytes(16)?,
-            Kind::Binary => drop(self.skip_binary()?),
-            Kind::Struct => {
+            FieldType::Bool(_) => {}
+            FieldType::Byte => self.skip_bytes(1)?,
+            FieldType::Int => drop(self.number()?),
+            FieldType::Double => self.skip_bytes(8)?,
+            FieldType::Uuid => self.skip_bytes(16)?,
+            FieldType::Binary => drop(self.skip_binary()?),
+            FieldType::Struct => {
                 while let Some((_, inner)) = self.field(0)? {
                     self.skip_within(inner, depth)?;
                 }
             }
-            Kind::List => {
+            FieldType::List => {
                 let (element, count) = self.list(1)?;
                 for _ in 0..count {
                     self.skip_element(element, depth)?;
                 }
             }
-            Kind::Map => {
+            FieldType::Map => {
                 let count = self.number()?;
                 if count > self.left {
                     return Err(wrong(format!(
@@ -166,26 +166,26 @@ impl<R: Read> Compact<R> {
     }
 
     /// A boolean in a list takes a byte.
-    fn skip_element(&mut self, kind: Kind, depth: u32) -> Result<()> {
+    fn skip_element(&mut self, kind: FieldType, depth: u32) -> Result<()> {
         match kind {
-            Kind::Bool(_) => self.skip_bytes(1),
+            FieldType::Bool(_) => self.skip_bytes(1),
             kind => self.skip_within(kind, depth),
         }
     }
 }
 
-fn kind_of(number: u8) -> Result<Kind> {
+fn kind_of(number: u8) -> Result<FieldType> {
     Ok(match number {
-        1 => Kind::Bool(true),
-        2 => Kind::Bool(false),
-        3 => Kind::Byte,
-        4..=6 => Kind::Int,
-        7 => Kind::Double,
-        8 => Kind::Binary,
-        9 | 10 => Kind::List,
-        11 => Kind::Map,
-        12 => Kind::Struct,
-        13 => Kind::Uuid,
+        1 => FieldType::Bool(true),
+        2 => FieldType::Bool(false),
+        3 => FieldType::Byte,
+        4..=6 => FieldType::Int,
+        7 => FieldType::Double,
+        8 => FieldType::Binary,
+        9 | 10 => FieldType::List,
+        11 => FieldType::Map,
+        12 => FieldType::Struct,
+        13 => FieldType::Uuid,
         _ => return Err(wrong(format!("a header has a field of the unknown kind {number}"))),
     })
 }

@@ -7,5 +7,5 @@ mod settings;
 
 pub(crate) use pick::{Leaf, Picks};
 pub(crate) use reader::ShapeReader;
-pub use records::{KeyedRecord, Records};
-pub use settings::{Format, Shape};
+pub use records::{KeyedRecord, KeyedRecords};
+pub use settings::{RecordShape, ValueFormat};

@@ -47,15 +47,15 @@ impl Leaf<'_> {
 /// The paths to pick: a tree of names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Picks {
-    root: Node,
+    root: PickNode,
     wanted: usize,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Node {
+struct PickNode {
     name: String,
     wanted: Option<usize>,
-    below: Vec<Node>,
+    below: Vec<PickNode>,
 }
 
 impl Picks {
@@ -64,7 +64,7 @@ impl Picks {
         let mut node = &mut self.root;
         for name in path {
             let at = node.below.iter().position(|below| below.name == name).unwrap_or_else(|| {
-                node.below.push(Node { name: name.to_owned(), ..Node::default() });
+                node.below.push(PickNode { name: name.to_owned(), ..PickNode::default() });
                 node.below.len() - 1
             });
             node = &mut node.below[at];
@@ -80,13 +80,13 @@ impl Picks {
     pub(crate) fn read<'a>(&self, json: &'a str) -> Option<Vec<Leaf<'a>>> {
         let mut found = vec![Leaf::Absent; self.wanted];
         let mut reader = serde_json::Deserializer::from_str(json.strip_prefix('\u{feff}').unwrap_or(json));
-        Seed { node: &self.root, found: &mut found }.deserialize(&mut reader).ok()?;
+        ValueSeed { node: &self.root, found: &mut found }.deserialize(&mut reader).ok()?;
         reader.end().ok()?;
         Some(found)
     }
 }
 
-impl Node {
+impl PickNode {
     /// Resets what was found at this node and below.
     fn clear(&self, found: &mut [Leaf<'_>]) {
         if let Some(place) = self.wanted {
@@ -97,12 +97,12 @@ impl Node {
 }
 
 /// Deserializes one value, with everything that is picked in it.
-struct Seed<'n, 'f, 'de> {
-    node: &'n Node,
+struct ValueSeed<'n, 'f, 'de> {
+    node: &'n PickNode,
     found: &'f mut [Leaf<'de>],
 }
 
-impl<'de> Seed<'_, '_, 'de> {
+impl<'de> ValueSeed<'_, '_, 'de> {
     fn set<E>(self, leaf: Leaf<'de>) -> Result<(), E> {
         if let Some(place) = self.node.wanted {
             self.found[place] = leaf;
@@ -111,7 +111,7 @@ impl<'de> Seed<'_, '_, 'de> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Seed<'_, '_, 'de> {
+impl<'de> DeserializeSeed<'de> for ValueSeed<'_, '_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
@@ -119,7 +119,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_, '_, 'de> {
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_, '_, 'de> {
+impl<'de> Visitor<'de> for ValueSeed<'_, '_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,12 +127,12 @@ impl<'de> Visitor<'de> for Seed<'_, '_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(at) = map.next_key_seed(Name(&self.node.below))? {
+        while let Some(at) = map.next_key_seed(NameSeed(&self.node.below))? {
             match at {
                 Some(at) => {
                     let node = &self.node.below[at];
                     node.clear(self.found);
-                    map.next_value_seed(Seed { node, found: self.found })?;
+                    map.next_value_seed(ValueSeed { node, found: self.found })?;
                 }
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
@@ -175,9 +175,9 @@ impl<'de> Visitor<'de> for Seed<'_, '_, 'de> {
 }
 
 /// Deserializes a name: the index of its node, or `None`.
-struct Name<'n>(&'n [Node]);
+struct NameSeed<'n>(&'n [PickNode]);
 
-impl<'de> DeserializeSeed<'de> for Name<'_> {
+impl<'de> DeserializeSeed<'de> for NameSeed<'_> {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
@@ -185,7 +185,7 @@ impl<'de> DeserializeSeed<'de> for Name<'_> {
     }
 }
 
-impl Visitor<'_> for Name<'_> {
+impl Visitor<'_> for NameSeed<'_> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,8 +2,8 @@
 //!
 //! A record with a key -> an event, or the reason why it is a bad record. A missing or an empty value (a
 //! *tombstone*) is a delete in every format except `row`. Any other value is UTF-8 in one of the formats
-//! below. A *row* is an object with the text at the path [`Shape::text`], the id at [`Shape::id`], and
-//! further fields under their names:
+//! below. A *row* is an object with the text at the path [`RecordShape::text`], the id at
+//! [`RecordShape::id`], and further fields under their names:
 //!
 //! ```text
 //! text      the value is the text. The word null alone is a bad record: some writers mean a tombstone by it.
@@ -14,19 +14,21 @@
 //! debezium  {"op":"c","after":{row}}  upsert, for op c, r and u; NULL in a column is an empty string
 //!           {"op":"d","before":{row}} delete; before may be null
 //!           {"payload":{envelope}}    the same with a schema beside it; {"payload":null} is a delete
-//! auto      one of the above if the value is a JSON object of that form, otherwise text. A value that begins
-//!           with `{` and is not JSON is a bad record. So is one that begins with a zero byte: a schema id and
-//!           a body encoded by that schema, which is not supported
-//! row       the value is the text of a row of a file or a table, also if empty; only a missing value is a delete
+//! auto      one of the above if the value is a JSON object of that form, otherwise text. A value that
+//!           begins with `{` and is not JSON is a bad record. So is one that begins with a zero byte: a
+//!           schema id and a body encoded by that schema, which is not supported
+//! row       the value is the text of a row of a file or a table, also if empty; only a missing value is a
+//!           delete
 //! ```
 //!
-//! - **id**: the record's key. With [`Shape::id`], the string or whole number at that path in the row. If the
-//!   row has none, the same path in the key if that is JSON (also below its `payload`), else the key itself.
+//! - **id**: the record's key. With [`RecordShape::id`], the string or whole number at that path in the row.
+//!   If the row has none, the same path in the key if that is JSON (also below its `payload`), else the key
+//!   itself.
 //! - **ts**, unix seconds from 0 to before the year 2100: the row's `ts`, a number or an ISO 8601 date; for
 //!   Debezium `source.ts_ms`, then `ts_ms`, in milliseconds. Otherwise the time of the record. An impossible
 //!   record time counts as missing, or makes the record a bad one if documents expire by their times
-//!   ([`Shape::needs_time`]). The time of the record is also kept as [`DocEvent::written`].
-//! - **Further fields**: the header of that name if [`Shape::headers`] names it and the record has it.
+//!   ([`RecordShape::needs_time`]). The time of the record is also kept as [`DocEvent::written`].
+//! - **Further fields**: the header of that name if [`RecordShape::headers`] names it and the record has it.
 //!   Otherwise the string in the row, `meta.title` below `meta`. A missing field is empty.
 //! - A column that the database left out of an update (`__debezium_unavailable_value`) makes the record bad
 //!   if it is the text. The document keeps its present text, which is what the update means.
@@ -44,7 +46,7 @@ use std::sync::Arc;
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
 use super::pick::{Leaf, Picks};
 use super::records::KeyedRecord;
-use super::settings::{Format, Shape};
+use super::settings::{RecordShape, ValueFormat};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 use dupflow_core::html;
 use dupflow_core::time::UnixTime;
@@ -55,39 +57,39 @@ const UNAVAILABLE: &str = "__debezium_unavailable_value";
 /// Reads records in one shape.
 #[derive(Debug)]
 pub(crate) struct ShapeReader {
-    shape: Arc<Shape>,
+    shape: Arc<RecordShape>,
     fields: usize,
     /// For each header of the shape, the index of the further field that it holds, if any.
     field_of_header: Vec<Option<usize>>,
-    values: Values,
-    keys: Keys,
+    values: ValuePicks,
+    keys: KeyPicks,
 }
 
 /// Indices of the JSON values that are picked from a record value.
 #[derive(Debug)]
-struct Values {
+struct ValuePicks {
     picks: Picks,
     whole: usize,
-    plain: Row,
+    plain: RowPicks,
     op: usize,
-    insert: Row,
-    delete: Row,
+    insert: RowPicks,
+    delete: RowPicks,
     /// The envelope at the top level, and the one below `payload`.
-    envelopes: [Envelope; 2],
+    envelopes: [EnvelopePicks; 2],
 }
 
 #[derive(Debug)]
-struct Envelope {
+struct EnvelopePicks {
     whole: usize,
     op: usize,
-    before: Row,
-    after: Row,
+    before: RowPicks,
+    after: RowPicks,
     ts: [usize; 2],
 }
 
 /// Indices of what is picked from a row.
 #[derive(Debug)]
-struct Row {
+struct RowPicks {
     whole: usize,
     text: usize,
     id: Option<usize>,
@@ -97,34 +99,34 @@ struct Row {
 
 /// Indices of what is picked from a key: the id, at two paths.
 #[derive(Debug)]
-struct Keys {
+struct KeyPicks {
     picks: Picks,
     ids: [usize; 2],
 }
 
 /// Which event a value is, and where its row is.
-enum Found<'r, 'a> {
-    Upsert(&'r Row),
+enum PickedEvent<'r, 'a> {
+    Upsert(&'r RowPicks),
     /// The text itself, without a row.
     Text(Cow<'a, str>),
-    Delete(Option<&'r Row>),
+    Delete(Option<&'r RowPicks>),
 }
 
 impl ShapeReader {
     /// A reader for this shape, with further fields of these names.
-    pub(crate) fn new(shape: &Arc<Shape>, fields: &[String]) -> Self {
+    pub(crate) fn new(shape: &Arc<RecordShape>, fields: &[String]) -> Self {
         let of_header = |header: &String| fields.iter().position(|field| field == header);
         Self {
             shape: Arc::clone(shape),
             fields: fields.len(),
             field_of_header: shape.headers.iter().map(of_header).collect(),
-            values: Values::of(shape, fields),
-            keys: Keys::of(shape),
+            values: ValuePicks::new(shape, fields),
+            keys: KeyPicks::new(shape),
         }
     }
 
     /// Whether the reader was made for this shape.
-    pub(crate) fn reads(&self, shape: &Arc<Shape>) -> bool {
+    pub(crate) fn reads(&self, shape: &Arc<RecordShape>) -> bool {
         Arc::ptr_eq(&self.shape, shape)
     }
 
@@ -137,7 +139,7 @@ impl ShapeReader {
         record: &KeyedRecord<'a>,
         headers: &(impl Iterator<Item = (usize, &'a [u8])> + Clone),
     ) -> Result<DocEvent<'a>, BadRecord> {
-        let is_row = self.shape.format == Format::Row;
+        let is_row = self.shape.format == ValueFormat::Row;
         let written = time(record.ts).unwrap_or(None);
         let Some(value) = record.value.filter(|value| is_row || !value.is_empty()) else {
             let id = self.id(record, None, &[])?;
@@ -146,7 +148,7 @@ impl ShapeReader {
         if value.len() > MAX_RECORD_BYTES {
             return Err(BadRecord::TooLong);
         }
-        if self.shape.format == Format::Auto && value.starts_with(&[0]) {
+        if self.shape.format == ValueFormat::Auto && value.starts_with(&[0]) {
             return Err(BadRecord::Framed);
         }
         let (format, mut leaves, value) = match std::str::from_utf8(value) {
@@ -154,36 +156,38 @@ impl ShapeReader {
                 let (format, leaves) = self.parse(value)?;
                 (format, leaves, Cow::Borrowed(value))
             }
-            Err(_) if matches!(self.shape.format, Format::Text | Format::Auto) => {
-                (Format::Text, Vec::new(), html::page(value).ok_or(BadRecord::NotUtf8)?)
+            Err(_) if matches!(self.shape.format, ValueFormat::Text | ValueFormat::Auto) => {
+                (ValueFormat::Text, Vec::new(), html::page(value).ok_or(BadRecord::NotUtf8)?)
             }
             Err(_) => return Err(BadRecord::NotUtf8),
         };
         let found = match format {
-            Format::Text | Format::Auto if value.trim_ascii() == "null" => return Err(BadRecord::BadText),
-            Format::Text | Format::Auto | Format::Row => Found::Text(value),
-            Format::Json => self.values.json(&mut leaves)?,
-            Format::Debezium => self.values.envelope(&leaves).found(&leaves)?,
+            ValueFormat::Text | ValueFormat::Auto if value.trim_ascii() == "null" => {
+                return Err(BadRecord::BadText);
+            }
+            ValueFormat::Text | ValueFormat::Auto | ValueFormat::Row => PickedEvent::Text(value),
+            ValueFormat::Json => self.values.json(&mut leaves)?,
+            ValueFormat::Debezium => self.values.envelope(&leaves).found(&leaves)?,
         };
         let row = match &found {
-            Found::Upsert(row) => Some(*row),
-            Found::Delete(row) => *row,
-            Found::Text(_) => None,
+            PickedEvent::Upsert(row) => Some(*row),
+            PickedEvent::Delete(row) => *row,
+            PickedEvent::Text(_) => None,
         };
         let id = self.id(record, row, &leaves)?;
         let ts = match format {
-            Format::Debezium => self.values.envelope(&leaves).ts(&leaves),
+            ValueFormat::Debezium => self.values.envelope(&leaves).ts(&leaves),
             _ => match row.map_or(&Leaf::Absent, |row| &leaves[row.ts]) {
                 Leaf::Absent => None,
                 leaf => Some(leaf.seconds().ok_or(BadRecord::BadTs)?),
             },
         };
         let ts = if ts.is_some() { time(ts)? } else { self.time_of(record)? };
-        let is_column = format == Format::Debezium;
+        let is_column = format == ValueFormat::Debezium;
         let text = match found {
-            Found::Delete(_) => return Ok(DocEvent { id, ts, written, text: None }),
-            Found::Text(text) => text,
-            Found::Upsert(of) => match std::mem::take(&mut leaves[of.text]) {
+            PickedEvent::Delete(_) => return Ok(DocEvent { id, ts, written, text: None }),
+            PickedEvent::Text(text) => text,
+            PickedEvent::Upsert(of) => match std::mem::take(&mut leaves[of.text]) {
                 Leaf::Text(text) if is_column && text == UNAVAILABLE => return Err(BadRecord::MissingText),
                 Leaf::Text(text) => text,
                 Leaf::Null if is_column => Cow::Borrowed(""),
@@ -198,26 +202,26 @@ impl ShapeReader {
     /// The time of the record itself. In a row it is a column; in a topic's record it is the clock of the
     /// writer or of the broker.
     fn time_of(&self, record: &KeyedRecord<'_>) -> Result<Option<f64>, BadRecord> {
-        let is_said = self.shape.format == Format::Row;
+        let is_said = self.shape.format == ValueFormat::Row;
         if is_said || self.shape.needs_time { time(record.ts) } else { Ok(time(record.ts).unwrap_or(None)) }
     }
 
     /// The format of a value, and the values picked from it.
-    fn parse<'a>(&self, value: &'a str) -> Result<(Format, Vec<Leaf<'a>>), BadRecord> {
+    fn parse<'a>(&self, value: &'a str) -> Result<(ValueFormat, Vec<Leaf<'a>>), BadRecord> {
         let format = self.shape.format;
-        if matches!(format, Format::Text | Format::Row) {
+        if matches!(format, ValueFormat::Text | ValueFormat::Row) {
             return Ok((format, Vec::new()));
         }
         let leaves = self.values.picks.read(value);
         match format {
-            Format::Auto => {
+            ValueFormat::Auto => {
                 let looks_like_json = || value.trim_start_matches('\u{feff}').trim_start().starts_with('{');
                 if leaves.is_none() && looks_like_json() {
                     return Err(BadRecord::NotJson);
                 }
                 let leaves = leaves.unwrap_or_default();
                 let shape = if leaves.is_empty() { None } else { self.values.shape(&leaves) };
-                Ok(shape.map_or((Format::Text, Vec::new()), |shape| (shape, leaves)))
+                Ok(shape.map_or((ValueFormat::Text, Vec::new()), |shape| (shape, leaves)))
             }
             _ => {
                 let leaves = leaves.ok_or(BadRecord::NotJson)?;
@@ -231,7 +235,7 @@ impl ShapeReader {
     fn id(
         &self,
         record: &KeyedRecord<'_>,
-        row: Option<&Row>,
+        row: Option<&RowPicks>,
         leaves: &[Leaf<'_>],
     ) -> Result<DocId, BadRecord> {
         if let Some(place) = row.and_then(|row| row.id)
@@ -254,7 +258,7 @@ impl ShapeReader {
     fn join<'t, 'a>(
         &self,
         text: &str,
-        row: Option<&Row>,
+        row: Option<&RowPicks>,
         leaves: &[Leaf<'_>],
         headers: &(impl Iterator<Item = (usize, &'a [u8])> + Clone),
         is_column: bool,
@@ -283,10 +287,10 @@ impl ShapeReader {
     }
 }
 
-impl Values {
-    fn of(shape: &Shape, fields: &[String]) -> Self {
+impl ValuePicks {
+    fn new(shape: &RecordShape, fields: &[String]) -> Self {
         let mut picks = Picks::default();
-        let mut row = |base: &[&'static str]| Row::of(&mut picks, base, shape, fields);
+        let mut row = |base: &[&'static str]| RowPicks::new(&mut picks, base, shape, fields);
         let rows = [
             &[][..],
             &["insert"],
@@ -299,7 +303,7 @@ impl Values {
         let [plain, insert, delete, before, after, before_in, after_in] = rows.map(&mut row);
         let mut envelope = |base: &[&'static str], old, new| {
             let mut want = |path: &[&'static str]| picks.want([base, path].concat());
-            Envelope {
+            EnvelopePicks {
                 whole: want(&[]),
                 op: want(&["op"]),
                 before: old,
@@ -312,37 +316,37 @@ impl Values {
     }
 
     /// The format of a JSON value, if it has one.
-    fn shape(&self, leaves: &[Leaf<'_>]) -> Option<Format> {
+    fn shape(&self, leaves: &[Leaf<'_>]) -> Option<ValueFormat> {
         if leaves[self.whole] != Leaf::Object {
             return None;
         }
         let envelope = self.envelope(leaves);
-        let has = |row: &Row| leaves[row.whole] != Leaf::Absent;
+        let has = |row: &RowPicks| leaves[row.whole] != Leaf::Absent;
         if matches!(leaves[envelope.op], Leaf::Text(_)) && (has(&envelope.before) || has(&envelope.after)) {
-            return Some(Format::Debezium);
+            return Some(ValueFormat::Debezium);
         }
         let is_change = matches!(leaves[self.insert.whole], Leaf::Object | Leaf::Text(_))
             || !matches!(leaves[self.delete.whole], Leaf::Absent | Leaf::Null);
         let is_row = matches!(leaves[self.plain.text], Leaf::Text(_));
         let is_delete = matches!(&leaves[self.op], Leaf::Text(op) if op == "delete");
-        (is_change || is_row || is_delete).then_some(Format::Json)
+        (is_change || is_row || is_delete).then_some(ValueFormat::Json)
     }
 
     /// The event of a JSON value.
-    fn json<'a>(&self, leaves: &mut [Leaf<'a>]) -> Result<Found<'_, 'a>, BadRecord> {
-        let is_set = |row: &Row| !matches!(leaves[row.whole], Leaf::Absent | Leaf::Null);
+    fn json<'a>(&self, leaves: &mut [Leaf<'a>]) -> Result<PickedEvent<'_, 'a>, BadRecord> {
+        let is_set = |row: &RowPicks| !matches!(leaves[row.whole], Leaf::Absent | Leaf::Null);
         match (is_set(&self.insert), is_set(&self.delete)) {
             (true, true) => Err(BadRecord::UnknownOp),
-            (false, true) => Ok(Found::Delete(Some(&self.delete))),
+            (false, true) => Ok(PickedEvent::Delete(Some(&self.delete))),
             (true, false) => match std::mem::take(&mut leaves[self.insert.whole]) {
-                Leaf::Object => Ok(Found::Upsert(&self.insert)),
-                Leaf::Text(text) => Ok(Found::Text(text)),
+                Leaf::Object => Ok(PickedEvent::Upsert(&self.insert)),
+                Leaf::Text(text) => Ok(PickedEvent::Text(text)),
                 _ => Err(BadRecord::BadText),
             },
             (false, false) => match &leaves[self.op] {
-                Leaf::Absent => Ok(Found::Upsert(&self.plain)),
-                Leaf::Text(op) if op == "upsert" => Ok(Found::Upsert(&self.plain)),
-                Leaf::Text(op) if op == "delete" => Ok(Found::Delete(Some(&self.plain))),
+                Leaf::Absent => Ok(PickedEvent::Upsert(&self.plain)),
+                Leaf::Text(op) if op == "upsert" => Ok(PickedEvent::Upsert(&self.plain)),
+                Leaf::Text(op) if op == "delete" => Ok(PickedEvent::Delete(Some(&self.plain))),
                 Leaf::Text(_) => Err(BadRecord::UnknownOp),
                 _ => Err(BadRecord::BadOp),
             },
@@ -350,24 +354,24 @@ impl Values {
     }
 
     /// The envelope of a change: the one below `payload` if there is one.
-    fn envelope(&self, leaves: &[Leaf<'_>]) -> &Envelope {
+    fn envelope(&self, leaves: &[Leaf<'_>]) -> &EnvelopePicks {
         let [plain, inner] = &self.envelopes;
         if leaves[inner.whole] == Leaf::Absent { plain } else { inner }
     }
 }
 
-impl Envelope {
+impl EnvelopePicks {
     /// The event of an envelope.
-    fn found<'a>(&self, leaves: &[Leaf<'a>]) -> Result<Found<'_, 'a>, BadRecord> {
+    fn found<'a>(&self, leaves: &[Leaf<'a>]) -> Result<PickedEvent<'_, 'a>, BadRecord> {
         if leaves[self.whole] == Leaf::Null {
-            return Ok(Found::Delete(None));
+            return Ok(PickedEvent::Delete(None));
         }
         match &leaves[self.op] {
             Leaf::Text(op) if matches!(&**op, "c" | "r" | "u") => match leaves[self.after.whole] {
-                Leaf::Object => Ok(Found::Upsert(&self.after)),
+                Leaf::Object => Ok(PickedEvent::Upsert(&self.after)),
                 _ => Err(BadRecord::MissingText),
             },
-            Leaf::Text(op) if op == "d" => Ok(Found::Delete(Some(&self.before))),
+            Leaf::Text(op) if op == "d" => Ok(PickedEvent::Delete(Some(&self.before))),
             Leaf::Text(_) => Err(BadRecord::UnknownOp),
             _ => Err(BadRecord::BadOp),
         }
@@ -379,8 +383,8 @@ impl Envelope {
     }
 }
 
-impl Row {
-    fn of(picks: &mut Picks, base: &[&'static str], shape: &Shape, fields: &[String]) -> Self {
+impl RowPicks {
+    fn new(picks: &mut Picks, base: &[&'static str], shape: &RecordShape, fields: &[String]) -> Self {
         fn below<'p>(base: &'p [&'static str], path: &'p [String]) -> impl Iterator<Item = &'p str> {
             base.iter().copied().chain(path.iter().map(String::as_str))
         }
@@ -397,8 +401,8 @@ impl Row {
     }
 }
 
-impl Keys {
-    fn of(shape: &Shape) -> Self {
+impl KeyPicks {
+    fn new(shape: &RecordShape) -> Self {
         let mut picks = Picks::default();
         let id = || shape.id.iter().flatten().map(String::as_str);
         let ids = [picks.want(id()), picks.want(["payload"].into_iter().chain(id()))];

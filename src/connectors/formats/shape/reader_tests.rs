@@ -2,23 +2,23 @@
 
 use super::*;
 
-struct Given {
-    shape: Shape,
+struct ShapeCase {
+    shape: RecordShape,
     fields: Vec<String>,
     key: Option<&'static [u8]>,
     headers: Vec<(usize, &'static [u8])>,
 }
 
-fn given(format: Format) -> Given {
-    let shape = Shape { format, ..Shape::default() };
-    Given { shape, fields: Vec::new(), key: Some(b"k"), headers: Vec::new() }
+fn given(format: ValueFormat) -> ShapeCase {
+    let shape = RecordShape { format, ..RecordShape::default() };
+    ShapeCase { shape, fields: Vec::new(), key: Some(b"k"), headers: Vec::new() }
 }
 
 fn path(path: &str) -> Vec<String> {
     path.split('.').map(str::to_owned).collect()
 }
 
-impl Given {
+impl ShapeCase {
     /// Id, ts and text, a delete as `-`; or the reason.
     fn read(&self, value: impl AsRef<[u8]>) -> String {
         let shape = Arc::new(self.shape.clone());
@@ -58,21 +58,21 @@ const TEXTS: &[&str] = &[
 #[test]
 fn a_page_need_not_be_utf_8_where_a_value_may_be_a_text() {
     let page = [&b"<html><meta charset=gbk>"[..], b"\xd6\xd0\xce\xc4"].concat();
-    for format in [Format::Text, Format::Auto] {
+    for format in [ValueFormat::Text, ValueFormat::Auto] {
         assert_eq!(given(format).read(&page), "k 7 <html><meta charset=gbk>中文");
-        let with_title = Given { fields: vec!["title".to_owned()], ..given(format) };
+        let with_title = ShapeCase { fields: vec!["title".to_owned()], ..given(format) };
         assert_eq!(with_title.read(&page), "k 7 <html><meta charset=gbk>中文");
         assert_eq!(given(format).read(b"<html>\xe9t\xe9"), "k 7 <html>été");
         assert_eq!(given(format).read(b"\xd6\xd0\xce\xc4"), "not_utf8");
         assert_eq!(given(format).read(b"{\"text\":\"<html>\xd6\"}"), "not_utf8");
     }
-    for format in [Format::Json, Format::Debezium] {
+    for format in [ValueFormat::Json, ValueFormat::Debezium] {
         assert_eq!(given(format).read(&page), "not_utf8");
     }
 }
 
 #[test]
-fn texts_come_through_whole_in_every_shape() {
+fn texts_are_unchanged_in_every_format() {
     for text in TEXTS {
         let expected = format!("k 7 {text}");
         let quoted = serde_json::to_string(text).unwrap();
@@ -86,17 +86,17 @@ fn texts_come_through_whole_in_every_shape() {
                 }
             })
             .collect();
-        assert_eq!(given(Format::Text).read(text), expected);
-        assert_eq!(given(Format::Auto).read(text), expected);
+        assert_eq!(given(ValueFormat::Text).read(text), expected);
+        assert_eq!(given(ValueFormat::Auto).read(text), expected);
         for json in [quoted.clone(), format!("\"{escaped}\"")] {
-            for format in [Format::Json, Format::Auto] {
+            for format in [ValueFormat::Json, ValueFormat::Auto] {
                 assert_eq!(given(format).read(format!("{{\"text\":{json}}}")), expected);
                 assert_eq!(
                     given(format).read(format!("\u{feff} {{\"insert\":{{\"text\":{json}}}}}")),
                     expected
                 );
             }
-            for format in [Format::Debezium, Format::Auto] {
+            for format in [ValueFormat::Debezium, ValueFormat::Auto] {
                 let envelope = format!(r#"{{"before":null,"after":{{"text":{json}}},"op":"c"}}"#);
                 assert_eq!(given(format).read(&envelope), expected);
                 assert_eq!(
@@ -109,8 +109,8 @@ fn texts_come_through_whole_in_every_shape() {
 }
 
 #[test]
-fn nothing_is_a_delete_and_the_word_null_is_bad() {
-    for format in [Format::Text, Format::Auto, Format::Json, Format::Debezium] {
+fn a_missing_value_is_a_delete_and_the_word_null_is_bad() {
+    for format in [ValueFormat::Text, ValueFormat::Auto, ValueFormat::Json, ValueFormat::Debezium] {
         let given = given(format);
         assert_eq!(given.read(""), "k 7 -");
         let shape = Arc::new(given.shape.clone());
@@ -119,7 +119,7 @@ fn nothing_is_a_delete_and_the_word_null_is_bad() {
         assert_eq!((event.ts, event.text), (None, None));
         let no_key = KeyedRecord { key: None, ..none };
         assert_eq!(ShapeReader::new(&shape, &[]).read(&no_key, &[].into_iter()), Err(BadRecord::MissingId));
-        let is_text = matches!(format, Format::Text | Format::Auto);
+        let is_text = matches!(format, ValueFormat::Text | ValueFormat::Auto);
         for null in ["null", " null\n"] {
             assert_eq!(given.read(null), if is_text { "bad_text" } else { "not_an_object" });
         }
@@ -130,7 +130,7 @@ fn nothing_is_a_delete_and_the_word_null_is_bad() {
 
 #[test]
 fn json_rows() {
-    given(Format::Json).reads(&[
+    given(ValueFormat::Json).reads(&[
         (r#"{"text":"t","ts":9.5}"#, "k 9.5 t"),
         (r#"{"text":"first","text":"last","id":"ignored"}"#, "k 7 last"),
         (r#"{"text":"t","op":"upsert"}"#, "k 7 t"),
@@ -163,7 +163,7 @@ fn json_rows() {
 
 #[test]
 fn texts_deep_in_a_row_and_ids_in_it() {
-    let mut given = given(Format::Json);
+    let mut given = given(ValueFormat::Json);
     given.shape.text = path("page.body");
     given.shape.id = Some(path("page.id"));
     given.reads(&[
@@ -197,7 +197,7 @@ fn texts_deep_in_a_row_and_ids_in_it() {
 
 #[test]
 fn debezium_envelopes() {
-    let mut given = given(Format::Debezium);
+    let mut given = given(ValueFormat::Debezium);
     given.reads(&[
         (r#"{"op":"c","before":null,"after":{"text":"t"},"source":{"ts_ms":1500},"ts_ms":9000}"#, "k 1.5 t"),
         (r#"{"op":"u","before":{"text":"o"},"after":{"text":"t"},"ts_ms":9000}"#, "k 9 t"),
@@ -228,8 +228,8 @@ fn debezium_envelopes() {
 }
 
 #[test]
-fn what_has_no_shape_is_a_text() {
-    let given = given(Format::Auto);
+fn values_of_no_known_form_are_texts() {
+    let given = given(ValueFormat::Auto);
     for text in [
         "plain",
         "[1]",
@@ -259,35 +259,35 @@ fn what_has_no_shape_is_a_text() {
 }
 
 #[test]
-fn what_looks_like_json_or_has_a_schema_id_is_no_text() {
+fn broken_json_and_schema_ids_are_bad_records() {
     for broken in
         ["{not json", " \n\t{\"text\":\"t\"", "\u{feff}{\"text\":\"t\"}}", "{\"text\":'t'}", "{", "{}{}"]
     {
-        assert_eq!(given(Format::Auto).read(broken), "not_json", "{broken}");
-        assert_eq!(given(Format::Text).read(broken), format!("k 7 {broken}"));
+        assert_eq!(given(ValueFormat::Auto).read(broken), "not_json", "{broken}");
+        assert_eq!(given(ValueFormat::Text).read(broken), format!("k 7 {broken}"));
     }
     // A zero byte, a schema id, and a body: Avro, and JSON.
     for framed in [&b"\0\0\0\0\x07\x0atexts"[..], b"\0\0\0\0\x01{\"text\":\"t\"}", b"\0", b"\0\xff\xfe"] {
-        assert_eq!(given(Format::Auto).read(framed), "framed", "{framed:?}");
+        assert_eq!(given(ValueFormat::Auto).read(framed), "framed", "{framed:?}");
     }
-    assert_eq!(given(Format::Text).read("\0one"), "k 7 \0one");
-    assert_eq!(given(Format::Json).read(b"\0\0\0\0\x01{}"), "not_json");
+    assert_eq!(given(ValueFormat::Text).read("\0one"), "k 7 \0one");
+    assert_eq!(given(ValueFormat::Json).read(b"\0\0\0\0\x01{}"), "not_json");
 }
 
 #[test]
 fn a_record_of_an_impossible_time_is_a_document_where_no_time_is_needed() {
     for (format, value) in [
-        (Format::Text, "t"),
-        (Format::Auto, "t"),
-        (Format::Json, r#"{"text":"t"}"#),
-        (Format::Debezium, r#"{"op":"c","after":{"text":"t"}}"#),
-        (Format::Text, ""),
+        (ValueFormat::Text, "t"),
+        (ValueFormat::Auto, "t"),
+        (ValueFormat::Json, r#"{"text":"t"}"#),
+        (ValueFormat::Debezium, r#"{"op":"c","after":{"text":"t"}}"#),
+        (ValueFormat::Text, ""),
     ] {
         for ts in [UnixTime::END, 1_700_000_000_000.0, -0.001, f64::INFINITY] {
             let record =
                 KeyedRecord { offset: 3, ts: Some(ts), key: Some(b"k"), value: Some(value.as_bytes()) };
             let read = |needs_time| {
-                let shape = Arc::new(Shape { format, needs_time, ..Shape::default() });
+                let shape = Arc::new(RecordShape { format, needs_time, ..RecordShape::default() });
                 let event = ShapeReader::new(&shape, &[]).read(&record, &[].into_iter());
                 event.map(|event| (event.ts, event.text.map(Cow::into_owned)))
             };
@@ -303,7 +303,7 @@ fn a_record_of_an_impossible_time_is_a_document_where_no_time_is_needed() {
 
 #[test]
 fn further_fields_of_rows_and_of_headers() {
-    let mut given = given(Format::Json);
+    let mut given = given(ValueFormat::Json);
     given.fields = vec!["author".into(), "title".into()];
     given.shape.headers = vec!["title".into(), "unasked".into()];
     given.reads(&[
@@ -318,11 +318,11 @@ fn further_fields_of_rows_and_of_headers() {
         (r#"{"text":"t","title":5,"author":"A"}"#, "k 7 t|A|見出し"),
         (r#"{"text":"t"}"#, "k 7 t||見出し"),
     ]);
-    given.shape.format = Format::Text;
+    given.shape.format = ValueFormat::Text;
     given.reads(&[("a\u{1e}b", "k 7 a b||見出し")]);
     given.headers = vec![(0, b"\xff")];
     given.reads(&[("t", "bad_field")]);
-    given.shape.format = Format::Debezium;
+    given.shape.format = ValueFormat::Debezium;
     given.headers.clear();
     given.reads(&[(r#"{"op":"c","after":{"text":"t","title":null,"author":"A"}}"#, "k 7 t|A|")]);
 }

@@ -3,28 +3,28 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::bad_record::Place;
-use super::settings::Shape;
+use super::super::bad_record::RecordPlace;
+use super::settings::RecordShape;
 
-/// Records with keys, and the [`Shape`] of their values. By default the key is the document's id, the value
-/// is its text, and a missing or empty value deletes the document.
+/// Records with keys, and the [`RecordShape`] of their values. By default the key is the document's id, the
+/// value is its text, and a missing or empty value deletes the document.
 ///
 /// All bytes are in one buffer, so a batch takes two or three allocations for any number of records.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Records {
-    shape: Arc<Shape>,
+pub struct KeyedRecords {
+    shape: Arc<RecordShape>,
     /// If the records are from a file: the offset of its first record.
     file: Option<u64>,
     bytes: Vec<u8>,
-    entries: Vec<Entry>,
+    entries: Vec<RecordEntry>,
     /// Headers: the index of the record in `entries`, the index of the header in the shape, and the value; in
     /// order of record.
     headers: Vec<(usize, usize, Range<usize>)>,
 }
 
-/// One record of [`Records`].
+/// One record of [`KeyedRecords`].
 #[derive(Clone, Debug, PartialEq)]
-struct Entry {
+struct RecordEntry {
     offset: u64,
     ts: Option<f64>,
     key: Option<Range<usize>>,
@@ -45,24 +45,24 @@ pub struct KeyedRecord<'a> {
     pub value: Option<&'a [u8]>,
 }
 
-impl Records {
+impl KeyedRecords {
     /// An empty list with this shape.
-    pub fn of(shape: Arc<Shape>) -> Self {
+    pub fn with_shape(shape: Arc<RecordShape>) -> Self {
         Self { shape, ..Self::default() }
     }
 
     /// An empty list for a file whose first record has the offset `first`.
-    pub(crate) fn of_file(shape: Arc<Shape>, first: u64) -> Self {
+    pub(crate) fn for_file(shape: Arc<RecordShape>, first: u64) -> Self {
         Self { shape, file: Some(first), ..Self::default() }
     }
 
     /// Where the record at an offset is, for messages.
-    pub(crate) fn place(&self, offset: u64) -> Place {
-        self.file.map_or(Place::Offset(offset), |first| Place::Record(offset - first))
+    pub(crate) fn place(&self, offset: u64) -> RecordPlace {
+        self.file.map_or(RecordPlace::Offset(offset), |first| RecordPlace::Record(offset - first))
     }
 
     /// The shape of the values.
-    pub fn shape(&self) -> &Arc<Shape> {
+    pub fn shape(&self) -> &Arc<RecordShape> {
         &self.shape
     }
 
@@ -75,7 +75,7 @@ impl Records {
             start..self.bytes.len()
         };
         let (key, value) = (record.key.map(&mut append), record.value.map(&mut append));
-        self.entries.push(Entry { offset: record.offset, ts: record.ts, key, value });
+        self.entries.push(RecordEntry { offset: record.offset, ts: record.ts, key, value });
     }
 
     /// Adds a header to the last record; `which` is its index in the shape.
@@ -145,13 +145,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_come_back_as_they_were_given() {
+    fn records_are_returned_as_pushed() {
         let given = [
             KeyedRecord { offset: 3, ts: Some(1.5), key: Some(b"a"), value: Some(b"text") },
             KeyedRecord { offset: 4, ts: None, key: None, value: Some(b"") },
             KeyedRecord { offset: 9, ts: None, key: Some(b""), value: None },
         ];
-        let mut records = Records::default();
+        let mut records = KeyedRecords::default();
         assert!(records.is_empty());
         given.iter().for_each(|record| records.push(*record));
         assert_eq!((records.len(), records.iter().collect::<Vec<_>>()), (3, given.to_vec()));
@@ -159,8 +159,8 @@ mod tests {
     }
 
     #[test]
-    fn parts_have_their_headers() {
-        let mut records = Records::default();
+    fn split_records_keep_their_headers() {
+        let mut records = KeyedRecords::default();
         for offset in [3, 5, 8, 9] {
             records.push(KeyedRecord { offset, ts: None, key: Some(b"k"), value: Some(b"v") });
             if offset != 5 {
@@ -168,19 +168,19 @@ mod tests {
                 records.push_header(0, b"");
             }
         }
-        let told = |part: &Records| {
+        let summary = |part: &KeyedRecords| {
             let one = |(place, record): (usize, KeyedRecord<'_>)| {
                 let headers = part.headers(place).map(|(n, value)| (n, value.to_vec()));
                 (record.offset, headers.collect::<Vec<_>>())
             };
             part.iter().enumerate().map(one).collect::<Vec<_>>()
         };
-        let whole = told(&records);
+        let whole = summary(&records);
         assert_eq!(whole[2], (8, vec![(1, b"h8".to_vec()), (0, Vec::new())]));
         for (line, before) in [(0, 0), (3, 0), (4, 1), (6, 2), (9, 3), (10, 4)] {
             let (head, rest) = records.part(line);
             assert_eq!(
-                (told(&head), told(&rest)),
+                (summary(&head), summary(&rest)),
                 (whole[..before].to_vec(), whole[before..].to_vec()),
                 "{line}"
             );

@@ -3,7 +3,7 @@
 
 /// The format of record values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum ValueFormat {
     /// JSON where the value has one of its forms, otherwise text. A value that looks like JSON and is not is
     /// a bad record.
     Auto,
@@ -21,9 +21,9 @@ pub enum Format {
 
 /// How record values are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct RecordShape {
     /// The format of values.
-    pub format: Format,
+    pub format: ValueFormat,
     /// The path to the text in a row: one or more names.
     pub text: Vec<String>,
     /// The path to the time in a row: one or more names.
@@ -37,10 +37,10 @@ pub struct Shape {
     pub needs_time: bool,
 }
 
-impl Default for Shape {
+impl Default for RecordShape {
     /// The value is the text, and the key is the id.
     fn default() -> Self {
         let [text, ts] = ["text", "ts"].map(|name| vec![name.to_owned()]);
-        Self { format: Format::default(), text, ts, id: None, headers: Vec::new(), needs_time: false }
+        Self { format: ValueFormat::default(), text, ts, id: None, headers: Vec::new(), needs_time: false }
     }
 }

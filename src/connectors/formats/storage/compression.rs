@@ -34,7 +34,7 @@ pub(crate) enum Compression {
 
 impl Compression {
     /// The compression of a file with these first bytes.
-    pub(crate) fn of(head: &[u8]) -> Self {
+    pub(crate) fn detect(head: &[u8]) -> Self {
         match head {
             // A zstd frame, or the skippable frame that parallel compressors write before it.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
@@ -62,7 +62,7 @@ impl FeedReader {
     pub(crate) fn new(mut stored: impl Read + Send + 'static) -> io::Result<Self> {
         let mut head = Vec::new();
         stored.by_ref().take(4).read_to_end(&mut head)?;
-        let compression = Compression::of(&head);
+        let compression = Compression::detect(&head);
         let stored = BufReader::with_capacity(READ_BYTES, Cursor::new(head).chain(stored));
         Ok(Self { bytes: compression.decode(stored)?, compressed: compression != Compression::None })
     }
@@ -80,7 +80,7 @@ pub(crate) struct RestOfLine<'r, R> {
 
 impl<'r, R: BufRead> RestOfLine<'r, R> {
     /// The part of the current line that `reader` has not consumed.
-    pub(crate) fn of(reader: &'r mut R) -> Self {
+    pub(crate) fn new(reader: &'r mut R) -> Self {
         Self { reader, ended: false, taken: 0, error: None }
     }
 }

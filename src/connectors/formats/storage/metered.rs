@@ -18,7 +18,7 @@ pub struct InputProgress {
 
 impl InputProgress {
     /// Progress over inputs of this size; 0 if it is not known.
-    pub(crate) fn of(total: u64) -> Self {
+    pub(crate) fn with_total(total: u64) -> Self {
         Self { total: total.into(), read: 0.into() }
     }
 
@@ -111,8 +111,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read_is_counted_and_the_end_may_wait() {
-        let progress = Arc::new(InputProgress::of(10));
+    fn bytes_are_counted_and_short_reads_may_block() {
+        let progress = Arc::new(InputProgress::with_total(10));
         let waits = Arc::new(AtomicBool::new(false));
         let text = "日".repeat(READ_BYTES);
         let mut read = Metered::new(text.as_bytes(), Arc::clone(&progress), Arc::clone(&waits));

@@ -8,4 +8,4 @@ pub use compression::open;
 pub(crate) use compression::{Compression, FeedReader, RestOfLine};
 pub use metered::InputProgress;
 pub(crate) use metered::{Metered, READ_BYTES};
-pub(crate) use random_access::{InMemory, OnDisk, Stored};
+pub(crate) use random_access::{InMemory, OnDisk, RandomAccess};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::metered::InputProgress;
 
 /// Random access to the stored bytes of an input, from several threads.
-pub(crate) trait Stored: Send + Sync + fmt::Debug {
+pub(crate) trait RandomAccess: Send + Sync + fmt::Debug {
     /// Its length in bytes.
     fn bytes(&self) -> u64;
 
@@ -40,7 +40,7 @@ impl OnDisk {
     }
 }
 
-impl Stored for OnDisk {
+impl RandomAccess for OnDisk {
     fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -70,7 +70,7 @@ pub(crate) struct InMemory(Arc<[u8]>);
 
 impl InMemory {
     /// A file of these bytes.
-    pub(crate) fn of(bytes: Arc<[u8]>) -> Self {
+    pub(crate) fn new(bytes: Arc<[u8]>) -> Self {
         Self(bytes)
     }
 
@@ -85,7 +85,7 @@ impl InMemory {
     }
 }
 
-impl Stored for InMemory {
+impl RandomAccess for InMemory {
     fn bytes(&self) -> u64 {
         self.0.len() as u64
     }
@@ -108,14 +108,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_place_is_read_and_none_beyond_the_end() {
+    fn reads_anywhere_but_not_beyond_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "0123456789").unwrap();
         let progress = Arc::<InputProgress>::default();
         let disk = OnDisk::open(&path, Arc::clone(&progress)).unwrap();
         let memory = InMemory::read(&b"0123456789"[..]).unwrap();
-        for stored in [&disk as &dyn Stored, &memory] {
+        for stored in [&disk as &dyn RandomAccess, &memory] {
             let mut three = [0; 3];
             stored.read_at(7, &mut three).unwrap();
             assert_eq!((&three, stored.bytes()), (b"789", 10));

@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// Maximum length of the head of a record and of an HTTP message, in bytes, inclusive.
+pub(super) const MAX_HEAD: usize = 1 << 20;
+
 /// The lines of one head. Names are compared without case. Lines end in CRLF or LF. A line that begins with a
 /// space continues the previous one. Other lines are ignored.
 #[derive(Debug, Default)]
@@ -9,7 +12,7 @@ pub(super) struct Fields<'a>(Vec<(&'a [u8], Cow<'a, [u8]>)>);
 
 impl<'a> Fields<'a> {
     /// The lines of a head, without its first line.
-    pub(super) fn of(head: &'a [u8]) -> Self {
+    pub(super) fn parse(head: &'a [u8]) -> Self {
         let mut fields = Self::default();
         for line in head.split(|byte| *byte == b'\n') {
             if line.first().is_some_and(|first| matches!(first, b' ' | b'\t')) {

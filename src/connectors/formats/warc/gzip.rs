@@ -3,7 +3,7 @@
 use flate2::Crc;
 
 use super::super::bad_record::BadRecord;
-use super::broken::Broken;
+use super::broken::ArchiveError;
 use super::window::Window;
 
 /// Maximum length of the name and of the comment of a member, in bytes, inclusive.
@@ -14,26 +14,26 @@ pub(super) const MAX_NAME: usize = 1 << 20;
 pub(super) const MAX_FOUND_NAME: usize = 512;
 
 /// Skips a member's header, in which names have at most `longest` bytes.
-pub(super) fn skip_header(raw: &mut Window, longest: usize) -> Result<(), Broken> {
+pub(super) fn skip_header(raw: &mut Window, longest: usize) -> Result<(), ArchiveError> {
     loop {
         let header = raw.rest();
         let sound = [0x1f, 0x8b, 0x08].iter().zip(header).all(|(expected, found)| expected == found)
             && header.get(3).is_none_or(|flags| flags & 0xe0 == 0);
         if !sound {
-            return Err(Broken::new(BadRecord::Truncated, "no gzip member begins here"));
+            return Err(ArchiveError::new(BadRecord::Truncated, "no gzip member begins here"));
         }
         if let Some(length) = header_length(header, longest)? {
             raw.take(length);
             return Ok(());
         }
         if !raw.more()? {
-            return Err(Broken::new(BadRecord::Truncated, "the file ends in a gzip header"));
+            return Err(ArchiveError::new(BadRecord::Truncated, "the file ends in a gzip header"));
         }
     }
 }
 
 /// The length of a header; `None` if these bytes do not have its end.
-fn header_length(header: &[u8], longest: usize) -> Result<Option<usize>, Broken> {
+fn header_length(header: &[u8], longest: usize) -> Result<Option<usize>, ArchiveError> {
     let Some(flags) = header.get(3) else { return Ok(None) };
     let mut at = 10;
     if flags & 4 != 0 {
@@ -48,7 +48,7 @@ fn header_length(header: &[u8], longest: usize) -> Result<Option<usize>, Broken>
                 Some(length) => at += 1 + length,
                 None if rest.len() > longest => {
                     let cause = format!("gzip: a name longer than {longest} bytes");
-                    return Err(Broken::new(BadRecord::Truncated, cause));
+                    return Err(ArchiveError::new(BadRecord::Truncated, cause));
                 }
                 None => return Ok(None),
             }
@@ -61,13 +61,13 @@ fn header_length(header: &[u8], longest: usize) -> Result<Option<usize>, Broken>
 }
 
 /// Skips a member's trailer, and checks the decompressed bytes against it.
-pub(super) fn check_trailer(raw: &mut Window, crc: &Crc) -> Result<(), Broken> {
+pub(super) fn check_trailer(raw: &mut Window, crc: &Crc) -> Result<(), ArchiveError> {
     if !raw.have(8)? {
-        return Err(Broken::new(BadRecord::Truncated, "the file ends in a gzip member"));
+        return Err(ArchiveError::new(BadRecord::Truncated, "the file ends in a gzip member"));
     }
     let number = |at: usize| raw.rest()[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
     if (number(0), number(4)) != (crc.sum(), crc.amount()) {
-        return Err(Broken::new(BadRecord::Truncated, "gzip: the checksum differs"));
+        return Err(ArchiveError::new(BadRecord::Truncated, "gzip: the checksum differs"));
     }
     raw.take(8);
     Ok(())

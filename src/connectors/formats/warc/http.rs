@@ -8,16 +8,15 @@ use std::io::{self, BufRead, Read};
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
-use super::MAX_HEAD;
-use super::broken::Broken;
-use super::fields::{Fields, head_length};
+use super::broken::ArchiveError;
+use super::fields::{Fields, MAX_HEAD, head_length};
 
 /// Maximum number of encodings of one body, inclusive.
 const MAX_ENCODINGS: usize = 4;
 
 /// An HTTP message.
 #[derive(Debug)]
-pub(super) struct Message<'a> {
+pub(super) struct HttpMessage<'a> {
     pub(super) status: u16,
     pub(super) fields: Fields<'a>,
     /// The body as it was stored.
@@ -26,16 +25,16 @@ pub(super) struct Message<'a> {
 
 /// A decoded body.
 #[derive(Debug, Default)]
-pub(super) struct Body {
+pub(super) struct DecodedBody {
     pub(super) bytes: Vec<u8>,
     /// Whether it ends before its encoding does.
     pub(super) is_cut: bool,
 }
 
-impl<'a> Message<'a> {
+impl<'a> HttpMessage<'a> {
     /// Parses the head of a message.
-    pub(super) fn of(bytes: &'a [u8]) -> Result<Self, Broken> {
-        let broken = || Broken::new(BadRecord::Unreadable, "no HTTP status line");
+    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, ArchiveError> {
+        let broken = || ArchiveError::new(BadRecord::Unreadable, "no HTTP status line");
         let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let line = std::str::from_utf8(&line[..line.len().min(16)]).map_err(|_| broken())?;
         let mut words = line.split_ascii_whitespace();
@@ -44,13 +43,13 @@ impl<'a> Message<'a> {
         let status = status.filter(|_| is_http).ok_or_else(broken)?;
         // A head at the end of the record may lack the empty line.
         let all = (bytes.len() <= MAX_HEAD).then_some(bytes.len());
-        let too_long = || Broken::new(BadRecord::Unreadable, "an HTTP head longer than 1 MiB");
+        let too_long = || ArchiveError::new(BadRecord::Unreadable, "an HTTP head longer than 1 MiB");
         let head = head_length(&bytes[..bytes.len().min(MAX_HEAD)]).or(all).ok_or_else(too_long)?;
-        Ok(Self { status, fields: Fields::of(&bytes[..head]), body: &bytes[head..] })
+        Ok(Self { status, fields: Fields::parse(&bytes[..head]), body: &bytes[head..] })
     }
 
     /// The body without its transfer and content encodings, which are removed in reverse order.
-    pub(super) fn body(&self) -> Result<Body, Broken> {
+    pub(super) fn body(&self) -> Result<DecodedBody, ArchiveError> {
         let named = |name| {
             let values = self.fields.all(name).flat_map(|value| value.split(|byte| *byte == b','));
             let names = values.map(|one| String::from_utf8_lossy(one.trim_ascii()).to_ascii_lowercase());
@@ -59,12 +58,12 @@ impl<'a> Message<'a> {
         let encodings: Vec<_> =
             named("content-encoding").into_iter().chain(named("transfer-encoding")).collect();
         if encodings.len() > MAX_ENCODINGS {
-            return Err(Broken::new(BadRecord::Unreadable, "more than four encodings of a body"));
+            return Err(ArchiveError::new(BadRecord::Unreadable, "more than four encodings of a body"));
         }
-        let mut body = Body { bytes: self.body.to_vec(), is_cut: false };
+        let mut body = DecodedBody { bytes: self.body.to_vec(), is_cut: false };
         for encoding in encodings.iter().rev() {
             if let Some((bytes, is_cut)) = decode(encoding, &body.bytes)? {
-                body = Body { bytes, is_cut: body.is_cut | is_cut };
+                body = DecodedBody { bytes, is_cut: body.is_cut | is_cut };
             }
         }
         Ok(body)
@@ -73,7 +72,7 @@ impl<'a> Message<'a> {
 
 /// Removes one encoding; returns the body and whether it ends early, or `None` if the body does not have the
 /// encoding.
-fn decode(encoding: &str, body: &[u8]) -> Result<Option<(Vec<u8>, bool)>, Broken> {
+fn decode(encoding: &str, body: &[u8]) -> Result<Option<(Vec<u8>, bool)>, ArchiveError> {
     if body.is_empty() {
         return Ok(None);
     }
@@ -95,15 +94,15 @@ fn decode(encoding: &str, body: &[u8]) -> Result<Option<(Vec<u8>, bool)>, Broken
             [0x28, 0xb5, 0x2f, 0xfd, ..] => all(zstd::Decoder::new(body)?, encoding).map(Some),
             _ => Ok(None),
         },
-        _ => Err(Broken::new(BadRecord::Unreadable, format!("the content encoding {encoding:?}"))),
+        _ => Err(ArchiveError::new(BadRecord::Unreadable, format!("the content encoding {encoding:?}"))),
     }
 }
 
 /// For encodings without magic bytes: a body that is plain markup was stored decoded.
 fn unless_plain(
     body: &[u8],
-    decoded: Result<(Vec<u8>, bool), Broken>,
-) -> Result<Option<(Vec<u8>, bool)>, Broken> {
+    decoded: Result<(Vec<u8>, bool), ArchiveError>,
+) -> Result<Option<(Vec<u8>, bool)>, ArchiveError> {
     let is_plain = body.trim_ascii_start().starts_with(b"<") && std::str::from_utf8(body).is_ok();
     match decoded {
         Ok((bytes, is_cut)) if !(is_plain && (is_cut || bytes.is_empty())) => Ok(Some((bytes, is_cut))),
@@ -113,16 +112,16 @@ fn unless_plain(
 }
 
 /// Everything that a decoder returns, and whether its input ends early.
-fn all(decoder: impl Read, encoding: &str) -> Result<(Vec<u8>, bool), Broken> {
+fn all(decoder: impl Read, encoding: &str) -> Result<(Vec<u8>, bool), ArchiveError> {
     let mut bytes = Vec::new();
     let read = decoder.take(MAX_RECORD_BYTES as u64 + 1).read_to_end(&mut bytes);
     if bytes.len() > MAX_RECORD_BYTES {
-        return Err(Broken::new(BadRecord::TooLong, format!("a body decoded from {encoding}")));
+        return Err(ArchiveError::new(BadRecord::TooLong, format!("a body decoded from {encoding}")));
     }
     match read {
         Ok(_) => Ok((bytes, false)),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok((bytes, true)),
-        Err(error) => Err(Broken::new(BadRecord::Truncated, format!("{encoding}: {error}"))),
+        Err(error) => Err(ArchiveError::new(BadRecord::Truncated, format!("{encoding}: {error}"))),
     }
 }
 

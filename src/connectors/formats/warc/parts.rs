@@ -11,13 +11,14 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::super::Stored;
-use super::super::parallel::{Ahead, Parts, Piece, Record, each_record};
-use super::super::rows::{Damage, Next, Row, Rows, panicked};
+use super::super::RandomAccess;
+use super::super::layout::WarcId;
+use super::super::parallel::{ParallelReader, PartPiece, ReadableParts, RowResult, each_record};
+use super::super::rows::{Damage, FileRow, NextRow, RowReader, WantedColumns, panicked};
 use super::super::storage::{InputProgress, READ_BYTES};
-use super::broken::Broken;
-use super::units::Units;
-use super::{Columns, Seam, Warc, WarcId};
+use super::broken::ArchiveError;
+use super::records::{Seam, Warc};
+use super::units::UnitReader;
 
 /// Stored bytes of a part.
 const PART_BYTES: u64 = 1 << 20;
@@ -30,20 +31,25 @@ const HEAD_BYTES: usize = 4 << 10;
 
 /// A file that is read in parts.
 #[derive(Debug)]
-pub(crate) struct Archive {
-    file: Arc<dyn Stored>,
-    columns: Columns,
+pub(crate) struct WarcArchive {
+    file: Arc<dyn RandomAccess>,
+    columns: WantedColumns,
     id: WarcId,
     part_bytes: u64,
 }
 
-impl Archive {
+impl WarcArchive {
     /// An archive that is compressed, record by record or as a whole.
-    pub(crate) fn new(file: Arc<dyn Stored>, columns: &Columns, id: WarcId) -> Self {
+    pub(crate) fn new(file: Arc<dyn RandomAccess>, columns: &WantedColumns, id: WarcId) -> Self {
         Self::cut_every(PART_BYTES, file, columns, id)
     }
 
-    pub(super) fn cut_every(part_bytes: u64, file: Arc<dyn Stored>, columns: &Columns, id: WarcId) -> Self {
+    pub(super) fn cut_every(
+        part_bytes: u64,
+        file: Arc<dyn RandomAccess>,
+        columns: &WantedColumns,
+        id: WarcId,
+    ) -> Self {
         Self { file, columns: columns.clone(), id, part_bytes }
     }
 
@@ -59,21 +65,21 @@ impl Archive {
     }
 
     /// The units from an offset on that begin before `end`.
-    fn units(&self, from: u64, end: u64) -> Result<Units, Broken> {
+    fn units(&self, from: u64, end: u64) -> Result<UnitReader, ArchiveError> {
         let at = |next, buffer| -> Box<dyn BufRead + Send> {
             Box::new(BufReader::with_capacity(buffer, Onward { file: Arc::clone(&self.file), next }))
         };
-        Units::between(at(0, HEAD_BYTES), at(from, READ_BYTES), from..end)
+        UnitReader::between(at(0, HEAD_BYTES), at(from, READ_BYTES), from..end)
     }
 
-    fn warc(&self, units: Units) -> Warc {
-        Warc::of(units, &self.columns, self.id)
+    fn warc(&self, units: UnitReader) -> Warc {
+        Warc::from_units(units, &self.columns, self.id)
     }
 }
 
 /// Reads a file from an offset on.
 struct Onward {
-    file: Arc<dyn Stored>,
+    file: Arc<dyn RandomAccess>,
     next: u64,
 }
 
@@ -88,18 +94,18 @@ impl Read for Onward {
 }
 
 /// A piece of a part.
-pub(crate) enum PartOf {
+pub(crate) enum ArchivePiece {
     /// The beginning: the offset of the first unit, if one begins in the part.
     Begins(Option<u64>),
     /// A record of one of its units.
-    Record(Record),
+    Record(RowResult),
     /// The end: where the next part has to begin, and how many documents of this one are truncated.
     Ends(Seam, u64),
     /// The reader of the part panicked.
     Panicked,
 }
 
-impl Piece for PartOf {
+impl PartPiece for ArchivePiece {
     fn bytes(&self) -> usize {
         if let Self::Record(record) = self { record.bytes() } else { size_of::<Self>() }
     }
@@ -109,39 +115,39 @@ impl Piece for PartOf {
     }
 }
 
-impl Parts for Archive {
-    type Piece = PartOf;
+impl ReadableParts for WarcArchive {
+    type Piece = ArchivePiece;
 
     fn count(&self) -> usize {
         self.count()
     }
 
-    fn read(&self, part: usize, each: &mut dyn FnMut(PartOf) -> bool) {
+    fn read(&self, part: usize, each: &mut dyn FnMut(ArchivePiece) -> bool) {
         let Range { start, end } = self.range(part);
         let opened = self.units(start, end).and_then(|mut units| {
             let begins = start == 0 || units.find()?;
             Ok(begins.then_some(units))
         });
         match opened {
-            Ok(None) => drop(each(PartOf::Begins(None))),
+            Ok(None) => drop(each(ArchivePiece::Begins(None))),
             Ok(Some(units)) => {
-                each(PartOf::Begins(Some(units.offset())));
+                each(ArchivePiece::Begins(Some(units.offset())));
                 let mut warc = self.warc(units);
-                each_record(&mut warc, &mut |record| each(PartOf::Record(record)));
-                each(PartOf::Ends(warc.seam(), warc.cut()));
+                each_record(&mut warc, &mut |record| each(ArchivePiece::Record(record)));
+                each(ArchivePiece::Ends(warc.seam(), warc.cut()));
             }
             Err(broken) => {
-                each(PartOf::Begins(None));
-                each(PartOf::Record(Err(broken.damage(start))));
+                each(ArchivePiece::Begins(None));
+                each(ArchivePiece::Record(Err(broken.damage(start))));
             }
         }
     }
 }
 
 /// The records of a file that is read in parts.
-pub(crate) struct InParts {
-    archive: Arc<Archive>,
-    ahead: Ahead<Archive>,
+pub(crate) struct ParallelArchive {
+    archive: Arc<WarcArchive>,
+    ahead: ParallelReader<WarcArchive>,
     /// Counts the stored bytes read.
     progress: Arc<InputProgress>,
     /// The number of the next part.
@@ -155,14 +161,18 @@ pub(crate) struct InParts {
     cut: u64,
 }
 
-impl InParts {
+impl ParallelArchive {
     /// Reads with at most this number of threads.
     ///
     /// # Errors
     /// If the threads cannot be started.
-    pub(crate) fn new(archive: Archive, threads: usize, progress: Arc<InputProgress>) -> io::Result<Self> {
+    pub(crate) fn new(
+        archive: WarcArchive,
+        threads: usize,
+        progress: Arc<InputProgress>,
+    ) -> io::Result<Self> {
         let archive = Arc::new(archive);
-        let ahead = Ahead::new(Arc::clone(&archive), threads, threads * AHEAD_BYTES)?;
+        let ahead = ParallelReader::new(Arc::clone(&archive), threads, threads * AHEAD_BYTES)?;
         Ok(Self { archive, ahead, progress, next: 0, seam: Seam::At(0), follows: true, again: None, cut: 0 })
     }
 
@@ -199,12 +209,12 @@ impl InParts {
     }
 }
 
-impl Rows for InParts {
-    fn next(&mut self, row: &mut Row) -> Result<Next, Damage> {
+impl RowReader for ParallelArchive {
+    fn next(&mut self, row: &mut FileRow) -> Result<NextRow, Damage> {
         loop {
             if let Some(warc) = &mut self.again {
                 match warc.next(row) {
-                    Ok(Next::End) => {
+                    Ok(NextRow::End) => {
                         let (seam, cut) = (warc.seam(), warc.cut());
                         self.end(seam, cut);
                         self.again = None;
@@ -213,16 +223,16 @@ impl Rows for InParts {
                 }
             }
             match self.ahead.next() {
-                None => return Ok(Next::End),
-                Some(PartOf::Begins(begins)) => self.begin(begins)?,
-                Some(PartOf::Record(record)) if self.follows => {
+                None => return Ok(NextRow::End),
+                Some(ArchivePiece::Begins(begins)) => self.begin(begins)?,
+                Some(ArchivePiece::Record(record)) if self.follows => {
                     let (next, found) = record?;
                     *row = found;
                     return Ok(next);
                 }
-                Some(PartOf::Ends(seam, cut)) if self.follows => self.end(seam, cut),
-                Some(PartOf::Record(_) | PartOf::Ends(..)) => {}
-                Some(PartOf::Panicked) => return Err(panicked()),
+                Some(ArchivePiece::Ends(seam, cut)) if self.follows => self.end(seam, cut),
+                Some(ArchivePiece::Record(_) | ArchivePiece::Ends(..)) => {}
+                Some(ArchivePiece::Panicked) => return Err(panicked()),
             }
         }
     }
@@ -232,7 +242,7 @@ impl Rows for InParts {
     }
 }
 
-impl fmt::Debug for InParts {
+impl fmt::Debug for ParallelArchive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InParts").field("next", &self.next).finish_non_exhaustive()
     }

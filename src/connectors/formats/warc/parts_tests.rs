@@ -3,24 +3,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::super::tests::{columns, containers, conversion, gzip_at, nested_members, record};
 use super::*;
 use crate::formats::InMemory;
-use crate::formats::samples::{Found, harmed, texts};
+use crate::formats::RowText;
+use crate::formats::samples::{ReadResult, harmed, texts};
 
 /// Everything in a file, read in order by one thread.
-fn whole(bytes: &[u8]) -> Found {
+fn whole(bytes: &[u8]) -> ReadResult {
     found(Warc::new(Box::new(io::Cursor::new(bytes.to_vec())), &columns(&["url"]), WarcId::Record))
 }
 
-fn in_parts(file: Arc<dyn Stored>, part_bytes: u64, threads: usize) -> InParts {
-    let archive = Archive::cut_every(part_bytes, file, &columns(&["url"]), WarcId::Record);
-    InParts::new(archive, threads, Arc::default()).unwrap()
+fn in_parts(file: Arc<dyn RandomAccess>, part_bytes: u64, threads: usize) -> ParallelArchive {
+    let archive = WarcArchive::cut_every(part_bytes, file, &columns(&["url"]), WarcId::Record);
+    ParallelArchive::new(archive, threads, Arc::default()).unwrap()
 }
 
-fn found(rows: impl Rows) -> Found {
-    Found::of(rows, 100_000)
+fn found(rows: impl RowReader) -> ReadResult {
+    ReadResult::read_all(rows, 100_000)
 }
 
-fn stored(bytes: &[u8]) -> Arc<dyn Stored> {
-    Arc::new(InMemory::of(bytes.into()))
+fn stored(bytes: &[u8]) -> Arc<dyn RandomAccess> {
+    Arc::new(InMemory::new(bytes.into()))
 }
 
 /// Records of different lengths, so that some units are longer than a part and some shorter; one is
@@ -34,7 +35,7 @@ fn records() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn parts_give_what_one_thread_reads() {
+fn parts_give_the_records_of_a_single_thread() {
     for (name, file) in containers(&records()).into_iter().skip(1) {
         let expected = whole(&file);
         assert_eq!((expected.rows.len(), expected.cut), (61, 1), "{name}");
@@ -48,7 +49,7 @@ fn parts_give_what_one_thread_reads() {
 }
 
 #[test]
-fn parts_of_harmed_files_give_what_one_thread_reads() {
+fn parts_of_damaged_files_give_the_records_of_a_single_thread() {
     for (name, file) in containers(&records()).into_iter().skip(1) {
         let mut damages = 0;
         for (number, (harm, at, bytes)) in harmed(&file, 300, 11).enumerate() {
@@ -74,11 +75,11 @@ fn an_archive_in_an_archive_is_a_document() {
     let file: Vec<u8> = units.iter().flat_map(|unit| gzip_at(0, unit)).collect();
     let expected = whole(&file);
     assert_eq!((expected.texts(), expected.skipped.len()), (vec!["first", "last"], 1));
-    let archive = Archive::cut_every(500, stored(&file), &columns(&[]), WarcId::Record);
+    let archive = WarcArchive::cut_every(500, stored(&file), &columns(&[]), WarcId::Record);
     let mut wrong = 0;
     for part in 0..archive.count() {
         archive.read(part, &mut |piece| {
-            wrong += usize::from(matches!(piece, PartOf::Record(Ok((Next::Row, row))) if row.text == super::super::Text::Is(b"inner".to_vec())));
+            wrong += usize::from(matches!(piece, ArchivePiece::Record(Ok((NextRow::Row, row))) if row.text == RowText::Is(b"inner".to_vec())));
             true
         });
     }
@@ -91,7 +92,7 @@ fn an_archive_in_an_archive_is_a_document() {
 /// Damage at the end of a unit of several records, one of which is an archive: the search for the next unit
 /// begins after the bytes that were read.
 #[test]
-fn what_was_read_before_damage_is_not_searched() {
+fn bytes_before_damage_are_not_searched() {
     let inner: Vec<u8> = (0..50).flat_map(|number| gzip_at(9, &conversion(number, "inner"))).collect();
     let outer = record("resource", "Content-Type: application/warc\r\n", &inner);
     let mut records = vec![conversion(1, "first"), outer];
@@ -129,11 +130,11 @@ fn nested_members_are_searched_alike() {
 }
 
 #[test]
-fn an_error_of_the_file_ends_it() {
+fn a_read_error_ends_the_file() {
     /// A file that can be read up to this offset.
     #[derive(Debug)]
-    struct Failing(InMemory, u64, AtomicU64);
-    impl Stored for Failing {
+    struct FailingFile(InMemory, u64, AtomicU64);
+    impl RandomAccess for FailingFile {
         fn bytes(&self) -> u64 {
             self.0.bytes()
         }
@@ -150,8 +151,8 @@ fn an_error_of_the_file_ends_it() {
     let records: Vec<_> = (0..2000).map(|number| conversion(number, &format!("{number} {text}"))).collect();
     let file: Vec<u8> = records.iter().flat_map(|record| gzip_at(0, record)).collect();
     let most = file.len() as u64 / 2;
-    let failing = Arc::new(Failing(InMemory::of(file.into()), most, AtomicU64::new(0)));
-    let found = found(in_parts(Arc::clone(&failing) as Arc<dyn Stored>, 1 << 17, 2));
+    let failing = Arc::new(FailingFile(InMemory::new(file.into()), most, AtomicU64::new(0)));
+    let found = found(in_parts(Arc::clone(&failing) as Arc<dyn RandomAccess>, 1 << 17, 2));
     assert!(found.damages.len() == 1 && found.damages[0].ends, "{:?}", found.damages);
     assert!(found.rows.len() > 100 && found.rows.len() < 1100, "{} rows", found.rows.len());
 }

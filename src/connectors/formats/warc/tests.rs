@@ -5,8 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 
-use super::super::bad_record::Place;
-use super::super::samples::{Found, Harm, harmed, texts};
+use super::super::bad_record::RecordPlace;
+use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
+use super::super::layout::WarcId;
+use super::super::rows::{FileRow, NextRow, RowReader as _, RowText, WantedColumns};
+use super::super::samples::{Harm, ReadResult, harmed, texts};
+use super::fields::MAX_HEAD;
 use super::*;
 
 /// One record, in the form that writers use.
@@ -48,23 +52,29 @@ fn zstd_frame(bytes: &[u8], dictionary: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-pub(super) fn columns(fields: &[&str]) -> Columns {
+pub(super) fn columns(fields: &[&str]) -> WantedColumns {
     let [id, text, ts, op] = ["id", "text", "ts", "op"].map(str::to_owned);
-    Columns { id: Some(id), text, ts, op, fields: fields.iter().map(|field| (*field).to_owned()).collect() }
+    WantedColumns {
+        id: Some(id),
+        text,
+        ts,
+        op,
+        fields: fields.iter().map(|field| (*field).to_owned()).collect(),
+    }
 }
 
 fn warc(bytes: Vec<u8>) -> Warc {
     Warc::new(Box::new(Cursor::new(bytes)), &columns(&[]), WarcId::Record)
 }
 
-fn read(bytes: impl Into<Vec<u8>>) -> Found {
-    Found::of(warc(bytes.into()), 100_000)
+fn read(bytes: impl Into<Vec<u8>>) -> ReadResult {
+    ReadResult::read_all(warc(bytes.into()), 100_000)
 }
 
 /// A reader that returns a few bytes at a time.
-struct Slow(Cursor<Vec<u8>>, usize);
+struct SlowCursor(Cursor<Vec<u8>>, usize);
 
-impl Read for Slow {
+impl Read for SlowCursor {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let most = out.len().min(self.1);
         self.0.read(&mut out[..most])
@@ -102,9 +112,10 @@ fn records_are_read_from_every_container() {
     let records: Vec<_> = texts.iter().enumerate().map(|(number, text)| conversion(number, text)).collect();
     for (name, file) in containers(&records) {
         for piece in [1, 7, 4096, usize::MAX] {
-            let slow = Slow(Cursor::new(file.clone()), piece);
+            let slow = SlowCursor(Cursor::new(file.clone()), piece);
             let slow = Box::new(std::io::BufReader::with_capacity(1 << 16, slow));
-            let found = Found::of(Warc::new(slow, &columns(&["url", "date"]), WarcId::Record), 1000);
+            let found =
+                ReadResult::read_all(Warc::new(slow, &columns(&["url", "date"]), WarcId::Record), 1000);
             assert_eq!(found.texts(), texts, "{name}, {piece} bytes at once");
             assert!(found.damages.is_empty(), "{name}: {:?}", found.damages);
             let last = &found.rows[39];
@@ -121,11 +132,13 @@ fn heads_may_be_odd() {
     let odd = [
         format!("WARC/1.1\nwarc-type: conversion\ncontent-length: {}\n\n{block}\n\n", block.len()),
         format!(
-            "WARC/0.17\r\nWARC-Type: conversion\r\nWARC-Date: Mon, 06 May\r\nContent-Length:{}\r\n\r\n{block}\r\n\r\n",
+            "WARC/0.17\r\nWARC-Type: conversion\r\nWARC-Date: Mon, 06 \
+             May\r\nContent-Length:{}\r\n\r\n{block}\r\n\r\n",
             block.len()
         ),
         format!(
-            "WARC/0.18\r\nWARC-Record-ID:\r\n  <urn:uuid:folded>\r\nWARC-Type: conversion\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+            "WARC/0.18\r\nWARC-Record-ID:\r\n  <urn:uuid:folded>\r\nWARC-Type: conversion\r\nContent-Length: \
+             {}\r\n\r\n{block}\r\n\r\n",
             block.len()
         ),
         format!(
@@ -144,7 +157,7 @@ fn heads_may_be_odd() {
 }
 
 #[test]
-fn a_length_that_is_wrong_costs_its_record() {
+fn a_wrong_length_loses_one_record() {
     let good = |number| conversion(number, "gut 文");
     for length in
         ["900000000000", "99999999999999999999999", "-1", "x", "", "0", "5", "300", "67108865", "67108864"]
@@ -164,7 +177,7 @@ fn a_length_that_is_wrong_costs_its_record() {
 }
 
 #[test]
-fn what_is_no_record_costs_itself() {
+fn bytes_that_are_no_record_lose_no_other_record() {
     let good = |number| conversion(number, "gut");
     let long_head = [b"WARC/1.0\r\nX: ".to_vec(), vec![b'x'; 2 << 20], b"\r\n\r\n".to_vec()].concat();
     for bad in
@@ -178,7 +191,7 @@ fn what_is_no_record_costs_itself() {
     let between = [gzip(&good(1)), b"between members".to_vec(), gzip(&good(2))].concat();
     let found = read(between);
     assert_eq!((found.texts().len(), found.damages.len()), (2, 1));
-    assert_eq!(found.damages[0].place, Place::Byte(gzip(&good(1)).len() as u64));
+    assert_eq!(found.damages[0].place, RecordPlace::Byte(gzip(&good(1)).len() as u64));
     // Zeros at the end may be padding, or the rest of records that a crash destroyed.
     let padded = read([gzip(&good(1)), vec![0; 1000]].concat());
     assert_eq!((padded.texts().len(), padded.damages.len()), (1, 1));
@@ -186,12 +199,12 @@ fn what_is_no_record_costs_itself() {
 
 /// Bytes that look like many beginnings are searched once, not once for each beginning.
 #[test]
-fn beginnings_that_do_not_end_cost_themselves() {
+fn unfinished_heads_are_searched_once() {
     let head = b"WARC/1.0\r\nWARC-Type: conversion\r\nContent-Length: 60000000\r\n";
     let found = read([head.repeat(3), conversion(1, "good")].concat());
     assert_eq!((found.texts(), found.damages.len()), (vec!["good"], 3), "{found:?}");
     for (place, damage) in found.damages.iter().enumerate() {
-        assert_eq!(damage.place, Place::Byte((place * head.len()) as u64));
+        assert_eq!(damage.place, RecordPlace::Byte((place * head.len()) as u64));
         assert_eq!(damage.cause.as_deref(), Some("another record begins in its head"));
     }
     let named = |length: usize| {
@@ -208,7 +221,7 @@ fn beginnings_that_do_not_end_cost_themselves() {
 
 /// A megabyte of heads that begin within lines: each ends where the search finds the next one.
 #[test]
-fn heads_within_lines_cost_themselves() {
+fn heads_within_lines_are_searched_once() {
     let count = 90_000;
     let found = read([b"WARC/1.0\nWARC-".repeat(count), conversion(1, "good")].concat());
     assert_eq!((found.texts(), found.damages.len()), (vec!["good"], count));
@@ -250,7 +263,7 @@ pub(super) fn nested_members(bytes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn members_within_members_are_not_each_read_to_their_end() {
+fn nested_members_are_read_in_linear_time() {
     let nested = nested_members(1 << 20);
     let found = read([nested, gzip(&conversion(1, "good"))].concat());
     assert_eq!(found.texts(), ["good"]);
@@ -259,7 +272,7 @@ fn members_within_members_are_not_each_read_to_their_end() {
 
 /// Otherwise an archive with one long video would be kept in memory as a whole.
 #[test]
-fn what_is_far_behind_is_not_kept_to_be_searched_again() {
+fn bytes_kept_for_a_second_search_are_bounded() {
     let mut block = vec![b'.'; MAX_RECORD_BYTES + (4 << 20)];
     for (at, text) in [(1 << 20, "early"), (MAX_RECORD_BYTES + (2 << 20), "late")] {
         let member = gzip(&conversion(1, text));
@@ -276,7 +289,7 @@ fn what_is_far_behind_is_not_kept_to_be_searched_again() {
 }
 
 #[test]
-fn an_http_head_has_an_end() {
+fn the_length_of_an_http_head_is_limited() {
     let head = |length: usize| {
         let begin = b"HTTP/1.1 200\nContent-Type: text/plain\n";
         [&begin[..], &b":\n".repeat((length - begin.len()) / 2)].concat()
@@ -293,9 +306,9 @@ fn an_http_head_has_an_end() {
 }
 
 #[test]
-fn line_ends_behind_a_record_are_not_held() {
-    struct Counted(Cursor<Vec<u8>>, Arc<AtomicUsize>);
-    impl Read for Counted {
+fn line_ends_after_a_record_take_no_memory() {
+    struct CountedReader(Cursor<Vec<u8>>, Arc<AtomicUsize>);
+    impl Read for CountedReader {
         fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
             let count = self.0.read(out)?;
             self.1.fetch_add(count, Ordering::Relaxed);
@@ -304,12 +317,12 @@ fn line_ends_behind_a_record_are_not_held() {
     }
     let taken = Arc::<AtomicUsize>::default();
     let bytes = [conversion(1, "text"), vec![b'\r'; 1 << 20], conversion(2, "behind")].concat();
-    let counted = Counted(Cursor::new(bytes), Arc::clone(&taken));
+    let counted = CountedReader(Cursor::new(bytes), Arc::clone(&taken));
     let file = Box::new(std::io::BufReader::with_capacity(1 << 10, counted));
     let mut warc = Warc::new(file, &columns(&[]), WarcId::Record);
-    let mut row = Row::default();
+    let mut row = FileRow::default();
     for (text, most) in [("text", 1 << 12), ("behind", 2 << 20)] {
-        assert_eq!((warc.next(&mut row), &row.text), (Ok(Next::Row), &Text::Is(text.into())));
+        assert_eq!((warc.next(&mut row), &row.text), (Ok(NextRow::Row), &RowText::Is(text.into())));
         assert!(taken.load(Ordering::Relaxed) < most);
     }
 }
@@ -358,12 +371,12 @@ fn pages_are_the_bodies_of_responses() {
             &columns(&["url", "http.content-type", "nothing"]),
             WarcId::Uri,
         );
-        let mut row = Row::default();
-        assert_eq!(warc.next(&mut row), Ok(Next::Row), "{head:?}");
-        assert_eq!(row.text, Text::Is(page.to_vec()), "{head:?}: {row:?}");
+        let mut row = FileRow::default();
+        assert_eq!(warc.next(&mut row), Ok(NextRow::Row), "{head:?}");
+        assert_eq!(row.text, RowText::Is(page.to_vec()), "{head:?}: {row:?}");
         assert_eq!(row.id.as_deref(), Some(&b"https://example.org/"[..]));
         assert_eq!(row.fields, [&b"https://example.org/"[..], b"text/html; charset=utf-8", b""]);
-        assert_eq!((warc.next(&mut row), warc.cut()), (Ok(Next::End), 0));
+        assert_eq!((warc.next(&mut row), warc.cut()), (Ok(NextRow::End), 0));
     }
 }
 
@@ -389,10 +402,10 @@ fn bodies_that_end_early_are_read_and_counted() {
     let chunks = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n<html\r\n9\r\n>12".to_vec();
     let marked = conversion(1, "cut here").replace("WARC-Type", "WARC-Truncated: length\r\nWARC-Type");
     let mut warc = warc([early, response(&chunks), marked, conversion(2, "whole")].concat());
-    let mut row = Row::default();
+    let mut row = FileRow::default();
     let mut texts = Vec::new();
-    while warc.next(&mut row) == Ok(Next::Row) {
-        let Text::Is(text) = std::mem::take(&mut row.text) else { panic!("{row:?}") };
+    while warc.next(&mut row) == Ok(NextRow::Row) {
+        let RowText::Is(text) = std::mem::take(&mut row.text) else { panic!("{row:?}") };
         texts.push(String::from_utf8_lossy(&text).into_owned());
     }
     assert_eq!((texts.len(), warc.cut()), (4, 3));
@@ -401,7 +414,7 @@ fn bodies_that_end_early_are_read_and_counted() {
 }
 
 #[test]
-fn other_records_are_told() {
+fn other_records_are_skipped_with_a_reason() {
     let http = |head: &str, body: &str| response(format!("HTTP/1.1 {head}\r\n\r\n{body}").as_bytes());
     let identified = |as_what: &str| {
         http("200 OK\r\nContent-Type: text/html", "x")
@@ -455,7 +468,7 @@ fn other_records_are_told() {
 /// where the container has no checksum. Records after the damage are read where units are small, and a
 /// truncated file is reported.
 #[test]
-fn harm_costs_what_it_meets() {
+fn damage_loses_only_what_it_touches() {
     let texts = texts(60, 3);
     let records: Vec<_> = texts.iter().enumerate().map(|(number, text)| conversion(number, text)).collect();
     for (name, file) in containers(&records) {
@@ -471,7 +484,7 @@ fn harm_costs_what_it_meets() {
                 .iter()
                 .map(|row| &row.text)
                 .filter(
-                    |text| matches!(text, Text::Is(text) if texts.iter().any(|one| one.as_bytes() == text)),
+                    |text| matches!(text, RowText::Is(text) if texts.iter().any(|one| one.as_bytes() == text)),
                 )
                 .collect();
             if is_checked && !name.starts_with("one") && !name.contains("dictionary") {
@@ -493,7 +506,7 @@ fn harm_costs_what_it_meets() {
 }
 
 #[test]
-fn a_truncated_member_is_told() {
+fn a_truncated_member_is_reported() {
     let records = [conversion(1, "first"), conversion(2, "second")];
     for (name, file) in containers(&records) {
         // A plain file may lack its last line ends.
@@ -505,7 +518,7 @@ fn a_truncated_member_is_told() {
 }
 
 #[test]
-fn damage_is_told_where_its_unit_begins() {
+fn damage_is_reported_where_its_unit_begins() {
     let first = gzip(&conversion(1, "first"));
     let mut second = gzip(&conversion(2, "second"));
     let sum = second.len() - 8;
@@ -514,14 +527,14 @@ fn damage_is_told_where_its_unit_begins() {
     assert_eq!(found.texts(), ["first", "third"]);
     assert_eq!(
         found.damages.iter().map(|damage| damage.place).collect::<Vec<_>>(),
-        [Place::Byte(first.len() as u64)]
+        [RecordPlace::Byte(first.len() as u64)]
     );
 }
 
 #[test]
-fn an_error_of_the_file_ends_it() {
-    struct Failing(usize);
-    impl Read for Failing {
+fn a_read_error_ends_the_file() {
+    struct FailingReader(usize);
+    impl Read for FailingReader {
         fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
             let record = conversion(1, "read before");
             let left = &record[self.0.min(record.len())..];
@@ -534,7 +547,7 @@ fn an_error_of_the_file_ends_it() {
             Ok(count)
         }
     }
-    let file = Box::new(std::io::BufReader::new(Failing(0)));
-    let found = Found::of(Warc::new(file, &columns(&[]), WarcId::Record), 10);
+    let file = Box::new(std::io::BufReader::new(FailingReader(0)));
+    let found = ReadResult::read_all(Warc::new(file, &columns(&[]), WarcId::Record), 10);
     assert!(found.damages[0].ends && found.damages[0].reason == BadRecord::Unreadable, "{found:?}");
 }

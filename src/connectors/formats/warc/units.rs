@@ -13,7 +13,7 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
-use super::broken::Broken;
+use super::broken::ArchiveError;
 use super::gzip;
 use super::window::Window;
 
@@ -42,7 +42,7 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const SKIPPABLE: &[u8] = &[0x2a, 0x4d, 0x18];
 const DICTIONARY: u8 = 0x5d;
 
-enum Codec {
+enum UnitCodec {
     /// Before the first bytes have been read.
     Unknown,
     Plain,
@@ -54,9 +54,9 @@ enum Codec {
 }
 
 /// The units of one file, in order.
-pub(super) struct Units {
+pub(super) struct UnitReader {
     raw: Window,
-    codec: Codec,
+    codec: UnitCodec,
     /// The output of a step. A fixed buffer, since flate2 fills the whole spare capacity of a vector with
     /// zeros before each step, which takes half of the time for short members.
     piece: Box<[u8]>,
@@ -75,11 +75,11 @@ pub(super) struct Units {
     stop: u64,
 }
 
-impl Units {
+impl UnitReader {
     pub(super) fn new(file: Box<dyn BufRead + Send>) -> Self {
         Self {
             raw: Window::new(file),
-            codec: Codec::Unknown,
+            codec: UnitCodec::Unknown,
             piece: vec![0; PIECE].into_boxed_slice(),
             out: Vec::new(),
             at: 0,
@@ -97,7 +97,7 @@ impl Units {
         file: Box<dyn BufRead + Send>,
         from: Box<dyn BufRead + Send>,
         range: Range<u64>,
-    ) -> Result<Self, Broken> {
+    ) -> Result<Self, ArchiveError> {
         let mut units = Self::new(file);
         units.recognise()?;
         (units.raw, units.stop) = (Window::at(from, range.start), range.end);
@@ -123,7 +123,7 @@ impl Units {
     /// The offset of the next byte in a plain file, otherwise the offset of its unit.
     pub(super) fn offset(&self) -> u64 {
         match self.codec {
-            Codec::Plain => self.before + self.at as u64,
+            UnitCodec::Plain => self.before + self.at as u64,
             _ => self.begin,
         }
     }
@@ -146,7 +146,7 @@ impl Units {
     }
 
     /// Decompresses a further piece; false if the unit has ended.
-    pub(super) fn more(&mut self) -> Result<bool, Broken> {
+    pub(super) fn more(&mut self) -> Result<bool, ArchiveError> {
         if self.ended {
             return Ok(false);
         }
@@ -162,8 +162,8 @@ impl Units {
             let taken = self.raw.offset() - self.begin;
             let [input, output] = [taken, self.decompressed()].map(step);
             match &mut self.codec {
-                Codec::Unknown => self.ended = true,
-                Codec::Plain => {
+                UnitCodec::Unknown => self.ended = true,
+                UnitCodec::Plain => {
                     if self.raw.rest().is_empty() && !self.raw.more()? {
                         self.ended = true;
                     }
@@ -171,13 +171,13 @@ impl Units {
                     self.raw.take(self.raw.rest().len());
                     self.raw.mark();
                 }
-                Codec::Gzip { inflate, crc } => {
+                UnitCodec::Gzip { inflate, crc } => {
                     let piece = &mut self.piece[..output];
                     let (count, ended) = gunzip(inflate, crc, &mut self.raw, input, piece)?;
                     self.out.extend_from_slice(&piece[..count]);
                     self.ended = ended;
                 }
-                Codec::Zstd(decoder) => {
+                UnitCodec::Zstd(decoder) => {
                     let piece = &mut self.piece[..output];
                     let (count, ended) = unzstd(decoder, &mut self.raw, input, piece)?;
                     self.out.extend_from_slice(&piece[..count]);
@@ -192,15 +192,15 @@ impl Units {
     }
 
     /// Moves to the next unit; false at the end of the file.
-    pub(super) fn next_unit(&mut self) -> Result<bool, Broken> {
-        if matches!(self.codec, Codec::Plain) {
+    pub(super) fn next_unit(&mut self) -> Result<bool, ArchiveError> {
+        if matches!(self.codec, UnitCodec::Plain) {
             return Ok(false);
         }
         self.mark_file();
-        if matches!(self.codec, Codec::Unknown) {
+        if matches!(self.codec, UnitCodec::Unknown) {
             self.recognise()?;
         }
-        if matches!(self.codec, Codec::Zstd(_)) {
+        if matches!(self.codec, UnitCodec::Zstd(_)) {
             self.skip_frames()?;
         }
         self.mark_file();
@@ -212,7 +212,7 @@ impl Units {
     }
 
     /// Moves to the next unit that begins with a record, after a damaged unit; false at the end of the file.
-    pub(super) fn search(&mut self) -> Result<bool, Broken> {
+    pub(super) fn search(&mut self) -> Result<bool, ArchiveError> {
         let taken = self.raw.kept();
         let cost = taken as u64 + self.decompressed().saturating_sub(self.given);
         self.raw.back();
@@ -221,11 +221,11 @@ impl Units {
     }
 
     /// Moves to the first unit from here on that begins with a record; false at the end of the file.
-    pub(super) fn find(&mut self) -> Result<bool, Broken> {
+    pub(super) fn find(&mut self) -> Result<bool, ArchiveError> {
         let magic = match self.codec {
-            Codec::Gzip { .. } => GZIP,
-            Codec::Zstd(_) => ZSTD,
-            Codec::Unknown | Codec::Plain => return Ok(false),
+            UnitCodec::Gzip { .. } => GZIP,
+            UnitCodec::Zstd(_) => ZSTD,
+            UnitCodec::Unknown | UnitCodec::Plain => return Ok(false),
         };
         loop {
             while let Err(left) = find(self.raw.rest(), magic) {
@@ -252,7 +252,7 @@ impl Units {
         }
     }
 
-    fn begins_with_record(&mut self) -> Result<bool, Broken> {
+    fn begins_with_record(&mut self) -> Result<bool, ArchiveError> {
         loop {
             let line_ends = self.rest().iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
             let first = &self.rest()[line_ends..];
@@ -265,26 +265,28 @@ impl Units {
         }
     }
 
-    fn recognise(&mut self) -> Result<(), Broken> {
+    fn recognise(&mut self) -> Result<(), ArchiveError> {
         self.raw.have(4)?;
         let first = self.raw.rest();
         self.codec = if first.starts_with(&GZIP[..2]) {
-            Codec::Gzip { inflate: Decompress::new(false), crc: Crc::new() }
+            UnitCodec::Gzip { inflate: Decompress::new(false), crc: Crc::new() }
         } else if first.starts_with(ZSTD) || is_skippable(first) {
             let dictionary = if first.first() == Some(&DICTIONARY) { self.dictionary()? } else { Vec::new() };
             let decoder = Decoder::with_dictionary(&dictionary);
-            Codec::Zstd(
-                decoder.map_err(|e| Broken::ends(BadRecord::Unreadable, format!("its dictionary: {e}")))?,
+            UnitCodec::Zstd(
+                decoder
+                    .map_err(|e| ArchiveError::ends(BadRecord::Unreadable, format!("its dictionary: {e}")))?,
             )
         } else {
-            Codec::Plain
+            UnitCodec::Plain
         };
         Ok(())
     }
 
     /// The dictionary at the beginning of a file, which may be compressed itself.
-    fn dictionary(&mut self) -> Result<Vec<u8>, Broken> {
-        let broken = |cause: &str| Broken::ends(BadRecord::Unreadable, format!("its dictionary {cause}"));
+    fn dictionary(&mut self) -> Result<Vec<u8>, ArchiveError> {
+        let broken =
+            |cause: &str| ArchiveError::ends(BadRecord::Unreadable, format!("its dictionary {cause}"));
         let length = self.frame_length()?.ok_or_else(|| broken("ends early"))?;
         if length > MAX_RECORD_BYTES {
             return Err(broken("is longer than 64 MiB"));
@@ -325,7 +327,7 @@ impl Units {
     }
 
     /// The length of the skippable frame that begins here, without its header of 8 bytes.
-    fn frame_length(&mut self) -> Result<Option<usize>, Broken> {
+    fn frame_length(&mut self) -> Result<Option<usize>, ArchiveError> {
         if !self.raw.have(8)? {
             return Ok(None);
         }
@@ -333,9 +335,9 @@ impl Units {
         Ok(Some(length as usize))
     }
 
-    fn skip_frames(&mut self) -> Result<(), Broken> {
+    fn skip_frames(&mut self) -> Result<(), ArchiveError> {
         while self.raw.have(4)? && is_skippable(self.raw.rest()) {
-            let truncated = || Broken::new(BadRecord::Truncated, "the file ends in a skippable frame");
+            let truncated = || ArchiveError::new(BadRecord::Truncated, "the file ends in a skippable frame");
             let mut left = 8 + self.frame_length()?.ok_or_else(truncated)?;
             while left > 0 {
                 if self.raw.rest().is_empty() && !self.raw.more()? {
@@ -351,20 +353,20 @@ impl Units {
     }
 
     /// Begins a unit at the present offset; names in its header have at most `longest_name` bytes.
-    fn begin_here(&mut self, longest_name: usize) -> Result<(), Broken> {
+    fn begin_here(&mut self, longest_name: usize) -> Result<(), ArchiveError> {
         self.begin = self.raw.offset();
         self.out.clear();
         (self.at, self.before, self.given, self.ended) = (0, 0, 0, false);
         match &mut self.codec {
-            Codec::Unknown | Codec::Plain => {}
-            Codec::Gzip { inflate, crc, .. } => {
+            UnitCodec::Unknown | UnitCodec::Plain => {}
+            UnitCodec::Gzip { inflate, crc, .. } => {
                 gzip::skip_header(&mut self.raw, longest_name)?;
                 inflate.reset(false);
                 crc.reset();
             }
-            Codec::Zstd(decoder) => {
+            UnitCodec::Zstd(decoder) => {
                 if !(self.raw.have(4)? && self.raw.rest().starts_with(ZSTD)) {
-                    return Err(Broken::new(BadRecord::Truncated, "no zstd frame begins here"));
+                    return Err(ArchiveError::new(BadRecord::Truncated, "no zstd frame begins here"));
                 }
                 decoder.reinit()?;
             }
@@ -407,12 +409,12 @@ fn gunzip(
     raw: &mut Window,
     input: usize,
     piece: &mut [u8],
-) -> Result<(usize, bool), Broken> {
+) -> Result<(usize, bool), ArchiveError> {
     raw.have(input)?;
     let input = &raw.rest()[..input.min(raw.rest().len())];
     let before = [inflate.total_out(), inflate.total_in()];
     let status = inflate.decompress(input, piece, FlushDecompress::None);
-    let status = status.map_err(|error| Broken::new(BadRecord::Truncated, format!("gzip: {error}")))?;
+    let status = status.map_err(|error| ArchiveError::new(BadRecord::Truncated, format!("gzip: {error}")))?;
     let steps = [inflate.total_out() - before[0], inflate.total_in() - before[1]];
     // Both counts are lengths within slices.
     let [given, taken] = steps.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
@@ -425,7 +427,7 @@ fn gunzip(
     if given == 0 && taken == 0 {
         let is_end = raw.rest().is_empty();
         let cause = if is_end { "the file ends in a gzip member" } else { "gzip: no progress" };
-        return Err(Broken::new(BadRecord::Truncated, cause));
+        return Err(ArchiveError::new(BadRecord::Truncated, cause));
     }
     Ok((given, false))
 }
@@ -436,18 +438,18 @@ fn unzstd(
     raw: &mut Window,
     input: usize,
     piece: &mut [u8],
-) -> Result<(usize, bool), Broken> {
+) -> Result<(usize, bool), ArchiveError> {
     raw.have(input)?;
     let mut input = InBuffer::around(&raw.rest()[..input.min(raw.rest().len())]);
     let mut output = OutBuffer::around(piece);
     let hint = decoder.run(&mut input, &mut output);
     let [given, taken] = [output.pos(), input.pos()];
-    let hint = hint.map_err(|error| Broken::new(BadRecord::Truncated, format!("zstd: {error}")))?;
+    let hint = hint.map_err(|error| ArchiveError::new(BadRecord::Truncated, format!("zstd: {error}")))?;
     raw.take(taken);
     if hint != 0 && given == 0 && taken == 0 {
         let is_end = raw.rest().is_empty();
         let cause = if is_end { "the file ends in a zstd frame" } else { "zstd: no progress" };
-        return Err(Broken::new(BadRecord::Truncated, cause));
+        return Err(ArchiveError::new(BadRecord::Truncated, cause));
     }
     Ok((given, hint == 0))
 }

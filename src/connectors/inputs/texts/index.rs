@@ -18,13 +18,13 @@ const MOST_POINTS: usize = 1 << 16;
 
 /// The index: written by the reader, read by the threads that read texts back.
 #[derive(Debug)]
-pub struct Places(Mutex<Noted>);
+pub struct RecordIndex(Mutex<IndexState>);
 
 #[derive(Debug)]
-struct Noted {
+struct IndexState {
     /// Each input that has begun, and the number of its first record.
     begins: Vec<(u64, Input)>,
-    points: Vec<Point>,
+    points: Vec<IndexPoint>,
     stride: u64,
     /// All inputs have been read.
     ended: bool,
@@ -32,7 +32,7 @@ struct Noted {
 
 /// The beginning of a line of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Point {
+struct IndexPoint {
     input: u32,
     byte: u64,
     record: u64,
@@ -40,7 +40,7 @@ struct Point {
 
 /// From where a record is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct From {
+pub(crate) struct SearchStart {
     /// The input that has the record.
     pub(crate) input: Input,
     /// The number of the input's first record.
@@ -53,14 +53,19 @@ pub(crate) struct From {
     pub(crate) is_open: bool,
 }
 
-impl Default for Places {
+impl Default for RecordIndex {
     fn default() -> Self {
-        Self(Mutex::new(Noted { begins: Vec::new(), points: Vec::new(), stride: STRIDE_BYTES, ended: false }))
+        Self(Mutex::new(IndexState {
+            begins: Vec::new(),
+            points: Vec::new(),
+            stride: STRIDE_BYTES,
+            ended: false,
+        }))
     }
 }
 
-impl Places {
-    fn with<T>(&self, f: impl FnOnce(&mut Noted) -> T) -> T {
+impl RecordIndex {
+    fn with<T>(&self, f: impl FnOnce(&mut IndexState) -> T) -> T {
         f(&mut self.0.lock())
     }
 
@@ -77,7 +82,7 @@ impl Places {
     pub(crate) fn note(&self, byte: u64, record: u64) -> u64 {
         self.with(|noted| {
             let input = u32::try_from(noted.begins.len().saturating_sub(1)).unwrap_or(u32::MAX);
-            noted.points.push(Point { input, byte, record });
+            noted.points.push(IndexPoint { input, byte, record });
             if noted.points.len() == MOST_POINTS {
                 let mut keep = false;
                 noted.points.retain(|_| {
@@ -96,7 +101,7 @@ impl Places {
     }
 
     /// From where to look for a record; `None` while no input has begun.
-    pub(crate) fn find(&self, record: u64) -> Option<From> {
+    pub(crate) fn find(&self, record: u64) -> Option<SearchStart> {
         self.with(|noted| {
             // Several inputs may begin with the same record; all except the last are empty.
             let input = noted.begins.partition_point(|(begin, _)| *begin <= record).checked_sub(1)?;
@@ -106,7 +111,7 @@ impl Places {
             let point = point.filter(|point| point.input as usize == input);
             let (begin, of) = &noted.begins[input];
             let (byte, from) = point.map_or((0, *begin), |point| (point.byte, point.record));
-            Some(From { input: of.clone(), first: *begin, byte, record: from, is_open })
+            Some(SearchStart { input: of.clone(), first: *begin, byte, record: from, is_open })
         })
     }
 }
@@ -116,14 +121,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_looked_for_from_the_last_point_before_it() {
-        let places = Places::default();
+    fn a_search_starts_at_the_last_point_before_the_record() {
+        let places = RecordIndex::default();
         let input = |n: u64| Input::at(n.to_string().as_ref());
         assert_eq!(places.find(0), None);
         assert_eq!(places.begin(0, &input(0)), STRIDE_BYTES);
         assert_eq!(places.note(STRIDE_BYTES + 7, 90), 2 * STRIDE_BYTES + 7);
-        let from =
-            |n, first, byte, record, is_open| Some(From { input: input(n), first, byte, record, is_open });
+        let from = |n, first, byte, record, is_open| {
+            Some(SearchStart { input: input(n), first, byte, record, is_open })
+        };
         assert_eq!(places.find(89), from(0, 0, 0, 0, true));
         assert_eq!(places.find(90), from(0, 0, STRIDE_BYTES + 7, 90, true));
         // Two empty inputs, and one with records.
@@ -137,8 +143,8 @@ mod tests {
     }
 
     #[test]
-    fn the_index_is_bounded_and_stays_even() {
-        let places = Places::default();
+    fn the_index_is_bounded_and_evenly_spaced() {
+        let places = RecordIndex::default();
         let mut due = places.begin(0, &Input::at("feed".as_ref()));
         for record in 0..5 * MOST_POINTS as u64 {
             // Each line is as long as a stride.

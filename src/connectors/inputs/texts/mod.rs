@@ -3,5 +3,5 @@
 mod index;
 mod reader;
 
-pub use index::Places;
+pub use index::RecordIndex;
 pub(super) use reader::FileTexts;

@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use super::super::input::{Input, InputPlace};
 use super::super::open::{Opened, Opening};
-use super::index::{From, Places};
+use super::index::{RecordIndex, SearchStart};
 use crate::formats::feed::{LineReader, LineRules, numbered};
 use crate::formats::{
-    BadRecord, FeedReader, IdRule, MAX_RECORD_BYTES, Next, READ_BYTES, Row, Rows, Text, read_text,
+    BadRecord, FeedReader, FileRow, IdRule, MAX_RECORD_BYTES, NextRow, READ_BYTES, RowReader, RowText,
+    read_text,
 };
 use crate::intake::{FoundText, NoText, PARTITION, Texts, is_blank, of_event};
 use dupflow_core::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
@@ -26,7 +27,7 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// Reads texts back from the inputs of an index.
 pub(crate) struct FileTexts {
-    places: Arc<Places>,
+    places: Arc<RecordIndex>,
     fields: Vec<String>,
     reader: LineReader,
     line: Vec<u8>,
@@ -35,7 +36,7 @@ pub(crate) struct FileTexts {
 }
 
 /// The result of looking for a record.
-enum Sought {
+enum SearchResult {
     Found,
     /// The input ends before the record.
     Ended,
@@ -44,13 +45,19 @@ enum Sought {
 }
 
 impl FileTexts {
-    pub(crate) fn new(places: Arc<Places>, fields: &[String]) -> Self {
+    pub(crate) fn new(places: Arc<RecordIndex>, fields: &[String]) -> Self {
         let reader = LineReader::new(fields);
         Self { places, fields: fields.to_vec(), reader, line: Vec::new(), most: MOST_BYTES }
     }
 
     /// The text of a record of a file.
-    fn of_file(&mut self, path: &Path, from: &From, id: &DocId, record: u64) -> Result<FoundText, NoText> {
+    fn of_file(
+        &mut self,
+        path: &Path,
+        from: &SearchStart,
+        id: &DocId,
+        record: u64,
+    ) -> Result<FoundText, NoText> {
         let name = path.display();
         let gone = |error: io::Error| NoText::Gone(format!("\"{name}\" cannot be read: {error}"));
         if !path.metadata().map_err(gone)?.is_file() {
@@ -64,14 +71,14 @@ impl FileTexts {
             Opened::Rows(mut rows) => self.of_rows(path, &mut *rows, from, id, record),
             Opened::Lines(feed) => {
                 let rules = self.rules(feed.bytes, from).map_err(gone)?;
-                self.reader.understand(&Arc::new(rules));
+                self.reader.set_rules(&Arc::new(rules));
                 self.of_feed(path, from, id, record)
             }
         }
     }
 
     /// The rules for the lines of an input.
-    fn rules(&mut self, mut bytes: impl BufRead, from: &From) -> io::Result<LineRules> {
+    fn rules(&mut self, mut bytes: impl BufRead, from: &SearchStart) -> io::Result<LineRules> {
         loop {
             self.line.clear();
             let length =
@@ -81,7 +88,7 @@ impl FileTexts {
             }
             let Input { layout, .. } = &from.input;
             if let Some(rules) =
-                LineRules::of(layout, &self.fields, &from.input.name(), &self.line, from.first)
+                LineRules::from_line(layout, &self.fields, &from.input.name(), &self.line, from.first)
             {
                 return Ok(rules);
             }
@@ -92,31 +99,31 @@ impl FileTexts {
     fn of_rows(
         &self,
         path: &Path,
-        rows: &mut dyn Rows,
-        from: &From,
+        rows: &mut dyn RowReader,
+        from: &SearchStart,
         id: &DocId,
         record: u64,
     ) -> Result<FoundText, NoText> {
         let name = path.display();
-        let mut row = Row::default();
+        let mut row = FileRow::default();
         let mut read = 0;
         for number in from.first..=record {
             let next = rows.next(&mut row);
-            if let Text::Is(text) = &row.text {
+            if let RowText::Is(text) = &row.text {
                 read += text.len() as u64;
             }
             if read > self.most {
                 return Err(self.too_far(path));
             }
             match next {
-                Ok(Next::End) => break,
-                Ok(Next::Row) if number == record => {
+                Ok(NextRow::End) => break,
+                Ok(NextRow::Row) if number == record => {
                     let is_numbered = from.input.layout.ids == IdRule::File;
                     let own = row.id.take().filter(|_| !is_numbered).map_or_else(
                         || numbered(&from.input.name(), record - from.first),
                         |found| str::from_utf8(&found).ok().and_then(DocId::new),
                     );
-                    let Text::Is(text) = &row.text else { break };
+                    let RowText::Is(text) = &row.text else { break };
                     let Some(text) = str::from_utf8(text).ok().filter(|_| own.as_ref() == Some(id)) else {
                         break;
                     };
@@ -128,7 +135,7 @@ impl FileTexts {
                             text.push_str(&without_separators(&String::from_utf8_lossy(field)));
                         }
                     }
-                    return Ok(FoundText::of(&text));
+                    return Ok(FoundText::new(&text));
                 }
                 Err(damage) if damage.ends => break,
                 Ok(_) | Err(_) => {}
@@ -149,18 +156,24 @@ impl FileTexts {
     }
 
     /// The text of a record of a feed.
-    fn of_feed(&mut self, path: &Path, from: &From, id: &DocId, record: u64) -> Result<FoundText, NoText> {
+    fn of_feed(
+        &mut self,
+        path: &Path,
+        from: &SearchStart,
+        id: &DocId,
+        record: u64,
+    ) -> Result<FoundText, NoText> {
         let name = path.display();
         let gone = |error: io::Error| NoText::Gone(format!("\"{name}\" cannot be read: {error}"));
         let (mut bytes, compressed) = opened(path, from.byte).map_err(gone)?;
         let most = if compressed { self.most } else { u64::MAX };
         match self.seek(&mut bytes, from, record, most).map_err(gone)? {
-            Sought::Found => {}
-            Sought::TooFar => return Err(self.too_far(path)),
-            Sought::Ended if from.is_open => {
+            SearchResult::Found => {}
+            SearchResult::TooFar => return Err(self.too_far(path)),
+            SearchResult::Ended if from.is_open => {
                 return Err(NoText::Failed(format!("\"{name}\" has not been read so far yet")));
             }
-            Sought::Ended => {
+            SearchResult::Ended => {
                 return Err(NoText::Gone(format!("\"{name}\" ends before record {record}: it has changed")));
             }
         }
@@ -171,7 +184,13 @@ impl FileTexts {
     }
 
     /// Reads up to a record, which is then in `self.line`.
-    fn seek(&mut self, bytes: &mut dyn BufRead, from: &From, record: u64, most: u64) -> io::Result<Sought> {
+    fn seek(
+        &mut self,
+        bytes: &mut dyn BufRead,
+        from: &SearchStart,
+        record: u64,
+        most: u64,
+    ) -> io::Result<SearchResult> {
         let mut next = from.record;
         let mut read = 0;
         loop {
@@ -181,7 +200,7 @@ impl FileTexts {
             let is_longer = length > MAX_RECORD_BYTES && !self.line.ends_with(b"\n");
             let rest = if is_longer { bytes.skip_until(b'\n')? } else { 0 };
             if length == 0 {
-                return Ok(Sought::Ended);
+                return Ok(SearchResult::Ended);
             }
             if from.byte + read == 0 && self.line.starts_with(b"\xef\xbb\xbf") {
                 self.line.drain(..3);
@@ -189,12 +208,12 @@ impl FileTexts {
             read += (length + rest) as u64;
             if is_longer || !is_blank(&self.line) {
                 if next == record {
-                    return Ok(Sought::Found);
+                    return Ok(SearchResult::Found);
                 }
                 next += 1;
             }
             if read >= most {
-                return Ok(Sought::TooFar);
+                return Ok(SearchResult::TooFar);
             }
         }
     }
@@ -222,7 +241,7 @@ impl FileTexts {
             _ => gone("holds no document any more"),
         })?;
         let text = if !self.fields.is_empty() { without_separators(&text) } else { text };
-        Ok(FoundText::of(&text))
+        Ok(FoundText::new(&text))
     }
 }
 

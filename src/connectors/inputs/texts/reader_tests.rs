@@ -5,15 +5,15 @@ use std::io::Write;
 use std::time::Duration;
 
 use super::*;
-use crate::formats::Layout;
+use crate::formats::InputLayout;
 use crate::inputs::files::Files;
-use crate::intake::{BadRecords, Decoder, EpochLimits, EpochRule, Queue, Room, Source, Taken};
+use crate::intake::{BadRecords, Decoder, Dequeued, EpochLimits, EpochRule, Queue, QueueRoom, Source};
 use dupflow_core::time::{Clock, Epoch, Offsets};
 
 /// A clock that stands still.
-struct Still;
+struct FrozenClock;
 
-impl Clock for Still {
+impl Clock for FrozenClock {
     fn now(&self) -> Duration {
         Duration::ZERO
     }
@@ -58,19 +58,19 @@ fn all_come_back(inputs: &[&Path], names: &[&str]) -> usize {
     events.len()
 }
 
-type Events = Vec<(Position, DocId, String)>;
+type ReadEvents = Vec<(Position, DocId, String)>;
 
 /// The source, read to its end, and its upserts.
-fn read(inputs: &[&Path], names: &[&str]) -> (Files, Events) {
-    let inputs = Input::resolve(inputs, Layout::default()).unwrap();
-    let files = Files::of(inputs, EpochRule::All, Vec::new());
-    let queue = Queue::new(1, 1, Room { bytes: u64::MAX, batches: usize::MAX }, EpochLimits::default());
+fn read(inputs: &[&Path], names: &[&str]) -> (Files, ReadEvents) {
+    let inputs = Input::resolve(inputs, InputLayout::default()).unwrap();
+    let files = Files::new(inputs, EpochRule::All, Vec::new());
+    let queue = Queue::new(1, 1, QueueRoom { bytes: u64::MAX, batches: usize::MAX }, EpochLimits::default());
     let bad = BadRecords::default();
     let reader = Box::new(files.clone());
-    reader.readers(&Offsets::new()).remove(0).read(&queue, &bad, &Still).unwrap();
+    reader.readers(&Offsets::new()).remove(0).read(&queue, &bad, &FrozenClock).unwrap();
     let mut decoder = Decoder::new(&fields(names));
     let mut events = Vec::new();
-    while let Taken::Batch(_, batch) = queue.take(Epoch::MAX) {
+    while let Dequeued::Batch(_, batch) = queue.take(Epoch::MAX) {
         let each = |position, event: dupflow_core::doc::DocEvent<'_>| {
             events.extend(event.text.map(|text| (position, event.id, text.into_owned())));
         };
@@ -104,7 +104,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_text_comes_back_as_it_was_read() {
+fn texts_read_back_equal_those_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let plain = feed(3000);
@@ -129,7 +129,7 @@ fn every_text_comes_back_as_it_was_read() {
 }
 
 #[test]
-fn the_longest_lines_are_passed_over_and_cut() {
+fn the_longest_lines_are_skipped_or_truncated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("feed");
     // One line that is one byte too long, one of exactly the maximum length, and one that is found after
@@ -149,7 +149,7 @@ fn the_longest_lines_are_passed_over_and_cut() {
 }
 
 #[test]
-fn what_has_changed_since_is_gone() {
+fn texts_of_changed_inputs_are_gone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("feed");
     let (a, b) = (line("a", "one"), line("b", "two"));
@@ -158,7 +158,7 @@ fn what_has_changed_since_is_gone() {
     fs::write(folder.path().join("d/c"), "three").unwrap();
     let (files, events) = read(&[&path, &folder.path().join("d")], &[]);
     let mut texts = files.texts(&[]).unwrap();
-    let mut told = |of: &str| {
+    let mut text_of = |of: &str| {
         let at = events.iter().find(|(_, known, _)| known.as_str() == of).unwrap().0;
         match texts.text(&id(of), at) {
             Ok(found) => found.text,
@@ -166,7 +166,7 @@ fn what_has_changed_since_is_gone() {
             Err(other) => panic!("{other:?}"),
         }
     };
-    assert_eq!([told("a"), told("b"), told("c")], ["one", "two", "three"]);
+    assert_eq!([text_of("a"), text_of("b"), text_of("c")], ["one", "two", "three"]);
     let delete = "{\"id\":\"b\",\"op\":\"delete\"}\n";
     for (now, why) in [
         (
@@ -178,16 +178,16 @@ fn what_has_changed_since_is_gone() {
         (a.clone(), "\"/feed\" ends before record 1: it has changed"),
     ] {
         fs::write(&path, now).unwrap();
-        assert_eq!(told("b"), why);
-        assert_eq!(told("a"), "one");
+        assert_eq!(text_of("b"), why);
+        assert_eq!(text_of("a"), "one");
     }
     fs::remove_file(&path).unwrap();
-    assert_eq!(told("a"), "\"/feed\" cannot be read: No such file or directory (os error 2)");
+    assert_eq!(text_of("a"), "\"/feed\" cannot be read: No such file or directory (os error 2)");
     fs::write(folder.path().join("d/c"), b"\xff").unwrap();
-    assert_eq!(told("c"), "\"/d/c\" holds no document any more");
+    assert_eq!(text_of("c"), "\"/d/c\" holds no document any more");
     fs::remove_file(folder.path().join("d/c")).unwrap();
     fs::create_dir(folder.path().join("d/c")).unwrap();
-    assert_eq!(told("c"), "\"/d/c\" is no file any more");
+    assert_eq!(text_of("c"), "\"/d/c\" is no file any more");
     // No id leads to a file outside the folder.
     fs::write(folder.path().join("secret"), "s").unwrap();
     let at = Position { partition: 0, offset: 2 };
@@ -200,7 +200,7 @@ fn what_has_changed_since_is_gone() {
 }
 
 #[test]
-fn what_cannot_be_read_back_says_why() {
+fn unsupported_inputs_report_why() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("feed.zst");
     let lines = format!("{}{}", line("a", &"x".repeat(5000)), line("b", "behind"));
@@ -236,8 +236,9 @@ fn a_pipe_is_not_waited_for() {
     assert!(made.success());
     let mut texts = FileTexts::new(Arc::default(), &[]);
     texts.places.begin(0, &Input::at(&path));
-    let told = texts.text(&id("a"), Position::default());
+    let found = texts.text(&id("a"), Position::default());
     assert!(
-        matches!(&told, Err(NoText::Unsupported(why)) if why.ends_with("is a pipe, which cannot be read twice"))
+        matches!(&found, Err(NoText::Unsupported(why)) if why.ends_with("is a pipe, which cannot be read \
+         twice"))
     );
 }

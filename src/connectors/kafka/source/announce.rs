@@ -14,7 +14,7 @@ use rdkafka::consumer::{CommitMode, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::topic_partition_list::Offset;
 
-use super::{Held, Kafka};
+use super::topic::{DetachedClient, Kafka};
 use crate::kafka::broker::KafkaFailure;
 use dupflow_core::time::{Clock, Offsets, SystemClock};
 
@@ -68,7 +68,8 @@ impl Drop for Announcer {
 fn commit_all(kafka: &Kafka, given: &Receiver<Offsets>) {
     let refused = |failure: &dyn std::fmt::Display| {
         tracing::warn!(
-            "the offsets of topic \"{}\" are not committed to the client's group, so tools that show its lag show nothing of this run: {failure}",
+            "the offsets of topic \"{}\" are not committed to the client's group, so tools that show its lag \
+             show nothing of this run: {failure}",
             kafka.topic
         );
     };
@@ -99,7 +100,7 @@ fn commit_all(kafka: &Kafka, given: &Receiver<Offsets>) {
     }
 }
 
-fn commit(kafka: &Kafka, client: &Held, next: &Offsets) -> Result<(), KafkaFailure> {
+fn commit(kafka: &Kafka, client: &DetachedClient, next: &Offsets) -> Result<(), KafkaFailure> {
     let failed = |error: KafkaError| KafkaFailure::from_error(&error, &kafka.what());
     let mut list = TopicPartitionList::new();
     for (partition, offset) in next {

@@ -9,8 +9,8 @@ use rdkafka::error::KafkaError;
 use rdkafka::message::Message as _;
 use rdkafka::topic_partition_list::Offset;
 
-use super::Kafka;
-use crate::intake::{Gap, SourceError};
+use super::topic::Kafka;
+use crate::intake::{OffsetGap, SourceError};
 use crate::kafka::Start;
 use crate::kafka::broker::{Consumer, KafkaFailure, find_topic, offset_range};
 use dupflow_core::time::{Clock, Offsets, SystemClock};
@@ -23,12 +23,12 @@ const STEP: Duration = Duration::from_millis(50);
 const REQUEST: Duration = Duration::from_secs(30);
 
 /// Determines beginnings, with a client.
-pub(super) struct Beginning<'a> {
+pub(super) struct PartitionStarts<'a> {
     pub(super) kafka: &'a Kafka,
     pub(super) client: &'a Consumer,
 }
 
-impl Beginning<'_> {
+impl PartitionStarts<'_> {
     /// The offset at which every partition of the topic begins.
     pub(super) fn offsets(&self, from: Option<&Offsets>) -> Result<Offsets, SourceError> {
         let partitions = self.partitions()?;
@@ -61,7 +61,7 @@ impl Beginning<'_> {
     }
 
     /// The offsets from `from` on that are still available, and the gaps.
-    pub(super) fn left(&self, from: &Offsets) -> Result<(Offsets, Vec<Gap>), SourceError> {
+    pub(super) fn left(&self, from: &Offsets) -> Result<(Offsets, Vec<OffsetGap>), SourceError> {
         let (mut begin, mut gaps) = (Offsets::new(), Vec::new());
         for (partition, (first, end)) in self.all_held()? {
             let wanted = from.get(&partition).copied().unwrap_or(first);
@@ -69,7 +69,7 @@ impl Beginning<'_> {
             begin.insert(partition, at);
             if wanted < first {
                 let until = self.time_of(partition, first)?;
-                gaps.push(Gap { partition, from: wanted, to: first, until });
+                gaps.push(OffsetGap { partition, from: wanted, to: first, until });
             }
         }
         Ok((begin, gaps))
@@ -120,9 +120,11 @@ impl Beginning<'_> {
     /// The error for records of a partition that are not available.
     pub(super) fn lost(&self, partition: u32, wanted: u64, (first, end): (u64, u64)) -> SourceError {
         let hint = if wanted < first {
-            "records have expired before they were read; with --reconcile, what is left is read and the output is corrected"
+            "records have expired before they were read; with --reconcile, what is left is read and the \
+             output is corrected"
         } else {
-            "the topic has been made anew, or is another one; with --reconcile, what it holds is read and the output is corrected"
+            "the topic has been made anew, or is another one; with --reconcile, what it holds is read and \
+             the output is corrected"
         };
         SourceError::Lost { input: self.kafka.topic.as_str().into(), partition, wanted, first, end, hint }
     }

@@ -23,7 +23,8 @@ pub(super) fn tombstones(admin: &Admin, topic: &str) -> Result<Option<Tombstones
         Err(other) => return Err(other),
     };
     tracing::warn!(
-        "this role may not describe the settings of topic \"{topic}\" ({why}): whether it is compacted is not known, so a run that \
+        "this role may not describe the settings of topic \"{topic}\" ({why}): whether it is compacted is \
+         not known, so a run that \
          repeats anything compares its result with the output; allow DescribeConfigs"
     );
     Ok(Some(Tombstones { stay: USUAL_STAY, all_held: false, is_known: false }))

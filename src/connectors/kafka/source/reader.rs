@@ -10,9 +10,11 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers as _, Message as _};
 use rdkafka::topic_partition_list::Offset;
 
-use super::{Beginning, Held, Kafka, watch};
-use crate::formats::{KeyedRecord, Records};
-use crate::intake::{BadRecords, Batch, Closed, Payload, Queue, Reader, Refused, SourceError};
+use super::begin::PartitionStarts;
+use super::topic::{DetachedClient, Kafka};
+use super::watch;
+use crate::formats::{KeyedRecord, KeyedRecords};
+use crate::intake::{BadRecords, Batch, Closed, Payload, Queue, Refused, SourceError, SourceReader};
 use crate::kafka::broker::{KafkaFailure, code_of, topic_by_name};
 use crate::mark::Topic;
 use dupflow_core::time::{Clock, Offsets, SystemClock, unix_milliseconds};
@@ -43,13 +45,13 @@ pub(super) struct KafkaReader {
 
 /// A partition that is being read.
 #[derive(Debug)]
-pub(super) struct Partition {
+pub(super) struct PartitionState {
     /// The offset after the last record from the client, or after a range that is known to have no record.
     pub(super) next: u64,
     /// The offset after the last batch that the queue has accepted.
     pushed: u64,
     /// Records of the next batch.
-    open: Records,
+    open: KeyedRecords,
     /// Batches that have not been pushed, in order.
     waiting: VecDeque<Batch>,
     /// Whether the client's fetching of this partition is paused.
@@ -61,13 +63,13 @@ pub(super) struct Partition {
 }
 
 /// Whether the queue accepts more.
-enum Room {
+enum PushRoom {
     Yes,
     Full,
 }
 
 /// How many of a partition's batches have been pushed.
-enum Handed {
+enum PushedUpTo {
     All,
     UpToLine,
     UpToRoom,
@@ -80,10 +82,10 @@ impl KafkaReader {
     }
 }
 
-impl Reader for KafkaReader {
+impl SourceReader for KafkaReader {
     fn read(&mut self, queue: &Queue, _: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
         let client = self.kafka.client()?;
-        let mut reading = Reading {
+        let mut reading = TopicReading {
             kafka: &self.kafka,
             input: &self.input,
             client: &client,
@@ -104,17 +106,17 @@ impl Reader for KafkaReader {
         }
         loop {
             match reading.hand_over() {
-                Err(End::Closed) => return Ok(()),
-                Err(End::Failed(error)) => return Err(error),
-                Ok(Room::Full) => {
+                Err(ReaderEnd::Closed) => return Ok(()),
+                Err(ReaderEnd::Failed(error)) => return Err(error),
+                Ok(PushRoom::Full) => {
                     if queue.wait_for_room(WAIT).is_err() {
                         return Ok(());
                     }
                     continue;
                 }
                 // With nothing to push, only this call shows that the run has ended.
-                Ok(Room::Yes) if queue.wait_for_room(Duration::ZERO).is_err() => return Ok(()),
-                Ok(Room::Yes) => {}
+                Ok(PushRoom::Yes) if queue.wait_for_room(Duration::ZERO).is_err() => return Ok(()),
+                Ok(PushRoom::Yes) => {}
             }
             reading.report();
             if clock.now() >= refresh_at {
@@ -134,30 +136,30 @@ impl Reader for KafkaReader {
 }
 
 /// Why reading ends.
-enum End {
+enum ReaderEnd {
     Closed,
     Failed(SourceError),
 }
 
-impl From<Closed> for End {
+impl From<Closed> for ReaderEnd {
     fn from(_: Closed) -> Self {
         Self::Closed
     }
 }
 
-impl From<SourceError> for End {
+impl From<SourceError> for ReaderEnd {
     fn from(error: SourceError) -> Self {
         Self::Failed(error)
     }
 }
 
 /// The state of reading some partitions.
-struct Reading<'r> {
+struct TopicReading<'r> {
     kafka: &'r Kafka,
     input: &'r Arc<str>,
-    client: &'r Held,
+    client: &'r DetachedClient,
     queue: &'r Queue,
-    partitions: BTreeMap<u32, Partition>,
+    partitions: BTreeMap<u32, PartitionState>,
     /// Whether all lines have been crossed, which is final.
     is_live: bool,
     /// The topic's identity, once it is known.
@@ -166,7 +168,7 @@ struct Reading<'r> {
     has_said_live: bool,
 }
 
-impl Reading<'_> {
+impl TopicReading<'_> {
     /// Begins to read partitions at these offsets, and pushes an empty batch for each. The batch of a
     /// partition that was added during the run ends its epoch, so that the progress of that epoch has the
     /// partition's beginning.
@@ -182,10 +184,10 @@ impl Reading<'_> {
                 Offset::Offset(offset.cast_signed()),
             );
             set.map_err(|error| self.failed(&error))?;
-            let open = Records::of(Arc::clone(&self.kafka.shape));
+            let open = KeyedRecords::with_shape(Arc::clone(&self.kafka.shape));
             let waiting = VecDeque::new();
             self.kafka.backlog.read(*partition, *offset);
-            let mut begun = Partition {
+            let mut begun = PartitionState {
                 next: *offset,
                 pushed: *offset,
                 open,
@@ -230,7 +232,7 @@ impl Reading<'_> {
         // A separate client: a request polls its client too, which would lose records that the reader's
         // client has fetched.
         let client = self.kafka.client()?;
-        let beginning = Beginning { kafka: self.kafka, client: client.get() };
+        let beginning = PartitionStarts { kafka: self.kafka, client: client.get() };
         let mut begin = Offsets::new();
         for partition in new {
             let (first, _) = beginning.held(partition)?;
@@ -248,7 +250,8 @@ impl Reading<'_> {
             let first = self.topic.get_or_insert_with(|| now.clone());
             if !first.is(&now) {
                 let what = format!(
-                    "{} has been made anew while it was read: it is {now} now; --reconcile reads what it holds and writes what differs",
+                    "{} has been made anew while it was read: it is {now} now; --reconcile reads what it \
+                     holds and writes what differs",
                     self.kafka.what()
                 );
                 return Err(SourceError::Failed { input: Arc::clone(self.input), what });
@@ -266,8 +269,10 @@ impl Reading<'_> {
                 tracing::warn!(
                     topic = self.kafka.topic,
                     behind_seconds = behind.as_secs(),
-                    "reading is behind for longer than the compacted topic keeps the ends of documents (delete.retention.ms): some may have gone \
-                     unread, and their documents stay; raise it, move state.path away, and start again: all is read again, and the output is corrected"
+                    "reading is behind for longer than the compacted topic keeps the ends of documents \
+                     (delete.retention.ms): some may have gone \
+                     unread, and their documents stay; raise it, move state.path away, and start again: all \
+                     is read again, and the output is corrected"
                 );
             }
         }
@@ -278,7 +283,7 @@ impl Reading<'_> {
     fn say_nothing(&mut self) {
         if let Some((number, partition)) = self.partitions.iter_mut().next() {
             let next = partition.waiting.back().map_or(partition.pushed, |last| last.next);
-            partition.waiting.push_back(batch(self.input, *number, Records::default(), next));
+            partition.waiting.push_back(batch(self.input, *number, KeyedRecords::default(), next));
         }
     }
 
@@ -362,7 +367,7 @@ impl Reading<'_> {
         let mut since = Duration::ZERO;
         loop {
             let asked = clock.now();
-            let found = (Beginning { kafka: self.kafka, client: client.get() }).partitions();
+            let found = (PartitionStarts { kafka: self.kafka, client: client.get() }).partitions();
             if clock.now() - asked >= ABSENT {
                 // No broker answered in this time. A broker that has just started may not know any topic yet.
                 since = clock.now();
@@ -373,7 +378,8 @@ impl Reading<'_> {
                     return Err(SourceError::Failed {
                         input,
                         what: format!(
-                            "{what}; it was there before: make it again, or name another one, and start with --reconcile"
+                            "{what}; it was there before: make it again, or name another one, and start with \
+                             --reconcile"
                         ),
                     });
                 }
@@ -389,7 +395,7 @@ impl Reading<'_> {
     /// An error if a partition does not have the next wanted offset.
     fn find_lost(&self) -> Result<(), SourceError> {
         let client = self.kafka.client()?;
-        let beginning = Beginning { kafka: self.kafka, client: client.get() };
+        let beginning = PartitionStarts { kafka: self.kafka, client: client.get() };
         for (number, partition) in &self.partitions {
             let (first, end) = beginning.held(*number)?;
             if !(first..=end).contains(&partition.next) {
@@ -405,15 +411,15 @@ impl Reading<'_> {
 
     /// Pushes the waiting batches. Pauses partitions that wait for a line, and resumes those that have
     /// crossed it.
-    fn hand_over(&mut self) -> Result<Room, End> {
-        let mut room = Room::Yes;
+    fn hand_over(&mut self) -> Result<PushRoom, ReaderEnd> {
+        let mut room = PushRoom::Yes;
         let (mut pause, mut resume) = (TopicPartitionList::new(), TopicPartitionList::new());
         for (number, partition) in &mut self.partitions {
             let held = match partition.hand_over(*number, self.queue, &mut self.is_live)? {
-                Handed::All => false,
-                Handed::UpToLine => true,
-                Handed::UpToRoom => {
-                    room = Room::Full;
+                PushedUpTo::All => false,
+                PushedUpTo::UpToLine => true,
+                PushedUpTo::UpToRoom => {
+                    room = PushRoom::Full;
                     break;
                 }
             };
@@ -434,18 +440,18 @@ impl Reading<'_> {
     }
 }
 
-impl Partition {
+impl PartitionState {
     /// Ends the open batch, if it has records or a new position.
-    fn close(&mut self, input: &Arc<str>, number: u32, shape: &Arc<crate::formats::Shape>) {
+    fn close(&mut self, input: &Arc<str>, number: u32, shape: &Arc<crate::formats::RecordShape>) {
         let said = self.waiting.back().map_or(self.pushed, |batch| batch.next);
         if !self.open.is_empty() || self.next > said {
-            let records = std::mem::replace(&mut self.open, Records::of(Arc::clone(shape)));
+            let records = std::mem::replace(&mut self.open, KeyedRecords::with_shape(Arc::clone(shape)));
             self.waiting.push_back(batch(input, number, records, self.next));
         }
     }
 
     /// Pushes the waiting batches in order, up to the line if there is one. A refused batch waits again.
-    fn hand_over(&mut self, number: u32, queue: &Queue, is_live: &mut bool) -> Result<Handed, Closed> {
+    fn hand_over(&mut self, number: u32, queue: &Queue, is_live: &mut bool) -> Result<PushedUpTo, Closed> {
         if let Some(line) = queue.line(number).filter(|_| !*is_live) {
             self.live_from = self.live_from.max(line);
         }
@@ -453,7 +459,7 @@ impl Partition {
         // batch.
         if !*is_live && self.pushed > 0 && queue.line(number) == Some(self.pushed) {
             let input = self.waiting.front().map_or_else(|| "".into(), |first| Arc::clone(&first.input));
-            self.waiting.push_front(batch(&input, number, Records::default(), self.pushed));
+            self.waiting.push_front(batch(&input, number, KeyedRecords::default(), self.pushed));
         }
         while let Some(mut first) = self.waiting.pop_front() {
             if !*is_live {
@@ -476,21 +482,21 @@ impl Partition {
                 }
                 Err(Refused::Held(refused)) => {
                     self.waiting.push_front(*refused);
-                    return Ok(Handed::UpToLine);
+                    return Ok(PushedUpTo::UpToLine);
                 }
                 Err(Refused::Full(refused)) => {
                     self.waiting.push_front(*refused);
-                    return Ok(Handed::UpToRoom);
+                    return Ok(PushedUpTo::UpToRoom);
                 }
                 Err(Refused::Closed) => return Err(Closed),
             }
         }
-        Ok(Handed::All)
+        Ok(PushedUpTo::All)
     }
 }
 
 /// Adds a record to a batch of its partition, with the headers that the shape names.
-pub(super) fn put(message: &BorrowedMessage<'_>, records: &mut Records) {
+pub(super) fn put(message: &BorrowedMessage<'_>, records: &mut KeyedRecords) {
     let offset = u64::try_from(message.offset()).unwrap_or_default();
     let ts = message.timestamp().to_millis().map(seconds);
     records.push(KeyedRecord { offset, ts, key: message.key(), value: message.payload() });
@@ -508,7 +514,7 @@ pub(super) fn put(message: &BorrowedMessage<'_>, records: &mut Records) {
 }
 
 /// A batch of a partition's records.
-fn batch(input: &Arc<str>, partition: u32, records: Records, next: u64) -> Batch {
+fn batch(input: &Arc<str>, partition: u32, records: KeyedRecords, next: u64) -> Batch {
     let count = records.len() as u64;
     let payload = Payload::Records(records);
     Batch {
@@ -526,7 +532,7 @@ fn batch(input: &Arc<str>, partition: u32, records: Records, next: u64) -> Batch
 fn part(first: &mut Batch, line: u64) -> Batch {
     let (before, after) = match &first.payload {
         Payload::Records(records) => records.part(line),
-        _ => (Records::default(), Records::default()),
+        _ => (KeyedRecords::default(), KeyedRecords::default()),
     };
     let rest = batch(&first.input, first.partition, after, first.next);
     *first = batch(&first.input, first.partition, before, line);

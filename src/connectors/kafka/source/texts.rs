@@ -13,9 +13,10 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message as _};
 use rdkafka::topic_partition_list::Offset;
 
+use super::begin::PartitionStarts;
 use super::reader::put;
-use super::{Beginning, Held, Kafka};
-use crate::formats::{Records, ShapeReader};
+use super::topic::{DetachedClient, Kafka};
+use crate::formats::{KeyedRecords, ShapeReader};
 use crate::intake::{FoundText, NoText, SourceError, Texts, of_event};
 use crate::kafka::broker::{KafkaFailure, code_of};
 use dupflow_core::doc::{DocId, Position};
@@ -40,7 +41,7 @@ pub(super) struct KafkaTexts {
     kafka: Kafka,
     shape: ShapeReader,
     /// The client: created by the first call, and dropped after a failed one.
-    client: Option<Held>,
+    client: Option<DetachedClient>,
 }
 
 impl KafkaTexts {
@@ -50,11 +51,17 @@ impl KafkaTexts {
     }
 
     /// Reads the record and its text; `None` if another record or the end is found in its place.
-    fn read(&self, client: &Held, id: &DocId, position: Position) -> Result<Option<FoundText>, NoText> {
+    fn read(
+        &self,
+        client: &DetachedClient,
+        id: &DocId,
+        position: Position,
+    ) -> Result<Option<FoundText>, NoText> {
         let Position { partition, offset } = position;
         let place = self.place(position);
-        let (first, end) =
-            Beginning { kafka: &self.kafka, client: client.get() }.held(partition).map_err(|e| failed(&e))?;
+        let (first, end) = PartitionStarts { kafka: &self.kafka, client: client.get() }
+            .held(partition)
+            .map_err(|e| failed(&e))?;
         if offset < first {
             return Err(NoText::Gone(format!(
                 "{place} has expired: the partition holds what comes from offset {first} on"
@@ -113,7 +120,7 @@ impl KafkaTexts {
     /// The same; the client is kept if it succeeded.
     fn read_with(
         &mut self,
-        client: Held,
+        client: DetachedClient,
         id: &DocId,
         position: Position,
     ) -> Result<Option<FoundText>, NoText> {
@@ -136,7 +143,7 @@ impl KafkaTexts {
         id: &DocId,
         place: &str,
     ) -> Result<FoundText, NoText> {
-        let mut records = Records::of(Arc::clone(&self.kafka.shape));
+        let mut records = KeyedRecords::with_shape(Arc::clone(&self.kafka.shape));
         put(message, &mut records);
         match records.iter().next() {
             Some(record) => of_event(id, place, self.shape.read(&record, &records.headers(0))),

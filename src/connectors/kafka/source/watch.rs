@@ -16,7 +16,7 @@ use rdkafka::TopicPartitionList;
 use rdkafka::consumer::Consumer as _;
 use rdkafka::topic_partition_list::Offset;
 
-use super::{Held, Kafka};
+use super::topic::{DetachedClient, Kafka};
 use crate::intake::SourceError;
 use crate::kafka::broker::KafkaFailure;
 use dupflow_core::run::backlog::{Backlog, UnreadRecords};
@@ -87,7 +87,11 @@ fn look(kafka: &Kafka, ended: &Receiver<()>) -> Result<(), SourceError> {
 }
 
 /// The end of each partition, as this client sees it.
-fn ends(kafka: &Kafka, client: &Held, partitions: &[u32]) -> Result<BTreeMap<u32, u64>, KafkaFailure> {
+fn ends(
+    kafka: &Kafka,
+    client: &DetachedClient,
+    partitions: &[u32],
+) -> Result<BTreeMap<u32, u64>, KafkaFailure> {
     if partitions.is_empty() {
         return Ok(BTreeMap::new());
     }
@@ -123,7 +127,8 @@ fn report(kafka: &Kafka, backlog: &Arc<Backlog>) -> bool {
         tracing::warn!(
             topic,
             partition,
-            "{undecided} records have waited for {seconds} s for a transaction that is open at offset {position}: its producer has to commit or \
+            "{undecided} records have waited for {seconds} s for a transaction that is open at offset \
+             {position}: its producer has to commit or \
              abort it (kafka-transactions.sh find-hanging)"
         );
     } else {

@@ -9,8 +9,7 @@ use std::time::{Duration, SystemTime};
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Statement};
 
-use super::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table};
-use crate::credential::Credential;
+use super::table::{ColumnLayout, OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows, TableSource};
 use crate::formats::BadRecord;
 use crate::tables::database::postgres::{connect, failure};
 use crate::tables::database::{DatabaseFailure, quoted};
@@ -22,7 +21,7 @@ pub(super) struct PostgresRows {
     id: String,
     order: String,
     kind: OrderKind,
-    layout: Layout,
+    layout: ColumnLayout,
     /// Rows in a page.
     page: u32,
     from: Statement,
@@ -35,7 +34,7 @@ pub(super) struct PostgresRows {
 }
 
 impl PostgresRows {
-    pub(super) fn reach(table: &Table, url: &Credential) -> Result<Self, DatabaseFailure> {
+    pub(super) fn reach(table: &TableSource, url: &Credential) -> Result<Self, DatabaseFailure> {
         let failed = |error: postgres::Error| failure(&error);
         let mut client = connect(url, table.patience)?;
         // Read-only; each page is a transaction of its own.
@@ -56,7 +55,8 @@ impl PostgresRows {
             Type::TIMESTAMPTZ | Type::TIMESTAMP => OrderKind::Time,
             other => {
                 return Err(DatabaseFailure::Refused(format!(
-                    "source.order: column \"{}\" of {} is of type {other}, expected smallint, integer, bigint, timestamptz or timestamp",
+                    "source.order: column \"{}\" of {} is of type {other}, expected smallint, integer, \
+                     bigint, timestamptz or timestamp",
                     table.order,
                     table.name()
                 )));
@@ -98,9 +98,11 @@ impl PostgresRows {
             format!(
                 "SELECT {named}, held FROM (
                     SELECT *, count(*) OVER () AS held,
-                        sum({bytes}) OVER (ORDER BY at, key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+                        sum({bytes}) OVER (ORDER BY at, key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 \
+                 PRECEDING) AS before
                     FROM (SELECT {given}, {order} AS at, {id} AS key FROM {relation}
-                        WHERE {behind} AND {id} IS NOT NULL{finite} ORDER BY {order}, {id} LIMIT {page}) AS page
+                        WHERE {behind} AND {id} IS NOT NULL{finite} ORDER BY {order}, {id} LIMIT {page}) AS \
+                 page
                  ) AS sized WHERE before IS NULL OR before < {PAGE_BYTES} ORDER BY at, key"
             )
         };
@@ -122,12 +124,12 @@ impl PostgresRows {
         Ok(u64::try_from(found).unwrap_or(0))
     }
 
-    fn row_of(&self, row: &postgres::Row) -> Result<Row, postgres::Error> {
+    fn row_of(&self, row: &postgres::Row) -> Result<TableRow, postgres::Error> {
         let text =
             |place: usize| row.try_get::<_, Option<String>>(place).map(|text| text.map(String::into_bytes));
         let order: Option<i64> = row.try_get(0)?;
         let flag = |place: usize| row.try_get::<_, Option<bool>>(place);
-        Ok(Row {
+        Ok(TableRow {
             order: order.and_then(|order| u64::try_from(order).ok()),
             id: text(1)?.ok_or(BadRecord::MissingId),
             text: text(2)?,
@@ -186,7 +188,7 @@ fn type_name(of: &Type) -> String {
     }
 }
 
-impl Rows for PostgresRows {
+impl TableRows for PostgresRows {
     fn order(&self) -> OrderKind {
         self.kind
     }
@@ -199,7 +201,7 @@ impl Rows for PostgresRows {
         self.number(&format!("SELECT {}", offset("clock_timestamp()", OrderKind::Time)))
     }
 
-    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure> {
+    fn page(&mut self, from: Option<u64>) -> Result<RowPage, DatabaseFailure> {
         let statement =
             if from.is_none() && self.last.is_some() { self.behind.clone() } else { self.from.clone() };
         let (at, after) = match (from, &self.last) {
@@ -220,14 +222,14 @@ impl Rows for PostgresRows {
         let is_last = held < self.page as usize && found.len() == held;
         let rows = found.iter().map(|row| self.row_of(row)).collect::<Result<Vec<_>, _>>();
         let rows = rows.map_err(|error| failure(&error))?;
-        if let Some(Row { order: Some(order), id: Ok(id), .. }) = rows.last() {
+        if let Some(TableRow { order: Some(order), id: Ok(id), .. }) = rows.last() {
             let id = String::from_utf8_lossy(id).into_owned();
             self.last = Some((order.cast_signed(), id));
         }
-        Ok(Page { rows, is_last })
+        Ok(RowPage { rows, is_last })
     }
 
-    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure> {
+    fn row(&mut self, id: &str) -> Result<Option<TableRow>, DatabaseFailure> {
         let found = self.client.query_opt(&self.one, &[&id]).map_err(|error| failure(&error))?;
         found.map(|row| self.row_of(&row)).transpose().map_err(|error| failure(&error))
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::seen::Seen;
-use super::{Page, Row, Rows, Table};
-use crate::formats::{BadRecord, KeyedRecord, Place, Records, Shape};
-use crate::intake::{BadRecordAt, BadRecords, Batch, Closed, Payload, Queue, Reader, SourceError};
+use super::seen::SeenRows;
+use super::table::{RowPage, TableRow, TableRows, TableSource};
+use crate::formats::{BadRecord, KeyedRecord, KeyedRecords, RecordPlace, RecordShape};
+use crate::intake::{BadRecordAt, BadRecords, Batch, Closed, Payload, Queue, SourceError, SourceReader};
 use crate::tables::database::DatabaseFailure;
 use dupflow_core::doc::{Letter, Position};
 use dupflow_core::time::Clock;
@@ -16,62 +16,75 @@ const BATCH_RECORDS: usize = 128;
 
 /// Reads a table.
 pub(super) struct TableReader {
-    reading: Reading,
+    reading: TableReading,
 }
 
 /// The state of reading a table.
-pub(super) struct Reading {
-    table: Table,
+pub(super) struct TableReading {
+    table: TableSource,
     input: Arc<str>,
-    shape: Arc<Shape>,
+    shape: Arc<RecordShape>,
     /// The last pushed position: everything before this offset has been read.
-    told: u64,
+    pushed_to: u64,
     /// The greatest order that has been read.
     greatest: u64,
-    seen: Seen,
+    seen: SeenRows,
     /// Whether the present round has pushed a row.
     pushed: bool,
     /// The open table; `None` while the database cannot be reached.
-    pub(super) rows: Option<Box<dyn Rows>>,
+    pub(super) rows: Option<Box<dyn TableRows>>,
 }
 
 /// What ends a round early.
-pub(super) enum End {
+pub(super) enum RoundEnd {
     Closed,
     Away(DatabaseFailure),
     Failed(SourceError),
 }
 
-impl From<Closed> for End {
+impl From<Closed> for RoundEnd {
     fn from(_: Closed) -> Self {
         Self::Closed
     }
 }
 
-impl From<SourceError> for End {
+impl From<SourceError> for RoundEnd {
     fn from(error: SourceError) -> Self {
         Self::Failed(error)
     }
 }
 
 impl TableReader {
-    pub(super) fn new(table: Table, begin: u64) -> Self {
-        Self { reading: Reading::new(table, begin) }
+    pub(super) fn new(table: TableSource, begin: u64) -> Self {
+        Self { reading: TableReading::new(table, begin) }
     }
 }
 
-impl Reading {
-    pub(super) fn new(table: Table, begin: u64) -> Self {
+impl TableReading {
+    pub(super) fn new(table: TableSource, begin: u64) -> Self {
         let (input, shape) = (table.name().into(), table.shape());
         let greatest = begin.saturating_sub(1);
-        Self { table, input, shape, told: begin, greatest, seen: Seen::default(), pushed: false, rows: None }
+        Self {
+            table,
+            input,
+            shape,
+            pushed_to: begin,
+            greatest,
+            seen: SeenRows::default(),
+            pushed: false,
+            rows: None,
+        }
     }
 
-    fn failed(&self, failure: DatabaseFailure) -> End {
-        if failure.is_retriable() { End::Away(failure) } else { End::Failed(self.table.failed(&failure)) }
+    fn failed(&self, failure: DatabaseFailure) -> RoundEnd {
+        if failure.is_retriable() {
+            RoundEnd::Away(failure)
+        } else {
+            RoundEnd::Failed(self.table.failed(&failure))
+        }
     }
 
-    fn batch(&self, records: Records, letters: Vec<Letter>, next: u64) -> Batch {
+    fn batch(&self, records: KeyedRecords, letters: Vec<Letter>, next: u64) -> Batch {
         Batch {
             input: Arc::clone(&self.input),
             partition: 0,
@@ -84,10 +97,10 @@ impl Reading {
     }
 }
 
-impl Reader for TableReader {
+impl SourceReader for TableReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
         let Self { reading } = self;
-        let Table { follow, poll, is_here, .. } = reading.table;
+        let TableSource { follow, poll, is_here, .. } = reading.table;
         if !is_here {
             // Another process reads it.
             while follow && queue.pause(poll).is_ok() {}
@@ -104,9 +117,9 @@ impl Reader for TableReader {
                         is_away = false;
                     }
                 }
-                Err(End::Closed) => return Ok(()),
-                Err(End::Failed(error)) => return Err(error),
-                Err(End::Away(failure)) => {
+                Err(RoundEnd::Closed) => return Ok(()),
+                Err(RoundEnd::Failed(error)) => return Err(error),
+                Err(RoundEnd::Away(failure)) => {
                     if !is_away {
                         tracing::warn!("{}: {failure}; it is tried again until it is there", reading.input);
                     }
@@ -123,9 +136,9 @@ impl Reader for TableReader {
     }
 }
 
-impl Reading {
+impl TableReading {
     /// Reads a round, if the table may have changed.
-    pub(super) fn turn(&mut self, queue: &Queue, bad: &BadRecords) -> Result<(), End> {
+    pub(super) fn turn(&mut self, queue: &Queue, bad: &BadRecords) -> Result<(), RoundEnd> {
         let mut rows = match self.rows.take() {
             Some(rows) => rows,
             None => self.table.reach().map_err(|failure| self.failed(failure))?,
@@ -143,16 +156,16 @@ impl Reading {
         Ok(())
     }
 
-    fn round(&mut self, rows: &mut dyn Rows, queue: &Queue, bad: &BadRecords) -> Result<(), End> {
+    fn round(&mut self, rows: &mut dyn TableRows, queue: &Queue, bad: &BadRecords) -> Result<(), RoundEnd> {
         let latest = rows.latest().map_err(|failure| self.failed(failure))?;
         let overlap = self.table.overlap(rows.order());
         let from = self.greatest.min(latest).saturating_sub(overlap);
-        let mut open = Records::of(Arc::clone(&self.shape));
+        let mut open = KeyedRecords::with_shape(Arc::clone(&self.shape));
         let mut letters = Vec::new();
         let mut page = rows.page(Some(from)).map_err(|failure| self.failed(failure))?;
         let mut last = 0;
         loop {
-            let Page { rows: found, is_last } = page;
+            let RowPage { rows: found, is_last } = page;
             for row in found {
                 let Some(order) = row.order else {
                     if self.seen.is_new(&row, u64::MAX) {
@@ -162,7 +175,7 @@ impl Reading {
                     continue;
                 };
                 let line = queue.line(0);
-                if line.is_some_and(|line| self.told < line && line <= order) {
+                if line.is_some_and(|line| self.pushed_to < line && line <= order) {
                     // A batch up to the line, even if it has no records; then the rest.
                     let line = line.unwrap_or_default();
                     self.hand_over(&mut open, &mut letters, line, queue)?;
@@ -206,7 +219,7 @@ impl Reading {
         } else {
             self.greatest + 1
         });
-        if self.pushed || end > self.told {
+        if self.pushed || end > self.pushed_to {
             self.hand_over(&mut open, &mut letters, end, queue)?;
         }
         Ok(())
@@ -215,21 +228,21 @@ impl Reading {
     /// Pushes the open batch, and reports that everything before `next` has been read.
     fn hand_over(
         &mut self,
-        open: &mut Records,
+        open: &mut KeyedRecords,
         letters: &mut Vec<Letter>,
         next: u64,
         queue: &Queue,
     ) -> Result<(), Closed> {
-        let records = std::mem::replace(open, Records::of(Arc::clone(&self.shape)));
-        let next = next.max(self.told);
+        let records = std::mem::replace(open, KeyedRecords::with_shape(Arc::clone(&self.shape)));
+        let next = next.max(self.pushed_to);
         queue.push(self.batch(records, std::mem::take(letters), next))?;
-        self.told = next;
+        self.pushed_to = next;
         Ok(())
     }
 
     fn bad(
         &self,
-        row: &Row,
+        row: &TableRow,
         offset: u64,
         reason: BadRecord,
         bad: &BadRecords,
@@ -239,7 +252,7 @@ impl Reading {
         let at = BadRecordAt {
             reason,
             input: Arc::clone(&self.input),
-            place: Place::Offset(offset),
+            place: RecordPlace::Offset(offset),
             cause: row.id.as_ref().ok().map(|id| format!("id \"{}\"", String::from_utf8_lossy(id))),
         };
         letters.extend(bad.letter(|| Letter {
@@ -254,7 +267,7 @@ impl Reading {
 }
 
 /// Adds a row to a batch.
-fn put(open: &mut Records, id: &[u8], row: &Row, offset: u64) {
+fn put(open: &mut KeyedRecords, id: &[u8], row: &TableRow, offset: u64) {
     let value = row.text.as_deref().filter(|_| !row.deleted);
     open.push(KeyedRecord { offset, ts: row.ts, key: Some(id), value });
     for (which, field) in row.fields.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Row;
+use super::table::TableRow;
 use dupflow_core::hash;
 
 /// Seeds of the two halves of a hash.
@@ -11,7 +11,7 @@ const SEEDS: [u64; 2] = [0x7461_626c_6573, 0x726f_7773];
 /// Pushed rows, by the hash of their id: their order, and the hash of their content. 48 bytes per row, plus
 /// the tree.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenRows {
     rows: BTreeMap<[u64; 2], (u64, [u64; 2])>,
     /// Number of rows after the last trim.
     left: usize,
@@ -20,9 +20,9 @@ pub(super) struct Seen {
 /// Number of rows from which on old ones are removed.
 const TRIM: usize = 1 << 16;
 
-impl Seen {
+impl SeenRows {
     /// Stores a row; returns whether it is new or has changed.
-    pub(super) fn is_new(&mut self, row: &Row, order: u64) -> bool {
+    pub(super) fn is_new(&mut self, row: &TableRow, order: u64) -> bool {
         let id = row.id.as_deref().map_or_else(|bad| bad.reason().as_bytes().to_vec(), <[u8]>::to_vec);
         let content = (order, hashes(&content(row)));
         self.rows.insert(hashes(&id), content) != Some(content)
@@ -47,7 +47,7 @@ fn hashes(bytes: &[u8]) -> [u64; 2] {
 }
 
 /// The content of a row; each part is preceded by its length.
-fn content(row: &Row) -> Vec<u8> {
+fn content(row: &TableRow) -> Vec<u8> {
     let mut all = vec![u8::from(row.deleted)];
     all.extend_from_slice(&row.ts.map_or(u64::MAX, f64::to_bits).to_le_bytes());
     for part in std::iter::once(&row.text).chain(&row.fields) {
@@ -62,8 +62,8 @@ fn content(row: &Row) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn row(id: &str, text: &str) -> Row {
-        Row {
+    fn row(id: &str, text: &str) -> TableRow {
+        TableRow {
             order: None,
             id: Ok(id.as_bytes().to_vec()),
             text: Some(text.as_bytes().to_vec()),
@@ -74,22 +74,22 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_new_until_it_is_as_it_was() {
-        let mut seen = Seen::default();
+    fn a_row_is_new_until_it_is_unchanged() {
+        let mut seen = SeenRows::default();
         assert!(seen.is_new(&row("文", "書"), 7));
         assert!(!seen.is_new(&row("文", "書"), 7));
         assert!(seen.is_new(&row("文", "書"), 8), "another order");
         assert!(seen.is_new(&row("文", "書類"), 8), "another text of the same order");
-        let moved = Row { fields: vec![Some(b"title".to_vec()), None], ..row("文", "書類") };
+        let moved = TableRow { fields: vec![Some(b"title".to_vec()), None], ..row("文", "書類") };
         assert!(seen.is_new(&moved, 8), "another field");
-        assert!(seen.is_new(&Row { deleted: true, ..moved.clone() }, 8));
-        assert!(seen.is_new(&Row { text: None, ..moved }, 8));
+        assert!(seen.is_new(&TableRow { deleted: true, ..moved.clone() }, 8));
+        assert!(seen.is_new(&TableRow { text: None, ..moved }, 8));
         assert_eq!(seen.len(), 1);
     }
 
     #[test]
-    fn what_does_not_come_again_is_forgotten() {
-        let mut seen = Seen::default();
+    fn old_rows_are_removed() {
+        let mut seen = SeenRows::default();
         for n in 0..TRIM as u64 {
             assert!(seen.is_new(&row(&n.to_string(), ""), n));
             seen.trim(n.saturating_sub(10));

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::{Layout, OrderKind, PAGE_BYTES, Page, Row, Rows, Table, stamps};
+use super::stamps;
+use super::table::{ColumnLayout, OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows, TableSource};
 use crate::formats::BadRecord;
 use crate::tables::database::{DatabaseFailure, quoted, sqlite};
 use dupflow_core::time;
@@ -25,7 +26,7 @@ pub(super) struct SqliteRows {
     /// The column's name, for messages.
     name: String,
     kind: Option<OrderKind>,
-    layout: Layout,
+    layout: ColumnLayout,
     list: String,
     page: u32,
     /// Order and id of the last returned row.
@@ -34,10 +35,10 @@ pub(super) struct SqliteRows {
 }
 
 /// A row, with its order and id as stored.
-type Placed = (Row, (Value, Value));
+type Placed = (TableRow, (Value, Value));
 
 impl SqliteRows {
-    pub(super) fn reach(table: &Table, path: &std::path::Path) -> Result<Self, DatabaseFailure> {
+    pub(super) fn reach(table: &TableSource, path: &std::path::Path) -> Result<Self, DatabaseFailure> {
         let connection = sqlite::reader(path)?;
         let failed = |error: rusqlite::Error| sqlite::failure(path, &error);
         let relation = table.relation();
@@ -89,9 +90,10 @@ impl SqliteRows {
             Some(Value::Integer(_)) => Ok(Some(OrderKind::Number)),
             Some(Value::Text(text)) if text.as_bytes().get(4) == Some(&b'-') => Ok(Some(OrderKind::Time)),
             Some(other) => Err(DatabaseFailure::Refused(format!(
-                "source.order: {} holds {}, expected whole numbers, or times in UTC as \"2026-01-31 23:59:59.125\"",
+                "source.order: {} holds {}, expected whole numbers, or times in UTC as \"2026-01-31 \
+                 23:59:59.125\"",
                 self.name,
-                told(&other)
+                type_words(&other)
             ))),
         }
     }
@@ -118,7 +120,7 @@ impl SqliteRows {
         Ok((found, false))
     }
 
-    fn row_of(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    fn row_of(&self, row: &rusqlite::Row<'_>) -> rusqlite::Result<TableRow> {
         let order = match row.get_ref(0)? {
             ValueRef::Integer(number) if self.kind() == OrderKind::Number => u64::try_from(number).ok(),
             ValueRef::Text(text) if self.kind() == OrderKind::Time => {
@@ -151,7 +153,7 @@ impl SqliteRows {
             Some(ValueRef::Blob(_)) => Some(f64::NAN),
         };
         let fields = self.layout.fields.clone().map(|place| Ok(text(row.get_ref(place)?)));
-        Ok(Row {
+        Ok(TableRow {
             order,
             id,
             text: text(row.get_ref(2)?),
@@ -171,7 +173,7 @@ fn text(value: ValueRef<'_>) -> Option<Vec<u8>> {
     if let ValueRef::Text(text) = value { Some(text.to_vec()) } else { None }
 }
 
-fn told(value: &Value) -> &'static str {
+fn type_words(value: &Value) -> &'static str {
     match value {
         Value::Null => "nothing",
         Value::Integer(_) => "whole numbers",
@@ -186,7 +188,7 @@ fn float(number: i64) -> f64 {
     number as f64
 }
 
-impl Rows for SqliteRows {
+impl TableRows for SqliteRows {
     fn order(&self) -> OrderKind {
         self.kind()
     }
@@ -195,7 +197,8 @@ impl Rows for SqliteRows {
         if self.kind() == OrderKind::Number {
             let Self { relation, order, .. } = &*self;
             return self.number(&format!(
-                "SELECT coalesce((SELECT {order} FROM {relation} WHERE typeof({order}) = 'integer' ORDER BY {order} DESC LIMIT 1), 0)"
+                "SELECT coalesce((SELECT {order} FROM {relation} WHERE typeof({order}) = 'integer' ORDER BY \
+                 {order} DESC LIMIT 1), 0)"
             ));
         }
         // SQLite has no clock of its own: the database is a file on this machine.
@@ -207,7 +210,7 @@ impl Rows for SqliteRows {
         Ok((time::unix_seconds() * 1e6) as u64)
     }
 
-    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure> {
+    fn page(&mut self, from: Option<u64>) -> Result<RowPage, DatabaseFailure> {
         let Self { list, relation, order, id, page, .. } = &*self;
         let (behind, parameters) = match (from, &self.last) {
             (None, Some((at, after))) => {
@@ -223,7 +226,8 @@ impl Rows for SqliteRows {
             }
         };
         let sql = format!(
-            "SELECT {list} FROM {relation} WHERE {behind} AND {id} IS NOT NULL ORDER BY {order}, {id} LIMIT {page}"
+            "SELECT {list} FROM {relation} WHERE {behind} AND {id} IS NOT NULL ORDER BY {order}, {id} LIMIT \
+             {page}"
         );
         let (found, is_all) = self.rows(&sql, &parameters).map_err(|error| self.failed(&error))?;
         let is_last = is_all && found.len() < *page as usize;
@@ -231,10 +235,10 @@ impl Rows for SqliteRows {
         if let Some(last) = places.pop() {
             self.last = Some(last);
         }
-        Ok(Page { rows, is_last })
+        Ok(RowPage { rows, is_last })
     }
 
-    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure> {
+    fn row(&mut self, id: &str) -> Result<Option<TableRow>, DatabaseFailure> {
         let sql = format!("SELECT {} FROM {} WHERE {} = ?1", self.list, self.relation, self.id);
         let rows = |key: Value| self.rows(&sql, &[key]).map(|(found, _)| found);
         let mut found = rows(Value::Text(id.to_owned())).map_err(|error| self.failed(&error))?;

@@ -3,25 +3,30 @@
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::reader::Reading;
+use super::reader::TableReading;
+use super::table::{OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows};
 use super::*;
-use crate::intake::{Ahead, BadRecords, Decoder, Line, Queue, Room, Taken};
+use crate::intake::{BadRecords, CatchUp, CatchUpLine, Decoder, Dequeued, NoText, Queue, QueueRoom};
+use crate::tables::database::{Address, DatabaseFailure};
+use dupflow_core::doc::{DocId, Position};
 use dupflow_core::time::{Epoch, LiveFrom};
 
 /// A database file with a table of pages, ordered by a number.
-struct Place {
+struct TestDatabase {
     folder: tempfile::TempDir,
     connection: Connection,
 }
 
 /// An event: its epoch, offset, id and text.
-type Event = (Epoch, u64, String, Option<String>);
+type TableEvent = (Epoch, u64, String, Option<String>);
 
-impl Place {
-    fn of(schema: &str) -> Self {
+impl TestDatabase {
+    fn new(schema: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let connection = Connection::open(folder.path().join("a.db")).unwrap();
         connection.execute_batch(schema).unwrap();
@@ -29,7 +34,7 @@ impl Place {
     }
 
     fn numbers() -> Self {
-        Self::of("CREATE TABLE pages (id, body, version, gone, title, at)")
+        Self::new("CREATE TABLE pages (id, body, version, gone, title, at)")
     }
 
     fn put(&self, values: &str) {
@@ -41,8 +46,8 @@ impl Place {
         self.connection.execute_batch(sql).unwrap();
     }
 
-    fn table(&self) -> Table {
-        Table {
+    fn table(&self) -> TableSource {
+        TableSource {
             address: Address::Sqlite(self.folder.path().join("a.db")),
             relation: Relation::Table("pages".to_owned()),
             id: "id".to_owned(),
@@ -53,7 +58,7 @@ impl Place {
             fields: Vec::new(),
             page: 2,
             poll: Duration::from_millis(1),
-            overlap: Overlap { time: Duration::from_secs(60), number: 10 },
+            overlap: RoundOverlap { time: Duration::from_secs(60), number: 10 },
             follow: false,
             patience: Duration::from_secs(1),
             limits: EpochLimits::default(),
@@ -63,23 +68,23 @@ impl Place {
 }
 
 fn queue() -> Queue {
-    Queue::new(1, 1, Room { bytes: 1 << 20, batches: 1000 }, EpochLimits::default())
+    Queue::new(1, 1, QueueRoom { bytes: 1 << 20, batches: 1000 }, EpochLimits::default())
 }
 
 /// A reader, a queue, and the last position that was taken from it.
-struct Bench {
-    reading: Reading,
+struct ReaderBench {
+    reading: TableReading,
     queue: Queue,
     bad: BadRecords,
     fields: Vec<String>,
     next: u64,
 }
 
-impl Bench {
-    fn new(table: Table, begin: u64) -> Self {
+impl ReaderBench {
+    fn new(table: TableSource, begin: u64) -> Self {
         let fields = table.fields.clone();
         Self {
-            reading: Reading::new(table, begin),
+            reading: TableReading::new(table, begin),
             queue: queue(),
             bad: BadRecords::default(),
             fields,
@@ -88,15 +93,15 @@ impl Bench {
     }
 
     /// Reads one round; returns its events.
-    fn turn(&mut self) -> Vec<Event> {
+    fn turn(&mut self) -> Vec<TableEvent> {
         self.reading.turn(&self.queue, &self.bad).unwrap_or_else(|_| panic!("a turn failed"));
         self.drain()
     }
 
-    fn drain(&mut self) -> Vec<Event> {
+    fn drain(&mut self) -> Vec<TableEvent> {
         let mut decoder = Decoder::new(&self.fields);
         let mut events = Vec::new();
-        while let Taken::Batch(epoch, batch) = self.queue.take(Epoch::MAX) {
+        while let Dequeued::Batch(epoch, batch) = self.queue.take(Epoch::MAX) {
             assert!(batch.next >= self.next, "what has been read never goes back");
             self.next = batch.next;
             let each = |at: Position, event: dupflow_core::doc::DocEvent<'_>| {
@@ -108,16 +113,19 @@ impl Bench {
     }
 }
 
-fn event(epoch: Epoch, offset: u64, id: &str, text: &str) -> Event {
+fn event(epoch: Epoch, offset: u64, id: &str, text: &str) -> TableEvent {
     (epoch, offset, id.to_owned(), Some(text.to_owned()))
 }
 
 #[test]
 fn rows_are_events_page_by_page() {
-    let place = Place::numbers();
+    let place = TestDatabase::numbers();
     // Five rows with the same order, over three pages.
-    place.put("('文', '重複した文書', 7), ('ب', 'مرحبا', 7), ('ท', 'เอกสาร', 7), ('🦀', '', 7), (5, 'number', 7), ('a', 'before', 3)");
-    let mut bench = Bench::new(place.table(), 0);
+    place.put(
+        "('文', '重複した文書', 7), ('ب', 'مرحبا', 7), ('ท', 'เอกสาร', 7), ('🦀', '', 7), (5, 'number', 7), \
+     ('a', 'before', 3)",
+    );
+    let mut bench = ReaderBench::new(place.table(), 0);
     let expected = [
         event(1, 3, "a", "before"),
         event(1, 7, "5", "number"),
@@ -136,18 +144,18 @@ fn rows_are_events_page_by_page() {
 /// Rows of 5 MB, as many as a page may have: without the limit in bytes, one page would be all of them.
 #[test]
 fn pages_are_bounded_in_bytes() {
-    let place = Place::numbers();
+    let place = TestDatabase::numbers();
     let long = 5 << 20;
     place.run(&format!(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9)
          INSERT INTO pages (id, body, version) SELECT i, printf('%.*c', {long}, 'x'), i FROM n"
     ));
-    let table = Table { page: 300, ..place.table() };
+    let table = TableSource { page: 300, ..place.table() };
     let mut rows = table.reach().unwrap();
     let mut sizes = Vec::new();
     let mut page = rows.page(Some(0)).unwrap();
     loop {
-        let bytes: usize = page.rows.iter().map(Row::bytes).sum();
+        let bytes: usize = page.rows.iter().map(TableRow::bytes).sum();
         assert!(bytes < PAGE_BYTES + long + 100, "{bytes}");
         sizes.push(page.rows.len());
         if page.is_last {
@@ -162,10 +170,10 @@ fn pages_are_bounded_in_bytes() {
 /// A row with the same order that changes, one that is committed late, and one that is late by more than the
 /// overlap.
 #[test]
-fn what_comes_late_is_read() {
-    let place = Place::numbers();
+fn late_rows_are_read() {
+    let place = TestDatabase::numbers();
     place.put("('a', 'one', 100), ('b', 'one', 100)");
-    let mut bench = Bench::new(place.table(), 0);
+    let mut bench = ReaderBench::new(place.table(), 0);
     assert_eq!(bench.turn().len(), 2);
     place.run("UPDATE pages SET body = 'two' WHERE id = 'b'");
     assert_eq!(bench.turn(), [event(2, 100, "b", "two")], "another text of the same order");
@@ -179,15 +187,15 @@ fn what_comes_late_is_read() {
     // Another run continues at the last position. It reads the overlap again, and with it the rows that were
     // committed in between.
     place.put("('g', 'late', 491)");
-    let mut next = Bench::new(place.table(), bench.next);
+    let mut next = ReaderBench::new(place.table(), bench.next);
     let ids: Vec<String> = next.turn().into_iter().map(|(_, _, id, _)| id).collect();
     assert_eq!(ids, ["f", "g", "e"], "from 490 on, what the last one had read too");
 }
 
 /// Rows, and a change to the table after their first page.
-struct Meanwhile<F>(Box<dyn Rows>, Option<F>);
+struct Meanwhile<F>(Box<dyn TableRows>, Option<F>);
 
-impl<F: FnOnce() + Send> Rows for Meanwhile<F> {
+impl<F: FnOnce() + Send> TableRows for Meanwhile<F> {
     fn order(&self) -> OrderKind {
         self.0.order()
     }
@@ -196,13 +204,13 @@ impl<F: FnOnce() + Send> Rows for Meanwhile<F> {
         self.0.latest()
     }
 
-    fn page(&mut self, from: Option<u64>) -> Result<Page, DatabaseFailure> {
+    fn page(&mut self, from: Option<u64>) -> Result<RowPage, DatabaseFailure> {
         let page = self.0.page(from);
         self.1.take().into_iter().for_each(|happens| happens());
         page
     }
 
-    fn row(&mut self, id: &str) -> Result<Option<Row>, DatabaseFailure> {
+    fn row(&mut self, id: &str) -> Result<Option<TableRow>, DatabaseFailure> {
         self.0.row(id)
     }
 
@@ -221,8 +229,8 @@ impl<F: FnOnce() + Send> Rows for Meanwhile<F> {
 
 /// A row that is committed late, within the overlap, during a round that then reads far beyond it.
 #[test]
-fn what_comes_while_a_round_runs_does_not_count_as_read() {
-    let place = Place::numbers();
+fn rows_committed_during_a_round_are_read_by_the_next() {
+    let place = TestDatabase::numbers();
     place.put("('a', 'x', 1), ('b', 'x', 2), ('c', 'x', 100)");
     let path = place.folder.path().join("a.db");
     let happens = move || {
@@ -230,7 +238,7 @@ fn what_comes_while_a_round_runs_does_not_count_as_read() {
         let sql = format!("INSERT INTO pages (id, body, version) VALUES {}", more.join(", "));
         Connection::open(path).unwrap().execute_batch(&sql).unwrap();
     };
-    let mut bench = Bench::new(place.table(), 0);
+    let mut bench = ReaderBench::new(place.table(), 0);
     bench.reading.rows = Some(Box::new(Meanwhile(place.table().reach().unwrap(), Some(happens))));
     assert_eq!(bench.turn().len(), 3 + 99);
     // Its transaction began while 100 was the greatest order.
@@ -241,23 +249,27 @@ fn what_comes_while_a_round_runs_does_not_count_as_read() {
 
 #[test]
 fn every_kind_of_column() {
-    let place = Place::numbers();
+    let place = TestDatabase::numbers();
     place.run(
         "INSERT INTO pages VALUES
-            ('a', 'text', 1, 0, 'title', 1700000000), ('b', 'gone', 2, 1, NULL, NULL), ('c', 'gone', 3, '2026-01-01', NULL, NULL),
-            ('d', 'here', 4, '', NULL, '2026-11-22 07:10:00.5'), ('e', NULL, 5, NULL, NULL, NULL), ('f', x'00', 6, NULL, NULL, NULL),
-            ('g', CAST(x'ff' AS TEXT), 7, NULL, NULL, NULL), (1.5, 'real', 8, NULL, NULL, NULL), ('', 'empty', 9, NULL, NULL, NULL),
-            ('h', 'when', 10, NULL, NULL, 'yesterday'), (NULL, 'no id', 11, NULL, NULL, NULL), ('i', 'no order', NULL, NULL, NULL, NULL),
+            ('a', 'text', 1, 0, 'title', 1700000000), ('b', 'gone', 2, 1, NULL, NULL), ('c', 'gone', 3, \
+         '2026-01-01', NULL, NULL),
+            ('d', 'here', 4, '', NULL, '2026-11-22 07:10:00.5'), ('e', NULL, 5, NULL, NULL, NULL), ('f', \
+         x'00', 6, NULL, NULL, NULL),
+            ('g', CAST(x'ff' AS TEXT), 7, NULL, NULL, NULL), (1.5, 'real', 8, NULL, NULL, NULL), ('', \
+         'empty', 9, NULL, NULL, NULL),
+            ('h', 'when', 10, NULL, NULL, 'yesterday'), (NULL, 'no id', 11, NULL, NULL, NULL), ('i', 'no \
+         order', NULL, NULL, NULL, NULL),
             ('j', 'negative', -1, NULL, NULL, NULL), ('null', 'null', 12, NULL, '', NULL)",
     );
-    let table = Table {
+    let table = TableSource {
         deleted: Some("gone".to_owned()),
         ts: Some("at".to_owned()),
         fields: vec!["title".to_owned()],
         page: 100,
         ..place.table()
     };
-    let mut bench = Bench::new(table.clone(), 0);
+    let mut bench = ReaderBench::new(table.clone(), 0);
     let expected = [
         event(1, 1, "a", "text\u{1e}title"),
         (1, 2, "b".to_owned(), None),
@@ -278,17 +290,17 @@ fn the_documented_triggers_number_every_write() {
     let documented = include_str!("../../../../docs/tables.md");
     let (_, recipe) = documented.split_once("-- SQLite: a number\n").unwrap();
     let (recipe, _) = recipe.split_once("```").unwrap();
-    let place = Place::of("CREATE TABLE pages (page_id TEXT, body TEXT, deleted_at TEXT)");
+    let place = TestDatabase::new("CREATE TABLE pages (page_id TEXT, body TEXT, deleted_at TEXT)");
     place.run("INSERT INTO pages VALUES ('a', 'before', NULL)");
     place.run(recipe);
-    let table = Table {
+    let table = TableSource {
         id: "page_id".to_owned(),
         deleted: Some("deleted_at".to_owned()),
         page: 100,
-        overlap: Overlap { time: Duration::ZERO, number: 0 },
+        overlap: RoundOverlap { time: Duration::ZERO, number: 0 },
         ..place.table()
     };
-    let mut bench = Bench::new(table, 0);
+    let mut bench = ReaderBench::new(table, 0);
     place.run("INSERT INTO pages (page_id, body) VALUES ('b', 'new'), ('c', 'new')");
     let expected = [event(1, 0, "a", "before"), event(1, 1, "b", "new"), event(1, 2, "c", "new")];
     assert_eq!(bench.turn(), expected);
@@ -299,10 +311,13 @@ fn the_documented_triggers_number_every_write() {
 }
 
 #[test]
-fn times_and_what_lies_in_the_future() {
-    let place = Place::numbers();
-    place.put("('a', 'x', '2026-01-31 12:00:00'), ('b', 'x', '2026-01-31 12:00:00.000001'), ('z', 'x', '9999-12-31 00:00:00')");
-    let mut bench = Bench::new(place.table(), 0);
+fn future_times_do_not_count_as_greatest() {
+    let place = TestDatabase::numbers();
+    place.put(
+        "('a', 'x', '2026-01-31 12:00:00'), ('b', 'x', '2026-01-31 12:00:00.000001'), ('z', 'x', \
+     '9999-12-31 00:00:00')",
+    );
+    let mut bench = ReaderBench::new(place.table(), 0);
     let noon = 1_769_860_800_000_000;
     let offsets: Vec<u64> = bench.turn().into_iter().map(|(_, offset, ..)| offset).collect();
     assert_eq!(offsets, [noon, noon + 1, 253_402_214_400_000_000]);
@@ -311,7 +326,10 @@ fn times_and_what_lies_in_the_future() {
         "what lies in the future does not count as the greatest"
     );
     // Rows of the present time are read at any moment of this test, and so are times in another notation.
-    place.run("INSERT INTO pages (id, body, version) VALUES ('c', 'x', datetime('now')), ('d', 'x', strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))");
+    place.run(
+        "INSERT INTO pages (id, body, version) VALUES ('c', 'x', datetime('now')), ('d', 'x', \
+     strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))",
+    );
     let ids: Vec<String> = bench.turn().into_iter().map(|(_, _, id, _)| id).collect();
     assert_eq!(ids, ["c", "d"]);
     place.put("('e', 'x', 'soon')");
@@ -323,15 +341,15 @@ fn times_and_what_lies_in_the_future() {
 
 /// A restarted run reaches its line exactly, for any positions of rows.
 #[test]
-fn no_batch_goes_over_a_line() {
+fn no_batch_crosses_a_line() {
     for (line, before) in [(0, 0), (1, 0), (5, 0), (6, 1), (7, 2), (8, 2), (50, 4)] {
-        let place = Place::numbers();
+        let place = TestDatabase::numbers();
         place.put("('a', 'x', 5), ('b', 'x', 6), ('c', 'x', 9), ('d', 'x', 9)");
-        let table = Table { page: 3, ..place.table() };
-        let mut bench = Bench::new(table, 0);
+        let table = TableSource { page: 3, ..place.table() };
+        let mut bench = ReaderBench::new(table, 0);
         let live = Arc::new(LiveFrom::default());
-        let ahead = Ahead::of([Line::Offsets([(0, line)].into())]);
-        let room = Room { bytes: 1 << 20, batches: 1000 };
+        let ahead = CatchUp::new([CatchUpLine::Offsets([(0, line)].into())]);
+        let room = QueueRoom { bytes: 1 << 20, batches: 1000 };
         bench.queue = Queue::behind(ahead, Arc::clone(&live), None, 1, 1, room, EpochLimits::default());
         let events = bench.turn();
         let live = live.get().unwrap_or_else(|| panic!("line {line}: the run is not live"));
@@ -342,10 +360,11 @@ fn no_batch_goes_over_a_line() {
 
 #[test]
 fn texts_are_found_by_id() {
-    let place =
-        Place::of("CREATE TABLE pages (id INTEGER PRIMARY KEY, body TEXT, version INTEGER, title TEXT)");
+    let place = TestDatabase::new(
+        "CREATE TABLE pages (id INTEGER PRIMARY KEY, body TEXT, version INTEGER, title TEXT)",
+    );
     place.run("INSERT INTO pages VALUES (42, '重複', 7, 'title'), (43, NULL, 8, NULL)");
-    let table = Table { fields: vec!["title".to_owned()], ..place.table() };
+    let table = TableSource { fields: vec!["title".to_owned()], ..place.table() };
     let id = |text: &str| DocId::new(text).unwrap();
     let at = |offset| Position { partition: 0, offset };
     let mut with_title = table.texts(&["title".to_owned()]).unwrap();
@@ -361,10 +380,10 @@ fn texts_are_found_by_id() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_before_anything_runs() {
-    let place = Place::numbers();
-    let told = |table: Table| table.examine().unwrap_err().to_string();
-    let many = Table { id: "key".to_owned(), ts: Some("when".to_owned()), ..place.table() };
+fn unreadable_tables_are_refused_before_a_run() {
+    let place = TestDatabase::numbers();
+    let told = |table: TableSource| table.examine().unwrap_err().to_string();
+    let many = TableSource { id: "key".to_owned(), ts: Some("when".to_owned()), ..place.table() };
     let expected = |key: &str, name: &str| {
         format!(
             "{key}: {} has no column \"{name}\", its columns are id, body, version, gone, title, at",
@@ -376,7 +395,7 @@ fn what_cannot_be_read_is_told_before_anything_runs() {
         format!("{}\n{}", expected("source.id", "key"), expected("source.ts", "when"))
     );
     assert!(
-        told(Table { relation: Relation::Table("nowhere".to_owned()), ..place.table() })
+        told(TableSource { relation: Relation::Table("nowhere".to_owned()), ..place.table() })
             .contains("no such table")
     );
     for (value, what) in
@@ -388,6 +407,6 @@ fn what_cannot_be_read_is_told_before_anything_runs() {
         assert!(why.contains(what) && why.starts_with("source.order: column \"version\""), "{why}");
     }
     let query = "SELECT id, body || ' ' || coalesce(title, '') AS body, 1 AS version FROM pages;";
-    let table = Table { relation: Relation::Query(query.to_owned()), ..place.table() };
+    let table = TableSource { relation: Relation::Query(query.to_owned()), ..place.table() };
     assert!(table.examine().unwrap().contains("1 rows, in order of numbers"));
 }

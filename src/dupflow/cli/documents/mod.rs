@@ -17,7 +17,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use dupflow_connectors::formats::feed;
-use dupflow_connectors::formats::feed::Record;
+use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_connectors::instant;
 use dupflow_core::doc::{DocEvent, DocId};
 
@@ -117,8 +117,8 @@ impl Documents {
     }
 
     /// Writes an event.
-    pub(super) fn write(&mut self, record: &Record<'_>) -> anyhow::Result<()> {
-        let Record { event: DocEvent { id, text, .. }, ts } = record;
+    pub(super) fn write(&mut self, record: &FeedRecord<'_>) -> anyhow::Result<()> {
+        let FeedRecord { event: DocEvent { id, text, .. }, ts } = record;
         match &mut self.0 {
             Kind::Jsonl(out) => feed::write(out, record)?,
             Kind::Table(table) => {

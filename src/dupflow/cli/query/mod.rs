@@ -202,7 +202,7 @@ fn ask_corpus(
     let stages = pipeline::stages(plan, false);
     let (visitors, (tell, told)) = (Arc::clone(&stages.visitors), channel());
     let epochs = if plan.scheme.live().is_some() { EpochRule::All } else { EpochRule::default() };
-    let files = Files::of(inputs, epochs, plan.scheme.text.field_names());
+    let files = Files::new(inputs, epochs, plan.scheme.text.field_names());
     // Nobody hears it if the run has failed meanwhile.
     let source = Staying::new(Box::new(files), move |last| tell.send(last).unwrap_or(()));
     let cores = || thread::available_parallelism().ok();

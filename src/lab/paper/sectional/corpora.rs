@@ -6,7 +6,7 @@ use super::super::{Claim, Labelled as Given, Line, Made, Tolerance, Why, Work};
 use crate::generate::labelled::{Document, Labelled};
 use crate::table::{Table, row};
 use crate::{EvaluateError, truth};
-use dupflow_connectors::formats::Layout;
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::mix;
@@ -74,7 +74,7 @@ pub(super) fn corpora(work: &Work<'_>) -> Result<Vec<Corpus>, EvaluateError> {
     let mut all = vec![Corpus::of("generated", generated), framed(work)];
     if let Some(Given { corpus, labels }) = work.labelled {
         let mut labels: BTreeMap<DocId, String> = truth::labels(labels)?;
-        let texts = truth::texts(Input::resolve(corpus, Layout::default())?, &TextRules::default())?;
+        let texts = truth::texts(Input::resolve(corpus, InputLayout::default())?, &TextRules::default())?;
         // A document without a label is a duplicate of none.
         let mut label = |id: &DocId| labels.remove(id).unwrap_or_else(|| format!("\t{id}"));
         all.push(Corpus::of("your own", texts.into_iter().map(|(id, text)| (label(&id), text))));
