@@ -8,6 +8,6 @@ pub mod instant;
 pub mod intake;
 pub mod kafka;
 pub mod mark;
-pub mod sink;
+pub mod sinks;
 pub mod state;
 pub mod tables;

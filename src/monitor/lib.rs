@@ -4,7 +4,7 @@
 //! ```text
 //!  committer ── Feeder ──▶ View ◀──────────┐
 //!  run ── Status, Metrics ◀──────────── routes ◀── access ◀── server (one thread) ◀── connections
-//!  workers ◀── Visitors ◀───────────────┘   └── stream ──▶ readers of deltas
+//!  workers ◀── QueryQueue ◀───────────────┘   └── stream ──▶ readers of deltas
 //! ```
 //!
 //! The paths, what they take and what they answer: `docs/api.md`, and `/openapi.json`, which is made from the

@@ -9,8 +9,8 @@ use super::View;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::Evidence;
 use dupflow_core::run::metrics::Metrics;
+use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
-use dupflow_core::run::visit::Visitors;
 use dupflow_core::time::Clock;
 
 /// A run, as whoever starts it hands it over. All but the first three may be absent: what depends on them is
@@ -25,7 +25,7 @@ pub struct Subject {
     /// What its output holds; in the process that writes it.
     pub view: Option<Arc<View>>,
     /// Who takes questions to the workers.
-    pub visitors: Option<Arc<Visitors>>,
+    pub queries: Option<Arc<QueryQueue>>,
     /// Where texts are read again.
     pub texts: Option<Arc<dyn Texts>>,
     /// What two texts have in common.
@@ -122,7 +122,7 @@ impl Subject {
             status,
             clock,
             view: None,
-            visitors: None,
+            queries: None,
             texts: None,
             compare: None,
             pipeline: Pipeline { told: told.clone(), of: (0, 0), threshold: 0.0, standard_error },

@@ -18,7 +18,7 @@ use dupflow::connectors::intake::{
     BadRecords, Batch, Closed, OnError, Payload, Queue, Source, SourceError, SourceReader,
 };
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::sink::Sink;
+use dupflow::connectors::sinks::Sink;
 use dupflow::core::description::Description;
 use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;
@@ -131,7 +131,7 @@ fn main() {
     let ((bell, written), (times, taken)) = (channel(), channel());
     let source = Paced {
         feed: Generator::new(params),
-        metrics: Arc::clone(&stages.metrics),
+        metrics: Arc::clone(&stages.observers.metrics),
         documents: documents as u64,
         events,
         epochs,

@@ -17,7 +17,7 @@ use dupflow::connectors::formats::InputLayout;
 use dupflow::connectors::formats::feed;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
-use dupflow::connectors::sink::DeltaLines;
+use dupflow::connectors::sinks::DeltaLines;
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
 use dupflow::lab::generate::{Generator, Params};

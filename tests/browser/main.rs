@@ -9,6 +9,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
+mod demo;
 mod devtools;
 mod flood;
 mod hostile;

@@ -55,7 +55,8 @@ impl Database for Sqlite {
         for (written, before) in [(events, "0 seconds"), (late, "-2 seconds")] {
             let transaction = connection.transaction().unwrap();
             for Event { id, text } in written {
-                let sql = "INSERT INTO pages VALUES (?1, ?2, datetime('now', ?3), ?2 IS NULL) ON CONFLICT (page) DO UPDATE
+                let sql = "INSERT INTO pages VALUES (?1, ?2, datetime('now', ?3), ?2 IS NULL) ON CONFLICT \
+                (page) DO UPDATE
                     SET body = coalesce(?2, body), changed = excluded.changed, gone = excluded.gone";
                 transaction.execute(sql, (id, text, before)).unwrap();
             }
@@ -66,7 +67,8 @@ impl Database for Sqlite {
     fn make(&self) {
         self.open()
             .execute_batch(
-                "CREATE TABLE pages (page TEXT PRIMARY KEY, body TEXT, changed TEXT NOT NULL, gone INTEGER NOT NULL);
+                "CREATE TABLE pages (page TEXT PRIMARY KEY, body TEXT, changed TEXT NOT NULL, gone INTEGER \
+                 NOT NULL);
                  CREATE INDEX pages_changed ON pages (changed, page);",
             )
             .unwrap();
@@ -106,7 +108,8 @@ impl Database for Server {
         let put = |transaction: &mut postgres::Transaction<'_>, written: &[Event]| {
             for Event { id, text } in written {
                 let sql =
-                    "INSERT INTO pages AS p VALUES ($1, $2::text, now(), $2::text IS NULL) ON CONFLICT (page) DO UPDATE
+                    "INSERT INTO pages AS p VALUES ($1, $2::text, now(), $2::text IS NULL) ON CONFLICT \
+                     (page) DO UPDATE
                     SET body = coalesce($2::text, p.body), changed = excluded.changed, gone = excluded.gone";
                 transaction.execute(sql, &[id, text])?;
             }
@@ -134,7 +137,8 @@ impl Database for Server {
     fn make(&self) {
         self.client()
             .batch_execute(
-                "CREATE TABLE pages (page text PRIMARY KEY, body text, changed timestamptz NOT NULL, gone boolean NOT NULL);
+                "CREATE TABLE pages (page text PRIMARY KEY, body text, changed timestamptz NOT NULL, gone \
+                 boolean NOT NULL);
                  CREATE INDEX ON pages (changed, page);",
             )
             .unwrap();

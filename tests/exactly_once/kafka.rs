@@ -198,6 +198,54 @@ impl Scene<'_> {
             }
         }
     }
+
+    /// Kills the run as often as asked. In between it changes what the options ask for: added partitions, a
+    /// deleted state, a second run that takes over.
+    fn kill_repeatedly(&mut self, words: &str, partitions: &AtomicU32) {
+        for kill in 0..self.options.kills {
+            self.kill(words, kill);
+            if kill % 5 == 4 && self.look().is_none() {
+                break;
+            }
+            if self.options.compacted && [self.options.kills / 4, self.options.kills / 2].contains(&kill) {
+                let grown = partitions.load(Ordering::SeqCst) + 1;
+                self.broker.admin().grow(&self.input, grown as usize).unwrap();
+                println!("the input has {grown} partitions");
+                partitions.store(grown, Ordering::SeqCst);
+            }
+            if self.options.lose_state && kill == self.options.kills / 2 {
+                println!("the state is deleted");
+                std::fs::remove_dir_all(self.place.path("state")).unwrap_or(());
+            }
+            if kill == self.options.kills / 3 {
+                self.zombie(words);
+            }
+        }
+    }
+
+    /// Lets runs of each pipeline end, and compares the output with a replay.
+    fn check_pipelines(&mut self, feed: &std::path::Path) {
+        let mut pipelines = vec![(format!("-p {}", self.options.pipeline), "")];
+        if self.options.reconcile {
+            pipelines.push((format!("-p {} --set threshold=0.6", self.options.pipeline), " --reconcile"));
+            pipelines.push(("-p exact".to_owned(), " --reconcile"));
+        }
+        for (pipeline, reconcile) in pipelines {
+            let again = format!("run {pipeline} -c run.toml{reconcile}");
+            println!("dupflow {again}");
+            let mut before = None;
+            if !reconcile.is_empty() {
+                before = mark(self.broker, &self.progress()).map(|(.., of)| of);
+                (0..3).for_each(|kill| self.kill(&again, kill));
+            }
+            self.finish(&again, before.as_deref());
+            if let Some(found) = self.look() {
+                self.verdict.pairs = found.len();
+                let problem = place::compare(&found, &self.place.expected(feed, &pipeline));
+                problem.into_iter().for_each(|problem| self.problem(problem));
+            }
+        }
+    }
 }
 
 fn terminate(child: &Child) {
@@ -218,7 +266,8 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
     let feed = if options.compacted { compacted::feed(&place, options.seed) } else { place.feed(options) };
     let (input, output) = (format!("{name}-in"), format!("{name}-out"));
     let config = format!(
-        "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\nrefresh_seconds = 1\n[sink]\nkind = \"kafka\"\ntopic = \"{output}\"\n\
+        "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\nrefresh_seconds = 1\n[sink]\nkind = \
+         \"kafka\"\ntopic = \"{output}\"\n\
          [kafka]\nbrokers = \"{}\"\n[state]\npath = \"state\"\ncommit_every = \"200ms\"\n\
          [logging]\nlevel = \"info\"\n",
         broker.address()
@@ -244,25 +293,7 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
     let mut scene =
         Scene { options, place, broker: &broker, input, output, verdict: Verdict::default(), runs: 0 };
     let words = format!("run -p {} -c run.toml", options.pipeline);
-    for kill in 0..options.kills {
-        scene.kill(&words, kill);
-        if kill % 5 == 4 && scene.look().is_none() {
-            break;
-        }
-        if options.compacted && [options.kills / 4, options.kills / 2].contains(&kill) {
-            let grown = partitions.load(Ordering::SeqCst) + 1;
-            broker.admin().grow(&scene.input, grown as usize).unwrap();
-            println!("the input has {grown} partitions");
-            partitions.store(grown, Ordering::SeqCst);
-        }
-        if options.lose_state && kill == options.kills / 2 {
-            println!("the state is deleted");
-            std::fs::remove_dir_all(scene.place.path("state")).unwrap_or(());
-        }
-        if kill == options.kills / 3 {
-            scene.zombie(&words);
-        }
-    }
+    scene.kill_repeatedly(&words, &partitions);
     if own_writer.take().is_some_and(|thread| thread.join().is_err()) {
         scene.problem("the writer did not end well".to_owned());
     }
@@ -271,28 +302,9 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
         println!("{left} of {events} records have not been compacted away");
     }
     if place::wait(&mut writer, Duration::from_secs(600)) != Some(true) {
-        let said = std::fs::read_to_string(scene.place.path("writer")).unwrap_or_default();
-        scene.problem(format!("the writer did not end well: {said}"));
+        let log = std::fs::read_to_string(scene.place.path("writer")).unwrap_or_default();
+        scene.problem(format!("the writer did not end well: {log}"));
     }
-    let mut pipelines = vec![(format!("-p {}", options.pipeline), "")];
-    if options.reconcile {
-        pipelines.push((format!("-p {} --set threshold=0.6", options.pipeline), " --reconcile"));
-        pipelines.push(("-p exact".to_owned(), " --reconcile"));
-    }
-    for (pipeline, reconcile) in pipelines {
-        let again = format!("run {pipeline} -c run.toml{reconcile}");
-        println!("dupflow {again}");
-        let mut before = None;
-        if !reconcile.is_empty() {
-            before = mark(&broker, &scene.progress()).map(|(.., of)| of);
-            (0..3).for_each(|kill| scene.kill(&again, kill));
-        }
-        scene.finish(&again, before.as_deref());
-        if let Some(found) = scene.look() {
-            scene.verdict.pairs = found.len();
-            let problem = place::compare(&found, &scene.place.expected(&feed, &pipeline));
-            problem.into_iter().for_each(|problem| scene.problem(problem));
-        }
-    }
+    scene.check_pipelines(&feed);
     Some(scene.verdict)
 }

@@ -93,7 +93,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let feed = place.feed(options);
     let config = format!(
         "workers = 1\n[source]\nkind = \"files\"\ninputs = [{feed:?}]\nepoch = \"events:20\"\n\
-         [dead_letter]\npath = \"letters\"\n[sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\ncommit_every = \"50ms\"\n"
+         [dead_letter]\npath = \"letters\"\n[sink]\npath = \"out.jsonl\"\n[state]\npath = \
+         \"state\"\ncommit_every = \"50ms\"\n"
     );
     std::fs::write(place.path("run.toml"), config).unwrap();
     let mut verdict = Verdict::default();

@@ -30,7 +30,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test panics where it fails, and tells what it does"
+    reason = "a test panics on failure, and prints its progress"
 )]
 #![expect(clippy::disallowed_methods, reason = "a kill comes at a moment of real time")]
 

@@ -139,8 +139,8 @@ impl Place {
 
 /// Ports that no program uses now.
 pub(crate) fn free_ports(count: usize) -> impl Iterator<Item = u16> {
-    let held: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let ports: Vec<_> = held.iter().map(|held| held.local_addr().unwrap().port()).collect();
+    let listeners: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let ports: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
     ports.into_iter()
 }
 

@@ -51,11 +51,13 @@ fn look(database: &dyn Database, prefix: &str) -> Option<String> {
     let queries = [
         (
             "deltas that do not add up to pairs",
-            "SELECT a, b, similarity FROM pairs EXCEPT SELECT a, b, similarity FROM deltas GROUP BY a, b, similarity HAVING sum(diff) = 1",
+            "SELECT a, b, similarity FROM pairs EXCEPT SELECT a, b, similarity FROM deltas GROUP BY a, b, \
+             similarity HAVING sum(diff) = 1",
         ),
         (
             "pairs that are not the sum of deltas",
-            "SELECT a, b, similarity FROM deltas GROUP BY a, b, similarity HAVING sum(diff) <> 0 EXCEPT SELECT a, b, similarity FROM pairs",
+            "SELECT a, b, similarity FROM deltas GROUP BY a, b, similarity HAVING sum(diff) <> 0 EXCEPT \
+             SELECT a, b, similarity FROM pairs",
         ),
         (
             "sums of deltas beyond one",
@@ -71,7 +73,8 @@ fn look(database: &dyn Database, prefix: &str) -> Option<String> {
         ),
         (
             "ends of a pair in two clusters",
-            "SELECT p.a, p.b FROM pairs p JOIN clusters x ON x.document = p.a JOIN clusters y ON y.document = p.b WHERE x.cluster <> y.cluster",
+            "SELECT p.a, p.b FROM pairs p JOIN clusters x ON x.document = p.a
+                JOIN clusters y ON y.document = p.b WHERE x.cluster <> y.cluster",
         ),
         ("members that are no documents", "SELECT document FROM clusters EXCEPT SELECT id FROM documents"),
         (
@@ -213,6 +216,61 @@ impl Scene<'_> {
             }
         }
     }
+
+    /// Reads a feed into tables, with kills, and compares the result.
+    fn kill_from_feed(&mut self, alive: &BTreeMap<String, String>) {
+        println!("a feed into tables");
+        let words = format!("run -p {} -c feed.toml", self.options.pipeline);
+        for kill in 0..self.options.kills {
+            self.kill(&words, kill);
+            if self.options.lose_state && kill == self.options.kills / 2 {
+                println!("the state is deleted");
+                std::fs::remove_dir_all(self.place.path("state")).unwrap_or(());
+            }
+        }
+        self.finish(&words, alive);
+    }
+
+    /// Reads a table that is written meanwhile into tables, with kills, and compares the result. `rest` is the
+    /// deployment file without its source.
+    fn kill_from_table(&mut self, rest: &str, events: &[Event], alive: &BTreeMap<String, String>) {
+        println!("a table into tables");
+        std::fs::remove_dir_all(self.place.path("state")).unwrap_or(());
+        std::fs::remove_file(self.place.path("letters")).unwrap_or(());
+        self.database.make();
+        (self.prefix, self.moments) = ("from_table_", (150, 900));
+        for (name, follow) in [("live.toml", true), ("last.toml", false)] {
+            let pages = format!(
+                "[source]\n{}\ntable = \"pages\"\nid = \"page\"\ntext = \"body\"\norder = \"changed\"\ndeleted = \
+                 \"gone\"\n\
+                 poll = \"20ms\"\npage = 50\noverlap = \"5s\"\nfollow = {follow}\n",
+                self.database.place()
+            );
+            let text = format!("workers = 1\n{pages}{rest}");
+            std::fs::write(self.place.path(name), text).unwrap();
+        }
+        let (ended, database) = (AtomicBool::new(false), self.database);
+        let kills = self.options.kills;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // Writing lasts about as long as the kills. Each piece overlaps with another transaction.
+                let pieces: Vec<&[Event]> = events.chunks(1 + events.len() / (4 * kills + 1)).collect();
+                for two in pieces.chunks(2) {
+                    let late = two.get(1).copied().unwrap_or_default();
+                    // The two transactions change different documents.
+                    let (mine, late): (Vec<Event>, Vec<Event>) = parted(two[0], late);
+                    database.apply(&mine, &late);
+                    if !ended.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(400));
+                    }
+                }
+            });
+            let live = format!("run -p {} -c live.toml", self.options.pipeline);
+            (0..kills).for_each(|kill| self.kill(&live, kill));
+            ended.store(true, Ordering::Relaxed);
+        });
+        self.finish(&format!("run -p {} -c last.toml", self.options.pipeline), alive);
+    }
 }
 
 /// The live documents at the end of a feed.
@@ -257,55 +315,10 @@ pub(crate) fn run(options: &Options, database: &dyn Database) -> Verdict {
         verdict: Verdict::default(),
     };
 
-    println!("a feed into tables");
-    let words = format!("run -p {} -c feed.toml", options.pipeline);
-    for kill in 0..options.kills {
-        scene.kill(&words, kill);
-        if options.lose_state && kill == options.kills / 2 {
-            println!("the state is deleted");
-            std::fs::remove_dir_all(scene.place.path("state")).unwrap_or(());
-        }
+    scene.kill_from_feed(&alive);
+    if scene.verdict.is_good() {
+        scene.kill_from_table(&format!("{sink}prefix = \"from_table_\"\n{rest}"), &events, &alive);
     }
-    scene.finish(&words, &alive);
-    if !scene.verdict.is_good() {
-        return scene.verdict;
-    }
-
-    println!("a table into tables");
-    std::fs::remove_dir_all(scene.place.path("state")).unwrap_or(());
-    std::fs::remove_file(scene.place.path("letters")).unwrap_or(());
-    database.make();
-    (scene.prefix, scene.moments) = ("from_table_", (150, 900));
-    for (name, follow) in [("live.toml", true), ("last.toml", false)] {
-        let pages = format!(
-            "[source]\n{}\ntable = \"pages\"\nid = \"page\"\ntext = \"body\"\norder = \"changed\"\ndeleted = \"gone\"\n\
-             poll = \"20ms\"\npage = 50\noverlap = \"5s\"\nfollow = {follow}\n",
-            database.place()
-        );
-        let text = format!("workers = 1\n{pages}{sink}prefix = \"from_table_\"\n{rest}");
-        std::fs::write(scene.place.path(name), text).unwrap();
-    }
-    let ended = AtomicBool::new(false);
-    let kills = options.kills;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            // Writing lasts about as long as the kills. Each piece overlaps with another transaction.
-            let pieces: Vec<&[Event]> = events.chunks(1 + events.len() / (4 * kills + 1)).collect();
-            for two in pieces.chunks(2) {
-                let late = two.get(1).copied().unwrap_or_default();
-                // The two transactions change different documents.
-                let (mine, late): (Vec<Event>, Vec<Event>) = parted(two[0], late);
-                database.apply(&mine, &late);
-                if !ended.load(Ordering::Relaxed) {
-                    std::thread::sleep(Duration::from_millis(400));
-                }
-            }
-        });
-        let live = format!("run -p {} -c live.toml", options.pipeline);
-        (0..kills).for_each(|kill| scene.kill(&live, kill));
-        ended.store(true, Ordering::Relaxed);
-    });
-    scene.finish(&format!("run -p {} -c last.toml", options.pipeline), &alive);
     scene.verdict
 }
 

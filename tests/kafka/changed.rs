@@ -74,7 +74,7 @@ fn compacted<'b>(broker: &'b Broker, more: &[(&str, &str)]) -> Scene<'b> {
 type Record = (u64, String, Option<String>);
 
 /// The records of a partition.
-fn held(broker: &Broker, topic: &str, partition: i32) -> Vec<Record> {
+fn records_in(broker: &Broker, topic: &str, partition: i32) -> Vec<Record> {
     let own =
         [("group.id", "reader"), ("isolation.level", "read_committed"), ("enable.partition.eof", "true")];
     let client = broker.connection().consumer("reader", &own).unwrap();
@@ -104,11 +104,12 @@ fn until_compacted(scene: &Scene<'_>, gone: &[u64]) {
     let end = std::time::Instant::now() + BOUND;
     loop {
         put(scene, 0, &[("filler", 9)]);
-        let held: BTreeSet<u64> = held(scene.broker, &scene.input, 0).iter().map(|record| record.0).collect();
-        if gone.iter().all(|offset| !held.contains(offset)) {
+        let offsets: BTreeSet<u64> =
+            records_in(scene.broker, &scene.input, 0).iter().map(|record| record.0).collect();
+        if gone.iter().all(|offset| !offsets.contains(offset)) {
             return;
         }
-        assert!(std::time::Instant::now() < end, "{gone:?} of {held:?} are not compacted away");
+        assert!(std::time::Instant::now() < end, "{gone:?} of {offsets:?} are not compacted away");
     }
 }
 
@@ -232,7 +233,8 @@ fn a_policy_that_may_not_be_read(broker: &Broker) {
     broker.allow_guest(&scene.input, &["READ", "DESCRIBE"]);
     put(&scene, 0, &[("a", 1), ("b", 1)]);
     let config = format!(
-        "workers = 1\nkafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \"{}\"\nsink.path = \"out\"\n{}",
+        "workers = 1\nkafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \"{}\"\nsink.path = \
+         \"out\"\n{}",
         reader.brokers,
         scene.input,
         crate::faults::sasl("guest")
@@ -398,7 +400,7 @@ fn the_mark_is_lost(broker: &Broker) {
 /// Changes the last mark as if another version had written it.
 fn change_mark(scene: &Scene<'_>, change: impl FnOnce(&mut Value)) {
     let progress = format!("{}-progress", scene.output);
-    let (_, key, value) = held(scene.broker, &progress, 0).pop().unwrap();
+    let (_, key, value) = records_in(scene.broker, &progress, 0).pop().unwrap();
     let mut mark: Value = serde_json::from_str(&value.unwrap()).unwrap();
     change(&mut mark);
     scene.broker.writer().texts(&progress, 0, &[(&key, &mark.to_string())]);
@@ -439,7 +441,7 @@ fn marks_without_names_are_completed(broker: &Broker) {
     let mut run = scene.run(&[]);
     output.until(&mut run, &["a b", "a c", "b c"]);
     run.stop();
-    let last = held(broker, &format!("{}-progress", scene.output), 0).pop().unwrap().2.unwrap();
+    let last = records_in(broker, &format!("{}-progress", scene.output), 0).pop().unwrap().2.unwrap();
     let mark: Value = serde_json::from_str(&last).unwrap();
     assert_eq!(mark["input"]["name"], json!(scene.input), "{mark}");
     assert_eq!(mark["output"]["name"], json!(scene.output), "{mark}");

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use dupflow::connectors::formats::{RecordShape, ValueFormat};
 use dupflow::connectors::intake::{FoundText, NoText, Source as _, Texts};
 use dupflow::connectors::kafka::{Kafka, Start};
+use dupflow::connectors::kafka::{KafkaOutput, KafkaSink, OutputEnvelope};
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
-use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters};
+use dupflow::connectors::sinks::Sink;
+use dupflow::core::cluster::{ClusterKind, Clusters, ClusterReport};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
@@ -105,7 +106,8 @@ fn changes_and_memberships(broker: &Broker) {
     commit(&mut first, 2, "+bc +cd", false);
     let member = |epoch, diff, document, cluster| {
         format!(
-            "{document}:{{\"epoch\":{epoch},\"diff\":{diff},\"document\":\"{document}\",\"cluster\":\"{cluster}\"}}"
+            "{document}:{{\"epoch\":{epoch},\"diff\":{diff},\"document\":\"{document}\",\
+             \"cluster\":\"{cluster}\"}}"
         )
     };
     let mut expected = vec![
@@ -203,12 +205,38 @@ fn marks(scene: &Scene<'_>) -> Vec<Mark> {
     records.iter().filter(|record| !record.contains("\0claim:")).map(mark).collect()
 }
 
+/// The clusters that the committed records of a topic accumulate to.
+fn reports_in(broker: &Broker, topic: &str, envelope: &str) -> BTreeSet<ClusterReport> {
+    let mut found: BTreeMap<ClusterReport, i64> = BTreeMap::new();
+    let mut now: BTreeMap<String, ClusterReport> = BTreeMap::new();
+    for record in committed(broker, topic) {
+        let (key, value) = record.split_once(':').unwrap();
+        let record: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
+        let cluster = record["cluster"].as_str().map(id);
+        let report = cluster.map(|cluster| match record["size"].as_u64() {
+            Some(size) => ClusterReport::Giant { cluster, size: usize::try_from(size).unwrap() },
+            None => ClusterReport::Member { cluster, document: id(key) },
+        });
+        match (envelope, report) {
+            ("delta", Some(report)) => {
+                *found.entry(report).or_default() += record["diff"].as_i64().unwrap();
+            }
+            (_, Some(report)) => drop(now.insert(key.to_owned(), report)),
+            (_, None) => drop(now.remove(key)),
+        }
+    }
+    found.retain(|_, count| *count != 0);
+    assert!(found.values().all(|count| *count == 1));
+    found.into_keys().chain(now.into_values()).collect()
+}
+
 /// Runs are killed one after another while documents are inserted, changed and deleted.
 fn killed_runs_are_exact(broker: &Broker) {
     for envelope in ["delta", "upsert"] {
         let mut scene = Scene::new(broker, 2);
         scene.more = format!(
-            "sink.emit = \"cluster-deltas\"\nsink.envelope = \"{envelope}\"\nstate.path = \"state\"\nstate.commit_every = \"100ms\"\ncommit.records = 7\n"
+            "sink.emit = \"cluster-deltas\"\nsink.envelope = \"{envelope}\"\nstate.path = \
+             \"state\"\nstate.commit_every = \"100ms\"\ncommit.records = 7\n"
         );
         let writer = broker.writer();
         let text = |topic: u64| {
@@ -256,32 +284,8 @@ fn killed_runs_are_exact(broker: &Broker) {
             .flat_map(|a| all.iter().filter(|b| like(a, b)).map(|b| Pair::new(id(a.0), id(b.0)).unwrap()))
             .collect();
         let expected = oracle::clusters(&pairs, ClusterKind::Components, 6);
-        assert!(
-            expected.len() > 10
-                && expected.iter().any(|report| matches!(report, ClusterReport::Giant { .. }))
-        );
-        let mut found: BTreeMap<ClusterReport, i64> = BTreeMap::new();
-        let mut now: BTreeMap<String, ClusterReport> = BTreeMap::new();
-        for record in committed(broker, &scene.output) {
-            let (key, value) = record.split_once(':').unwrap();
-            let record: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
-            let cluster = record["cluster"].as_str().map(id);
-            let report = cluster.map(|cluster| match record["size"].as_u64() {
-                Some(size) => ClusterReport::Giant { cluster, size: usize::try_from(size).unwrap() },
-                None => ClusterReport::Member { cluster, document: id(key) },
-            });
-            match (envelope, report) {
-                ("delta", Some(report)) => {
-                    *found.entry(report).or_default() += record["diff"].as_i64().unwrap();
-                }
-                (_, Some(report)) => drop(now.insert(key.to_owned(), report)),
-                (_, None) => drop(now.remove(key)),
-            }
-        }
-        found.retain(|_, count| *count != 0);
-        assert!(found.values().all(|count| *count == 1));
-        let found: BTreeSet<ClusterReport> = found.into_keys().chain(now.into_values()).collect();
-        assert_eq!(found, expected, "{envelope}");
+        assert!(expected.len() > 10 && expected.iter().any(|report| matches!(report, ClusterReport::Giant { .. })));
+        assert_eq!(reports_in(broker, &scene.output, envelope), expected, "{envelope}");
     }
 }
 

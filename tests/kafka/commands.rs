@@ -21,9 +21,9 @@ pub(crate) fn dupflow(folder: &Path, arguments: &[&str]) -> (String, String, boo
 }
 
 fn succeeds(folder: &Path, arguments: &[&str]) -> (String, String) {
-    let (out, said, good) = dupflow(folder, arguments);
-    assert!(good, "{arguments:?}: {said}");
-    (out, said)
+    let (out, log, good) = dupflow(folder, arguments);
+    assert!(good, "{arguments:?}: {log}");
+    (out, log)
 }
 
 fn deployment(broker: &Broker, folder: &Path, topic: &str, more: &str) {
@@ -38,11 +38,11 @@ fn a_feed_is_produced_and_recorded(broker: &Broker) {
     let topic = Broker::name("topic");
     deployment(broker, folder.path(), &topic, "");
     succeeds(folder.path(), &["generate", "--documents", "300", "-o", "feed.jsonl"]);
-    let (_, said) = succeeds(
+    let (_, log) = succeeds(
         folder.path(),
         &["produce", "-c", "d.toml", "--partitions", "3", "--rate", "100000/s", "feed.jsonl"],
     );
-    assert!(said.contains(&format!("to topic \"{topic}\", 0 bad records left out")), "{said}");
+    assert!(log.contains(&format!("to topic \"{topic}\", 0 bad records left out")), "{log}");
     assert_eq!(broker.admin().find(&topic).unwrap().unwrap().partitions, 3);
     succeeds(folder.path(), &["record", "-c", "d.toml", "--until-now", "-o", "recorded.jsonl"]);
     let lines = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap().lines().count();
@@ -53,9 +53,9 @@ fn a_feed_is_produced_and_recorded(broker: &Broker) {
     assert!(!expected.is_empty());
     assert_eq!(pairs("recorded.jsonl"), expected);
     std::fs::write(folder.path().join("other.jsonl"), "{\"name\":\"a\",\"body\":\"b\"}\n").unwrap();
-    let (_, said, good) = dupflow(folder.path(), &["produce", "-c", "d.toml", "other.jsonl"]);
+    let (_, log, good) = dupflow(folder.path(), &["produce", "-c", "d.toml", "other.jsonl"]);
     let why = "\"other.jsonl\" holds 1 record and no document";
-    assert!(!good && said.contains(why) && said.contains("among \"body\", \"name\""), "{said}");
+    assert!(!good && log.contains(why) && log.contains("among \"body\", \"name\""), "{log}");
     let (out, _) = succeeds(folder.path(), &["record", "-c", "d.toml", "--records", "7"]);
     assert_eq!(out.lines().count(), 7);
     assert!(
@@ -72,8 +72,8 @@ fn bad_records_are_recorded_as_bad(broker: &Broker) {
     writer.texts(&topic, 0, &[("a", r#"{"text":"one"}"#), ("b", "{not\njson"), ("a", "")]);
     writer.put(&topic, 0, None, Some(br#"{"id":"x","text":"an event but for its key"}"#));
     writer.flush();
-    let (out, said) = succeeds(folder.path(), &["record", "-c", "d.toml", "--until-now"]);
-    assert!(said.contains("4 records, 2 of them bad"), "{said}");
+    let (out, log) = succeeds(folder.path(), &["record", "-c", "d.toml", "--until-now"]);
+    assert!(log.contains("4 records, 2 of them bad"), "{log}");
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines[1], "{not json");
     assert!(lines[2].contains("\"op\":\"delete\"") && lines[3].starts_with("\"{"), "{out}");
@@ -88,8 +88,8 @@ fn check_reaches_the_broker(broker: &Broker) {
     let (out, _) = succeeds(folder.path(), &["check", "-c", "d.toml", "--connect"]);
     assert!(out.contains(&format!("reads topic \"{topic}\": 2 partitions, 2 offsets held")), "{out}");
     assert!(out.contains(&format!("writes topic \"{output}\": missing, the first run makes it")), "{out}");
-    assert_eq!(broker.admin().find(&output).unwrap(), None, "nothing is made");
+    assert_eq!(broker.admin().find(&output).unwrap(), None, "nothing is created");
     deployment(broker, folder.path(), "no-such-topic", &sink);
-    let (_, said, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
-    assert!(!good && said.contains("topic \"no-such-topic\": there is no such topic"), "{said}");
+    let (_, log, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
+    assert!(!good && log.contains("topic \"no-such-topic\": there is no such topic"), "{log}");
 }

@@ -165,7 +165,8 @@ fn an_output_that_is_not_allowed(broker: &Broker) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("feed.jsonl"), "{\"id\":\"a\",\"text\":\"one two three\"}\n").unwrap();
     let config = format!(
-        "source.inputs = [\"feed.jsonl\"]\nsink.kind = \"kafka\"\nsink.topic = \"{}\"\nkafka.brokers = \"{}\"\n{}",
+        "source.inputs = [\"feed.jsonl\"]\nsink.kind = \"kafka\"\nsink.topic = \"{}\"\nkafka.brokers = \
+         \"{}\"\n{}",
         Broker::name("pairs"),
         guest.brokers,
         sasl("guest")
@@ -250,7 +251,8 @@ fn no_output_contains_a_secret(broker: &Broker) {
             put("password", &format!("{SECRET}\n"));
             put("feed.jsonl", "{\"id\":\"a\",\"text\":\"one two three\"}\n");
             let config = format!(
-                "kafka.brokers = \"{}\"\nkafka.connect_seconds = 5\nsource.kind = \"kafka\"\nsource.topic = \"{topic}\"\n\
+                "kafka.brokers = \"{}\"\nkafka.connect_seconds = 5\nsource.kind = \"kafka\"\nsource.topic = \
+                 \"{topic}\"\n\
                  sink.kind = \"kafka\"\nsink.topic = \"pairs\"\nlogging.level = \"trace\"\n{}",
                 guest.brokers,
                 sasl(password)

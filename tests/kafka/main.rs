@@ -8,9 +8,13 @@
 //! Since tests mostly wait, several run at once, each with its own topics. Those that kill the broker run
 //! first, one by one.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test panics where it fails, and tells")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test panics on failure, and prints its progress"
+)]
 #![expect(clippy::disallowed_methods, reason = "every wait has a bound, and measurements take the time")]
-#![expect(clippy::shadow_unrelated, reason = "a test is a row of small cases")]
+#![expect(clippy::shadow_unrelated, reason = "a test is a sequence of small cases")]
 
 mod broker;
 mod changed;

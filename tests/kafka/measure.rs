@@ -4,8 +4,9 @@ use std::time::{Duration, Instant};
 
 use dupflow::connectors::intake::{Dequeued, EpochLimits, Queue, QueueRoom, Source as _};
 use dupflow::connectors::kafka::Start;
+use dupflow::connectors::kafka::{KafkaOutput, KafkaSink, OutputEnvelope};
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink as _};
+use dupflow::connectors::sinks::Sink as _;
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::core::time::{Progress, SystemClock};

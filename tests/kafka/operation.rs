@@ -231,13 +231,14 @@ fn check_warns_and_creates_nothing(broker: &Broker) {
     };
     let check = |state: &str| {
         let text = format!(
-            "kafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \"{input}\"\nsink.kind = \"kafka\"\nsink.topic = \"{output}\"\n\
+            "kafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \"{input}\"\nsink.kind = \
+             \"kafka\"\nsink.topic = \"{output}\"\n\
              state.path = \"{state}\"\n",
             broker.address()
         );
         std::fs::write(folder.path().join("d.toml"), text).unwrap();
-        let (out, said, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
-        assert!(good, "{said}");
+        let (out, log, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
+        assert!(good, "{log}");
         out
     };
     make(&input, &[("cleanup.policy", "compact,delete"), ("retention.ms", "604800000")]);
@@ -260,11 +261,12 @@ fn check_warns_and_creates_nothing(broker: &Broker) {
 
 fn check_without_a_broker_ends(_: &Broker) {
     let folder = tempfile::tempdir().unwrap();
-    let text = "kafka.brokers = \"127.0.0.1:1\"\nsource.kind = \"kafka\"\nsource.topic = \"in\"\nsink.kind = \"kafka\"\nsink.topic = \"out\"\n";
+    let text = "kafka.brokers = \"127.0.0.1:1\"\nsource.kind = \"kafka\"\nsource.topic = \"in\"\nsink.kind = \
+    \"kafka\"\nsink.topic = \"out\"\n";
     std::fs::write(folder.path().join("d.toml"), text).unwrap();
-    let (_, said, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
-    assert!(!good && said.contains("broker 127.0.0.1:1: no answer within 8 s"), "{said}");
-    assert_eq!(said.matches("no answer within").count(), 1, "each topic is not waited for anew: {said}");
+    let (_, log, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
+    assert!(!good && log.contains("broker 127.0.0.1:1: no answer within 8 s"), "{log}");
+    assert_eq!(log.matches("no answer within").count(), 1, "the wait is not repeated for each topic: {log}");
 }
 
 fn a_missing_input_creates_nothing(broker: &Broker) {

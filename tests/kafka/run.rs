@@ -41,7 +41,8 @@ impl<'b> Scene<'b> {
     /// Writes the deployment file.
     fn deploy(&self) {
         let text = format!(
-            "workers = 2\nkafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \"{}\"\nsource.refresh_seconds = 1\n\
+            "workers = 2\nkafka.brokers = \"{}\"\nsource.kind = \"kafka\"\nsource.topic = \
+             \"{}\"\nsource.refresh_seconds = 1\n\
              sink.kind = \"kafka\"\nsink.topic = \"{}\"\n{}",
             self.broker.address(),
             self.input,

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use dupflow::connectors::kafka::Start;
+use dupflow::connectors::kafka::{KafkaOutput, KafkaSink, OutputEnvelope};
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{KafkaOutput, KafkaSink, OutputEnvelope, Sink};
+use dupflow::connectors::sinks::Sink;
 use dupflow::core::doc::{DocId, Letter, Position};
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow::core::time::{Progress, TableInForce};
@@ -90,9 +91,35 @@ fn committed(broker: &Broker, topic: &str) -> Vec<String> {
     let ends: BTreeMap<u32, u64> =
         reading.begin.keys().map(|p| (*p, admin.offset_range(topic, *p).unwrap().1)).collect();
     reading.until("the end", |reading| ends.iter().all(|(p, end)| reading.next.get(p) >= Some(end)));
-    let told = reading.events_read();
+    let events = reading.events_read();
     reading.stop().unwrap();
-    told
+    events
+}
+
+/// Key, value and headers of the first committed records of a topic of letters.
+fn letters_in(broker: &Broker, topic: &str, count: usize) -> Vec<(Option<Vec<u8>>, Option<Vec<u8>>, String)> {
+    let own = [("group.id", "letters"), ("isolation.level", "read_committed")];
+    let reader: BaseConsumer<_> = broker.connection().consumer("letters", &own).unwrap();
+    let mut list = TopicPartitionList::new();
+    list.add_partition_offset(topic, 0, Offset::Beginning).unwrap();
+    reader.assign(&list).unwrap();
+    let end = Instant::now() + BOUND;
+    let mut found = Vec::new();
+    while found.len() < count {
+        assert!(Instant::now() < end);
+        if let Some(Ok(message)) = reader.poll(Duration::from_millis(100)) {
+            let headers = message.headers().unwrap().iter();
+            let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
+            let headers: Vec<_> = headers.map(|h| format!("{}={}", h.key, text(h.value))).collect();
+            found.push((
+                message.key().map(<[u8]>::to_vec),
+                message.payload().map(<[u8]>::to_vec),
+                headers.join(" "),
+            ));
+        }
+    }
+    dupflow::connectors::kafka::broker::close_in_background(reader);
+    found
 }
 
 fn deltas_letters_and_marks(broker: &Broker) {
@@ -124,7 +151,8 @@ fn deltas_letters_and_marks(broker: &Broker) {
     sink.commit(&mark(&output, 3)).unwrap();
     let line = |epoch, diff, similarity| {
         format!(
-            "a\0b:{{\"epoch\":{epoch},\"diff\":{diff},\"a\":\"a\",\"b\":\"b\",\"similarity\":{similarity},\"blocks\":0,\"look\":0,\"components\":0,\"standard_error\":0.25}}"
+            "a\0b:{{\"epoch\":{epoch},\"diff\":{diff},\"a\":\"a\",\"b\":\"b\",\"similarity\":{similarity},\
+             \"blocks\":0,\"look\":0,\"components\":0,\"standard_error\":0.25}}"
         )
     };
     assert_eq!(committed(broker, &output.topic), [line(1, 1, "0.5"), line(2, -1, "0.5"), line(2, 1, "1.0")]);
@@ -133,26 +161,7 @@ fn deltas_letters_and_marks(broker: &Broker) {
     let next = next_run(&output);
     assert_eq!(KafkaSink::new(next, None).take_over().unwrap(), Standing::At(Box::new(mark(&output, 3))));
 
-    let own = [("group.id", "letters"), ("isolation.level", "read_committed")];
-    let reader: BaseConsumer<_> = broker.connection().consumer("letters", &own).unwrap();
-    let mut list = TopicPartitionList::new();
-    list.add_partition_offset(&letters, 0, Offset::Beginning).unwrap();
-    reader.assign(&list).unwrap();
-    let end = Instant::now() + BOUND;
-    let mut found = Vec::new();
-    while found.len() < 3 {
-        assert!(Instant::now() < end);
-        if let Some(Ok(message)) = reader.poll(Duration::from_millis(100)) {
-            let headers = message.headers().unwrap().iter();
-            let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
-            let headers: Vec<_> = headers.map(|h| format!("{}={}", h.key, text(h.value))).collect();
-            found.push((
-                message.key().map(<[u8]>::to_vec),
-                message.payload().map(<[u8]>::to_vec),
-                headers.join(" "),
-            ));
-        }
-    }
+    let found = letters_in(broker, &letters, 3);
     let headers = "reason=not_json input=in partition=3 offset=17".to_owned();
     assert_eq!(found[0], (Some(b"k".to_vec()), Some(b"\xff{".to_vec()), headers.clone()));
     assert_eq!(found[1], (None, None, headers.clone()));
@@ -160,7 +169,6 @@ fn deltas_letters_and_marks(broker: &Broker) {
         (found[2].1.as_ref().unwrap().len(), &found[2].2),
         (512 << 10, &format!("{headers} bytes=600000"))
     );
-    dupflow::connectors::kafka::broker::close_in_background(reader);
 }
 
 fn upserts(broker: &Broker) {
@@ -336,17 +344,17 @@ fn a_transaction_of_another_in_the_topic_of_marks(broker: &Broker) {
 }
 
 fn refused_outputs(broker: &Broker) {
-    let told = |output: KafkaOutput| KafkaSink::new(output, None).take_over().unwrap_err().to_string();
+    let refusal = |output: KafkaOutput| KafkaSink::new(output, None).take_over().unwrap_err().to_string();
     let two = broker.topic(2);
-    let error = told(KafkaOutput { progress_topic: two.clone(), ..output(broker) });
+    let error = refusal(KafkaOutput { progress_topic: two.clone(), ..output(broker) });
     assert_eq!(error, format!("topic \"{two}\" has 2 partitions: the topic of marks must have one"));
-    let error = told(KafkaOutput { topic: "no name!".to_owned(), ..output(broker) });
+    let error = refusal(KafkaOutput { topic: "no name!".to_owned(), ..output(broker) });
     assert!(error.contains("this is no name of a topic"), "{error}");
     if let Some(guest) = broker.guest("guest") {
-        let error = told(KafkaOutput { connection: guest, ..output(broker) });
+        let error = refusal(KafkaOutput { connection: guest, ..output(broker) });
         assert!(error.contains("not allowed by the broker"), "{error}");
     }
-    let error = told(KafkaOutput { timeout: Duration::from_secs(3600), ..output(broker) });
+    let error = refusal(KafkaOutput { timeout: Duration::from_secs(3600), ..output(broker) });
     assert!(error.contains("transaction.max.timeout.ms"), "{error}");
     // Values of another program among the deltas.
     let output = output(broker);

@@ -58,7 +58,8 @@ fn starts(broker: &Broker) {
     let lost = from(&[(0, 0)]).unwrap_err().to_string();
     assert!(
         lost.contains(
-            "from offset 0 on, and holds 1 to 3 (exclusive): records have expired before they were read; with --reconcile"
+            "from offset 0 on, and holds 1 to 3 (exclusive): records have expired before they were read; \
+             with --reconcile"
         ),
         "{lost}"
     );
@@ -175,7 +176,7 @@ fn lines(broker: &Broker) {
         b[..7].iter().all(|epoch| *epoch < live) && b[7..].iter().all(|epoch| *epoch >= live),
         "{b:?} {live}"
     );
-    assert!(a[2] < b[0], "nothing from behind the first line before all this side of it");
+    assert!(a[2] < b[0], "no event after the first line is read before all events up to it");
     reading.stop().unwrap();
 }
 
@@ -227,7 +228,7 @@ fn epochs_are_cut_by_records(broker: &Broker) {
     source.limits = EpochLimits { records: Some(100), ..EpochLimits::default() };
     let mut reading = Reading::from_start(source);
     reading.events(600);
-    assert!(reading.seen.last().unwrap().0 >= 4, "a batch of up to 128 records is not parted");
+    assert!(reading.seen.last().unwrap().0 >= 4, "a batch of up to 128 records is not split");
     reading.stop().unwrap();
 }
 

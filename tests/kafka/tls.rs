@@ -18,7 +18,8 @@ fn deploy(folder: &Path, address: &str, topics: (&str, &str), settings: &[(&str,
     let (input, output) = topics;
     let lines = settings.iter().map(|(name, value)| format!("\"{name}\" = \"{value}\"\n"));
     let config = format!(
-        "workers = 1\nkafka.brokers = \"{address}\"\nkafka.connect_seconds = 10\nsource.kind = \"kafka\"\nsource.topic = \"{input}\"\n\
+        "workers = 1\nkafka.brokers = \"{address}\"\nkafka.connect_seconds = 10\nsource.kind = \
+         \"kafka\"\nsource.topic = \"{input}\"\n\
          sink.kind = \"kafka\"\nsink.topic = \"{output}\"\n[kafka.settings]\n{}",
         lines.collect::<String>()
     );
@@ -46,9 +47,9 @@ fn sasl_over_tls(broker: &Broker) {
         if !IS_BUILT {
             let mut run = Run::start(folder.path(), RUN);
             assert_eq!(run.wait().code(), Some(2), "{}", run.log());
-            let said =
+            let expected =
                 "security.protocol: this dupflow was built without TLS; rebuild it with --features tls";
-            assert!(run.log().contains(said), "{}", run.log());
+            assert!(run.log().contains(expected), "{}", run.log());
             continue;
         }
         // Records are written, and pairs read, without TLS.

@@ -1,7 +1,7 @@
-//! Causes: each by a small history, and that they decide nothing.
+//! Causes: each one by a small history, and that they do not affect the pairs.
 //!
-//! Bug classes: a delta that blames a block although its document has changed, or a document although a block
-//! has; a cause that depends on which worker had the document.
+//! Bug classes: a delta with a block as its cause although its document has changed, or the reverse; a cause
+//! that depends on which worker had the document.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn told(plan: &Plan, epochs: &[&[&str]], workers: usize) -> Vec<Vec<String>> {
             lines[at].push(format!("{sign}{} {} {}", pair.lo(), pair.hi(), delta.cause.name()));
         }
     }
-    let counted: Vec<_> = stages.metrics.counts().causes().filter(|(_, n)| *n > 0).collect();
+    let counted: Vec<_> = stages.observers.metrics.counts().causes().filter(|(_, n)| *n > 0).collect();
     for (cause, n) in counted {
         let all = lines.iter().flatten().filter(|line| line.ends_with(&format!(" {}", cause.name())));
         assert_eq!(all.count() as u64, n, "{cause:?}");
@@ -95,7 +95,7 @@ fn documents_that_expire() {
     );
 }
 
-/// A group of copies becomes a star and is none any more, of which neither `b` nor `c` has an event; then it
+/// A group of copies becomes a star and stops being one, although neither `b` nor `c` has an event; then it
 /// gets another centre, `0`.
 #[test]
 fn groups_that_pass_the_limit() {
@@ -125,7 +125,7 @@ fn groups_that_pass_the_limit() {
     );
 }
 
-/// Members that no longer stand for their group lose their pairs with other texts; the document of such a
+/// Members that no longer represent their group lose their pairs with other texts; the document of such a
 /// text has no event.
 #[test]
 fn pairs_of_a_group_with_others() {
@@ -144,7 +144,7 @@ fn pairs_of_a_group_with_others() {
     );
 }
 
-/// A new table of document frequencies weighs documents otherwise that no event has touched.
+/// A new table of document frequencies changes the weights of documents without an event.
 #[test]
 fn documents_that_are_weighed_otherwise() {
     let plan = plan(LIVE);
@@ -161,7 +161,7 @@ fn documents_that_are_weighed_otherwise() {
     assert!(lines[1].contains(&"+a z insert".to_owned()), "{lines:?}");
 }
 
-/// With crowded blocks, leaders come and go: neither document of such a pair has an event.
+/// With crowded blocks, leaders change: neither document of such a pair has an event.
 #[test]
 fn whoever_has_no_event_is_not_blamed() {
     let plan = plan(CROWDED);

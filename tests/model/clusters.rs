@@ -1,4 +1,5 @@
-//! Clusters: after every epoch the accumulated reports are what brute force makes of the pairs present.
+//! Clusters: after every epoch the accumulated reports equal what brute force computes from the present
+//! pairs.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +17,7 @@ use crate::script::deltas;
 
 const KINDS: [ClusterKind; 2] = [ClusterKind::Components, ClusterKind::Star];
 
-/// Clusters and what their changes have accumulated to.
+/// Clusters, and what their changes have accumulated to.
 struct Accumulated {
     kind: ClusterKind,
     limit: usize,
@@ -25,7 +26,7 @@ struct Accumulated {
 }
 
 impl Accumulated {
-    /// Both kinds, with a limit that is often crossed and one that never is.
+    /// Both kinds, with one limit that is often crossed and one that never is.
     fn all() -> Vec<Self> {
         let new = |kind, limit| Self {
             kind,
@@ -64,7 +65,7 @@ fn toggles(documents: u8, epochs: usize) -> impl Strategy<Value = Vec<Vec<(u8, u
 }
 
 fn holds(history: &[Vec<(u8, u8)>]) {
-    // Ids in another order than numbers.
+    // Ids sort differently than numbers.
     let id = |n: u8| DocId::new(&(n ^ 5).to_string()).unwrap();
     let mut all = Accumulated::all();
     let mut present = BTreeSet::new();
@@ -99,7 +100,8 @@ fn many_documents_on_the_brink() {
 #[test]
 fn dense_clusters_thin_out() {
     let all = |n: u8| (0..n).flat_map(move |a| (0..a).map(move |b| (a, b)));
-    // A clique loses its pairs in a scattered order, a few each epoch, and gets them back in another.
+    // A clique loses its pairs in a scattered order, a few in each epoch, and gets them back in another
+    // order.
     let scattered = |factor: usize| {
         let pairs: Vec<_> = all(24).collect();
         (0..pairs.len()).map(move |i| pairs[i * factor % pairs.len()]).collect::<Vec<_>>()

@@ -1,8 +1,8 @@
-//! The promise of a distance: no pair of fingerprints within it is missed, whatever the texts have in common.
+//! The promise of a distance: no pair of fingerprints within it is missed, whatever the texts share.
 //!
-//! The judge is brute force over all fingerprints. Texts are of a few templates, so that most bits of their
-//! fingerprints are alike and blocks are large: under the rule of leaders pairs are missed here, which is
-//! checked too.
+//! The reference is brute force over all fingerprints. Texts are made from a few templates, so that their
+//! fingerprints agree in most bits and blocks are large. Under the rule of leaders pairs are missed here,
+//! which is checked too.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::law::{Accumulated, Corpus, assert_law};
 use crate::pipelines::plan;
 use crate::script::{self, Run};
 
-/// A text of one of three templates, whose words outweigh those of its own.
+/// A text of one of three templates; the words of the template outweigh the text's own words.
 fn text(n: u64) -> String {
     let template = (0..40).map(|word| format!("t{}w{word} ", n % 3).repeat(3));
     let own = (0..16).map(|word| format!("x{} ", mix(n << 8 ^ word) % 5000));
     template.chain(own).collect()
 }
 
-/// 1,500 documents come, 300 of them change and 300 go.
+/// 1,500 documents are added, 300 of them change and 300 are deleted.
 fn history() -> Vec<Event> {
     let id = |n: u64| DocId::new(&format!("d{n:04}")).unwrap();
     let come = (0..1500).map(|n| (id(n), Some(text(n))));
@@ -51,7 +51,7 @@ fn brute_force(corpus: &Corpus, stages: &Stages) -> BTreeSet<Pair<DocId>> {
     pairs
 }
 
-/// A blocking whose blocks of more than so many members are searched.
+/// A blocking that searches blocks of more than this many members.
 #[derive(Debug)]
 struct Searched(Arc<dyn Blocking>, usize);
 
@@ -136,7 +136,8 @@ fn no_pair_within_the_distance_is_missed() {
     }
 }
 
-/// The law where blocks are walked and searched by turns, with filters that accept what is further apart too.
+/// The law where blocks are walked and searched in turn, also with filters that accept pairs beyond the
+/// distance.
 #[test]
 fn blocks_are_searched_once_they_are_large() {
     for settings in [

@@ -1,8 +1,7 @@
-//! Where a run waits, and how it fails: limits that hold the readers back, and failures after which no epoch
-//! closes.
+//! Backpressure and failures: limits that hold the readers back, and failures after which no epoch closes.
 //!
 //! Bug classes: memory that grows with a slow worker or a slow sink; a failure that makes a part of an epoch
-//! look like all of it, or leaves somebody waiting for ever.
+//! look complete, or leaves a thread waiting forever.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +14,14 @@ use dupflow::connectors::intake::{
     BadRecords, Batch, OnError, Payload, Queue, Refused, Source, SourceError, SourceReader,
 };
 use dupflow::connectors::mark::Mark;
-use dupflow::connectors::sink::{MemorySink, Sink};
+use dupflow::connectors::sinks::{MemorySink, Sink};
 use dupflow::core::description::Description;
 use dupflow::core::doc::{DocEvent, DocId, Letter, Position};
 use dupflow::core::pair::Delta;
 use dupflow::core::run::metrics::Counter;
 use dupflow::core::time::{Clock, Epoch, Offsets, Progress, SystemClock};
 use dupflow::engine::dataflow::{
-    Cancellation, ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, Workers,
+    BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, Pull, Stages, Workers,
 };
 use dupflow::pipeline::{self, Continuity, Demands, Job, RunError, Summary};
 
@@ -36,7 +35,7 @@ struct Fast {
     last: Epoch,
     /// The greatest epoch that was ever asked for.
     asked: Arc<Mutex<Epoch>>,
-    /// Told when no more is asked for.
+    /// Signals that no more epochs are asked for.
     held_back: Sender<Epoch>,
 }
 
@@ -54,20 +53,20 @@ impl Intake for Fast {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         let position = Position { partition: 0, offset: self.next };
         let id = DocId::new(&self.next.to_string()).unwrap();
         let text = Some("the same text for all of them".into());
-        each(Given::Event(position, DocEvent { id, ts: None, written: None, text }));
+        each(BatchRecord::Event(position, DocEvent { id, ts: None, written: None, text }));
         self.next += 1;
         let end = Some(Position { offset: position.offset + 1, ..position });
-        Taken { end, ..Taken::default() }
+        BatchEnd { end, ..BatchEnd::default() }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {}
 }
 
-/// Has nothing, and stays in its epoch until it is released.
+/// Has no events, and stays in its epoch until it is released.
 struct Slow {
     epoch: Epoch,
     released: Arc<AtomicBool>,
@@ -77,7 +76,7 @@ struct Slow {
 /// What wakes a worker.
 type Wake = Box<dyn Fn() + Send>;
 
-/// An epoch that has been told, with the number of its deltas; `None` is the end.
+/// An emitted epoch, with the number of its deltas; `None` is the end.
 type Epochs = Receiver<Option<(Progress, usize)>>;
 
 impl Intake for Slow {
@@ -85,7 +84,7 @@ impl Intake for Slow {
         if self.released.load(Ordering::SeqCst) { Pull::Done } else { Pull::Idle(self.epoch) }
     }
 
-    fn read(&mut self, _: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, _: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         unreachable!("it has nothing")
     }
 
@@ -102,7 +101,7 @@ impl Intake for Broken {
         Pull::Batch(1)
     }
 
-    fn read(&mut self, _: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, _: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         panic!("broken on purpose")
     }
 
@@ -191,7 +190,7 @@ fn cancelled_workers_end_without_closing_what_is_open() {
 /// What a reader does.
 pub(crate) type Script = Box<dyn FnMut(&Queue) -> Result<(), SourceError> + Send>;
 
-/// Readers that do as they are told.
+/// Readers that follow a script.
 struct Scripts(Vec<Script>);
 
 impl std::fmt::Debug for Scripts {
@@ -218,7 +217,7 @@ impl SourceReader for Scripted {
     }
 }
 
-/// One document, all of one text.
+/// One document for each event, all with the same text.
 pub(crate) fn batch(offset: u64) -> Batch {
     let mut records = KeyedRecords::default();
     let key = offset.to_string();
@@ -240,7 +239,7 @@ pub(crate) fn batch(offset: u64) -> Batch {
     }
 }
 
-/// A sink that does with each epoch as it is told, and keeps those that are written.
+/// A sink that follows a script, and keeps the epochs that are written.
 struct Watched<F> {
     memory: Arc<Mutex<MemorySink>>,
     first: F,
@@ -261,7 +260,7 @@ impl<F: FnMut(Epoch) -> io::Result<()>> Sink for Watched<F> {
     }
 }
 
-/// Runs readers to their end; what came of it, and what was written.
+/// Runs readers to their end; returns the result and the written epochs.
 pub(crate) fn run(
     stages: &Stages,
     readers: Vec<Script>,
@@ -288,7 +287,7 @@ pub(crate) fn run(
     (ended, written)
 }
 
-/// The epochs that are written: how many, and whether they are whole and in order.
+/// Checks that the written epochs are complete and in order; returns their number.
 fn whole(memory: &MemorySink) -> usize {
     for (epoch, progress) in (1..).zip(&memory.progress) {
         assert_eq!((progress.epoch, progress.next[&0]), (epoch, 2 * epoch), "two documents each");
@@ -316,7 +315,7 @@ fn a_slow_sink_holds_back_the_readers_and_no_worker() {
                     held_back.send(()).unwrap_or(());
                     return queue.push(*batch).map(|()| queue.cut()).or(Ok(()));
                 }
-                // The workers are on their way.
+                // Time for the workers to start.
                 queue.wait_for_room(std::time::Duration::MAX).unwrap();
                 refused = queue.try_push(*batch);
             }
@@ -326,7 +325,7 @@ fn a_slow_sink_holds_back_the_readers_and_no_worker() {
         }
         Ok(())
     });
-    let metrics = Arc::clone(&stages.metrics);
+    let metrics = Arc::clone(&stages.observers.metrics);
     let watch = std::thread::spawn(move || {
         is_held_back.recv().unwrap();
         let (closed, durable) = (metrics.get(Counter::Epochs), metrics.get(Counter::Durable));

@@ -1,9 +1,10 @@
 //! Random histories in which near-duplicates, copies, repeats and deletes of unknown ids are common; and how
 //! properties of them are checked.
 //!
-//! The seed is fixed, so that a test gives the same answer each time. `DUPFLOW_SEED=7 cargo test --test
-//! model` draws other histories. A failure prints its seed and the smallest history found; its case is added
-//! to `regressions.txt` beside this file, which is committed with the fix and checked first from then on.
+//! The seed is fixed, so that a test gives the same result each time. `DUPFLOW_SEED=7 cargo test --test
+//! model` generates other histories. A failure prints its seed and the smallest failing history. Its case is
+//! added to `regressions.txt` beside this file, which is committed with the fix; from then on it is checked
+//! first.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseErr
 use crate::data::Event;
 use crate::script::Run;
 
-/// Ids as awkward as a feed can carry, few enough that they recur.
+/// Ids as awkward as a feed can carry, few enough to recur.
 const IDS: [&str; 24] = [
     "a",
     "b",
@@ -64,7 +65,7 @@ pub(crate) fn text() -> impl Strategy<Value = String> {
 #[derive(Clone, Debug)]
 enum Change {
     Text(String),
-    /// The text that the id had last, dead or alive.
+    /// The text that the id had last, whether the document is alive or not.
     Again,
     Delete,
 }
@@ -73,7 +74,7 @@ pub(crate) fn ids() -> impl Strategy<Value = DocId> {
     (0..IDS.len()).prop_map(|i| DocId::new(IDS[i]).unwrap())
 }
 
-/// Events in order. Deletes come whether the id is alive or not.
+/// Events in order. Deletes occur whether the document is alive or not.
 pub(crate) fn events(count: impl Into<SizeRange>) -> impl Strategy<Value = Vec<Event>> {
     let changes =
         prop_oneof![6 => text().prop_map(Change::Text), 1 => Just(Change::Again), 2 => Just(Change::Delete)];
@@ -99,7 +100,7 @@ pub(crate) fn sizes() -> impl Strategy<Value = Vec<usize>> {
     vec(1usize..20, 1..5)
 }
 
-/// Every number of workers, both codecs, any deal.
+/// Every number of workers, both codecs, any distribution of events.
 pub(crate) fn runs() -> impl Strategy<Value = Run> {
     (prop_oneof![Just(1usize), Just(2), Just(4)], any::<bool>(), any::<u64>())
         .prop_map(|(workers, serialized, seed)| Run { workers, serialized, seed })
@@ -120,7 +121,7 @@ pub(crate) fn cut(events: &[Event], sizes: &[usize]) -> Vec<Vec<Event>> {
     epochs
 }
 
-/// Where found regressions are kept, a line for each: of all tests, which all check them.
+/// The file of regressions, a line for each. All tests check all of them.
 const REGRESSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/model/regressions.txt");
 
 /// `DUPFLOW_SEED`, or the seed that is used without it.
@@ -129,8 +130,8 @@ fn seed() -> u64 {
     typed.map_or(0xd0_d0, |typed| typed.parse().expect("DUPFLOW_SEED is a whole number from 0 to 2^64 - 1"))
 }
 
-/// Runs a property, which panics where it does not hold, on so many cases and on those that it once did not
-/// hold for.
+/// Checks a property, which panics where it does not hold, on this many cases and on the recorded
+/// regressions.
 pub(crate) fn check<S: Strategy>(cases: u32, strategy: S, property: impl Fn(S::Value)) {
     let seed = seed();
     println!("DUPFLOW_SEED={seed}");

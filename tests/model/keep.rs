@@ -1,15 +1,15 @@
-//! KeepRule lists: after any history, what is kept and what is removed is what a fresh run on the surviving
-//! documents says, and what the definitions say of the pairs present.
+//! KeepRule lists: after any history, the lists equal those of a fresh run on the surviving documents, and follow
+//! the definitions applied to the present pairs.
 //!
 //! Bug classes: a list that depends on the order of arrival or on positions; a document in both lists or in
-//! none; a cluster of which two are kept, or nobody is; a document that has ended and is listed; a large
-//! cluster that is told by its size only and so not told apart.
+//! none; a cluster that keeps two documents, or none; a listed document that has ended; a large cluster that
+//! is reported only by its size and so missing from the lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::config::Plan;
-use dupflow::connectors::sink::{DocumentList, KeepList, Sink};
-use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters, KeepRule};
+use dupflow::connectors::sinks::{DocumentList, KeepList, Sink};
+use dupflow::core::cluster::{ClusterKind, Clusters, KeepRule, ClusterReport};
 use dupflow::core::doc::retention::{Retention, RetentionClock};
 use dupflow::core::doc::{DocId, Facts};
 use dupflow::core::oracle;
@@ -24,7 +24,7 @@ use crate::script::{Epoched, Past, Run, Stamped, closed};
 
 const KINDS: [ClusterKind; 2] = [ClusterKind::Components, ClusterKind::Star];
 
-/// A list as it is written; the limit is so low that most clusters are told by their size elsewhere.
+/// A written list. The limit is so low that most clusters are reported by their size elsewhere.
 fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: KeepRule, listed: DocumentList) -> String {
     let mut out = Vec::new();
     let mut sink = KeepList::new(&mut out, Clusters::new(kind, 2), keep, listed);
@@ -39,10 +39,10 @@ fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: KeepRule, listed: Docum
 }
 
 fn stages(plan: &Plan, retention: Retention) -> Stages {
-    Stages { retention, tells_documents: true, ..dupflow::pipeline::stages(plan, false) }
+    Stages { retention, emits_documents: true, ..dupflow::pipeline::stages(plan, false) }
 }
 
-/// By the definition: of each cluster of the pairs, the one that the rule names; with the cluster.
+/// By the definition: for each cluster of the pairs, the document that the rule selects; with the cluster.
 fn removed(
     documents: &BTreeMap<DocId, Facts>,
     pairs: &BTreeSet<Pair<DocId>>,
@@ -56,7 +56,7 @@ fn removed(
     }
     let mut removed = BTreeMap::new();
     for (cluster, members) in clusters {
-        // In the order of ids: the first of equals is the smallest.
+        // In the order of ids: of equal ones the smallest is the first.
         let of = |id: &DocId| documents[id];
         let ts = |id: &DocId| of(id).ts.map_or((1, 0.0), |ts| (0, ts));
         let kept = match keep {
@@ -84,7 +84,7 @@ fn assert_lists(plan: &Plan, epochs: &[Epoched], retention: Retention, run: Run)
     let survivors: Vec<Stamped> = documents.keys().map(|id| last[id].clone()).collect();
     let texts = survivors.iter().map(|event| (event.id.clone(), event.text.clone().unwrap())).collect();
     let pairs: BTreeSet<_> = pairs(&whole, &texts).into_iter().map(|found| found.pair).collect();
-    // In another order, so that positions are other ones too.
+    // In another order, so that positions differ too.
     let fresh = [Epoched { events: survivors.into_iter().rev().collect(), at: None }];
     let again = closed(&stages(plan, Retention::default()), &fresh, &Past::default(), run);
 

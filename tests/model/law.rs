@@ -1,4 +1,4 @@
-//! Corpora, accumulated deltas, and what the oracle says to both.
+//! Corpora, accumulated deltas, and the comparison of both with the oracle.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use dupflow::engine::dataflow::Stages;
 use crate::data::Event;
 use crate::script::{self, Delta, Run};
 
-/// The documents alive that have a token, with their sketches.
+/// The live documents that have a token, with their sketches.
 pub(crate) struct Corpus {
     maker: SketchMaker,
     pub(crate) alive: BTreeMap<DocId, (SketchId, Sketch)>,
@@ -39,7 +39,7 @@ impl Corpus {
     }
 }
 
-/// What deltas have accumulated to; they are taken epoch by epoch.
+/// What deltas have accumulated to, epoch by epoch.
 pub(crate) struct Accumulated {
     deltas: std::iter::Peekable<std::vec::IntoIter<Delta>>,
     pub(crate) pairs: BTreeSet<DocPair>,
@@ -50,11 +50,11 @@ impl Accumulated {
         Self { deltas: deltas.into_iter().peekable(), pairs: BTreeSet::new() }
     }
 
-    /// Takes the deltas of one epoch, which must be sorted and keep every pair at 0 or 1.
+    /// Adds the deltas of one epoch, which must be sorted and keep every pair at 0 or 1.
     pub(crate) fn advance(&mut self, epoch: Epoch) {
         let mut last: Option<(Pair<DocId>, isize)> = None;
-        // Retractions sort before the additions of the same pair, so at no line is a pair there twice or less
-        // than never.
+        // Retractions sort before additions of the same pair, so after each line a pair is present once or
+        // not at all.
         while let Some((_, pair, diff)) = self.deltas.next_if(|(e, ..)| *e == epoch) {
             assert!(diff == 1 || diff == -1, "{pair:?} changes by {diff}");
             assert!(last < Some((pair.pair.clone(), diff)), "epoch {epoch} is not sorted");
@@ -64,7 +64,7 @@ impl Accumulated {
         }
     }
 
-    /// Asserts that nothing is left.
+    /// Asserts that no pair is left.
     pub(crate) fn end(mut self) -> BTreeSet<DocPair> {
         assert_eq!(self.deltas.next(), None, "deltas of an epoch that was not, or out of order");
         self.pairs

@@ -1,5 +1,5 @@
 //! The law under live weights: after every epoch, the accumulated deltas are what a fresh run finds with the
-//! table in force frozen, and which table that is follows from the number of documents at the ends of epochs.
+//! table in force frozen. The table follows from the number of documents at the ends of epochs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use crate::script::{self, Run};
 pub(crate) const LIVE: &str = "text = { shingle = \"words:1\", weights = \"tf-idf\", idf = \"live\" }\n\
     sketch = { kind = \"dart\", size = 64, bits = 8 }\nblocking = { bands = 16, rows = 2, cap = 4 }";
 
-/// The corpus, and the table in force, by the definition.
+/// The corpus, and the table in force, by definition.
 pub(crate) struct Corpus {
     stages: Stages,
     featurizer: Featurizer,
     alive: BTreeMap<DocId, String>,
-    /// Those with a token.
+    /// The documents with a token.
     counted: BTreeSet<DocId>,
     table: Arc<IdfTable>,
     tables: u64,
@@ -46,8 +46,7 @@ impl Corpus {
         }
     }
 
-    /// Applies an epoch. At its end a table is due or not, by the number of documents that the one in force
-    /// counted.
+    /// Applies an epoch. At its end a table is due or not, by the number of documents of the table in force.
     pub(crate) fn apply(&mut self, events: &[Event]) {
         for (id, text) in events {
             match text {
@@ -60,7 +59,7 @@ impl Corpus {
         self.close();
     }
 
-    /// The documents alive at the end of an epoch are these.
+    /// Sets the live documents at the end of an epoch.
     pub(crate) fn become_of(&mut self, alive: BTreeMap<DocId, String>) {
         self.counted.clear();
         for (id, text) in &alive {
@@ -72,7 +71,7 @@ impl Corpus {
         self.close();
     }
 
-    /// An epoch ends: a table is due, or not.
+    /// Ends an epoch, with a new table if one is due.
     fn close(&mut self) {
         let growth = self.stages.scheme.live().expect("live weights");
         if growth.is_due(self.table.documents(), self.counted.len() as u64) {
@@ -92,7 +91,7 @@ impl Corpus {
         self.stages.scheme.under(Arc::clone(&self.table))
     }
 
-    /// The documents alive that have a sketch under that table.
+    /// The live documents that have a sketch under that table.
     pub(crate) fn sketches(&self) -> BTreeMap<DocId, (SketchId, Sketch)> {
         let mut maker = SketchMaker::new(&self.scheme());
         self.alive.iter().filter_map(|(id, text)| Some((id.clone(), maker.sketch(text)?))).collect()
@@ -118,7 +117,7 @@ fn assert_law(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> u64 {
         assert_same(&accumulated.pairs, &corpus.pairs(), epoch, run);
     }
     accumulated.end();
-    assert_eq!(stages.metrics.get(Counter::IdfTables), corpus.tables);
+    assert_eq!(stages.observers.metrics.get(Counter::IdfTables), corpus.tables);
     corpus.tables
 }
 
@@ -161,8 +160,9 @@ fn tables_follow_the_size_of_the_corpus() {
     let fill = (0..64).map(|i| document(i, text(i)));
     let empty = (0..64).map(|i| document(i, None));
     let events: Vec<Event> = fill.clone().chain(empty).chain(fill).collect();
-    // One by one: at 1, 2, 4 … 64 documents, at 32, 16 … 1 and 0, and up again. By sevens: at 7, 14, 28
-    // and 56, at 23, 9 and 2, and up again at 5, 12, 26 and 54. As one epoch: once, of what is left.
+    // One by one: at 1, 2, 4 … 64 documents, at 32, 16 … 1 and 0, and up again. By sevens: at 7, 14, 28 and
+    // 56, at 23, 9 and 2, and up again at 5, 12, 26 and 54. As one epoch: once, from the documents that are
+    // left.
     for (size, workers, tables) in [(1, 1, 21), (7, 2, 11), (192, 4, 1)] {
         let stages = dupflow::pipeline::stages(&plan, false);
         let run = Run { workers, serialized: true, seed: 3 };
@@ -170,7 +170,7 @@ fn tables_follow_the_size_of_the_corpus() {
     }
 }
 
-/// Real history, whole: the end, and three cuts. And its beginning, cut and dealt otherwise.
+/// All of a recorded history: its end, and three cuts. And its beginning, with other cuts and distributions.
 #[test]
 fn live_weights_on_real_history() {
     let Some(folder) = data::folder("live weights on real history") else { return };

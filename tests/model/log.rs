@@ -1,4 +1,4 @@
-//! A log in memory, as a source: partitions dealt out to readers that take turns.
+//! A log in memory, as a source: partitions distributed over readers that take turns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ pub(crate) struct Partition {
     pub(crate) rows: bool,
 }
 
-/// What the row of a partition at an offset has for a `ts`, if it has one; `written` is the time of its
-/// record. It is not after that, and mostly says nothing of the order in which events happened.
+/// The `ts` of a partition's row at an offset, if it has one; `written` is the time of its record. The `ts`
+/// is not after that, and mostly unrelated to the order of events.
 pub(crate) fn row_ts(partition: u32, offset: u64, written: Option<f64>) -> Option<f64> {
     let random = hash::mix(u64::from(partition) << 40 | offset ^ 7);
     let Some(written) = written else { return random.is_multiple_of(2).then_some(980.0) };
@@ -36,7 +36,7 @@ pub(crate) fn row_ts(partition: u32, offset: u64, written: Option<f64>) -> Optio
     }
 }
 
-/// A log in memory: partitions dealt out to readers, and one more reader that has nothing to read and never
+/// A log in memory: partitions distributed over readers, and one more reader that has no partition and never
 /// ends by itself.
 #[derive(Debug)]
 pub(crate) struct Log {
@@ -46,9 +46,9 @@ pub(crate) struct Log {
     pub(crate) seed: u64,
     /// Whether an id may be in several partitions.
     pub(crate) ids_move: bool,
-    /// When the event of a partition at an offset happened.
+    /// The time of the event of a partition at an offset.
     pub(crate) ts: fn(u32, u64) -> Option<f64>,
-    /// Told by each reader that has read all.
+    /// Signals from each reader that it has read everything.
     pub(crate) read: Sender<()>,
 }
 
@@ -60,7 +60,7 @@ struct Turns {
     read: Sender<()>,
 }
 
-/// Reads nothing, until it is stopped.
+/// Reads no partition, until it is stopped.
 struct Idle;
 
 impl Source for Log {
@@ -113,7 +113,7 @@ impl SourceReader for Turns {
             let (partition, part) = &mut left[turn];
             let line = queue.line(*partition).unwrap_or(u64::MAX);
             let this_side = part.events.partition_point(|(offset, _)| *offset < line);
-            // From the line on all is held, so that a batch may begin there.
+            // From the line on records are held, so that a batch may begin there.
             let may = if this_side > 0 { this_side } else { part.events.len() };
             let count = random(4).min(may);
             let format = if part.rows { ValueFormat::Json } else { ValueFormat::default() };
@@ -130,7 +130,7 @@ impl SourceReader for Turns {
                 records.push(KeyedRecord { offset: *offset, ts, key, value });
             }
             let is_last = count == part.events.len();
-            // Behind the last record, and before the line, there may be more that is none.
+            // Behind the last record, and before the line, there may be offsets without records.
             let next = match part.events.get(count) {
                 None => part.end,
                 Some((offset, _)) if count < this_side || this_side == 0 => *offset,
@@ -151,7 +151,7 @@ impl SourceReader for Turns {
             };
             let pushed = match queue.try_push(batch) {
                 Ok(()) => Ok(()),
-                // Other partitions have to go on first, perhaps those of other readers.
+                // Other partitions must advance first, perhaps those of other readers.
                 Err(Refused::Held(_)) => {
                     std::thread::yield_now();
                     continue;
@@ -170,7 +170,7 @@ impl SourceReader for Turns {
                 left.remove(turn);
             }
         }
-        // Nobody waits where a run is expected to fail.
+        // No thread waits where a run is expected to fail.
         self.read.send(()).unwrap_or(());
         Ok(())
     }

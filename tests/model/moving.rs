@@ -1,11 +1,11 @@
-//! The law where ids move between the partitions of a topic: through ends and restarts, with what was kept,
-//! lost or never kept, the deltas that are durable accumulate to the pairs of the documents that the
-//! definition of `src/dataflow/homes.rs` has alive, evaluated by brute force on all that was read. Readers
-//! take the partitions in turns of random length, so that each run reads another order.
+//! The law where ids move between the partitions of a topic, through ends and restarts, with documents kept,
+//! lost or never kept. The durable deltas accumulate to the pairs of the documents that are alive by the
+//! definition of `dataflow/homes.rs`, evaluated by brute force on everything read. Readers take the
+//! partitions in turns of random length, so that each run reads another order.
 //!
-//! Bug classes: the event that is read last wins; a deleted id is brought back by an older event of another
-//! partition; a restored document that does not know its partition or its newest time; an id that is
-//! forgotten while an older event can still bring it back.
+//! Bug classes: the event that is read last wins; an older event of another partition restores a deleted id;
+//! a restored document without its partition or its newest time; an id that is forgotten while an older event
+//! can still restore it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::restart::{
 };
 use crate::retention;
 
-/// Deals events out: by a hash of the id over `few` partitions, and from somewhere on over more; or, for a
+/// Distributes events by a hash of the id over `few` partitions, and from some event on over more; or, for a
 /// few of them, anywhere.
 fn moving(history: &[Event], few: u32, seed: u64) -> BTreeMap<u32, Partition> {
     let mut parts: BTreeMap<u32, Partition> = BTreeMap::new();
@@ -64,8 +64,7 @@ fn no_end_of_a_run_and_no_order_of_partitions_shows() {
     );
 }
 
-/// Rows that have a `ts` of their own, old or unchanged by updates: between partitions the record's time
-/// decides.
+/// Rows with a `ts` of their own, old or unchanged by updates: between partitions the record's time decides.
 #[test]
 fn no_order_of_partitions_shows_where_rows_have_times_of_their_own() {
     let rules = prop_oneof![
@@ -106,7 +105,7 @@ fn no_order_of_partitions_shows_where_documents_expire() {
         |(history, rules, few, keeps, seed)| {
             let typed = rules.iter().chain(&["blocking.cap=4"]).map(|&typed| typed.to_owned());
             let plan = Plan::load("minhash", &typed.collect::<Vec<_>>()).unwrap();
-            // A document without a time never expires: nothing that retention forgets is older than it.
+            // A document without a time never expires: everything that retention forgets is newer.
             let by_age = plan.retention.max_age.is_some();
             let mut parts = moving(&history, few, seed);
             for (partition, part) in &mut parts {
@@ -145,7 +144,7 @@ fn no_order_of_partitions_shows_under_live_weights() {
     });
 }
 
-/// A state of a version that did not remember deleted ids lacks those for ever, whatever is kept in it later.
+/// A state of a version that did not remember deleted ids lacks those forever, whatever is kept in it later.
 #[test]
 fn a_state_that_lacks_deleted_ids_never_claims_to_have_them() {
     let event = |n: u32| (DocId::new(&format!("d{}", n % 7)).unwrap(), Some(format!("some words {n}")));
@@ -161,14 +160,14 @@ fn a_state_that_lacks_deleted_ids_never_claims_to_have_them() {
         runs.iter().for_each(|(parts, ids_move)| to_the_end(&place, &plan, parts, *ids_move));
         open(place.state.as_ref().unwrap()).latest(u64::MAX).unwrap().unwrap().saved().ended
     };
-    // What does not remember them is, for the state, as an older version.
+    // For the state, a run that does not remember them is like an older version.
     assert!(!claims(&[(&half, false)]));
     assert!(!claims(&[(&half, false), (&whole, true)]));
     assert!(claims(&[(&half, true)]));
     assert!(claims(&[(&half, true), (&whole, true)]));
 }
 
-/// What is remembered of deleted ids is counted, and given up when they come again.
+/// Remembered deleted ids are counted, and forgotten when their ids are inserted again.
 #[test]
 fn remembered_ids_are_counted() {
     use crate::script::{Epoched, Past, Stamped, closed};
@@ -187,13 +186,14 @@ fn remembered_ids_are_counted() {
         vec![event("a", Some("one"), 1000.0), event("b", Some("two"), 1000.0), event("c", None, 1000.0)],
         vec![event("a", None, 1010.0)],
         vec![event("a", Some("three"), 1020.0), event("b", None, 1030.0)],
-        // c and b are forgotten, a expires and is.
+        // c and b are forgotten; a expires and is forgotten.
         vec![event("d", Some("four"), 2000.0)],
     ];
     let epochs = epochs.map(|events| Epoched { events, at: None });
     for (through, remembered) in (1..).zip([1, 2, 2, 0]) {
         let metrics = Arc::new(Metrics::new(stages.filter.looks()));
-        let stages = Stages { metrics: Arc::clone(&metrics), ..stages.clone() };
+        let mut stages = stages.clone();
+        stages.observers.metrics = Arc::clone(&metrics);
         closed(&stages, &epochs[..through], &Past::default(), run(1));
         let counts = metrics.counts();
         assert_eq!(counts.balance(Counter::Remembered, Counter::Forgotten), remembered, "{through}");

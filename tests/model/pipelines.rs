@@ -1,5 +1,5 @@
-//! The law, for each kind of stage: small pipelines at T = 0.5, with caps of a few sketches and of three
-//! copies.
+//! The law, for each kind of stage: small pipelines at T = 0.5, with small limits: a few sketches in a block,
+//! three copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::script::{Run, deltas};
 pub(crate) const CROWDED: &str =
     "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4 }";
 
-/// What is set in a pipeline besides the threshold and the expand limit.
+/// The settings of a pipeline besides the threshold and the expand limit.
 pub(crate) fn plan(settings: &str) -> Plan {
     let text = format!("threshold = 0.5\noutput = {{ expand_limit = 3 }}\n{settings}");
     Plan::parse("test", &text, Path::new(""), &[]).unwrap_or_else(|error| panic!("{error}"))
@@ -65,15 +65,15 @@ fn leaders(corpus: &Corpus, stages: &Stages) -> BTreeMap<BlockKey, SketchId> {
     blocks.into_iter().filter_map(|(key, block)| Some((key, *block.first()?))).collect()
 }
 
-/// Hot blocks are named, and counts are those of the history, whatever the run.
+/// Hot blocks have examples, and counts are those of the history, for any run.
 fn assert_books(stages: &Stages, events: &[Event]) {
     let mut corpus = Corpus::new(stages);
     corpus.apply(events);
     let hot: BTreeMap<_, _> =
-        stages.hot_blocks.lock().iter().map(|(key, block)| (*key, block.sketches)).collect();
+        stages.observers.hot_blocks.lock().iter().map(|(key, block)| (*key, block.sketches)).collect();
     assert_eq!(hot, crowds(&corpus, stages));
 
-    let count = |counter| usize::try_from(stages.metrics.get(counter)).unwrap();
+    let count = |counter| usize::try_from(stages.observers.metrics.get(counter)).unwrap();
     let (mut alive, mut vain) = (BTreeSet::new(), 0);
     for (id, text) in events {
         match text {
@@ -142,7 +142,7 @@ law! {
     character_shingles "text = { shingle = \"chars:5\" }\nsketch = { size = 64, bits = 8 }\nblocking = { bands = 16, rows = 4, cap = 3 }";
 }
 
-/// Every sketch with every blocking, as far as they go together.
+/// Every sketch with every blocking, where they can be combined.
 pub(crate) fn each_admitted(mut each: impl FnMut(&Plan)) {
     let sketches = [
         "kind = \"fss\", size = 64",
@@ -201,8 +201,8 @@ pub(crate) fn each_admitted(mut each: impl FnMut(&Plan)) {
             }
         }
     }
-    // All but: five sketches of more than one bit within a distance, seven ways; three without components, in
-    // bands of their own, two ways.
+    // Except five sketches of more than one bit within a distance, seven ways, and three without components
+    // in their own bands, two ways.
     assert_eq!(admitted, sketches.len() * blockings.len() - 7 * 5 - 2 * 3);
 }
 
@@ -212,15 +212,14 @@ fn every_sketch_with_every_blocking() {
     each_admitted(|plan| law(8, plan));
 }
 
-/// Small limits for a pipeline that comes with the program: a cap, where it has blocks that may be hot.
+/// Small limits for a shipped pipeline: a cap, where it has blocks that may be hot.
 pub(crate) fn small(pipeline: &str) -> Vec<String> {
     let is_hot = Plan::load(pipeline, &[]).is_ok_and(|plan| plan.blocking().hot_rule().is_some());
     let cap = is_hot.then_some("blocking.cap=4");
     ["output.expand_limit=3"].into_iter().chain(cap).map(str::to_owned).collect()
 }
 
-/// The pipelines that come with the program, with small caps; those of live weights are in
-/// [`live`](crate::live).
+/// The shipped pipelines, with small caps; those of live weights are in [`live`](crate::live).
 #[test]
 fn every_shipped_pipeline() {
     let mut frozen = 0;
@@ -234,7 +233,7 @@ fn every_shipped_pipeline() {
     assert_eq!((frozen, BUILT_IN.len()), (7, 9));
 }
 
-/// That the histories above are worth something: they hold what the law could break on.
+/// The histories above contain the cases that could break the law.
 #[test]
 fn histories_are_eventful() {
     let plan = plan(CROWDED);
@@ -261,13 +260,13 @@ fn histories_are_eventful() {
             leading = leaders;
         }
         deltas(&stages, &epochs, Run { workers: 1, serialized: false, seed: 0 });
-        starred += stages.metrics.get(Counter::Starred);
-        empty += stages.metrics.get(Counter::Empty);
-        unchanged += stages.metrics.get(Counter::Unchanged);
-        vain += stages.metrics.get(Counter::UnknownDeletes);
+        starred += stages.observers.metrics.get(Counter::Starred);
+        empty += stages.observers.metrics.get(Counter::Empty);
+        unchanged += stages.observers.metrics.get(Counter::Unchanged);
+        vain += stages.observers.metrics.get(Counter::UnknownDeletes);
     }
-    // Per history: blocks get hot, and cool by the dozen, leaders change, and the rest comes at least once in
-    // two.
+    // Per history: blocks become hot and cool by the dozen, leaders change, and the other cases occur at
+    // least once in two histories.
     assert!(heated > 50 * 12 && cooled > 50, "{heated} times hot, {cooled} times no longer");
     assert!(led > 50, "{led} changes of a leader");
     let least = [starred, empty, unchanged, vain].into_iter().min();

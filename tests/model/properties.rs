@@ -1,5 +1,4 @@
-//! What follows from the law, tested without an oracle: the result is a function of the corpus, and nothing
-//! else.
+//! What follows from the law, tested without an oracle: the result is a function of the corpus alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,15 +66,15 @@ fn what_is_inserted_and_deleted_leaves_nothing() {
         events.extend(ids.into_iter().map(|id| (id, None)));
         let stages = dupflow::pipeline::stages(&plan, false);
         assert_eq!(at_the_end(&stages, &cut(&events, &sizes), run), BTreeSet::new());
-        assert!(stages.hot_blocks.lock().is_empty());
-        let count = |counter| stages.metrics.get(counter);
+        assert!(stages.observers.hot_blocks.lock().is_empty());
+        let count = |counter| stages.observers.metrics.get(counter);
         assert_eq!(count(Counter::Inserted), count(Counter::Deleted));
         assert_eq!(count(Counter::SketchesBorn), count(Counter::SketchesDied));
         assert_eq!(count(Counter::Added), count(Counter::Removed));
     });
 }
 
-/// Only a star looks at the ids, for its smallest one; so without stars a document may have any name.
+/// Only a star uses the ids, for its smallest one; so without stars a document may have any name.
 #[test]
 fn names_do_not_matter() {
     let mut plan = plan(CROWDED);
@@ -100,7 +99,7 @@ fn names_do_not_matter() {
     });
 }
 
-/// Retractions carry evidence too, so it must be the same at any time; and it decides nothing.
+/// Retractions carry evidence too, so it must not change with time; and it affects no result.
 #[test]
 fn evidence_changes_no_pair() {
     let plan = plan(CROWDED);

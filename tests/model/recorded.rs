@@ -1,4 +1,4 @@
-//! The law on real history: the first 10,000 events of a recorded feed, compared with the oracle every 1,000.
+//! The law on a recorded history: the first 10,000 events of a feed, compared with the oracle every 1,000.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::script::{self, Run};
 const EVENTS: usize = 10_000;
 const CUT: usize = 1_000;
 
-/// Epochs of `size` events, and of what is left of each 1,000.
+/// Epochs of `size` events; the last of each 1,000 holds the rest.
 fn epochs(events: &[Event], size: usize) -> Vec<Vec<Event>> {
     events.chunks(CUT).flat_map(|part| part.chunks(size).map(<[Event]>::to_vec)).collect()
 }

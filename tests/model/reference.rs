@@ -1,6 +1,6 @@
 //! The plain formulation: one arrangement of (block key, sketch) joined with itself, then thresholded,
-//! filtered and joined with the members. A few lines of differential dataflow that the operators written by
-//! hand must equal, delta by delta; the oracle, by contrast, only knows what deltas accumulate to.
+//! filtered and joined with the members. The hand-written operators must equal these few lines of
+//! differential dataflow delta by delta; the oracle checks only what deltas accumulate to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::law::Corpus;
 use crate::pipelines::{CROWDED, plan};
 use crate::script::{self, Delta};
 
-/// What enters and leaves the collection of (sketch, document) in each epoch, and every sketch there ever is.
+/// Changes of the collection of (sketch, document) in each epoch, and every sketch that ever exists.
 struct Memberships {
     changes: Vec<Vec<((SketchId, DocId), isize)>>,
     sketches: Arc<BTreeMap<SketchId, Sketch>>,
@@ -48,7 +48,7 @@ impl Memberships {
     }
 }
 
-/// The members that stand for a sketch: all of them or, of more than `limit`, the smallest.
+/// The members that represent a sketch: all of them if there are at most `limit`, else the smallest.
 fn visible<'a>(members: &'a [(&DocId, isize)], limit: usize) -> impl Iterator<Item = &'a DocId> {
     members.iter().map(|(document, _)| *document).take(if members.len() <= limit { usize::MAX } else { 1 })
 }
@@ -58,7 +58,7 @@ fn doc_pair(a: &DocId, b: &DocId, similarity: Similarity) -> Option<DocPair> {
     Some(DocPair { pair, similarity, evidence: Evidence::default() })
 }
 
-/// The deltas, sorted as the product sorts them.
+/// The deltas, sorted as the program sorts them.
 fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Memberships) -> Vec<Delta> {
     let (blocking, filter) = (Arc::clone(&stages.blocking), Arc::clone(&stages.filter));
     let (rules, limit) = (Arc::clone(&blocking), stages.expand_limit);
@@ -80,7 +80,8 @@ fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Membership
                     blocking.keys(bodies[&sketch].view(), &mut keys);
                     keys.into_iter().map(move |key| (key, sketch))
                 })
-                // With each sketch, whether it meets all the block; members are given in ascending order.
+                // With each sketch, whether it is paired with the whole block; members are in ascending
+                // order.
                 .reduce_named("Meeting", move |key, block, out| {
                     let rule = rules.rule(key.table);
                     let meeting = if block.len() > rule.cap { rule.leaders } else { block.len() };

@@ -1,11 +1,11 @@
-//! The law through ends and restarts: whatever ended the runs before, wherever in a commit, the deltas that
-//! are durable accumulate to the pairs of what their marks say has been read.
+//! The law through ends and restarts: wherever in a commit the earlier runs ended, the durable deltas
+//! accumulate to the pairs of what their marks say has been read.
 //!
-//! A run ends as a crash ends it: its sink fails before a commit or behind it, and what was not committed is
-//! gone; what was kept of documents may be lost too, or be older than the output. Bug classes: a delta twice,
-//! or never; a document that comes back with another sketch, or not at all; a table of document frequencies
-//! that a restart decides anew; an input that is read beyond the mark before all this side of it has been; an
-//! output that is corrected by half.
+//! A run ends as a crash ends it: its sink fails before a commit or after it, and uncommitted data is lost.
+//! Kept documents may be lost too, or be older than the output. Bug classes: a delta twice, or never; a
+//! document restored with another sketch, or not at all; a table of document frequencies that a restart
+//! decides again; an input that is read beyond the mark before everything up to it has been read; an output
+//! that is corrected only in part.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use dupflow::config::Plan;
 use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
 use dupflow::connectors::mark::{Mark, Standing};
-use dupflow::connectors::sink::{MemorySink, Sink};
+use dupflow::connectors::sinks::{MemorySink, Sink};
 use dupflow::connectors::state::{self, StoredState};
 use dupflow::core::doc::{DocChange, Letter, Position};
 use dupflow::core::hash::mix;
@@ -37,7 +37,7 @@ use crate::retention;
 use crate::script::{Run, Stamped};
 use crate::sources::partitions;
 
-/// A destination whose run ends at a commit, if it comes so far: before it is made, or behind it.
+/// A destination whose run ends at a given commit, if it reaches it: before the commit is made, or after it.
 struct Ends {
     sink: Arc<Mutex<MemorySink>>,
     commits_left: u64,
@@ -79,19 +79,19 @@ impl Sink for Ends {
     }
 }
 
-/// What outlives a run.
+/// What a run leaves to the next.
 #[derive(Default)]
 pub(crate) struct Place {
     pub(crate) sink: Arc<Mutex<MemorySink>>,
     pub(crate) state: Option<state::MemoryStore>,
 }
 
-/// What was kept there.
+/// The documents kept there.
 pub(crate) fn open(store: &state::MemoryStore) -> StoredState {
     StoredState::open(Box::new(store.clone())).unwrap()
 }
 
-/// When events happen: mostly one after the other, some late, some at no time.
+/// The times of events: mostly ascending, some late, some without.
 pub(crate) fn ts_of(partition: u32, offset: u64) -> Option<f64> {
     let random = mix(u64::from(partition) << 32 | offset);
     let now = 1000.0 + 1.5 * f64::from(u32::try_from(offset).unwrap());
@@ -102,20 +102,20 @@ pub(crate) fn ts_of(partition: u32, offset: u64) -> Option<f64> {
     }
 }
 
-/// How a run is made, and how it ends.
+/// The setup of a run, and how it ends.
 #[derive(Clone, Copy, Debug)]
 struct Life {
     workers: usize,
     readers: usize,
     limits: EpochLimits,
     seed: u64,
-    /// The commit at which it ends, if it does.
+    /// The commit at which the run ends, if any.
     end: Option<(u64, bool)>,
     reconcile: bool,
     ids_move: bool,
 }
 
-/// Runs to the end of the input, or to its own; what it restored.
+/// Runs to the end of the input, or to the run's own end; returns the number of restored documents.
 fn live(
     place: &Place,
     plan: &Plan,
@@ -125,7 +125,7 @@ fn live(
     let stages = dupflow::pipeline::stages(plan, false);
     let (read, all_read) = channel();
     let (commits_left, behind) = life.end.unwrap_or((u64::MAX, false));
-    let metrics = Arc::clone(&stages.metrics);
+    let metrics = Arc::clone(&stages.observers.metrics);
     let log = Log {
         partitions: parts.clone(),
         readers: life.readers,
@@ -154,7 +154,7 @@ fn live(
         workers: life.workers,
         clock: Arc::new(SystemClock::start()),
     })?;
-    // Readers that end early have nobody to tell; those that end well have read all.
+    // Receivers of readers that end early are dropped; readers that end in order have read everything.
     let whole = (0..life.readers).all(|_| all_read.recv().is_ok());
     if whole {
         running.stopper().stop();
@@ -174,7 +174,7 @@ pub(crate) fn to_the_end(
     live(place, plan, parts, life).unwrap();
 }
 
-/// Events up to a progress, with their places and times, by partition.
+/// Events up to a progress, with their positions and times, by partition.
 pub(crate) fn read_up_to(
     history: &std::collections::BTreeMap<u32, Partition>,
     next: &dupflow::core::time::Offsets,
@@ -193,8 +193,8 @@ pub(crate) fn read_up_to(
     events
 }
 
-/// Holds what the last run was told of documents against the definition: all that are alive, as if it had
-/// read all by itself.
+/// Checks the changes of documents that the last run has emitted against the definition: all live documents,
+/// as if it had read everything itself.
 pub(crate) fn assert_documents(
     place: &Place,
     plan: &Plan,
@@ -208,7 +208,7 @@ pub(crate) fn assert_documents(
     assert_eq!(memory.documents, retention::facts(alive));
 }
 
-/// Holds every durable epoch against the oracle of what its progress says has been read.
+/// Checks every durable epoch against the oracle of what its progress says has been read.
 fn assert_durable(
     place: &Place,
     plan: &Plan,
@@ -237,12 +237,12 @@ fn assert_durable(
     assert_documents(place, plan, history);
 }
 
-/// Runs again and again, each run but the last one ending somewhere.
+/// Runs several times; each run except the last ends early.
 fn assert_law_through(history: &[Event], plan: &Plan, keeps: bool, seed: u64) -> Place {
     through_ends(&partitions(history, 1 + u32::try_from(seed % 3).unwrap(), seed), plan, keeps, seed, false)
 }
 
-/// The same of partitions, in which ids may move.
+/// The same with partitions, in which ids may move.
 pub(crate) fn through_ends(
     parts: &std::collections::BTreeMap<u32, Partition>,
     plan: &Plan,
@@ -265,7 +265,7 @@ pub(crate) fn through_ends(
             ids_move,
         };
         if random >> 16 & 7 == 0 && keeps && plan.scheme.live().is_none() {
-            // What was kept is lost: all is read again.
+            // The kept documents are lost: everything is read again.
             place.state = Some(state::MemoryStore::default());
         }
         match live(&place, plan, parts, life) {
@@ -361,7 +361,7 @@ fn a_restart_takes_the_documents_that_were_kept() {
         matches!(&error, RunError::Past(PastError::OtherPipeline(d)) if d.iter().any(|d| d.name == "threshold"))
     );
     assert!(error.to_string().contains("threshold is 0.8 there and 0.7 here"), "{error}");
-    // The output is lost, and the documents are there: it is written whole.
+    // The output is lost and the documents are not: the output is written completely.
     let lost = Place { sink: Arc::default(), state: place.state.clone() };
     assert_eq!(live(&lost, &plan, &parts, life).unwrap(), 50);
     let pairs = |at: &Place| {
@@ -390,7 +390,7 @@ fn under_live_weights_a_restart_goes_on_with_the_table_in_force() {
         let mut stages = dupflow::pipeline::stages(&plan, false);
         stages.scheme = stages.scheme.under(Arc::new(kept));
         let mut corpus = Corpus::new(&stages);
-        // By partitions: an id lives in one of them.
+        // By partitions: each id is in one of them.
         for part in partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed).values() {
             corpus.apply(&part.events.iter().map(|(_, event)| event.clone()).collect::<Vec<_>>());
         }

@@ -1,11 +1,10 @@
-//! The law with documents that expire ([`restart`](crate::restart) has it through ends and restarts): after
+//! The law with documents that expire ([`restart`](crate::restart) tests it through ends and restarts): after
 //! every epoch, the accumulated deltas are the pairs of the documents that are alive by the definition of
-//! `src/retention.rs`, evaluated on all events so far.
+//! `core::doc::retention`, evaluated on all events so far.
 //!
 //! Bug classes: a document that expires with the cut and not with the clock; a late event that is alive for
-//! an epoch; a slot that a delete or an expiry frees too early, so that a document should come back that has
-//! been forgotten; what is kept of a slot and lost in a restart; a worker that gives up slots by the keys of
-//! another epoch.
+//! an epoch; a slot that a delete or an expiry frees too early, so that a forgotten document would have to
+//! return; a kept slot that is lost in a restart; a worker that gives up slots by the keys of another epoch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,7 +32,7 @@ use crate::script::{self, Epoched, Past, Run, Stamped, closed};
 /// Seconds.
 const AGE: f64 = 20.0;
 
-/// Events whose times mostly ascend; some are late, some far ahead, some have none, many are equal.
+/// Events whose times mostly ascend; some are late, some far ahead, some have no time, many are equal.
 pub(crate) fn stamped() -> impl Strategy<Value = Vec<Stamped>> {
     let times = (0u32..16, 0u32..30);
     (events(0..120), vec(times, 120)).prop_map(|(events, times)| {
@@ -61,12 +60,12 @@ pub(crate) fn cut(events: &[Stamped], sizes: &[usize], wall: bool) -> Vec<Epoche
             break;
         }
         let (epoch, later) = rest.split_at((*size).min(rest.len()));
-        // It stands still, goes on, and goes back.
+        // The time stays, advances, and goes back.
         now += [9.0, 0.0, 30.0, -5.0][n % 4] * f64::from(u32::try_from(*size).unwrap()) / 8.0;
         epochs.push(Epoched { events: epoch.to_vec(), at: wall.then_some(now) });
         rest = later;
         if wall && n % 3 == 0 {
-            // Nothing comes, and time goes on.
+            // No events, while time advances.
             now += 7.0;
             epochs.push(Epoched { events: Vec::new(), at: Some(now) });
         }
@@ -74,10 +73,10 @@ pub(crate) fn cut(events: &[Stamped], sizes: &[usize], wall: bool) -> Vec<Epoche
     epochs
 }
 
-/// A text, and what is told of its document beside it.
+/// A text, and the facts of its document.
 pub(crate) type Alive = BTreeMap<DocId, (String, Facts)>;
 
-/// The documents alive by the definition: all events in order of position, the clock, the rule.
+/// The live documents by definition: all events in order of position, the clock, the rule.
 pub(crate) fn alive(
     events: &[(Position, Stamped)],
     clock: Option<f64>,
@@ -86,12 +85,12 @@ pub(crate) fn alive(
     all_alive(events, clock, retention).into_iter().map(|(id, (text, _))| (id, text)).collect()
 }
 
-/// What is told of them.
+/// Their facts.
 pub(crate) fn facts(alive: Alive) -> BTreeMap<DocId, Facts> {
     alive.into_iter().map(|(id, (_, facts))| (id, facts)).collect()
 }
 
-/// As [`alive`], with what is told of each.
+/// As [`alive`], with the facts of each.
 pub(crate) fn all_alive(events: &[(Position, Stamped)], clock: Option<f64>, retention: &Retention) -> Alive {
     let mut last: BTreeMap<&DocId, (&Position, &Stamped)> = BTreeMap::new();
     let mut keys: BTreeMap<&DocId, (f64, Position)> = BTreeMap::new();
@@ -102,7 +101,7 @@ pub(crate) fn all_alive(events: &[(Position, Stamped)], clock: Option<f64>, rete
             *greatest = key;
         }
     }
-    // An id lives in the partition of its newest event.
+    // The home of an id is the partition of its newest event.
     for (position, event) in events.iter().filter(|(at, event)| at.partition == keys[&event.id].1.partition) {
         last.insert(&event.id, (position, event));
     }
@@ -124,7 +123,7 @@ pub(crate) fn all_alive(events: &[(Position, Stamped)], clock: Option<f64>, rete
     last.into_iter().filter(is_alive).filter_map(told).collect()
 }
 
-/// Events of one partition, with their places.
+/// Events of one partition, with their positions.
 fn placed<'a>(events: impl Iterator<Item = &'a Stamped>) -> Vec<(Position, Stamped)> {
     let at = |(offset, event): (u64, &Stamped)| (Position { partition: 0, offset }, event.clone());
     (0..).zip(events).map(at).collect()
@@ -154,7 +153,7 @@ pub(crate) fn pairs(stages: &Stages, alive: &BTreeMap<DocId, String>) -> BTreeSe
 fn stages(plan: &Plan, retention: Retention) -> Stages {
     let mut stages = dupflow::pipeline::stages(plan, false);
     stages.retention = retention;
-    stages.tells_documents = true;
+    stages.emits_documents = true;
     stages
 }
 
@@ -162,7 +161,7 @@ fn accumulated(told: &[ClosedEpoch]) -> Accumulated {
     Accumulated::new(told.iter().cloned().flat_map(script::deltas_of).collect())
 }
 
-/// Takes an epoch's changes of documents: one of a document, by id, and none of nothing.
+/// Applies an epoch's changes of documents: at most one of a document, by id, and none without effect.
 pub(crate) fn advance(documents: &mut BTreeMap<DocId, Facts>, changes: &[DocChange]) {
     assert!(changes.is_sorted_by(|a, b| a.id < b.id), "one change of a document, by id");
     for DocChange { id, now } in changes {
@@ -206,9 +205,9 @@ fn assert_law(stages: &Stages, epochs: &[Epoched], run: Run) {
         }
     }
     found.end();
-    assert_eq!(stages.metrics.counts().documents(), left as u64);
-    let deltas: u64 = stages.metrics.counts().causes().map(|(_, n)| n).sum();
-    let count = |counter| stages.metrics.get(counter);
+    assert_eq!(stages.observers.metrics.counts().documents(), left as u64);
+    let deltas: u64 = stages.observers.metrics.counts().causes().map(|(_, n)| n).sum();
+    let count = |counter| stages.observers.metrics.get(counter);
     assert_eq!(deltas, count(Counter::Added) + count(Counter::Removed));
 }
 
@@ -277,7 +276,7 @@ fn every_rule_and_any_cut_come_to_the_same_end() {
     });
 }
 
-/// What is kept of the first epochs brings the same documents back, slots of ended ones and clocks included.
+/// What is kept of the first epochs restores the same documents, slots of ended ones and clocks included.
 #[test]
 fn a_restart_from_what_was_kept_does_not_show() {
     let inputs = (stamped(), rules(), sizes(), runs(), any::<prop::sample::Index>());
@@ -361,10 +360,10 @@ fn counts(stages: &Stages) -> [u64; 7] {
         Counter::Unchanged,
         Counter::UnknownDeletes,
     ];
-    all.map(|counter| stages.metrics.get(counter))
+    all.map(|counter| stages.observers.metrics.get(counter))
 }
 
-/// Exactly as old as may be, a newer time of the same text, a late event, one without a time.
+/// A document of exactly the maximum age, a newer time with the same text, a late event, one without a time.
 #[test]
 fn idle_late_repeated_and_undated_documents() {
     let plan = plan(CROWDED);
@@ -372,14 +371,14 @@ fn idle_late_repeated_and_undated_documents() {
     let text = Some("one text of several words for all");
     let epochs: Vec<Epoched> = [
         vec![event("a", text, Some(100.0)), event("b", text, Some(100.0)), event("c", text, None)],
-        // No event has a time: the clock stands still.
+        // No event has a time: the clock does not advance.
         vec![event("d", text, None)],
         // The same text, later.
         vec![event("b", text, Some(110.0))],
-        // As old as may be, inclusive, and then not any more.
+        // Exactly the maximum age, inclusive, and then older.
         vec![event("x", None, Some(120.0))],
         vec![event("x", None, Some(120.5))],
-        // Late: it ends what is in force, or is nothing.
+        // Late: it ends the document, or has no effect.
         vec![event("b", text, Some(100.0)), event("e", text, Some(100.25))],
     ]
     .map(|events| Epoched { events, at: None })
@@ -387,23 +386,22 @@ fn idle_late_repeated_and_undated_documents() {
     let run = Run { workers: 2, serialized: false, seed: 1 };
     assert_law(&stages, &epochs, run);
     assert_eq!(counts(&stages), [4, 0, 2, 2, 2, 1, 2]);
-    assert_eq!(stages.metrics.counts().documents(), 2);
+    assert_eq!(stages.observers.metrics.counts().documents(), 2);
 }
 
-/// The time of a mark is that of its clock: a run of another clock begins without.
+/// The time in a mark is that of its clock: a run with another clock begins without one.
 #[test]
 fn a_clock_does_not_take_the_time_of_another() {
     let plan = plan(CROWDED);
     let mut stages = stages(&plan, by_age(RetentionClock::Event));
-    stages.past.clock = Some(RetentionTime::Wall(UnixTime::new(1e9).unwrap()));
+    stages.start.past.clock = Some(RetentionTime::Wall(UnixTime::new(1e9).unwrap()));
     let epochs = [Epoched { events: vec![event("a", Some("x y z"), Some(5.0))], at: None }];
     let run = Run { workers: 1, serialized: false, seed: 1 };
     closed(&stages, &epochs, &Past::default(), run);
     assert_eq!(counts(&stages)[..4], [1, 0, 0, 0]);
 }
 
-/// A hundred thousand documents expire in one epoch; each is touched once, and all memory of them is given
-/// up.
+/// A hundred thousand documents expire in one epoch; each is touched once, and all memory of them is freed.
 #[test]
 fn a_hundred_thousand_documents_expire_in_one_epoch() {
     const COUNT: u32 = 100_000;
@@ -417,8 +415,8 @@ fn a_hundred_thousand_documents_expire_in_one_epoch() {
     let run = Run { workers: 2, serialized: false, seed: 1 };
     let told = closed(&stages, &epochs, &Past::default(), run);
     assert_eq!(counts(&stages)[..4], [u64::from(COUNT) + 1, 0, u64::from(COUNT), 0]);
-    assert_eq!(stages.metrics.counts().documents(), 1);
-    let count = |counter| stages.metrics.get(counter);
+    assert_eq!(stages.observers.metrics.counts().documents(), 1);
+    let count = |counter| stages.observers.metrics.get(counter);
     assert_eq!(count(Counter::SketchesBorn) - count(Counter::SketchesDied), 1);
     assert_eq!(count(Counter::Added), count(Counter::Removed));
     let all = told.iter().flat_map(|closed| &closed.deltas).count() as u64;

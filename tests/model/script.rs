@@ -9,7 +9,7 @@ use std::time::Duration;
 use dupflow::core::doc::{DocEvent, DocId, Position};
 use dupflow::core::pair::DocPair;
 use dupflow::core::time::Epoch;
-use dupflow::engine::dataflow::{ClosedEpoch, Emit, Given, Intake, Pull, Stages, Taken, build};
+use dupflow::engine::dataflow::{BatchEnd, BatchRecord, ClosedEpoch, Emit, Intake, Pull, Stages, build};
 use timely::CommunicationConfig;
 
 use crate::data::Event;
@@ -23,17 +23,17 @@ pub(crate) struct Run {
     pub(crate) workers: usize,
     /// Whether records are serialized between workers, as they are between processes.
     pub(crate) serialized: bool,
-    /// Which worker reads which event.
+    /// The worker that reads each event.
     pub(crate) seed: u64,
 }
 
-/// The deltas of a history that is cut into epochs 1, 2, …; the events of an epoch are dealt out to the
+/// The deltas of a history that is cut into epochs 1, 2, …; the events of an epoch are distributed over the
 /// workers at random.
 pub(crate) fn deltas(stages: &Stages, epochs: &[Vec<Event>], run: Run) -> Vec<Delta> {
     deltas_through(stages, epochs, run, |_, script| script)
 }
 
-/// As [`deltas`]; what a worker reads is what `through` makes of its script, by the worker's index.
+/// As [`deltas`]; a worker reads what `through` returns for its script and its index.
 pub(crate) fn deltas_through(
     stages: &Stages,
     epochs: &[Vec<Event>],
@@ -63,14 +63,14 @@ pub(crate) struct Stamped {
     pub(crate) written: Option<f64>,
 }
 
-/// The events of an epoch, and when it is read, by the time of day.
+/// The events of an epoch, and the wall-clock time at which it is read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Epoched {
     pub(crate) events: Vec<Stamped>,
     pub(crate) at: Option<f64>,
 }
 
-/// What another run has left: how many epochs and events there were, and what was kept of documents.
+/// What another run has left: the number of its epochs and events, and the kept documents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Past {
     pub(crate) epochs: Epoch,
@@ -78,7 +78,7 @@ pub(crate) struct Past {
     pub(crate) kept: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-/// What the epochs of a history come to, the first of which restores what was kept, if anything was.
+/// The closed epochs of a history; the first one restores the kept documents, if any.
 pub(crate) fn closed(stages: &Stages, epochs: &[Epoched], past: &Past, run: Run) -> Vec<ClosedEpoch> {
     closed_through(stages, epochs, past, run, |_, script| script)
 }
@@ -158,7 +158,7 @@ fn closed_through(
 /// How long a worker waits before it looks whether another one has failed.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Tells the other workers that this one has panicked, so that a history that does so can be shrunk.
+/// Notifies the other workers that this one has panicked, so that a panicking history can be shrunk.
 struct Alarm<'a>(&'a AtomicBool);
 
 impl Drop for Alarm<'_> {
@@ -194,19 +194,19 @@ impl Intake for Script {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         let Batch { events, at, kept, .. } = self.0.pop_front().unwrap();
         let last = events.iter().map(|(position, _)| *position).max();
-        kept.iter().for_each(|(id, value)| each(Given::Kept(id, value)));
+        kept.iter().for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
         for (position, Stamped { id, text, ts, written }) in events {
-            each(Given::Event(position, DocEvent { id, ts, written, text: text.map(Into::into) }));
+            each(BatchRecord::Event(position, DocEvent { id, ts, written, text: text.map(Into::into) }));
         }
         let end = last.map(|last| Position { offset: last.offset + 1, ..last });
-        Taken { end, at, ..Taken::default() }
+        BatchEnd { end, at, ..BatchEnd::default() }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {
-        // A script always knows its next batch; only the output has to wake its worker.
+        // A script always has its next batch ready; only the output has to wake its worker.
     }
 }
 

@@ -1,9 +1,9 @@
-//! The law for sources: however many readers and partitions, wherever offsets have gaps and epochs are cut,
-//! the deltas up to an epoch accumulate to the pairs of what its progress says has been read.
+//! The law for sources: for any readers and partitions, gaps of offsets and cuts into epochs, the deltas up
+//! to an epoch accumulate to the pairs of what its progress says has been read.
 //!
-//! Bug classes: an epoch that closes before all that is in it has come, or reports more or less than it
-//! holds; a reader that is idle and holds epochs open; an order between partitions that is taken for one in
-//! time; progress that goes back or is left out.
+//! Bug classes: an epoch that closes before all its events have arrived, or reports more or less than it
+//! holds; an idle reader that holds epochs open; an order of partitions that is taken for an order in time;
+//! progress that decreases or is left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use dupflow::config::Plan;
 use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
-use dupflow::connectors::sink::MemorySink;
+use dupflow::connectors::sinks::MemorySink;
 use dupflow::core::description::Description;
 use dupflow::core::hash;
 use dupflow::core::time::{Epoch, SystemClock};
@@ -26,7 +26,7 @@ use crate::law::{Accumulated, Corpus, assert_same};
 use crate::log::{Log, Partition};
 use crate::script::Run;
 
-/// Deals events out to partitions by their ids, with gaps between the offsets; a text that is empty would end
+/// Distributes events over partitions by their ids, with gaps between the offsets. An empty text would end
 /// its document, so it is left out.
 pub(crate) fn partitions(history: &[Event], count: u32, seed: u64) -> BTreeMap<u32, Partition> {
     let mut parts: BTreeMap<u32, Partition> = BTreeMap::new();
@@ -41,7 +41,7 @@ pub(crate) fn partitions(history: &[Event], count: u32, seed: u64) -> BTreeMap<u
     parts
 }
 
-/// Runs a log, and holds every epoch against the oracle of what it says it has read.
+/// Runs a log, and checks every epoch against the oracle of what its progress says has been read.
 fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, limits: EpochLimits, seed: u64) {
     const FIRST: Epoch = 1_000_000;
     let parts = partitions(history, count, seed);

@@ -28,7 +28,7 @@ fn brute_force(sets: &[Vec<u64>], floor: f64) -> Vec<(Pair<DocId>, f64)> {
     found
 }
 
-/// Compares, and says how many pairs there are.
+/// Compares both; returns the number of pairs.
 fn agree(sets: &[Vec<u64>], floor: f64) -> usize {
     let documents = sets.iter().enumerate().map(|(n, set)| (id(n), set.clone()));
     let found = pairs(documents, floor);
@@ -54,7 +54,7 @@ fn overlaps_that_rounding_could_miss() {
     }
 }
 
-/// Edits toggle features of a base, so that all similarities are common.
+/// Edits toggle features of a base, so that all similarities occur.
 #[test]
 fn equals_brute_force() {
     let bases = vec(vec(0..60_u64, 0..25), 1..6);

@@ -1,7 +1,7 @@
 //! Several processes as users run them: children of the binary.
 //!
-//! What they write together is what one writes; whatever happens to one of them, all end, and what is written
-//! is whole epochs.
+//! Their output equals that of one process. Whatever happens to one of them, all end, and only complete
+//! epochs are written.
 
 #![cfg(unix)]
 
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::group::PATIENCE;
 use crate::place::{Place, Process, all_fail, ends, other_feed, start};
 
-/// The stats of a replay, without what is of the machine and of the way in which the work is shared.
+/// The stats of a replay, except what depends on the machine and on how the work is shared.
 fn stats(place: &Place) -> Value {
     let mut stats: Value = serde_json::from_str(&place.read("stats.json")).unwrap();
     for of_this_run in ["seconds", "epoch_milliseconds", "peak_rss_bytes", "workers", "hot_blocks"] {
@@ -26,13 +26,13 @@ fn stats(place: &Place) -> Value {
     stats
 }
 
-/// Deltas, dead letters and stats of a replay by so many processes and workers in each.
+/// Deltas, dead letters and stats of a replay by this many processes and workers in each.
 fn replayed(place: &Place, words: &str, processes: usize, workers: usize) -> (String, String, Value) {
     let words = format!(
         "replay {words} --workers {workers} -o out.jsonl --dead-letter dead --stats stats.json feed.jsonl cut.gz"
     );
     place.all_done(&words, processes);
-    // In one process the reader may find one before a worker finds another one that comes earlier.
+    // In one process the reader may find a bad record before a worker finds an earlier one.
     let dead = place.read("dead");
     let mut dead: Vec<&str> = dead.lines().collect();
     dead.sort_unstable();
@@ -42,7 +42,7 @@ fn replayed(place: &Place, words: &str, processes: usize, workers: usize) -> (St
 #[test]
 fn a_replay_is_the_same_by_any_number_of_processes_and_workers() {
     let place = Place::new(1000);
-    // The reader itself finds that this one ends in the middle of a line.
+    // The reader itself finds that the input ends in the middle of a line.
     let mut half = GzEncoder::new(Vec::new(), Compression::default());
     half.write_all(b"{\"id\":\"1\",\"text\":\"a text\"}\n{\"id\":\"2\",\"te").unwrap();
     half.flush().unwrap();
@@ -76,7 +76,7 @@ fn a_replay_that_is_cut_by_time_finds_the_same_pairs() {
     assert_eq!(place.pairs(), expected);
 }
 
-/// A run that is under way: it has written something.
+/// A run in progress: it has written something.
 fn under_way(place: &Place, processes: usize) -> Vec<Process> {
     let all = place.start("run -c run.toml", processes);
     all[0].wait_for("committed");
@@ -210,7 +210,7 @@ fn a_full_disk_of_the_first_process_ends_all() {
     all_fail(place.start("replay --workers 1 -o /dev/full feed.jsonl", 3), "the output cannot be written");
 }
 
-/// It is found before the processes meet.
+/// Found before the processes connect.
 #[test]
 fn an_output_that_cannot_be_opened_is_wrong_usage() {
     let place = Place::new(10);
@@ -234,7 +234,7 @@ fn an_output_that_nobody_reads_ends_all_well() {
     }
 }
 
-/// Connects as soon as somebody listens there.
+/// Connects as soon as the port is open.
 fn knock(place: &Place) -> TcpStream {
     let hosts = place.read("hosts");
     let address = hosts.lines().next().unwrap();
@@ -269,8 +269,8 @@ fn strangers_on_the_port_change_nothing() {
     assert_eq!(place.pairs(), place.expected());
 }
 
-/// Where one process reads for all, the others know of which input a document is: the count is that of one
-/// process, and a list that would name one document for several is not there.
+/// Where one process reads for all, the others know the input of each document: the count is that of one
+/// process, and a list that would name one document for several does not exist.
 #[test]
 fn an_id_in_several_files_is_found_in_every_process() {
     let place = Place::new(10);
@@ -290,7 +290,7 @@ fn an_id_in_several_files_is_found_in_every_process() {
         "list.toml",
         "workers = 1\n[source]\nkind = \"files\"\ninputs = [\"a.jsonl\", \"b.jsonl\"]\n[sink]\npath = \"list\"\nemit = \"keep\"\n",
     );
-    // Documents live where the hashes of their ids say, so that some of these are in process 1.
+    // A document is on the worker of its id's hash, so some of these are in process 1.
     for id in ["one", "two", "three", "four"] {
         place.write("a.jsonl", &(record(id, 0) + &record("other", 0)));
         place.write("b.jsonl", &(record("another", 1) + &record(id, 1)));

@@ -1,18 +1,18 @@
-//! What processes tell each other, and how they know that one is gone.
+//! Messages between processes, and the detection of lost processes.
 
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use dupflow::engine::processes::{Connected, Event, Limits, Message};
+use dupflow::engine::processes::{ConnectLimits, Connected, ControlEvent, ControlMessage};
 
 use crate::group::{Cable, PATIENCE, connected, limits, listen, listener, processes, settings, start};
 
-fn next(events: &Receiver<(usize, Event)>) -> (usize, Event) {
+fn next(events: &Receiver<(usize, ControlEvent)>) -> (usize, ControlEvent) {
     events.recv_timeout(PATIENCE).unwrap()
 }
 
-/// All that is heard, to the end.
-fn rest(events: &Receiver<(usize, Event)>) -> Vec<(usize, Event)> {
+/// All events, to the end.
+fn rest(events: &Receiver<(usize, ControlEvent)>) -> Vec<(usize, ControlEvent)> {
     let mut heard = Vec::new();
     loop {
         match events.recv_timeout(PATIENCE) {
@@ -25,58 +25,62 @@ fn rest(events: &Receiver<(usize, Event)>) -> Vec<(usize, Event)> {
     }
 }
 
-/// Some processes, and what each of them hears.
-fn group(count: usize, limits: Limits) -> (Vec<Connected>, Vec<Receiver<(usize, Event)>>) {
+/// Some processes, and the events of each.
+fn group(count: usize, limits: ConnectLimits) -> (Vec<Connected>, Vec<Receiver<(usize, ControlEvent)>>) {
     let all = connected(processes(count, limits));
     let events = all.iter().map(listen).collect();
     (all, events)
 }
 
-fn failed(text: &str) -> Event {
-    Event::Message(Message::Failed(text.to_owned()))
+fn failed(text: &str) -> ControlEvent {
+    ControlEvent::Message(ControlMessage::Failed(text.to_owned()))
 }
 
 #[test]
 fn messages_arrive_in_order() {
     let (all, events) = group(3, limits());
     let said = [
-        Message::Go(vec![0, 1, 2]),
-        Message::Opened(7),
-        Message::Reached { line: 1, epoch: 7 },
-        Message::Crossed { line: 2, epoch: u64::MAX },
-        Message::Measures(vec![9; 3_000_000]),
+        ControlMessage::Go(vec![0, 1, 2]),
+        ControlMessage::Opened(7),
+        ControlMessage::Reached { line: 1, epoch: 7 },
+        ControlMessage::Crossed { line: 2, epoch: u64::MAX },
+        ControlMessage::Measures(vec![9; 3_000_000]),
     ];
     for message in &said {
         all[0].control.send(message.clone());
         all[2].control.send(message.clone());
     }
-    all[0].control.send_to(1, Message::Opened(8));
+    all[0].control.send_to(1, ControlMessage::Opened(8));
     for message in &said {
-        assert_eq!(next(&events[1]), (0, Event::Message(message.clone())));
-        assert_eq!(next(&events[2]), (0, Event::Message(message.clone())));
-        assert_eq!(next(&events[0]), (2, Event::Message(message.clone())));
+        assert_eq!(next(&events[1]), (0, ControlEvent::Message(message.clone())));
+        assert_eq!(next(&events[2]), (0, ControlEvent::Message(message.clone())));
+        assert_eq!(next(&events[0]), (2, ControlEvent::Message(message.clone())));
     }
-    assert_eq!(next(&events[1]), (0, Event::Message(Message::Opened(8))));
+    assert_eq!(next(&events[1]), (0, ControlEvent::Message(ControlMessage::Opened(8))));
 }
 
 #[test]
 fn an_end_in_good_order_is_no_loss() {
     let (mut all, events) = group(3, limits());
     for process in &all[1..] {
-        process.control.send(Message::Measures(vec![1]));
-        process.control.send(Message::Done);
+        process.control.send(ControlMessage::Measures(vec![1]));
+        process.control.send(ControlMessage::Done);
     }
     let mut heard: Vec<_> = (0..4).map(|_| next(&events[0])).collect();
     heard.sort_by_key(|(from, _)| *from);
-    let expected =
-        [1, 1, 2, 2].into_iter().zip([Message::Measures(vec![1]), Message::Done].into_iter().cycle());
-    assert_eq!(heard, expected.map(|(from, message)| (from, Event::Message(message))).collect::<Vec<_>>());
+    let expected = [1, 1, 2, 2]
+        .into_iter()
+        .zip([ControlMessage::Measures(vec![1]), ControlMessage::Done].into_iter().cycle());
+    assert_eq!(
+        heard,
+        expected.map(|(from, message)| (from, ControlEvent::Message(message))).collect::<Vec<_>>()
+    );
     let first = all.remove(0);
-    first.control.send(Message::Done);
+    first.control.send(ControlMessage::Done);
     for of_one in &events[1..] {
-        assert_eq!(next(of_one), (0, Event::Message(Message::Done)));
+        assert_eq!(next(of_one), (0, ControlEvent::Message(ControlMessage::Done)));
     }
-    // In any order, and at the same time: each waits until the others have read what it says.
+    // In any order, and at the same time: each waits until the others have read what it has sent.
     std::thread::scope(|scope| {
         scope.spawn(move || first.control.end());
         all.into_iter().for_each(|process| drop(scope.spawn(move || process.control.end())));
@@ -97,7 +101,7 @@ fn a_failure_reaches_all_with_its_reason() {
             assert_eq!(event, failed(&text), "at {index}");
         }
         drop(all);
-        // Whatever ends because of it is no news.
+        // Consequences of a failure are not reported again.
         assert!(events.iter().all(|of_one| rest(of_one).is_empty()));
     }
 }
@@ -108,7 +112,7 @@ fn a_process_that_ends_without_a_word_is_lost() {
     let name = all[0].control.processes().name(2);
     drop(all.remove(2));
     let why = "the connection has ended".to_owned();
-    assert_eq!(next(&events[0]), (2, Event::Lost { process: 2, why: why.clone() }));
+    assert_eq!(next(&events[0]), (2, ControlEvent::Lost { process: 2, why: why.clone() }));
     assert_eq!(next(&events[1]), (0, failed(&format!("{name} is gone: {why}"))));
     drop(all);
     assert!(events.iter().all(|of_one| rest(of_one).is_empty()), "told once");
@@ -120,14 +124,14 @@ fn if_process_0_ends_each_other_one_notices() {
     drop(all.remove(0));
     for of_one in &events[1..] {
         let why = "the connection has ended".to_owned();
-        assert_eq!(next(of_one), (0, Event::Lost { process: 0, why }));
+        assert_eq!(next(of_one), (0, ControlEvent::Lost { process: 0, why }));
     }
     drop(all);
     assert!(events.iter().all(|of_one| rest(of_one).is_empty()));
 }
 
-/// Three processes; what passes between process 1 and process 0 can be frozen.
-fn on_a_cable(limits: Limits) -> (Cable, Vec<Connected>) {
+/// Three processes; the connection between process 1 and process 0 can be frozen.
+fn on_a_cable(limits: ConnectLimits) -> (Cable, Vec<Connected>) {
     let (behind, address) = listener();
     let (listeners, hosts): (Vec<_>, Vec<_>) = (0..3).map(|_| listener()).unzip();
     let mut listeners = listeners.into_iter();
@@ -141,16 +145,16 @@ fn on_a_cable(limits: Limits) -> (Cable, Vec<Connected>) {
 
 #[test]
 fn a_process_that_says_nothing_is_lost() {
-    let limits = Limits { beat: Duration::from_millis(50), lost: Duration::from_secs(2), ..limits() };
+    let limits = ConnectLimits { beat: Duration::from_millis(50), lost: Duration::from_secs(2), ..limits() };
     let (cable, all) = on_a_cable(limits);
     let events: Vec<_> = all.iter().map(listen).collect();
-    // Beats pass: nobody is lost as long as they do.
-    all[1].control.send(Message::Opened(1));
-    assert_eq!(next(&events[0]), (1, Event::Message(Message::Opened(1))));
+    // Beats pass: no process is lost while they do.
+    all[1].control.send(ControlMessage::Opened(1));
+    assert_eq!(next(&events[0]), (1, ControlEvent::Message(ControlMessage::Opened(1))));
     cable.freeze();
     for (at, gone) in [(0, [1, 2].as_slice()), (1, &[0]), (2, &[0])] {
         let (from, event) = next(&events[at]);
-        let Event::Lost { process, why } = event else { panic!("{event:?}") };
+        let ControlEvent::Lost { process, why } = event else { panic!("{event:?}") };
         assert!(process == from && gone.contains(&from), "{from} at {at}");
         assert_eq!(why, "it said nothing for 2 s");
     }
@@ -165,20 +169,20 @@ fn nobody_waits_for_one_that_takes_nothing() {
     let events: Vec<_> = all.iter().map(listen).collect();
     cable.freeze();
     // Far more than sockets and queues hold.
-    let message = Message::Measures(vec![0; 1000]);
+    let message = ControlMessage::Measures(vec![0; 1000]);
     (0..100_000).for_each(|_| all[0].control.send_to(1, message.clone()));
-    let (from, Event::Lost { process, why }) = next(&events[0]) else { panic!("a loss is told") };
+    let (from, ControlEvent::Lost { process, why }) = next(&events[0]) else { panic!("a loss is told") };
     assert_eq!((from, process, why.as_str()), (1, 1, "it took none of 4096 messages"));
     drop(cable);
 }
 
 #[test]
 fn a_suspicion_becomes_a_loss_after_a_beat() {
-    let (all, events) = group(3, Limits { beat: Duration::from_millis(50), ..limits() });
+    let (all, events) = group(3, ConnectLimits { beat: Duration::from_millis(50), ..limits() });
     let name = |process| all[0].control.processes().name(process);
     all[1].control.suspect(2, "the connection has ended");
     let why = "the connection has ended".to_owned();
-    assert_eq!(next(&events[1]), (2, Event::Lost { process: 2, why }));
+    assert_eq!(next(&events[1]), (2, ControlEvent::Lost { process: 2, why }));
     let told = failed(&format!("{}: {} is gone: the connection has ended", name(1), name(2)));
     assert_eq!((next(&events[0]).1, next(&events[2]).1), (told.clone(), told));
 }
@@ -186,7 +190,7 @@ fn a_suspicion_becomes_a_loss_after_a_beat() {
 #[test]
 fn a_reason_that_is_told_comes_before_a_suspicion() {
     // The time of a beat is longer than the test.
-    let (all, events) = group(3, Limits { beat: PATIENCE, ..limits() });
+    let (all, events) = group(3, ConnectLimits { beat: PATIENCE, ..limits() });
     all[0].control.suspect(2, "the connection has ended");
     all[1].control.suspect(2, "the connection has ended");
     all[2].control.fail("bad record");

@@ -1,4 +1,4 @@
-//! The dataflow over several processes: the same closed epochs as one, and none that is not whole once a
+//! The dataflow over several processes: the same closed epochs as in one, and only complete ones after a
 //! process is cut off.
 
 use std::collections::VecDeque;
@@ -13,30 +13,30 @@ use dupflow::core::hash;
 use dupflow::core::pair::Delta;
 use dupflow::core::time::{Epoch, Progress};
 use dupflow::engine::dataflow::{
-    Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Taken, Workers,
+    BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, Workers,
 };
 
 use crate::group::PATIENCE;
 
 /// A document's text or its end, at an offset.
-type Event = (u64, String, Option<String>);
+type DocumentEvent = (u64, String, Option<String>);
 
-/// What is told of closed epochs; `None` is the end.
+/// The closed epochs; `None` is the end.
 type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>)>;
 
 fn stages(pipeline: &str) -> Stages {
     let stages = dupflow::pipeline::stages(&Plan::load(pipeline, &[]).unwrap(), false);
-    Stages { tells_documents: true, ..stages }
+    Stages { emits_documents: true, ..stages }
 }
 
 /// Pages that are edited, copied and deleted, in epochs.
-fn history(epochs: u64) -> Vec<Vec<Event>> {
+fn history(epochs: u64) -> Vec<Vec<DocumentEvent>> {
     let mut offset = 0;
     let mut event = |epoch: u64, n: u64| {
         let random = hash::mix(epoch << 32 | n);
         let (id, page) = (random % 60, (random >> 8) % 7);
         let words = (0..60).map(|word| match (random >> 16) % 400 {
-            // One word is another one.
+            // One word is replaced.
             other if other == word => format!("edited{other}"),
             _ => format!("page{page}word{word}"),
         });
@@ -49,14 +49,14 @@ fn history(epochs: u64) -> Vec<Vec<Event>> {
 
 /// Reads its share of a history, in batches, then ends; or stays in the epoch after it.
 struct Script {
-    batches: VecDeque<(Epoch, Vec<Event>)>,
+    batches: VecDeque<(Epoch, Vec<DocumentEvent>)>,
     ends: bool,
     last: Epoch,
 }
 
 impl Script {
     /// The share of one worker among some.
-    fn share(history: &[Vec<Event>], worker: usize, workers: usize, ends: bool) -> Self {
+    fn share(history: &[Vec<DocumentEvent>], worker: usize, workers: usize, ends: bool) -> Self {
         let mut batches = VecDeque::new();
         for (epoch, events) in (1..).zip(history) {
             for batch in events.chunks(4) {
@@ -79,16 +79,16 @@ impl Intake for Script {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         let (_, events) = self.batches.pop_front().unwrap();
         let mut end = 0;
         for (offset, id, text) in events {
             end = offset + 1;
             let text = text.map(Into::into);
             let event = DocEvent { id: DocId::new(&id).unwrap(), ts: None, written: None, text };
-            each(Given::Event(Position { partition: 0, offset }, event));
+            each(BatchRecord::Event(Position { partition: 0, offset }, event));
         }
-        Taken { end: Some(Position { partition: 0, offset: end }), ..Taken::default() }
+        BatchEnd { end: Some(Position { partition: 0, offset: end }), ..BatchEnd::default() }
     }
 
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {}
@@ -102,7 +102,7 @@ impl Intake for Broken {
         Pull::Batch(1)
     }
 
-    fn read(&mut self, _: &mut dyn FnMut(Given<'_>)) -> Taken {
+    fn read(&mut self, _: &mut dyn FnMut(BatchRecord<'_>)) -> BatchEnd {
         panic!("broken on purpose")
     }
 
@@ -144,7 +144,7 @@ fn mesh(processes: usize) -> Vec<Vec<Option<TcpStream>>> {
     all
 }
 
-/// A process at work.
+/// A running process.
 struct Process {
     workers: Workers,
     cancellation: Arc<Cancellation>,
@@ -172,7 +172,7 @@ fn start(
     };
     let told_lost =
         move |process, why: &str| tell_lost.lock().unwrap().send((process, why.to_owned())).unwrap_or(());
-    let data = Data { index, sockets, lost: Box::new(told_lost) };
+    let data = PeerSockets { index, sockets, lost: Box::new(told_lost) };
     let cancellation = Arc::<Cancellation>::default();
     let workers = Workers::start_with(data, stages, 1, count, &cancellation, parts).unwrap();
     Process { workers, cancellation, told, lost }
@@ -182,8 +182,8 @@ fn boxed(intake: impl Intake + Send + 'static) -> Box<dyn Intake + Send> {
     Box::new(intake)
 }
 
-/// What one process with this many workers tells.
-fn alone(pipeline: &str, history: &[Vec<Event>], workers: usize) -> Vec<Told> {
+/// The closed epochs of one process with this many workers.
+fn alone(pipeline: &str, history: &[Vec<DocumentEvent>], workers: usize) -> Vec<Told> {
     let (tell, told) = channel();
     let (history, tell) = (history.to_vec(), Mutex::new(tell));
     let parts = move |worker| -> (Box<dyn Intake>, Box<dyn Emit>) {
@@ -194,8 +194,8 @@ fn alone(pipeline: &str, history: &[Vec<Event>], workers: usize) -> Vec<Told> {
     told.iter().collect()
 }
 
-/// What several processes tell.
-fn together(pipeline: &str, history: &[Vec<Event>], processes: usize, workers: usize) -> Vec<Told> {
+/// The closed epochs of several processes.
+fn together(pipeline: &str, history: &[Vec<DocumentEvent>], processes: usize, workers: usize) -> Vec<Told> {
     let all: Vec<Process> = mesh(processes)
         .into_iter()
         .enumerate()
@@ -242,7 +242,7 @@ fn several_processes_tell_what_one_tells() {
     }
 }
 
-/// The epochs that are told from here on, and whether the end is.
+/// The epochs that close from here on, and whether the end is reached.
 fn epochs(told: &Receiver<Told>) -> (Vec<Epoch>, bool) {
     let all: Vec<Told> = told.iter().collect();
     let ended = all.iter().any(Option::is_none);
@@ -343,7 +343,7 @@ fn what_is_no_message_is_a_loss() {
         process.cancellation.cancel();
         process.workers.join().unwrap();
         assert_eq!(epochs(&process.told), (vec![], false));
-        // It says no more, and no end in good order either.
+        // It sends no more, and no orderly end either.
         let mut said = Vec::new();
         let read = peer.read_to_end(&mut said);
         assert!(read.is_err() || !said.ends_with(&[0; 48]));

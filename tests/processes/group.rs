@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use dupflow::core::description::Description;
 use dupflow::engine::processes::{
-    ConnectError, Connected, Event, Limits, Processes, Secret, Settings, connect_on,
+    ConnectError, ConnectLimits, ConnectSettings, Connected, ControlEvent, Processes, Secret, connect_on,
 };
 
-/// As long as a test waits for what must come.
+/// How long a test waits for an expected event.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Long enough that it is never reached, unless a test is about it.
-pub(crate) fn limits() -> Limits {
+/// Long enough not to be reached, unless a test is about it.
+pub(crate) fn limits() -> ConnectLimits {
     let hello = Duration::from_secs(20);
-    Limits { connect: PATIENCE, hello, beat: Duration::from_millis(100), lost: PATIENCE }
+    ConnectLimits { connect: PATIENCE, hello, beat: Duration::from_millis(100), lost: PATIENCE }
 }
 
 /// A listener, and its address.
@@ -28,9 +28,9 @@ pub(crate) fn listener() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// What each of the processes at these addresses knows.
-pub(crate) fn settings(hosts: &[String], limits: Limits) -> Vec<Settings> {
-    let of = |index| Settings {
+/// The settings of each of the processes at these addresses.
+pub(crate) fn settings(hosts: &[String], limits: ConnectLimits) -> Vec<ConnectSettings> {
+    let of = |index| ConnectSettings {
         processes: Processes::read(&hosts.join("\n"), "hosts", hosts.len(), index).unwrap(),
         description: Description::new().with("filter.threshold", 0.8).with("workers", 2_u64),
         secret: Secret::new(b"a secret"),
@@ -40,7 +40,7 @@ pub(crate) fn settings(hosts: &[String], limits: Limits) -> Vec<Settings> {
 }
 
 /// Listeners and settings of some processes.
-pub(crate) fn processes(count: usize, limits: Limits) -> Vec<(TcpListener, Settings)> {
+pub(crate) fn processes(count: usize, limits: ConnectLimits) -> Vec<(TcpListener, ConnectSettings)> {
     let (listeners, hosts): (Vec<_>, Vec<_>) = (0..count).map(|_| listener()).unzip();
     listeners.into_iter().zip(settings(&hosts, limits)).collect()
 }
@@ -48,25 +48,25 @@ pub(crate) fn processes(count: usize, limits: Limits) -> Vec<(TcpListener, Setti
 /// A process that connects.
 pub(crate) type Connecting = JoinHandle<Result<Connected, ConnectError>>;
 
-pub(crate) fn start((listener, settings): (TcpListener, Settings)) -> Connecting {
+pub(crate) fn start((listener, settings): (TcpListener, ConnectSettings)) -> Connecting {
     thread::spawn(move || connect_on(listener, &settings))
 }
 
 /// All of them, connected.
-pub(crate) fn connected(processes: Vec<(TcpListener, Settings)>) -> Vec<Connected> {
+pub(crate) fn connected(processes: Vec<(TcpListener, ConnectSettings)>) -> Vec<Connected> {
     let connecting: Vec<Connecting> = processes.into_iter().map(start).collect();
     connecting.into_iter().map(|process| process.join().unwrap().unwrap()).collect()
 }
 
-/// What a process hears.
-pub(crate) fn listen(connected: &Connected) -> Receiver<(usize, Event)> {
+/// The events of a process.
+pub(crate) fn listen(connected: &Connected) -> Receiver<(usize, ControlEvent)> {
     let (heard, events) = channel();
-    // A test that has seen enough does not listen.
+    // A test that has seen enough has dropped the receiver.
     connected.control.listen(move |from, event| heard.send((from, event)).unwrap_or(())).unwrap();
     events
 }
 
-/// Takes connections on to another address, until it is frozen: then nothing passes, and nothing ends.
+/// Forwards connections to another address, until it is frozen: then no bytes pass, and no connection ends.
 pub(crate) struct Cable {
     frozen: Arc<(Mutex<bool>, Condvar)>,
     /// Connections so far.
@@ -81,7 +81,7 @@ impl Cable {
         let (state, all) = (Arc::clone(&frozen), Arc::clone(&connections));
         thread::spawn(move || {
             for one in listener.incoming() {
-                // Nobody listens there yet, or any more.
+                // The port is not open yet, or no longer.
                 let (one, Ok(other)) = (one.unwrap(), TcpStream::connect(&to)) else { continue };
                 all.0.lock().unwrap().push(other.try_clone().unwrap());
                 all.1.notify_all();
@@ -95,7 +95,7 @@ impl Cable {
         Self { frozen, connections }
     }
 
-    /// Ends all connections of now, once there are this many; later ones pass.
+    /// Ends all present connections, once there are this many; later ones pass.
     pub(crate) fn cut(&self, count: usize) {
         let (all, more) = &*self.connections;
         let all = more.wait_while(all.lock().unwrap(), |all| all.len() < count).unwrap();
@@ -107,7 +107,7 @@ impl Cable {
     }
 }
 
-/// What is frozen thaws, so that its threads end.
+/// Dropping it lets a frozen relay continue, so that its threads end.
 impl Drop for Cable {
     fn drop(&mut self) {
         *self.frozen.0.lock().unwrap() = false;

@@ -1,4 +1,4 @@
-//! What is logged, by all tests of this binary.
+//! The log of all tests of this binary.
 
 use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, Once};
@@ -21,7 +21,7 @@ impl Write for ToLog {
     }
 }
 
-/// Logs from now on.
+/// Starts to log.
 pub(crate) fn start() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {

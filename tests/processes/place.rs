@@ -1,4 +1,4 @@
-//! A folder in which several children of the binary run, and what they say.
+//! A folder in which several children of the binary run, and their output.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::group::PATIENCE;
 
-/// What a child says on standard error, so far.
+/// The standard error of a child, so far.
 type Said = Arc<(Mutex<String>, Condvar)>;
 
 /// A pair's documents, with the similarity as it is written.
@@ -22,15 +22,15 @@ pub(crate) type Pairs = BTreeMap<(String, String), String>;
 pub(crate) struct Process {
     child: Child,
     said: Said,
-    /// Told when it says no more: it has ended.
+    /// Signals that standard error is closed: the child has ended.
     ended: Receiver<()>,
 }
 
 /// A folder.
 pub(crate) struct Place(tempfile::TempDir);
 
-/// Addresses that nobody else uses: where the system has a whole network of its own, each process of each
-/// test has a host there.
+/// Unused addresses: where the system has a whole loopback network, each process of each test has its own
+/// host.
 pub(crate) fn addresses(count: usize) -> Vec<String> {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let host = || {
@@ -43,7 +43,7 @@ pub(crate) fn addresses(count: usize) -> Vec<String> {
 }
 
 impl Place {
-    /// With a feed, of documents in several versions; one record is no event.
+    /// With a feed of documents in several versions; one record is invalid.
     pub(crate) fn new(documents: usize) -> Self {
         let place = Self(tempfile::tempdir().unwrap());
         place.done(&format!(
@@ -80,7 +80,7 @@ impl Place {
         command
     }
 
-    /// One process, to its end, which is a good one.
+    /// One process, to its successful end.
     pub(crate) fn done(&self, words: &str) {
         let (code, said) = start(&mut self.command(words)).end();
         assert_eq!(code, Some(0), "{words}: {said}");
@@ -101,7 +101,7 @@ impl Place {
         self.commands(words, count).iter_mut().map(start).collect()
     }
 
-    /// Several processes, to their ends, which are good ones.
+    /// Several processes, to their successful ends.
     pub(crate) fn all_done(&self, words: &str, count: usize) {
         for (code, said) in ends(self.start(words, count)) {
             assert_eq!(code, Some(0), "{words}: {said}");
@@ -120,7 +120,7 @@ impl Place {
         );
     }
 
-    /// What the deltas of the output add up to: each pair is there once or not at all, at all times.
+    /// What the deltas of the output add up to; each pair is present once or not at all, at all times.
     pub(crate) fn pairs(&self) -> Pairs {
         let mut pairs = Pairs::new();
         for line in self.read("out.jsonl").lines() {
@@ -165,18 +165,18 @@ pub(crate) fn start(command: &mut Command) -> Process {
             heard.0.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
             heard.1.notify_all();
         }
-        // A test that has failed does not wait.
+        // After a failed test the receiver is dropped.
         end.send(()).unwrap_or(());
     });
     Process { child, said, ended }
 }
 
-/// How they end: the code, and all that was said.
+/// How they end: the exit code, and the standard error.
 pub(crate) fn ends(processes: Vec<Process>) -> Vec<(Option<i32>, String)> {
     processes.into_iter().map(Process::end).collect()
 }
 
-/// They all end with 1 and one error, which says this.
+/// Checks that all end with 1 and one error, which contains this text.
 pub(crate) fn all_fail(processes: Vec<Process>, what: &str) {
     for (code, said) in ends(processes) {
         let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error:")).collect();
@@ -188,7 +188,7 @@ pub(crate) fn all_fail(processes: Vec<Process>, what: &str) {
 }
 
 impl Process {
-    /// Waits until it says this.
+    /// Waits until standard error contains this text.
     pub(crate) fn wait_for(&self, what: &str) {
         let lacks = |said: &mut String| !said.contains(what);
         let (said, waited) =
@@ -201,7 +201,7 @@ impl Process {
         assert!(sent.success());
     }
 
-    /// Waits for the end: the code, none if it was killed, and all that was said.
+    /// Waits for the end: the exit code, `None` if it was killed, and the standard error.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let ended = self.ended.recv_timeout(PATIENCE);
         assert!(ended.is_ok(), "it does not end:\n{}", self.said.0.lock().unwrap());
@@ -215,7 +215,7 @@ impl Process {
     }
 }
 
-/// No test leaves a child behind.
+/// Kills children that a test has left.
 impl Drop for Process {
     fn drop(&mut self) {
         // One that has ended cannot be killed.

@@ -1,4 +1,4 @@
-//! Processes come together, in any order, or say why not.
+//! Processes connect in any order, or report why not.
 
 use std::net::TcpStream;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use dupflow::engine::processes::{ConnectError, Connected, Secret, connect, conne
 use crate::group::{self, Cable, connected, limits, listener, processes, settings, start};
 use crate::log;
 
-/// Each has a socket to each other one, and no more.
+/// Each has a socket to each other process, and no more.
 fn assert_connected(all: &[Connected]) {
     for (index, Connected { data, .. }) in all.iter().enumerate() {
         let missing: Vec<usize> = (0..data.len()).filter(|other| data[*other].is_none()).collect();
@@ -38,7 +38,7 @@ fn one_that_is_late_is_waited_for() {
     let mut all = processes(3, limits());
     let first = all.remove(0);
     let others: Vec<_> = all.into_iter().map(start).collect();
-    // Both have tried in vain, some more than once.
+    // Both have failed to connect, some more than once.
     for _ in 0..4 {
         drop(first.0.accept().unwrap());
     }
@@ -69,7 +69,7 @@ fn a_secret_that_only_some_know_is_named() {
         let error = second.join().unwrap().unwrap_err();
         let why = "its secret is another one, or only one of the two has one";
         assert_eq!(error.to_string(), format!("{host}: it refused this one: {why}"));
-        // It may come again with the right one.
+        // It may connect again with the right one.
         corrected.secret = right;
         assert_connected(&[first, start((other, corrected))].map(|process| process.join().unwrap().unwrap()));
     }
@@ -105,7 +105,7 @@ fn what_differs_is_named_on_both_sides() {
         assert_eq!(*process, host);
         assert!(!differences.is_empty() && error.to_string().contains(here), "{error}");
         log::wait_for(there);
-        // The others are still waiting, and go on once it comes as it should.
+        // The others still wait, and continue once it connects correctly.
         corrected.description = ours();
         started.insert(1, start((again, corrected)));
         let gathered: Vec<_> = started.into_iter().map(|one| one.join().unwrap().unwrap()).collect();
@@ -128,8 +128,8 @@ fn another_list_of_hosts_differs() {
 #[test]
 fn hosts_in_another_order_are_told() {
     let ((one, a), (two, b)) = (listener(), listener());
-    // It is process 1 for itself, where the other one looks for process 0; what it takes for process 0 says
-    // nothing.
+    // It is process 1, and the other one looks for process 0 at its address; the connection that it takes for
+    // process 0 sends nothing.
     let (_silent, c) = listener();
     let first = settings(&[c, a.clone()], limits()).remove(1);
     let _first = start((one, first));
@@ -170,7 +170,7 @@ fn who_is_missing_is_named_at_the_limit() {
     let mut all = processes(4, limits);
     let names: Vec<String> = (0..4).map(|i| all[0].1.processes.name(i)).collect();
     all.truncate(2);
-    // Process 1 has no limit that matters, and is told.
+    // Process 1 has a long limit, and is notified.
     all[1].1.limits.connect = group::PATIENCE;
     let [first, second] =
         [start(all.remove(0)), start(all.remove(0))].map(|p| p.join().unwrap().unwrap_err());

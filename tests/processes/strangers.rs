@@ -1,5 +1,5 @@
-//! Whatever else connects while processes gather is refused, with a line of the log, and they come together
-//! all the same.
+//! Other connections during the start are refused, with a line of the log, and the processes connect all the
+//! same.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -29,7 +29,7 @@ fn answer(kind: u8, length: u32, bytes: &[u8]) -> Vec<u8> {
 /// Reads until the other side ends.
 fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // Where it closes over what it has not read, its system says so.
+    // If a connection is closed with unread bytes, the system reports it as an error.
     stream.read_to_end(&mut bytes).map_or_else(|_| Vec::new(), |_| bytes.clone())
 }
 
@@ -63,7 +63,7 @@ fn each_is_refused_and_the_start_goes_on() {
     for (bytes, why) in cases {
         let mut stranger = TcpStream::connect(address).unwrap();
         stranger.write_all(&bytes).unwrap_or(());
-        // It is told nothing but an index, and why.
+        // It learns only an index, and the reason.
         let told = read_all(&mut stranger);
         assert!(told.len() < 51 + 5 + 100, "{}", String::from_utf8_lossy(&told));
         log::wait_for(&format!(": {why}"));
@@ -72,7 +72,7 @@ fn each_is_refused_and_the_start_goes_on() {
     let closes = TcpStream::connect(address).unwrap();
     drop(closes);
     log::wait_for(": it ended the connection");
-    // These are still there when the start is over.
+    // These are still connected when the start is over.
     let _silent = TcpStream::connect(address).unwrap();
     let mut begins = TcpStream::connect(address).unwrap();
     begins.write_all(b"dupflow\n").unwrap();
@@ -97,14 +97,14 @@ fn a_flood_of_them_is_a_line_a_second() {
     }
     assert!(connect_on(second.0, &second.1).is_ok() && first.join().unwrap().is_ok());
     log::wait_for("it does not speak as dupflow does");
-    // This test, and the other one that is refused for it. Three hundred take no minute.
+    // This test, and the other one that is refused for it. Three hundred take less than a minute.
     let lines = log::lines("it does not speak as dupflow does").len();
     assert!(lines < 100, "{lines} lines");
 }
 
 #[test]
 fn what_listens_elsewhere_is_no_process() {
-    // Where process 0 should be, something answers that it is not; then it is replaced.
+    // At the address of process 0, another program answers; then it is replaced.
     let mut all = processes(2, limits());
     let second = all.remove(1);
     let (listener, settings) = all.remove(0);
@@ -114,7 +114,7 @@ fn what_listens_elsewhere_is_no_process() {
         stream.write_all(said).unwrap_or(());
         drop(stream);
     }
-    // One that repeats what is said to it knows the secret no better.
+    // Repeating the received bytes does not prove the secret.
     let (mut mirror, _) = listener.accept().unwrap();
     let mut said = [0; 51];
     mirror.read_exact(&mut said).unwrap();

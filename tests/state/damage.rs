@@ -56,17 +56,17 @@ fn read(memory: &MemoryStore) -> (Result<Contents, StateError>, String) {
         let (epoch, found) = documents(&mut state, u64::MAX)?;
         Ok((epoch, found, state.table(77)?))
     });
-    let said = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    (result, said)
+    let log_text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    (result, log_text)
 }
 
 #[test]
 fn truncations_and_bit_flips_everywhere() {
     let memory = example();
-    let (whole, told) = read(&copy(&memory));
+    let (whole, log_text) = read(&copy(&memory));
     let whole = whole.unwrap();
     assert_eq!((&whole.1, &whole.2), (&usual_documents(8), &Some(b"document frequencies".to_vec())));
-    assert!(!told.contains("damaged"), "{told}");
+    assert!(!log_text.contains("damaged"), "{log_text}");
     let mut names = memory.list().unwrap();
     names.sort_unstable();
     let kinds = ["base-", "delta-", "manifest-", "table-"];
@@ -103,8 +103,8 @@ fn truncations_and_bit_flips_everywhere() {
                         assert!(name.starts_with("manifest-") && name != newest, "{name} at {at}");
                         without_effect += 1;
                     }
-                    (Ok(contents), said) => {
-                        assert!(name == newest && said.contains(name), "{name} at {at}: {said}");
+                    (Ok(contents), log_text) => {
+                        assert!(name == newest && log_text.contains(name), "{name} at {at}: {log_text}");
                         assert!((contents.0, contents.1) == (7, usual_documents(7)), "{name} at {at}");
                         older += 1;
                     }
@@ -123,7 +123,7 @@ fn a_missing_file_is_named() {
         missing.delete(&name).unwrap();
         let found = verify(Box::new(missing.clone())).unwrap().damages;
         if name.starts_with("manifest-") {
-            assert!(found.is_empty(), "the other one is whole");
+            assert!(found.is_empty(), "the other manifest is undamaged");
             continue;
         }
         assert!(found[0].to_string().contains(&name), "{found:?}");

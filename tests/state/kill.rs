@@ -13,7 +13,7 @@ const FOLDER: &str = "DUPFLOW_TEST_STATE";
 #[test]
 #[ignore = "the child of a_killed_owner_loses_nothing"]
 fn publish_until_killed() {
-    let folder = std::env::var_os(FOLDER).expect("the parent says where");
+    let folder = std::env::var_os(FOLDER).expect("the parent sets the folder");
     let (mut state, epoch, found) = restart(Folder::new(folder));
     assert!(found == usual_documents(epoch));
     for next in epoch + 1.. {
@@ -37,17 +37,17 @@ fn a_killed_owner_loses_nothing() {
         let epochs = lines.filter_map(|line| line.unwrap().strip_prefix("published ")?.parse::<u64>().ok());
         // The kill hits any operation of the child after this many publishes.
         let mut acknowledged = epochs;
-        let told = acknowledged.by_ref().take(3 + round * 7 % 20).last().expect("it publishes");
+        let published = acknowledged.by_ref().take(3 + round * 7 % 20).last().expect("it publishes");
         child.kill().unwrap();
         // Epochs printed before the kill count too.
-        let told = acknowledged.last().unwrap_or(told);
+        let published = acknowledged.last().unwrap_or(published);
         child.wait().unwrap();
         let found = verify(Box::new(Folder::new(folder.path()))).unwrap();
         assert!(found.damages.is_empty(), "{:?}", found.damages);
         let (_, epoch, documents) = restart(Folder::new(folder.path()));
         assert!(
-            told > last && (told..=told + 1).contains(&epoch),
-            "{told} was acknowledged, {epoch} is there"
+            published > last && (published..=published + 1).contains(&epoch),
+            "{published} was acknowledged, {epoch} is there"
         );
         assert!(documents == usual_documents(epoch));
         last = epoch;

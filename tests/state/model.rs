@@ -28,19 +28,27 @@ struct Outcome {
     attempted: Vec<(u64, Documents)>,
 }
 
+/// Repeats an operation while it fails with an error that may be repeated.
+fn repeat<T>(
+    may_repeat: impl Fn(&StateError) -> bool,
+    mut operation: impl FnMut() -> Result<T, StateError>,
+) -> Result<T, StateError> {
+    loop {
+        match operation() {
+            Err(error) if may_repeat(&error) => {}
+            ended => return ended,
+        }
+    }
+}
+
 /// Executes steps on a store. If `is_patient`, a failed publish is repeated until it succeeds.
 fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
     let mut history = vec![(0, Documents::new())];
     let mut attempted = Vec::new();
+    let any = |_: &StateError| is_patient;
+    let io = |error: &StateError| is_patient && matches!(error, StateError::Io { .. });
     let outcome = (|| -> Result<(), StateError> {
-        let open = || -> Result<StoredState, StateError> {
-            loop {
-                match StoredState::open(Box::new(store.clone())) {
-                    Err(StateError::Io { .. }) if is_patient => {}
-                    opened => return Ok(opened?.with_rule(SMALL)),
-                }
-            }
-        };
+        let open = || repeat(io, || Ok(StoredState::open(Box::new(store.clone()))?.with_rule(SMALL)));
         let mut state = open()?;
         let mut table = None;
         for (number, step) in (1..).zip(steps) {
@@ -49,28 +57,16 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
                     let (_, mut alive) = history.last().unwrap().clone();
                     let buffers = changes(number, list, &mut alive);
                     attempted = vec![(number, alive.clone())];
-                    while let Err(error) = state.publish(&saved(number, table), &buffers) {
-                        if !is_patient || !matches!(error, StateError::Io { .. }) {
-                            return Err(error);
-                        }
-                    }
+                    repeat(io, || state.publish(&saved(number, table), &buffers))?;
                     attempted.clear();
                     history.push((number, alive));
                 }
                 Step::Table => {
-                    while let Err(error) = state.put_table(number, &number.to_le_bytes()) {
-                        if !is_patient {
-                            return Err(error);
-                        }
-                    }
+                    repeat(any, || state.put_table(number, &number.to_le_bytes()))?;
                     table = Some(number);
                 }
                 Step::Compact => {
-                    while let Err(error) = state.compact() {
-                        if !is_patient {
-                            return Err(error);
-                        }
-                    }
+                    repeat(any, || state.compact())?;
                     assert!(documents(&mut state, u64::MAX)? == *history.last().unwrap());
                 }
                 Step::Restart => {
@@ -91,11 +87,7 @@ fn run(store: &Broken, steps: &[Step], is_patient: bool) -> Outcome {
                     let mut alive = back.1;
                     let buffers = changes(number, list, &mut alive);
                     attempted = vec![history[at].clone(), (number, alive.clone())];
-                    while let Err(error) = state.publish(&saved(number, table), &buffers) {
-                        if !is_patient {
-                            return Err(error);
-                        }
-                    }
+                    repeat(any, || state.publish(&saved(number, table), &buffers))?;
                     attempted.clear();
                     history.truncate(at + 1);
                     history.push((number, alive));
@@ -196,7 +188,7 @@ fn the_next_publish_discards_newer_ones() {
     let mut alive = usual_documents(4);
     {
         let (mut state, epoch, _) = restart(memory.clone());
-        assert_eq!(epoch, 5, "nothing was published, so it is there still");
+        assert_eq!(epoch, 5, "nothing was published, so it still exists");
         assert!(documents(&mut state, 4).unwrap() == (4, usual_documents(4)));
         state.publish(&saved(7, None), &changes(7, &[(3, Some(3))], &mut alive)).unwrap();
         // Epoch 5 does not have these documents.
@@ -206,7 +198,7 @@ fn the_next_publish_discards_newer_ones() {
     {
         let (mut state, epoch, found) = restart(memory.clone());
         assert!((epoch, found) == (7, alive));
-        assert!(documents(&mut state, 1).unwrap() == (0, Documents::new()), "before all that is kept");
+        assert!(documents(&mut state, 1).unwrap() == (0, Documents::new()), "before everything stored");
         state.publish(&saved(9, None), &changes(9, &[(4, Some(3))], &mut alone)).unwrap();
     }
     let (_, epoch, found) = restart(memory);

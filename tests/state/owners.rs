@@ -42,7 +42,7 @@ fn taken_over_between_any_two_operations() {
     assert!(whole.count() > 60, "{}", whole.count());
     for at in OPENING..whole.count() {
         let memory = MemoryStore::default();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let others = memory.clone();
         let take_over = move || {
             let (mut second, taken_at, found) = restart(others);
@@ -52,11 +52,11 @@ fn taken_over_between_any_two_operations() {
             if at % 2 == 0 {
                 second.compact().unwrap();
             }
-            tell.send((second, last)).unwrap();
+            sender.send((second, last)).unwrap();
         };
         let published = run(&Broken::new(memory.clone(), at, Fault::Before(Box::new(take_over))));
         // The thread of the first owner may have executed fewer operations this time.
-        let Ok((mut second, last)) = told.try_recv() else { continue };
+        let Ok((mut second, last)) = receiver.try_recv() else { continue };
         let damages = verify(Box::new(memory.clone())).unwrap().damages;
         assert!(damages.is_empty(), "operation {at}: {damages:?}");
         // The second owner has every publish that the first was told to be durable.
@@ -72,17 +72,17 @@ fn taken_over_between_any_two_operations() {
 fn concurrent_openings_leave_one_owner() {
     for at in 0..OPENING {
         let memory = MemoryStore::default();
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let others = memory.clone();
         let open = move || {
             let (mut other, ..) = restart(others);
             (1..=at * 2).for_each(|epoch| publish(&mut other, epoch).unwrap());
-            tell.send(other).unwrap();
+            sender.send(other).unwrap();
         };
         let (mut state, epoch, found) =
             restart(Broken::new(memory.clone(), at, Fault::Before(Box::new(open))));
         assert!((epoch, found) == (at * 2, usual_documents(at * 2)), "operation {at}");
-        let error = publish(&mut told.recv().unwrap(), 9).unwrap_err();
+        let error = publish(&mut receiver.recv().unwrap(), 9).unwrap_err();
         assert!(matches!(error, StateError::TakenOver { .. }), "{error}");
         publish(&mut state, epoch + 1).unwrap();
         assert_eq!(restart(memory).1, epoch + 1);

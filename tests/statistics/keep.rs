@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dupflow::config::Plan;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
-use dupflow::connectors::sink::{DocumentList, KeepList};
+use dupflow::connectors::sinks::{DocumentList, KeepList};
 use dupflow::core::cluster::{Clusters, KeepRule};
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;

@@ -1,4 +1,4 @@
-//! The pages of the papers (`docs/papers`) against computed results: every item has an answer, and results
+//! The pages of the papers (`docs/measured/papers`) against computed results: every item has an answer, and results
 //! that take moments are computed again.
 //!
 //! `cargo test --release --test statistics papers -- --ignored` computes everything that is the same on every
@@ -12,7 +12,8 @@ use dupflow::lab::paper::{Effort, Source, Verdict, Work};
 use dupflow::lab::{Bench, Table};
 
 fn page(source: Source) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/papers/{}.md", source.name()));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/measured/papers");
+    let path = folder.join(format!("{}.md", source.name()));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
 }
 
@@ -74,7 +75,7 @@ fn compare(effort: Effort) {
             let answers = made.answers(source).markdown();
             let rows = answers.lines().filter(|line| line.starts_with(&format!("| {}-", source.name())));
             for row in rows.map(str::to_owned).chain(made.tables.iter().map(below)) {
-                assert!(page.contains(&row), "docs/papers/{}.md does not say:\n{row}", source.name());
+                assert!(page.contains(&row), "papers/{}.md does not say:\n{row}", source.name());
                 compared += 1;
             }
         }

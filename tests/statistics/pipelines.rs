@@ -12,7 +12,7 @@ use dupflow::config::Plan;
 use dupflow::connectors::formats::InputLayout;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
-use dupflow::connectors::sink::MemorySink;
+use dupflow::connectors::sinks::MemorySink;
 use dupflow::core::description::Description;
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::Pair;

@@ -2,7 +2,7 @@
 //! computes now.
 //!
 //! A page holds them between `<!-- table: NAME -->` and `<!-- end -->`. With `DUPFLOW_TABLES=write` the test
-//! `pages_say_what_is_computed` writes all of them instead of comparing; `docs/evaluation.md` has the
+//! `pages_say_what_is_computed` writes all of them instead of comparing; `docs/measured/evaluation.md` has the
 //! command. [`runs`] computes what names stand for, [`views`] makes tables of it, [`languages`] has those of
 //! texts, and [`blocks`] finds them in pages. `DUPFLOW_PROGRAM` is another program to ask, such as a release
 //! build.
@@ -51,7 +51,7 @@ fn program() -> PathBuf {
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let of = |folder: PathBuf| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut all: Vec<PathBuf> = of(root.join("docs")).chain(of(root.join("docs/papers"))).collect();
+    let mut all: Vec<PathBuf> = of(root.join("docs")).chain(of(root.join("docs/measured"))).collect();
     all.push(root.join("README.md"));
     all.retain(|path| path.extension().is_some_and(|ending| ending == "md"));
     all.sort();
@@ -93,7 +93,7 @@ fn pages_say_what_is_computed() {
     assert!(seen > 0, "no table has been looked at");
     assert!(
         wrong.is_empty(),
-        "pages do not say what the program computes; docs/evaluation.md has the command that writes them:\n{}",
+        "pages do not say what the program computes; docs/measured/evaluation.md has the command that writes them:\n{}",
         wrong.join("\n")
     );
 }

@@ -1,10 +1,16 @@
-//! Kafka: the way to a broker, and topics as source.
+//! Kafka: connections to a broker, topics as source, topics as sink.
 
 pub mod broker;
+mod envelope;
+#[cfg(feature = "kafka")]
+mod sink;
 #[cfg(feature = "kafka")]
 mod source;
 mod start;
 
+pub use envelope::OutputEnvelope;
+#[cfg(feature = "kafka")]
+pub use sink::{KafkaOutput, KafkaSink, output_topic};
 #[cfg(feature = "kafka")]
 pub use source::Kafka;
 pub use start::Start;

@@ -231,10 +231,15 @@ mod tests {
     fn golden_bytes() {
         let group = r#"{"through":0,"base":null}"#;
         let groups = [group; 8].join(",");
-        let segment = r#"{"name":"delta-3","bytes":10,"footer":5,"checksum":18446744073709551615,"records":3,"ended":1}"#;
+        let segment = concat!(
+            r#"{"name":"delta-3","bytes":10,"footer":5,"checksum":18446744073709551615,"#,
+            r#""records":3,"ended":1}"#,
+        );
         let json = [
-            r#"{"number":5,"owner":3,"saved":{"mark":{"run":"","progress":{"epoch":12,"next":{"0":17,"3":18446744073709551615},"#,
-            r#""table":{"number":1,"documents":2,"fingerprint":9}},"start":{},"pipeline":""}},"table":"table","groups":["#,
+            r#"{"number":5,"owner":3,"saved":{"mark":{"run":"","#,
+            r#""progress":{"epoch":12,"next":{"0":17,"3":18446744073709551615},"#,
+            r#""table":{"number":1,"documents":2,"fingerprint":9}},"start":{},"pipeline":""}},"#,
+            r#""table":"table","groups":["#,
             &groups,
             r#"],"deltas":[{"first":3,"last":3,"segment":"#,
             segment,

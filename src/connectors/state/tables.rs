@@ -66,21 +66,22 @@ impl FrequencyTables {
     }
 
     /// Takes the files that are no longer needed, once a manifest lists `in_force`. These are all stored
-    /// before it, except those that are `kept`, and only if this owner has stored `in_force`. A table that is
+    /// before it, except those that are `is_kept`, and only if this owner has stored `in_force`. A table that is
     /// stored but not yet in force was stored later, or by an earlier owner; the tables of an earlier owner
     /// are removed only once one of this owner is in force.
-    pub(super) fn superseded(&mut self, in_force: &str, kept: impl Fn(&str) -> bool) -> Vec<String> {
+    pub(super) fn superseded(&mut self, in_force: &str, is_kept: impl Fn(&str) -> bool) -> Vec<String> {
         let Some(at) = self.names.iter().position(|name| name == in_force).filter(|at| *at >= self.found)
         else {
             return Vec::new();
         };
         let after = self.names.split_off(at);
-        let (stay, go): (Vec<String>, Vec<String>) = self.names.drain(..).partition(|name| kept(name));
+        let (kept, superseded): (Vec<String>, Vec<String>) =
+            self.names.drain(..).partition(|name| is_kept(name));
         // The remaining ones among those found at opening are still first.
-        self.found = stay.len().min(self.found);
-        self.names = stay;
+        self.found = kept.len().min(self.found);
+        self.names = kept;
         self.names.extend(after);
-        go
+        superseded
     }
 }
 
@@ -138,8 +139,8 @@ mod tests {
         tables.put(&files, 2, 8, b"eight").unwrap();
         // Tables listed in manifests stay, and so do those stored later.
         let seven = "table-0000000000000007-0000000000000002";
-        let gone = tables.superseded(seven, |name| name == five || name == seven);
-        assert_eq!(gone, ["table-0000000000000006-0000000000000001"]);
+        let removed = tables.superseded(seven, |name| name == five || name == seven);
+        assert_eq!(removed, ["table-0000000000000006-0000000000000001"]);
         assert_eq!(
             names(&tables),
             ["table-0000000000000005", "table-0000000000000007", "table-0000000000000008"]

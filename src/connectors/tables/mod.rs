@@ -1,6 +1,8 @@
-//! Databases: the way to one, and tables as source.
+//! Databases: connections, tables as source, tables as sink.
 
 pub mod database;
+mod sink;
 mod source;
 
+pub use sink::{TableOutput, TableSink};
 pub use source::{Relation, RoundOverlap, TableSource};

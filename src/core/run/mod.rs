@@ -6,12 +6,12 @@
 //! | [`status`] | phase, epochs, times | the run | monitor, log |
 //! | [`backlog`] | records not yet read, by partition | inputs | monitor, log |
 //! | [`origins`] | the input file of an offset | inputs | dataflow |
-//! | [`visit`] | queries and their answers | monitor | dataflow |
+//! | [`query`] | queries and their answers | monitor | dataflow |
 //! | [`histogram`] | durations by range | the run | monitor |
 
 pub mod backlog;
 pub mod histogram;
 pub mod metrics;
 pub mod origins;
+pub mod query;
 pub mod status;
-pub mod visit;

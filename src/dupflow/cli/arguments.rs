@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use super::Cli;
 use super::problems::Problems;
@@ -29,7 +29,7 @@ pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> 
         };
         let Some(wrong) = wrong_part(&error, &typed) else {
             if problems.is_empty() || !error.use_stderr() {
-                return Err(error.into());
+                return Err(explained(error, &typed).into());
             }
             problems.note(in_short(&error));
             return problems.settle(None).map_err(Into::into);
@@ -39,6 +39,46 @@ pub(super) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> 
         typed.splice(wrong, meant);
     }
 }
+
+/// Commands that a build may lack: the command, its feature, and whether it is in this build.
+const OPTIONAL_COMMANDS: [(&str, &str, bool); 4] = [
+    ("evaluate", "lab", cfg!(feature = "lab")),
+    ("generate", "lab", cfg!(feature = "lab")),
+    ("produce", "kafka", cfg!(feature = "kafka")),
+    ("record", "kafka", cfg!(feature = "kafka")),
+];
+
+/// The error with more help in two cases: `replay` without an input gets examples of inputs, and a command that
+/// this build lacks gets the name of its feature.
+fn explained(error: clap::Error, typed: &[OsString]) -> clap::Error {
+    if let Some(name) = text(&error, ContextKind::InvalidSubcommand) {
+        let missing = OPTIONAL_COMMANDS.iter().find(|(command, _, is_in)| *command == name && !is_in);
+        if let Some((command, feature, _)) = missing {
+            let problem =
+                format!("this dupflow was built without {command}: build it with the feature `{feature}`");
+            return Cli::command().error(error.kind(), problem);
+        }
+    }
+    let command = typed.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
+    let is_replay = command.is_some_and(|command| command == "replay");
+    let has_no_input = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(names)) => names.iter().any(|name| name.contains("<INPUT>")),
+        _ => false,
+    };
+    if is_replay && has_no_input && error.kind() == ErrorKind::MissingRequiredArgument {
+        return Cli::command().error(error.kind(), WITHOUT_INPUT);
+    }
+    error
+}
+
+/// What `replay` prints without an input.
+const WITHOUT_INPUT: &str = "\
+    an input is missing: a file, a folder, a quoted pattern, an address, or \"-\"\n\n\
+    \x20 dupflow replay feed.jsonl              JSON Lines, as in {\"id\":\"a\",\"text\":\"some words\"}\n\
+    \x20 dupflow replay folder/                 each file of the folder is a document\n\
+    \x20 dupflow replay 'crawl/**/*.warc.gz'    web archives; tables too: .csv, .tsv, .parquet\n\
+    \x20 cat feed.jsonl | dupflow replay -      standard input\n\n\
+    No input at hand:  dupflow demo";
 
 /// The argument, or the option with its value, that is the whole problem; `None` if there is no such.
 fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {

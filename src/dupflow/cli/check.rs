@@ -9,7 +9,7 @@ use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
 use crate::config::{Deployment, SinkPlace, SourcePlace, TablePlace};
 use dupflow_connectors::inputs::Input;
-use dupflow_connectors::sink::TableOutput;
+use dupflow_connectors::tables::TableOutput;
 use dupflow_connectors::tables::database::DatabaseFailure;
 
 /// What `check` takes.

@@ -8,7 +8,7 @@ use crate::config::{Deployment, LetterPlace, SinkPlace, SourcePlace};
 use dupflow_connectors::kafka::broker::{
     Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings, close_in_background,
 };
-use dupflow_connectors::sink::output_topic;
+use dupflow_connectors::kafka::output_topic;
 
 /// How long a broker is waited for: whoever checks waits for the answer.
 const PATIENCE: Duration = Duration::from_secs(8);

@@ -6,9 +6,11 @@
 mod arguments;
 pub mod check;
 pub mod compare;
+pub mod completions;
 #[cfg(feature = "kafka")]
 mod connect;
 mod corpus;
+pub mod demo;
 mod documents;
 #[cfg(feature = "lab")]
 pub mod evaluate;
@@ -17,6 +19,7 @@ mod examine;
 pub mod generate;
 pub mod inputs;
 mod look;
+pub mod manual;
 pub mod plan;
 mod problems;
 #[cfg(feature = "kafka")]
@@ -59,8 +62,10 @@ use dupflow_connectors::intake::SourceError;
 /// or ceases to be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
 #[derive(Debug, Parser)]
 #[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = voice::colours())]
-#[command(after_help = "Start with:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
-    Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration")]
+#[command(
+    after_help = "Start with:  dupflow demo\n       then:  dupflow generate -o feed.jsonl  &&  dupflow replay feed.jsonl\n\
+    Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration"
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -74,6 +79,8 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Play a small feed, explain what happens, and show it on a page; it needs no file.
+    Demo(demo::Args),
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
     Replay(replay::Args),
     /// Take events from files or standard input until the input ends or a signal comes, as a deployment file
@@ -106,6 +113,10 @@ pub enum Command {
     /// deletes.
     #[cfg(feature = "lab")]
     Generate(generate::Args),
+    /// Print a script that completes the command line in a shell.
+    Completions(completions::Args),
+    /// Print the manual page, or write a page for each command.
+    Man(manual::Args),
 }
 
 /// Which pipeline: shared by all commands that need one.
@@ -158,10 +169,14 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
     let voice = cli.voice.voice(LogFormat::default());
     // The deployment of `run` says what is logged, and how.
-    if !matches!(cli.command, Command::Run(_)) {
-        voice.start_logging(LogLevel::default());
+    match cli.command {
+        Command::Run(_) => {}
+        // It explains on standard output what it does.
+        Command::Demo(_) => voice.start_logging(LogLevel::Warn),
+        _ => voice.start_logging(LogLevel::default()),
     }
     match cli.command {
+        Command::Demo(args) => demo::run(&args, problems, voice),
         Command::Replay(args) => replay::run(&args, problems, voice),
         Command::Run(args) => run::run(&args, problems, cli.voice),
         Command::Compare(args) => compare::run(&args, problems),
@@ -178,6 +193,8 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Produce(args) => produce::run(&args, problems, voice),
         #[cfg(feature = "lab")]
         Command::Generate(args) => generate::run(&args, problems, voice),
+        Command::Completions(args) => completions::run(&args, problems),
+        Command::Man(args) => manual::run(&args, problems),
     }
 }
 

@@ -221,7 +221,7 @@ fn stay(mut job: Job, address: SocketAddr) -> Job {
 }
 
 /// Runs a job until a signal; then what has been read is finished.
-fn run_until_signalled(job: Job) -> anyhow::Result<Result<Summary, RunError>> {
+pub(super) fn run_until_signalled(job: Job) -> anyhow::Result<Result<Summary, RunError>> {
     let (tell, signalled) = channel();
     // Nobody listens any more once the run has ended.
     super::run::on_signals(move |signal| tell.send(signal).unwrap_or(()))
@@ -278,7 +278,7 @@ struct ProgressLine {
 
 impl ProgressLine {
     fn start(job: &Job, visible: bool) -> Self {
-        let metrics = Arc::clone(&job.stages.metrics);
+        let metrics = Arc::clone(&job.stages.observers.metrics);
         let input = job.source.progress();
         let (end, ended) = channel();
         let thread = std::thread::spawn(move || {

@@ -25,7 +25,7 @@ use crate::pipeline::{self, Job, Mode, RunError, Running, Summary, Together};
 use dupflow_connectors::inputs::Input;
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::time::SystemClock;
-use dupflow_engine::processes::Settings;
+use dupflow_engine::processes::ConnectSettings;
 
 /// What `run` takes.
 #[derive(Debug, clap::Args)]
@@ -124,7 +124,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: VoiceArgs) -> anyh
 }
 
 /// Meets the other processes; none if a signal comes before they are there.
-fn meet(settings: Settings, tell: &Sender<News>, news: &Receiver<News>) -> anyhow::Result<Option<Together>> {
+fn meet(
+    settings: ConnectSettings,
+    tell: &Sender<News>,
+    news: &Receiver<News>,
+) -> anyhow::Result<Option<Together>> {
     let tell = tell.clone();
     thread::Builder::new().name("meet".to_owned()).spawn(move || {
         // Nobody listens any more once a signal has come.

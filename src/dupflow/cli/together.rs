@@ -7,7 +7,7 @@ use super::problems::Problems;
 use crate::config::{Deployment, Plan, ProcessSettings, SourcePlace};
 use crate::pipeline::Together;
 use dupflow_core::description::{Description, FieldValue};
-use dupflow_engine::processes::{self, Limits, Processes, Secret, Settings};
+use dupflow_engine::processes::{self, ConnectLimits, ConnectSettings, Processes, Secret};
 
 /// Which of how many processes this is.
 #[derive(Clone, Debug, clap::Args)]
@@ -34,7 +34,7 @@ impl TogetherArgs {
 
     /// The processes; none if there is one only.
     pub(super) fn read(&self, problems: &mut Problems) -> Option<Option<Processes>> {
-        problems.take(Processes::of(self.processes, self.process, self.hosts.as_deref()))
+        problems.take(Processes::from_options(self.processes, self.process, self.hosts.as_deref()))
     }
 }
 
@@ -44,20 +44,20 @@ pub(super) fn settings(
     plan: &Plan,
     deployment: &Deployment,
     command: &str,
-) -> Settings {
+) -> ConnectSettings {
     let ProcessSettings { secret, connect, lost } = &deployment.processes;
-    let limits = Limits { connect: *connect, lost: *lost, ..Limits::default() };
+    let limits = ConnectLimits { connect: *connect, lost: *lost, ..ConnectLimits::default() };
     let secret =
         secret.as_ref().map_or_else(Secret::default, |secret| Secret::new(secret.reveal().as_bytes()));
     let description = description(plan, deployment, command);
-    Settings { processes, description, secret, limits }
+    ConnectSettings { processes, description, secret, limits }
 }
 
 /// Meets the others, once they do the same.
 ///
 /// # Errors
 /// Why they do not come together.
-pub(super) fn meet(settings: &Settings) -> anyhow::Result<Together> {
+pub(super) fn meet(settings: &ConnectSettings) -> anyhow::Result<Together> {
     let processes = &settings.processes;
     tracing::info!(
         process = processes.index(),

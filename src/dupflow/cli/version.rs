@@ -3,10 +3,12 @@
 use std::sync::LazyLock;
 
 /// Features that change what the program can do, and whether they are in.
-const FEATURES: [(&str, bool); 9] = [
+const FEATURES: [(&str, bool); 11] = [
     ("article", cfg!(feature = "article")),
     ("failpoints", cfg!(feature = "failpoints")),
     ("kafka", cfg!(feature = "kafka")),
+    ("lab", cfg!(feature = "lab")),
+    ("monitor", cfg!(feature = "monitor")),
     ("object-store", cfg!(feature = "object-store")),
     ("parquet", cfg!(feature = "parquet")),
     ("postgres", cfg!(feature = "postgres")),

@@ -49,7 +49,7 @@ const STEPS: u32 = 100;
 pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyhow::Result<Option<Monitor>> {
     let Some(place) = &deployment.monitor else { return Ok(None) };
     let clock = Arc::clone(&job.clock);
-    let mut subject = Subject::new(Arc::clone(&job.stages.metrics), Arc::clone(&job.status), clock);
+    let mut subject = Subject::new(Arc::clone(&job.stages.observers.metrics), Arc::clone(&job.status), clock);
     job.status.set_ready_lag(place.ready_lag);
     job.status.set_ready_behind(place.ready_behind);
     // The first process has the output.
@@ -60,7 +60,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
         subject.view = Some(view);
     }
     subject.pipeline = pipeline(plan, job);
-    subject.visitors = Some(Arc::clone(&job.stages.visitors));
+    subject.queries = Some(Arc::clone(&job.stages.observers.queries));
     subject.compare = Some(compare(plan));
     subject.texts =
         job.source.texts(&plan.scheme.text.field_names()).map(|texts| -> Arc<dyn monitor::Texts> {
@@ -71,7 +71,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
     subject.config = json!({"deployment": deployment.shown, "pipeline": described});
     let stages = job.stages.clone();
     subject.hot_blocks = Box::new(move |most| {
-        let blocks = stages.hot_blocks.lock();
+        let blocks = stages.observers.hot_blocks.lock();
         let mut largest: Vec<_> = blocks.iter().collect();
         largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
         let told = largest.into_iter().take(most).map(|(key, block)| Hot {

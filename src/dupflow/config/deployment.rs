@@ -20,7 +20,7 @@ use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, EpochRule};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sink::MarkedFile;
+use dupflow_connectors::sinks::MarkedFile;
 use dupflow_connectors::tables::database::Address;
 
 /// Worker threads of a process at most. Each has a channel to each other for every operator, and a stack.

@@ -13,9 +13,9 @@ use dupflow_connectors::credential::Credential;
 use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
 use dupflow_connectors::inputs::listed;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
+use dupflow_connectors::kafka::OutputEnvelope;
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sink::OutputEnvelope;
 use dupflow_connectors::tables::TableSource;
 
 /// Where events come from.

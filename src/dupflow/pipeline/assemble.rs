@@ -21,16 +21,16 @@ use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::formats::RecordShape;
 use dupflow_connectors::inputs::{Files, Input};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source, SourceError};
-use dupflow_connectors::sink::{
+use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
     JsonLines, KeepList, LetterFile, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
-    StandardError, TableOutput, TableSink,
+    StandardError,
 };
 use dupflow_connectors::state::{self, StateError, StoredState};
-use dupflow_connectors::tables::TableSource;
+use dupflow_connectors::tables::{TableOutput, TableSink, TableSource};
 use dupflow_core::cluster::Clusters;
+use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
-use dupflow_core::run::visit::Visitors;
 use dupflow_core::time::Clock;
 use dupflow_engine::dataflow::Stages;
 
@@ -92,7 +92,7 @@ impl Job {
     ) -> Result<Self, AssembleError> {
         let mut stages = stages(plan, deployment.evidence);
         if let Mode::Run { .. } = mode {
-            stages.visitors = Arc::new(Visitors::before_live());
+            stages.observers.queries = Arc::new(QueryQueue::before_live());
         }
         let (index, count) = together.as_ref().map_or((0, 1), |t| (t.index(), t.count()));
         // Another process of a run may have a monitor, which shows similarities; a replay by several has
@@ -255,12 +255,12 @@ fn sink(
                 patience: *patience,
                 run: run.to_owned(),
             };
-            let metrics = Arc::clone(&stages.metrics);
+            let metrics = Arc::clone(&stages.observers.metrics);
             return Ok((Box::new(TableSink::new(&output, evidence, plan.clusters, metrics)), None));
         }
         #[cfg(feature = "kafka")]
         SinkPlace::Kafka { topic, progress_topic, transactional_id, transaction, envelope } => {
-            let output = dupflow_connectors::sink::KafkaOutput {
+            let output = dupflow_connectors::kafka::KafkaOutput {
                 connection: deployment.kafka.clone(),
                 topic: topic.clone(),
                 progress_topic: progress_topic.clone(),
@@ -276,14 +276,14 @@ fn sink(
             let sink = match deployment.emit {
                 EmitKind::ClusterDeltas => {
                     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
-                    dupflow_connectors::sink::KafkaSink::for_clusters(
+                    dupflow_connectors::kafka::KafkaSink::for_clusters(
                         output,
                         clusters,
-                        Arc::clone(&stages.metrics),
+                        Arc::clone(&stages.observers.metrics),
                     )
                 }
                 _ => {
-                    dupflow_connectors::sink::KafkaSink::new(output, evidence).with_causes(deployment.causes)
+                    dupflow_connectors::kafka::KafkaSink::new(output, evidence).with_causes(deployment.causes)
                 }
             };
             return Ok((Box::new(sink), None));
@@ -329,7 +329,7 @@ fn sink(
         }
         #[cfg(feature = "parquet")]
         OutputFormat::Parquet => {
-            let rows = dupflow_connectors::sink::ParquetRows::new(stream()?, kind(deployment));
+            let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, kind(deployment));
             let rows = rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?;
             of_rows(rows, plan, deployment, stages, evidence)
         }
@@ -348,7 +348,7 @@ fn of_rows(
     evidence: Option<StandardError>,
 ) -> Box<dyn Sink + Send> {
     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
-    let metrics = Arc::clone(&stages.metrics);
+    let metrics = Arc::clone(&stages.observers.metrics);
     match deployment.emit {
         EmitKind::Deltas => Box::new(DeltaLines::with_rows(rows, evidence).with_causes(deployment.causes)),
         EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics)),

@@ -24,7 +24,7 @@ use super::past::Past;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{Announce, AsOf, BadRecords};
 use dupflow_connectors::mark::Mark;
-use dupflow_connectors::sink::{LetterFile, Sink};
+use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, Progress};

@@ -8,7 +8,7 @@ use super::*;
 use dupflow_connectors::formats::RecordPlace;
 use dupflow_connectors::intake::{BadRecordAt, DeadLetter, OnError};
 use dupflow_connectors::mark::Standing;
-use dupflow_connectors::sink::MemorySink;
+use dupflow_connectors::sinks::MemorySink;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Evidence, Pair, Similarity};
 use dupflow_core::time::SystemClock;

@@ -96,11 +96,11 @@ impl Keeper {
             state: Mutex::new(state),
             pending: Mutex::default(),
             changed: Condvar::new(),
-            tables: Arc::clone(&stages.tables),
+            tables: Arc::clone(&stages.observers.tables),
             rules: stages.scheme.text.clone(),
             scheme: stages.scheme.description().encode(),
             ended,
-            metrics: Arc::clone(&stages.metrics),
+            metrics: Arc::clone(&stages.observers.metrics),
             status,
             every,
         });

@@ -69,7 +69,7 @@ pub struct Quantiles {
 impl Measures {
     /// What this process has measured of a run so far.
     pub(super) fn collect(stages: &Stages, bad: &BadRecords, latencies: Latencies) -> Self {
-        let hot_blocks = stages.hot_blocks.lock();
+        let hot_blocks = stages.observers.hot_blocks.lock();
         let hot_blocks = hot_blocks.iter().map(|(key, block)| HotBlock {
             sketches: block.sketches,
             table: key.table,
@@ -77,7 +77,7 @@ impl Measures {
             example: block.document.as_ref().map_or_else(|| block.example.to_string(), ToString::to_string),
         });
         Self {
-            counts: stages.metrics.counts(),
+            counts: stages.observers.metrics.counts(),
             bad_records: bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
             skipped: bad.skipped().into_iter().map(|(why, n)| (why.to_owned(), n)).collect(),
             inputs: bad.tallies(),

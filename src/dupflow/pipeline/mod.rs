@@ -51,7 +51,7 @@ use committer::Committer;
 use dupflow_connectors::intake::{
     BadRecords, Batch, CatchUp, Closed, Peers, Queue, QueueRoom, Source, SourceError, SourceReader,
 };
-use dupflow_connectors::sink::{LetterFile, Publication, Sink};
+use dupflow_connectors::sinks::{LetterFile, Publication, Sink};
 use dupflow_connectors::state::{Snapshot, StateError, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::doc::changes::Changes;
@@ -59,7 +59,7 @@ use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::metrics::{Counter, Counts, Metrics};
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom};
-use dupflow_engine::dataflow::{Cancellation, Data, Stages, Workers};
+use dupflow_engine::dataflow::{Cancellation, PeerSockets, Stages, Workers};
 use failure::{Failure, Tell};
 use keeper::Keeper;
 use outgrown::Outgrown;
@@ -207,8 +207,8 @@ pub struct Stopper(Arc<Queue>, Option<Arc<Others>>, Arc<Status>);
 /// # Errors
 /// If its workers cannot be started. All that fails later is told when it is joined.
 pub fn start(job: Job) -> Result<Running, RunError> {
-    let visitors = Arc::clone(&job.stages.visitors);
-    launch(job).inspect_err(|_| visitors.close())
+    let queries = Arc::clone(&job.stages.observers.queries);
+    launch(job).inspect_err(|_| queries.close())
 }
 
 fn launch(mut job: Job) -> Result<Running, RunError> {
@@ -255,11 +255,11 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     let first_epoch = past.mark.progress.epoch + 1;
     stages.ids_move = source.ids_move();
     stages.keeps = past.keeps;
-    stages.tells_documents = past.tells_documents;
-    stages.live = Arc::clone(&past.live);
-    stages.past = past.mark.progress.clone();
-    stages.table = past.table.take();
-    stages.origins = source.origins();
+    stages.emits_documents = past.emits_documents;
+    stages.start.live = Arc::clone(&past.live);
+    stages.start.past = past.mark.progress.clone();
+    stages.start.table = past.table.take();
+    stages.observers.origins = source.origins();
     let limits = source.epochs();
     let cuts_alike = source.cuts_alike();
     if let Some(backlog) = source.backlog() {
@@ -292,7 +292,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     });
 
     // The workers first: without them, nothing else has been started.
-    let data = data.zip(others.clone()).map(|(sockets, others)| Data {
+    let data = data.zip(others.clone()).map(|(sockets, others)| PeerSockets {
         index,
         sockets,
         lost: Box::new(move |process, why| others.suspect(process, why)),
@@ -338,7 +338,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
         let mut committer =
             Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), &mut past);
         committer.announce = announce;
-        let (metrics, others) = (Arc::clone(&stages.metrics), others.clone());
+        let (metrics, others) = (Arc::clone(&stages.observers.metrics), others.clone());
         let outgrown = Outgrown::new(stages.planned);
         spawn("committer", &shared, move |shared| {
             commit(committer, &metrics, outgrown, others.as_deref(), shared)
@@ -349,7 +349,7 @@ fn begin(job: Job, mut past: Past, together: Option<Together>) -> Result<Running
     for reader in readers {
         spawn("reader", &shared, move |shared| read(reader, shared));
     }
-    let live_from = Arc::clone(&stages.live);
+    let live_from = Arc::clone(&stages.start.live);
     spawn("restore", &shared, move |shared| restore(snapshot, &live_from, shared));
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
         spawn("ticks", &shared, |shared| {
@@ -518,7 +518,7 @@ impl Running {
             shared.failure.fail(RunError::Worker(error));
         }
         // Those under way have been answered or refused by the workers.
-        stages.visitors.close();
+        stages.observers.queries.close();
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(others) = &others
@@ -534,7 +534,7 @@ impl Running {
         outcome?;
         // The first process has the counts of all.
         let unmet = if shared.process.0 == 0 {
-            demands.unmet(&measures, stages.origins.as_deref())
+            demands.unmet(&measures, stages.observers.origins.as_deref())
         } else {
             Vec::new()
         };

@@ -37,12 +37,13 @@ use super::fit::{Fit, PastError, check, fit, keeps_documents, missing, usable};
 use super::{Continuity, RunError};
 use dupflow_connectors::intake::{AsOf, CatchUpLine, Source, SourceError, SourceInfo};
 use dupflow_connectors::mark::{Mark, Standing, Topic};
-use dupflow_connectors::sink::Sink;
+use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::Description;
+use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::pair::DocPair;
 use dupflow_core::text::IdfTable;
-use dupflow_core::time::{Epoch, LiveFrom, Offsets, Progress, RetentionTime};
+use dupflow_core::time::{Epoch, LiveFrom, Offsets, Progress, RetentionTime, TableInForce};
 use dupflow_engine::dataflow::Stages;
 
 /// Where a run begins.
@@ -58,7 +59,7 @@ pub(super) struct Past {
     /// Whether documents are kept for a later run.
     pub(super) keeps: bool,
     /// Whether the output is to be told of documents.
-    pub(super) tells_documents: bool,
+    pub(super) emits_documents: bool,
     /// What was kept.
     pub(super) snapshot: Option<Snapshot>,
     /// The table of document frequencies in force.
@@ -185,153 +186,215 @@ impl Past {
         let standing = sink.take_over().map_err(RunError::Sink)?;
         let output = sink.topic();
         // Meanwhile the earlier run may have gone on.
-        let Judged { found, of_this_input, snapshot } = match before {
+        let judged = match before {
             Some((same, topic, judged)) if same == standing && topic == output => judged,
             _ => {
                 look_again(&standing, source, &mut look)?;
                 judge(&standing, output.as_ref(), &look)?
             }
         };
-        let kept_at = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
-        let is_new = standing == Standing::New && kept_at.is_some();
-        // What is between what was kept and the mark has to be repeated, and there it may be another.
-        let is_exact = |mark: &Mark| {
-            !mark.in_correction
-                && kept_at.as_ref().is_some_and(|kept| {
-                    (kept.progress.epoch, &kept.progress.next) == (mark.progress.epoch, &mark.progress.next)
-                })
-        };
-        // A state that several outputs share may be of offsets that this one has not come to.
-        let is_behind = |mark: &Mark| {
-            kept_at.as_ref().is_none_or(|kept| {
-                let reached =
-                    |(partition, next)| mark.progress.next.get(partition).is_some_and(|at| next <= at);
-                kept.progress.next.iter().all(reached)
-            })
-        };
-        let repeats = |mark: &Mark| look.repeats && is_behind(mark);
-        // The run before was about to correct the output.
-        let was_corrected = kept_at.as_ref().is_some_and(|kept| kept.in_correction);
-        let there = match &standing {
-            Standing::At(mark) if reconcile || was_corrected || !(repeats(mark) || is_exact(mark)) => {
-                Some(sink.pairs().map_err(RunError::Sink)?)
-            }
-            Standing::Unmarked(_) => Some(sink.pairs().map_err(RunError::Sink)?),
-            _ => is_new.then(BTreeSet::new),
-        };
-        let found_clock = found.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
-        let at = found.or_else(|| kept_at.clone());
-        let begun = at.as_ref().filter(|_| of_this_input).map(|mark| &mark.start);
-        let from = kept_at.as_ref().map(|mark| &mark.progress.next).or(begun);
-        let mut is_whole = of_this_input;
-        let begin = match (source.begin(from), from) {
-            (Err(SourceError::Lost { .. }), Some(from))
-                if reconcile && (kept_at.is_none() || look.held.is_some()) =>
-            {
-                tracing::warn!(
-                    "the input is not held any more from where it is wanted: what is left of it is read"
-                );
-                is_whole = false;
-                let (begin, gaps) = source.begin_left(from)?;
-                missing(&gaps, kept_at.as_ref().and_then(|kept| kept.as_of), &stages.metrics);
-                begin
-            }
-            (begin, _) => {
-                begin.map_err(|error| if kept_at.is_some() { keeps_documents(error) } else { error })?
-            }
-        };
-        let mut start = match (&kept_at, &at) {
-            (Some(kept), _) => kept.start.clone(),
-            (None, Some(mark)) if is_whole => mark.start.clone(),
-            _ => begin.clone(),
-        };
-        for (partition, offset) in &begin {
-            start.entry(*partition).or_insert(*offset);
-        }
-        let mut lines = Vec::new();
-        if at.is_some() || there.is_some() {
-            // Up to where the output stands. Where that says nothing: up to the end, so that less is taken
-            // back.
-            let ends =
-                look.held.as_ref().map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)));
-            let ends: Option<Offsets> = ends.map(Iterator::collect);
-            let next = match &ends {
-                Some(ends) if !of_this_input || at.is_none() => ends.clone(),
-                None if !is_whole => Offsets::new(),
-                _ => at.as_ref().map(|mark| mark.progress.next.clone()).unwrap_or_default(),
-            };
-            let end =
-                |partition| ends.as_ref().map_or(u64::MAX, |ends| ends.get(partition).copied().unwrap_or(0));
-            let up_to = next.iter().map(|(partition, next)| (*partition, (*next).min(end(partition))));
-            let is_ahead =
-                |(partition, line): &(u32, u64)| begin.get(partition).is_some_and(|begin| begin < line);
-            lines.push(CatchUpLine::Offsets(up_to.filter(is_ahead).collect()));
-        }
-        if snapshot.is_some() {
-            lines.insert(0, CatchUpLine::Restored);
-        }
-        let table =
-            at.as_ref().and_then(|mark| mark.progress.table).filter(|_| stages.scheme.live().is_some());
-        let table = match (table, state.as_ref()) {
-            (Some(table), Some(state)) => match state.table(table.fingerprint)? {
-                Some(bytes) => {
-                    let read = IdfTable::read(&stages.scheme.text, &*bytes).ok();
-                    let same = read.filter(|read| read.fingerprint() == table.fingerprint);
-                    let same = same.ok_or(PastError::TableLost(table.fingerprint))?;
-                    Some((table, Arc::new(same)))
-                }
-                None if reconcile => None,
-                None => return Err(PastError::TableLost(table.fingerprint).into()),
-            },
-            (Some(_), None) if reconcile => None,
-            (Some(table), None) => return Err(PastError::TableLost(table.fingerprint).into()),
-            (None, _) => None,
-        };
-        let clock = stages.retention.clock;
-        let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.read(time));
+        let restart = Restart::new(&standing, &look, judged);
+        let there = restart.pairs_to_correct(sink, reconcile)?;
+        let (begin, is_whole) = restart.begin(source, reconcile, stages)?;
+        let start = restart.start(&begin, is_whole);
+        let lines = restart.lines(&begin, is_whole, there.is_some());
+        let table = restart.table(state.as_deref(), stages, reconcile)?;
+        let Restart { kept_at, at, .. } = &restart;
         let progress = Progress {
             epoch: at.as_ref().map_or(first - 1, |mark| mark.progress.epoch),
             next: begin.clone(),
             table: table.as_ref().map(|(table, _)| *table),
-            // The later one: what is restored or repeated before the run is live is as old as the output
-            // stands.
-            clock: of_clock(found_clock)
-                .max(of_clock(kept_at.as_ref().and_then(|mark| mark.progress.clock)))
-                .map(|time| clock.at(time)),
+            clock: restart.clock(stages.retention.clock),
         };
         if let Some(file) = letters {
-            match (&standing, &at) {
+            match (&standing, at) {
                 (Standing::Forgets, Some(_)) => Ok(()),
                 (_, at) => file.resume_at(at.as_ref().and_then(|mark| mark.letters).unwrap_or(0)),
             }
             .map_err(RunError::Letters)?;
         }
-        let kept_letters = at.and_then(|mark| mark.letters);
         let mark = Mark {
             run: run.clone(),
             progress,
             start,
             pipeline: pipeline.clone(),
             in_correction: false,
-            letters: kept_letters,
+            letters: at.as_ref().and_then(|mark| mark.letters),
             // Without documents all is read again, from here on.
-            as_of: kept_at.map_or(Some(look.at), |kept| kept.as_of).filter(|_| look.topic.is_some()),
-            input: look.topic,
+            as_of: kept_at.as_ref().map_or(Some(look.at), |kept| kept.as_of).filter(|_| look.topic.is_some()),
+            input: look.topic.clone(),
             output,
         };
-        let live = Arc::new(LiveFrom::default());
+        let keeps = state.is_some();
         Ok(Self {
             mark,
             begin,
             lines,
-            live,
-            keeps: state.is_some(),
-            tells_documents: sink.wants_documents(),
-            snapshot,
+            live: Arc::new(LiveFrom::default()),
+            keeps,
+            emits_documents: sink.wants_documents(),
+            snapshot: restart.snapshot,
             table: table.map(|(_, table)| table),
             there,
             as_of: source.as_of(),
         })
+    }
+}
+
+/// The output after it was taken over, the input, and what was kept: what decides where a run begins.
+struct Restart<'a> {
+    standing: &'a Standing,
+    look: &'a SourceInfo,
+    /// Whether the last mark of the output is of this input.
+    of_this_input: bool,
+    snapshot: Option<Snapshot>,
+    /// The mark of what was kept.
+    kept_at: Option<Mark>,
+    /// The last mark of the output, or else that of what was kept.
+    at: Option<Mark>,
+    /// The clock in the last mark of the output, if that is of this input.
+    marked_clock: Option<RetentionTime>,
+}
+
+impl<'a> Restart<'a> {
+    fn new(standing: &'a Standing, look: &'a SourceInfo, judged: Judged) -> Self {
+        let Judged { found, of_this_input, snapshot } = judged;
+        let kept_at = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
+        let marked_clock = found.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
+        let at = found.or_else(|| kept_at.clone());
+        Self { standing, look, of_this_input, snapshot, kept_at, at, marked_clock }
+    }
+
+    /// Whether what was kept is exactly at a mark. The input between the two has to be repeated, and may be
+    /// another one.
+    fn is_exact(&self, mark: &Mark) -> bool {
+        !mark.in_correction
+            && self.kept_at.as_ref().is_some_and(|kept| {
+                (kept.progress.epoch, &kept.progress.next) == (mark.progress.epoch, &mark.progress.next)
+            })
+    }
+
+    /// Whether what was kept is at or behind a mark in all partitions. A state that several outputs share may
+    /// be of offsets that this output has not reached.
+    fn is_behind(&self, mark: &Mark) -> bool {
+        let reached = |(partition, next)| mark.progress.next.get(partition).is_some_and(|at| next <= at);
+        self.kept_at.as_ref().is_none_or(|kept| kept.progress.next.iter().all(reached))
+    }
+
+    /// The pairs in the output, if it has to be corrected.
+    fn pairs_to_correct(
+        &self,
+        sink: &mut dyn Sink,
+        reconcile: bool,
+    ) -> Result<Option<BTreeSet<DocPair>>, RunError> {
+        // The run before was about to correct the output.
+        let was_corrected = self.kept_at.as_ref().is_some_and(|kept| kept.in_correction);
+        let continues = |mark: &Mark| (self.look.repeats && self.is_behind(mark)) || self.is_exact(mark);
+        match self.standing {
+            Standing::At(mark) if reconcile || was_corrected || !continues(mark) => sink.pairs().map(Some),
+            Standing::Unmarked(_) => sink.pairs().map(Some),
+            Standing::New if self.kept_at.is_some() => Ok(Some(BTreeSet::new())),
+            _ => Ok(None),
+        }
+        .map_err(RunError::Sink)
+    }
+
+    /// Where reading begins in each partition, and whether everything wanted is still in this input. If some
+    /// of it is not, a run that reconciles reads the rest.
+    fn begin(
+        &self,
+        source: &mut dyn Source,
+        reconcile: bool,
+        stages: &Stages,
+    ) -> Result<(Offsets, bool), RunError> {
+        let kept_at = self.kept_at.as_ref();
+        let begun = self.at.as_ref().filter(|_| self.of_this_input).map(|mark| &mark.start);
+        let from = kept_at.map(|mark| &mark.progress.next).or(begun);
+        match (source.begin(from), from) {
+            (Err(SourceError::Lost { .. }), Some(from))
+                if reconcile && (kept_at.is_none() || self.look.held.is_some()) =>
+            {
+                tracing::warn!(
+                    "the input is not held any more from where it is wanted: what is left of it is read"
+                );
+                let (begin, gaps) = source.begin_left(from)?;
+                missing(&gaps, kept_at.and_then(|kept| kept.as_of), &stages.observers.metrics);
+                Ok((begin, false))
+            }
+            (Ok(begin), _) => Ok((begin, self.of_this_input)),
+            (Err(error), _) if kept_at.is_some() => Err(keeps_documents(error).into()),
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    /// Where the corpus begins in each partition.
+    fn start(&self, begin: &Offsets, is_whole: bool) -> Offsets {
+        let mut start = match (&self.kept_at, &self.at) {
+            (Some(kept), _) => kept.start.clone(),
+            (None, Some(mark)) if is_whole => mark.start.clone(),
+            _ => begin.clone(),
+        };
+        for (partition, offset) in begin {
+            start.entry(*partition).or_insert(*offset);
+        }
+        start
+    }
+
+    /// What has to be read before the run is live: up to where the output stands. If that is unknown: up to
+    /// the end of the input, so that fewer pairs are retracted.
+    fn lines(&self, begin: &Offsets, is_whole: bool, corrects: bool) -> Vec<CatchUpLine> {
+        let mut lines = Vec::new();
+        if self.snapshot.is_some() {
+            lines.push(CatchUpLine::Restored);
+        }
+        if self.at.is_none() && !corrects {
+            return lines;
+        }
+        let held = self.look.held.as_ref();
+        let ends: Option<Offsets> =
+            held.map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)).collect());
+        let next = match &ends {
+            Some(ends) if !self.of_this_input || self.at.is_none() => ends.clone(),
+            None if !is_whole => Offsets::new(),
+            _ => self.at.as_ref().map(|mark| mark.progress.next.clone()).unwrap_or_default(),
+        };
+        let end =
+            |partition| ends.as_ref().map_or(u64::MAX, |ends| ends.get(partition).copied().unwrap_or(0));
+        let up_to = next.iter().map(|(partition, next)| (*partition, (*next).min(end(partition))));
+        let is_ahead =
+            |(partition, line): &(u32, u64)| begin.get(partition).is_some_and(|begin| begin < line);
+        lines.push(CatchUpLine::Offsets(up_to.filter(is_ahead).collect()));
+        lines
+    }
+
+    /// The table of document frequencies in force, under live weights.
+    fn table(
+        &self,
+        state: Option<&StoredState>,
+        stages: &Stages,
+        reconcile: bool,
+    ) -> Result<Option<(TableInForce, Arc<IdfTable>)>, RunError> {
+        let table = self.at.as_ref().and_then(|mark| mark.progress.table);
+        let Some(table) = table.filter(|_| stages.scheme.live().is_some()) else { return Ok(None) };
+        let stored = state.map(|state| state.table(table.fingerprint)).transpose()?.flatten();
+        match stored {
+            Some(bytes) => {
+                let read = IdfTable::read(&stages.scheme.text, &*bytes).ok();
+                let same = read.filter(|read| read.fingerprint() == table.fingerprint);
+                let same = same.ok_or(PastError::TableLost(table.fingerprint))?;
+                Ok(Some((table, Arc::new(same))))
+            }
+            None if reconcile => Ok(None),
+            None => Err(PastError::TableLost(table.fingerprint).into()),
+        }
+    }
+
+    /// The clock of retention: the later one of the output's and of what was kept. What is restored or
+    /// repeated before the run is live is as old as the output stands.
+    fn clock(&self, clock: RetentionClock) -> Option<RetentionTime> {
+        let kept = self.kept_at.as_ref().and_then(|mark| mark.progress.clock);
+        let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.read(time));
+        of_clock(self.marked_clock).max(of_clock(kept)).map(|time| clock.at(time))
     }
 }
 

@@ -34,7 +34,7 @@ use dupflow_connectors::intake::{CatchUpLine, Peers};
 use dupflow_connectors::mark::Mark;
 use dupflow_core::text::{IdfTable, TextRules};
 use dupflow_core::time::{Epoch, LiveFrom, Offsets};
-use dupflow_engine::processes::{Connected, Control, Event, Message};
+use dupflow_engine::processes::{Connected, Control, ControlEvent, ControlMessage};
 
 /// The other processes of a run, connected.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub struct Teller(Arc<Control>);
 /// What there is to do.
 #[derive(Debug)]
 enum Note {
-    Heard(usize, Event),
+    Heard(usize, ControlEvent),
     /// This process has reached a line.
     Reached(u32, Epoch),
     /// Nothing more.
@@ -70,7 +70,8 @@ struct Go {
     lines: Vec<CatchUpLine>,
     table: Option<String>,
     keeps: bool,
-    tells_documents: bool,
+    #[serde(rename = "tells_documents")]
+    emits_documents: bool,
 }
 
 /// The others, while the run is under way.
@@ -135,9 +136,9 @@ impl Together {
         }
         let table = past.table.is_some().then(|| String::from_utf8_lossy(&table).into_owned());
         let (mark, begin, lines) = (past.mark.clone(), past.begin.clone(), past.lines.clone());
-        let Past { keeps, tells_documents, .. } = *past;
-        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, tells_documents });
-        self.control.send(Message::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
+        let Past { keeps, emits_documents, .. } = *past;
+        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, emits_documents });
+        self.control.send(ControlMessage::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
         Ok(())
     }
 
@@ -148,8 +149,8 @@ impl Together {
         };
         loop {
             match self.notes.1.recv() {
-                Ok(Note::Heard(_, Event::Message(Message::Go(go)))) => {
-                    let Go { mark, begin, lines, table, keeps, tells_documents } =
+                Ok(Note::Heard(_, ControlEvent::Message(ControlMessage::Go(go)))) => {
+                    let Go { mark, begin, lines, table, keeps, emits_documents } =
                         serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
                     let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
                     let table = table.map(read).transpose().map_err(|error| unread(error.to_string()))?;
@@ -160,7 +161,7 @@ impl Together {
                         lines,
                         live,
                         keeps,
-                        tells_documents,
+                        emits_documents,
                         snapshot: None,
                         table,
                         there: None,
@@ -204,14 +205,14 @@ impl Teller {
 }
 
 /// The error that an event is.
-fn failure(control: &Control, event: Event) -> Option<RunError> {
+fn failure(control: &Control, event: ControlEvent) -> Option<RunError> {
     match event {
-        Event::Message(Message::Failed(text)) => Some(RunError::Process(text)),
-        Event::Lost { process, why } => {
+        ControlEvent::Message(ControlMessage::Failed(text)) => Some(RunError::Process(text)),
+        ControlEvent::Lost { process, why } => {
             let process = control.processes().name(process);
             Some(RunError::Process(format!("{process} is gone: {why}")))
         }
-        Event::Message(_) => None,
+        ControlEvent::Message(_) => None,
     }
 }
 
@@ -242,34 +243,34 @@ impl Others {
             match note {
                 Note::Ended => return,
                 Note::Reached(line, epoch) => self.reach(&mut reached, line, epoch, shared),
-                Note::Heard(from, Event::Message(message)) => match message {
-                    Message::Reached { line, epoch } => self.reach(&mut reached, line, epoch, shared),
-                    Message::Crossed { epoch, .. } => shared.queue.cross(epoch),
-                    Message::Opened(epoch) => {
+                Note::Heard(from, ControlEvent::Message(message)) => match message {
+                    ControlMessage::Reached { line, epoch } => self.reach(&mut reached, line, epoch, shared),
+                    ControlMessage::Crossed { epoch, .. } => shared.queue.cross(epoch),
+                    ControlMessage::Opened(epoch) => {
                         if self.is_hub() {
                             let others = (1..self.count()).filter(|to| *to != from);
-                            others.for_each(|to| self.control.send_to(to, Message::Opened(epoch)));
+                            others.for_each(|to| self.control.send_to(to, ControlMessage::Opened(epoch)));
                         }
                         shared.queue.follow(epoch);
                     }
-                    Message::Durable(epoch) => {
+                    ControlMessage::Durable(epoch) => {
                         if shared.commits.written(epoch, 0) {
                             shared.queue.wake();
                         }
                     }
-                    Message::Stop => {
+                    ControlMessage::Stop => {
                         if self.is_hub() {
-                            self.control.send(Message::Stop);
+                            self.control.send(ControlMessage::Stop);
                         }
                         shared.queue.stop();
                     }
-                    Message::Measures(bytes) => match serde_json::from_slice(&bytes) {
+                    ControlMessage::Measures(bytes) => match serde_json::from_slice(&bytes) {
                         Ok(measures) => self.change(|end| end.measures.push(measures)),
                         Err(error) => shared.failure.fail(RunError::Process(format!(
                             "what process {from} has measured cannot be read: {error}"
                         ))),
                     },
-                    Message::Done if !self.is_hub() => {
+                    ControlMessage::Done if !self.is_hub() => {
                         if self.end.lock().at_end {
                             self.change(|end| end.done = true);
                         } else {
@@ -277,8 +278,8 @@ impl Others {
                             shared.failure.fail(RunError::Sink(ErrorKind::BrokenPipe.into()));
                         }
                     }
-                    Message::Failed(text) => shared.failure.fail(RunError::Process(text)),
-                    Message::Go(_) | Message::Done => {}
+                    ControlMessage::Failed(text) => shared.failure.fail(RunError::Process(text)),
+                    ControlMessage::Go(_) | ControlMessage::Done => {}
                 },
                 Note::Heard(_, event) => {
                     if let Some(error) = failure(&self.control, event) {
@@ -292,7 +293,7 @@ impl Others {
     /// One process has reached a line: once all have, all cross it.
     fn reach(&self, reached: &mut BTreeMap<u32, Vec<Epoch>>, line: u32, epoch: Epoch, shared: &Shared) {
         if !self.is_hub() {
-            self.control.send(Message::Reached { line, epoch });
+            self.control.send(ControlMessage::Reached { line, epoch });
             return;
         }
         let epochs = reached.entry(line).or_default();
@@ -301,7 +302,7 @@ impl Others {
             && let Some(last) = reached.remove(&line).and_then(|all| all.into_iter().max())
         {
             let behind = last + 1;
-            self.control.send(Message::Crossed { line, epoch: behind });
+            self.control.send(ControlMessage::Crossed { line, epoch: behind });
             shared.queue.cross(behind);
         }
     }
@@ -314,7 +315,7 @@ impl Others {
     /// Epochs up to this one are durable; process 0 tells the others how far they may go on.
     pub(super) fn durable(&self, epoch: Epoch) {
         if self.is_hub() {
-            self.control.send(Message::Durable(epoch));
+            self.control.send(ControlMessage::Durable(epoch));
         }
     }
 
@@ -325,7 +326,7 @@ impl Others {
 
     /// The run is to end everywhere.
     pub(super) fn stop(&self) {
-        self.control.send(Message::Stop);
+        self.control.send(ControlMessage::Stop);
     }
 
     /// This process has failed: all others are told, and nobody waits for a good end. If its output is not
@@ -333,7 +334,7 @@ impl Others {
     pub(super) fn failed(&self, error: &RunError) {
         match error {
             RunError::Sink(error) if self.is_hub() && error.kind() == ErrorKind::BrokenPipe => {
-                self.control.send(Message::Done);
+                self.control.send(ControlMessage::Done);
             }
             // What has come from another process is told already, and then no more is.
             error => self.control.fail(&chain(error)),
@@ -354,8 +355,8 @@ impl Others {
     pub(super) fn finish(&self, measures: &Measures) -> Option<Vec<Measures>> {
         if !self.is_hub() {
             self.change(|end| end.at_end = true);
-            self.control.send(Message::Measures(serde_json::to_vec(measures).unwrap_or_default()));
-            self.control.send(Message::Done);
+            self.control.send(ControlMessage::Measures(serde_json::to_vec(measures).unwrap_or_default()));
+            self.control.send(ControlMessage::Done);
         }
         let all = self.count() - 1;
         let is_hub = self.is_hub();
@@ -367,7 +368,7 @@ impl Others {
             return None;
         }
         if is_hub {
-            self.control.send(Message::Done);
+            self.control.send(ControlMessage::Done);
         }
         Some(std::mem::take(&mut end.measures))
     }
@@ -378,7 +379,7 @@ pub(super) struct ToOthers(pub(super) Arc<Others>);
 
 impl Peers for ToOthers {
     fn opened(&self, epoch: Epoch) {
-        self.0.control.send(Message::Opened(epoch));
+        self.0.control.send(ControlMessage::Opened(epoch));
     }
 
     fn reached(&self, line: u32, epoch: Epoch) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use dupflow_connectors::mark::{Mark, Standing, Topic};
-use dupflow_connectors::sink::Sink;
+use dupflow_connectors::sinks::Sink;
 use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::{Epoch, Progress};
@@ -114,7 +114,7 @@ impl std::fmt::Debug for Watched {
 mod tests {
     use std::sync::Arc;
 
-    use dupflow_connectors::sink::MemorySink;
+    use dupflow_connectors::sinks::MemorySink;
     use parking_lot::Mutex;
 
     use super::*;

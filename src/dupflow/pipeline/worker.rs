@@ -14,7 +14,7 @@ use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime};
 use dupflow_engine::dataflow::{
-    self, Cancellation, ClosedEpoch, Data, Emit, Given, Intake, Pull, Stages, Workers,
+    self, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, Workers,
 };
 
 /// What the workers of a run share.
@@ -36,12 +36,12 @@ pub(super) fn start(
     stages: &Stages,
     first: Epoch,
     workers: usize,
-    data: Option<Data>,
+    data: Option<PeerSockets>,
     cancellation: &Arc<Cancellation>,
     shared: &Arc<Shared>,
 ) -> Result<Workers, String> {
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
-    let live = Arc::clone(&stages.live);
+    let live = Arc::clone(&stages.start.live);
     // One process tells the time, so that all have the same.
     let tells_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
     let first_here = shared.process.0 * workers;
@@ -90,24 +90,24 @@ impl Intake for Events {
         }
     }
 
-    fn read(&mut self, each: &mut dyn FnMut(Given<'_>)) -> dataflow::Taken {
+    fn read(&mut self, each: &mut dyn FnMut(BatchRecord<'_>)) -> dataflow::BatchEnd {
         let batch = self.batch.take().expect("a batch is pulled before it is read");
         let end = batch.end();
         let seen = batch.seen.map(|hash| (self.shared.process.0, hash));
         let mut letters = Vec::new();
         if let Payload::Kept(documents) = &batch.payload {
             let alive = documents.iter().filter_map(|(id, value)| Some((id, value?)));
-            alive.for_each(|(id, value)| each(Given::Kept(id, value)));
+            alive.for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
         }
         let decoded = self.decoder.decode(&batch, &self.shared.bad, &mut letters, |position, event| {
-            each(Given::Event(position, event));
+            each(BatchRecord::Event(position, event));
         });
         if let Err(error) = decoded {
             self.shared.failure.fail(error.into());
         }
         self.shared.queue.give_back(batch);
         let at = self.tells_time.then(|| self.shared.clock.unix());
-        dataflow::Taken { end, letters, seen, at }
+        dataflow::BatchEnd { end, letters, seen, at }
     }
 
     fn wake_with(&mut self, wake: Box<dyn Fn() + Send>) {

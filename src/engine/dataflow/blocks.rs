@@ -4,16 +4,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::Stages;
 use super::epochs::Stash;
+use super::operator::Operator;
 use super::parcels::Parcel;
-use super::visitors::{Call, Guest, Note, Said};
+use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
 use dupflow_core::block::index::BlockIndex;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
@@ -21,73 +19,71 @@ use dupflow_core::pair::Pair;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
 
-/// A candidate pair: two sketches that meet in this many more blocks, or fewer.
+/// A candidate pair: two sketches, and by how much the number of their shared blocks changes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Candidate {
     pub(super) pair: Pair<SketchId>,
     pub(super) diff: isize,
 }
 
-/// What the blocks say.
-pub(super) struct Met<'scope> {
-    /// Who is a candidate from an epoch on, or no longer.
+/// The outputs of [`blocks`].
+pub(super) struct BlocksOutputs<'scope> {
+    /// Changes of candidates, at their epochs.
     pub(super) candidates: Stream<'scope, Epoch, Vec<Candidate>>,
-    /// Visitors, on their way to whom they would meet.
-    pub(super) calls: Stream<'scope, Epoch, Vec<Call>>,
-    pub(super) notes: Stream<'scope, Epoch, Vec<Note>>,
+    /// Comparisons that queries ask for, on the way to the owners of the candidates' sketches.
+    pub(super) comparisons: Stream<'scope, Epoch, Vec<QueryComparison>>,
+    pub(super) partial_answers: Stream<'scope, Epoch, Vec<PartialAnswer>>,
 }
 
-/// Keeps the blocks, tells what becomes a candidate or ceases to be one, and shows visitors who is there.
+/// Keeps the blocks, emits changes of candidates, and answers the probes of queries.
 pub(super) fn blocks<'scope>(
     postings: Stream<'scope, Epoch, Vec<Parcel>>,
-    guests: Stream<'scope, Epoch, Vec<Guest>>,
+    probes: Stream<'scope, Epoch, Vec<Probe>>,
     stages: &Stages,
-) -> Met<'scope> {
+) -> BlocksOutputs<'scope> {
     let scope = postings.scope();
     let (worker, peers) = (scope.index() as u64, scope.peers() as u64);
     let mut index = BlockIndex::for_blocking(&*stages.blocking);
     let stages = stages.clone();
 
-    let mut builder = OperatorBuilder::new("Blocks".to_owned(), scope);
-    let mut postings = builder.new_input(postings, Exchange::new(|p: &Parcel| p.to));
-    let mut guests = builder.new_input(guests, Exchange::new(|g: &Guest| g.to));
-    let (candidates, candidates_stream) = builder.new_output();
-    let (calls, calls_stream) = builder.new_output();
-    let (notes, notes_stream) = builder.new_output();
-    let mut candidates = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(candidates);
-    let mut calls = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(calls);
-    let mut notes = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(notes);
-    builder.build(move |_| {
-        let mut stash = Stash::<Parcel>::new();
-        let mut visiting = Stash::<Guest>::new();
-        move |frontiers| {
-            postings.for_each_time(|time, data| stash.keep(&time, 1, data));
-            guests.for_each_time(|time, data| visiting.keep(&time, 3, data));
-            loop {
-                // Before an epoch is applied, those are let in who come at its time: they find what the one
-                // before has left.
-                while let Some((capabilities, present)) = visiting.next_begun(&frontiers[..1], &stash) {
-                    let (mut calls, mut notes) = (calls.activate(), notes.activate());
-                    let (mut calls, mut notes) =
-                        (calls.session(&capabilities[1]), notes.session(&capabilities[2]));
-                    for guest in present {
-                        let name = guest.presence.name;
-                        let sent = show(&index, &*stages.filter, guest, worker, peers);
-                        notes.give(Note { name, said: Said::Sent(sent.len()) });
-                        calls.give_iterator(sent.into_iter());
-                    }
+    let mut operator = Operator::new("Blocks", scope);
+    let mut postings = operator.input(postings, Exchange::new(|p: &Parcel| p.to));
+    let mut probes = operator.input(probes, Exchange::new(|g: &Probe| g.to));
+    let (mut candidates, candidates_stream) = operator.output();
+    let (mut comparisons, comparisons_stream) = operator.output();
+    let (mut partial_answers, partial_answers_stream) = operator.output();
+    let mut stash = Stash::<Parcel>::new();
+    let mut probing = Stash::<Probe>::new();
+    operator.build(move |frontiers| {
+        postings.for_each_time(|time, data| stash.keep(&time, 1, data));
+        probes.for_each_time(|time, data| probing.keep(&time, 3, data));
+        loop {
+            // Before an epoch is applied, the probes of its time are answered: they read the blocks as the
+            // epoch before has left them.
+            while let Some((capabilities, present)) = probing.next_begun(&frontiers[..1], &stash) {
+                let mut comparisons = comparisons.at(&capabilities);
+                let mut partial_answers = partial_answers.at(&capabilities);
+                for probe in present {
+                    let query_id = probe.query.query_id;
+                    let sent = answer_probe(&index, &*stages.filter, probe, worker, peers);
+                    let part = AnswerPart::Compared(sent.len());
+                    partial_answers.give(PartialAnswer { query_id, part });
+                    comparisons.give_all(sent);
                 }
-                let Some((capabilities, parcels)) = stash.next_closed(frontiers) else { break };
-                let mut candidates = candidates.activate();
-                let mut candidates = candidates.session(&capabilities[0]);
-                apply(&mut index, parcels, &stages, |candidate| candidates.give(candidate));
             }
+            let Some((capabilities, parcels)) = stash.next_closed(frontiers) else { break };
+            let mut candidates = candidates.at(&capabilities);
+            apply(&mut index, parcels, &stages, |candidate| candidates.give(candidate));
         }
     });
-    Met { candidates: candidates_stream, calls: calls_stream, notes: notes_stream }
+    BlocksOutputs {
+        candidates: candidates_stream,
+        comparisons: comparisons_stream,
+        partial_answers: partial_answers_stream,
+    }
 }
 
-/// Applies an epoch.
+/// Applies the postings of an epoch to the blocks.
 fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit: impl FnMut(Candidate)) {
     let (mut candidates, mut rejected) = (0, 0);
     let worth = |x, y, diff| {
@@ -104,30 +100,36 @@ fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit
     let mut changed = index.hot_blocks().peekable();
     if changed.peek().is_some() {
         let (mut heated, mut cooled) = (0, 0);
-        let mut hot_blocks = stages.hot_blocks.lock();
+        let mut hot_blocks = stages.observers.hot_blocks.lock();
         changed.for_each(|(key, hot)| match hot {
             Some(block) => heated += u64::from(hot_blocks.put(key, block)),
             None => cooled += u64::from(hot_blocks.remove(&key)),
         });
         drop(hot_blocks);
-        stages.metrics.add(Counter::Heated, heated);
-        stages.metrics.add(Counter::Cooled, cooled);
+        stages.observers.metrics.add(Counter::Heated, heated);
+        stages.observers.metrics.add(Counter::Cooled, cooled);
     }
-    stages.metrics.add(Counter::Candidates, candidates);
-    stages.metrics.add(Counter::RejectedAtFirstWord, rejected);
+    stages.observers.metrics.add(Counter::Candidates, candidates);
+    stages.observers.metrics.add(Counter::RejectedAtFirstWord, rejected);
 }
 
-/// Shows a visitor the blocks of this worker: where it has to go from here.
-fn show(index: &BlockIndex, filter: &dyn PairFilter, guest: Guest, worker: u64, peers: u64) -> Vec<Call> {
-    let Guest { presence, keys, .. } = guest;
+/// Answers a probe from the blocks of this worker: the comparisons to be made, by owner of the candidates.
+fn answer_probe(
+    index: &BlockIndex,
+    filter: &dyn PairFilter,
+    probe: Probe,
+    worker: u64,
+    peers: u64,
+) -> Vec<QueryComparison> {
+    let Probe { query, keys, .. } = probe;
     let owner = |id: SketchId| id.low() % peers;
     let mut by_owner: BTreeMap<u64, Vec<SketchId>> = BTreeMap::new();
     let mut add = |id: SketchId| by_owner.entry(owner(id)).or_default().push(id);
-    if owner(presence.id) == worker {
-        add(presence.id);
+    if owner(query.id) == worker {
+        add(query.id);
     }
     let worth = |a, b| filter.first_word(a, b);
-    index.visit(&keys, presence.id, presence.sketch.words[0], worth, add);
-    let call = |(to, partners)| Call { to, presence: presence.clone(), partners };
-    by_owner.into_iter().map(call).collect()
+    index.visit(&keys, query.id, query.sketch.words[0], worth, add);
+    let comparison = |(to, candidates)| QueryComparison { to, query: query.clone(), candidates };
+    by_owner.into_iter().map(comparison).collect()
 }

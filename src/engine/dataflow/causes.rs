@@ -1,11 +1,17 @@
-//! Causes: why the deltas of an epoch are, by what it did to their documents.
+//! Causes: why the deltas of an epoch were emitted, from what the epoch did to their documents.
 //!
-//! What was done to each document, by the hash of its id, and a delta -> its [`Cause`]. Of a pair that comes:
-//! insert, update, re-weighed, re-grouped, in this order, of either document; if none of these, a block. Of
-//! one that goes: delete, expire, update, re-weighed, re-grouped; else a block. A pair of which only the
-//! similarity changes has the same cause on both its deltas: its documents are alive before and after.
+//! What was done to each document, by the hash of its id, and a delta -> the [`Cause`] of the delta. It is
+//! the first in order that applies to either document:
 //!
-//! An id that has the hash of another one may lend it its cause: one in 2^64.
+//! - of an added pair: insert, update, re-weighed, re-grouped; if none applies, a block that is no longer
+//!   hot;
+//! - of a removed pair: delete, expire, update, re-weighed, re-grouped; if none applies, a block that became
+//!   hot.
+//!
+//! A pair of which only the similarity changes has the same cause on both its deltas: its documents are alive
+//! before and after.
+//!
+//! Two ids with the same hash may get each other's cause; the probability is 2^-64.
 
 use dupflow_core::doc::DocId;
 use dupflow_core::hash;
@@ -16,7 +22,7 @@ use dupflow_core::pair::{Cause, Pair};
 pub(super) struct Causes(Vec<(u64, Cause)>);
 
 impl Causes {
-    /// More of the epoch.
+    /// Adds causes of the same epoch.
     pub(super) fn add(&mut self, more: Vec<(u64, Cause)>) {
         if self.0.is_empty() {
             self.0 = more;
@@ -25,13 +31,13 @@ impl Causes {
         }
     }
 
-    /// All of the epoch is there: to be asked.
+    /// Sorts the causes, as [`Self::of`] requires.
     pub(super) fn sorted(mut self) -> Self {
         self.0.sort_unstable();
         self
     }
 
-    /// Why a pair comes (`diff` 1) or goes (-1), after [`Self::sorted`].
+    /// Why a pair is added (`diff` 1) or removed (-1). Requires [`Self::sorted`].
     pub(super) fn of(&self, pair: &Pair<DocId>, diff: isize) -> Cause {
         let of = |id: &DocId| {
             let hash = hash::bytes(0, id.as_bytes());

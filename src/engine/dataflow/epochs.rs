@@ -1,16 +1,15 @@
-//! Epochs inside an operator: the records of an open epoch are kept, and handled together when it closes.
+//! Epochs inside an operator: the records of an open epoch are stored, and handled together when it closes.
 
 use std::collections::BTreeMap;
 
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::ParallelizationContract;
-use timely::dataflow::operators::generic::operator::Operator;
 use timely::dataflow::operators::{Capability, InputCapability};
-use timely::progress::frontier::MutableAntichain;
 
+use super::operator::{Frontiers, Operator};
 use dupflow_core::time::Epoch;
 
-/// The records of epochs that are still open, with the right to answer at their times.
+/// The records of open epochs, with the capabilities to send at their times.
 pub(super) struct Stash<D> {
     open: BTreeMap<Epoch, (Vec<Capability<Epoch>>, Vec<D>)>,
 }
@@ -20,7 +19,7 @@ impl<D> Stash<D> {
         Self { open: BTreeMap::new() }
     }
 
-    /// Keeps records, with the capability for each of `outputs` outputs.
+    /// Stores records, with the capability for each of `outputs` outputs.
     pub(super) fn keep<'a, R: Into<D> + 'a>(
         &mut self,
         time: &InputCapability<Epoch>,
@@ -34,26 +33,23 @@ impl<D> Stash<D> {
         }
     }
 
-    /// The first epoch of which there are records.
+    /// The first epoch with records.
     pub(super) fn first(&self) -> Option<Epoch> {
         self.open.first_key_value().map(|(epoch, _)| *epoch)
     }
 
-    /// The next epoch, in order, of which no input can bring more records.
-    pub(super) fn next_closed(
-        &mut self,
-        frontiers: &[MutableAntichain<Epoch>],
-    ) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
+    /// Takes the first epoch out, if no input can receive more records of it.
+    pub(super) fn next_closed(&mut self, frontiers: &Frontiers) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
         let first = self.open.first_entry()?;
         frontiers.iter().all(|frontier| !frontier.less_equal(first.key())).then(|| first.remove())
     }
 
-    /// The next epoch, in order, that may begin: no input with these frontiers brings records of one before
-    /// it, and `before` keeps none. For records that are to find what an operator holds as the epochs before
-    /// theirs leave it.
+    /// Takes the first epoch out, if it may begin: no input with these frontiers can receive records of an
+    /// earlier epoch, and `before` has none. For records that must read the state of an operator as the
+    /// earlier epochs leave it.
     pub(super) fn next_begun<D2>(
         &mut self,
-        frontiers: &[MutableAntichain<Epoch>],
+        frontiers: &Frontiers,
         before: &Stash<D2>,
     ) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
         let first = self.open.first_entry()?;
@@ -63,8 +59,8 @@ impl<D> Stash<D> {
     }
 }
 
-/// Handles the records of each epoch together, in order of epochs, once no more can come: the shape of the
-/// operators written by hand. `logic` gets the epoch, its records and where to put its output.
+/// Handles the records of each epoch together, in order of epochs, once the epoch is closed. `logic` receives
+/// the epoch, its records and a function that emits.
 pub(super) fn by_epoch<'scope, D: 'static, D2: 'static, P, L>(
     stream: Stream<'scope, Epoch, Vec<D>>,
     pact: P,
@@ -74,19 +70,19 @@ pub(super) fn by_epoch<'scope, D: 'static, D2: 'static, P, L>(
 where
     P: ParallelizationContract<Epoch, Vec<D>>,
     L: FnMut(Epoch, Vec<D>, &mut dyn FnMut(D2)) + 'static,
-    Vec<D>: timely::Container,
-    Vec<D2>: timely::Container,
 {
-    stream.unary_frontier(pact, name, move |_, _| {
-        let mut stash = Stash::<D>::new();
-        move |(input, frontier), output| {
-            input.for_each_time(|time, data| stash.keep(&time, 1, data));
-            while let Some((capabilities, records)) = stash.next_closed(std::slice::from_ref(frontier)) {
-                let mut session = output.session(&capabilities[0]);
-                logic(*capabilities[0].time(), records, &mut |record| session.give(record));
-            }
+    let mut operator = Operator::new(name, stream.scope());
+    let mut input = operator.input(stream, pact);
+    let (mut output, stream) = operator.output();
+    let mut stash = Stash::<D>::new();
+    operator.build(move |frontiers| {
+        input.for_each_time(|time, data| stash.keep(&time, 1, data));
+        while let Some((capabilities, records)) = stash.next_closed(frontiers) {
+            let mut output = output.at(&capabilities);
+            logic(*capabilities[0].time(), records, &mut |record| output.give(record));
         }
-    })
+    });
+    stream
 }
 
 #[cfg(test)]
@@ -94,22 +90,23 @@ mod tests {
     use std::cell::RefCell;
     use std::rc::Rc;
 
-    use timely::container::CapacityContainerBuilder;
     use timely::dataflow::channels::pact::Pipeline;
     use timely::dataflow::operators::vec::Input;
     use timely::dataflow::operators::{Inspect, Probe};
 
     use super::*;
 
-    /// What an operator by epochs was given, and what left it: each with its epoch.
-    type Seen = Rc<RefCell<Vec<(Epoch, Vec<u32>)>>>;
+    /// The input or the output of an operator, by epoch.
+    type SeenEpochs = Rc<RefCell<Vec<(Epoch, Vec<u32>)>>>;
 
-    /// Runs `script` on the input of an operator that sorts each epoch's records, and tells what it has
-    /// handled so far.
-    fn handled(script: impl Fn(&mut dyn FnMut(Step) -> Vec<(Epoch, Vec<u32>)>) + Send + Sync + 'static) {
+    /// Runs `script` on the input of an operator that sorts each epoch's records. Each step returns what has
+    /// been handled so far.
+    fn handled(
+        script: impl Fn(&mut dyn FnMut(ScriptStep) -> Vec<(Epoch, Vec<u32>)>) + Send + Sync + 'static,
+    ) {
         timely::execute_directly(move |worker| {
-            let (given, left) = (Seen::default(), Seen::default());
-            let (seen, out) = (Rc::clone(&given), Rc::clone(&left));
+            let (records_in, records_out) = (SeenEpochs::default(), SeenEpochs::default());
+            let (seen, out) = (Rc::clone(&records_in), Rc::clone(&records_out));
             let (mut input, probe) = worker.dataflow(|scope| {
                 let (input, stream) = scope.new_input::<u32>();
                 let sorted = by_epoch(stream, Pipeline, "Sort", move |epoch, mut records, emit| {
@@ -126,22 +123,26 @@ mod tests {
             });
             script(&mut |step| {
                 match step {
-                    Step::Send(records) => input.send_batch(&mut records.to_vec()),
-                    Step::Advance(epoch) => input.advance_to(epoch),
+                    ScriptStep::Send(records) => input.send_batch(&mut records.to_vec()),
+                    ScriptStep::Advance(epoch) => input.advance_to(epoch),
                 }
                 input.flush();
-                // Enough for everything to come through: one operator, one worker.
+                // Enough steps for one operator on one worker to process everything.
                 (0..10).for_each(|_| {
                     worker.step();
                 });
-                assert_eq!(*given.borrow(), *left.borrow(), "what leaves an epoch leaves at its time");
-                assert!(left.borrow().iter().all(|(epoch, _)| !probe.less_equal(epoch)));
-                given.borrow().clone()
+                assert_eq!(
+                    *records_in.borrow(),
+                    *records_out.borrow(),
+                    "the output of an epoch is at its time"
+                );
+                assert!(records_out.borrow().iter().all(|(epoch, _)| !probe.less_equal(epoch)));
+                records_in.borrow().clone()
             });
         });
     }
 
-    enum Step {
+    enum ScriptStep {
         Send(&'static [u32]),
         Advance(Epoch),
     }
@@ -149,23 +150,23 @@ mod tests {
     #[test]
     fn an_epoch_is_handled_once_and_whole_when_no_more_of_it_can_come() {
         handled(|step| {
-            assert_eq!(step(Step::Advance(1)), []);
-            assert_eq!(step(Step::Send(&[3, 1])), [], "epoch 1 is open");
-            assert_eq!(step(Step::Send(&[2])), []);
-            assert_eq!(step(Step::Advance(2)), [(1, vec![1, 2, 3])]);
-            assert_eq!(step(Step::Send(&[9])), [(1, vec![1, 2, 3])]);
-            assert_eq!(step(Step::Advance(1_000_000)), [(1, vec![1, 2, 3]), (2, vec![9])]);
+            assert_eq!(step(ScriptStep::Advance(1)), []);
+            assert_eq!(step(ScriptStep::Send(&[3, 1])), [], "epoch 1 is open");
+            assert_eq!(step(ScriptStep::Send(&[2])), []);
+            assert_eq!(step(ScriptStep::Advance(2)), [(1, vec![1, 2, 3])]);
+            assert_eq!(step(ScriptStep::Send(&[9])), [(1, vec![1, 2, 3])]);
+            assert_eq!(step(ScriptStep::Advance(1_000_000)), [(1, vec![1, 2, 3]), (2, vec![9])]);
         });
     }
 
     #[test]
     fn an_epoch_without_records_is_passed_over() {
         handled(|step| {
-            step(Step::Send(&[7]));
+            step(ScriptStep::Send(&[7]));
             let both = [(0, vec![7]), (5, vec![8])];
-            assert_eq!(step(Step::Advance(5)), both[..1]);
-            assert_eq!(step(Step::Send(&[8])), both[..1]);
-            assert_eq!(step(Step::Advance(6)), both);
+            assert_eq!(step(ScriptStep::Advance(5)), both[..1]);
+            assert_eq!(step(ScriptStep::Send(&[8])), both[..1]);
+            assert_eq!(step(ScriptStep::Advance(6)), both);
         });
     }
 
@@ -177,17 +178,17 @@ mod tests {
             let (mut one, mut two) = worker.dataflow::<Epoch, _, _>(|scope| {
                 let (one, first) = scope.new_input::<u32>();
                 let (two, second) = scope.new_input::<u32>();
-                type None = CapacityContainerBuilder<Vec<()>>;
-                first.binary_frontier::<_, None, _, _, _, _>(second, Pipeline, Pipeline, "Both", |_, _| {
-                    let mut stash = Stash::<u32>::new();
-                    move |(input, frontier), (other, other_frontier), _| {
-                        input.for_each_time(|time, data| stash.keep(&time, 1, data));
-                        other.for_each_time(|time, data| stash.keep(&time, 1, data));
-                        let frontiers = [frontier.clone(), other_frontier.clone()];
-                        while let Some((capabilities, mut records)) = stash.next_closed(&frontiers) {
-                            records.sort_unstable();
-                            seen.borrow_mut().push((*capabilities[0].time(), records));
-                        }
+                let mut operator = Operator::new("Both", scope);
+                let mut first = operator.input(first, Pipeline);
+                let mut second = operator.input(second, Pipeline);
+                let (_, _) = operator.output::<()>();
+                let mut stash = Stash::<u32>::new();
+                operator.build(move |frontiers| {
+                    first.for_each_time(|time, data| stash.keep(&time, 1, data));
+                    second.for_each_time(|time, data| stash.keep(&time, 1, data));
+                    while let Some((capabilities, mut records)) = stash.next_closed(frontiers) {
+                        records.sort_unstable();
+                        seen.borrow_mut().push((*capabilities[0].time(), records));
                     }
                 });
                 (one, two)

@@ -1,40 +1,43 @@
-//! Homes: in which partition an id lives, where ids move between the partitions of a topic.
+//! Homes: the partition that decides an id's last event, where ids move between the partitions of a topic.
 //!
-//! Partitions have no common order in time, and a producer that takes the partition from a hash of the key
-//! writes the later events of many ids to other partitions once partitions are added. The rule: an id lives
-//! in the partition of its event with the greatest [key](super::key) (time, then partition); its last event
-//! *there*, by offset, is its last event. Every other partition's events of it are **overruled**: they change
-//! nothing. The time is that of the record, which its writer's clock or the broker's gives to upserts and
-//! deletes alike. A row's `ts` has no part in it: an update may leave it as it is, and a tombstone has none.
+//! Partitions have no common order in time. A producer that takes the partition from a hash of the key writes
+//! the later events of many ids to other partitions once partitions are added. The rule: the home of an id is
+//! the partition of its event with the greatest [key](super::key) (time, then partition). The last event in
+//! the home, by offset, is the last event of the id. Events of the id in every other partition are
+//! **overruled**: they change nothing. The time is that of the record, which its producer's clock or the
+//! broker's gives to upserts and deletes alike. A row's `ts` is not used: an update may leave it unchanged,
+//! and a tombstone has none.
 //!
-//! **That is a function of the events, however partitions are read.** A key is a maximum. When the greatest
-//! event of an id is read, its partition becomes the home, or is it; from then on no event is greater, so the
-//! home stays, and the events that follow there are taken in the order of their offsets. What was taken or
-//! overruled before has no part in it. Within one partition the time has no part in it either: a clock that
-//! goes back overrules nothing there.
+//! **The result is a function of the events, in whatever order partitions are read.** A key is a maximum.
+//! When the greatest event of an id has been read, its partition is the home. No later event is greater, so
+//! the home stays, and its further events are applied in the order of their offsets. Events applied or
+//! overruled before do not matter any more. Within one partition the time does not matter either: a clock
+//! that jumps back overrules nothing there.
 //!
-//! **What has to be remembered** is the home and the greatest time of each id, of deleted ids too: else an
-//! older event in another partition, read later, would bring a document back. Until when: until an event that
-//! is not overruled brings the id back, or retention forgets it. By age: what an id of greatest time t <
-//! clock - max_age could overrule is of an older record, and so too late to be alive, unless its row's `ts`
-//! is after its record's time. By number: the [slots](dupflow_core::doc::retention) remember it, and are ordered by the
-//! same keys: by others, what a forgotten home overruled could take a slot again. Without a retention: for as
-//! long as the corpus lives.
+//! **What must be remembered** is the home and the greatest time of each id, of deleted ids too. Otherwise an
+//! older event in another partition, read later, would restore a deleted document. They are remembered until
+//! an event that is not overruled restores the id, or until retention forgets them:
 //!
-//! What it does not do: mend clocks. An id whose newest time was written to its old partition lives there
-//! until an event elsewhere is newer. Where no event has a time, the greatest partition wins.
+//! - by age: with t the greatest time of an id and t < clock - max_age, every event that it could overrule is
+//!   of an older record, and so too late to be alive, unless its row's `ts` is after its record's time;
+//! - by number: the [slots](dupflow_core::doc::retention) remember homes, and are ordered by the same keys. With
+//!   another order, an event that a forgotten home overruled could take a slot again;
+//! - without retention: forever.
+//!
+//! What it does not do: correct clocks. An id whose newest time was written to its old partition keeps that
+//! home until an event elsewhere is newer. Where no event has a time, the greatest partition is the home.
 
 use super::arrival::Arrival;
-use super::documents::{Documents, InForce};
-use super::key::Key;
+use super::documents::{DocumentStore, InForce};
+use super::key::EventKey;
 use dupflow_core::doc::DocId;
 
-/// What was found of ids that move.
+/// Counts of moving ids.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Moves {
     /// Events that moved an id to another partition.
     pub(super) moved: u64,
-    /// Events that changed nothing, since their id has a newer one in another partition.
+    /// Events that changed nothing, since their id has a newer event in another partition.
     pub(super) overruled: u64,
     /// An id that was moved or overruled.
     pub(super) example: Option<Example>,
@@ -47,21 +50,21 @@ pub(super) struct Example {
     pub(super) partitions: [u32; 2],
 }
 
-/// Takes out the events of an epoch that are overruled. They are sorted by id and then by position;
-/// `documents` are those before the epoch.
-pub(super) fn overrule<V: InForce>(arrivals: &mut Vec<Arrival>, documents: &Documents<V>) -> Moves {
+/// Removes the overruled events of an epoch. `arrivals` are sorted by id and then by position; `documents`
+/// are those before the epoch.
+pub(super) fn overrule<V: InForce>(arrivals: &mut Vec<Arrival>, documents: &DocumentStore<V>) -> Moves {
     let mut moves = Moves::default();
     let mut out = Vec::new();
     let mut at: usize = 0;
     for events in arrivals.chunk_by(|a, b| a.id == b.id) {
-        let known = documents.find(events[0].hash, &events[0].id).and_then(|place| documents.key(place));
-        let mut home: Option<Key> = known;
+        let before = documents.find(events[0].hash, &events[0].id).and_then(|place| documents.key(place));
+        let mut home: Option<EventKey> = before;
         for event in events {
             let key = event.key();
-            if let Some(lives) = home.filter(|home| home.partition() != key.partition()) {
-                let partitions = [lives.partition(), key.partition()];
+            if let Some(current) = home.filter(|home| home.partition() != key.partition()) {
+                let partitions = [current.partition(), key.partition()];
                 moves.example.get_or_insert_with(|| Example { id: event.id.clone(), partitions });
-                if key < lives {
+                if key < current {
                     moves.overruled += 1;
                     out.push(at);
                 } else {
@@ -81,8 +84,8 @@ pub(super) fn overrule<V: InForce>(arrivals: &mut Vec<Arrival>, documents: &Docu
 
 #[cfg(test)]
 mod tests {
-    use super::super::arrival::Content;
-    use super::super::documents::Documents;
+    use super::super::arrival::ArrivalContent;
+    use super::super::documents::DocumentStore;
     use super::*;
     use dupflow_core::doc::Position;
     use dupflow_core::doc::retention::Retention;
@@ -91,21 +94,21 @@ mod tests {
     fn event(id: &str, partition: u32, offset: u64, ts: Option<f64>) -> Arrival {
         let hash = hash::bytes(0, id.as_bytes());
         let (id, position) = (DocId::new(id).unwrap(), Position { partition, offset });
-        let (content, is_restored) = (Content::Empty, false);
+        let (content, is_restored) = (ArrivalContent::Empty, false);
         Arrival { hash, id, position, ts, content, bytes: 0, is_restored, key: None }
     }
 
-    /// What is left of events, as partition and offset, and what was found.
-    fn left(mut events: Vec<Arrival>, documents: &Documents<u8>) -> (Vec<(u32, u64)>, Moves) {
+    /// The remaining events, as partition and offset, and the counts.
+    fn left(mut events: Vec<Arrival>, documents: &DocumentStore<u8>) -> (Vec<(u32, u64)>, Moves) {
         let moves = overrule(&mut events, documents);
         (events.iter().map(|event| (event.position.partition, event.position.offset)).collect(), moves)
     }
 
     #[test]
     fn the_partition_of_the_newest_event_decides_and_within_one_the_offset() {
-        let none = Documents::<u8>::new(&Retention::default(), true);
+        let none = DocumentStore::<u8>::new(&Retention::default(), true);
         let a = |partition, offset, ts| event("a", partition, offset, Some(ts));
-        // A clock that goes back within a partition overrules nothing.
+        // A clock that jumps back within a partition overrules nothing.
         let back = vec![a(0, 1, 9.0), a(0, 2, 3.0), a(0, 3, 5.0)];
         assert_eq!(left(back, &none), (vec![(0, 1), (0, 2), (0, 3)], Moves::default()));
         let (kept, moves) = left(vec![a(0, 1, 9.0), a(0, 2, 3.0), a(1, 7, 5.0), a(2, 0, 9.0)], &none);
@@ -126,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_and_what_was_newest_are_remembered() {
-        let mut documents = Documents::<u8>::new(&Retention::default(), true);
+        let mut documents = DocumentStore::<u8>::new(&Retention::default(), true);
         let a = |partition, offset, ts| event("a", partition, offset, Some(ts));
         let mut put = |last: &Arrival, value| {
             let place = documents.find(last.hash, &last.id);

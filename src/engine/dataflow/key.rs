@@ -1,26 +1,26 @@
-//! Keys: what the slots of a limited number of documents are ordered by, and what says in which partition an
-//! id [lives](super::homes). That of an id is the greatest of its events. Its time is the `ts` of the event;
-//! where ids move, the time of its record.
+//! Keys: the order of the slots where the number of documents is limited, and of events where an id's
+//! [home](super::homes) is decided. The key of an id is the greatest key of its events. The time in a key is
+//! the `ts` of the event; where ids move, the time of its record.
 
 use serde::{Deserialize, Serialize};
 
 use dupflow_core::doc::Position;
 use dupflow_core::time::UnixTime;
 
-/// A (`ts`, position), ordered by both; no `ts` is before any.
+/// A (`ts`, position), ordered by both; no `ts` sorts before any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Key {
+pub(super) struct EventKey {
     /// 0 without a `ts`, else one more than the bits of its f64, which ascend with it.
     when: u64,
     position: Position,
 }
 
-impl Key {
+impl EventKey {
     /// Bytes of a key.
     pub(super) const BYTES: usize = 20;
 
-    /// Of an event at a time.
-    pub(super) fn of(ts: Option<f64>, position: Position) -> Self {
+    /// The key of an event at a time.
+    pub(super) fn new(ts: Option<f64>, position: Position) -> Self {
         let time = ts.and_then(UnixTime::new);
         Self { when: time.map_or(0, |time| time.seconds().to_bits() + 1), position }
     }
@@ -30,7 +30,7 @@ impl Key {
         self.when.checked_sub(1).map(f64::from_bits)
     }
 
-    /// Where the event stands.
+    /// The position of the event.
     pub(super) fn position(self) -> Position {
         self.position
     }
@@ -40,7 +40,7 @@ impl Key {
         self.position.partition
     }
 
-    /// As it is kept.
+    /// As it is stored, see [`kept`](super::kept).
     pub(super) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.when.to_le_bytes());
@@ -49,7 +49,7 @@ impl Key {
         bytes
     }
 
-    /// Takes a key off the front.
+    /// Decodes a key, and returns the bytes behind it.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (when, rest) = bytes.split_first_chunk()?;
         let (partition, rest) = rest.split_first_chunk()?;
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn keys_ascend_with_the_time_and_then_with_the_position_and_come_back_from_bytes() {
-        let at = |ts, partition, offset| Key::of(ts, Position { partition, offset });
+        let at = |ts, partition, offset| EventKey::new(ts, Position { partition, offset });
         let keys = [
             at(None, 0, 7),
             at(None, 3, 1),
@@ -77,12 +77,12 @@ mod tests {
             at(Some(1_700_000_001.0), 0, u64::MAX),
         ];
         assert!(keys.is_sorted_by(|a, b| a < b));
-        assert_eq!(keys.map(Key::ts)[1..5], [None, Some(0.0), Some(0.0), Some(0.5)]);
-        assert_eq!(keys.map(Key::partition), [0, 3, 0, 0, 0, 9, 0]);
+        assert_eq!(keys.map(EventKey::ts)[1..5], [None, Some(0.0), Some(0.0), Some(0.5)]);
+        assert_eq!(keys.map(EventKey::partition), [0, 3, 0, 0, 0, 9, 0]);
         for key in keys {
             let bytes = [&key.to_bytes()[..], b"rest"].concat();
-            assert_eq!(Key::read(&bytes), Some((key, &b"rest"[..])));
-            assert_eq!(Key::read(&bytes[..Key::BYTES - 1]), None);
+            assert_eq!(EventKey::read(&bytes), Some((key, &b"rest"[..])));
+            assert_eq!(EventKey::read(&bytes[..EventKey::BYTES - 1]), None);
         }
     }
 }

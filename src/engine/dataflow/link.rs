@@ -1,21 +1,23 @@
-//! Links: the sockets between the workers of several processes, so that a lost peer ends a run and not this
+//! PeerLinks: the sockets between the workers of several processes. A lost peer ends the run, but not this
 //! process.
 //!
-//! timely's threads read and write a socket through a [`Link`]. Left alone they panic when it fails, which
-//! takes down the process with a heap of messages. A link instead tells once which process is lost, and why,
-//! and shows timely an end in good order: what is written from then on goes nowhere; what is read, once no
-//! worker of this process is at work any more, is the rest of the message that was cut off, in zeros, and
-//! timely's mark of the end.
+//! timely's threads read and write a socket through a [`PeerLink`]. On a plain socket that fails they panic,
+//! which ends the process with many messages. A link instead reports once which process is lost, and why, and
+//! then shows timely an orderly end:
 //!
-//! So that no peer takes a failure for an end, a process that is cancelled says nothing more over its links,
-//! not even that mark: its peers know every change of progress that it has told them, a whole number of them
-//! from the first on, hence never believe an epoch to be closed of which it still held a share. Its sockets
-//! are shut down when its workers are gone.
+//! - writes are discarded;
+//! - reads wait until all workers of this process have ended, then return the rest of the message that was
+//!   cut off, as zeros, and timely's mark of the end.
 //!
-//! What comes from a peer is checked before timely sees it, as timely trusts its framing: a header must name
-//! workers of this process and of the peer, and a length of at most [`MESSAGE_BYTES`]. A header is 48 bytes,
-//! six big-endian `u64`: channel, source, first target, end of targets, length, number; of length 0, it is
-//! the last one (`timely_communication::networking::MessageHeader`).
+//! A peer must not take a failure for an end. So a process that is cancelled sends nothing more over its
+//! links, not even that mark. Its peers have received a prefix of its progress updates, and hence never
+//! consider an epoch closed while it still holds a share of it. Its sockets are shut down when its workers
+//! have ended.
+//!
+//! Incoming bytes are checked before timely reads them, since timely trusts its framing. A header must name
+//! workers of this process and of the peer, and a length of at most [`MESSAGE_BYTES`]. A header has 48 bytes,
+//! six big-endian `u64`: channel, source, first target, end of targets, length, number. A header of length 0
+//! is the last one (`timely_communication::networking::MessageHeader`).
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -26,104 +28,104 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Condvar, Mutex};
 use timely::communication::allocator::zero_copy::stream::Stream;
 
-/// Of a header.
+/// Length of a header, in bytes.
 const HEADER_BYTES: usize = 48;
 
 /// The longest message, in bytes, inclusive: a message is one buffer of records.
 const MESSAGE_BYTES: u64 = 1 << 30;
 
-/// Takes the index of a process whose link is lost, and why it is; once for each. Called by a thread that
-/// serves this link only.
-pub type Lost = Box<dyn Fn(usize, &str) + Send + Sync>;
+/// Callback with the index of a process whose link is lost, and the reason; called once for each process. It
+/// runs on a thread that serves only this link.
+pub type OnLost = Box<dyn Fn(usize, &str) + Send + Sync>;
 
 /// The links of this process.
-pub(super) struct Links {
+pub(super) struct PeerLinks {
     /// Worker threads of each process.
     workers: u64,
     /// This process.
     index: usize,
-    lost: Lost,
+    lost: OnLost,
     is_lost: Vec<AtomicBool>,
-    /// Nothing more is said.
-    muted: AtomicBool,
-    /// Workers of this process at work.
+    /// Whether sending has stopped.
+    stopped_sending: AtomicBool,
+    /// Workers of this process that have not ended.
     at_work: Mutex<usize>,
     all_left: Condvar,
     sockets: Vec<TcpStream>,
 }
 
-/// One side of timely on a socket: what reads, or what writes.
+/// One side of timely on a socket: the reading or the writing one.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct PeerLink {
     stream: TcpStream,
     remote: usize,
-    links: Arc<Links>,
-    /// Nothing more can be written.
+    links: Arc<PeerLinks>,
+    /// Whether writing has failed.
     broken: bool,
     incoming: Incoming,
 }
 
-/// Where in the incoming messages the reader is.
+/// The reader's position in the incoming messages.
 #[derive(Debug)]
 struct Incoming {
-    /// A header of which only `held` bytes have come, or, at [`HEADER_BYTES`], that has been given up to
-    /// `given`.
+    /// A header of which `received` bytes have been received; once complete ([`HEADER_BYTES`]), `passed_on` of them
+    /// have been passed on.
     header: [u8; HEADER_BYTES],
-    held: usize,
-    given: usize,
+    received: usize,
+    passed_on: usize,
     /// Bytes that are left of the present message.
     rest: u64,
-    end: End,
+    end: IncomingEnd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    NotYet,
-    /// So many zeros, then the end.
-    MadeUp(u64),
+enum IncomingEnd {
+    Open,
+    /// This many zeros follow, then the end.
+    Zeros(u64),
     Reached,
 }
 
-impl Links {
-    /// Of process `index`, with `workers` threads in each process.
+impl PeerLinks {
+    /// The links of process `index`, with `workers` threads in each process.
     ///
     /// # Errors
-    /// If the system has no more of something.
+    /// If the system cannot clone or configure a socket.
     pub(super) fn new(
         index: usize,
         workers: usize,
         sockets: &[Option<TcpStream>],
-        lost: Lost,
+        lost: OnLost,
     ) -> io::Result<Arc<Self>> {
         let clones = sockets.iter().flatten().map(TcpStream::try_clone).collect::<io::Result<Vec<_>>>()?;
-        // A system that waits for more to send adds 40 ms to each round of progress.
+        // Without this option (Nagle's algorithm) each round of progress takes 40 ms longer.
         clones.iter().try_for_each(|socket| socket.set_nodelay(true))?;
         Ok(Arc::new(Self {
             workers: workers as u64,
             index,
             lost,
             is_lost: sockets.iter().map(|_| AtomicBool::new(false)).collect(),
-            muted: AtomicBool::new(false),
+            stopped_sending: AtomicBool::new(false),
             at_work: Mutex::new(workers),
             all_left: Condvar::new(),
             sockets: clones,
         }))
     }
 
-    /// One for each socket.
-    pub(super) fn over(self: &Arc<Self>, sockets: Vec<Option<TcpStream>>) -> Vec<Option<Link>> {
-        let link = |(remote, stream)| Link::new(stream, remote, Arc::clone(self));
+    /// One link for each socket.
+    pub(super) fn over(self: &Arc<Self>, sockets: Vec<Option<TcpStream>>) -> Vec<Option<PeerLink>> {
+        let link = |(remote, stream)| PeerLink::new(stream, remote, Arc::clone(self));
         sockets.into_iter().enumerate().map(|(i, stream)| stream.map(|stream| link((i, stream)))).collect()
     }
 
-    /// Says nothing more.
-    pub(super) fn mute(&self) {
+    /// Stops sending on every link, so that peers do not take a failure for progress.
+    pub(super) fn stop_sending(&self) {
         let at_work = self.at_work.lock();
-        self.muted.store(true, Ordering::SeqCst);
+        self.stopped_sending.store(true, Ordering::SeqCst);
         self.shut_down_if_left(*at_work);
     }
 
-    /// A worker is no longer at work, and reads nothing any more.
+    /// A worker has ended, and reads nothing any more.
     pub(super) fn leave(&self) {
         let mut at_work = self.at_work.lock();
         *at_work -= 1;
@@ -133,20 +135,20 @@ impl Links {
         }
     }
 
-    /// Ends what waits for a peer, where nobody waits for what it would say.
+    /// Shuts the sockets down once no worker reads and sending has stopped.
     fn shut_down_if_left(&self, at_work: usize) {
-        if at_work == 0 && self.is_muted() {
-            // One that has ended is shut down.
+        if at_work == 0 && self.has_stopped_sending() {
+            // An error means that the socket is closed already.
             self.sockets.iter().for_each(|socket| socket.shutdown(Shutdown::Both).unwrap_or(()));
         }
     }
 
-    fn is_muted(&self) -> bool {
-        self.muted.load(Ordering::SeqCst)
+    fn has_stopped_sending(&self) -> bool {
+        self.stopped_sending.load(Ordering::SeqCst)
     }
 
-    fn tell(&self, remote: usize, why: &str) {
-        if !self.is_muted() && !self.is_lost[remote].swap(true, Ordering::SeqCst) {
+    fn report_lost(&self, remote: usize, why: &str) {
+        if !self.has_stopped_sending() && !self.is_lost[remote].swap(true, Ordering::SeqCst) {
             (self.lost)(remote, why);
         }
     }
@@ -155,7 +157,7 @@ impl Links {
         self.all_left.wait_while(&mut self.at_work.lock(), |at_work| *at_work > 0);
     }
 
-    /// The length of a message, from its header.
+    /// The length of a message, from its header; or why the header is invalid.
     fn check(&self, remote: usize, header: &[u8; HEADER_BYTES]) -> Result<u64, String> {
         let field = |at: usize| {
             let (_, from) = header.split_at(8 * at);
@@ -179,13 +181,19 @@ impl Links {
     }
 }
 
-impl Link {
-    fn new(stream: TcpStream, remote: usize, links: Arc<Links>) -> Self {
-        let incoming = Incoming { header: [0; HEADER_BYTES], held: 0, given: 0, rest: 0, end: End::NotYet };
+impl PeerLink {
+    fn new(stream: TcpStream, remote: usize, links: Arc<PeerLinks>) -> Self {
+        let incoming = Incoming {
+            header: [0; HEADER_BYTES],
+            received: 0,
+            passed_on: 0,
+            rest: 0,
+            end: IncomingEnd::Open,
+        };
         Self { stream, remote, links, broken: false, incoming }
     }
 
-    /// Reads from the socket: something, or why there is no more.
+    /// Reads from the socket: 1 byte or more, or the reason why there are none.
     fn receive(stream: &mut TcpStream, buffer: &mut [u8]) -> Result<usize, String> {
         loop {
             match stream.read(buffer) {
@@ -197,29 +205,30 @@ impl Link {
         }
     }
 
-    /// Whole headers and parts of messages. 0: the header in which it stops is held back.
+    /// Reads complete headers and parts of messages. 0: only a part of a header was received, and is received
+    /// back.
     fn next(&mut self, buffer: &mut [u8]) -> Result<usize, String> {
         let Self { stream, remote, links, incoming, .. } = self;
-        if incoming.held == 0 {
+        if incoming.received == 0 {
             let count = Self::receive(stream, buffer)?;
             return incoming.advance(&buffer[..count], |header| links.check(*remote, header));
         }
-        if incoming.held < HEADER_BYTES {
-            incoming.held += Self::receive(stream, &mut incoming.header[incoming.held..])?;
+        if incoming.received < HEADER_BYTES {
+            incoming.received += Self::receive(stream, &mut incoming.header[incoming.received..])?;
         }
-        if incoming.held < HEADER_BYTES {
+        if incoming.received < HEADER_BYTES {
             return Ok(0);
         }
-        if incoming.given == 0 {
+        if incoming.passed_on == 0 {
             incoming.rest = links.check(*remote, &incoming.header)?;
         }
-        let count = buffer.len().min(HEADER_BYTES - incoming.given);
-        buffer[..count].copy_from_slice(&incoming.header[incoming.given..][..count]);
-        incoming.given += count;
-        if incoming.given == HEADER_BYTES {
-            (incoming.held, incoming.given) = (0, 0);
+        let count = buffer.len().min(HEADER_BYTES - incoming.passed_on);
+        buffer[..count].copy_from_slice(&incoming.header[incoming.passed_on..][..count]);
+        incoming.passed_on += count;
+        if incoming.passed_on == HEADER_BYTES {
+            (incoming.received, incoming.passed_on) = (0, 0);
             if incoming.rest == 0 {
-                incoming.end = End::Reached;
+                incoming.end = IncomingEnd::Reached;
             }
         }
         Ok(count)
@@ -227,7 +236,8 @@ impl Link {
 }
 
 impl Incoming {
-    /// How many of these bytes can be given. What is behind a last header is no message, and dropped.
+    /// Returns how many of these bytes can be passed on. Bytes behind a last header belong to no message, and
+    /// are dropped.
     fn advance(
         &mut self,
         bytes: &[u8],
@@ -243,19 +253,19 @@ impl Incoming {
                 return Ok(at);
             }
             let Some(header) = bytes[at..].first_chunk::<HEADER_BYTES>() else {
-                self.held = bytes.len() - at;
-                self.header[..self.held].copy_from_slice(&bytes[at..]);
+                self.received = bytes.len() - at;
+                self.header[..self.received].copy_from_slice(&bytes[at..]);
                 return Ok(at);
             };
             match check(header) {
                 Ok(0) => {
-                    self.end = End::Reached;
+                    self.end = IncomingEnd::Reached;
                     return Ok(at + HEADER_BYTES);
                 }
                 Ok(length) => self.rest = length,
-                // First what is before it.
+                // The bytes before the invalid header are passed on first.
                 Err(_) if at > 0 => {
-                    (self.header, self.held) = (*header, HEADER_BYTES);
+                    (self.header, self.received) = (*header, HEADER_BYTES);
                     return Ok(at);
                 }
                 Err(why) => return Err(why),
@@ -265,25 +275,26 @@ impl Incoming {
     }
 }
 
-impl Read for Link {
+impl Read for PeerLink {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.incoming.end {
-                End::Reached => return Ok(0),
-                End::MadeUp(left) => {
+                IncomingEnd::Reached => return Ok(0),
+                IncomingEnd::Zeros(left) => {
                     let count = usize::try_from(left).map_or(buffer.len(), |left| left.min(buffer.len()));
                     buffer[..count].fill(0);
                     let left = left - count as u64;
-                    self.incoming.end = if left == 0 { End::Reached } else { End::MadeUp(left) };
+                    self.incoming.end =
+                        if left == 0 { IncomingEnd::Reached } else { IncomingEnd::Zeros(left) };
                     return Ok(count);
                 }
-                End::NotYet => match self.next(buffer) {
+                IncomingEnd::Open => match self.next(buffer) {
                     Ok(0) => {}
                     Ok(count) => return Ok(count),
                     Err(why) => {
-                        self.links.tell(self.remote, &why);
+                        self.links.report_lost(self.remote, &why);
                         self.links.wait_until_all_left();
-                        self.incoming.end = End::MadeUp(self.incoming.rest + HEADER_BYTES as u64);
+                        self.incoming.end = IncomingEnd::Zeros(self.incoming.rest + HEADER_BYTES as u64);
                     }
                 },
             }
@@ -291,9 +302,9 @@ impl Read for Link {
     }
 }
 
-impl Write for Link {
+impl Write for PeerLink {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        if self.broken || self.links.is_muted() {
+        if self.broken || self.links.has_stopped_sending() {
             return Ok(buffer.len());
         }
         let why = match self.stream.write(buffer) {
@@ -303,7 +314,7 @@ impl Write for Link {
             Err(error) => error.to_string(),
         };
         self.broken = true;
-        self.links.tell(self.remote, &why);
+        self.links.report_lost(self.remote, &why);
         Ok(buffer.len())
     }
 
@@ -312,7 +323,7 @@ impl Write for Link {
     }
 }
 
-impl Stream for Link {
+impl Stream for PeerLink {
     fn try_clone(&self) -> io::Result<Self> {
         Ok(Self::new(self.stream.try_clone()?, self.remote, Arc::clone(&self.links)))
     }
@@ -321,15 +332,15 @@ impl Stream for Link {
         self.stream.set_nonblocking(nonblocking)
     }
 
-    /// Never fails: a peer that has ended too has nothing left to be told.
+    /// Never fails: a peer whose connection has ended needs no shutdown.
     fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.stream.shutdown(how).or(Ok(()))
     }
 }
 
-impl fmt::Debug for Links {
+impl fmt::Debug for PeerLinks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Links").field("index", &self.index).finish_non_exhaustive()
+        f.debug_struct("PeerLinks").field("index", &self.index).finish_non_exhaustive()
     }
 }
 

@@ -1,8 +1,8 @@
-//! The documents of one sketch, and what an epoch's change of them does to the pairs of copies.
+//! The documents of one sketch, and how a change of them in an epoch changes the pairs of copies.
 //!
 //! A group of more than `limit` copies is a star: its pairs are those with its smallest member, which also
-//! stands for the whole group in pairs with other sketches. That is a function of the group's present
-//! members, so crossing the limit either way retracts one form and emits the other.
+//! represents the whole group in pairs with other sketches. The form is a function of the group's present
+//! members, so crossing the limit in either direction retracts one form and emits the other.
 
 use super::small_map::SmallMap;
 use dupflow_core::doc::DocId;
@@ -11,42 +11,42 @@ use dupflow_core::time::Epoch;
 
 /// The documents of one sketch.
 #[derive(Debug)]
-pub(super) enum Members {
-    /// None since this epoch.
-    Nobody(Epoch),
+pub(super) enum SketchMembers {
+    /// No members since this epoch.
+    Empty(Epoch),
     One(DocId),
     /// Two or more. Boxed, since groups are few and every sketch has an entry.
     Many(Box<SmallMap<DocId, ()>>),
 }
 
-impl Members {
+impl SketchMembers {
     pub(super) fn len(&self) -> usize {
         match self {
-            Self::Nobody(_) => 0,
+            Self::Empty(_) => 0,
             Self::One(_) => 1,
             Self::Many(documents) => documents.len(),
         }
     }
 
-    /// The smallest one.
+    /// The smallest member.
     pub(super) fn first(&self) -> Option<&DocId> {
         self.iter().next()
     }
 
-    /// All, in ascending order.
+    /// All members, in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &DocId> {
         let (one, many) = match self {
-            Self::Nobody(_) => (None, None),
+            Self::Empty(_) => (None, None),
             Self::One(document) => (Some(document), None),
             Self::Many(documents) => (None, Some(documents.iter().map(|(document, ())| document))),
         };
         one.into_iter().chain(many.into_iter().flatten())
     }
 
-    /// Adds a document that is no member.
+    /// Adds a document that is not a member.
     fn insert(&mut self, document: DocId) {
         match self {
-            Self::Nobody(_) => *self = Self::One(document),
+            Self::Empty(_) => *self = Self::One(document),
             Self::One(other) => {
                 let mut documents = Box::<SmallMap<DocId, ()>>::default();
                 documents.insert(other.clone(), ());
@@ -60,10 +60,10 @@ impl Members {
     /// Removes a member, in this epoch.
     ///
     /// # Panics
-    /// If it is none: a broken promise upstream.
+    /// If the document is not a member: a broken promise upstream.
     fn remove(&mut self, document: &DocId, epoch: Epoch) {
         let removed = match self {
-            Self::Nobody(_) => false,
+            Self::Empty(_) => false,
             Self::One(only) => only == document,
             Self::Many(documents) => documents.remove(document).is_some(),
         };
@@ -75,17 +75,17 @@ impl Members {
                     *self = Self::One(last);
                 }
             }
-            Self::One(_) | Self::Nobody(_) => *self = Self::Nobody(epoch),
+            Self::One(_) | Self::Empty(_) => *self = Self::Empty(epoch),
         }
     }
 
-    /// The members that stand for the sketch in pairs with other sketches: all of them or, of more than
-    /// `limit`, the smallest.
+    /// The members that represent the sketch in pairs with other sketches: all of them if there are at most
+    /// `limit`, else the smallest.
     pub(super) fn visible(&self, limit: usize) -> impl Iterator<Item = &DocId> {
         self.iter().take(if self.len() <= limit { usize::MAX } else { 1 })
     }
 
-    /// The pairs of copies: all of them or, of more than `limit` members, those with the smallest.
+    /// The pairs of copies: all pairs if there are at most `limit` members, else those with the smallest.
     fn copies(&self, limit: usize, mut emit: impl FnMut(Pair<DocId>)) {
         for (i, a) in self.visible(limit).enumerate() {
             for b in self.iter().skip(i + 1) {
@@ -94,18 +94,18 @@ impl Members {
         }
     }
 
-    /// The pairs that one more member makes, or one fewer ends, in a group that is all visible.
+    /// The pairs between `document`, which is not a member, and all members.
     fn copies_with(&self, document: &DocId, mut emit: impl FnMut(Pair<DocId>)) {
         for other in self.iter() {
             emit(pair_of(other, document));
         }
     }
 
-    /// Lets documents leave and join in an epoch, no document both; tells what changes of the
-    /// [visible](Self::visible) members and of the pairs of copies.
+    /// Applies the documents that leave and join in an epoch; no document does both. Emits the changes of
+    /// [visible](Self::visible) members and of pairs of copies.
     ///
     /// # Panics
-    /// If one leaves that is no member, or joins that is one: a broken promise upstream.
+    /// If a document leaves that is not a member, or joins that is one: a broken promise upstream.
     pub(super) fn change<'d>(
         &mut self,
         leave: impl ExactSizeIterator<Item = &'d DocId> + Clone,
@@ -135,7 +135,7 @@ impl Members {
             before.min(after) > limit && leave.clone().all(|d| d != first) && join.clone().all(|d| d > first)
         };
         match before_first.filter(stays) {
-            // A star before and after, about the same centre: its edges change one by one.
+            // A star before and after, with the same centre: only the edges of the changed members change.
             Some(centre) => {
                 for document in leave {
                     self.remove(document, epoch);
@@ -161,7 +161,7 @@ impl Members {
 /// Two documents as a pair.
 ///
 /// # Panics
-/// If they are the same: a document is a member of a sketch once.
+/// If they are equal: a document is a member of a sketch at most once.
 fn pair_of(a: &DocId, b: &DocId) -> Pair<DocId> {
     Pair::new(a.clone(), b.clone()).expect("two different documents")
 }

@@ -7,7 +7,7 @@ fn id(n: u64) -> DocId {
     DocId::new(&format!("{n:02}")).unwrap()
 }
 
-/// What stands for a group, by definition.
+/// The visible members of a group, by definition.
 fn visible(group: &BTreeSet<u64>, limit: usize) -> BTreeSet<u64> {
     group.iter().copied().take(if group.len() <= limit { usize::MAX } else { 1 }).collect()
 }
@@ -18,12 +18,12 @@ fn copies(group: &BTreeSet<u64>, limit: usize) -> BTreeSet<(u64, u64)> {
     pairs.filter(|(a, _)| group.len() <= limit || Some(a) == group.first()).collect()
 }
 
-/// Random changes, across the limit in both directions and with every change of centre: what is told of them
-/// accumulates to the visible members and the pairs of the group that there is.
+/// Random changes, across the limit in both directions and with every change of centre: the emitted changes
+/// accumulate to the visible members and the pairs of the present group.
 #[test]
 fn changes_accumulate_to_the_group_that_there_is() {
     for limit in [0, 1, 2, 3, 5, 100] {
-        let mut members = Members::Nobody(0);
+        let mut members = SketchMembers::Empty(0);
         let mut group = BTreeSet::new();
         let (mut seen, mut paired) = (BTreeMap::<DocId, isize>::new(), BTreeMap::<Pair<DocId>, isize>::new());
         let mut crossings = [0; 2];
@@ -58,7 +58,7 @@ fn changes_accumulate_to_the_group_that_there_is() {
             let pairs: BTreeMap<_, _> = copies(&group, limit).into_iter().map(pair).collect();
             assert_eq!(paired, pairs, "limit {limit}, epoch {epoch}");
             if !before.is_empty() && group.is_empty() {
-                assert!(matches!(members, Members::Nobody(since) if since == epoch));
+                assert!(matches!(members, SketchMembers::Empty(since) if since == epoch));
             }
             crossings[0] += u32::from(before.len() <= limit && group.len() > limit);
             crossings[1] += u32::from(before.len() > limit && group.len() <= limit);
@@ -68,7 +68,7 @@ fn changes_accumulate_to_the_group_that_there_is() {
 }
 
 /// Changes the group as one epoch does.
-fn change(members: &mut Members, leave: &[u64], join: &[u64]) {
+fn change(members: &mut SketchMembers, leave: &[u64], join: &[u64]) {
     let ids = |numbers: &[u64]| numbers.iter().map(|n| id(*n)).collect::<Vec<_>>();
     members.change(ids(leave).iter(), ids(join).iter(), 1, 9, |_, _| {}, |_, _| {});
 }
@@ -76,7 +76,7 @@ fn change(members: &mut Members, leave: &[u64], join: &[u64]) {
 #[test]
 #[should_panic(expected = "leaves a sketch that it is not a member of")]
 fn a_stranger_cannot_leave_a_group() {
-    let mut members = Members::Nobody(0);
+    let mut members = SketchMembers::Empty(0);
     change(&mut members, &[], &[1, 2, 3]);
     change(&mut members, &[4], &[]);
 }
@@ -84,7 +84,7 @@ fn a_stranger_cannot_leave_a_group() {
 #[test]
 #[should_panic(expected = "leaves a sketch that it is not a member of")]
 fn a_stranger_cannot_leave_a_single_member() {
-    let mut members = Members::Nobody(0);
+    let mut members = SketchMembers::Empty(0);
     change(&mut members, &[], &[1]);
     change(&mut members, &[2], &[]);
 }

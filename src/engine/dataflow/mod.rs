@@ -1,16 +1,23 @@
-//! The dataflow: events in, pair deltas out. This is the one folder that sees timely and differential.
+//! The dataflow: events in, pair deltas out. Only this folder uses timely and differential.
 //!
 //! ```text
-//! events ─ ingest ─ upsert ─ collapse ─┬─ postings ─ blocks ─ verify ─ accepted pairs of sketches ─┐
-//!          (sketch)  (by id)  (by       ├─ members ────────────────────────────────────── pairs ───┴─┬─ output
-//!                             sketch)   └─ pairs of copies ───────────────────────────────────────────┘
+//! events   ingest ── upsert ── collapse ┬─── blocks ─ visit ── compare ── pairs ─┬─ output ───▶ emit
+//!          decode,   last      members  │    candi-   sketch   filter     of docu│  closed
+//!          sketch    event     of each  │    dates    is sent             ments  │  epochs
+//!                    of an id  sketch   ├─ members ──────────────────────────┘   │
+//!                       ▲               └─ pairs of copies ──────────────────────┤
+//! ticks    ingest ──────┘ clock, to all workers
+//! progress ingest ───────────────────────────────────────────────────────────────┘
+//! queries  ingest ── find ──── enter ─────── blocks ────────── compare ──────────── answer ───▶ reply
+//!          sketch    document  sketch        candidates        as of an epoch      counts
+//! by       batch     id        sketch        block    x        y          x, y      worker 0
 //! ```
 //!
 //! Time is the epoch. Operators are written by hand over totally ordered time: each keeps the records of an
 //! open epoch and handles them together when the epoch closes (`by_epoch`), so that its output is a function
-//! of the corpus before and after the epoch. What is indexed is the distinct sketch, named by its content;
-//! documents are its members. Of differential, only the consolidation of changes is used; its plain self-join
-//! is the reference in the tests.
+//! of the corpus before and after the epoch. The index holds distinct sketches, named by their content;
+//! documents are members of sketches. Of differential, only the consolidation of changes is used; its plain
+//! self-join is the reference in the tests.
 
 mod arrival;
 mod blocks;
@@ -20,15 +27,18 @@ mod documents;
 mod epochs;
 mod homes;
 mod ingest;
+mod intake;
 mod kept;
 mod key;
 mod link;
 mod live;
 mod members;
+mod operator;
 mod order;
 mod output;
 mod pairs;
 mod parcels;
+mod queries;
 mod retain;
 mod retaining;
 mod sketches;
@@ -36,7 +46,6 @@ mod small_map;
 mod stages;
 mod upsert;
 mod verify;
-mod visitors;
 mod workers;
 
 use std::cell::{Cell, RefCell};
@@ -46,29 +55,29 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::operators::Concat;
 use timely::dataflow::{Scope, Stream};
 
-use ingest::Ingested;
-pub use ingest::{Given, Intake, Pull, Taken};
-pub use link::Lost;
+use ingest::IngestOutputs;
+pub use intake::{BatchEnd, BatchRecord, Intake, Pull};
+pub use link::OnLost;
 pub use output::{ClosedEpoch, Emit};
-pub use stages::Stages;
-use visitors::Lobby;
-pub use workers::{Cancellation, Data, Workers};
+use queries::PendingQueries;
+pub use stages::{Observers, RunStart, Stages};
+pub use workers::{Cancellation, PeerSockets, Workers};
 
 use dupflow_core::pair::{Evidence, Similarity};
 use dupflow_core::time::Epoch;
 
-/// An accepted pair of sketches: the similarity and its evidence, pure functions of the two.
+/// The similarity and the evidence of an accepted pair of sketches: pure functions of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 struct Accepted {
     similarity: Similarity,
     evidence: Evidence,
 }
 
-/// A collection's changes: what, when, how often.
+/// Changes of a collection: the record, its epoch, and the change of its multiplicity.
 type Deltas<'scope, D> = Stream<'scope, Epoch, Vec<(D, Epoch, isize)>>;
 
-/// Builds one worker's share of the dataflow. `intake` gives this worker events of epoch `first` and later
-/// ones; `emit` takes every closed epoch, on worker 0 only.
+/// Builds one worker's share of the dataflow. `intake` supplies this worker's events, of epoch `first` and
+/// later ones; `emit` receives every closed epoch, on worker 0 only.
 pub fn build(
     scope: Scope<'_, Epoch>,
     stages: &Stages,
@@ -77,33 +86,36 @@ pub fn build(
     emit: Box<dyn Emit>,
 ) {
     let open = Rc::new(Cell::new(first));
-    let lobby = Rc::new(RefCell::new(Lobby::new(scope.index())));
+    let pending = Rc::new(RefCell::new(PendingQueries::new(scope.index())));
 
-    let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open), Rc::clone(&lobby));
-    let Ingested { arrivals, ticks, read, callers, seekers, wake } = ingested;
-    let (memberships, callers, seekers, reached) = match stages.scheme.live() {
+    let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open), Rc::clone(&pending));
+    let IngestOutputs { arrivals, ticks, read, resolved, id_queries, wake } = ingested;
+    let (memberships, resolved, id_queries, reports) = match stages.scheme.live() {
         None => {
             let upserted = upsert::upsert(arrivals, ticks, stages);
-            (upserted.records, callers, Some((seekers, upserted.documents)), upserted.reached)
+            (upserted.records, resolved, Some((id_queries, upserted.documents)), upserted.reports)
         }
         Some(growth) => {
-            let live = live::live(arrivals, ticks, callers, seekers, growth, stages);
-            (live.memberships, live.callers, None, live.reached)
+            let live = live::live(arrivals, ticks, resolved, id_queries, growth, stages);
+            (live.memberships, live.resolved, None, live.reports)
         }
     };
-    let reached = read.concat(reached);
+    let reports = read.concat(reports);
     let (sketches, collapsed) = collapse::collapse(memberships, stages);
-    let callers = match seekers {
-        None => callers,
-        Some((seekers, documents)) => {
-            callers.concat(visitors::find(seekers, &collapsed.changed, documents, upsert::look))
+    let resolved = match id_queries {
+        None => resolved,
+        Some((id_queries, documents)) => {
+            resolved.concat(queries::find(id_queries, &collapsed.changed, documents, upsert::subject))
         }
     };
-    let entered = visitors::enter(callers, &collapsed.changed, Rc::clone(&sketches), stages);
-    let met = blocks::blocks(collapsed.postings, entered.guests, stages);
-    let verified = verify::verify(met.candidates, met.calls, Rc::clone(&sketches), stages);
+    let entered = queries::enter(resolved, &collapsed.changed, Rc::clone(&sketches), stages);
+    let met = blocks::blocks(collapsed.postings, entered.probes, stages);
+    let verified = verify::verify(met.candidates, met.comparisons, Rc::clone(&sketches), stages);
     let expanded = pairs::expand(verified.acceptances, &collapsed.changed, sketches);
-    visitors::answer(entered.notes.concat(met.notes).concat(verified.notes), lobby);
-    let reached = reached.concat(collapsed.reached);
-    output::output(expanded.concat(collapsed.copies), reached, stages, emit, open, wake);
+    queries::answer(
+        entered.partial_answers.concat(met.partial_answers).concat(verified.partial_answers),
+        pending,
+    );
+    let reports = reports.concat(collapsed.reports);
+    output::output(expanded.concat(collapsed.copies), reports, stages, emit, open, wake);
 }

@@ -1,59 +1,59 @@
-//! Places in order of age: which of many things is the oldest, while they come, change and go.
+//! Places in order of age: finds the oldest of many entries while entries are added, changed and removed.
 //!
-//! A heap of four children that knows where each place stands in it: 8 bytes a place, and what changes or
-//! goes is found and moved at once, so that nothing stale is kept. What is older is told by the caller, by
-//! place, and must be a total order.
+//! A heap with four children a node, and by place the position in the heap: 8 bytes a place. A changed or
+//! removed entry is found and moved at once, so no stale entries are kept. The query passes the comparison
+//! by age, which must be a total order of places.
 //!
 //! References: D. B. Johnson, *Priority queues with update and finding minimum spanning trees* (1975), for
 //! the heap of several children whose entries can be changed.
 
 use dupflow_core::memory::Rows;
 
-/// Children of a node: half the levels of a binary heap, in one line of cache each.
+/// Children of a node: half the levels of a binary heap, and siblings share a cache line.
 const CHILDREN: usize = 4;
 
-/// Where a place stands that has no part in the order.
+/// The heap position of a place that is not in the order.
 const NOWHERE: u32 = u32::MAX;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Order {
-    /// Places, none older than its parent; as many as `len`, and then what was left of others.
+pub(super) struct AgeOrder {
+    /// Places, none older than its parent: the first `len` entries. Those behind are unused.
     heap: Rows<u32>,
     len: usize,
-    /// By place, where it stands in the heap.
-    stands: Rows<u32>,
+    /// By place, its position in the heap, or [`NOWHERE`].
+    positions: Rows<u32>,
 }
 
-impl Default for Order {
+impl Default for AgeOrder {
     fn default() -> Self {
-        Self { heap: Rows::new(1), len: 0, stands: Rows::new(1) }
+        Self { heap: Rows::new(1), len: 0, positions: Rows::new(1) }
     }
 }
 
-impl Order {
-    /// How many there are.
+impl AgeOrder {
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The oldest one.
+    /// The oldest place.
     pub(super) fn first(&self) -> Option<u32> {
         (self.len > 0).then(|| self.heap.row(0)[0])
     }
 
-    /// Whether a place has a part in it.
+    /// Whether a place is in the order.
     pub(super) fn holds(&self, place: u32) -> bool {
-        self.stands(place).is_some()
+        self.positions(place).is_some()
     }
 
-    /// A place has come, or has another age. `older` tells whether the first one is older than the second.
+    /// Adds a place, or updates it after its age has changed. `older(a, b)` returns whether a is older than
+    /// b.
     pub(super) fn put(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
-        let at = match self.stands(place) {
+        let at = match self.positions(place) {
             Some(at) => at,
             None => {
-                while self.stands.len() <= place as usize {
-                    self.stands.push(std::iter::once(NOWHERE));
+                while self.positions.len() <= place as usize {
+                    self.positions.push(std::iter::once(NOWHERE));
                 }
                 if self.len == self.heap.len() {
                     self.heap.push(std::iter::once(place));
@@ -65,10 +65,10 @@ impl Order {
         self.settle(at, place, older);
     }
 
-    /// A place goes, if it is there; its age is still that of before.
+    /// Removes a place if it is there. Its age must still be the one it was added with.
     pub(super) fn remove(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
-        let Some(at) = self.stands(place) else { return };
-        self.stands.row_mut(place as usize)[0] = NOWHERE;
+        let Some(at) = self.positions(place) else { return };
+        self.positions.row_mut(place as usize)[0] = NOWHERE;
         self.len -= 1;
         let last = self.heap.row(self.len)[0];
         if last != place {
@@ -76,13 +76,13 @@ impl Order {
         }
     }
 
-    fn stands(&self, place: u32) -> Option<usize> {
+    fn positions(&self, place: u32) -> Option<usize> {
         let place = place as usize;
-        let at = (place < self.stands.len()).then(|| self.stands.row(place)[0])?;
+        let at = (place < self.positions.len()).then(|| self.positions.row(place)[0])?;
         Some(at).filter(|at| *at != NOWHERE).map(|at| at as usize)
     }
 
-    /// Puts a place where it belongs, starting from a node that is free.
+    /// Moves a place to its position, starting from the free node `at`.
     fn settle(&mut self, mut at: usize, place: u32, older: impl Fn(u32, u32) -> bool) {
         while at > 0 {
             let parent = (at - 1) / CHILDREN;
@@ -107,7 +107,7 @@ impl Order {
     #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 2^32 places")]
     fn set(&mut self, at: usize, place: u32) {
         self.heap.row_mut(at)[0] = place;
-        self.stands.row_mut(place as usize)[0] = at as u32;
+        self.positions.row_mut(place as usize)[0] = at as u32;
     }
 }
 
@@ -119,10 +119,10 @@ mod tests {
     use super::*;
     use dupflow_core::hash::mix;
 
-    /// Random changes against a sorted set, with ages of which many are equal but for the place.
+    /// Random changes against a sorted set; many ages are equal, so that the place decides.
     #[test]
     fn the_first_is_the_oldest_at_any_time() {
-        let mut order = Order::default();
+        let mut order = AgeOrder::default();
         let mut ages = vec![0; 500];
         let mut set = BTreeSet::new();
         for step in 0..20_000_u64 {
@@ -142,15 +142,16 @@ mod tests {
         assert!(set.len() > 200);
     }
 
-    /// Documents come in order of age and go in order of age: what that costs is counted, not timed.
+    /// Documents are added in order of age and removed in order of age. The comparisons are counted, not
+    /// timed.
     #[test]
-    fn whoever_comes_last_costs_one_comparison_and_whoever_goes_first_few() {
+    fn push_newest_is_one_comparison_and_pop_oldest_is_few() {
         let compared = Cell::new(0_u64);
         let older = |a: u32, b: u32| {
             compared.set(compared.get() + 1);
             a < b
         };
-        let mut order = Order::default();
+        let mut order = AgeOrder::default();
         let count = 100_000;
         (0..count).for_each(|place| order.put(place, older));
         assert!(compared.take() <= u64::from(count), "one with its parent each");
@@ -158,7 +159,7 @@ mod tests {
             assert_eq!(order.first(), Some(place));
             order.remove(place, older);
         }
-        // Of nine levels, four comparisons each.
+        // Nine levels, four comparisons each.
         assert!(compared.take() <= 36 * u64::from(count), "{}", compared.take());
         assert_eq!(order.first(), None);
     }

@@ -1,5 +1,5 @@
-//! Output: every closed epoch in order, from one worker: its deltas, consolidated and sorted, and how far it
-//! has read.
+//! Output: worker 0 emits every closed epoch in order, with its deltas, consolidated and sorted, and how far
+//! the epoch has read the input.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -11,11 +11,10 @@ use differential_dataflow::consolidation::consolidate;
 use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
-use timely::progress::frontier::MutableAntichain;
 use timely::scheduling::Activator;
 
 use super::causes::Causes;
+use super::operator::Operator;
 use super::{Deltas, Stages};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocChange, Letter, Position};
@@ -23,61 +22,61 @@ use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
 
-/// All that an epoch has come to, on all workers.
+/// The results of one epoch, from all workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClosedEpoch {
-    /// Its number, and how far it has read.
+    /// The number of the epoch, and how far it has read the input.
     pub progress: Progress,
-    /// What it changes of the pairs: sorted by (a, b, diff), distinct, and of diff 1 or -1.
+    /// Changes of pairs: sorted by (a, b, diff), distinct, each with diff 1 or -1.
     pub deltas: Vec<Delta>,
-    /// What it changes of the documents alive, if that is [told](Stages::tells_documents): one change of a
-    /// document, sorted by id.
+    /// Changes of live documents, if [requested](Stages::emits_documents): at most one for each document,
+    /// sorted by id.
     pub documents: Vec<DocChange>,
-    /// What a later run needs of these changes, if documents are [kept](Stages::keeps); of one document in
-    /// order.
+    /// What a later run needs of these changes, if documents are [kept](Stages::keeps). The changes of one
+    /// document are in order.
     pub kept: Vec<Changes>,
-    /// Its records that are no events, by position, if they are kept with their epoch.
+    /// Invalid records by position, if they are kept with their epoch.
     pub letters: Vec<Letter>,
-    /// Where each of several processes reads all: of each, a hash of what it has read. All are equal, or they
-    /// have read different inputs.
+    /// Where each of several processes reads the whole input: for each process, a hash of what it has read.
+    /// The hashes are equal unless the processes have read different inputs.
     pub seen: BTreeMap<usize, u64>,
 }
 
-/// Takes what leaves the dataflow.
+/// Receives the closed epochs from the dataflow.
 ///
-/// Contract: called on worker 0 only, where it must not wait: a worker that waits holds up all of them.
+/// Contract: called on worker 0 only. A comparison must not block: while worker 0 waits, all workers wait.
 pub trait Emit {
-    /// An epoch that is closed on all workers, whether it has deltas or not; epochs follow each other without
+    /// An epoch is closed on all workers, with or without deltas. Epochs are passed in order and without
     /// gaps.
     fn closed(&mut self, epoch: ClosedEpoch);
 
-    /// The input has ended, and every epoch of it has been given. Last, and never if the run ends in another
-    /// way.
+    /// The input has ended, and every epoch of it has been passed to `closed`. The last comparison; not made if the
+    /// run ends in another way.
     fn ended(&mut self);
 }
 
-/// What an epoch has come to, beside its deltas.
+/// What operators report of an epoch, except its deltas.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum Reached {
-    /// A batch has been read up to here.
+pub(super) enum EpochReport {
+    /// A batch has been read up to this position.
     Read(Position),
     /// The epoch has made this table of document frequencies.
     Table(TableInForce),
-    /// What has changed of documents: all that is told of one in an epoch.
+    /// Changes of documents: all changes of one document in an epoch are in one record.
     Documents(Vec<DocChange>),
-    /// What is kept of documents that have changed.
+    /// What is kept of the changed documents.
     Kept(Changes),
-    /// A record that is no event.
+    /// An invalid record.
     Letter(Letter),
-    /// The clock of retention has come to this time.
+    /// The time of the retention clock.
     Clock(RetentionTime),
-    /// What was done to documents, by the hashes of their ids.
+    /// Causes by the hash of the document's id.
     Causes(Vec<(u64, Cause)>),
-    /// A batch that all processes have read: by this one, a hash of what it was.
+    /// A batch that all processes have read: the index of this process, and a hash of the batch.
     Seen(usize, u64),
 }
 
-/// What is known of an epoch that is not closed.
+/// What has been reported of an epoch that is still open.
 #[derive(Default)]
 struct OpenEpoch {
     deltas: Vec<(DocPair, isize)>,
@@ -85,26 +84,26 @@ struct OpenEpoch {
     kept: Vec<Changes>,
     letters: Vec<Letter>,
     seen: BTreeMap<usize, u64>,
-    /// Of each partition that was read, the offset after what was read.
+    /// By partition, the offset after the last record read.
     next: Offsets,
     table: Option<TableInForce>,
     clock: Option<RetentionTime>,
     causes: Causes,
 }
 
-/// The epochs on their way out, on one worker.
+/// The open epochs of one worker.
 struct Closing {
     open: BTreeMap<Epoch, OpenEpoch>,
-    /// Of the last epoch that was given.
+    /// That of the last epoch emitted.
     progress: Progress,
     metrics: Arc<Metrics>,
 }
 
-/// Gathers all deltas, and what else epochs have come to, at worker 0. On each worker, `open` follows the
-/// first epoch that is not closed, and `wake` gives the ingest a new look at it.
+/// Collects all deltas and reports at worker 0. On each worker, the operator sets `open` to the first epoch
+/// that is not closed, and activates `wake` so that the ingest reads it.
 pub(super) fn output(
     deltas: Deltas<'_, DocPair>,
-    reached: Stream<'_, Epoch, Vec<Reached>>,
+    reports: Stream<'_, Epoch, Vec<EpochReport>>,
     stages: &Stages,
     mut emit: Box<dyn Emit>,
     open: Rc<Cell<Epoch>>,
@@ -112,60 +111,64 @@ pub(super) fn output(
 ) {
     let scope = deltas.scope();
     let is_first = scope.index() == 0;
-    let mut builder = OperatorBuilder::new("Output".to_owned(), scope);
-    let mut deltas = builder.new_input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
-    let mut reached = builder.new_input(reached, Exchange::new(|_: &Reached| 0));
+    let mut operator = Operator::new("Output", scope);
+    let mut deltas = operator.input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
+    let mut reports = operator.input(reports, Exchange::new(|_: &EpochReport| 0));
     let mut closing = Closing {
         open: BTreeMap::new(),
-        progress: Progress { epoch: open.get() - 1, ..stages.past.clone() },
-        metrics: Arc::clone(&stages.metrics),
+        progress: Progress { epoch: open.get() - 1, ..stages.start.past.clone() },
+        metrics: Arc::clone(&stages.observers.metrics),
     };
     let mut has_ended = false;
-    builder.build(move |_| {
-        move |frontiers| {
-            deltas.for_each_time(|_, data| {
-                for (pair, epoch, diff) in data.flat_map(|d| d.drain(..)) {
-                    closing.open.entry(epoch).or_default().deltas.push((pair, diff));
-                }
-            });
-            reached.for_each_time(|time, data| {
-                let epoch = closing.open.entry(*time.time()).or_default();
-                data.flat_map(|d| d.drain(..)).for_each(|one| match one {
-                    Reached::Read(Position { partition, offset }) => {
-                        let next = epoch.next.entry(partition).or_default();
-                        *next = offset.max(*next);
-                    }
-                    Reached::Table(table) => epoch.table = Some(table),
-                    Reached::Documents(mut changes) => epoch.documents.append(&mut changes),
-                    Reached::Kept(changes) => epoch.kept.push(changes),
-                    Reached::Clock(clock) => epoch.clock = epoch.clock.max(Some(clock)),
-                    Reached::Causes(causes) => epoch.causes.add(causes),
-                    Reached::Letter(letter) => epoch.letters.push(letter),
-                    Reached::Seen(process, hash) => {
-                        // In any order of batches.
-                        let seen = epoch.seen.entry(process).or_default();
-                        *seen = seen.wrapping_add(hash);
-                    }
-                });
-            });
-            let first_open =
-                frontiers.iter().filter_map(|f: &MutableAntichain<_>| f.frontier().first().copied()).min();
-            if first_open.is_some_and(|epoch| epoch <= open.get())
-                || mem::replace(&mut has_ended, first_open.is_none())
-            {
-                return;
+    operator.build(move |frontiers| {
+        deltas.for_each_time(|_, data| {
+            for (pair, epoch, diff) in data.flat_map(|d| d.drain(..)) {
+                closing.open.entry(epoch).or_default().deltas.push((pair, diff));
             }
-            if is_first {
-                closing.close(first_open, &mut *emit);
-            }
-            open.set(first_open.unwrap_or(Epoch::MAX / 2));
-            wake.activate();
+        });
+        reports.for_each_time(|time, data| {
+            let epoch = closing.open.entry(*time.time()).or_default();
+            data.flat_map(|d| d.drain(..)).for_each(|report| epoch.add(report));
+        });
+        let first_open = frontiers.iter().filter_map(|f| f.frontier().first().copied()).min();
+        if first_open.is_some_and(|epoch| epoch <= open.get())
+            || mem::replace(&mut has_ended, first_open.is_none())
+        {
+            return;
         }
+        if is_first {
+            closing.close(first_open, &mut *emit);
+        }
+        open.set(first_open.unwrap_or(Epoch::MAX / 2));
+        wake.activate();
     });
 }
 
+impl OpenEpoch {
+    fn add(&mut self, report: EpochReport) {
+        match report {
+            EpochReport::Read(Position { partition, offset }) => {
+                let next = self.next.entry(partition).or_default();
+                *next = offset.max(*next);
+            }
+            EpochReport::Table(table) => self.table = Some(table),
+            EpochReport::Documents(mut changes) => self.documents.append(&mut changes),
+            EpochReport::Kept(changes) => self.kept.push(changes),
+            EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
+            EpochReport::Causes(causes) => self.causes.add(causes),
+            EpochReport::Letter(letter) => self.letters.push(letter),
+            EpochReport::Seen(process, hash) => {
+                // Wrapping addition: the order of batches does not matter.
+                let seen = self.seen.entry(process).or_default();
+                *seen = seen.wrapping_add(hash);
+            }
+        }
+    }
+}
+
 impl Closing {
-    /// Gives every epoch before `first_open`; at the end of the input, every one in which anything was read.
+    /// Emits every epoch before `first_open`; at the end of the input, every epoch up to the last one with
+    /// records.
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {

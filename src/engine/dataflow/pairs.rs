@@ -1,36 +1,40 @@
 //! Pairs: accepted pairs of sketches become pairs of documents.
 //!
-//! With A the accepted pairs (x, y) of sketches, x < y, and M the members that stand for a sketch, the pairs
-//! of documents are D = A ⋈ M(x) ⋈ M(y). It is made in two steps, each where the members are:
+//! With A the accepted pairs (x, y) of sketches, x < y, and M(s) the visible members of a sketch s, the pairs
+//! of documents are D = A ⋈ M(x) ⋈ M(y). They are computed in two steps, each where the members are:
 //!
 //! ```text
 //! accepted ─▶ Pairs by x: P = A ⋈ M(x) ─▶ Pairs by y: D = P ⋈ M(y) ─▶ output
 //! ```
 //!
 //! The first step holds A by x, the second P by y; the members of both are read from the [`Sketches`]. Each
-//! handles an epoch once it is closed. From the state before to the state after it, a join changes by A' ⋈ M'
-//! - A ⋈ M = A ⋈ (M' - M) + (A' - A) ⋈ M': what changed of the members meets the pairs of before, then what
-//! changed of the pairs meets the members of after, which are read as of the epoch.
+//! step handles an epoch once it is closed. From the state before an epoch to the state after it (A', M'), a
+//! join changes by
 //!
-//! A pair is accepted once for every live block that its sketches share and that survives; it is in A while
-//! that count is above 0.
+//! ```text
+//! A' ⋈ M' - A ⋈ M = A ⋈ (M' - M) + (A' - A) ⋈ M'
+//! ```
 //!
-//! Time is totally ordered here, so differential's arrangements (a time in each record, their merging, and
-//! the members held a second time) are not needed.
+//! so each step joins the changes of members with the old pairs, then the changes of pairs with the new
+//! members. The new members are read as of the epoch.
+//!
+//! A pair of sketches is accepted once for every live block that they share and that passes the filter. It is
+//! in A while that count is above 0.
+//!
+//! Time is totally ordered here, so differential's arrangements (a time in each record, merging, and a second
+//! copy of the members) are not needed.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use differential_dataflow::consolidation::consolidate;
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::collapse::MembersChanged;
 use super::epochs::Stash;
+use super::operator::Operator;
 use super::sketches::Sketches;
 use super::small_map::SmallMap;
 use super::{Accepted, Deltas};
@@ -40,8 +44,8 @@ use dupflow_core::memory::Slab;
 use dupflow_core::pair::{DocPair, Pair};
 use dupflow_core::time::Epoch;
 
-/// An accepted pair of sketches shares so many more live blocks, or fewer; at most one for each pair and
-/// epoch.
+/// The number of live blocks that an accepted pair of sketches shares changes by `diff`. At most one for each
+/// pair and epoch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Acceptance {
     pub(super) pair: Pair<SketchId>,
@@ -49,7 +53,7 @@ pub(super) struct Acceptance {
     pub(super) diff: isize,
 }
 
-/// A document of x is paired with y, or no longer is: a change of P.
+/// A change of P: a document of x is paired with y, or no longer is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct HalfPair {
     y: SketchId,
@@ -58,8 +62,8 @@ struct HalfPair {
     diff: isize,
 }
 
-/// Turns accepted pairs of sketches into pairs of documents. `changed` tells in which epochs members have
-/// changed.
+/// Turns accepted pairs of sketches into pairs of documents. `changed` has a record for each epoch in which
+/// members have changed.
 pub(super) fn expand<'scope>(
     acceptances: Stream<'scope, Epoch, Vec<Acceptance>>,
     changed: &Stream<'scope, Epoch, Vec<MembersChanged>>,
@@ -107,8 +111,8 @@ pub(super) fn expand<'scope>(
     let mut half_pairs_of = Partners::<DocId, Accepted>::default();
     let by_y = Exchange::new(|p: &HalfPair| p.y.low());
     step("Pairs by y", half_pairs, by_y, changed, move |epoch, changes, emit| {
-        // A document has one sketch at a time, so it never meets itself in what is accumulated; changes of
-        // one epoch in which it goes from y to x cancel, and may be left out.
+        // A document has one sketch at a time, so it is never paired with itself in the accumulated result.
+        // Changes of one epoch in which it moves from y to x cancel out, and may be skipped.
         let mut emit = |a: &DocId, b: &DocId, Accepted { similarity, evidence }: Accepted, diff| {
             if let Some(pair) = Pair::new(a.clone(), b.clone()) {
                 emit((DocPair { pair, similarity, evidence }, epoch, diff));
@@ -130,7 +134,7 @@ pub(super) fn expand<'scope>(
             for ((_, document, accepted), diff) in &*of_y {
                 documents.iter().for_each(|other| emit(document, other, *accepted, *diff));
             }
-            // A document that changes its sketch goes before it comes.
+            // Retractions first: a document that changes its sketch is removed before it is added.
             of_y.sort_unstable_by_key(|(_, diff)| *diff);
             half_pairs_of.change(y, |partners| {
                 for ((_, document, accepted), diff) in of_y {
@@ -152,7 +156,7 @@ pub(super) fn expand<'scope>(
     })
 }
 
-/// What each sketch of this worker is paired with.
+/// By sketch of this worker, its partners.
 struct Partners<K, V> {
     by_sketch: Slab<(SketchId, SmallMap<K, V>)>,
 }
@@ -168,13 +172,13 @@ impl<K: Ord, V> Partners<K, V> {
         self.by_sketch.find(id.low(), |(other, _)| *other == id)
     }
 
-    /// What a sketch is paired with.
+    /// The partners of a sketch.
     fn of(&self, id: SketchId) -> impl Iterator<Item = (&K, &V)> {
         let found = self.find(id).and_then(|place| self.by_sketch.get(place));
         found.into_iter().flat_map(|(_, partners)| partners.iter())
     }
 
-    /// Changes what a sketch is paired with.
+    /// Changes the partners of a sketch.
     fn change(&mut self, id: SketchId, change: impl FnOnce(&mut SmallMap<K, V>)) {
         let place = self.find(id);
         if let Some(place) = place
@@ -194,8 +198,8 @@ impl<K: Ord, V> Partners<K, V> {
     }
 }
 
-/// An operator that handles the changes of each epoch in which there are any, or members have changed on this
-/// worker.
+/// An operator that comparisons `logic` for each epoch in which `changes` has records or members of this worker
+/// have changed.
 fn step<'scope, D, D2>(
     name: &str,
     changes: Stream<'scope, Epoch, Vec<D>>,
@@ -207,21 +211,17 @@ where
     D: Clone + Send + Serialize + for<'de> Deserialize<'de> + 'static,
     D2: Clone + 'static,
 {
-    let mut builder = OperatorBuilder::new(name.to_owned(), changes.scope());
-    let mut changes = builder.new_input(changes, pact);
-    let mut changed = builder.new_input(changed.clone(), Pipeline);
-    let (output, stream) = builder.new_output();
-    let mut output = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(output);
-    builder.build(move |_| {
-        let mut stash = Stash::<D>::new();
-        move |frontiers| {
-            changes.for_each_time(|time, data| stash.keep(&time, 1, data));
-            changed.for_each_time(|time, _| stash.keep::<D>(&time, 1, std::iter::empty()));
-            while let Some((capabilities, records)) = stash.next_closed(frontiers) {
-                let mut output = output.activate();
-                let mut session = output.session(&capabilities[0]);
-                logic(*capabilities[0].time(), records, &mut |record| session.give(record));
-            }
+    let mut operator = Operator::new(name, changes.scope());
+    let mut changes = operator.input(changes, pact);
+    let mut changed = operator.input(changed.clone(), Pipeline);
+    let (mut output, stream) = operator.output();
+    let mut stash = Stash::<D>::new();
+    operator.build(move |frontiers| {
+        changes.for_each_time(|time, data| stash.keep(&time, 1, data));
+        changed.for_each_time(|time, _| stash.keep::<D>(&time, 1, std::iter::empty()));
+        while let Some((capabilities, records)) = stash.next_closed(frontiers) {
+            let mut output = output.at(&capabilities);
+            logic(*capabilities[0].time(), records, &mut |record| output.give(record));
         }
     });
     stream

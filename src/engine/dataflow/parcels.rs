@@ -1,8 +1,8 @@
-//! Parcels: the postings of many sketches on their way to one worker, as one record.
+//! Parcels: the postings of many sketches for one worker, sent as one record.
 //!
 //! A sketch has a block key for each table, and the blocks are spread over the workers. Sent one by one, each
-//! posting would carry the sketch's id and first word; in a parcel they stand once before those of its keys
-//! that the worker owns.
+//! posting would carry the sketch's id and first word. A parcel has them once, followed by those of the
+//! sketch's keys that the worker owns.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,12 +13,12 @@ use dupflow_core::hash::SketchId;
 /// Postings for one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Parcel {
-    /// The worker.
+    /// The index of that worker.
     pub(super) to: u64,
     pub(super) postings: Postings,
 }
 
-/// The parcels of one epoch that are being filled, one for each worker.
+/// The unsent parcels of one epoch, one for each worker.
 #[derive(Debug)]
 pub(super) struct Parcels {
     open: Vec<Postings>,
@@ -28,13 +28,12 @@ pub(super) struct Parcels {
 const FULL: usize = 1 << 13;
 
 impl Parcels {
-    /// For so many workers.
+    /// For this many workers.
     pub(super) fn new(peers: usize) -> Self {
         Self { open: vec![Postings::default(); peers] }
     }
 
-    /// Adds a sketch that comes into blocks (`diff` 1) or leaves them (-1); `send` takes parcels that are
-    /// full.
+    /// Adds a sketch that enters blocks (`diff` 1) or leaves them (-1). Passes full parcels to `send`.
     pub(super) fn add(
         &mut self,
         id: SketchId,
@@ -49,12 +48,12 @@ impl Parcels {
         self.send(FULL, send);
     }
 
-    /// Sends what is left of an epoch.
+    /// Sends the remaining parcels of an epoch.
     pub(super) fn flush(&mut self, send: impl FnMut(Parcel)) {
         self.send(1, send);
     }
 
-    /// Sends parcels of at least so many keys.
+    /// Sends parcels of at least this many keys.
     fn send(&mut self, least: usize, mut send: impl FnMut(Parcel)) {
         for (to, postings) in (0..).zip(&mut self.open) {
             if postings.len() >= least {
@@ -64,8 +63,8 @@ impl Parcels {
     }
 }
 
-/// The worker that owns a block. The tables of the index are in the order of hashes: by the lowest bits,
-/// every worker has its share of each range.
+/// The worker that owns a block. The tables of the index are in the order of hashes: since the lowest bits
+/// decide, every worker has its share of each range.
 pub(super) fn owner(key: BlockKey, peers: usize) -> usize {
     (key.hash as usize).wrapping_add(usize::from(key.table)) % peers
 }
@@ -74,7 +73,7 @@ pub(super) fn owner(key: BlockKey, peers: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Each key goes to its owner, once, with the sketch; and no parcel grows far beyond its size.
+    /// Each key is sent to its owner, once, with the sketch; and no parcel grows far beyond its size.
     #[test]
     fn every_posting_arrives_once() {
         for peers in [1, 2, 3, 7] {

@@ -1,25 +1,26 @@
-//! Retain: what the events of an epoch, and the [retention](dupflow_core::doc::retention), make of the
-//! documents.
+//! Retain: applies the events of an epoch and the [retention](dupflow_core::doc::retention) to the documents.
 //!
 //! ```text
-//! arrivals ─ Upsert ───────────────────────────────── what is told of documents     without a limit of their number
-//!   clock ──┘
-//! arrivals ─ Upsert ─ slots ─ Surplus ─ oldest keys ─ Retire ─ what is told         with one
-//!   clock ──┘  ▲      (all)             (all)            │
-//!              └───────────── the epoch is settled ──────┘
+//! arrivals ─ Upsert ───────────────────────────────── changes of documents     without a limit of their number
+//!    ticks ──┘
+//! arrivals ─ Upsert ─ slots ─ Surplus ─ oldest keys ─ Retire ─ changes         with a limit
+//!    ticks ──┘  ▲      (all)             (all)            │
+//!               └───────────── the epoch is settled ──────┘
 //! ```
 //!
-//! Of each document's events in an epoch the last one wins. The clock of the epoch has come from all workers
-//! when the epoch closes, so what is too old is known without a further round: late arrivals end what was in
-//! force, and the oldest documents expire.
+//! Of each document's events in an epoch the last one wins. When an epoch closes, its ticks have arrived from
+//! all workers, so its clock is known without another round: late arrivals end their documents, and the
+//! oldest documents expire.
 //!
-//! Where slots are limited, each worker tells all how many more it has; if they are too many by X, each tells
-//! all its X oldest keys, and gives up those of its own that are among the X oldest of all. The documents are
-//! shared by the three operators. "Upsert" applies no epoch, and "Surplus" tells no keys of one, before
-//! "Retire" of this worker has settled all earlier ones: keys are those of the epoch that asks for them. The
-//! frontier of "Retire" says that no worker has keys of an earlier epoch still to tell.
+//! Where slots are limited, each worker sends all workers the number of slots it has gained. If the total is
+//! X too many, each worker sends all its X oldest keys, and gives up those of its own slots that are among
+//! the X oldest of all. The three operators share the documents. "Upsert" applies an epoch, and "Surplus"
+//! sends its keys, only after "Retire" of this worker has settled all earlier epochs: the keys are always
+//! those of the epoch that needs them. When the frontier of "Retire" passes an epoch, no worker has keys of
+//! it left to send.
 //!
-//! What is told leaves when the epoch is settled, net: a document that comes and goes in it leaves no trace.
+//! The changes are emitted when the epoch is settled, net: a document that is added and removed in one epoch
+//! leaves no trace.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -27,150 +28,148 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::dataflow::operators::{Capability, InputCapability};
 use timely::scheduling::Activator;
 
 use super::Stages;
 use super::arrival::Arrival;
-use super::documents::{Documents, SharedDocuments};
+use super::documents::{DocumentStore, SharedDocuments};
 use super::epochs::Stash;
-use super::key::Key;
-use super::output::Reached;
+use super::key::EventKey;
+use super::operator::{Operator, Output};
+use super::output::EpochReport;
 use super::retaining::{Follow, Outputs, Retaining};
 use dupflow_core::run::origins::{InputBeginning, Origins};
 use dupflow_core::time::{Epoch, UnixTime};
 
-/// What all workers have to know of a batch, on its way to one.
+/// What one worker must know of a batch that another has read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Tick {
     pub(super) to: u64,
-    /// Its time, where documents expire by age.
+    /// The time of the batch, where documents expire by age.
     pub(super) at: Option<UnixTime>,
     /// The inputs that have begun, where one process reads for others.
     pub(super) begins: Vec<InputBeginning>,
 }
 
-/// How many more slots a worker has, on the way to another.
+/// The number of slots that a worker has gained, sent to another.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct MoreSlots {
     to: u64,
     more: i64,
 }
 
-/// The oldest keys of a worker, on the way to another; there are `surplus` too many slots.
+/// The oldest keys of a worker, sent to another, when there are `surplus` slots too many.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Oldest {
     to: u64,
     surplus: usize,
-    keys: Vec<Key>,
+    keys: Vec<EventKey>,
 }
 
-/// What the events of an epoch come to.
-pub(super) struct Retained<'scope, F: Follow> {
-    /// What is told of documents.
-    pub(super) records: Stream<'scope, Epoch, Vec<F::Record>>,
-    /// How many more documents count, where that has changed.
+/// The outputs of [`retain`].
+pub(super) struct RetainOutputs<'scope, F: Follow> {
+    /// Changes of documents.
+    pub(super) records: Stream<'scope, Epoch, Vec<F::Emitted>>,
+    /// Changes of the number of documents that count, where not 0.
     pub(super) more: Stream<'scope, Epoch, Vec<i64>>,
-    /// What a later run needs to go on from here, if documents are kept; and what was done to which document.
-    pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
+    /// What a later run needs to continue from here, if documents are kept; and the causes.
+    pub(super) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
     /// The documents of this worker.
-    pub(super) documents: SharedDocuments<F::Value>,
+    pub(super) documents: SharedDocuments<F::LiveValue>,
 }
 
-/// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids. `ticks`
-/// are the times of batches.
+/// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
 pub(super) fn retain<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     name: &str,
     stages: &Stages,
-) -> Retained<'scope, F> {
-    let documents = Rc::new(RefCell::new(Documents::new(&stages.retention, stages.ids_move)));
+) -> RetainOutputs<'scope, F> {
+    let documents = Rc::new(RefCell::new(DocumentStore::new(&stages.retention, stages.ids_move)));
     let retaining = Retaining::<F>::new(Rc::clone(&documents), stages);
-    let (records, more, reached) = match stages.retention.max_documents {
+    let (records, more, reports) = match stages.retention.max_documents {
         None => at_once(arrivals, ticks, name, retaining),
         Some(most) => in_rounds(arrivals, ticks, name, retaining, most),
     };
-    Retained { records, more, reached, documents }
+    RetainOutputs { records, more, reports, documents }
 }
 
-/// What leaves, as streams.
+/// The outputs, as streams.
 type Leaving<'scope, F> = (
-    Stream<'scope, Epoch, Vec<<F as Follow>::Record>>,
+    Stream<'scope, Epoch, Vec<<F as Follow>::Emitted>>,
     Stream<'scope, Epoch, Vec<i64>>,
-    Stream<'scope, Epoch, Vec<Reached>>,
+    Stream<'scope, Epoch, Vec<EpochReport>>,
 );
 
 /// The three outputs of an operator that settles epochs.
-macro_rules! leaving {
-    ($builder:ident => $give:ident, $streams:ident) => {
-        let (records, records_stream) = $builder.new_output();
-        let (more, more_stream) = $builder.new_output();
-        let (reached, reached_stream) = $builder.new_output();
-        let mut records = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(records);
-        let mut more = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(more);
-        let mut reached = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reached);
-        let mut $give = move |capabilities: &[Capability<Epoch>], retaining: &mut Retaining<F>| {
-            let (mut records, mut more, mut reached) =
-                (records.activate(), more.activate(), reached.activate());
-            let mut records = records.session(&capabilities[0]);
-            let mut more = more.session(&capabilities[1]);
-            let mut reached = reached.session(&capabilities[2]);
-            retaining.settle(Outputs {
-                record: &mut |record| records.give(record),
-                more: &mut |n| more.give(n),
-                reached: &mut |one| reached.give(one),
-            });
-        };
-        let $streams = (records_stream, more_stream, reached_stream);
-    };
+struct SettlePorts<F: Follow> {
+    records: Output<F::Emitted>,
+    more: Output<i64>,
+    reports: Output<EpochReport>,
 }
 
-/// Without a limit of slots: an epoch is settled when it is applied.
+impl<F: Follow> SettlePorts<F> {
+    fn new<'scope>(operator: &mut Operator<'scope>) -> (Self, Leaving<'scope, F>) {
+        let (records, records_stream) = operator.output();
+        let (more, more_stream) = operator.output();
+        let (reports, reports_stream) = operator.output();
+        (Self { records, more, reports }, (records_stream, more_stream, reports_stream))
+    }
+
+    /// Settles the epoch of these capabilities.
+    fn settle(&mut self, capabilities: &[Capability<Epoch>], retaining: &mut Retaining<F>) {
+        let (mut records, mut more) = (self.records.at(capabilities), self.more.at(capabilities));
+        let mut reports = self.reports.at(capabilities);
+        retaining.settle(Outputs {
+            record: &mut |record| records.give(record),
+            more: &mut |n| more.give(n),
+            reports: &mut |report| reports.give(report),
+        });
+    }
+}
+
+/// Without a limit of slots: an epoch is settled as soon as it is applied.
 fn at_once<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     name: &str,
     mut retaining: Retaining<F>,
 ) -> Leaving<'scope, F> {
-    let mut builder = OperatorBuilder::new(name.to_owned(), arrivals.scope());
-    let mut arrivals = builder.new_input(arrivals, Exchange::new(|a: &Arrival| a.hash));
-    let mut ticks = builder.new_input(ticks, Exchange::new(|tick: &Tick| tick.to));
-    leaving!(builder => give, streams);
-    builder.build(move |_| {
-        let mut epochs = Epochs::new(retaining.origins.clone());
-        move |frontiers| {
-            arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 3, data));
-            ticks.for_each_time(|time, data| epochs.tick(&time, 3, data));
-            while let Some((capabilities, events)) = epochs.stash.next_closed(frontiers) {
-                let epoch = *capabilities[0].time();
-                retaining.apply(epoch, events, epochs.clock_of(epoch));
-                give(&capabilities, &mut retaining);
-            }
+    let mut operator = Operator::new(name, arrivals.scope());
+    let mut arrivals = operator.input(arrivals, Exchange::new(|a: &Arrival| a.hash));
+    let mut ticks = operator.input(ticks, Exchange::new(|tick: &Tick| tick.to));
+    let (mut ports, streams) = SettlePorts::new(&mut operator);
+    let mut epochs = ArrivalEpochs::new(retaining.origins.clone());
+    operator.build(move |frontiers| {
+        arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 3, data));
+        ticks.for_each_time(|time, data| epochs.tick(&time, 3, data));
+        while let Some((capabilities, events)) = epochs.stash.next_closed(frontiers) {
+            let epoch = *capabilities[0].time();
+            retaining.apply(epoch, events, epochs.clock_of(epoch));
+            ports.settle(&capabilities, &mut retaining);
         }
     });
     streams
 }
 
-/// The documents of a worker, as the three operators of [`in_rounds`] share them.
-struct Shared<F: Follow> {
+/// The documents of a worker, shared by the three operators of [`in_rounds`].
+struct SharedRetaining<F: Follow> {
     retaining: Rc<RefCell<Retaining<F>>>,
-    /// Epochs before this one are settled: on this worker, and all have told their oldest keys of them.
+    /// Epochs before this one are settled on this worker, and all workers have sent their oldest keys of
+    /// them.
     settled: Rc<Cell<Epoch>>,
 }
 
-impl<F: Follow> Clone for Shared<F> {
+impl<F: Follow> Clone for SharedRetaining<F> {
     fn clone(&self) -> Self {
         Self { retaining: Rc::clone(&self.retaining), settled: Rc::clone(&self.settled) }
     }
 }
 
-/// With at most `most` slots, of all workers.
+/// With at most `most` slots over all workers: an epoch is settled in two rounds.
 fn in_rounds<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
@@ -178,81 +177,75 @@ fn in_rounds<'scope, F: Follow>(
     retaining: Retaining<F>,
     most: u64,
 ) -> Leaving<'scope, F> {
-    let shared = Shared { retaining: Rc::new(RefCell::new(retaining)), settled: Rc::default() };
+    let shared = SharedRetaining { retaining: Rc::new(RefCell::new(retaining)), settled: Rc::default() };
     let (slots, first) = apply(arrivals, ticks, name, shared.clone());
     let (oldest, second) = surplus(slots, shared.clone(), most);
     retire(oldest, shared, [first, second])
 }
 
-/// Applies each epoch once all before it are settled, and tells how many more slots there are.
+/// Applies each epoch once all earlier ones are settled, and sends how many slots were gained.
 fn apply<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     name: &str,
-    shared: Shared<F>,
+    shared: SharedRetaining<F>,
 ) -> (Stream<'scope, Epoch, Vec<MoreSlots>>, Activator) {
     let scope = arrivals.scope();
     let (this, peers) = (scope.index() as u64, scope.peers() as u64);
-    let mut builder = OperatorBuilder::new(name.to_owned(), scope);
-    let again = scope.activator_for(builder.operator_info().address);
-    let mut arrivals = builder.new_input(arrivals, Exchange::new(|a: &Arrival| a.hash));
-    let mut ticks = builder.new_input(ticks, Exchange::new(|tick: &Tick| tick.to));
-    let (slots, slots_stream) = builder.new_output();
-    let mut slots = OutputBuilder::<_, CapacityContainerBuilder<Vec<MoreSlots>>>::from(slots);
-    builder.build(move |_| {
-        let mut epochs = Epochs::new(shared.retaining.borrow().origins.clone());
-        move |frontiers| {
-            arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 1, data));
-            ticks.for_each_time(|time, data| epochs.tick(&time, 1, data));
-            while epochs.stash.first().is_some_and(|epoch| epoch <= shared.settled.get())
-                && let Some((capabilities, events)) = epochs.stash.next_closed(frontiers)
-            {
-                let epoch = *capabilities[0].time();
-                let clock = epochs.clock_of(epoch);
-                let more = shared.retaining.borrow_mut().apply(epoch, events, clock);
-                // Oneself always, so that the epoch is settled.
-                let to = (0..peers).filter(|to| *to == this || more != 0);
-                slots.activate().session(&capabilities[0]).give_iterator(to.map(|to| MoreSlots { to, more }));
-            }
+    let mut operator = Operator::new(name, scope);
+    let again = operator.activator();
+    let mut arrivals = operator.input(arrivals, Exchange::new(|a: &Arrival| a.hash));
+    let mut ticks = operator.input(ticks, Exchange::new(|tick: &Tick| tick.to));
+    let (mut slots, slots_stream) = operator.output();
+    let mut epochs = ArrivalEpochs::new(shared.retaining.borrow().origins.clone());
+    operator.build(move |frontiers| {
+        arrivals.for_each_time(|time, data| epochs.stash.keep(&time, 1, data));
+        ticks.for_each_time(|time, data| epochs.tick(&time, 1, data));
+        while epochs.stash.first().is_some_and(|epoch| epoch <= shared.settled.get())
+            && let Some((capabilities, events)) = epochs.stash.next_closed(frontiers)
+        {
+            let epoch = *capabilities[0].time();
+            let clock = epochs.clock_of(epoch);
+            let more = shared.retaining.borrow_mut().apply(epoch, events, clock);
+            // Always to itself, so that the epoch is settled.
+            let to = (0..peers).filter(|to| *to == this || more != 0);
+            slots.at(&capabilities).give_all(to.map(|to| MoreSlots { to, more }));
         }
     });
     (slots_stream, again)
 }
 
-/// Adds up the slots of all workers, and tells the oldest keys of this one if there are too many.
+/// Adds up the slots of all workers, and sends the oldest keys of this worker if there are too many.
 ///
-/// As "Upsert" it waits until this worker has settled all before: a worker without events of an epoch does
-/// not hold back the others, which may ask for its keys before it has given up those of the epoch before.
+/// Like "Upsert" it waits until this worker has settled all earlier epochs. A worker without events in an
+/// epoch does not delay the others, which may ask for its keys before it has given up those of the epoch
+/// before.
 fn surplus<'scope, F: Follow>(
     slots: Stream<'scope, Epoch, Vec<MoreSlots>>,
-    shared: Shared<F>,
+    shared: SharedRetaining<F>,
     most: u64,
 ) -> (Stream<'scope, Epoch, Vec<Oldest>>, Activator) {
     let scope = slots.scope();
     let (this, peers) = (scope.index() as u64, scope.peers() as u64);
-    let mut builder = OperatorBuilder::new("Surplus".to_owned(), scope);
-    let again = scope.activator_for(builder.operator_info().address);
-    let mut slots = builder.new_input(slots, Exchange::new(|more: &MoreSlots| more.to));
-    let (oldest, oldest_stream) = builder.new_output();
-    let mut oldest = OutputBuilder::<_, CapacityContainerBuilder<Vec<Oldest>>>::from(oldest);
-    builder.build(move |_| {
-        let mut stash = Stash::<MoreSlots>::new();
-        let mut all = 0_u64;
-        move |frontiers| {
-            slots.for_each_time(|time, data| stash.keep(&time, 1, data));
-            while stash.first().is_some_and(|epoch| epoch <= shared.settled.get())
-                && let Some((capabilities, told)) = stash.next_closed(frontiers)
-            {
-                let more = told.iter().map(|one| one.more).sum();
-                all = all.checked_add_signed(more).expect("no more slots go than came");
-                // All workers come to the same number.
-                let surplus = usize::try_from(all.saturating_sub(most)).expect("slots fit in memory");
-                all = all.min(most);
-                let keys = shared.retaining.borrow().documents.borrow_mut().oldest(surplus);
-                let to = (0..peers).filter(|to| *to == this || surplus > 0);
-                let to_each = to.map(|to| Oldest { to, surplus, keys: keys.clone() });
-                oldest.activate().session(&capabilities[0]).give_iterator(to_each);
-            }
+    let mut operator = Operator::new("Surplus", scope);
+    let again = operator.activator();
+    let mut slots = operator.input(slots, Exchange::new(|more: &MoreSlots| more.to));
+    let (mut oldest, oldest_stream) = operator.output();
+    let mut stash = Stash::<MoreSlots>::new();
+    let mut all = 0_u64;
+    operator.build(move |frontiers| {
+        slots.for_each_time(|time, data| stash.keep(&time, 1, data));
+        while stash.first().is_some_and(|epoch| epoch <= shared.settled.get())
+            && let Some((capabilities, records)) = stash.next_closed(frontiers)
+        {
+            let more = records.iter().map(|one| one.more).sum();
+            all = all.checked_add_signed(more).expect("no more slots are given up than were gained");
+            // All workers compute the same number.
+            let surplus = usize::try_from(all.saturating_sub(most)).expect("slots fit in memory");
+            all = all.min(most);
+            let keys = shared.retaining.borrow().documents.borrow_mut().oldest(surplus);
+            let to = (0..peers).filter(|to| *to == this || surplus > 0);
+            oldest.at(&capabilities).give_all(to.map(|to| Oldest { to, surplus, keys: keys.clone() }));
         }
     });
     (oldest_stream, again)
@@ -261,49 +254,47 @@ fn surplus<'scope, F: Follow>(
 /// Gives up the slots that are among the oldest of all, settles the epoch, and lets the next one be applied.
 fn retire<'scope, F: Follow>(
     oldest: Stream<'scope, Epoch, Vec<Oldest>>,
-    shared: Shared<F>,
+    shared: SharedRetaining<F>,
     waiting: [Activator; 2],
 ) -> Leaving<'scope, F> {
-    let mut builder = OperatorBuilder::new("Retire".to_owned(), oldest.scope());
-    let mut oldest = builder.new_input(oldest, Exchange::new(|one: &Oldest| one.to));
-    leaving!(builder => give, streams);
-    builder.build(move |_| {
-        let mut stash = Stash::<Oldest>::new();
-        move |frontiers| {
-            oldest.for_each_time(|time, data| stash.keep(&time, 3, data));
-            while let Some((capabilities, told)) = stash.next_closed(frontiers) {
-                let mut retaining = shared.retaining.borrow_mut();
-                let surplus = told.first().map_or(0, |first| first.surplus);
-                let mut keys: Vec<Key> = told.into_iter().flat_map(|one| one.keys).collect();
-                if surplus > 0 {
-                    let (_, last, _) = keys.select_nth_unstable(surplus - 1);
-                    retaining.retire(*last);
-                }
-                give(&capabilities, &mut retaining);
+    let mut operator = Operator::new("Retire", oldest.scope());
+    let mut oldest = operator.input(oldest, Exchange::new(|one: &Oldest| one.to));
+    let (mut ports, streams) = SettlePorts::new(&mut operator);
+    let mut stash = Stash::<Oldest>::new();
+    operator.build(move |frontiers| {
+        oldest.for_each_time(|time, data| stash.keep(&time, 3, data));
+        while let Some((capabilities, records)) = stash.next_closed(frontiers) {
+            let mut retaining = shared.retaining.borrow_mut();
+            let surplus = records.first().map_or(0, |first| first.surplus);
+            let mut keys: Vec<EventKey> = records.into_iter().flat_map(|one| one.keys).collect();
+            if surplus > 0 {
+                let (_, last, _) = keys.select_nth_unstable(surplus - 1);
+                retaining.retire(*last);
             }
-            let open = frontiers[0].frontier().first().copied().unwrap_or(Epoch::MAX);
-            if shared.settled.replace(open) != open {
-                waiting.iter().for_each(Activator::activate);
-            }
+            ports.settle(&capabilities, &mut retaining);
+        }
+        let open = frontiers[0].frontier().first().copied().unwrap_or(Epoch::MAX);
+        if shared.settled.replace(open) != open {
+            waiting.iter().for_each(Activator::activate);
         }
     });
     streams
 }
 
-/// The open epochs of an operator that takes arrivals, and their clocks.
-struct Epochs {
+/// The open epochs of an operator that receives arrivals, and their clocks.
+struct ArrivalEpochs {
     stash: Stash<Arrival>,
     clocks: BTreeMap<Epoch, Option<UnixTime>>,
     origins: Option<Arc<Origins>>,
 }
 
-impl Epochs {
+impl ArrivalEpochs {
     fn new(origins: Option<Arc<Origins>>) -> Self {
         Self { stash: Stash::new(), clocks: BTreeMap::new(), origins }
     }
 
-    /// Batches of an epoch have these times, and begin these inputs: it is handled, also without events. With
-    /// the capability for each of `outputs` outputs.
+    /// Stores the ticks of an epoch, which is then handled even without events, and the inputs that have
+    /// begun. Keeps the capability for each of `outputs` outputs.
     fn tick<'a>(
         &mut self,
         time: &InputCapability<Epoch>,
@@ -320,7 +311,7 @@ impl Epochs {
         }
     }
 
-    /// The greatest time of the batches of an epoch, which is closed.
+    /// The greatest time of the batches of a closed epoch.
     fn clock_of(&mut self, epoch: Epoch) -> Option<UnixTime> {
         self.clocks.remove(&epoch).flatten()
     }

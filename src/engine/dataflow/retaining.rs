@@ -1,19 +1,19 @@
-//! Retaining: the documents of a worker, and what the events and the retention do to them in an epoch.
+//! Retaining: the documents of a worker, and how the events and the retention change them in an epoch.
 //!
-//! Events of an epoch and its clock -> what is told of each document that is touched, once the epoch is
-//! settled: with what is in force before and after it, why, and what a later run needs to go on from. How
-//! workers agree on slots is told in [`retain`](super::retain).
+//! Events of an epoch and its clock -> for each touched document, once the epoch is settled, a report with
+//! the values before and after, its cause, and what a later run needs to continue. [`retain`](super::retain)
+//! describes how workers agree on slots.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::{Arc, Once};
 
-use super::arrival::{Arrival, Content};
-use super::documents::{Documents, InForce, SharedDocuments};
+use super::arrival::{Arrival, ArrivalContent};
+use super::documents::{DocumentStore, InForce, SharedDocuments};
 use super::homes::{Example, Moves, overrule};
-use super::key::Key;
-use super::output::Reached;
+use super::key::EventKey;
+use super::output::EpochReport;
 use super::{Stages, kept};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::Retention;
@@ -24,45 +24,44 @@ use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Epoch, UnixTime};
 
-/// Changes of documents that are sent on together, at most: enough that what is sent with them does not
-/// count.
+/// Most changes of documents in one record: enough to make the cost of each record negligible.
 const PARCEL: usize = 4096;
 
-/// What is made of documents that come, change and go.
+/// What an operator derives from documents that are added, changed and removed.
 pub(super) trait Follow: 'static {
-    /// What a document stands for.
-    type Value: InForce;
-    /// What is needed of an event to tell of its document.
-    type Text: 'static;
-    /// What is told.
-    type Record: 'static;
+    /// The value stored of a live document.
+    type LiveValue: InForce;
+    /// What a report needs of an event.
+    type EventText: 'static;
+    /// The record that is emitted.
+    type Emitted: 'static;
 
-    /// Whether each event of a document is told, or the last one of an epoch.
-    const TELLS_EACH: bool;
+    /// Whether each event of a document is reported, or only the last one of an epoch.
+    const REPORTS_EACH: bool;
 
-    /// What is in force after an event that is not too late.
-    fn value(content: &Content) -> Self::Value;
+    /// The value in force after an event that is not too late.
+    fn value(content: &ArrivalContent) -> Self::LiveValue;
 
-    /// What is needed of it.
-    fn text(content: Content) -> Option<Self::Text>;
+    /// What a report needs of the event.
+    fn text(content: ArrivalContent) -> Option<Self::EventText>;
 
-    /// Whether a document of this value counts among those that are weighed.
-    fn counts(value: Self::Value) -> bool;
+    /// Whether a document of this value has terms, and so counts for the table.
+    fn counts(value: Self::LiveValue) -> bool;
 
-    /// Whether an event between these values repeats what is in force.
-    fn repeats(before: Self::Value, after: Self::Value) -> bool;
+    /// Whether an event between these values changes nothing.
+    fn repeats(before: Self::LiveValue, after: Self::LiveValue) -> bool;
 
-    /// Tells of a document that is at a `place` within the epoch. `texts` are those of its events, `None` for
-    /// what ends it.
-    fn tell(
-        told: Told<'_, Self::Value>,
-        texts: impl Iterator<Item = Option<Self::Text>>,
-        emit: &mut dyn FnMut(Self::Record),
+    /// Reports a document that an epoch has touched. `texts` are those of its events, `None` for an event
+    /// that ends it.
+    fn report(
+        touched: TouchedDocument<'_, Self::LiveValue>,
+        texts: impl Iterator<Item = Option<Self::EventText>>,
+        emit: &mut dyn FnMut(Self::Emitted),
     );
 }
 
 /// A document that an epoch has touched.
-pub(super) struct Told<'a, V> {
+pub(super) struct TouchedDocument<'a, V> {
     pub(super) place: u32,
     pub(super) id: &'a DocId,
     pub(super) before: V,
@@ -73,47 +72,47 @@ pub(super) struct Told<'a, V> {
 struct Touch<F: Follow> {
     hash: u64,
     place: u32,
-    before: F::Value,
-    text: Option<F::Text>,
-    /// Why the document is not alive, if it is not.
+    before: F::LiveValue,
+    text: Option<F::EventText>,
+    /// The cause, if the document is not alive afterwards.
     ended: Cause,
 }
 
-/// The documents of a worker, and what an epoch has done to them so far.
+/// The documents of a worker, and the changes of the open epoch.
 pub(super) struct Retaining<F: Follow> {
-    pub(super) documents: SharedDocuments<F::Value>,
+    pub(super) documents: SharedDocuments<F::LiveValue>,
     retention: Retention,
     ids_move: bool,
-    /// How many documents there were, alive or ended, when the last epoch was settled.
+    /// The number of documents, alive or ended, when the last epoch was settled.
     places: i64,
     clock: Option<UnixTime>,
-    /// In order of place after [`settle`](Self::settle) has sorted them; those of one place in the order of
-    /// what happened.
+    /// Unsorted until [`settle`](Self::settle) sorts by place; touches of one place stay in their order.
     touched: Vec<Touch<F>>,
-    /// What holds of the documents that have come or changed, by id, if that is told.
-    told: Option<BTreeMap<DocId, Option<Facts>>>,
+    /// The facts of documents that were added or changed, by id, if changes of documents are emitted; `None`
+    /// for removed ones.
+    doc_changes: Option<BTreeMap<DocId, Option<Facts>>>,
     keeps: bool,
     changes: Changes,
-    /// Those before them.
+    /// Full parcels of changes, older than `changes`.
     full: Vec<Changes>,
     pub(super) origins: Option<Arc<Origins>>,
     metrics: Arc<Metrics>,
-    /// That ids do move is logged once in a run.
+    /// Limits the log message about moving ids to one in a run.
     moves_logged: Arc<Once>,
     follow: PhantomData<F>,
 }
 
-/// Where what leaves an epoch goes.
+/// Functions that emit the records of an epoch.
 pub(super) struct Outputs<'a, F: Follow> {
-    pub(super) record: &'a mut dyn FnMut(F::Record),
+    pub(super) record: &'a mut dyn FnMut(F::Emitted),
     pub(super) more: &'a mut dyn FnMut(i64),
-    pub(super) reached: &'a mut dyn FnMut(Reached),
+    pub(super) reports: &'a mut dyn FnMut(EpochReport),
 }
 
 impl<F: Follow> Retaining<F> {
-    /// None yet; the clock stands where an earlier run has left it.
-    pub(super) fn new(documents: SharedDocuments<F::Value>, stages: &Stages) -> Self {
-        let clock = stages.past.clock.and_then(|time| stages.retention.clock.read(time));
+    /// Without documents; the clock continues from that of an earlier run.
+    pub(super) fn new(documents: SharedDocuments<F::LiveValue>, stages: &Stages) -> Self {
+        let clock = stages.start.past.clock.and_then(|time| stages.retention.clock.read(time));
         Self {
             documents,
             retention: stages.retention,
@@ -121,21 +120,21 @@ impl<F: Follow> Retaining<F> {
             places: 0,
             clock,
             touched: Vec::new(),
-            told: stages.tells_documents.then(BTreeMap::new),
+            doc_changes: stages.emits_documents.then(BTreeMap::new),
             keeps: stages.keeps,
             changes: Changes::default(),
             full: Vec::new(),
-            origins: stages.origins.clone(),
-            metrics: Arc::clone(&stages.metrics),
-            moves_logged: Arc::clone(&stages.moves_logged),
+            origins: stages.observers.origins.clone(),
+            metrics: Arc::clone(&stages.observers.metrics),
+            moves_logged: Arc::clone(&stages.observers.moves_logged),
             follow: PhantomData,
         }
     }
 
-    /// Applies the events of an epoch, whose batches have times up to `clock`, and expires what is too old
-    /// after it. How many more slots there are.
+    /// Applies the events of an epoch and expires what is too old after it. `clock` is the greatest time of
+    /// the epoch's batches. Returns how many slots were gained.
     pub(super) fn apply(&mut self, epoch: Epoch, mut arrivals: Vec<Arrival>, clock: Option<UnixTime>) -> i64 {
-        // None is before any.
+        // `None` is less than any time.
         self.clock = self.clock.max(clock);
         let oldest = self.retention.oldest(self.clock);
         let counts_undated = self.retention.max_age.is_some();
@@ -155,19 +154,19 @@ impl<F: Follow> Retaining<F> {
         while let Some(mut last) = arrivals.next() {
             let mut place = documents.find(last.hash, &last.id);
             let known = place.and_then(|place| documents.get(place)).filter(|known| known.is_alive());
-            let before = known.map_or(F::Value::ENDED, |known| known.value);
-            // Where what is in force stands, of which the input follows.
-            let mut stood = known.map(|known| known.position().offset);
+            let before = known.map_or(F::LiveValue::ENDED, |known| known.value);
+            // The offset of the event in force, which identifies its input.
+            let mut offset_in_force = known.map(|known| known.position().offset);
             let mut in_force = before;
             let mut key = last.key();
             let mut is_late;
             loop {
-                // What each event of the epoch does is counted as if it stood alone: but for the clock,
-                // counts do not depend on the cut.
-                let is_upsert = !matches!(last.content, Content::Delete);
+                // Each event is counted as if the epoch held nothing else: except for the clock, counts do
+                // not depend on the cut into epochs.
+                let is_upsert = !matches!(last.content, ArrivalContent::Delete);
                 is_late = is_upsert && last.ts.zip(oldest).is_some_and(|(ts, oldest)| ts < oldest);
-                let next = if is_late { F::Value::ENDED } else { F::value(&last.content) };
-                let (was, is) = (in_force != F::Value::ENDED, next != F::Value::ENDED);
+                let next = if is_late { F::LiveValue::ENDED } else { F::value(&last.content) };
+                let (was, is) = (in_force != F::LiveValue::ENDED, next != F::LiveValue::ENDED);
                 late += u64::from(is_late && !last.is_restored);
                 undated += u64::from(counts_undated && is_upsert && last.ts.is_none() && !last.is_restored);
                 match (was, is) {
@@ -177,14 +176,15 @@ impl<F: Follow> Retaining<F> {
                     (true, false) => deleted += 1,
                     (true, true) => unchanged += u64::from(F::repeats(in_force, next)),
                 }
-                if let (true, true, Some(origins), Some(earlier)) = (was, is, &self.origins, stood) {
+                if let (true, true, Some(origins), Some(earlier)) = (was, is, &self.origins, offset_in_force)
+                {
                     replaced += u64::from(origins.replaced(&last.id, earlier, last.position.offset));
                 }
-                stood = Some(last.position.offset);
+                offset_in_force = Some(last.position.offset);
                 in_force = next;
                 let Some(later) = arrivals.next_if(|a| a.id == last.id) else { break };
-                if F::TELLS_EACH {
-                    // Where nothing was kept so far, there has to be a place to tell of.
+                if F::REPORTS_EACH {
+                    // A report needs a place, so a new document gets one even if a later event ends it.
                     let here = documents.put(place, &last, key, in_force, epoch);
                     place = Some(here);
                     let (hash, text) = (last.hash, F::text(last.content).filter(|_| !is_late));
@@ -194,7 +194,7 @@ impl<F: Follow> Retaining<F> {
                 key = key.max(later.key());
                 last = later;
             }
-            let is_alive = in_force != F::Value::ENDED;
+            let is_alive = in_force != F::LiveValue::ENDED;
             if place.is_none() && !is_alive && !remembers_ended {
                 if last.is_restored && self.keeps {
                     // Too old since it was kept.
@@ -203,31 +203,31 @@ impl<F: Follow> Retaining<F> {
                 continue;
             }
             let place = documents.put(place, &last, key, in_force, epoch);
-            if let Some(told) = self.told.as_mut().filter(|_| is_alive) {
-                told.insert(last.id.clone(), Some(last.facts()));
+            if let Some(facts) = self.doc_changes.as_mut().filter(|_| is_alive) {
+                facts.insert(last.id.clone(), Some(last.facts()));
             }
             if self.keeps && is_alive {
                 if self.changes.len_bytes() >= kept::PARCEL_BYTES {
                     self.full.push(std::mem::take(&mut self.changes));
                 }
-                let own = Key::of(last.ts, last.position);
+                let own = EventKey::new(last.ts, last.position);
                 let is_greater =
-                    |found: &Key| *found != own && (self.ids_move || documents.slot(place).is_some());
+                    |found: &EventKey| *found != own && (self.ids_move || documents.slot(place).is_some());
                 let greater = documents.key(place).filter(is_greater);
                 kept::keep(&last, greater, &mut self.changes);
             }
-            if last.is_restored && matches!(last.content, Content::Delete) {
-                // It is remembered, and kept already.
+            if last.is_restored && matches!(last.content, ArrivalContent::Delete) {
+                // The slot is in the documents and in the state already.
                 continue;
             }
-            if F::TELLS_EACH || before != in_force || !is_alive {
+            if F::REPORTS_EACH || before != in_force || !is_alive {
                 let (hash, text) = (last.hash, F::text(last.content).filter(|_| is_alive));
                 self.touched.push(Touch { hash, place, before, text, ended: ended(is_late) });
             }
         }
 
         while let Some((place, before)) = oldest.and_then(|oldest| documents.expire(oldest)) {
-            expired += u64::from(before != F::Value::ENDED);
+            expired += u64::from(before != F::LiveValue::ENDED);
             self.touched.push(touch(&documents, place, before));
         }
         for (counter, n) in [
@@ -246,7 +246,7 @@ impl<F: Follow> Retaining<F> {
         more(documents.slots()) - more(slots)
     }
 
-    /// Counts ids that move, and logs one once in a run.
+    /// Counts moving ids, and logs one once in a run.
     fn log_moves(&self, Moves { moved, overruled, example }: Moves) {
         self.metrics.add(Counter::MovedIds, moved);
         self.metrics.add(Counter::Overruled, overruled);
@@ -261,21 +261,20 @@ impl<F: Follow> Retaining<F> {
     }
 
     /// Gives up the slots with keys up to this one, inclusive.
-    pub(super) fn retire(&mut self, last: Key) {
+    pub(super) fn retire(&mut self, last: EventKey) {
         let mut documents = self.documents.borrow_mut();
         while let Some((place, before)) = documents.take_slot(last) {
-            self.metrics.add(Counter::Expired, u64::from(before != F::Value::ENDED));
+            self.metrics.add(Counter::Expired, u64::from(before != F::LiveValue::ENDED));
             self.touched.push(touch(&documents, place, before));
         }
     }
 
-    /// Tells what the epoch has done to each document that it touched, and forgets those that have ended and
-    /// have no slot.
+    /// Reports each touched document, and forgets those that have ended and have no slot.
     pub(super) fn settle(&mut self, outputs: Outputs<'_, F>) {
-        let Outputs { record, more, reached } = outputs;
+        let Outputs { record, more, reports } = outputs;
         let mut documents = self.documents.borrow_mut();
         let mut touched = std::mem::take(&mut self.touched);
-        // Stable: what happened to a document stays in order.
+        // A stable sort: touches of a document stay in order.
         touched.sort_by_key(|touch| touch.place);
         let mut causes = Vec::new();
         let (mut counting, mut more_alive) = (0, 0);
@@ -284,7 +283,7 @@ impl<F: Follow> Retaining<F> {
             let (hash, place, before, ended) = (first.hash, first.place, first.before, last.ended);
             let Some(document) = documents.get(place) else { continue };
             let after = document.value;
-            let (was, is) = (before != F::Value::ENDED, after != F::Value::ENDED);
+            let (was, is) = (before != F::LiveValue::ENDED, after != F::LiveValue::ENDED);
             more_alive += i64::from(is) - i64::from(was);
             let cause = match (was, is) {
                 (false, true) => Some(Cause::Insert),
@@ -294,13 +293,13 @@ impl<F: Follow> Retaining<F> {
             };
             causes.extend(cause.map(|cause| (hash, cause)));
             counting += i64::from(F::counts(after)) - i64::from(F::counts(before));
-            let told = Told { place, id: &document.id, before, after };
-            F::tell(told, group.iter_mut().map(|touch| touch.text.take()), record);
+            let touched_document = TouchedDocument { place, id: &document.id, before, after };
+            F::report(touched_document, group.iter_mut().map(|touch| touch.text.take()), record);
             if is {
                 continue;
             }
-            if let Some(changed) = &mut self.told {
-                // Who has come and gone within the epoch leaves no trace.
+            if let Some(changed) = &mut self.doc_changes {
+                // A document that was added and removed in the epoch leaves no trace.
                 if was {
                     changed.insert(document.id.clone(), None);
                 } else {
@@ -326,36 +325,36 @@ impl<F: Follow> Retaining<F> {
         documents.settle();
         drop(documents);
         self.touched = touched;
-        if let Some(changed) = &mut self.told {
+        if let Some(changed) = &mut self.doc_changes {
             let mut changes = std::mem::take(changed).into_iter().map(|(id, now)| DocChange { id, now });
             loop {
                 let parcel: Vec<_> = changes.by_ref().take(PARCEL).collect();
                 if parcel.is_empty() {
                     break;
                 }
-                reached(Reached::Documents(parcel));
+                reports(EpochReport::Documents(parcel));
             }
         }
         if counting != 0 {
             more(counting);
         }
         if !causes.is_empty() {
-            reached(Reached::Causes(causes));
+            reports(EpochReport::Causes(causes));
         }
-        self.full.drain(..).for_each(|changes| reached(Reached::Kept(changes)));
+        self.full.drain(..).for_each(|changes| reports(EpochReport::Kept(changes)));
         if !self.changes.is_empty() {
-            reached(Reached::Kept(std::mem::take(&mut self.changes)));
+            reports(EpochReport::Kept(std::mem::take(&mut self.changes)));
         }
     }
 }
 
-/// The retention ends a document, in which `before` was in force.
-fn touch<F: Follow>(documents: &Documents<F::Value>, place: u32, before: F::Value) -> Touch<F> {
+/// The retention ends a document; `before` is the value that was in force.
+fn touch<F: Follow>(documents: &DocumentStore<F::LiveValue>, place: u32, before: F::LiveValue) -> Touch<F> {
     let hash = documents.get(place).map_or(0, |document| hash::bytes(0, document.id.as_bytes()));
     Touch { hash, place, before, text: None, ended: Cause::Expire }
 }
 
-/// Why a document is not alive after an event, if it is not.
+/// The cause of an end by an event.
 fn ended(is_late: bool) -> Cause {
     if is_late { Cause::Expire } else { Cause::Delete }
 }

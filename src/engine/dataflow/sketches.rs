@@ -1,26 +1,26 @@
-//! The distinct sketches of one worker, each held once, with the documents that are its members.
+//! The distinct sketches of one worker, each stored once, with the documents that are its members.
 //!
-//! Four operators of the worker share them, partitioned by sketch id. `collapse` is the only one that writes:
-//! when an epoch closes, all its changes at once. `verify` reads sketches, in "Visit" that of x and in
-//! "Compare" that of y, and `pairs` reads members; both work on an epoch later than `collapse`, which may by
-//! then have gone on to epochs after it. So does a visitor of an epoch, which comes to "Compare" at the time
-//! of the next one, for both. Three rules make that right.
+//! Four operators of the worker share them, partitioned by sketch id. Only `collapse` writes: all changes of
+//! an epoch when it closes. `verify` reads sketches, that of x in "Visit" and that of y in "Compare"; `pairs`
+//! reads members. The readers may be some epochs behind `collapse`. So may a query: its comparisons for an
+//! epoch arrive in "Compare" at the time of the next epoch, and read both sketches and members. Three rules
+//! make these reads correct.
 //!
-//! 1. *A sketch is what its id says.* It never changes while it is held, so it does not matter when it is
-//!    read.
-//! 2. *A sketch is held as long as anybody may read it.* Candidates of an epoch name sketches that have a
-//!    member before the epoch or after it. So a sketch that lost its last member in epoch e is in no
-//!    candidate of a later epoch, unless it comes back, and then its new member brings it along. "Compare"
-//!    stands behind "Visit": once no record of an epoch before `open` can reach it, nobody reads for these
-//!    epochs any more, on this worker, and [`release`](Sketches::release) frees what has been without members
-//!    since one of them.
-//! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` is done with it
-//!    ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) takes those of later epochs back.
-//!    At most the epochs in flight are kept.
+//! 1. *A sketch is named by its content.* It never changes while it is stored, so it does not matter when it
+//!    is read.
+//! 2. *A sketch is stored as long as an operator may read it.* Candidates of an epoch name sketches that have
+//!    a member before the epoch or after it. So a sketch that lost its last member in epoch e is in no
+//!    candidate of a later epoch, unless a new member joins and brings the sketch along. "Compare" is
+//!    downstream of "Visit": once no record of an epoch before `open` can reach it, no operator of this
+//!    worker reads for these epochs any more, and [`release`](Sketches::release) frees the sketches that lost
+//!    their last member in one of them.
+//! 3. *SketchMembers are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed it
+//!    ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs. At
+//!    most the changes of the epochs in flight are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::members::Members;
+use super::members::SketchMembers;
 use dupflow_core::block::HotBlocks;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
@@ -31,45 +31,46 @@ use dupflow_core::time::Epoch;
 /// Sketches by id, with their members.
 #[derive(Debug)]
 pub(super) struct Sketches {
-    entries: Slab<Entry>,
-    /// The words of each entry, by its place.
+    entries: Slab<SketchEntry>,
+    /// The words of each entry, by its place in `entries`.
     words: Rows<u64>,
     /// The features of each entry, by its place, if the scheme keeps them.
     features: Option<Rows<Box<[u64]>>>,
-    /// See [`Members::visible`].
+    /// See [`SketchMembers::visible`].
     expand_limit: usize,
-    /// What lost its last member in which epoch.
+    /// By epoch, the sketches that lost their last member in it.
     dying: BTreeMap<Epoch, Vec<SketchId>>,
-    /// What changed of the members in each epoch that `pairs` has not done.
-    changes: BTreeMap<Epoch, Changed>,
+    /// By epoch that `pairs` has not processed, the changes of members.
+    changes: BTreeMap<Epoch, ChangedMembers>,
 }
 
-/// What an epoch changed of the members.
+/// Changes of members in an epoch.
 #[derive(Debug)]
-struct Changed {
-    /// Of the visible ones; ascending by sketch.
+struct ChangedMembers {
+    /// Changes of visible members; ascending by sketch.
     visible: Vec<MemberChange>,
-    /// Of each sketch that had too many members for all to be visible, before or after the epoch; ascending.
+    /// Changes of each sketch that had too many members for all to be visible, before or after the epoch;
+    /// ascending.
     stars: Vec<StarChange>,
 }
 
-/// What an epoch changed of a sketch with too many members for all to be visible.
+/// The changes in an epoch of a sketch with too many members for all to be visible.
 #[derive(Clone, Debug)]
 pub(super) struct StarChange {
     pub(super) sketch: SketchId,
-    /// Members before the epoch.
+    /// Number of members before the epoch.
     pub(super) before: usize,
     pub(super) left: Vec<DocId>,
     pub(super) joined: Vec<DocId>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct SketchEntry {
     id: SketchId,
-    members: Members,
+    members: SketchMembers,
 }
 
-/// A document comes to stand for a sketch (`diff` 1), or no longer does (-1).
+/// A document begins (`diff` 1) or stops (-1) to represent a sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MemberChange {
     pub(super) sketch: SketchId,
@@ -78,7 +79,7 @@ pub(super) struct MemberChange {
 }
 
 impl Sketches {
-    /// None yet; `words` to a sketch, features kept or not.
+    /// An empty store, for sketches of `words` words, with or without features.
     pub(super) fn new(words: usize, keeps_features: bool, expand_limit: usize) -> Self {
         Self {
             entries: Slab::default(),
@@ -95,28 +96,28 @@ impl Sketches {
         self.entries.find(id.low(), |entry| entry.id == id)
     }
 
-    fn members_of(&self, id: SketchId) -> Option<&Members> {
+    fn members_of(&self, id: SketchId) -> Option<&SketchMembers> {
         self.entries.get(self.find(id)?).map(|entry| &entry.members)
     }
 
-    /// A sketch that is held.
+    /// A stored sketch.
     ///
     /// # Panics
-    /// If it is not: a candidate outlived its sketch, a broken promise.
+    /// If the sketch is not stored: a candidate outlived its sketch, a broken promise.
     pub(super) fn get(&self, id: SketchId) -> SketchRef<'_> {
         let place = self.find(id).expect("a candidate's sketches are held until its epoch is released");
         read(&self.words, self.features.as_ref(), place)
     }
 
-    /// The members of a sketch, to be changed, and the sketch; a new one is taken from `body`.
+    /// The members of a sketch, to be changed, and the sketch. A new sketch is taken from `body`.
     ///
     /// # Panics
-    /// If the sketch is neither held nor given.
+    /// If the sketch is neither stored nor given.
     pub(super) fn members(
         &mut self,
         id: SketchId,
         body: Option<&mut Sketch>,
-    ) -> (&mut Members, SketchRef<'_>) {
+    ) -> (&mut SketchMembers, SketchRef<'_>) {
         let place = match self.find(id) {
             Some(place) => place,
             None => self.add(id, body.expect("the first member of a sketch brings it")),
@@ -126,7 +127,7 @@ impl Sketches {
     }
 
     fn add(&mut self, id: SketchId, body: &mut Sketch) -> u32 {
-        let place = self.entries.insert(id.low(), Entry { id, members: Members::Nobody(0) });
+        let place = self.entries.insert(id.low(), SketchEntry { id, members: SketchMembers::Empty(0) });
         let row = place as usize;
         if row < self.words.len() {
             self.words.row_mut(row).copy_from_slice(&body.words);
@@ -144,27 +145,27 @@ impl Sketches {
         place
     }
 
-    /// Keeps what changed of the visible members in an epoch until it is [forgotten](Self::forget), and all
-    /// changes of each sketch that more than `expand_limit` documents stood for before the epoch or stand for
-    /// after it. Both ascending by sketch.
+    /// Keeps the changes of visible members in an epoch until it is [forgotten](Self::forget), and all
+    /// changes of each sketch that had more than `expand_limit` members before or after the epoch. Both
+    /// ascending by sketch.
     pub(super) fn keep_changes(&mut self, epoch: Epoch, visible: Vec<MemberChange>, stars: Vec<StarChange>) {
         debug_assert!(visible.is_sorted_by_key(|change| change.sketch));
         debug_assert!(stars.is_sorted_by_key(|change| change.sketch));
-        self.changes.insert(epoch, Changed { visible, stars });
+        self.changes.insert(epoch, ChangedMembers { visible, stars });
     }
 
-    /// What changed of the visible members in an epoch.
+    /// The changes of visible members in an epoch.
     pub(super) fn changes(&self, epoch: Epoch) -> &[MemberChange] {
         self.changes.get(&epoch).map_or(&[], |changed| &changed.visible)
     }
 
-    /// Nobody asks for the changes of this epoch any more, or for members as of an earlier one.
+    /// Drops the changes of this epoch. SketchMembers as of earlier epochs can then no longer be read.
     pub(super) fn forget(&mut self, epoch: Epoch) {
         self.changes.remove(&epoch);
     }
 
-    /// The documents that stand for a sketch after an epoch, in any order. The changes of all later epochs
-    /// have to be kept.
+    /// The documents that represent a sketch after an epoch, in any order. Requires the changes of all later
+    /// epochs.
     ///
     /// # Panics
     /// If the changes kept are not those that were made.
@@ -177,7 +178,7 @@ impl Sketches {
             for change in changed.of(id).iter().rev() {
                 if change.diff > 0 {
                     let at = documents.iter().position(|document| **document == change.document);
-                    documents.swap_remove(at.expect("who came is there"));
+                    documents.swap_remove(at.expect("a document that joined is a member"));
                 } else {
                     documents.push(&change.document);
                 }
@@ -185,8 +186,8 @@ impl Sketches {
         }
     }
 
-    /// Whether more documents stood for a sketch after an epoch than are all visible. The changes of all
-    /// later epochs have to be kept.
+    /// Whether a sketch had too many members after an epoch for all to be visible. Requires the changes of
+    /// all later epochs.
     pub(super) fn is_star_at(&self, id: SketchId, epoch: Epoch) -> bool {
         for (_, changed) in self.changes.range(epoch + 1..) {
             if let Some(star) = changed.star(id) {
@@ -199,10 +200,10 @@ impl Sketches {
         self.members_of(id).is_some_and(|members| members.len() > self.expand_limit)
     }
 
-    /// All documents that stood for a sketch after an epoch, visible or not. The changes of all later epochs
-    /// have to be kept.
+    /// All members of a sketch after an epoch, visible or not. Requires the changes of all later epochs.
     pub(super) fn members_at(&self, id: SketchId, epoch: Epoch) -> BTreeSet<&DocId> {
-        let mut all: BTreeSet<&DocId> = self.members_of(id).into_iter().flat_map(Members::iter).collect();
+        let mut all: BTreeSet<&DocId> =
+            self.members_of(id).into_iter().flat_map(SketchMembers::iter).collect();
         for (_, changed) in self.changes.range(epoch + 1..).rev() {
             if let Some(StarChange { left, joined, .. }) = changed.star(id) {
                 all.retain(|document| !joined.contains(document));
@@ -220,8 +221,8 @@ impl Sketches {
         all
     }
 
-    /// Names documents of each hot block whose sketches are held here; of all blocks, or of those without a
-    /// name.
+    /// Sets example documents for the hot blocks whose sketches are stored here: for all blocks, or only for
+    /// those without examples.
     pub(super) fn name_examples(&self, blocks: &mut HotBlocks, all: bool) {
         blocks.name(all, |sketch| self.members_of(sketch).map(|members| members.first().cloned()));
     }
@@ -231,15 +232,15 @@ impl Sketches {
         self.dying.entry(epoch).or_default().push(id);
     }
 
-    /// No candidate of an epoch before `open` can arrive any more: frees what died before and did not come
-    /// back.
+    /// Frees the sketches that lost their last member before `open` and have none now. No candidate of an
+    /// epoch before `open` can arrive any more.
     pub(super) fn release(&mut self, open: Epoch) {
         while let Some(first) = self.dying.first_entry().filter(|e| *e.key() < open) {
             let (epoch, ids) = first.remove_entry();
             for id in ids {
                 let Some(place) = self.find(id) else { continue };
                 let members = self.entries.get(place).map(|entry| &entry.members);
-                if matches!(members, Some(Members::Nobody(since)) if *since == epoch) {
+                if matches!(members, Some(SketchMembers::Empty(since)) if *since == epoch) {
                     self.entries.remove(id.low(), place);
                     if let Some(features) = &mut self.features {
                         features.row_mut(place as usize)[0] = Box::default();
@@ -250,15 +251,15 @@ impl Sketches {
     }
 }
 
-impl Changed {
-    /// What changed of the visible members of a sketch.
+impl ChangedMembers {
+    /// The changes of visible members of a sketch.
     fn of(&self, id: SketchId) -> &[MemberChange] {
         let start = self.visible.partition_point(|change| change.sketch < id);
         let count = self.visible[start..].iter().take_while(|change| change.sketch == id).count();
         &self.visible[start..start + count]
     }
 
-    /// What changed of a sketch, if it had too many members.
+    /// The change of a sketch, if it had too many members.
     fn star(&self, id: SketchId) -> Option<&StarChange> {
         let at = self.stars.binary_search_by_key(&id, |star| star.sketch).ok()?;
         Some(&self.stars[at])

@@ -14,7 +14,7 @@ fn document(n: u64) -> DocId {
     DocId::new(&format!("a document that is named {n:03}")).unwrap()
 }
 
-/// What is held under the id of `n`.
+/// The stored sketch with the id of `n`.
 fn body(n: u64) -> Sketch {
     Sketch { words: [n, n + 1, n + 2].into(), features: (0..n % 4 + 1).map(|i| n ^ i).collect() }
 }
@@ -68,7 +68,7 @@ fn a_sketch_without_members_is_held_until_its_epoch_is_released_and_no_longer() 
     assert_eq!(sketches.entries.len(), 1);
     assert!(sketches.dying.is_empty());
 
-    // Its place is used again, by a sketch of other words and features.
+    // The place is reused by a sketch with other words and features.
     change(&mut sketches, 3, 5, &[], &[3]);
     assert!(is_held(&sketches, 3) && is_held(&sketches, 2) && !is_held(&sketches, 1));
     assert_eq!(sketches.words.len(), 2);
@@ -83,7 +83,7 @@ fn a_sketch_that_comes_back_is_not_freed_for_its_first_death() {
     sketches.release(3);
     assert!(is_held(&sketches, 1), "it has a member");
     change(&mut sketches, 1, 4, &[2], &[]);
-    // Died in 2 and in 4: only the last time counts.
+    // Lost its last member in 2 and in 4: only the last time counts.
     change(&mut sketches, 1, 5, &[], &[3]);
     change(&mut sketches, 1, 6, &[3], &[]);
     for open in [5, 6] {
@@ -92,7 +92,7 @@ fn a_sketch_that_comes_back_is_not_freed_for_its_first_death() {
     }
     sketches.release(7);
     assert!(!is_held(&sketches, 1));
-    // And anew, with its body.
+    // Added again, with its body.
     change(&mut sketches, 1, 8, &[], &[4]);
     assert!(is_held(&sketches, 1));
 }
@@ -107,9 +107,9 @@ fn a_sketch_that_was_freed_needs_its_body_again() {
     sketches.members(sketch_id(1), None);
 }
 
-/// A random history in which documents go from sketch to sketch, while readers are up to five epochs behind:
-/// members as of each epoch that is not forgotten are those that there were, and what is held are the
-/// sketches that have a member or lost it in an epoch that is open.
+/// A random history in which documents change their sketches, while readers are up to five epochs behind.
+/// SketchMembers as of each epoch that is not forgotten are those of that epoch. The stored sketches are those that
+/// have a member or lost it in an epoch that is open.
 #[test]
 fn members_are_read_as_of_any_epoch_that_is_kept() {
     for expand_limit in [0, 1, 3, 100] {
@@ -155,7 +155,7 @@ fn members_are_read_as_of_any_epoch_that_is_kept() {
             sketches.keep_changes(epoch, changes, stars);
             history.push(now.clone());
 
-            // The readers go on, by none or a few epochs.
+            // The readers advance by none or a few epochs.
             let done = (forgotten + random(90, 4)).min(epoch).max(epoch.saturating_sub(5));
             (forgotten + 1..=done).for_each(|past| sketches.forget(past));
             forgotten = done;
@@ -209,7 +209,7 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
     assert_eq!(blocks[&key(1)].document, Some(document(5)));
     assert_eq!(blocks[&key(2)].document, None);
     assert_eq!(blocks[&key(2)].beside, Some(document(8)));
-    // Only a block that lacks a name is looked at again.
+    // Only blocks without examples are looked at again.
     let looked = |found: &mut HotBlocks, all| {
         let seen = std::cell::RefCell::new(BTreeSet::new());
         found.name(all, |sketch| {
@@ -224,7 +224,7 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
     assert_eq!(looked(&mut blocks, false), BTreeSet::from([sketch_id(3)]));
     assert!(blocks.remove(&key(2)) && !blocks.remove(&key(2)));
     assert_eq!(looked(&mut blocks, false), BTreeSet::new());
-    // A block that changes keeps the names of what it still has.
+    // A changed block keeps the examples of the sketches that it still has.
     let renamed = of(1, Some(2)).named_as(&blocks[&key(1)]);
     assert_eq!((renamed.document, renamed.beside), (Some(document(5)), None));
 }

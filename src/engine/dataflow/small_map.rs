@@ -1,10 +1,10 @@
-//! A map that is a sorted vector while it is small, and a tree when it is not: most sketches have a member or
-//! a partner or two, some have thousands.
+//! A map stored as a sorted vector while it is small, and as a tree otherwise: most sketches have one or two
+//! members and partners, some have thousands.
 
 use std::collections::BTreeMap;
 
-/// Most entries of a vector, inclusive: until there a search and a shift cost less than a tree, which is less
-/// full too.
+/// Most entries of a vector, inclusive. Up to this size a search and a shift cost less than a tree, whose
+/// nodes are also less full.
 const FEW: usize = 32;
 
 #[derive(Debug)]
@@ -43,13 +43,13 @@ impl<K: Ord, V> SmallMap<K, V> {
         few.into_iter().flatten().chain(many.into_iter().flatten())
     }
 
-    /// Sets a value; gives back the one before.
+    /// Sets a value; returns the one before.
     pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self {
             Self::Few(entries) => match find(entries, &key) {
                 Ok(at) => return Some(std::mem::replace(&mut entries[at].1, value)),
                 Err(at) if entries.len() < FEW => {
-                    // Of the many small ones, none has room that it does not need.
+                    // Most maps are small: the vectors of these have no spare capacity.
                     if entries.len() < 4 {
                         entries.reserve_exact(1);
                     }
@@ -66,13 +66,13 @@ impl<K: Ord, V> SmallMap<K, V> {
         None
     }
 
-    /// Removes an entry; gives back its value.
+    /// Removes an entry; returns its value.
     pub(super) fn remove(&mut self, key: &K) -> Option<V> {
         match self {
             Self::Few(entries) => find(entries, key).ok().map(|at| entries.remove(at).1),
             Self::Many(entries) => {
                 let removed = entries.remove(key);
-                // Half of the limit, so that a size about it does not rebuild at each step.
+                // Half of the limit, so that a size about the limit does not rebuild at each step.
                 if entries.len() <= FEW / 2 {
                     *self = Self::Few(std::mem::take(entries).into_iter().collect());
                 }
@@ -97,7 +97,7 @@ mod tests {
         let mut sizes = [false; 3 * FEW];
         for step in 0..20_000_u64 {
             let key = mix(step) % (3 * FEW as u64);
-            // Grows and shrinks again and again, past the limit each time.
+            // Grows and shrinks in turn, past the limit each time.
             if mix(step ^ 77) % 10 < if (step / 400).is_multiple_of(2) { 8 } else { 2 } {
                 assert_eq!(small.insert(key, step), map.insert(key, step));
             } else {

@@ -1,4 +1,4 @@
-//! What the stages of a dataflow are made of.
+//! The settings that every operator of the dataflow is built from.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
@@ -10,12 +10,15 @@ use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::run::metrics::Metrics;
 use dupflow_core::run::origins::Origins;
-use dupflow_core::run::visit::Visitors;
+use dupflow_core::run::query::QueryQueue;
 use dupflow_core::sketch::Scheme;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{LiveFrom, Progress};
 
-/// What the dataflow computes: everything that decides the result, and where it is counted.
+/// What the dataflow computes, where it begins, and what it shares with the rest of the process.
+///
+/// The fields of this type decide the result, together with the input; [`RunStart`] and [`Observers`] do not, except
+/// that a restart repeats no epoch.
 #[derive(Clone, Debug)]
 pub struct Stages {
     /// Text to sketch.
@@ -28,69 +31,97 @@ pub struct Stages {
     pub expand_limit: usize,
     /// Whether pairs carry their evidence; if not, it is zero, and no part of a pair's identity.
     pub evidence: bool,
-    /// Which documents stay alive.
+    /// The rules by which documents expire.
     pub retention: Retention,
-    /// Whether an id may have events in several partitions: then its home decides which of them is the last
-    /// one, and deleted ids are remembered.
+    /// Whether an id may have events in several partitions. If so, the id's home decides which event is its
+    /// last one, and deleted ids are remembered.
     pub ids_move: bool,
-    /// That ids do move is logged once in a run.
-    pub moves_logged: Arc<Once>,
-    /// Whether documents are kept for a later run: then each epoch leaves with what changed of them.
-    pub keeps: bool,
-    /// Whether each epoch leaves with its [changes of documents](dupflow_core::doc::DocChange).
-    pub tells_documents: bool,
-    /// From which epoch on no earlier run has been here before. Tables of document frequencies are made from
-    /// there on.
-    pub live: Arc<LiveFrom>,
-    /// How far an earlier run had come: where reading begins, and the table of document frequencies in force.
-    pub past: Progress,
-    /// That table.
-    pub table: Option<Arc<IdfTable>>,
-    /// Tables that have been made, until whoever stores them takes them out; by fingerprint. Only where
-    /// documents are kept.
-    pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
-    /// Who asks about the corpus while it changes.
-    pub visitors: Arc<Visitors>,
-    /// Which input each record is of, where that is known.
-    pub origins: Option<Arc<Origins>>,
-    /// Where it is counted.
-    pub metrics: Arc<Metrics>,
-    /// The hot blocks of all workers, kept current; their documents are named now and then, and when the
-    /// input has ended.
-    pub hot_blocks: Arc<Mutex<HotBlocks>>,
-    /// Distinct sketches that the blocks are planned for, of all processes.
+    /// Distinct sketches of all processes that the blocks are planned for.
     pub planned: u64,
+    /// Whether documents are kept for a later run. If so, each closed epoch carries the changes of the kept
+    /// documents.
+    pub keeps: bool,
+    /// Whether each closed epoch carries its [changes of documents](dupflow_core::doc::DocChange).
+    pub emits_documents: bool,
+    /// Where the run begins.
+    pub start: RunStart,
+    /// What the rest of the process shares with the run.
+    pub observers: Observers,
+}
+
+/// Where a run begins: data of an earlier run. The default is a run without one.
+#[derive(Clone, Debug)]
+pub struct RunStart {
+    /// The first epoch that no earlier run has processed. Tables of document frequencies are made from this
+    /// epoch on.
+    pub live: Arc<LiveFrom>,
+    /// The progress of an earlier run: where reading begins, and the table of document frequencies in force.
+    pub past: Progress,
+    /// The table named by `past`.
+    pub table: Option<Arc<IdfTable>>,
+}
+
+/// What the rest of the process reads of a running dataflow, or passes to it.
+#[derive(Clone, Debug)]
+pub struct Observers {
+    /// The counters of this process.
+    pub metrics: Arc<Metrics>,
+    /// The hot blocks of all workers, kept current. Their example documents are renewed from time to time,
+    /// and at the end of the input.
+    pub hot_blocks: Arc<Mutex<HotBlocks>>,
+    /// Queries about the corpus while it changes.
+    pub queries: Arc<QueryQueue>,
+    /// The input of each record, where that is known.
+    pub origins: Option<Arc<Origins>>,
+    /// New tables of document frequencies, by fingerprint, until the state stores them and takes them out. Only
+    /// used where documents are kept.
+    pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
+    /// Limits the log message about moving ids to one in a run.
+    pub moves_logged: Arc<Once>,
 }
 
 impl Stages {
-    /// Stages of a run that begins, with everything counted from zero; without evidence, every document stays
-    /// alive, nothing kept.
+    /// Stages of a new run: counters at zero, no evidence, no retention, nothing kept.
     pub fn new(
         scheme: Scheme,
         blocking: Arc<dyn Blocking>,
         filter: Arc<dyn PairFilter>,
         expand_limit: usize,
     ) -> Self {
+        let observers = Observers::new(Metrics::new(filter.looks()));
         Self {
             scheme,
             blocking,
-            metrics: Arc::new(Metrics::new(filter.looks())),
             filter,
             expand_limit,
             evidence: false,
             retention: Retention::default(),
             ids_move: false,
-            moves_logged: Arc::new(Once::new()),
-            keeps: false,
-            tells_documents: false,
-            live: Arc::new(LiveFrom::beginning()),
-            past: Progress::default(),
-            table: None,
-            tables: Arc::default(),
-            visitors: Arc::default(),
-            origins: None,
-            hot_blocks: Arc::default(),
             planned: u64::MAX,
+            keeps: false,
+            emits_documents: false,
+            start: RunStart::default(),
+            observers,
+        }
+    }
+}
+
+impl Default for RunStart {
+    fn default() -> Self {
+        Self { live: Arc::new(LiveFrom::beginning()), past: Progress::default(), table: None }
+    }
+}
+
+impl Observers {
+    /// Without queries, hot blocks and tables.
+    pub fn new(metrics: Metrics) -> Self {
+        Self {
+            metrics: Arc::new(metrics),
+            hot_blocks: Arc::default(),
+            queries: Arc::default(),
+            origins: None,
+            tables: Arc::default(),
+            moves_logged: Arc::new(Once::new()),
         }
     }
 }

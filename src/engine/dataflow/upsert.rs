@@ -1,21 +1,21 @@
-//! Upsert: of each document's events in an epoch the last one wins; out come the changes of sketches'
+//! Upsert: of each document's events in an epoch the last one wins. The output is the changes of sketch
 //! memberships.
 
 use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 
 use super::Stages;
-use super::arrival::{Arrival, Content};
+use super::arrival::{Arrival, ArrivalContent};
 use super::documents::InForce;
-use super::retain::{Retained, Tick, retain};
-use super::retaining::{Follow, Told};
-use super::visitors::Look;
+use super::queries::QuerySubject;
+use super::retain::{RetainOutputs, Tick, retain};
+use super::retaining::{Follow, TouchedDocument};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::time::Epoch;
 
-/// A document becomes a member of a sketch (with the sketch itself) or ceases to be one (without).
+/// A document becomes a member of a sketch (`joins` has the sketch) or stops being one (`joins` is `None`).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Membership {
     pub(super) sketch: SketchId,
@@ -23,22 +23,22 @@ pub(super) struct Membership {
     pub(super) joins: Option<Box<Sketch>>,
 }
 
-/// A document stands for its sketch, or for [`no_sketch`] if its text has no token.
+/// The value of a document is the id of its sketch, or [`no_sketch`] if its text has no token.
 impl InForce for SketchId {
     const ENDED: Self = Self::NONE;
 }
 
-/// The id of no words at all, which no sketch has.
+/// The id of zero words. No sketch has this id.
 fn no_sketch() -> SketchId {
     SketchId::new(0, &[])
 }
 
-/// By what a document is compared, of what is in force of it.
-pub(super) fn look(_: u32, sketch: SketchId) -> Look {
-    if sketch == no_sketch() { Look::Nothing } else { Look::Held(sketch) }
+/// What a document is compared by, from the value in force.
+pub(super) fn subject(_: u32, sketch: SketchId) -> QuerySubject {
+    if sketch == no_sketch() { QuerySubject::Nothing } else { QuerySubject::Stored(sketch) }
 }
 
-/// Documents as members of sketches.
+/// [`Follow`] for documents as members of sketches.
 pub(super) enum Memberships {}
 
 /// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
@@ -46,32 +46,32 @@ pub(super) fn upsert<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     stages: &Stages,
-) -> Retained<'scope, Memberships> {
+) -> RetainOutputs<'scope, Memberships> {
     retain(arrivals, ticks, "Upsert", stages)
 }
 
 impl Follow for Memberships {
-    type Value = SketchId;
-    type Text = Box<Sketch>;
-    type Record = Membership;
+    type LiveValue = SketchId;
+    type EventText = Box<Sketch>;
+    type Emitted = Membership;
 
-    const TELLS_EACH: bool = false;
+    const REPORTS_EACH: bool = false;
 
-    fn value(content: &Content) -> SketchId {
+    fn value(content: &ArrivalContent) -> SketchId {
         match content {
-            Content::Delete => SketchId::ENDED,
-            Content::Empty => no_sketch(),
-            Content::Sketch(id, _) => *id,
-            Content::Terms(_) => unreachable!("only live weights sketch later"),
+            ArrivalContent::Delete => SketchId::ENDED,
+            ArrivalContent::Empty => no_sketch(),
+            ArrivalContent::Sketch(id, _) => *id,
+            ArrivalContent::Terms(_) => unreachable!("only live weights sketch later"),
         }
     }
 
-    fn text(content: Content) -> Option<Box<Sketch>> {
-        if let Content::Sketch(_, body) = content { Some(body) } else { None }
+    fn text(content: ArrivalContent) -> Option<Box<Sketch>> {
+        if let ArrivalContent::Sketch(_, body) = content { Some(body) } else { None }
     }
 
     fn counts(_: SketchId) -> bool {
-        // Nobody asks how many there are.
+        // This count is not used.
         false
     }
 
@@ -79,8 +79,8 @@ impl Follow for Memberships {
         before == after
     }
 
-    fn tell(
-        Told { id, before, after, .. }: Told<'_, SketchId>,
+    fn report(
+        TouchedDocument { id, before, after, .. }: TouchedDocument<'_, SketchId>,
         texts: impl Iterator<Item = Option<Box<Sketch>>>,
         emit: &mut dyn FnMut(Membership),
     ) {

@@ -1,9 +1,9 @@
-//! Verify: the rest of the filter, for candidates that survived their first words. A candidate (x, y) travels
-//! to the owner of x, which sends the sketch of x on to the owner of y, where the two are compared: no worker
-//! needs all sketches.
+//! Verify: the rest of the filter, for candidates that passed the test of their first words. A candidate (x,
+//! y) is sent to the owner of x, which sends the sketch of x on to the owner of y, where the two are
+//! compared. No worker needs all sketches.
 //!
 //! The verdict is a pure function of the two sketches, and a sketch id names its content. So a retraction is
-//! judged anew, with the same outcome, and nothing about past verdicts is kept.
+//! judged again, with the same outcome, and no verdict is stored.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -11,17 +11,15 @@ use std::rc::Rc;
 
 use differential_dataflow::consolidation::consolidate;
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 
 use super::blocks::Candidate;
 use super::epochs::by_epoch;
+use super::operator::Operator;
 use super::pairs::Acceptance;
+use super::queries::{AnswerPart, PartialAnswer, QueryComparison, QueryMatch, SketchedQuery};
 use super::sketches::Sketches;
-use super::visitors::{Call, Met, Note, Presence, Said};
 use super::{Accepted, Stages};
 use dupflow_core::block::Blocking;
 use dupflow_core::doc::DocId;
@@ -31,35 +29,35 @@ use dupflow_core::run::metrics::Counter;
 use dupflow_core::sketch::{Sketch, SketchRef};
 use dupflow_core::time::Epoch;
 
-/// Epochs after which all hot blocks are named anew, since members change. Those without a name are named
-/// when an epoch ends.
-const NAMED_EVERY: Epoch = 32;
+/// Epochs after which the example documents of all hot blocks are renewed, since members change. Blocks
+/// without examples get them at the end of each epoch.
+const EXAMPLES_EVERY: Epoch = 32;
 
 /// A sketch on its way to the partners that one worker owns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Visit {
-    /// The worker.
+    /// The index of that worker.
     to: u64,
     x: SketchId,
     sketch: Sketch,
     partners: Vec<(SketchId, isize)>,
 }
 
-/// What has been compared.
-pub(super) struct Verified<'scope> {
+/// The outputs of [`verify`].
+pub(super) struct VerifyOutputs<'scope> {
     pub(super) acceptances: Stream<'scope, Epoch, Vec<Acceptance>>,
-    /// What visitors have found.
-    pub(super) notes: Stream<'scope, Epoch, Vec<Note>>,
+    /// Partial answers to queries.
+    pub(super) partial_answers: Stream<'scope, Epoch, Vec<PartialAnswer>>,
 }
 
-/// Compares the candidates, and visitors with whom they are called on; `sketches` holds those that this
-/// worker owns.
+/// Compares the candidates, and queries with their candidates. `sketches` holds the sketches that this worker
+/// owns.
 pub(super) fn verify<'scope>(
     meetings: Stream<'scope, Epoch, Vec<Candidate>>,
-    calls: Stream<'scope, Epoch, Vec<Call>>,
+    comparisons: Stream<'scope, Epoch, Vec<QueryComparison>>,
     sketches: Rc<RefCell<Sketches>>,
     stages: &Stages,
-) -> Verified<'scope> {
+) -> VerifyOutputs<'scope> {
     let peers = meetings.scope().peers() as u64;
     let owner = move |id: SketchId| id.low() % peers;
     let of_x = Rc::clone(&sketches);
@@ -67,14 +65,15 @@ pub(super) fn verify<'scope>(
     let least = stages.blocking.least();
     let to_x = Exchange::new(|m: &Candidate| m.pair.lo().low());
     let visits = by_epoch(meetings, to_x, "Visit", move |_, meetings, emit| {
-        // Workers report the blocks that they own; what is left after adding up is a candidate that came or
-        // went.
+        // Each worker reports changes of the blocks that it owns; only their sum says whether the pair gained
+        // or lost blocks.
         let mut changes: Vec<_> = meetings
             .into_iter()
             .map(|m| ((*m.pair.lo(), owner(*m.pair.hi()), *m.pair.hi()), m.diff))
             .collect();
         consolidate(&mut changes);
-        // A sketch comes or goes once in an epoch, so where no block is ever hot this is what the two share.
+        // A sketch is added or removed at most once in an epoch. So where no block is ever hot, the sum is
+        // the number of blocks that the two share.
         changes.retain(|(_, diff)| diff.unsigned_abs() >= least);
         for group in changes.chunk_by(|((x, to, _), _), ((x2, to2, _), _)| (x, to) == (x2, to2)) {
             let (x, to, _) = group[0].0;
@@ -85,80 +84,91 @@ pub(super) fn verify<'scope>(
     });
 
     let stages = stages.clone();
-    let mut builder = OperatorBuilder::new("Compare".to_owned(), visits.scope());
-    let mut visits = builder.new_input(visits, Exchange::new(|v: &Visit| v.to));
-    let mut calls = builder.new_input(calls, Exchange::new(|c: &Call| c.to));
-    let (acceptances, acceptances_stream) = builder.new_output();
-    let (notes, notes_stream) = builder.new_output();
-    let mut acceptances = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(acceptances);
-    let mut notes = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(notes);
-    builder.build(move |_| {
-        let mut shared = Shared::default();
-        let (mut named, mut names_at) = (0, 0);
-        move |frontiers| {
-            visits.for_each_time(|time, data| {
-                let capability = time.retain(0);
-                let mut acceptances = acceptances.activate();
-                let mut session = acceptances.session(&capability);
-                let sketches = sketches.borrow();
-                for visit in data.flat_map(|d| d.drain(..)) {
-                    compare(visit, &sketches, &stages, &mut shared, |acceptance| session.give(acceptance));
-                }
-            });
-            calls.for_each_time(|time, data| {
-                let capability = time.retain(1);
-                // It came at the time of the epoch that follows the one that it is of.
-                let epoch = time.time() - 1;
-                let mut notes = notes.activate();
-                let mut session = notes.session(&capability);
-                let sketches = sketches.borrow();
-                for call in data.flat_map(|d| d.drain(..)) {
-                    let name = call.presence.name;
-                    let said = receive(&call, epoch, &sketches, &stages, &mut shared);
-                    session.give(Note { name, said });
-                }
-            });
-            match frontiers.iter().filter_map(|frontier| frontier.frontier().first().copied()).min() {
-                Some(open) => {
-                    sketches.borrow_mut().release(open);
-                    if open > named {
-                        named = open;
-                        let all = open >= names_at;
-                        names_at = if all { open + NAMED_EVERY } else { names_at };
-                        sketches.borrow().name_examples(&mut stages.hot_blocks.lock(), all);
-                    }
-                }
-                // No worker has a change of its blocks left to tell.
-                None => sketches.borrow().name_examples(&mut stages.hot_blocks.lock(), true),
+    let mut operator = Operator::new("Compare", visits.scope());
+    let mut visits = operator.input(visits, Exchange::new(|v: &Visit| v.to));
+    let mut comparisons = operator.input(comparisons, Exchange::new(|c: &QueryComparison| c.to));
+    let (mut acceptances, acceptances_stream) = operator.output();
+    let (mut partial_answers, partial_answers_stream) = operator.output();
+    let mut shared = SharedBlocks::default();
+    let mut examples = Examples::default();
+    operator.build(move |frontiers| {
+        visits.for_each_time(|time, data| {
+            let mut acceptances = acceptances.at_time(&time);
+            let sketches = sketches.borrow();
+            for visit in data.flat_map(|d| d.drain(..)) {
+                compare(visit, &sketches, &stages, &mut shared, |acceptance| acceptances.give(acceptance));
             }
+        });
+        comparisons.for_each_time(|time, data| {
+            // A query arrives at the time of the epoch after the one that its answer describes.
+            let epoch = time.time() - 1;
+            let mut partial_answers = partial_answers.at_time(&time);
+            let sketches = sketches.borrow();
+            for comparison in data.flat_map(|d| d.drain(..)) {
+                let query_id = comparison.query.query_id;
+                let part = compare_query(&comparison, epoch, &sketches, &stages, &mut shared);
+                partial_answers.give(PartialAnswer { query_id, part });
+            }
+        });
+        let open = frontiers.iter().filter_map(|frontier| frontier.frontier().first().copied()).min();
+        if let Some(open) = open {
+            sketches.borrow_mut().release(open);
         }
+        examples.renew(open, &sketches.borrow(), &stages);
     });
-    Verified { acceptances: acceptances_stream, notes: notes_stream }
+    VerifyOutputs { acceptances: acceptances_stream, partial_answers: partial_answers_stream }
 }
 
-/// Compares a sketch with its partners here.
+/// When the example documents of hot blocks are renewed.
+#[derive(Default)]
+struct Examples {
+    /// The first open epoch at the last renewal.
+    renewed: Epoch,
+    /// The first open epoch from which on all blocks are renewed.
+    all_at: Epoch,
+}
+
+impl Examples {
+    /// Renews the examples if an epoch has closed since the last renewal. `open` is the first open epoch;
+    /// `None` at the end of the input, when all workers have reported all changes of their blocks.
+    fn renew(&mut self, open: Option<Epoch>, sketches: &Sketches, stages: &Stages) {
+        let open = open.unwrap_or(Epoch::MAX);
+        if open < Epoch::MAX && open <= self.renewed {
+            return;
+        }
+        self.renewed = open;
+        let all = open >= self.all_at;
+        if all {
+            self.all_at = open.saturating_add(EXAMPLES_EVERY);
+        }
+        sketches.name_examples(&mut stages.observers.hot_blocks.lock(), all);
+    }
+}
+
+/// Compares a sketch with its partners on this worker.
 fn compare(
     visit: Visit,
     sketches: &Sketches,
     stages: &Stages,
-    shared: &mut Shared,
+    shared: &mut SharedBlocks,
     mut emit: impl FnMut(Acceptance),
 ) {
     let a = visit.sketch.view();
-    // All partners are fetched before any is decided on: they are cold, and their misses overlap.
+    // Reads all partners before the first decision: they are not in the cache, and their cache misses
+    // overlap.
     let partners: Vec<_> = visit.partners.iter().map(|(y, _)| sketches.get(*y)).collect();
     black_box(partners.iter().fold(0, |all, b| all ^ b.words[0]));
     for ((y, diff), b) in visit.partners.into_iter().zip(partners) {
-        // Where they met, their first words have passed.
+        // The first words have passed in the blocks already.
         let verdict = stages.filter.decide_passed(a, b);
         if diff > 0 {
-            stages.metrics.add(Counter::Compared, 1);
-            stages.metrics.add(Counter::Components, u64::from(verdict.components));
-            stages.metrics.add_look(verdict.look);
+            stages.observers.metrics.add(Counter::Compared, 1);
+            stages.observers.metrics.add(Counter::Components, u64::from(verdict.components));
+            stages.observers.metrics.add_look(verdict.look);
         }
         let Some(similarity) = verdict.accepted else { continue };
         if diff > 0 {
-            stages.metrics.add(Counter::Accepted, 1);
+            stages.observers.metrics.add(Counter::Accepted, 1);
         }
         let evidence = if stages.evidence {
             let blocks = shared.blocks(&*stages.blocking, a, b);
@@ -171,16 +181,22 @@ fn compare(
     }
 }
 
-/// Receives a visitor, as of an epoch: what it is paired with here, or would be.
-fn receive(call: &Call, epoch: Epoch, sketches: &Sketches, stages: &Stages, shared: &mut Shared) -> Said {
-    let Presence { id, sketch, top, .. } = &call.presence;
-    let mut found = Vec::new();
+/// Compares a query as of an epoch: the documents on this worker that it is, or would be, paired with.
+fn compare_query(
+    comparison: &QueryComparison,
+    epoch: Epoch,
+    sketches: &Sketches,
+    stages: &Stages,
+    shared: &mut SharedBlocks,
+) -> AnswerPart {
+    let SketchedQuery { id, sketch, top, .. } = &comparison.query;
+    let mut matches = Vec::new();
     let mut documents = Vec::new();
     let least = stages.blocking.least();
-    for y in &call.partners {
+    for y in &comparison.candidates {
         let accepted = if y == id {
-            if is_hidden(&call.presence, epoch, sketches, stages.expand_limit, &mut documents) {
-                return Said::Hidden(Met::new(*y, COPIES, &mut documents, *top));
+            if is_hidden(&comparison.query, epoch, sketches, stages.expand_limit, &mut documents) {
+                return AnswerPart::Hidden(QueryMatch::new(*y, COPIES, &mut documents, *top));
             }
             COPIES
         } else {
@@ -197,25 +213,25 @@ fn receive(call: &Call, epoch: Epoch, sketches: &Sketches, stages: &Stages, shar
             Accepted { similarity, evidence }
         };
         if !documents.is_empty() {
-            found.push(Met::new(*y, accepted, &mut documents, *top));
+            matches.push(QueryMatch::new(*y, accepted, &mut documents, *top));
         }
     }
-    Said::Found(found)
+    AnswerPart::Matches(matches)
 }
 
-/// The copies that a visitor is paired with, as of an epoch; whether they are so many that it does not stand
-/// for its sketch itself.
+/// Collects the copies that a query is paired with, as of an epoch. Returns true if they are so many that the
+/// query does not represent its sketch itself.
 fn is_hidden<'a>(
-    visitor: &Presence,
+    query: &SketchedQuery,
     epoch: Epoch,
     sketches: &'a Sketches,
     expand_limit: usize,
     copies: &mut Vec<&'a DocId>,
 ) -> bool {
-    sketches.visible_at(visitor.id, epoch, copies);
-    let is_star = sketches.is_star_at(visitor.id, epoch);
-    match &visitor.document {
-        // It would be one more, and behind all others.
+    sketches.visible_at(query.id, epoch, copies);
+    let is_star = sketches.is_star_at(query.id, epoch);
+    match &query.document {
+        // A text would be one more document, and sorted after all others.
         None => {
             let is_hidden = is_star || (!copies.is_empty() && copies.len() >= expand_limit);
             if is_hidden {
@@ -227,7 +243,7 @@ fn is_hidden<'a>(
         Some(document) if is_star => {
             let is_hidden = !copies.contains(&document);
             if !is_hidden {
-                *copies = sketches.members_at(visitor.id, epoch).into_iter().collect();
+                *copies = sketches.members_at(query.id, epoch).into_iter().collect();
                 copies.retain(|copy| copy != &document);
             }
             is_hidden
@@ -239,17 +255,17 @@ fn is_hidden<'a>(
     }
 }
 
-/// Documents of one sketch, which nobody compares.
+/// The value of a pair of copies, which are not compared.
 const COPIES: Accepted =
     Accepted { similarity: Similarity::ONE, evidence: Evidence { blocks: 0, look: 0, components: 0 } };
 
-/// Counts the block keys that two sketches have in common.
+/// Counts the block keys that two sketches share.
 #[derive(Default)]
-struct Shared {
+struct SharedBlocks {
     keys: Vec<dupflow_core::block::BlockKey>,
 }
 
-impl Shared {
+impl SharedBlocks {
     fn blocks(&mut self, blocking: &dyn Blocking, a: SketchRef<'_>, b: SketchRef<'_>) -> u16 {
         self.keys.clear();
         blocking.keys(a, &mut self.keys);

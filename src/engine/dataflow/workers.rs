@@ -1,9 +1,9 @@
 //! Worker threads: each builds its share of the dataflow and steps it until the input has ended, or until it
 //! is cancelled.
 //!
-//! In one process or in several, each with as many threads: a worker's index counts them all, process by
-//! process, so that worker 0 is the first one of process 0. Inside a process records move between threads as
-//! they are, between processes as bytes over its [`link`](super::link)s.
+//! The workers are in one process or in several, each with as many threads. A worker's index counts all
+//! threads, process by process: worker 0 is the first one of process 0. Inside a process records move between
+//! threads as they are, between processes as bytes over its [`link`](super::link)s.
 
 use std::any::Any;
 use std::fmt;
@@ -19,60 +19,61 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::communication::{Hooks, WorkerGuards};
 use timely::{CommunicationConfig, WorkerConfig};
 
-use super::link::{Links, Lost};
+use super::link::{OnLost, PeerLinks};
 use super::{Emit, Intake, Stages, build};
 use dupflow_core::time::Epoch;
 
-/// Workers at work.
+/// Running worker threads.
 #[must_use = "workers are waited for when they are joined"]
 pub struct Workers(WorkerGuards<Result<(), String>>);
 
 /// What connects the workers of this process to those of others.
-pub struct Data {
+pub struct PeerSockets {
     /// This process, from 0.
     pub index: usize,
-    /// By process, a connected socket over which nothing has been sent; `None` for this one.
+    /// By process, a connected socket over which nothing has been sent; `None` for this process.
     pub sockets: Vec<Option<TcpStream>>,
-    /// Told when another process can no longer be reached, or says what cannot be. The workers go on, without
-    /// ever closing an epoch that it has a share in; whoever is told cancels them.
-    pub lost: Lost,
+    /// Called when another process can no longer be reached, or sends what cannot be decoded. The workers
+    /// continue, but close no epoch in which that process has a share. The callback should cancel them.
+    pub lost: OnLost,
 }
 
-/// Ends the workers of a run before their input does. They drop their dataflow as it is: no epoch closes that
-/// was open, and nobody is told that the input has ended. Other processes see that this one is lost.
+/// Stops the workers of a run before their input ends. They drop their dataflow as it is: no open epoch
+/// closes, and `Emit::ended` is not called. Other processes see that this one is lost.
 #[derive(Debug, Default)]
 pub struct Cancellation {
     cancelled: AtomicBool,
     workers: Mutex<Vec<Thread>>,
-    /// For as long as somebody reads or writes them.
-    links: Mutex<Weak<Links>>,
+    /// The links, while a thread reads or writes them.
+    links: Mutex<Weak<PeerLinks>>,
 }
 
 impl Cancellation {
-    /// Ends them, after the step that they are in.
+    /// Stops the workers after their current step.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
-        // First of all: what a worker says now may follow from what was given up.
+        // Muted first: records that a worker sends from here on may follow from capabilities that were
+        // dropped.
         let links = self.links.lock().upgrade();
-        links.iter().for_each(|links| links.mute());
+        links.iter().for_each(|links| links.stop_sending());
         self.workers.lock().iter().for_each(Thread::unpark);
     }
 
-    /// The workers have these links.
-    fn attach(&self, links: &Arc<Links>) {
+    /// Sets the links of the workers.
+    fn attach(&self, links: &Arc<PeerLinks>) {
         *self.links.lock() = Arc::downgrade(links);
         if self.is_cancelled() {
-            links.mute();
+            links.stop_sending();
         }
     }
 
-    /// Whether they have been told to end.
+    /// Whether [`cancel`](Self::cancel) has been called.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// The current thread is a worker. Called before it first asks whether it is cancelled, so that it is
-    /// told.
+    /// Adds the current thread, a worker. Called before it first checks [`is_cancelled`](Self::is_cancelled),
+    /// so that a later cancellation unparks it.
     fn register(&self) {
         self.workers.lock().push(thread::current());
     }
@@ -80,7 +81,8 @@ impl Cancellation {
 
 impl Workers {
     /// Starts `count` threads, 1 or more, at epoch `first`. `parts` makes the ends of the dataflow for each
-    /// worker, by its index from 0. A worker that panics cancels the others, who would wait for it for ever.
+    /// worker, by its index from 0. A worker that panics cancels the others, which would otherwise wait for
+    /// it forever.
     ///
     /// # Errors
     /// If threads cannot be started.
@@ -98,21 +100,21 @@ impl Workers {
         Self::execute((builders, Box::new(())), None, stages, first, cancellation, parts)
     }
 
-    /// As [`Self::start`], together with the workers of other processes, which have as many each and start at
-    /// the same epoch.
+    /// As [`Self::start`], together with the workers of other processes, which have as many threads each and
+    /// start at the same epoch.
     ///
     /// # Errors
     /// If threads cannot be started, or sockets cannot be used.
     pub fn start_with(
-        data: Data,
+        data: PeerSockets,
         stages: &Stages,
         first: Epoch,
         count: usize,
         cancellation: &Arc<Cancellation>,
         parts: impl Fn(usize) -> (Box<dyn Intake>, Box<dyn Emit>) + Send + Sync + 'static,
     ) -> Result<Self, String> {
-        let Data { index, sockets, lost } = data;
-        let links = Links::new(index, count, &sockets, lost).map_err(|error| error.to_string())?;
+        let PeerSockets { index, sockets, lost } = data;
+        let links = PeerLinks::new(index, count, &sockets, lost).map_err(|error| error.to_string())?;
         let hooks = Hooks::default();
         let inside = ProcessBuilder::new_typed_vector(count, hooks.refill.clone(), None);
         let (builders, threads) =
@@ -125,7 +127,7 @@ impl Workers {
 
     fn execute(
         (builders, threads): (Vec<AllocatorBuilder>, Box<dyn Any + Send>),
-        links: Option<Arc<Links>>,
+        links: Option<Arc<PeerLinks>>,
         stages: &Stages,
         first: Epoch,
         cancellation: &Arc<Cancellation>,
@@ -137,14 +139,14 @@ impl Workers {
             let worked = catch_unwind(AssertUnwindSafe(|| {
                 let (intake, emit) = parts(worker.index());
                 worker.dataflow(|scope| build(scope, &stages, first, intake, emit));
-                // Whatever there is to do wakes the worker: records of its peers, its intake, its output.
+                // Every new piece of work unparks the worker: records of its peers, its intake, its output.
                 while !cancellation.is_cancelled() && worker.step_or_park(None) {}
             }));
             if worked.is_err() {
                 cancellation.cancel();
             }
-            // What is left of a dataflow is never stepped again: its capabilities go without anybody hearing
-            // of it.
+            // The rest of a dataflow is never stepped again: its capabilities are dropped without a progress
+            // message to other workers.
             for dataflow in worker.installed_dataflows() {
                 worker.drop_dataflow(dataflow);
             }
@@ -157,16 +159,16 @@ impl Workers {
     /// Waits for all workers to end.
     ///
     /// # Errors
-    /// What the first one that failed panicked with.
+    /// The panic message of the first worker that failed.
     pub fn join(self) -> Result<(), String> {
         self.0.join().into_iter().try_for_each(|worker| worker?)
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn message(panic: &(dyn Any + Send)) -> String {
-    let said = panic.downcast_ref::<String>().map(String::as_str);
-    said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
 }
 
 impl fmt::Debug for Workers {
@@ -175,9 +177,9 @@ impl fmt::Debug for Workers {
     }
 }
 
-impl fmt::Debug for Data {
+impl fmt::Debug for PeerSockets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Data")
+        f.debug_struct("PeerSockets")
             .field("index", &self.index)
             .field("sockets", &self.sockets)
             .finish_non_exhaustive()

@@ -1,15 +1,15 @@
-//! The start: every process gets its connections to all others, and goes on when all have theirs.
+//! The start: every process connects to all others, and continues when all have all their connections.
 //!
-//! Settings and a listener -> a data connection to each other process, and the control connections, at work.
-//! Process i connects to process 0 for control, and once that has taken it, so that no other process can be
-//! of its index, to all below it for data; it hears those above it. Who is not there yet is tried again, with
-//! pauses that grow from 50 ms to a second. One that has all its connections tells process 0 that it is
-//! *ready*; when all are, process 0 says *start*. So no process goes on while another one may still fail.
+//! Settings and a listener -> a data connection to each other process, and the running control connections.
+//! Process i first connects to process 0 for control, which makes its index unique. Then it connects to all
+//! processes below i for data, and accepts those above i. Failed attempts are repeated, with pauses that grow
+//! from 50 ms to a second. A process that has all its connections sends *ready* to process 0; when all are
+//! ready, process 0 sends *start*. So no process continues while another may still fail.
 //!
-//! Until a process is ready it may end and come again: its connections are taken for none once they have
-//! ended. Whatever is wrong with a newcomer is the newcomer's trouble: it is told, the log says so, and the
-//! others go on waiting. Process 0 is the measure: only who is refused by it gives up. At the limit, the
-//! error names who is missing, and what was last known of each.
+//! Until a process is ready it may end and start again: its ended connections are discarded. A new connection
+//! with a problem is refused: it gets the reason, the log has it too, and the other processes keep waiting.
+//! Only process 0 decides: a process gives up only if process 0 refuses it. At the time limit, the error
+//! names the missing processes with the last reasons reason of each.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -19,75 +19,76 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread;
 use std::time::Duration;
 
-use super::handshake::{self, Identity, Newcomer, NotMade, Purpose};
+use super::handshake::{self, ConnectFailure, Identity, NewPeer, Purpose};
 use super::listener::Listener;
-use super::message::{Message, Said};
-use super::refusals::Refusals;
-use super::wire::{Heard, Pace, Wire};
-use super::{ConnectError, Missing, Processes, Settings};
+use super::message::{ControlMessage, Frame};
+use super::refusals::RefusalLog;
+use super::wire::{Wire, WireEvent, WirePace};
+use super::{ConnectError, ConnectSettings, Missing, Processes};
 use dupflow_core::description::FieldValue;
 use dupflow_core::time::{Clock, SystemClock};
 
-/// Notes that may wait to be read.
-const NOTES: usize = 4096;
+/// Capacity of the queue of notes.
+const NOTE_CAPACITY: usize = 4096;
 
-/// Before the first attempt to connect again; doubled from one to the next, up to the last.
+/// Before the first attempt to connect again; doubled each time, up to `LAST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What is told to the one that gathers, and later to the one that controls.
+/// Notes to the thread that gathers, and later to the thread of [`Control`](super::Control).
 #[derive(Debug)]
-pub(super) enum Note {
-    /// It waits to be welcomed.
-    Newcomer(Newcomer),
+pub(super) enum ControlNote {
+    /// A process has proved its identity, and waits to be accepted.
+    NewPeer(NewPeer),
     /// A process was refused.
     Refused { from: usize, why: String },
     /// A connection was made.
-    Made { to: usize, purpose: Purpose, stream: TcpStream },
+    Connected { to: usize, purpose: Purpose, stream: TcpStream },
     /// A connection was not made; it is tried again if that may help.
-    NotMade { to: usize, why: NotMade },
-    /// Over a control connection; `life` counts those with the process.
-    Heard { from: usize, life: u64, heard: Heard },
-    /// Somebody believes that a process is gone.
+    NotConnected { to: usize, why: ConnectFailure },
+    /// A frame or the end of a control connection; `generation` numbers the connections with the process.
+    Wire { from: usize, generation: u64, event: WireEvent },
+    /// The data connection with a process has ended.
     Suspected { process: usize, why: String },
 }
 
 /// All connections of a process.
 #[derive(Debug)]
 pub(super) struct Gathered {
-    /// To process 0, or from process 0 to all others.
+    /// On process 0, the control connections by process; on others, only the one to process 0.
     pub(super) wires: Vec<Option<Wire>>,
-    /// Which of the control connections with a process this is; what is heard of an earlier one is over.
-    pub(super) lives: Vec<u64>,
+    /// By process, the number of its present control connection. Notes of earlier ones are ignored.
+    pub(super) generations: Vec<u64>,
     pub(super) data: Vec<Option<TcpStream>>,
-    pub(super) notes: Receiver<Note>,
-    pub(super) tell: SyncSender<Note>,
+    pub(super) notes: Receiver<ControlNote>,
+    pub(super) sender: SyncSender<ControlNote>,
 }
 
 struct Gathering<'a> {
     processes: &'a Processes,
-    pace: Pace,
+    pace: WirePace,
     within: Duration,
     identity: Arc<Identity>,
-    refusals: Arc<Refusals>,
-    tell: SyncSender<Note>,
+    refusals: Arc<RefusalLog>,
+    sender: SyncSender<ControlNote>,
     wires: Vec<Option<Wire>>,
-    lives: Vec<u64>,
+    generations: Vec<u64>,
     data: Vec<Option<TcpStream>>,
-    /// Dropped, it ends the thread that connects.
+    /// Dropping the sender stops the thread that connects.
     connecting: BTreeMap<(usize, u8), Sender<()>>,
-    /// Of process 0: who is ready. Of others: whether this one has told so.
+    /// On process 0: by process, whether it is ready. On others: at its own index, whether it has sent
+    /// *ready*.
     ready: Vec<bool>,
-    /// What is last known of a process that is missing.
-    known: Vec<Option<String>>,
+    /// By process, the last reasons reason why it is missing.
+    reasons: Vec<Option<String>>,
 }
 
-/// Gathers them.
+/// Connects to all processes.
 ///
 /// # Errors
-/// Why there is no run; those that have come are told.
-pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathered, ConnectError> {
-    let Settings { processes, description, secret, limits } = settings;
+/// Why there is no run; the connected processes are notified.
+pub(super) fn gather(listener: TcpListener, settings: &ConnectSettings) -> Result<Gathered, ConnectError> {
+    let ConnectSettings { processes, description, secret, limits } = settings;
     let count = processes.count();
     let number = |n: usize| u32::try_from(n).expect("there are fewer than 2^32 processes");
     let identity = Arc::new(Identity {
@@ -96,36 +97,40 @@ pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathe
         secret: secret.clone(),
         description: description.clone().with("processes.hosts", FieldValue::list(processes.hosts())),
     });
-    let refusals = Arc::new(Refusals::new());
-    let (tell, notes) = sync_channel(NOTES);
+    let refusals = Arc::new(RefusalLog::new());
+    let (sender, notes) = sync_channel(NOTE_CAPACITY);
     let mut gathering = Gathering {
         processes,
-        pace: Pace { beat: limits.beat, lost: limits.lost },
+        pace: WirePace { beat: limits.beat, lost: limits.lost },
         within: limits.hello,
         identity: Arc::clone(&identity),
         refusals: Arc::clone(&refusals),
-        tell: tell.clone(),
+        sender: sender.clone(),
         wires: (0..count).map(|_| None).collect(),
-        lives: vec![0; count],
+        generations: vec![0; count],
         data: (0..count).map(|_| None).collect(),
         connecting: BTreeMap::new(),
         ready: vec![false; count],
-        known: vec![None; count],
+        reasons: vec![None; count],
     };
-    let heard = tell.clone();
-    let _listener = Listener::start(listener, &identity, &refusals, limits.hello, move |heard_of| {
-        let note = match heard_of {
-            Ok(newcomer) => Note::Newcomer(newcomer),
-            Err((from, why)) => Note::Refused { from, why },
+    let on_peer = sender.clone();
+    let _listener = Listener::start(listener, &identity, &refusals, limits.hello, move |accepted| {
+        let note = match accepted {
+            Ok(peer) => ControlNote::NewPeer(peer),
+            Err((from, why)) => ControlNote::Refused { from, why },
         };
-        // Once all have gathered, nobody asks.
-        heard.send(note).unwrap_or(());
+        // The receiver is dropped once all have gathered.
+        on_peer.send(note).unwrap_or(());
     })
     .map_err(ConnectError::Io)?;
     match gathering.run(&notes, limits.connect) {
-        Ok(()) => {
-            Ok(Gathered { wires: gathering.wires, lives: gathering.lives, data: gathering.data, notes, tell })
-        }
+        Ok(()) => Ok(Gathered {
+            wires: gathering.wires,
+            generations: gathering.generations,
+            data: gathering.data,
+            notes,
+            sender,
+        }),
         Err(error) => {
             gathering.give_up(&error);
             Err(error)
@@ -134,7 +139,7 @@ pub(super) fn gather(listener: TcpListener, settings: &Settings) -> Result<Gathe
 }
 
 impl Gathering<'_> {
-    fn run(&mut self, notes: &Receiver<Note>, limit: Duration) -> Result<(), ConnectError> {
+    fn run(&mut self, notes: &Receiver<ControlNote>, limit: Duration) -> Result<(), ConnectError> {
         let clock = SystemClock::start();
         let me = self.processes.index();
         if me > 0 {
@@ -143,11 +148,11 @@ impl Gathering<'_> {
         loop {
             if self.is_complete()? {
                 if me == 0 && self.ready[1..].iter().all(|ready| *ready) {
-                    self.wires.iter().flatten().for_each(|wire| wire.send(Said::Start.encode()));
+                    self.wires.iter().flatten().for_each(|wire| wire.send(Frame::Start.encode()));
                     return Ok(());
                 }
                 if let Some(wire) = self.wires[0].as_ref().filter(|_| !self.ready[me]) {
-                    wire.send(Said::Ready.encode());
+                    wire.send(Frame::Ready.encode());
                     self.ready[me] = true;
                 }
             }
@@ -163,50 +168,52 @@ impl Gathering<'_> {
         }
     }
 
-    /// Takes a note. Whether the run starts.
-    fn take(&mut self, note: Note) -> Result<bool, ConnectError> {
+    /// Handles a note; returns whether the run starts.
+    fn take(&mut self, note: ControlNote) -> Result<bool, ConnectError> {
         match note {
-            Note::Newcomer(newcomer) => self.welcome(newcomer)?,
-            Note::Refused { from, why } => self.known[from] = Some(format!("it was refused: {why}")),
-            Note::Made { to, purpose, stream } => {
+            ControlNote::NewPeer(peer) => self.welcome(peer)?,
+            ControlNote::Refused { from, why } => self.reasons[from] = Some(format!("it was refused: {why}")),
+            ControlNote::Connected { to, purpose, stream } => {
                 self.connecting.remove(&(to, purpose as u8));
                 self.place(to, purpose, stream)?;
             }
-            Note::NotMade { to, why } => {
+            ControlNote::NotConnected { to, why } => {
                 let process = self.processes.name(to);
                 match why {
-                    NotMade::Yet(why) => self.known[to] = Some(why),
-                    NotMade::Refused(why) => return Err(ConnectError::Refused { process, why }),
-                    NotMade::Differs(differences) => {
+                    ConnectFailure::Yet(why) => self.reasons[to] = Some(why),
+                    ConnectFailure::Refused(why) => return Err(ConnectError::Refused { process, why }),
+                    ConnectFailure::Differs(differences) => {
                         return Err(ConnectError::Differs { process, differences });
                     }
                 }
             }
-            Note::Heard { from, life, heard } if life == self.lives[from] => return self.hear(from, heard),
-            Note::Heard { .. } | Note::Suspected { .. } => {}
+            ControlNote::Wire { from, generation, event } if generation == self.generations[from] => {
+                return self.on_wire(from, event);
+            }
+            ControlNote::Wire { .. } | ControlNote::Suspected { .. } => {}
         }
         Ok(false)
     }
 
-    fn hear(&mut self, from: usize, heard: Heard) -> Result<bool, ConnectError> {
+    fn on_wire(&mut self, from: usize, event: WireEvent) -> Result<bool, ConnectError> {
         let me = self.processes.index();
-        match heard {
-            Heard::Frame(frame) => match Said::decode(&frame) {
-                Some(Said::Ready) if me == 0 => self.ready[from] = true,
-                Some(Said::Start) if me > 0 => return Ok(true),
-                Some(Said::Message(Message::Failed(text))) => return Err(ConnectError::Failed(text)),
+        match event {
+            WireEvent::Frame(frame) => match Frame::decode(&frame) {
+                Some(Frame::Ready) if me == 0 => self.ready[from] = true,
+                Some(Frame::Start) if me > 0 => return Ok(true),
+                Some(Frame::Message(ControlMessage::Failed(text))) => return Err(ConnectError::Failed(text)),
                 _ => {
                     let why = "it says what does not belong to the start".to_owned();
                     return Err(ConnectError::Gone { process: self.processes.name(from), why });
                 }
             },
-            Heard::Ended(why) => {
-                // Who is ready has given up waiting for others to come again.
+            WireEvent::Ended(why) => {
+                // A ready process no longer waits for others to start again.
                 if self.ready[if me == 0 { from } else { me }] {
                     return Err(ConnectError::Gone { process: self.processes.name(from), why });
                 }
                 self.wires[from] = None;
-                self.known[from] = Some(why);
+                self.reasons[from] = Some(why);
                 if me > 0 {
                     self.connect(0, Purpose::Control)?;
                 }
@@ -215,18 +222,18 @@ impl Gathering<'_> {
         Ok(false)
     }
 
-    /// Whether all connections are there. Those that have ended are not.
+    /// Whether all connections exist and have not ended.
     fn is_complete(&mut self) -> Result<bool, ConnectError> {
         if self.lacking().next().is_some() {
             return Ok(false);
         }
-        // Those of who is ready are looked after by the run.
+        // Once this process is ready, the run watches the connections.
         let me = self.processes.index();
         let mut complete = true;
         for process in 0..self.processes.count() {
             if process != me && !self.ready[me] && !self.data[process].as_ref().is_some_and(is_alive) {
                 self.data[process] = None;
-                self.known[process] = Some("the connection has ended".to_owned());
+                self.reasons[process] = Some("the connection has ended".to_owned());
                 complete = false;
                 if process < me {
                     self.connect(process, Purpose::Data)?;
@@ -236,19 +243,19 @@ impl Gathering<'_> {
         Ok(complete)
     }
 
-    fn welcome(&mut self, newcomer: Newcomer) -> Result<(), ConnectError> {
-        let (from, purpose) = (newcomer.from, newcomer.purpose);
+    fn welcome(&mut self, peer: NewPeer) -> Result<(), ConnectError> {
+        let (from, purpose) = (peer.from, peer.purpose);
         let is_there = match purpose {
             Purpose::Data => self.data[from].as_ref().is_some_and(is_alive),
             Purpose::Control => self.wires[from].as_ref().is_some_and(|wire| !wire.has_ended()),
         };
         if is_there {
-            newcomer.refuse(&format!("there is a {} already", self.processes.name(from)));
-            if let Ok(peer) = newcomer.stream.peer_addr() {
+            peer.refuse(&format!("there is a {} already", self.processes.name(from)));
+            if let Ok(peer) = peer.stream.peer_addr() {
                 let why = format!("there is a process {from} already");
                 self.refusals.note(peer.ip(), &format!("process {from} ({peer})"), &why);
             }
-        } else if let Some(stream) = newcomer.welcome() {
+        } else if let Some(stream) = peer.welcome() {
             self.place(from, purpose, stream)?;
         }
         Ok(())
@@ -259,11 +266,12 @@ impl Gathering<'_> {
             self.data[process] = Some(stream);
             return Ok(());
         }
-        self.lives[process] += 1;
-        let (life, tell) = (self.lives[process], self.tell.clone());
-        // A run that has ended hears nothing.
-        let hear = move |heard| tell.send(Note::Heard { from: process, life, heard }).unwrap_or(());
-        self.wires[process] = Some(Wire::start(stream, self.pace, hear).map_err(ConnectError::Io)?);
+        self.generations[process] += 1;
+        let (generation, sender) = (self.generations[process], self.sender.clone());
+        // The receiver is dropped when the run has ended.
+        let on_event =
+            move |event| sender.send(ControlNote::Wire { from: process, generation, event }).unwrap_or(());
+        self.wires[process] = Some(Wire::start(stream, self.pace, on_event).map_err(ConnectError::Io)?);
         tracing::info!("{} is there", self.processes.name(process));
         for to in 0..self.processes.index() {
             if self.data[to].is_none() && !self.connecting.contains_key(&(to, Purpose::Data as u8)) {
@@ -273,26 +281,27 @@ impl Gathering<'_> {
         Ok(())
     }
 
-    /// Starts to connect, until a connection is made, or is refused, or this is over.
+    /// Starts a thread that connects, until a connection is connected or refused, or gathering ends.
     fn connect(&mut self, to: usize, purpose: Purpose) -> Result<(), ConnectError> {
         let (stop, stopped) = channel();
         self.connecting.insert((to, purpose as u8), stop);
-        let (identity, tell) = (Arc::clone(&self.identity), self.tell.clone());
-        // Whoever accepts may be busy; each of its answers is awaited as long as it awaits ours.
+        let (identity, sender) = (Arc::clone(&self.identity), self.sender.clone());
+        // The accepting side may be busy: wait for each of its answers as long as it waits for ours, twice.
         let (host, within) = (self.processes.hosts()[to].clone(), 2 * self.within);
         let attempts = move || {
             let mut pause = FIRST_PAUSE;
             loop {
-                let made = attempt(&host, &identity, to, purpose, within);
-                // Process 0 has taken this one: if they do not fit, it is the other one that will not be
-                // taken.
-                let made = made.map_err(|why| if purpose == Purpose::Data { why.for_now() } else { why });
-                let again = matches!(made, Err(NotMade::Yet(_)));
-                let note = match made {
-                    Ok(stream) => Note::Made { to, purpose, stream },
-                    Err(why) => Note::NotMade { to, why },
+                let connected = attempt(&host, &identity, to, purpose, within);
+                // Process 0 has accepted this process: if the two differ, process 0 will refuse the other
+                // one.
+                let connected =
+                    connected.map_err(|why| if purpose == Purpose::Data { why.for_now() } else { why });
+                let again = matches!(connected, Err(ConnectFailure::Yet(_)));
+                let note = match connected {
+                    Ok(stream) => ControlNote::Connected { to, purpose, stream },
+                    Err(why) => ControlNote::NotConnected { to, why },
                 };
-                if tell.send(note).is_err()
+                if sender.send(note).is_err()
                     || !again
                     || stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout)
                 {
@@ -323,12 +332,12 @@ impl Gathering<'_> {
                 let silent = "it did not connect".to_owned();
                 Missing {
                     process: self.processes.name(process),
-                    why: self.known[process].clone().unwrap_or(silent),
+                    why: self.reasons[process].clone().unwrap_or(silent),
                 }
             })
             .collect();
         if missing.is_empty() {
-            // This one has all; others have not.
+            // This process has all its connections; others do not.
             let waits = |process: usize| Missing {
                 process: self.processes.name(process),
                 why: "it is still waiting for others".to_owned(),
@@ -339,14 +348,14 @@ impl Gathering<'_> {
         missing
     }
 
-    /// Tells the others that there is no run.
+    /// Sends to the others that there is no run.
     fn give_up(&mut self, error: &ConnectError) {
         let name = self.processes.name(self.processes.index());
         let text = match error {
             ConnectError::Failed(text) => text.clone(),
             error => format!("{name}: {error}"),
         };
-        let failed = Said::Message(Message::Failed(text)).encode();
+        let failed = Frame::Message(ControlMessage::Failed(text)).encode();
         let wires: Vec<Wire> = self.wires.iter_mut().filter_map(Option::take).collect();
         wires.iter().for_each(|wire| wire.send(failed.clone()));
         Wire::end(wires);
@@ -360,22 +369,22 @@ fn attempt(
     to: usize,
     purpose: Purpose,
     within: Duration,
-) -> Result<TcpStream, NotMade> {
-    let mut last = NotMade::Yet(format!("\"{host}\" has no address"));
-    for address in host.to_socket_addrs().map_err(|error| NotMade::Yet(error.to_string()))? {
+) -> Result<TcpStream, ConnectFailure> {
+    let mut last = ConnectFailure::Yet(format!("\"{host}\" has no address"));
+    for address in host.to_socket_addrs().map_err(|error| ConnectFailure::Yet(error.to_string()))? {
         let to = u32::try_from(to).expect("there are fewer than 2^32 processes");
         match TcpStream::connect_timeout(&address, within) {
             Ok(stream) => match handshake::connect(stream, identity, to, purpose, within) {
-                Err(NotMade::Yet(why)) => last = NotMade::Yet(why),
-                made => return made,
+                Err(ConnectFailure::Yet(why)) => last = ConnectFailure::Yet(why),
+                connected => return connected,
             },
-            Err(error) => last = NotMade::Yet(error.to_string()),
+            Err(error) => last = ConnectFailure::Yet(error.to_string()),
         }
     }
     Err(last)
 }
 
-/// Whether a connection over which nothing has been said yet is still one.
+/// Whether a connection that has not been used yet is still open.
 fn is_alive(stream: &TcpStream) -> bool {
     let peek = || -> io::Result<bool> {
         stream.set_nonblocking(true)?;

@@ -1,7 +1,8 @@
-//! How a connection begins: who is there, does it know the secret, does it mean the same run.
+//! The handshake of a new connection: the index of each side, a proof of the secret, and a comparison of
+//! descriptions.
 //!
-//! A stream -> who is on its other side and what it is for, or why it is refused. The one that connects
-//! speaks first:
+//! A stream -> the process on its other side and the purpose, or why it is refused. The connecting side sends
+//! first:
 //!
 //! ```text
 //! connects                                       accepts
@@ -13,9 +14,9 @@
 //!                                                  <- welcome | differs: its own description | refused
 //! ```
 //!
-//! So nothing is told to a stranger but an index, and a description to nobody who does not know the secret.
-//! Each side has a time for all of its part, however slowly bytes drip; what is read is bounded before it is
-//! kept.
+//! So a stranger learns only an index, and only a process that knows the secret learns the description. Each
+//! side limits the time for the whole of its part, however slowly bytes arrive, and checks lengths before it
+//! allocates.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -25,19 +26,19 @@ use super::secret::{self, PROOF_BYTES, Secret};
 use dupflow_core::description::{Description, Difference};
 use dupflow_core::time::{Clock, SystemClock};
 
-/// What every connection of this protocol begins with.
+/// The first bytes of every connection of this protocol.
 const MAGIC: [u8; 8] = *b"dupflow\n";
 
-/// Of this protocol; another one is refused.
+/// Version of this protocol; others are refused.
 const VERSION: u16 = 1;
 
-/// Of a hello: magic, version, purpose, from, to, nonce.
+/// Length of a hello: magic, version, purpose, from, to, nonce.
 const HELLO_BYTES: usize = 8 + 2 + 1 + 4 + 4 + PROOF_BYTES;
 
-/// The longest answer, in bytes, inclusive: descriptions have some thousand.
+/// The longest answer, in bytes, inclusive: descriptions have some thousand bytes.
 const ANSWER_BYTES: u32 = 1 << 20;
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Records and progress, between each two processes.
@@ -46,7 +47,7 @@ pub(super) enum Purpose {
     Control = 1,
 }
 
-/// What one side of a handshake knows.
+/// What one side of a handshake needs.
 #[derive(Clone, Debug)]
 pub(super) struct Identity {
     pub(super) index: u32,
@@ -55,24 +56,24 @@ pub(super) struct Identity {
     pub(super) description: Description,
 }
 
-/// Why there is no connection, as the side that connects sees it.
+/// Why there is no connection, on the connecting side.
 #[derive(Debug)]
-pub(super) enum NotMade {
-    /// It may become one later.
+pub(super) enum ConnectFailure {
+    /// A later attempt may succeed.
     Yet(String),
-    /// It was refused, and would be again.
+    /// Refused; a later attempt would be refused too.
     Refused(String),
-    /// It is for another run: where the descriptions differ.
+    /// The other side is of another run: where the descriptions differ.
     Differs(Vec<Difference>),
 }
 
-impl NotMade {
-    /// By the other side, which says why.
+impl ConnectFailure {
+    /// Refused by the other side, with its reason.
     fn refused(text: &[u8]) -> Self {
         Self::Refused(format!("it refused this one: {}", String::from_utf8_lossy(text)))
     }
 
-    /// What is not expected to last.
+    /// As a problem that may be temporary.
     pub(super) fn for_now(self) -> Self {
         match self {
             Self::Yet(why) | Self::Refused(why) => Self::Yet(why),
@@ -81,9 +82,9 @@ impl NotMade {
     }
 }
 
-/// A process that has shown who it is, and waits to be welcomed.
+/// A process that has proved its identity, and waits to be accepted.
 #[derive(Debug)]
-pub(super) struct Newcomer {
+pub(super) struct NewPeer {
     pub(super) from: usize,
     pub(super) purpose: Purpose,
     pub(super) stream: TcpStream,
@@ -91,8 +92,8 @@ pub(super) struct Newcomer {
 
 /// Why a connection was not accepted.
 #[derive(Debug)]
-pub(super) struct Refusal {
-    /// Which process it is, if it has shown that.
+pub(super) struct HandshakeRefusal {
+    /// The index of the process, if it has proved its identity.
     pub(super) from: Option<usize>,
     pub(super) why: String,
 }
@@ -105,76 +106,82 @@ struct Hello {
     bytes: [u8; HELLO_BYTES],
 }
 
-/// Says hello over a fresh connection to process `to`, within a time.
+/// The connecting side of a handshake with process `to`, within a time.
 ///
 /// # Errors
-/// Why the connection is none.
+/// Why there is no connection.
 pub(super) fn connect(
     stream: TcpStream,
     identity: &Identity,
     to: u32,
     purpose: Purpose,
     within: Duration,
-) -> Result<TcpStream, NotMade> {
-    let mut talk = Talk::new(&stream, within);
-    let yet = |what: &str| NotMade::Yet(what.to_owned());
+) -> Result<TcpStream, ConnectFailure> {
+    let mut io = HandshakeIo::new(&stream, within);
+    let yet = |what: &str| ConnectFailure::Yet(what.to_owned());
     let hello = Hello::new(identity.index, to, purpose).ok_or(yet("there are no random numbers"))?;
-    talk.write(&hello.bytes).map_err(|error| NotMade::Yet(error.to_string()))?;
-    let other = Hello::read(&mut talk).map_err(NotMade::Yet)?;
+    io.write(&hello.bytes).map_err(|error| ConnectFailure::Yet(error.to_string()))?;
+    let other = Hello::read(&mut io).map_err(ConnectFailure::Yet)?;
     if other.version != VERSION {
         let why = format!("it speaks version {} of the protocol, this is version {VERSION}", other.version);
-        return Err(NotMade::Refused(why));
+        return Err(ConnectFailure::Refused(why));
     }
     if (other.from, other.to) != (to, identity.index) {
-        return Err(NotMade::Refused(format!("it says that it is process {}", other.from)));
+        return Err(ConnectFailure::Refused(format!("it says that it is process {}", other.from)));
     }
     let transcript = [hello.bytes, other.bytes].concat();
     let proof = identity.secret.proof("connects", &transcript);
-    talk.answer(b'p', &proof).map_err(|error| NotMade::Yet(error.to_string()))?;
-    match talk.hear().map_err(NotMade::Yet)? {
+    io.answer(b'p', &proof).map_err(|error| ConnectFailure::Yet(error.to_string()))?;
+    match io.read_answer().map_err(ConnectFailure::Yet)? {
         (b'p', theirs) if identity.secret.verifies("accepts", &transcript, &theirs) => {}
         (b'p', _) => return Err(yet("what listens there does not know the secret")),
-        (_, text) => return Err(NotMade::refused(&text)),
+        (_, text) => return Err(ConnectFailure::refused(&text)),
     }
-    talk.answer(b'd', &identity.description.encode()).map_err(|error| NotMade::Yet(error.to_string()))?;
-    match talk.hear().map_err(NotMade::Yet)? {
+    io.answer(b'd', &identity.description.encode())
+        .map_err(|error| ConnectFailure::Yet(error.to_string()))?;
+    match io.read_answer().map_err(ConnectFailure::Yet)? {
         (b'w', _) => {}
         (b'd', theirs) => {
             let differences = identity.description.differences(&theirs);
-            return Err(differences.map_or_else(|error| NotMade::Yet(error.to_string()), NotMade::Differs));
+            return Err(differences
+                .map_or_else(|error| ConnectFailure::Yet(error.to_string()), ConnectFailure::Differs));
         }
-        (_, text) => return Err(NotMade::refused(&text)),
+        (_, text) => return Err(ConnectFailure::refused(&text)),
     }
-    ready(&stream).map_err(|error| NotMade::Yet(error.to_string()))?;
+    ready(&stream).map_err(|error| ConnectFailure::Yet(error.to_string()))?;
     Ok(stream)
 }
 
-/// Hears who has connected, within a time.
+/// The accepting side of a handshake, within a time.
 ///
 /// # Errors
-/// Why it is refused; it has been told if it is one of ours.
-pub(super) fn accept(stream: TcpStream, identity: &Identity, within: Duration) -> Result<Newcomer, Refusal> {
-    let stranger = |why: String| Refusal { from: None, why };
-    let mut talk = Talk::new(&stream, within);
-    let hello = Hello::read(&mut talk).map_err(stranger)?;
+/// Why the connection is refused. A side that speaks this protocol has received the reason.
+pub(super) fn accept(
+    stream: TcpStream,
+    identity: &Identity,
+    within: Duration,
+) -> Result<NewPeer, HandshakeRefusal> {
+    let stranger = |why: String| HandshakeRefusal { from: None, why };
+    let mut io = HandshakeIo::new(&stream, within);
+    let hello = Hello::read(&mut io).map_err(stranger)?;
     let purpose = if hello.purpose == Purpose::Control as u8 { Purpose::Control } else { Purpose::Data };
     let own = Hello::new(identity.index, hello.from, purpose)
         .ok_or_else(|| stranger("there are no random numbers".to_owned()))?;
-    talk.write(&own.bytes).map_err(|error| stranger(error.to_string()))?;
+    io.write(&own.bytes).map_err(|error| stranger(error.to_string()))?;
     if hello.version != VERSION {
         let why = format!("it speaks version {} of the protocol, this is version {VERSION}", hello.version);
         return Err(stranger(why));
     }
-    let (kind, proof) = talk.hear().map_err(stranger)?;
+    let (kind, proof) = io.read_answer().map_err(stranger)?;
     let transcript = [hello.bytes, own.bytes].concat();
-    let mut refuse = |from, why: String, told: String| {
-        // Whoever does not hear it sees that the connection ends.
-        talk.answer(b'r', told.as_bytes()).unwrap_or(());
-        Err(Refusal { from, why })
+    let mut refuse = |from, why: String, text: String| {
+        // If this fails, the other side sees the connection end.
+        io.answer(b'r', text.as_bytes()).unwrap_or(());
+        Err(HandshakeRefusal { from, why })
     };
     if kind != b'p' || !identity.secret.verifies("connects", &transcript, &proof) {
-        let told = "its secret is another one, or only one of the two has one";
-        return refuse(None, "it does not know the secret".to_owned(), told.to_owned());
+        let text = "its secret is another one, or only one of the two has one";
+        return refuse(None, "it does not know the secret".to_owned(), text.to_owned());
     }
     if hello.to != identity.index {
         let why = format!("it looks for process {}, this is process {}", hello.to, identity.index);
@@ -189,28 +196,28 @@ pub(super) fn accept(stream: TcpStream, identity: &Identity, within: Duration) -
         return refuse(None, why.clone(), why);
     }
     let from = hello.from as usize;
-    let told = |why: String| Refusal { from: Some(from), why };
-    talk.answer(b'p', &identity.secret.proof("accepts", &transcript))
-        .map_err(|error| told(error.to_string()))?;
-    let (_, description) = talk.hear().map_err(told)?;
+    let refused = |why: String| HandshakeRefusal { from: Some(from), why };
+    io.answer(b'p', &identity.secret.proof("accepts", &transcript))
+        .map_err(|error| refused(error.to_string()))?;
+    let (_, description) = io.read_answer().map_err(refused)?;
     let differences =
-        identity.description.differences(&description).map_err(|error| told(error.to_string()))?;
+        identity.description.differences(&description).map_err(|error| refused(error.to_string()))?;
     if !differences.is_empty() {
-        talk.answer(b'd', &identity.description.encode()).unwrap_or(());
-        return Err(told(list(&differences)));
+        io.answer(b'd', &identity.description.encode()).unwrap_or(());
+        return Err(refused(list(&differences)));
     }
-    Ok(Newcomer { from, purpose, stream })
+    Ok(NewPeer { from, purpose, stream })
 }
 
-impl Newcomer {
-    /// Tells it that it is welcome. `None` if it is gone.
+impl NewPeer {
+    /// Accepts it. `None` if the connection has ended.
     pub(super) fn welcome(self) -> Option<TcpStream> {
         write_answer(&self.stream, b'w', &[]).ok()?;
         ready(&self.stream).ok()?;
         Some(self.stream)
     }
 
-    /// Tells it why it is not.
+    /// Refuses it, with a reason.
     pub(super) fn refuse(&self, why: &str) {
         write_answer(&self.stream, b'r', why.as_bytes()).unwrap_or(());
     }
@@ -221,7 +228,7 @@ pub(super) fn list(differences: &[Difference]) -> String {
     differences.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Ends the time limits of a handshake.
+/// Removes the time limits of a handshake.
 fn ready(stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(None)?;
     stream.set_write_timeout(None)?;
@@ -229,7 +236,7 @@ fn ready(stream: &TcpStream) -> io::Result<()> {
     watch(stream)
 }
 
-/// Has the system find a peer that is gone without a word: within 10 s, where it would take minutes.
+/// Lets the system detect a peer that is unreachable within 10 s; by default it takes minutes.
 #[cfg(target_os = "linux")]
 fn watch(stream: &TcpStream) -> io::Result<()> {
     use rustix::net::sockopt;
@@ -241,7 +248,7 @@ fn watch(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Beats find it, on the control connections.
+/// Beats detect it, on the control connections.
 #[cfg(not(target_os = "linux"))]
 fn watch(_: &TcpStream) -> io::Result<()> {
     Ok(())
@@ -259,13 +266,13 @@ impl Hello {
         Some(Self { version: VERSION, purpose: purpose as u8, from, to, bytes })
     }
 
-    fn read(talk: &mut Talk<'_>) -> Result<Self, String> {
+    fn read(io: &mut HandshakeIo<'_>) -> Result<Self, String> {
         let mut bytes = [0; HELLO_BYTES];
-        talk.read(&mut bytes[..8])?;
+        io.read(&mut bytes[..8])?;
         if bytes[..8] != MAGIC {
             return Err("it does not speak as dupflow does".to_owned());
         }
-        talk.read(&mut bytes[8..])?;
+        io.read(&mut bytes[8..])?;
         let number = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         Ok(Self {
             version: u16::from_le_bytes([bytes[8], bytes[9]]),
@@ -277,14 +284,14 @@ impl Hello {
     }
 }
 
-/// One side of a handshake on its stream, which must end within a time.
-struct Talk<'a> {
+/// One side of a handshake on its stream, with a time limit.
+struct HandshakeIo<'a> {
     stream: &'a TcpStream,
     clock: SystemClock,
     within: Duration,
 }
 
-impl<'a> Talk<'a> {
+impl<'a> HandshakeIo<'a> {
     fn new(stream: &'a TcpStream, within: Duration) -> Self {
         Self { stream, clock: SystemClock::start(), within }
     }
@@ -313,20 +320,20 @@ impl<'a> Talk<'a> {
         self.stream.write_all(bytes)
     }
 
-    /// An answer: its kind, its length, its bytes.
+    /// Sends an answer: kind, length, bytes.
     fn answer(&mut self, kind: u8, bytes: &[u8]) -> io::Result<()> {
         self.stream.set_write_timeout(Some(self.within))?;
         write_answer(self.stream, kind, bytes)
     }
 
-    fn hear(&mut self) -> Result<(u8, Vec<u8>), String> {
+    fn read_answer(&mut self) -> Result<(u8, Vec<u8>), String> {
         let mut head = [0; 5];
         self.read(&mut head)?;
         let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
         if length > ANSWER_BYTES {
             return Err(format!("it announces {length} bytes, expected at most {ANSWER_BYTES}"));
         }
-        // Grows with what comes, not with what is announced.
+        // The buffer grows with the bytes received, not with the announced length.
         let mut bytes = Vec::new();
         let mut part = [0; 4096];
         let mut left = length as usize;
@@ -345,7 +352,7 @@ fn write_answer(mut stream: &TcpStream, kind: u8, bytes: &[u8]) -> io::Result<()
     stream.write_all(&[&[kind][..], &length.to_le_bytes(), bytes].concat())
 }
 
-/// Whether a time limit of the socket is over: systems say it in two ways.
+/// Whether a time limit of the socket has passed; systems use different error kinds for it.
 pub(super) fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }

@@ -1,8 +1,9 @@
-//! The hosts file: where each process listens.
+//! The hosts file: the address of each process.
 //!
-//! Lines of text -> one `host:port` a process; line i that says something is process i, from 0. Blank lines
-//! and what follows a `#` say nothing. A host is a name, an IPv4 address, or an IPv6 address in brackets.
-//! Lines beyond the number of processes are read, and not used: a run of fewer processes needs no other file.
+//! Lines of text -> one `host:port` a process: line i, not counting blank lines and comments, is process i,
+//! from 0. A comment begins with `#`. A host is a name, an IPv4 address, or an IPv6 address in brackets.
+//! Lines beyond the number of processes are checked but not used: a run of fewer processes can use the same
+//! file.
 //!
 //! ```text
 //! # host:port
@@ -11,8 +12,8 @@
 //! [fd00::7]:7420
 //! ```
 //!
-//! Invariants of [`Processes`]: two or more of them, each with an address of its own; the index is of one of
-//! them.
+//! Invariants of [`Processes`]: two or more of them, each with its own address; the index is less than their
+//! number.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,26 +29,26 @@ pub struct Processes {
     hosts: Vec<String>,
 }
 
-/// What is wrong with the options and the hosts file: everything, a line for each.
+/// All problems of the options and the hosts file, a line for each.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct HostsError(pub Vec<HostsProblem>);
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostsProblem {
-    /// The file, and the line from 1 if it has one; `None`: the options themselves.
+    /// The file, and the line from 1 if the problem is in one; `None` if the problem is in the options.
     pub at: Option<(String, Option<usize>)>,
-    /// What, and what was expected.
+    /// What is wrong, and what was expected.
     pub what: String,
 }
 
 impl Processes {
-    /// What `--processes`, `--process` and `--hosts` say. `None`: one process, which needs no other.
+    /// From the options `--processes`, `--process` and `--hosts`. `None`: a single process.
     ///
     /// # Errors
-    /// All that is wrong with them, and with the file.
-    pub fn of(
+    /// All problems of the options and of the file.
+    pub fn from_options(
         count: Option<usize>,
         index: Option<usize>,
         hosts: Option<&Path>,
@@ -96,11 +97,11 @@ impl Processes {
         Ok(index.filter(|_| count > 1).map(|index| Self { index, hosts: found }))
     }
 
-    /// What the text of a hosts file says, for process `index` of `count`, 2 or more. `name` stands for the
-    /// file in problems.
+    /// From the text of a hosts file, for process `index` of `count`, 2 or more. `name` names the file in
+    /// problems.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All problems of the text.
     pub fn read(text: &str, name: &str, count: usize, index: usize) -> Result<Self, HostsError> {
         let mut problems = Vec::new();
         if index >= count || count < 2 {
@@ -111,46 +112,46 @@ impl Processes {
         if problems.is_empty() { Ok(Self { index, hosts }) } else { Err(HostsError(problems)) }
     }
 
-    /// Which process this is, from 0.
+    /// The index of this process, from 0.
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// How many there are, 2 or more.
+    /// The number of processes, 2 or more.
     pub fn count(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Where each of them listens, `host:port`.
+    /// The address of each process, `host:port`.
     pub fn hosts(&self) -> &[String] {
         &self.hosts
     }
 
-    /// A process as it is called in messages: `process 1 (host:port)`.
+    /// The name of a process in messages: `process 1 (host:port)`.
     pub fn name(&self, process: usize) -> String {
         format!("process {process} ({})", self.hosts[process])
     }
 }
 
-/// The addresses in a text, in order; problems are added.
+/// The addresses in a text, in order; appends to `problems`.
 fn read(text: &str, name: &str, count: usize, problems: &mut Vec<HostsProblem>) -> Vec<String> {
     let mut hosts = Vec::new();
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    for (line, whole) in (1..).zip(text.lines()) {
-        let said = whole.split('#').next().unwrap_or_default().trim();
-        if said.is_empty() {
+    for (line, text_line) in (1..).zip(text.lines()) {
+        let host = text_line.split('#').next().unwrap_or_default().trim();
+        if host.is_empty() {
             continue;
         }
         let at = |what| HostsProblem { at: Some((name.to_owned(), Some(line))), what };
-        if let Err(expected) = check(said) {
-            problems.push(at(format!("found \"{said}\", expected {expected}")));
+        if let Err(expected) = check(host) {
+            problems.push(at(format!("found \"{host}\", expected {expected}")));
         }
-        if let Some(first) = lines.get(&said.to_lowercase()) {
-            problems.push(at(format!("\"{said}\" stands in line {first} already")));
+        if let Some(first) = lines.get(&host.to_lowercase()) {
+            problems.push(at(format!("\"{host}\" stands in line {first} already")));
         } else {
-            lines.insert(said.to_lowercase(), line);
+            lines.insert(host.to_lowercase(), line);
         }
-        hosts.push(said.to_owned());
+        hosts.push(host.to_owned());
     }
     if hosts.len() < count {
         let what = format!("{} lines name a host, --processes {count} needs as many", hosts.len());
@@ -159,9 +160,9 @@ fn read(text: &str, name: &str, count: usize, problems: &mut Vec<HostsProblem>) 
     hosts
 }
 
-/// Whether this is a host and a port; otherwise what was expected.
-fn check(said: &str) -> Result<(), &'static str> {
-    let (host, port) = said.rsplit_once(':').ok_or("host:port")?;
+/// Checks a host and a port; the error is what was expected.
+fn check(host: &str) -> Result<(), &'static str> {
+    let (host, port) = host.rsplit_once(':').ok_or("host:port")?;
     if port.parse::<u16>().map_or(true, |port| port == 0) || port.starts_with('+') {
         return Err("a port from 1 to 65535 after the last \":\"");
     }
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_say_something_are_processes() {
+    fn blank_lines_and_comments_are_skipped() {
         let text = "# the machines\r\n\r\n a:1 \r\n10.0.0.7:65535 # the other\n\t\n[::1]:2\nspare:9";
         let read = Processes::read(text, "hosts.txt", 3, 2).unwrap();
         assert_eq!(read.hosts(), ["a:1", "10.0.0.7:65535", "[::1]:2"]);
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_is_told() {
+    fn every_problem_is_reported() {
         let text = "a:1\nb\nA:1\nc:0\nd:70000\n::1:5\n[x]:5\n:5\ne f:5\ng:+5\n";
         let expected = [
             "hosts.txt:2: found \"b\", expected host:port",
@@ -235,10 +236,15 @@ mod tests {
     #[test]
     fn options_belong_together() {
         let none = Path::new("no/such/file");
-        let error = |count, index, hosts| Processes::of(count, index, hosts).unwrap_err().to_string();
-        assert_eq!(Processes::of(None, None, None), Ok(None));
-        assert_eq!(Processes::of(Some(1), None, None), Ok(None));
-        assert_eq!(Processes::of(Some(1), Some(0), Some(none)), Ok(None), "one process needs no file");
+        let error =
+            |count, index, hosts| Processes::from_options(count, index, hosts).unwrap_err().to_string();
+        assert_eq!(Processes::from_options(None, None, None), Ok(None));
+        assert_eq!(Processes::from_options(Some(1), None, None), Ok(None));
+        assert_eq!(
+            Processes::from_options(Some(1), Some(0), Some(none)),
+            Ok(None),
+            "one process needs no file"
+        );
         assert_eq!(
             error(None, Some(0), Some(none)),
             "--process needs --processes\n--hosts needs --processes"

@@ -1,8 +1,8 @@
-//! The listener, while processes gather: every connection is heard in a thread of its own, so that none holds
-//! up another.
+//! The listener for new connections during the start. Each connection has a thread of its own, so that none
+//! delays another.
 //!
-//! Connections -> [`Newcomer`]s. Whoever is refused is told to the log and forgotten. The listener ends, and
-//! its port is closed, when it is dropped: after the start nobody can connect.
+//! Connections -> [`NewPeer`]s. RefusalLog are logged and then dropped. Dropping the listener closes its port:
+//! after the start no process can connect.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::handshake::{Identity, Newcomer, Refusal, accept};
-use super::refusals::Refusals;
+use super::handshake::{HandshakeRefusal, Identity, NewPeer, accept};
+use super::refusals::RefusalLog;
 
-/// Connections that are heard at the same time; of more, the later ones are refused. Some for each process
-/// that there may be.
-const HEARD_AT_ONCE: usize = 256;
+/// Most handshakes at the same time, a few for each process that there may be; further connections are
+/// refused.
+const HANDSHAKES_AT_ONCE: usize = 256;
 
-/// A listener at work.
+/// A running listener.
 #[derive(Debug)]
 pub(super) struct Listener {
     address: SocketAddr,
@@ -27,17 +27,17 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Starts it. `newcomer` takes who has shown who it is; `refused` why a process that has shown who it is
+    /// Starts the listener. `on_peer` receives each process that has proved its identity, or why such a process
     /// was refused.
     ///
     /// # Errors
-    /// If the system has no more of something.
+    /// If the system cannot make another thread or socket.
     pub(super) fn start(
         listener: TcpListener,
         identity: &Arc<Identity>,
-        refusals: &Arc<Refusals>,
+        refusals: &Arc<RefusalLog>,
         within: Duration,
-        heard: impl Fn(Result<Newcomer, (usize, String)>) + Clone + Send + 'static,
+        on_peer: impl Fn(Result<NewPeer, (usize, String)>) + Clone + Send + 'static,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let closed = Arc::new(AtomicBool::new(false));
@@ -49,28 +49,30 @@ impl Listener {
                 if is_closed.load(Ordering::SeqCst) {
                     break;
                 }
-                // One that is gone before it is accepted is nobody.
+                // Connections that end before they are accepted are ignored.
                 let Ok(stream) = stream else { continue };
                 let Ok(peer) = stream.peer_addr() else { continue };
-                if at_once.fetch_add(1, Ordering::SeqCst) >= HEARD_AT_ONCE {
+                if at_once.fetch_add(1, Ordering::SeqCst) >= HANDSHAKES_AT_ONCE {
                     at_once.fetch_sub(1, Ordering::SeqCst);
                     refusals.note(peer.ip(), &peer.to_string(), "too many connections at once");
                     continue;
                 }
-                let (identity, said) = (Arc::clone(&identity), Arc::clone(&refusals));
-                let (heard, counted) = (heard.clone(), Arc::clone(&at_once));
-                let hear = move || {
+                let (identity, log) = (Arc::clone(&identity), Arc::clone(&refusals));
+                let (on_peer, running) = (on_peer.clone(), Arc::clone(&at_once));
+                let handshake = move || {
                     match accept(stream, &identity, within) {
-                        Ok(newcomer) => heard(Ok(newcomer)),
-                        Err(Refusal { from: Some(from), why }) => {
-                            said.note(peer.ip(), &format!("process {from} ({peer})"), &why);
-                            heard(Err((from, why)));
+                        Ok(peer) => on_peer(Ok(peer)),
+                        Err(HandshakeRefusal { from: Some(from), why }) => {
+                            log.note(peer.ip(), &format!("process {from} ({peer})"), &why);
+                            on_peer(Err((from, why)));
                         }
-                        Err(Refusal { from: None, why }) => said.note(peer.ip(), &peer.to_string(), &why),
+                        Err(HandshakeRefusal { from: None, why }) => {
+                            log.note(peer.ip(), &peer.to_string(), &why)
+                        }
                     }
-                    counted.fetch_sub(1, Ordering::SeqCst);
+                    running.fetch_sub(1, Ordering::SeqCst);
                 };
-                if thread::Builder::new().name("hello".to_owned()).spawn(hear).is_err() {
+                if thread::Builder::new().name("hello".to_owned()).spawn(handshake).is_err() {
                     at_once.fetch_sub(1, Ordering::SeqCst);
                     refusals.note(peer.ip(), &peer.to_string(), "there are no more threads");
                 }
@@ -83,14 +85,14 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::SeqCst);
-        // A connection wakes it. Where it listens on all addresses, this is one of them.
+        // A connection wakes the thread. A listener on all addresses is reached at the local one.
         let ip = match self.address.ip() {
             IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
             IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
             ip => ip,
         };
         let woken = TcpStream::connect_timeout(&(ip, self.address.port()).into(), Duration::from_secs(1));
-        // If that fails, the next one that connects wakes it, and is not heard.
+        // If this fails, the next connection wakes the thread, and is not handled.
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
             thread.join().unwrap_or(());
         }

@@ -1,7 +1,7 @@
-//! Several processes as one run: how they find each other, and how they know of each other.
+//! Several processes as one run: how they connect, and how each notices that another has failed.
 //!
 //! A hosts file, a description of the run and a secret -> a connected socket to every other process, for the
-//! dataflow, and a [`Control`] to talk to them beside it.
+//! dataflow, and a [`Control`] for messages between processes.
 //!
 //! ```text
 //! hosts ─┐
@@ -11,14 +11,17 @@
 //!        │     └─ wires, one from each process to process 0 ─── control: messages, beats, failures
 //! ```
 //!
-//! Invariants: a process listens where its own line of the hosts file says, and only until all have gathered;
-//! no bytes, silence or end of a stranger's connection ends or delays the start; processes whose descriptions
-//! differ never run together; a process that dies, hangs or cannot be reached is known to all others within
-//! [`Limits::lost`] and a beat, and is told to each once.
+//! Invariants:
 //!
-//! The secret guards the start. What is sent afterwards is not encrypted, and whoever can change packets on
-//! their way can change it: a network that is private remains a condition. Nothing here knows what is
-//! computed.
+//! - a process listens at the address in its own line of the hosts file, and only until all processes are
+//!   connected;
+//! - no connection of a stranger ends or delays the start, whatever it sends;
+//! - processes whose descriptions differ never run together;
+//! - when a process ends, hangs or cannot be reached, all others notice within [`ConnectLimits::lost`] and a beat,
+//!   and each gets one event.
+//!
+//! The secret protects the start. Later traffic is neither encrypted nor authenticated: an attacker on the
+//! network could change it, so the network must be private. This module does not depend on what is computed.
 
 mod control;
 mod gather;
@@ -37,118 +40,117 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-pub use control::{Control, Event};
+pub use control::{Control, ControlEvent};
 pub use hosts::{HostsError, HostsProblem, Processes};
-pub use message::Message;
+pub use message::ControlMessage;
 pub use secret::Secret;
 
 use dupflow_core::description::{Description, Difference};
 
-/// What a process knows before it meets the others.
+/// What a process needs to connect to the others.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ConnectSettings {
     /// The processes, and which of them this is.
     pub processes: Processes,
-    /// What must be the same on all of them. The list of hosts need not be in it: it is compared as
+    /// What must be the same on all processes. The list of hosts need not be in it: it is compared as
     /// `processes.hosts`.
     pub description: Description,
-    /// What they all know; the default is nothing.
+    /// The secret of all processes; the default is an empty one.
     pub secret: Secret,
     /// How long they wait for each other.
-    pub limits: Limits,
+    pub limits: ConnectLimits,
 }
 
-/// How long processes wait for each other.
+/// Time limits between processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ConnectLimits {
     /// From the start of a process until all have started. Default 60 s: time to start them by hand.
     pub connect: Duration,
-    /// For whoever has connected to say who it is. Default 2 s: a process of ours needs a millisecond.
+    /// For a handshake on a new connection. Default 2 s: a process of ours needs a millisecond.
     pub hello: Duration,
-    /// Between two signs of life over a control connection. Default 1 s.
+    /// Between two beats over a control connection. Default 1 s.
     pub beat: Duration,
-    /// Without a sign of life, after which a process is lost. Default 5 s: a busy machine skips a beat or
-    /// two.
+    /// Silence after which a process is lost. Default 5 s: a busy machine may miss a beat or two.
     pub lost: Duration,
 }
 
-impl Default for Limits {
+impl Default for ConnectLimits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         Self { connect: seconds(60), hello: seconds(2), beat: seconds(1), lost: seconds(5) }
     }
 }
 
-/// All connections of a process: what to talk over, and by process the sockets for records, `None` in its own
-/// place.
+/// All connections of a process.
 #[derive(Debug)]
 pub struct Connected {
     /// Messages, beats, failures.
     pub control: Control,
-    /// For the dataflow; blocking, and nothing has been sent yet.
+    /// By process, the socket for the dataflow's records, `None` for this process; blocking, and nothing has
+    /// been sent.
     pub data: Vec<Option<TcpStream>>,
 }
 
-/// Why processes do not come together.
+/// Why the processes could not connect.
 #[derive(Debug, Error)]
 pub enum ConnectError {
-    /// The address of this process's own line cannot be listened on.
+    /// The address in this process's own line cannot be listened on.
     #[error("cannot listen on \"{address}\", the address of process {index}")]
     Listen {
         /// As the hosts file has it.
         address: String,
-        /// This process.
+        /// The index of this process.
         index: usize,
-        /// Why.
+        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Process 0 refused this one, or is not where it was looked for.
+    /// Process 0 refused this one, or another process listens at its address.
     #[error("{process}: {why}")]
     Refused {
-        /// Its name.
+        /// Name of the process.
         process: String,
-        /// What it says.
+        /// The reason that it gave.
         why: String,
     },
-    /// Another process is of another run.
+    /// Another process has a different description.
     #[error("{process} is of another run: {}", handshake::list(differences))]
     Differs {
-        /// Its name.
+        /// Name of the process.
         process: String,
         /// Where the descriptions differ.
         differences: Vec<Difference>,
     },
-    /// Not all came in time.
+    /// Some processes did not connect in time.
     #[error("after {} s there is no {}", within.as_secs_f64(), missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; no "))]
     Missing {
-        /// Who did not.
+        /// These processes.
         missing: Vec<Missing>,
-        /// Within this time.
+        /// The time limit.
         within: Duration,
     },
-    /// A process that was there is gone.
+    /// A connected process has disconnected before the start.
     #[error("{process} is gone before the start: {why}")]
     Gone {
-        /// Its name.
+        /// Name of the process.
         process: String,
-        /// How that is known.
+        /// How this was detected.
         why: String,
     },
-    /// Another process says that there is no run, and why.
+    /// Another process has given up, with this message.
     #[error("{0}")]
     Failed(String),
-    /// The system has no more threads, or sockets.
+    /// The system cannot make another thread or socket.
     #[error("cannot connect the processes")]
     Io(#[source] io::Error),
 }
 
-/// A process that did not come.
+/// A process that did not connect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// Its name.
+    /// Name of the process.
     pub process: String,
-    /// What is last known of it.
+    /// The last known reason.
     pub why: String,
 }
 
@@ -158,15 +160,15 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Meets the other processes, as many as the hosts file has, in any order of starting. Returns when all of
-/// them are there.
+/// Connects to the other processes, as many as the hosts file has, in any order of starting. Returns when all
+/// are connected.
 ///
 /// # Errors
-/// Why there is no run; the other processes that are there are told.
+/// Why there is no run. The other connected processes are notified.
 ///
 /// # Panics
 /// If the description has a field `processes.hosts`.
-pub fn connect(settings: &Settings) -> Result<Connected, ConnectError> {
+pub fn connect(settings: &ConnectSettings) -> Result<Connected, ConnectError> {
     let index = settings.processes.index();
     let address = &settings.processes.hosts()[index];
     let listener = TcpListener::bind(address).map_err(|source| {
@@ -176,14 +178,14 @@ pub fn connect(settings: &Settings) -> Result<Connected, ConnectError> {
     connect_on(listener, settings)
 }
 
-/// As [`connect`], with a socket that listens already where the others look for this process.
+/// As [`connect`], with a socket that already listens at this process's address.
 ///
 /// # Errors
-/// Why there is no run; the other processes that are there are told.
+/// Why there is no run. The other connected processes are notified.
 ///
 /// # Panics
 /// If the description has a field `processes.hosts`.
-pub fn connect_on(listener: TcpListener, settings: &Settings) -> Result<Connected, ConnectError> {
+pub fn connect_on(listener: TcpListener, settings: &ConnectSettings) -> Result<Connected, ConnectError> {
     let mut gathered = gather::gather(listener, settings)?;
     let data = std::mem::take(&mut gathered.data);
     Ok(Connected { control: Control::new(&settings.processes, gathered, settings.limits.beat), data })

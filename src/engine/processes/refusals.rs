@@ -1,4 +1,4 @@
-//! Refused connections, as lines of the log: each line at most once a second, however often it would be said.
+//! Refused connections as lines of the log: equal lines at most once a second.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,32 +8,32 @@ use parking_lot::Mutex;
 
 use dupflow_core::time::{Clock, SystemClock};
 
-/// Between two lines that say the same.
+/// Time between two equal lines.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Different lines that are remembered.
 const LINES: usize = 256;
 
-/// What has been said of whom, and when.
+/// The lines logged, and when.
 #[derive(Debug)]
-pub(super) struct Refusals {
+pub(super) struct RefusalLog {
     clock: SystemClock,
-    said: Mutex<BTreeMap<(IpAddr, String), Said>>,
+    lines: Mutex<BTreeMap<(IpAddr, String), LoggedLine>>,
 }
 
 #[derive(Debug)]
-struct Said {
+struct LoggedLine {
     at: Duration,
-    /// Times that it was not said since.
-    unsaid: u64,
+    /// Equal lines suppressed since.
+    suppressed: u64,
 }
 
-impl Refusals {
+impl RefusalLog {
     pub(super) fn new() -> Self {
-        Self { clock: SystemClock::start(), said: Mutex::default() }
+        Self { clock: SystemClock::start(), lines: Mutex::default() }
     }
 
-    /// Logs that a connection is refused. `who` is its address, or the process that it is; `why` what it did.
+    /// Logs that a connection is refused. `who` is its address or its process, `why` the reason.
     pub(super) fn note(&self, address: IpAddr, who: &str, why: &str) {
         if let Some(again) = self.due(self.clock.now(), address, why) {
             let times = if again == 0 { String::new() } else { format!(" ({again} times more)") };
@@ -41,23 +41,23 @@ impl Refusals {
         }
     }
 
-    /// Whether to say it now, and how often it was not said since it last was.
+    /// Whether to log the line now: if so, how many equal lines were suppressed.
     fn due(&self, now: Duration, address: IpAddr, why: &str) -> Option<u64> {
-        let mut lines = self.said.lock();
-        if let Some(said) = lines.get_mut(&(address, why.to_owned())) {
-            if now < said.at + PAUSE {
-                said.unsaid += 1;
+        let mut lines = self.lines.lock();
+        if let Some(lines) = lines.get_mut(&(address, why.to_owned())) {
+            if now < lines.at + PAUSE {
+                lines.suppressed += 1;
                 return None;
             }
-            let unsaid = std::mem::take(&mut said.unsaid);
-            said.at = now;
-            return Some(unsaid);
+            let suppressed = std::mem::take(&mut lines.suppressed);
+            lines.at = now;
+            return Some(suppressed);
         }
-        lines.retain(|_, said| now < said.at + PAUSE);
+        lines.retain(|_, lines| now < lines.at + PAUSE);
         if lines.len() == LINES {
             return None;
         }
-        lines.insert((address, why.to_owned()), Said { at: now, unsaid: 0 });
+        lines.insert((address, why.to_owned()), LoggedLine { at: now, suppressed: 0 });
         Some(0)
     }
 }
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_line_is_said_once_a_second() {
-        let refusals = Refusals::new();
+    fn equal_lines_are_logged_once_a_second() {
+        let refusals = RefusalLog::new();
         let (a, b) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
         let ms = Duration::from_millis;
         assert_eq!(refusals.due(ms(0), a, "x"), Some(0));
@@ -81,15 +81,15 @@ mod tests {
     }
 
     #[test]
-    fn many_different_lines_are_not_all_said() {
-        let refusals = Refusals::new();
-        let said = |at| {
+    fn the_number_of_remembered_lines_is_limited() {
+        let refusals = RefusalLog::new();
+        let lines = |at| {
             let lines = (0..1000).filter(|n: &u32| {
                 let address = IpAddr::from(n.to_le_bytes());
                 refusals.due(Duration::from_secs(at), address, "x").is_some()
             });
             lines.count()
         };
-        assert_eq!((said(0), said(10)), (LINES, LINES));
+        assert_eq!((lines(0), lines(10)), (LINES, LINES));
     }
 }

@@ -1,15 +1,15 @@
-//! The secret that processes share, and how one shows that it knows it.
+//! The secret that processes share, and the proof that a process knows it.
 //!
 //! Secret and a transcript -> a proof: HMAC-SHA-256 of a label and the transcript, keyed with the secret. The
-//! transcript has a fresh nonce of either side, the label says which side proves: a proof is good for one
-//! connection and one direction.
+//! transcript has a fresh nonce of each side, and the label names the side that proves: a proof is valid for
+//! one connection and one direction.
 //!
 //! References: H. Krawczyk, M. Bellare, R. Canetti, *HMAC: Keyed-Hashing for Message Authentication*, RFC
 //! 2104 (1997); the golden value is case 2 of RFC 4231.
 //!
-//! It authenticates the start of a connection. What follows is neither encrypted nor authenticated: whoever
-//! can change packets on the way can change these. Without a secret the key is empty, and a proof shows no
-//! more than that the other side speaks this protocol.
+//! It authenticates the start of a connection. Later traffic is neither encrypted nor authenticated: an
+//! attacker on the network can change it. Without a secret the key is empty, and a proof shows only that the
+//! other side speaks this protocol.
 
 use std::fmt;
 
@@ -21,12 +21,12 @@ use sha2::Sha256;
 /// Bytes of a proof, and of a nonce.
 pub(super) const PROOF_BYTES: usize = 32;
 
-/// What processes of one run know, and others do not. Empty: nothing.
+/// The secret of the processes of one run. Empty: none.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// As it stands in a file or in the environment; what ends a line does not belong to it.
+    /// From the content of a file or an environment variable, without the end of the line.
     pub fn new(text: &[u8]) -> Self {
         Self(text.trim_ascii_end().to_vec())
     }
@@ -36,7 +36,7 @@ impl Secret {
         self.mac(label, transcript).finalize().into_bytes().into()
     }
 
-    /// Whether this is the proof for a transcript. Takes as long for any wrong one.
+    /// Whether this is the proof for a transcript. Compares in constant time.
     pub(super) fn verifies(&self, label: &str, transcript: &[u8], proof: &[u8]) -> bool {
         self.mac(label, transcript).verify_slice(proof).is_ok()
     }
@@ -47,14 +47,14 @@ impl Secret {
     }
 }
 
-/// Bytes that never come twice, from the operating system.
+/// Random bytes from the operating system, different in each call.
 pub(super) fn nonce() -> Option<[u8; PROOF_BYTES]> {
     let mut bytes = [0; PROOF_BYTES];
     OsRng.try_fill_bytes(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// Never the secret itself.
+/// Does not show the secret.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "Secret(none)" } else { "Secret(…)" })

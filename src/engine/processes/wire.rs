@@ -1,13 +1,16 @@
-//! One control connection at work: a thread that writes, one that reads, and a beat.
+//! One control connection: a thread that writes, one that reads, and a beat.
 //!
-//! Frames in, frames out. The writer sends what is queued, and an empty frame, a *beat*, whenever there has
-//! been nothing to send for the time of one. The reader passes frames on; it takes the other side for lost
-//! once that has said nothing for [`Pace::lost`], or at once when the connection ends.
+//! Frames in, frames out. The writer sends the queued frames, and an empty frame, a *beat*, whenever nothing
+//! was queued for the time of a beat. The reader passes frames on. It reports the other side as lost after a
+//! silence of [`WirePace::lost`], or at once when the connection ends.
 //!
-//! Invariants: sending never waits, a peer that takes nothing is lost when the queue is full or a write takes
-//! longer than `lost`; the end of the connection is told exactly once, last, with the first reason that was
-//! known. An end in good order loses nothing: what is queued is written, then this side says no more, and the
-//! connection is kept until the other side has ended it too.
+//! Invariants:
+//!
+//! - sending never blocks: a peer that reads nothing is lost when the queue is full or a write takes longer
+//!   than `lost`;
+//! - the end of the connection is reported exactly once, last, with the first reason that was known;
+//! - an orderly end loses nothing: the queue is written, then this side shuts its sending direction down and
+//!   waits until the other side has ended the connection too.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -22,65 +25,65 @@ use parking_lot::Mutex;
 use super::handshake::is_late;
 use super::message::FRAME_BYTES;
 
-/// Frames that may wait to be written. A run sends a few an epoch.
+/// Frames in the queue. A run sends a few in each epoch.
 const QUEUED: usize = 4096;
 
-/// How often a side shows that it is alive, and after which silence it is lost.
+/// The time between beats, and the silence after which a side is lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct WirePace {
     pub(super) beat: Duration,
     pub(super) lost: Duration,
 }
 
-/// What is heard over a connection.
+/// What the reader reports.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum WireEvent {
     Frame(Vec<u8>),
-    /// The connection is at its end, and why.
+    /// The connection has ended, for this reason.
     Ended(String),
 }
 
-/// A connection at work.
+/// A running connection.
 #[derive(Debug)]
 pub(super) struct Wire {
     queue: SyncSender<Vec<u8>>,
     writer: JoinHandle<()>,
-    /// Ends when the reader has.
+    /// Disconnected when the reader ends.
     reading: Receiver<()>,
-    stream: Arc<Shared>,
+    stream: Arc<WireShared>,
     lost: Duration,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct WireShared {
     stream: TcpStream,
     /// Why the connection ends, if this side ends it.
     why: Mutex<Option<String>>,
     ended: AtomicBool,
 }
 
-impl Shared {
-    /// Ends the connection, for this reason unless there is one.
+impl WireShared {
+    /// Ends the connection. Keeps the reason of an earlier call.
     fn end(&self, why: String) {
         self.why.lock().get_or_insert(why);
-        // If it has ended already, so much the better.
+        // An error means that it has ended already.
         self.stream.shutdown(Shutdown::Both).unwrap_or(());
     }
 }
 
 impl Wire {
-    /// Starts the threads; `hear` is called by the one that reads.
+    /// Starts the threads; the reader calls `on_event`.
     ///
     /// # Errors
-    /// If the system has no more of something.
+    /// If the system cannot make another thread, or configure the socket.
     pub(super) fn start(
         stream: TcpStream,
-        pace: Pace,
-        mut hear: impl FnMut(Heard) + Send + 'static,
+        pace: WirePace,
+        mut on_event: impl FnMut(WireEvent) + Send + 'static,
     ) -> io::Result<Self> {
         stream.set_read_timeout(Some(pace.lost))?;
         stream.set_write_timeout(Some(pace.lost))?;
-        let shared = Arc::new(Shared { stream, why: Mutex::default(), ended: AtomicBool::new(false) });
+        let shared = Arc::new(WireShared { stream, why: Mutex::default(), ended: AtomicBool::new(false) });
         let (queue, queued) = sync_channel(QUEUED);
         let to_write = Arc::clone(&shared);
         let writer = thread::Builder::new().name("control-write".to_owned()).spawn(move || {
@@ -94,18 +97,18 @@ impl Wire {
         let to_read = Arc::clone(&shared);
         thread::Builder::new().name("control-read".to_owned()).spawn(move || {
             let _guard = guard;
-            let ended = read(&to_read.stream, pace.lost, &mut hear);
+            let ended = read(&to_read.stream, pace.lost, &mut on_event);
             to_read.ended.store(true, Ordering::SeqCst);
             let why = to_read.why.lock().take();
-            // Whoever says no more has heard all that it waits for: it waits for this end only.
+            // The other side sends no more, and waits only for this side to end.
             to_read.end(String::new());
-            hear(Heard::Ended(why.unwrap_or(ended)));
+            on_event(WireEvent::Ended(why.unwrap_or(ended)));
         })?;
         Ok(Self { queue, writer, reading, stream: shared, lost: pace.lost })
     }
 
-    /// Queues a frame. One that cannot be queued ends the connection; of one that has ended, the reader
-    /// tells.
+    /// Queues a frame. A full queue ends the connection. If the connection has ended, the reader has reported
+    /// it.
     pub(super) fn send(&self, frame: Vec<u8>) {
         if self.queue.try_send(frame).is_err() {
             self.stream.end(format!("it took none of {QUEUED} messages"));
@@ -116,7 +119,7 @@ impl Wire {
         self.stream.ended.load(Ordering::SeqCst)
     }
 
-    /// Ends connections in good order: each at most a few times [`Pace::lost`], all at the same time.
+    /// Ends connections in order, all at the same time: at most a few times [`WirePace::lost`].
     pub(super) fn end(wires: Vec<Self>) {
         let writers: Vec<_> = wires
             .into_iter()
@@ -128,7 +131,7 @@ impl Wire {
         for (writer, reading, stream, lost) in writers {
             // A writer does not panic.
             writer.join().unwrap_or(());
-            // Until the other side has read all: to close earlier could discard what it has not.
+            // Waits until the other side has read everything: an earlier close could discard unread bytes.
             if reading.recv_timeout(lost) == Err(RecvTimeoutError::Timeout) {
                 stream.end("this side has ended".to_owned());
             }
@@ -136,7 +139,7 @@ impl Wire {
     }
 }
 
-/// Writes frames until there will be no more, then says so.
+/// Writes frames until the queue is closed, then shuts the sending direction down.
 fn write(mut stream: &TcpStream, queued: &Receiver<Vec<u8>>, beat: Duration) -> io::Result<()> {
     loop {
         let frame = match queued.recv_timeout(beat) {
@@ -151,8 +154,8 @@ fn write(mut stream: &TcpStream, queued: &Receiver<Vec<u8>>, beat: Duration) -> 
     stream.shutdown(Shutdown::Write)
 }
 
-/// Reads frames until the end, and says why it is one.
-fn read(stream: &TcpStream, lost: Duration, hear: &mut impl FnMut(Heard)) -> String {
+/// Reads frames until the end, and returns the reason of the end.
+fn read(stream: &TcpStream, lost: Duration, on_event: &mut impl FnMut(WireEvent)) -> String {
     let mut reader = BufReader::new(stream);
     let ended = |error: io::Error| match error.kind() {
         io::ErrorKind::UnexpectedEof => "the connection has ended".to_owned(),
@@ -173,7 +176,7 @@ fn read(stream: &TcpStream, lost: Duration, hear: &mut impl FnMut(Heard)) -> Str
         }
         let mut frame = Vec::new();
         match reader.by_ref().take(u64::from(length)).read_to_end(&mut frame) {
-            Ok(count) if count == length as usize => hear(Heard::Frame(frame)),
+            Ok(count) if count == length as usize => on_event(WireEvent::Frame(frame)),
             Ok(_) => return ended(io::ErrorKind::UnexpectedEof.into()),
             Err(error) => return ended(error),
         }

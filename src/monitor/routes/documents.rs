@@ -18,7 +18,7 @@ use crate::View;
 use crate::subject::NoText;
 use crate::view::Held;
 use dupflow_core::doc::{DocId, Position};
-use dupflow_core::run::visit::{Answer, Found, Question, Similar};
+use dupflow_core::run::query::{self, Answer, LastEvent, SimilarDocument};
 use dupflow_core::time::Epoch;
 
 /// Pairs of a document that are told, the best ones.
@@ -263,8 +263,8 @@ pub(super) async fn compare(
 }
 
 /// Asks the workers for a document, as this epoch or a later one has left it.
-async fn find(asked: &Asked, after: Epoch, name: &DocId, top: usize) -> Result<(Answer, Found), Failure> {
-    let mut answer = ask_after(asked, after, Question::Document { id: name.clone(), top }).await?;
+async fn find(asked: &Asked, after: Epoch, name: &DocId, top: usize) -> Result<(Answer, LastEvent), Failure> {
+    let mut answer = ask_after(asked, after, query::Query::Document { id: name.clone(), top }).await?;
     let epoch = answer.epoch;
     let missing = || Failure::missing(format!("there is no document {name:?} alive after epoch {epoch}"));
     let found = answer.document.take().ok_or_else(missing)?;
@@ -302,9 +302,9 @@ async fn known(asked: &Arc<Asked>, name: &DocId, others: Vec<DocId>) -> Result<K
 /// Two documents, and their pair if they are one, as one epoch has left them.
 struct Both {
     epoch: Epoch,
-    at_a: Found,
-    at_b: Found,
-    paired: Option<Similar>,
+    at_a: LastEvent,
+    at_b: LastEvent,
+    paired: Option<SimilarDocument>,
     /// The same as it is in the output, where it is.
     held: Option<Held>,
 }

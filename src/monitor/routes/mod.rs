@@ -95,7 +95,7 @@ impl Asked {
     /// Whether the run is live: its view holds what its output does, and its workers all documents.
     fn is_live(&self) -> Result<(), Failure> {
         let filled = self.subject.view.as_ref().map_or(Ok(()), |view| view.is_filled());
-        let answers = self.subject.visitors.as_ref().is_none_or(|visitors| visitors.is_live());
+        let answers = self.subject.queries.as_ref().is_none_or(|queries| queries.is_live());
         let is_live = filled.and(if answers { Ok(()) } else { Err(Unseen::NotFilled) });
         is_live.map_err(|why| Failure::unseen(&why))
     }

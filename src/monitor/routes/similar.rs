@@ -20,7 +20,7 @@ use crate::stream::Flow;
 use crate::subject::Pipeline;
 use crate::view::Unseen;
 use dupflow_core::cluster::history::History;
-use dupflow_core::run::visit::{Answer, Question, Refusal, Similar};
+use dupflow_core::run::query::{Answer, Query, Refusal, SimilarDocument};
 use dupflow_core::time::Epoch;
 
 /// Documents that are told, unless it is said how many, and the most.
@@ -85,7 +85,7 @@ pub(super) struct Weighed {
 }
 
 impl Weighed {
-    pub(super) fn of(pipeline: &Pipeline, similar: &Similar) -> Self {
+    pub(super) fn of(pipeline: &Pipeline, similar: &SimilarDocument) -> Self {
         let evidence = &similar.evidence;
         Self {
             blocks: evidence.blocks,
@@ -244,7 +244,7 @@ async fn lines(
 }
 
 async fn answer(asked: &Arc<Asked>, asks: Asks) -> Result<Answered, Failure> {
-    let question = Question::Text { text: asks.text, top: asks.top.unwrap_or(TOP) };
+    let question = Query::Text { text: asks.text, top: asks.top.unwrap_or(TOP) };
     let answer = ask(asked, question).await?;
     let (output_epoch, clusters): (Option<u64>, Vec<Option<String>>) = match asked.view() {
         Err(_) => (None, vec![None; answer.similar.len()]),
@@ -276,15 +276,15 @@ async fn answer(asked: &Arc<Asked>, asks: Asks) -> Result<Answered, Failure> {
 }
 
 /// Asks the workers.
-pub(super) async fn ask(asked: &Asked, question: Question) -> Result<Answer, Failure> {
+pub(super) async fn ask(asked: &Asked, question: Query) -> Result<Answer, Failure> {
     ask_after(asked, 0, question).await
 }
 
 /// Asks the workers for an answer of this epoch or a later one.
-pub(super) async fn ask_after(asked: &Asked, epoch: Epoch, question: Question) -> Result<Answer, Failure> {
+pub(super) async fn ask_after(asked: &Asked, epoch: Epoch, question: Query) -> Result<Answer, Failure> {
     asked.is_live()?;
-    let visitors = asked.subject.visitors.as_ref();
-    let visitors = visitors.ok_or_else(|| Failure::not_here("similar documents"))?;
+    let queries = asked.subject.queries.as_ref();
+    let queries = queries.ok_or_else(|| Failure::not_here("similar documents"))?;
     let status = &asked.subject.status;
     let refuse = |why, failure| {
         asked.refusals.add(why);
@@ -294,7 +294,7 @@ pub(super) async fn ask_after(asked: &Asked, epoch: Epoch, question: Question) -
     let begun = asked.subject.clock.now();
     status.asked();
     // Nobody listens any more once the client is gone.
-    visitors.ask_after(epoch, question, move |reply| drop(tell.send(reply)));
+    queries.ask_after(epoch, question, move |reply| drop(tell.send(reply)));
     let outcome = timeout(ANSWER, told).await;
     let took = asked.subject.clock.now().saturating_sub(begun);
     match outcome {

@@ -353,14 +353,15 @@ fn retry<T>(
     mut attempt: impl FnMut(Duration) -> Result<T, KafkaFailure>,
 ) -> Result<T, KafkaFailure> {
     let clock = SystemClock::start();
-    let said_fatal = || consumer.context().last().filter(|said| matches!(said, KafkaFailure::Fatal(_)));
+    let fatal_error =
+        || consumer.context().last().filter(|failure| matches!(failure, KafkaFailure::Fatal(_)));
     // Polls the client for the length of a pause, so that it reports its errors, one at a time.
     let serve = |pause| drop(consumer.poll(pause));
     let mut is_first = true;
     let once = || {
         // Ignore errors of the client from before the first attempt.
         let is_again = !std::mem::take(&mut is_first);
-        match said_fatal().filter(|_| is_again) {
+        match fatal_error().filter(|_| is_again) {
             Some(fatal) => Err(fatal),
             None => attempt(REQUEST.min(patience.saturating_sub(clock.now()).max(FIRST_PAUSE))),
         }
@@ -384,7 +385,7 @@ fn retry<T>(
             serve(FIRST_PAUSE);
             let last = match consumer.context().last() {
                 Some(fatal @ KafkaFailure::Fatal(_)) => return fatal,
-                said => said.map_or(last, |said| said.to_string()),
+                other => other.map_or(last, |failure| failure.to_string()),
             };
             KafkaFailure::Fatal(format!("{what}: no answer within {} s: {last}", patience.as_secs()))
         }

@@ -63,7 +63,8 @@ impl KafkaFailure {
             }
             Code::MessageSizeTooLarge | Code::InvalidMessageSize | Code::MessageBatchTooLarge => {
                 Self::Fatal(format!(
-                    "{what}: a record is larger than the broker takes (its message.max.bytes, the topic's max.message.bytes, or message.max.bytes in kafka.settings)"
+                    "{what}: a record is larger than the broker takes (its message.max.bytes, the topic's \
+                     max.message.bytes, or message.max.bytes in kafka.settings)"
                 ))
             }
             Code::InvalidTopic => Self::Fatal(format!("{what}: this is no name of a topic")),

@@ -1,11 +1,11 @@
 //! Connections to Kafka brokers, shared by the source, the sink and the commands.
 //!
 //! [`Connection`] holds the settings and connects to nothing; it exists in every build. The feature `kafka`
-//! adds the clients, which count and log their errors ([`Watch`]), and converts every error to a [`KafkaFailure`]
-//! of one line: retriable or not.
+//! adds the clients, which count and log their errors ([`Watch`]), and converts every error to a
+//! [`KafkaFailure`] of one line: retriable or not.
 //!
-//! Invariants: no message and no log contains the value of a setting, since any may be a [`Credential`]; settings
-//! on which exactly-once depends cannot be set by the user.
+//! Invariants: no message and no log contains the value of a setting, since any may be a [`Credential`];
+//! settings on which exactly-once depends cannot be set by the user.
 
 mod connection;
 

@@ -23,7 +23,7 @@ pub struct Watch {
     /// Name of the client's task, in messages.
     what: String,
     clock: SystemClock,
-    said: Mutex<ErrorLog>,
+    errors_seen: Mutex<ErrorLog>,
 }
 
 #[derive(Debug, Default)]
@@ -61,17 +61,17 @@ impl ErrorLog {
 impl Watch {
     /// Context of a client for `what`.
     pub(super) fn new(what: &str) -> Self {
-        Self { what: what.to_owned(), clock: SystemClock::start(), said: Mutex::default() }
+        Self { what: what.to_owned(), clock: SystemClock::start(), errors_seen: Mutex::default() }
     }
 
     /// Number of errors by name.
     pub fn errors(&self) -> BTreeMap<String, u64> {
-        self.said.lock().errors.clone()
+        self.errors_seen.lock().errors.clone()
     }
 
     /// The class of the last error, if there was one. The client itself retries after every error.
     pub fn last(&self) -> Option<KafkaFailure> {
-        let (code, words) = self.said.lock().last.clone()?;
+        let (code, words) = self.errors_seen.lock().last.clone()?;
         let of = KafkaFailure::from_code(code, &self.what);
         Some(match of {
             KafkaFailure::Retriable(line) => KafkaFailure::Retriable(format!("{line}: {words}")),
@@ -82,7 +82,7 @@ impl Watch {
 
     /// Takes the first failed delivery since the last call.
     pub fn undelivered(&self) -> Option<KafkaFailure> {
-        self.said.lock().undelivered.take()
+        self.errors_seen.lock().undelivered.take()
     }
 
     /// Counts and logs a retry like an error.
@@ -93,9 +93,9 @@ impl Watch {
     fn note(&self, kind: &str, line: &str) {
         let now = self.clock.now();
         let due = {
-            let mut said = self.said.lock();
-            *said.errors.entry(kind.to_owned()).or_default() += 1;
-            said.due(kind, now)
+            let mut errors_seen = self.errors_seen.lock();
+            *errors_seen.errors.entry(kind.to_owned()).or_default() += 1;
+            errors_seen.due(kind, now)
         };
         match due {
             Some(0) => tracing::warn!("kafka: {line}"),
@@ -107,7 +107,7 @@ impl Watch {
 
 impl ClientContext for Watch {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
-        let due = self.said.lock().due(&format!("log {facility}"), self.clock.now());
+        let due = self.errors_seen.lock().due(&format!("log {facility}"), self.clock.now());
         let Some(left_out) = due else { return };
         match level {
             RDKafkaLogLevel::Emerg
@@ -132,7 +132,7 @@ impl ClientContext for Watch {
         }
         // `AllBrokersDown` follows the errors of each broker, and has less information.
         if code != RDKafkaErrorCode::AllBrokersDown || self.last().is_none() {
-            self.said.lock().last = Some((code, reason.to_owned()));
+            self.errors_seen.lock().last = Some((code, reason.to_owned()));
         }
         self.note(&format!("{code:?}"), &format!("{}: {reason}", self.what));
     }
@@ -146,7 +146,7 @@ impl ProducerContext for Watch {
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
         if let Err((error, message)) = result {
             let failure = KafkaFailure::from_error(error, &format!("topic \"{}\"", message.topic()));
-            self.said.lock().undelivered.get_or_insert(failure);
+            self.errors_seen.lock().undelivered.get_or_insert(failure);
         }
     }
 }
@@ -157,11 +157,11 @@ mod tests {
 
     #[test]
     fn lines_of_a_kind_are_a_second_apart() {
-        let mut said = ErrorLog::default();
+        let mut errors_seen = ErrorLog::default();
         let ms = Duration::from_millis;
-        let due: Vec<_> = [0, 10, 999, 1000, 1500, 2000].map(|now| said.due("a", ms(now))).into();
+        let due: Vec<_> = [0, 10, 999, 1000, 1500, 2000].map(|now| errors_seen.due("a", ms(now))).into();
         assert_eq!(due, [Some(0), None, None, Some(2), None, Some(1)]);
-        assert_eq!(said.due("b", ms(2001)), Some(0));
+        assert_eq!(errors_seen.due("b", ms(2001)), Some(0));
     }
 
     #[test]

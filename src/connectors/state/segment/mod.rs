@@ -164,7 +164,8 @@ mod tests {
         let files = files();
         let file = write_delta(&files, "delta".to_owned(), &[changes]).unwrap().unwrap();
         let bytes = files.get("delta").unwrap();
-        let expected = "dupflow segment\\n\\x01\\x00\\x00\\x00\\x00\\x00\\xff\\xff\\xff\\xff\\x01\\x00\\x01\\x00\\x00\\x00ax";
+        let expected = "dupflow \
+        segment\\n\\x01\\x00\\x00\\x00\\x00\\x00\\xff\\xff\\xff\\xff\\x01\\x00\\x01\\x00\\x00\\x00ax";
         assert_eq!(bytes[..34].escape_ascii().to_string(), expected);
         assert_eq!((file.footer, file.bytes, bytes.len()), (34, 34 + 2 * 33 + 8, 108));
         assert_eq!(dupflow_core::hash::bytes(0, &bytes), 14_904_273_528_847_861_381);

@@ -224,7 +224,7 @@ mod tests {
         assert!(matches!(second.own().unwrap(), Ownership::Shared(found) if found == lock));
         drop(held);
         assert!(matches!(second.own().unwrap(), Ownership::Alone(_)));
-        assert!(second.list().unwrap().is_empty(), "the lock is no file of the state");
+        assert!(second.list().unwrap().is_empty(), "the lock is not a file of the state");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Connections to databases, shared by the source, the sink and the commands: SQLite files (feature `sqlite`)
 //! and PostgreSQL servers (feature `postgres`).
 //!
-//! Every error becomes a [`DatabaseFailure`] of one line: retriable or not. No message contains the address of a
-//! server, which may contain a password.
+//! Every error becomes a [`DatabaseFailure`] of one line: retriable or not. No message contains the address
+//! of a server, which may contain a password.
 //!
 //! What it does not do: TLS to a server; connection pools.
 
@@ -64,7 +64,7 @@ impl DatabaseFailure {
 /// Pause between attempts.
 const APART: Duration = Duration::from_millis(500);
 
-/// Calls `go` until the database is reachable, for up to `most`, or without limit. Logs a line when it
+/// Calls `operation` until the database is reachable, for up to `most`, or without limit. Logs a line when it
 /// becomes unreachable and when it is back.
 ///
 /// # Errors
@@ -72,11 +72,11 @@ const APART: Duration = Duration::from_millis(500);
 pub fn retry_until_reachable<T>(
     what: &str,
     most: Option<Duration>,
-    go: impl FnMut() -> Result<T, DatabaseFailure>,
+    operation: impl FnMut() -> Result<T, DatabaseFailure>,
 ) -> Result<T, DatabaseFailure> {
     let clock = SystemClock::start();
     let mut was_away = false;
-    let ended = go
+    let ended = operation
         .retry(ConstantBuilder::new().with_delay(APART).without_max_times())
         // No event wakes this thread: only another attempt shows that the database is back.
         .sleep(thread::park_timeout)
@@ -88,7 +88,7 @@ pub fn retry_until_reachable<T>(
         })
         .call();
     if was_away && ended.is_ok() {
-        tracing::info!("{what}: it is there again");
+        tracing::info!("{what}: it is reachable again");
     }
     ended
 }
@@ -110,19 +110,19 @@ mod tests {
     #[test]
     fn unreachable_databases_are_retried() {
         let mut tries = 0;
-        let mut go = |until: u32| {
+        let mut operation = |until: u32| {
             retry_until_reachable("it", Some(Duration::from_secs(60)), || {
                 tries += 1;
-                if tries < until { Err(DatabaseFailure::Away("gone".to_owned())) } else { Ok(tries) }
+                if tries < until { Err(DatabaseFailure::Away("down".to_owned())) } else { Ok(tries) }
             })
         };
-        assert_eq!(go(2), Ok(2));
+        assert_eq!(operation(2), Ok(2));
         let no = retry_until_reachable::<()>("it", None, || Err(DatabaseFailure::Refused("no".to_owned())));
         assert_eq!(no, Err(DatabaseFailure::Refused("no".to_owned())));
         let away = retry_until_reachable::<()>("it", Some(Duration::ZERO), || {
-            Err(DatabaseFailure::Away("gone".to_owned()))
+            Err(DatabaseFailure::Away("down".to_owned()))
         });
-        assert_eq!(away, Err(DatabaseFailure::Away("gone".to_owned())));
+        assert_eq!(away, Err(DatabaseFailure::Away("down".to_owned())));
     }
 
     #[test]

@@ -67,7 +67,7 @@ mod tests {
     fn other_files_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.db");
-        assert!(!reader(&path).unwrap_err().is_retriable(), "a reader makes none");
+        assert!(!reader(&path).unwrap_err().is_retriable(), "a reader creates no file");
         assert!(!path.exists());
         let first = writer(&path).unwrap();
         first.execute_batch("CREATE TABLE t (x); BEGIN IMMEDIATE").unwrap();

@@ -1,6 +1,6 @@
 //! `dupflow query`: the documents of a corpus that texts would be paired with, best first.
 //!
-//! The corpus is read as `replay` reads it, and at its end visitors ask: so the answer is what the pipeline
+//! The corpus is read as `replay` reads it, and at its end queries ask: so the answer is what the pipeline
 //! finds, blocking included, and nothing is compared that shares no block with a text. Under live weights the
 //! corpus is one epoch, weighed by its own frequencies. Or a run that is under way is asked (`--url`, see
 //! `ask`), by its own pipeline. One text or many, here or there: questions are read first, answered in their
@@ -34,7 +34,7 @@ use crate::config::Plan;
 use crate::pipeline::{self, Continuity, Demands, Job, Summary};
 use dupflow_connectors::inputs::{Files, Input, Staying};
 use dupflow_connectors::intake::{BadRecords, EpochRule};
-use dupflow_core::run::visit::{self, Answer, Refusal};
+use dupflow_core::run::query::{Answer, Query, Refusal};
 use dupflow_core::text;
 use dupflow_core::time::SystemClock;
 
@@ -200,7 +200,7 @@ fn ask_corpus(
     answers: &mut Answers<'_>,
 ) -> anyhow::Result<Summary> {
     let stages = pipeline::stages(plan, false);
-    let (visitors, (tell, told)) = (Arc::clone(&stages.visitors), channel());
+    let (queries, (tell, told)) = (Arc::clone(&stages.observers.queries), channel());
     let epochs = if plan.scheme.live().is_some() { EpochRule::All } else { EpochRule::default() };
     let files = Files::new(inputs, epochs, plan.scheme.text.field_names());
     // Nobody hears it if the run has failed meanwhile.
@@ -236,8 +236,8 @@ fn ask_corpus(
             }
             let (reply, replied) = channel();
             let top = question.top.or(most).unwrap_or(usize::MAX);
-            let ask = visit::Question::Text { text: question.text.clone(), top };
-            visitors.ask_after(last, ask, move |answer| reply.send(answer).unwrap_or(()));
+            let ask = Query::Text { text: question.text.clone(), top };
+            queries.ask_after(last, ask, move |answer| reply.send(answer).unwrap_or(()));
             under_way.push_back((question, replied));
         }
         under_way.into_iter().try_for_each(note)

@@ -8,7 +8,7 @@ use super::super::ReportFormat;
 use super::ask;
 use crate::config::Plan;
 use dupflow_core::pair::Evidence;
-use dupflow_core::run::visit::{Answer, Similar};
+use dupflow_core::run::query::{Answer, SimilarDocument};
 
 /// An answer, of a run in this process or of another one.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ struct Line<'a> {
 impl Told {
     /// By a run in this process.
     pub(super) fn here(plan: &Plan, answer: &Answer) -> Self {
-        let document = |similar: &Similar| {
+        let document = |similar: &SimilarDocument| {
             let Evidence { blocks, look, components } = similar.evidence;
             Document {
                 id: similar.id.to_string(),

@@ -1,87 +1,88 @@
-//! Documents: which are alive, where each is kept, and how their number changes.
+//! Documents: which are alive, their places, and how their number changes.
 
 use timely::dataflow::Stream;
 
-use super::{NewText, Update};
+use super::{TextUpdate, Update};
 use crate::dataflow::Stages;
-use crate::dataflow::arrival::{Arrival, Content};
+use crate::dataflow::arrival::{Arrival, ArrivalContent};
 use crate::dataflow::documents::InForce;
-use crate::dataflow::retain::{Retained, Tick, retain};
-use crate::dataflow::retaining::{Follow, Told};
-use crate::dataflow::visitors::Look;
+use crate::dataflow::queries::QuerySubject;
+use crate::dataflow::retain::{RetainOutputs, Tick, retain};
+use crate::dataflow::retaining::{Follow, TouchedDocument};
 use dupflow_core::text::Terms;
 use dupflow_core::time::Epoch;
 
-/// What is in force of a document, for the number of those that are weighed.
+/// The state of a document's text, from which the documents with terms are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::dataflow) enum Text {
+pub(in crate::dataflow) enum TextState {
     Ended,
     WithoutToken,
     WithTokens,
 }
 
-impl InForce for Text {
+impl InForce for TextState {
     const ENDED: Self = Self::Ended;
 }
 
-/// By what a document is compared, of what is in force of it.
-pub(super) fn look(place: u32, text: Text) -> Look {
-    if text == Text::WithTokens { Look::Weighed(place) } else { Look::Nothing }
+/// What a document is compared by, from its place and the value in force.
+pub(super) fn subject(place: u32, text: TextState) -> QuerySubject {
+    if text == TextState::WithTokens { QuerySubject::Weighed(place) } else { QuerySubject::Nothing }
 }
 
-/// Documents by place, with every event, since terms are compared where they are kept.
+/// [`Follow`] for documents by place. Reports every event, since terms are compared where they are stored.
 pub(in crate::dataflow) enum Updates {}
 
-/// Finds each event's document, which are partitioned by the hash of their ids. Updates of a document are in
-/// the order of its events.
+/// Finds the document of each event; documents are partitioned by the hash of their ids. Updates of a
+/// document are in the order of its events.
 pub(super) fn documents<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     stages: &Stages,
-) -> Retained<'scope, Updates> {
+) -> RetainOutputs<'scope, Updates> {
     retain(arrivals, ticks, "Documents", stages)
 }
 
 impl Follow for Updates {
-    type Value = Text;
-    /// None without a token.
-    type Text = Option<Box<Terms>>;
-    type Record = Update;
+    type LiveValue = TextState;
+    /// `None` without a token.
+    type EventText = Option<Box<Terms>>;
+    type Emitted = Update;
 
-    const TELLS_EACH: bool = true;
+    const REPORTS_EACH: bool = true;
 
-    fn value(content: &Content) -> Text {
+    fn value(content: &ArrivalContent) -> TextState {
         match content {
-            Content::Delete => Text::Ended,
-            Content::Empty => Text::WithoutToken,
-            Content::Terms(_) | Content::Sketch(..) => Text::WithTokens,
+            ArrivalContent::Delete => TextState::Ended,
+            ArrivalContent::Empty => TextState::WithoutToken,
+            ArrivalContent::Terms(_) | ArrivalContent::Sketch(..) => TextState::WithTokens,
         }
     }
 
-    fn text(content: Content) -> Option<Option<Box<Terms>>> {
+    fn text(content: ArrivalContent) -> Option<Option<Box<Terms>>> {
         match content {
-            Content::Delete => None,
-            Content::Empty => Some(None),
-            Content::Terms(terms) => Some(Some(terms)),
-            Content::Sketch(..) => unreachable!("live weights sketch later"),
+            ArrivalContent::Delete => None,
+            ArrivalContent::Empty => Some(None),
+            ArrivalContent::Terms(terms) => Some(Some(terms)),
+            ArrivalContent::Sketch(..) => unreachable!("live weights sketch later"),
         }
     }
 
-    fn counts(value: Text) -> bool {
-        value == Text::WithTokens
+    fn counts(value: TextState) -> bool {
+        value == TextState::WithTokens
     }
 
-    fn repeats(_: Text, _: Text) -> bool {
+    fn repeats(_: TextState, _: TextState) -> bool {
         // Counted where terms are compared.
         false
     }
 
-    fn tell(
-        Told { place, id, .. }: Told<'_, Text>,
+    fn report(
+        TouchedDocument { place, id, .. }: TouchedDocument<'_, TextState>,
         texts: impl Iterator<Item = Option<Option<Box<Terms>>>>,
         emit: &mut dyn FnMut(Update),
     ) {
-        let text = |text: Option<_>| text.map_or(NewText::Ended, |terms| NewText::InForce(id.clone(), terms));
+        let text =
+            |text: Option<_>| text.map_or(TextUpdate::Ended, |terms| TextUpdate::InForce(id.clone(), terms));
         texts.for_each(|one| emit(Update { place, text: text(one) }));
     }
 }

@@ -4,26 +4,26 @@
 //! arrivals ─ Documents ─┬─ updates ──────────────────────┬─ Terms ─┬─ local frequencies ─ Weigh ─┬─ memberships
 //!            (by id)    └─ more, fewer ─ Tables ─ is due ┤         │                             └─ table in force
 //!                                        (one)           │         ├─ memberships
-//!                                       visitors' terms ─┘         └─ visitors, sketched
+//!                                        queries' terms ─┘         └─ queries, sketched
 //! ```
 //!
-//! Weights come from a numbered **table**: how many documents there are, and how many of them hold each
-//! feature. The rule: when an epoch closes and the number of documents alive [is due](Growth::is_due) for
-//! another table than the one in force, that corpus, as of the end of the epoch, makes the next table, and
-//! all documents are sketched by it in the same epoch. So which table is in force after an epoch follows from
-//! the table before and from the corpus at its end; the order of events within the epoch, the number of
-//! partitions that they come from and the number of workers have no part in it. What leaves is D(C) *under
-//! the table in force*: the pairs that a fresh run finds with that table frozen.
+//! Weights come from a numbered **table**: the number of documents, and for each feature how many of them
+//! hold it. The rule: when an epoch closes and the number of live documents [is due](Growth::is_due) for
+//! another table than the one in force, the corpus at the end of that epoch makes the next table. All
+//! documents are sketched by it in the same epoch. So the table in force after an epoch follows from the
+//! table before and from the corpus at its end. The order of events within the epoch, the number of
+//! partitions and the number of workers do not matter. The output is D(C) *under the table in force*: the
+//! pairs that a fresh run finds with that table frozen.
 //!
-//! The rule looks at ends of epochs, and not at each event, because events of several partitions have no
-//! common order, and because a decision must be a part of what is committed:
-//! [`TableInForce`](dupflow_core::time::TableInForce) arrives at the time of the epoch that made it, on
-//! worker 0, to be written with the progress of that epoch. The price: the cut into epochs has a part in
-//! which table is in force. As one epoch, a corpus is weighed by its own frequencies.
+//! The rule is applied at ends of epochs, not at each event, for two reasons. Events of several partitions
+//! have no common order. And the decision must be a part of what is committed:
+//! [`TableInForce`](dupflow_core::time::TableInForce) arrives on worker 0 at the time of the epoch that made
+//! it, and is written with the progress of that epoch. The price: the cut into epochs affects which table is
+//! in force. A corpus that arrives as one epoch is weighted by its own frequencies.
 //!
-//! A table costs a sketch of every document. Between two tables, documents come or go in proportion to their
-//! number, so that is a constant for each event, amortised: at a factor of 2, two sketches for a document
-//! that comes, one for one that goes.
+//! A new table costs one sketch of every document. Between two tables, a number of documents proportional to
+//! the corpus is added or removed, so the cost is a constant for each event, amortised: at a factor of 2, two
+//! sketches for an added document, one for a removed one.
 
 mod documents;
 mod tables;
@@ -35,10 +35,10 @@ use timely::dataflow::operators::Concat;
 
 use super::Stages;
 use super::arrival::Arrival;
-use super::output::Reached;
-use super::retain::{Retained, Tick};
+use super::output::EpochReport;
+use super::queries::{self, IdQuery, ResolvedQuery};
+use super::retain::{RetainOutputs, Tick};
 use super::upsert::Membership;
-use super::visitors::{self, Caller, Seeker};
 use dupflow_core::doc::DocId;
 use dupflow_core::text::{Growth, Terms};
 use dupflow_core::time::Epoch;
@@ -46,71 +46,70 @@ use dupflow_core::time::Epoch;
 /// What an event does to a document of this worker.
 #[derive(Clone, Debug)]
 pub(super) struct Update {
-    /// Where the document is kept; of one document within an epoch.
+    /// The document's place in its worker's store; valid within the epoch.
     place: u32,
-    text: NewText,
+    text: TextUpdate,
 }
 
 #[derive(Clone, Debug)]
-enum NewText {
-    /// This text is in force, by its terms; none if it has no token.
+enum TextUpdate {
+    /// The terms of the text that is in force now; `None` if it has no token.
     InForce(DocId, Option<Box<Terms>>),
-    /// The document ends.
+    /// The document has ended.
     Ended,
 }
 
-/// What live weights give.
-pub(super) struct Live<'scope> {
+/// The outputs of [`live`].
+pub(super) struct LiveOutputs<'scope> {
     /// Of documents in sketches; the counterpart of [`upsert`](super::upsert::upsert).
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    /// As [`upsert`](super::upsert::upsert)'s; with which documents are weighed otherwise, and on worker 0,
-    /// in each epoch that makes one, the table that is in force from its end on. Before the first there is
+    /// The reports of [`upsert`](super::upsert::upsert), the documents whose weights changed, and, from
+    /// worker 0, the table that is in force from the end of its epoch on. Before the first table there is
     /// none.
-    pub(super) reached: Stream<'scope, Epoch, Vec<Reached>>,
-    /// Visitors, with their sketches.
-    pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
+    pub(super) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
+    /// Queries with their sketches.
+    pub(super) resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
 }
 
-/// Sketches documents by live weights, and visitors, by the table that they find in force; `seekers` ask
-/// about documents.
+/// Sketches documents by live weights, and queries by the table in force when they are handled.
 pub(super) fn live<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
-    callers: Stream<'scope, Epoch, Vec<Caller>>,
-    seekers: Stream<'scope, Epoch, Vec<Seeker>>,
+    resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
+    id_queries: Stream<'scope, Epoch, Vec<IdQuery>>,
     growth: Growth,
     stages: &Stages,
-) -> Live<'scope> {
-    let Retained { records, more, reached, documents } = documents::documents(arrivals, ticks, stages);
-    let found = visitors::find(seekers, &more, documents, documents::look);
-    let weighed = weighed(records, more, callers.concat(found), growth, stages);
-    Live {
+) -> LiveOutputs<'scope> {
+    let RetainOutputs { records, more, reports, documents } = documents::documents(arrivals, ticks, stages);
+    let found = queries::find(id_queries, &more, documents, documents::subject);
+    let weighed = weighed(records, more, resolved.concat(found), growth, stages);
+    LiveOutputs {
         memberships: weighed.memberships,
-        reached: reached.concat(weighed.reached),
-        callers: weighed.callers,
+        reports: reports.concat(weighed.reports),
+        resolved: weighed.resolved,
     }
 }
 
-/// What comes of updates.
-struct Weighed<'scope> {
+/// The outputs of [`weighed`].
+struct WeighOutputs<'scope> {
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    reached: Stream<'scope, Epoch, Vec<Reached>>,
-    callers: Stream<'scope, Epoch, Vec<Caller>>,
+    reports: Stream<'scope, Epoch, Vec<EpochReport>>,
+    resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
 }
 
-/// Sketches documents from their updates and from how their number changes.
+/// Sketches documents from their updates and from the changes of their number.
 fn weighed<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     changes: Stream<'scope, Epoch, Vec<i64>>,
-    callers: Stream<'scope, Epoch, Vec<Caller>>,
+    resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     growth: Growth,
     stages: &Stages,
-) -> Weighed<'scope> {
+) -> WeighOutputs<'scope> {
     let due = tables::tables(changes, growth, stages);
-    let applied = weigh::apply(updates, due, callers, stages);
-    let (memberships, reached) = weigh::weigh(applied.frequencies, applied.documents, stages);
+    let applied = weigh::apply(updates, due, resolved, stages);
+    let (memberships, reports) = weigh::weigh(applied.frequencies, applied.documents, stages);
     let memberships = applied.memberships.concat(memberships);
-    Weighed { memberships, reached, callers: applied.callers }
+    WeighOutputs { memberships, reports, resolved: applied.resolved }
 }
 
 #[cfg(test)]
@@ -132,7 +131,7 @@ mod tests {
 
     const EPOCHS: u64 = 12;
 
-    /// The documents alive after an epoch: 2, 4 … 8, the same again, then two fewer each time.
+    /// The live documents after an epoch: 2, 4 … 8, then 8 until their number falls by two in each epoch.
     fn alive(epoch: u64) -> std::ops::Range<u64> {
         0..2 * epoch.min(4).min(EPOCHS - epoch)
     }
@@ -148,8 +147,8 @@ mod tests {
         Scheme { version: VERSION, text: rules, sketch, blocks: None, exact: false }
     }
 
-    /// The tables that a run tells of, with the epochs that make them.
-    fn told(workers: usize) -> Vec<(Epoch, TableInForce)> {
+    /// The tables that a run reports, with the epochs that make them.
+    fn reported(workers: usize) -> Vec<(Epoch, TableInForce)> {
         let (sender, receiver) = channel();
         let sender = Mutex::new(sender);
         let communication =
@@ -163,10 +162,10 @@ mod tests {
             let (mut updates, mut changes) = worker.dataflow::<Epoch, _, _>(|scope| {
                 let (updates, of_updates) = scope.new_input();
                 let (changes, of_changes) = scope.new_input();
-                let (_, nobody) = scope.new_input();
-                let weighed = weighed(of_updates, of_changes, nobody, Growth::default(), &stages);
-                weighed.reached.inspect_time(move |epoch, told| {
-                    if let Reached::Table(table) = told {
+                let (_, no_queries) = scope.new_input();
+                let weighed = weighed(of_updates, of_changes, no_queries, Growth::default(), &stages);
+                weighed.reports.inspect_time(move |epoch, report| {
+                    if let EpochReport::Table(table) = report {
                         sender.send((*epoch, *table)).unwrap();
                     }
                 });
@@ -176,7 +175,7 @@ mod tests {
             let mut terms = |document| {
                 let terms = featurizer.terms(&text(document)).to_owned();
                 let id = DocId::new(&format!("d{document}")).unwrap();
-                NewText::InForce(id, Some(Box::new(terms)))
+                TextUpdate::InForce(id, Some(Box::new(terms)))
             };
             updates.advance_to(1);
             changes.advance_to(1);
@@ -187,10 +186,10 @@ mod tests {
                     let place = u32::try_from(document / peers).unwrap();
                     let text = match (before.contains(&document), after.contains(&document)) {
                         (false, true) => terms(document),
-                        (true, false) => NewText::Ended,
+                        (true, false) => TextUpdate::Ended,
                         _ => continue,
                     };
-                    change += if matches!(text, NewText::Ended) { -1 } else { 1 };
+                    change += if matches!(text, TextUpdate::Ended) { -1 } else { 1 };
                     updates.send(Update { place, text });
                 }
                 changes.send(change);
@@ -202,10 +201,9 @@ mod tests {
         receiver.into_iter().collect()
     }
 
-    /// Whoever writes the progress of an epoch is told which table is in force after it, once, from one
-    /// place.
+    /// Each table is reported once, at the time of the epoch that makes it, for the progress of that epoch.
     #[test]
-    fn the_table_in_force_is_told_with_the_epoch_that_makes_it() {
+    fn a_table_is_reported_once_in_its_epoch() {
         let mut featurizer = Featurizer::new(scheme().text);
         let (mut expected, mut in_force) = (Vec::new(), 0);
         for epoch in 1..=EPOCHS {
@@ -220,7 +218,7 @@ mod tests {
         }
         assert_eq!(expected.iter().map(|(_, table)| table.documents).collect::<Vec<_>>(), [2, 4, 8, 4, 2, 0]);
         for workers in [1, 2] {
-            assert_eq!(told(workers), expected, "{workers} workers");
+            assert_eq!(reported(workers), expected, "{workers} workers");
         }
     }
 }

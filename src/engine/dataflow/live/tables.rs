@@ -1,4 +1,4 @@
-//! Tables: whether the end of an epoch makes the next one.
+//! Tables: decides whether the end of an epoch makes the next table.
 
 use std::sync::Arc;
 
@@ -15,30 +15,30 @@ use dupflow_core::time::Epoch;
 /// The corpus at the end of this epoch makes a table.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct TableDue {
-    /// The worker that is told.
+    /// The worker that receives this record.
     pub(super) to: u64,
-    /// From 1.
+    /// The number of the table, from 1.
     pub(super) number: u64,
     /// Documents with terms, of all workers.
     pub(super) documents: u64,
 }
 
-/// Adds up the documents with terms, on one worker, and tells all workers of each epoch whose end makes a
-/// table. `changes` are how many more there are at the end of an epoch than before.
+/// Adds up the documents with terms, on one worker, and sends a record to all workers for each epoch whose
+/// end makes a table. `changes` are the changes of the number of documents in an epoch.
 pub(super) fn tables<'scope>(
     changes: Stream<'scope, Epoch, Vec<i64>>,
     growth: Growth,
     stages: &Stages,
 ) -> Stream<'scope, Epoch, Vec<TableDue>> {
-    let (metrics, live) = (Arc::clone(&stages.metrics), Arc::clone(&stages.live));
+    let (metrics, live) = (Arc::clone(&stages.observers.metrics), Arc::clone(&stages.start.live));
     let peers = changes.scope().peers() as u64;
     let (mut in_force, mut number) =
-        stages.past.table.map_or((0, 0), |table| (table.documents, table.number));
+        stages.start.past.table.map_or((0, 0), |table| (table.documents, table.number));
     let mut documents = 0_u64;
     by_epoch(changes, Exchange::new(|_: &i64| 0), "Tables", move |epoch, changes, emit| {
         let change = changes.iter().sum();
         documents = documents.checked_add_signed(change).expect("no more documents go than came");
-        // An earlier run has decided what is due before.
+        // In earlier epochs an earlier run has decided.
         if live.holds(epoch) && growth.is_due(in_force, documents) {
             (in_force, number) = (documents, number + 1);
             metrics.add(Counter::IdfTables, 1);

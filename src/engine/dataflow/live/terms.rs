@@ -1,35 +1,35 @@
-//! The terms of the documents alive on one worker, compact, and how many documents hold each.
+//! The terms of the live documents on one worker, stored compactly, and how many documents hold each feature.
 //!
-//! A vocabulary gives each feature a number; a document is the ascending numbers of its features, as
-//! differences, and their counts, both in LEB128: two to four bytes a term, where features and counts as they
-//! are take twelve. A feature that nobody holds any more gives its number back.
+//! A vocabulary gives each feature a number. A document is the ascending numbers of its features, as
+//! differences, and their counts, both in LEB128: two to four bytes a term, where uncoded features and counts
+//! take twelve. The number of a feature without holders is reused.
 
 use hashbrown::HashTable;
 
 use dupflow_core::text::Terms;
 
-/// The vocabulary.
+/// Numbers of features.
 #[derive(Debug, Default)]
-pub(super) struct Vocabulary {
-    entries: Vec<Entry>,
+pub(super) struct FeatureNumbers {
+    entries: Vec<FeatureEntry>,
     free: Vec<u32>,
     by_feature: HashTable<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct FeatureEntry {
     feature: u64,
-    /// Documents that have it.
+    /// Documents that have the feature.
     holders: u32,
 }
 
-/// The terms of one document, by numbers of a [`Vocabulary`].
+/// The terms of one document, by numbers of a [`FeatureNumbers`].
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Coded(Box<[u8]>);
+pub(super) struct CodedTerms(Box<[u8]>);
 
-impl Vocabulary {
-    /// A document with these terms comes.
-    pub(super) fn insert(&mut self, terms: &Terms) -> Coded {
+impl FeatureNumbers {
+    /// Adds a document with these terms.
+    pub(super) fn insert(&mut self, terms: &Terms) -> CodedTerms {
         let mut numbered: Vec<(u32, u32)> = terms
             .ids
             .iter()
@@ -44,11 +44,11 @@ impl Vocabulary {
             write(count, &mut bytes);
             last = number;
         }
-        Coded(bytes.into())
+        CodedTerms(bytes.into())
     }
 
-    /// A document with these terms goes.
-    pub(super) fn remove(&mut self, coded: &Coded) {
+    /// Removes a document with these terms.
+    pub(super) fn remove(&mut self, coded: &CodedTerms) {
         for (number, _) in coded.iter() {
             let entry = &mut self.entries[number as usize];
             entry.holders -= 1;
@@ -61,8 +61,8 @@ impl Vocabulary {
         }
     }
 
-    /// The terms that a document came with.
-    pub(super) fn terms(&self, coded: &Coded) -> Terms {
+    /// Decodes the terms of a document.
+    pub(super) fn terms(&self, coded: &CodedTerms) -> Terms {
         let mut terms: Vec<(u64, u32)> =
             coded.iter().map(|(number, count)| (self.entries[number as usize].feature, count)).collect();
         terms.sort_unstable();
@@ -83,7 +83,7 @@ impl Vocabulary {
             entries[*number as usize].holders += 1;
             return *number;
         }
-        let entry = Entry { feature, holders: 1 };
+        let entry = FeatureEntry { feature, holders: 1 };
         let number = match self.free.pop() {
             Some(number) => {
                 entries[number as usize] = entry;
@@ -99,7 +99,7 @@ impl Vocabulary {
     }
 }
 
-impl Coded {
+impl CodedTerms {
     /// Numbers and counts, by ascending number.
     fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         let mut rest = &*self.0;
@@ -114,7 +114,7 @@ impl Coded {
     }
 }
 
-/// LEB128: seven bits a byte, the lowest first, the high bit set on all but the last.
+/// Appends a number in LEB128: seven bits a byte, the lowest first, the high bit set on all but the last.
 #[expect(clippy::cast_possible_truncation, reason = "seven bits are meant")]
 fn write(mut value: u32, bytes: &mut Vec<u8>) {
     while value >= 0x80 {
@@ -124,11 +124,11 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// Takes what [`write`] wrote off the front.
+/// Removes a number that [`write`] wrote from the front.
 fn read(bytes: &mut &[u8]) -> u32 {
     let mut value = 0;
     for shift in (0..).step_by(7) {
-        let (byte, rest) = bytes.split_first().expect("written whole");
+        let (byte, rest) = bytes.split_first().expect("a coded number is complete");
         *bytes = rest;
         value |= u32::from(byte & 0x7f) << shift;
         if byte & 0x80 == 0 {
@@ -149,12 +149,12 @@ mod tests {
         Terms { ids: text.keys().copied().collect(), counts: text.values().copied().collect() }
     }
 
-    /// Documents come and go: terms are read back as they were written, holders are counted, and numbers are
-    /// used again.
+    /// Documents are added and removed: terms are read back as they were written, holders are counted, and
+    /// numbers are reused.
     #[test]
     fn terms_are_kept_and_holders_counted() {
-        let mut vocabulary = Vocabulary::default();
-        let mut alive: Vec<(BTreeMap<u64, u32>, Coded)> = Vec::new();
+        let mut vocabulary = FeatureNumbers::default();
+        let mut alive: Vec<(BTreeMap<u64, u32>, CodedTerms)> = Vec::new();
         let mut most = 0;
         for step in 0..2000_u64 {
             if mix(step).is_multiple_of(3) && !alive.is_empty() {

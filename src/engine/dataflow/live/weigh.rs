@@ -1,29 +1,28 @@
-//! Terms: what the documents alive hold, and their sketches by the table in force.
+//! Terms: the terms of the live documents, and their sketches by the table in force.
 //!
-//! An epoch without a new table sketches the documents that it touched, at once. At the end of one with a new
-//! table, each worker sends the frequencies in its documents to all ([`apply`]); with those of all, each
-//! makes the table and sketches all its documents ([`weigh`]). Until then later epochs wait.
+//! In an epoch without a new table, the documents that it touched are sketched at once. At the end of an
+//! epoch with a new table, each worker sends the frequencies in its documents to all workers ([`apply`]).
+//! From those of all workers, each makes the table and sketches all its documents ([`weigh`]). Until then
+//! later epochs wait.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use timely::container::CapacityContainerBuilder;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
-use timely::dataflow::operators::generic::OutputBuilder;
-use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
 use timely::scheduling::Activator;
 
 use super::tables::TableDue;
-use super::terms::{Coded, Vocabulary};
-use super::{NewText, Update};
+use super::terms::{CodedTerms, FeatureNumbers};
+use super::{TextUpdate, Update};
 use crate::dataflow::Stages;
 use crate::dataflow::epochs::Stash;
-use crate::dataflow::output::Reached;
+use crate::dataflow::operator::Operator;
+use crate::dataflow::output::EpochReport;
+use crate::dataflow::queries::{QuerySubject, ResolvedQuery};
 use crate::dataflow::upsert::Membership;
-use crate::dataflow::visitors::{Caller, Look};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::{self, SketchId};
 use dupflow_core::pair::Cause;
@@ -36,199 +35,190 @@ use dupflow_core::time::{Epoch, TableInForce};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LocalFrequencies {
     table: TableDue,
-    /// Features, and how many documents of this worker hold them.
+    /// Features, and how many documents of this worker hold each.
     holders: Vec<(u64, u32)>,
 }
 
-/// The documents alive on one worker, with the table in force.
+/// The live documents of one worker, with the table in force.
 pub(super) struct WeighedDocuments {
-    vocabulary: Vocabulary,
+    vocabulary: FeatureNumbers,
     /// By place.
-    documents: Vec<Option<Document>>,
+    documents: Vec<Option<WeighedDocument>>,
     /// Places that the epoch changed.
     touched: Vec<u32>,
     table: Arc<IdfTable>,
     maker: SketchMaker,
     metrics: Arc<Metrics>,
-    /// A table is being made: later epochs wait.
+    /// Whether a table is being made: later epochs wait.
     waits: bool,
-    /// Who is to be woken when it has been made.
+    /// The operator to activate when the table has been made.
     waiting: Activator,
 }
 
-/// What an epoch brings.
-enum Record {
+/// A record of an epoch.
+enum TermsRecord {
     Update(Update),
     Due(TableDue),
 }
 
-impl From<Update> for Record {
+impl From<Update> for TermsRecord {
     fn from(update: Update) -> Self {
         Self::Update(update)
     }
 }
 
-impl From<TableDue> for Record {
+impl From<TableDue> for TermsRecord {
     fn from(due: TableDue) -> Self {
         Self::Due(due)
     }
 }
 
-struct Document {
+struct WeighedDocument {
     id: DocId,
-    /// None if the text has no token.
-    terms: Option<Coded>,
-    /// What has been told.
+    /// `None` if the text has no token.
+    terms: Option<CodedTerms>,
+    /// The sketch of the membership that was last emitted.
     sketch: Option<SketchId>,
     alive: bool,
 }
 
-/// What the updates of an epoch come to.
-pub(super) struct Applied<'scope> {
-    /// Of what they touched, in an epoch without a new table.
+/// The outputs of [`apply`].
+pub(super) struct TermsOutputs<'scope> {
+    /// Memberships of the touched documents, in an epoch without a new table.
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
-    /// In an epoch with a new table.
+    /// Parts of the table, in an epoch with a new table.
     pub(super) frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
-    /// Visitors, with their sketches.
-    pub(super) callers: Stream<'scope, Epoch, Vec<Caller>>,
+    /// Queries with their sketches.
+    pub(super) resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     pub(super) documents: Rc<RefCell<WeighedDocuments>>,
 }
 
-/// Applies the updates of each epoch, and sketches what they touched or, in an epoch with a new table,
-/// counts. A visitor is sketched by the table in force after the epoch before the one at whose time it comes.
+/// Applies the updates of each epoch. Then it sketches the touched documents or, in an epoch with a new
+/// table, counts the holders of features. A query at the time of an epoch is sketched by the table in force
+/// after the epoch before.
 pub(super) fn apply<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     due: Stream<'scope, Epoch, Vec<TableDue>>,
-    callers: Stream<'scope, Epoch, Vec<Caller>>,
+    resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     stages: &Stages,
-) -> Applied<'scope> {
+) -> TermsOutputs<'scope> {
     let scope = updates.scope();
     let peers = scope.peers() as u64;
-    let mut builder = OperatorBuilder::new("Terms".to_owned(), scope);
-    let mut updates = builder.new_input(updates, Pipeline);
-    let mut due = builder.new_input(due, Exchange::new(|d: &TableDue| d.to));
-    let mut callers = builder.new_input(callers, Pipeline);
-    let (memberships, memberships_stream) = builder.new_output();
-    let (frequencies, frequencies_stream) = builder.new_output();
-    let (sketched, sketched_stream) = builder.new_output();
-    let mut sketched = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(sketched);
-    let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
-    let mut frequencies = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(frequencies);
-    let waiting = scope.activator_for(builder.operator_info().address);
-    let documents = Rc::new(RefCell::new(WeighedDocuments::new(stages, waiting)));
+    let mut operator = Operator::new("Terms", scope);
+    let mut updates = operator.input(updates, Pipeline);
+    let mut due = operator.input(due, Exchange::new(|d: &TableDue| d.to));
+    let mut resolved = operator.input(resolved, Pipeline);
+    let (mut memberships, memberships_stream) = operator.output();
+    let (mut frequencies, frequencies_stream) = operator.output();
+    let (mut sketched, sketched_stream) = operator.output();
+    let documents = Rc::new(RefCell::new(WeighedDocuments::new(stages, operator.activator())));
     let shared = Rc::clone(&documents);
 
-    builder.build(move |_| {
-        let mut stash = Stash::<Record>::new();
-        let mut visiting = Stash::<Caller>::new();
-        move |frontiers| {
-            updates.for_each_time(|time, data| stash.keep(&time, 2, data));
-            due.for_each_time(|time, data| stash.keep(&time, 2, data));
-            callers.for_each_time(|time, data| visiting.keep(&time, 3, data));
-            let mut documents = documents.borrow_mut();
-            while !documents.waits {
-                // What is about the corpus is of the two first; visitors only hold back what comes after
-                // them.
-                while let Some((capabilities, present)) = visiting.next_begun(&frontiers[..2], &stash) {
-                    let mut sketched = sketched.activate();
-                    let mut session = sketched.session(&capabilities[2]);
-                    present.into_iter().for_each(|caller| session.give(documents.look(caller)));
-                }
-                // An epoch is closed when neither input can bring more of it.
-                let Some((capabilities, records)) = stash.next_closed(frontiers) else { break };
-                let mut next = None;
-                for record in records {
-                    match record {
-                        // One channel from one operator: they come in the order of their events.
-                        Record::Update(update) => documents.apply(update),
-                        Record::Due(table) => next = Some(table),
-                    }
-                }
-                if let Some(table) = next {
-                    let holders: Vec<_> = documents.vocabulary.holders().collect();
-                    let to_each = (0..peers).map(|to| LocalFrequencies {
-                        table: TableDue { to, ..table },
-                        holders: holders.clone(),
-                    });
-                    frequencies.activate().session(&capabilities[1]).give_iterator(to_each);
-                    documents.waits = true;
-                } else {
-                    let mut memberships = memberships.activate();
-                    let mut session = memberships.session(&capabilities[0]);
-                    documents.sketch_touched(|membership| session.give(membership));
-                }
+    let mut stash = Stash::<TermsRecord>::new();
+    let mut querying = Stash::<ResolvedQuery>::new();
+    operator.build(move |frontiers| {
+        updates.for_each_time(|time, data| stash.keep(&time, 2, data));
+        due.for_each_time(|time, data| stash.keep(&time, 2, data));
+        resolved.for_each_time(|time, data| querying.keep(&time, 3, data));
+        let mut documents = documents.borrow_mut();
+        while !documents.waits {
+            // Only the first two inputs bring changes of the corpus; queries only hold back the epochs after
+            // their own.
+            while let Some((capabilities, queries)) = querying.next_begun(&frontiers[..2], &stash) {
+                sketched
+                    .at(&capabilities)
+                    .give_all(queries.into_iter().map(|query| documents.subject(query)));
+            }
+            // An epoch is closed when no input can receive more of it.
+            let Some((capabilities, records)) = stash.next_closed(frontiers) else { break };
+            if let Some(table) = documents.apply_all(records) {
+                let holders: Vec<_> = documents.vocabulary.holders().collect();
+                let to_each = (0..peers)
+                    .map(|to| LocalFrequencies { table: TableDue { to, ..table }, holders: holders.clone() });
+                frequencies.at(&capabilities).give_all(to_each);
+                documents.waits = true;
+            } else {
+                let mut memberships = memberships.at(&capabilities);
+                documents.sketch_touched(|membership| memberships.give(membership));
             }
         }
     });
-    Applied {
+    TermsOutputs {
         memberships: memberships_stream,
         frequencies: frequencies_stream,
-        callers: sketched_stream,
+        resolved: sketched_stream,
         documents: shared,
     }
 }
 
-/// Makes the tables, and sketches all documents by each; worker 0 tells which table it is, each worker which
-/// of its documents that changes.
+/// Makes the tables, and sketches all documents by each. Worker 0 reports the table, each worker reports
+/// which of its documents the table changes.
 pub(super) fn weigh<'scope>(
     frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
     documents: Rc<RefCell<WeighedDocuments>>,
     stages: &Stages,
-) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<Reached>>) {
+) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<EpochReport>>) {
     let scope = frequencies.scope();
-    let mut builder = OperatorBuilder::new("Weigh".to_owned(), scope);
-    let mut input = builder.new_input(frequencies, Exchange::new(|f: &LocalFrequencies| f.table.to));
-    let (memberships, memberships_stream) = builder.new_output();
-    let (reached, reached_stream) = builder.new_output();
-    let mut memberships = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(memberships);
-    let mut reached = OutputBuilder::<_, CapacityContainerBuilder<_>>::from(reached);
-    let tells = scope.index() == 0;
-    let made = stages.keeps.then(|| Arc::clone(&stages.tables));
+    let mut operator = Operator::new("Weigh", scope);
+    let mut input = operator.input(frequencies, Exchange::new(|f: &LocalFrequencies| f.table.to));
+    let (mut memberships, memberships_stream) = operator.output();
+    let (mut reports, reports_stream) = operator.output();
+    let is_first = scope.index() == 0;
+    let tables = stages.keeps.then(|| Arc::clone(&stages.observers.tables));
 
-    builder.build(move |_| {
-        let mut stash = Stash::<LocalFrequencies>::new();
-        move |frontiers| {
-            input.for_each_time(|time, data| stash.keep(&time, 2, data));
-            while let Some((capabilities, parts)) = stash.next_closed(frontiers) {
-                let Some(TableDue { number, documents: count, .. }) = parts.first().map(|part| part.table)
-                else {
-                    continue;
-                };
-                let table = Arc::new(IdfTable::new(count, parts.into_iter().flat_map(|part| part.holders)));
-                if tells {
-                    let fingerprint = table.fingerprint();
-                    if let Some(made) = &made {
-                        let mut made = made.lock();
-                        made.insert(fingerprint, Arc::clone(&table));
-                    }
-                    let in_force = TableInForce { number, documents: count, fingerprint };
-                    reached.activate().session(&capabilities[1]).give(Reached::Table(in_force));
+    let mut stash = Stash::<LocalFrequencies>::new();
+    operator.build(move |frontiers| {
+        input.for_each_time(|time, data| stash.keep(&time, 2, data));
+        while let Some((capabilities, parts)) = stash.next_closed(frontiers) {
+            let Some(TableDue { number, documents: count, .. }) = parts.first().map(|part| part.table) else {
+                continue;
+            };
+            let table = Arc::new(IdfTable::new(count, parts.into_iter().flat_map(|part| part.holders)));
+            let mut reports = reports.at(&capabilities);
+            if is_first {
+                let fingerprint = table.fingerprint();
+                if let Some(tables) = &tables {
+                    tables.lock().insert(fingerprint, Arc::clone(&table));
                 }
-                let mut memberships = memberships.activate();
-                let mut session = memberships.session(&capabilities[0]);
-                let causes =
-                    documents.borrow_mut().sketch_all_by(table, |membership| session.give(membership));
-                if !causes.is_empty() {
-                    reached.activate().session(&capabilities[1]).give(Reached::Causes(causes));
-                }
+                let in_force = TableInForce { number, documents: count, fingerprint };
+                reports.give(EpochReport::Table(in_force));
+            }
+            let mut memberships = memberships.at(&capabilities);
+            let causes =
+                documents.borrow_mut().sketch_all_by(table, |membership| memberships.give(membership));
+            if !causes.is_empty() {
+                reports.give(EpochReport::Causes(causes));
             }
         }
     });
-    (memberships_stream, reached_stream)
+    (memberships_stream, reports_stream)
 }
 
 impl WeighedDocuments {
     fn new(stages: &Stages, waiting: Activator) -> Self {
         Self {
-            vocabulary: Vocabulary::default(),
+            vocabulary: FeatureNumbers::default(),
             documents: Vec::new(),
             touched: Vec::new(),
-            table: stages.table.clone().unwrap_or_else(|| Arc::new(IdfTable::new(0, []))),
+            table: stages.start.table.clone().unwrap_or_else(|| Arc::new(IdfTable::new(0, []))),
             maker: SketchMaker::new(&stages.scheme),
-            metrics: Arc::clone(&stages.metrics),
+            metrics: Arc::clone(&stages.observers.metrics),
             waits: false,
             waiting,
         }
+    }
+
+    /// Applies the records of an epoch; returns the table that the epoch makes, if any. Updates are in the
+    /// order of their events, since they come over one channel from one operator.
+    fn apply_all(&mut self, records: Vec<TermsRecord>) -> Option<TableDue> {
+        let mut due = None;
+        for record in records {
+            match record {
+                TermsRecord::Update(update) => self.apply(update),
+                TermsRecord::Due(table) => due = Some(table),
+            }
+        }
+        due
     }
 
     /// Applies an event to the terms; its document is sketched later.
@@ -239,9 +229,9 @@ impl WeighedDocuments {
         }
         let document = &mut self.documents[place];
         let (terms, alive) = match update.text {
-            NewText::Ended => (None, false),
-            NewText::InForce(id, terms) => {
-                document.get_or_insert(Document { id, terms: None, sketch: None, alive: false });
+            TextUpdate::Ended => (None, false),
+            TextUpdate::InForce(id, terms) => {
+                document.get_or_insert(WeighedDocument { id, terms: None, sketch: None, alive: false });
                 (terms.map(|terms| self.vocabulary.insert(&terms)), true)
             }
         };
@@ -257,40 +247,41 @@ impl WeighedDocuments {
         }
     }
 
-    /// Sketches a visitor by the table in force.
-    fn look(&mut self, caller: Caller) -> Caller {
-        let look = match caller.look {
-            Look::Terms(terms) => match self.maker.sketch_terms(&terms, &self.table) {
-                Some((id, sketch)) => Look::Sketch(id, Box::new(sketch)),
-                None => Look::Nothing,
+    /// Sketches a query by the table in force.
+    fn subject(&mut self, query: ResolvedQuery) -> ResolvedQuery {
+        let subject = match query.subject {
+            QuerySubject::Terms(terms) => match self.maker.sketch_terms(&terms, &self.table) {
+                Some((id, sketch)) => QuerySubject::Sketch(id, Box::new(sketch)),
+                None => QuerySubject::Nothing,
             },
-            Look::Weighed(place) => {
+            QuerySubject::Weighed(place) => {
                 let document = self.documents.get(place as usize).and_then(Option::as_ref);
-                document.and_then(|document| document.sketch).map_or(Look::Nothing, Look::Held)
+                document
+                    .and_then(|document| document.sketch)
+                    .map_or(QuerySubject::Nothing, QuerySubject::Stored)
             }
-            look => look,
+            subject => subject,
         };
-        Caller { look, ..caller }
+        ResolvedQuery { subject, ..query }
     }
 
-    /// Sketches the documents that the epoch changed, and tells what changed of them.
-    fn sketch_touched(&mut self, mut tell: impl FnMut(Membership)) {
+    /// Sketches the documents that the epoch changed, and emits the changes of memberships.
+    fn sketch_touched(&mut self, mut emit: impl FnMut(Membership)) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
         touched.dedup();
         for place in touched.drain(..) {
-            self.sketch(place as usize, &mut tell);
+            self.sketch(place as usize, &mut emit);
         }
         self.touched = touched;
     }
 
-    /// Sketches all documents by a new table, tells what changed of them, and lets later epochs go on. What
-    /// comes back: those that no event of the epoch has touched, and that have another sketch; by the hash of
-    /// their ids.
-    fn sketch_all_by(&mut self, table: Arc<IdfTable>, mut tell: impl FnMut(Membership)) -> Vec<(u64, Cause)> {
+    /// Sketches all documents by a new table, emits the changes of memberships, and unblocks later epochs.
+    /// Returns a cause for each document whose sketch changed although no event of the epoch touched it.
+    fn sketch_all_by(&mut self, table: Arc<IdfTable>, mut emit: impl FnMut(Membership)) -> Vec<(u64, Cause)> {
         self.table = table;
         let all = 0..self.documents.len();
-        // Sketched before, so again.
+        // Documents that had a sketch are counted as sketched again.
         let anew = self.documents.iter().flatten().filter(|document| document.sketch.is_some()).count();
         self.metrics.add(Counter::Resketched, anew as u64);
         let mut by_events = vec![false; self.documents.len()];
@@ -301,7 +292,7 @@ impl WeighedDocuments {
                 if !by_events[place] && membership.joins.is_some() {
                     reweighed.push((hash::bytes(0, membership.document.as_bytes()), Cause::Reweighed));
                 }
-                tell(membership);
+                emit(membership);
             });
         }
         self.waits = false;
@@ -309,7 +300,7 @@ impl WeighedDocuments {
         reweighed
     }
 
-    fn sketch(&mut self, place: usize, mut tell: impl FnMut(Membership)) {
+    fn sketch(&mut self, place: usize, mut emit: impl FnMut(Membership)) {
         let Some(document) = &mut self.documents[place] else { return };
         let sketched = document
             .terms
@@ -318,10 +309,10 @@ impl WeighedDocuments {
         let id = sketched.as_ref().map(|(id, _)| *id);
         if id != document.sketch {
             if let Some(sketch) = std::mem::replace(&mut document.sketch, id) {
-                tell(Membership { sketch, document: document.id.clone(), joins: None });
+                emit(Membership { sketch, document: document.id.clone(), joins: None });
             }
             if let Some((sketch, body)) = sketched {
-                tell(Membership { sketch, document: document.id.clone(), joins: Some(Box::new(body)) });
+                emit(Membership { sketch, document: document.id.clone(), joins: Some(Box::new(body)) });
             }
         }
         if !document.alive {

@@ -1,0 +1,166 @@
+//! Reading an output back: the pairs or the clusters that its committed records accumulate to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::time::Duration;
+
+use super::output::KafkaOutput;
+use super::read;
+use crate::kafka::broker::{Admin, KafkaFailure};
+use crate::kafka::envelope::OutputEnvelope;
+use crate::mark::Standing;
+use crate::sinks::rows::cluster_json::{ReportSums, read_present};
+use crate::sinks::rows::pair_json::read_delta;
+use dupflow_core::cluster::ClusterReport;
+use dupflow_core::pair::{DocPair, Evidence};
+
+impl KafkaOutput {
+    /// The pairs that the topic holds.
+    ///
+    /// # Errors
+    /// Any error of the broker; that a record is no delta, or that the deltas do not add up to pairs.
+    pub(super) fn pairs(&self) -> io::Result<BTreeSet<DocPair>> {
+        match self.envelope {
+            OutputEnvelope::Delta => self.sum_of_deltas(),
+            OutputEnvelope::Upsert => self.last_values(),
+        }
+    }
+
+    /// The pairs of a topic in the delta envelope.
+    fn sum_of_deltas(&self) -> io::Result<BTreeSet<DocPair>> {
+        let topic = &self.topic;
+        // A pair is removed whatever evidence it was added with.
+        let mut counts: BTreeMap<_, (i64, Evidence)> = BTreeMap::new();
+        read::topic(&self.connection, topic, |_, value| {
+            let (found, diff) = parse_delta(topic, value.unwrap_or_default())?;
+            let (count, evidence) = counts.entry((found.pair, found.similarity)).or_default();
+            *count += i64::from(diff);
+            if diff > 0 {
+                *evidence = found.evidence;
+            }
+            Ok(())
+        })?;
+        counts.retain(|_, (count, _)| *count != 0);
+        match counts.iter().find(|(_, (count, _))| *count != 1) {
+            Some(((pair, _), (count, _))) => Err(invalid_data(format!(
+                "topic \"{topic}\": the deltas of {} and {} add up to {count}: some have expired, or were \
+                 not written here",
+                pair.lo(),
+                pair.hi()
+            ))),
+            None => Ok(counts
+                .into_iter()
+                .map(|((pair, similarity), (_, evidence))| DocPair { pair, similarity, evidence })
+                .collect()),
+        }
+    }
+
+    /// The pairs of a topic in the upsert envelope.
+    fn last_values(&self) -> io::Result<BTreeSet<DocPair>> {
+        let topic = &self.topic;
+        let mut now: BTreeMap<Vec<u8>, DocPair> = BTreeMap::new();
+        read::topic(&self.connection, topic, |key, value| {
+            let key = key.unwrap_or_default();
+            match value.filter(|value| !value.is_empty()) {
+                Some(value) => drop(now.insert(key.to_vec(), parse_delta(topic, value)?.0)),
+                None => drop(now.remove(key)),
+            }
+            Ok(())
+        })?;
+        Ok(now.into_values().collect())
+    }
+
+    /// The reports of clusters that the topic holds.
+    pub(super) fn reports(&self) -> io::Result<BTreeSet<ClusterReport>> {
+        let topic = &self.topic;
+        let named = |error: io::Error| invalid_data(format!("topic \"{topic}\": {error}"));
+        match self.envelope {
+            OutputEnvelope::Delta => {
+                let mut sum = ReportSums::default();
+                read::topic(&self.connection, topic, |_, value| {
+                    sum.add(value.unwrap_or_default()).map_err(named)
+                })?;
+                sum.reports().map_err(named)
+            }
+            OutputEnvelope::Upsert => {
+                let mut now: BTreeMap<Vec<u8>, ClusterReport> = BTreeMap::new();
+                read::topic(&self.connection, topic, |key, value| {
+                    let key = key.unwrap_or_default();
+                    match value.filter(|value| !value.is_empty()) {
+                        Some(value) => {
+                            drop(now.insert(key.to_vec(), read_present(key, value).map_err(named)?))
+                        }
+                        None => drop(now.remove(key)),
+                    }
+                    Ok(())
+                })?;
+                Ok(now.into_values().collect())
+            }
+        }
+    }
+
+    /// The first partition whose records have partly expired, with the first offset it still holds.
+    pub(super) fn expired(&self) -> Result<Option<(u32, u64)>, KafkaFailure> {
+        let admin = Admin::new(&self.connection)?;
+        let found = admin.find(&self.topic)?;
+        for partition in 0..found.map_or(0, |found| found.partitions) {
+            let (first, _) = admin.offset_range(&self.topic, partition)?;
+            if first > 0 {
+                return Ok(Some((partition, first)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Checks that no record of the output has expired. Without all of them the accumulated deltas are wrong.
+    pub(super) fn check_complete(&self) -> io::Result<()> {
+        match self.expired().map_err(io_error)? {
+            None => Ok(()),
+            Some((partition, first)) => Err(invalid_data(format!(
+                "topic \"{}\": records before offset {first} of partition {partition} have expired, so what \
+                 it adds up to is not known and \
+                 cannot be corrected; name another output topic and another transactional id, and the result \
+                 is written there from the \
+                 beginning",
+                self.topic
+            ))),
+        }
+    }
+
+    /// Whether the output holds a committed record. Waits for open transactions no longer than `bound`.
+    pub(super) fn holds_records(&self, bound: Option<Duration>) -> io::Result<bool> {
+        let mut holds = false;
+        let read = read::topic_within(&self.connection, &self.topic, bound, |_, _| {
+            holds = true;
+            Err(io::ErrorKind::Interrupted.into())
+        });
+        if holds { Ok(true) } else { read.map(|()| false) }
+    }
+
+    /// What an output without a mark holds.
+    pub(super) fn unmarked(&self, bound: Option<Duration>) -> io::Result<Standing> {
+        if !self.holds_records(bound)? {
+            return Ok(Standing::New);
+        }
+        let KafkaOutput { topic, progress_topic, transactional_id, .. } = self;
+        Ok(Standing::Unmarked(format!(
+            "topic \"{topic}\" holds records, and topic \"{progress_topic}\" no mark of the transactional id \
+             \"{transactional_id}\""
+        )))
+    }
+}
+
+/// Parses a value: a pair and its diff.
+fn parse_delta(topic: &str, value: &[u8]) -> io::Result<(DocPair, i8)> {
+    let line = std::str::from_utf8(value)
+        .map_err(|_| invalid_data(format!("topic \"{topic}\" holds a value that is no delta")))?;
+    read_delta(line)
+}
+
+fn invalid_data(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+pub(super) fn io_error(failure: KafkaFailure) -> io::Error {
+    io::Error::other(failure)
+}

@@ -1,0 +1,200 @@
+//! The sink that writes to a topic.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::outgoing::Outgoing;
+use super::output::{KafkaOutput, output_topic};
+use super::read_back::io_error;
+use super::transaction::Transactions;
+use crate::kafka::broker::{Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest};
+use crate::kafka::envelope::OutputEnvelope;
+use crate::mark::{Mark, Standing, Topic};
+use crate::sinks::cluster_changes::ClusterChanges;
+use crate::sinks::rows::cluster_json::ReportChange;
+use crate::sinks::{Sink, StandardError};
+use dupflow_core::cluster::Clusters;
+use dupflow_core::doc::Letter;
+use dupflow_core::pair::{Delta, DocPair};
+use dupflow_core::run::metrics::Metrics;
+use dupflow_core::time::{Epoch, Progress};
+
+/// How long [`Sink::inspect`] waits for open transactions. Those of a healthy run end sooner.
+const INSPECT_WAIT: Duration = Duration::from_secs(2);
+
+/// Writes deltas, letters and the mark of an epoch to topics, in one transaction.
+pub struct KafkaSink {
+    output: KafkaOutput,
+    evidence: Option<StandardError>,
+    /// Present if changes of clusters are written instead of pairs.
+    clusters: Option<ClusterChanges>,
+    outgoing: Outgoing,
+    transactions: Transactions,
+    /// The last mark in the topic, on which the next commit builds.
+    known: Option<Mark>,
+    /// The output topic, once it has been looked up.
+    found: Option<Topic>,
+}
+
+impl KafkaSink {
+    /// Sets whether values have causes: of each delta its own, of a pair as it is now that of its last
+    /// change.
+    #[must_use]
+    pub fn with_causes(mut self, causes: bool) -> Self {
+        self.outgoing.causes = causes;
+        self
+    }
+
+    /// Connects to nothing yet. Evidence is written if there is a standard error.
+    ///
+    /// Causes are not written unless [requested](Self::with_causes).
+    pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
+        let transactions = Transactions::new(&output);
+        let outgoing = Outgoing::default();
+        Self { output, evidence, clusters: None, outgoing, transactions, known: None, found: None }
+    }
+
+    /// As [`Self::new`], but writes changes of clusters. `clusters` must be empty.
+    pub fn for_clusters(output: KafkaOutput, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
+        let changes = ClusterChanges::new(clusters, metrics);
+        Self { clusters: Some(changes), ..Self::new(output, None) }
+    }
+
+    /// Encodes changes of clusters for the next commit.
+    fn encode_changes(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
+        match self.output.envelope {
+            OutputEnvelope::Delta => self.outgoing.changes(epoch, changes),
+            OutputEnvelope::Upsert => self.outgoing.memberships(epoch, changes),
+        }
+    }
+
+    /// Creates missing topics, with retention settings under which the broker deletes nothing.
+    fn ensure_topics(&mut self) -> Result<(), KafkaFailure> {
+        let admin = Admin::new(&self.output.connection)?;
+        let progress = &self.output.progress_topic;
+        let marks = TopicRequest { topic: progress, partitions: Some(1), compacted: true };
+        let found = admin.ensure_with(marks, KEEPS_MARKS)?;
+        if found.partitions != 1 {
+            return Err(KafkaFailure::Fatal(format!(
+                "topic \"{progress}\" has {} partitions: the topic of marks must have one",
+                found.partitions
+            )));
+        }
+        let (wanted, settings) = output_topic(&self.output.topic, self.output.envelope);
+        admin.ensure_with(wanted, settings)?;
+        self.found = admin.topic(&self.output.topic)?;
+        if let Some(topic) = &self.output.dead_letter {
+            admin.ensure_with(TopicRequest { topic, partitions: None, compacted: false }, KEEPS_ALL)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the encoded records and a mark in one transaction, exactly once.
+    fn write(&mut self, mark: &Mark) -> Result<(), KafkaFailure> {
+        self.transactions.write(&self.outgoing, self.known.as_ref(), mark)?;
+        self.known = Some(mark.clone());
+        self.outgoing.clear();
+        Ok(())
+    }
+}
+
+impl Sink for KafkaSink {
+    /// Writes no claim and creates no topic. A transaction that is still open (of a killed run, or of another
+    /// program) may hold a later mark: then the answer is `None`.
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
+        let name = &self.output.topic;
+        let found =
+            Admin::new(&self.output.connection).and_then(|admin| admin.topic(name)).map_err(io_error)?;
+        // A missing topic has no id. It is not another topic of the same name, and not the topic of a mark
+        // with another name.
+        self.found = Some(found.unwrap_or_else(|| Topic { name: name.clone(), id: None }));
+        let stands = match self.transactions.inspect(INSPECT_WAIT) {
+            Ok(Some(mark)) => Ok(Standing::At(Box::new(mark))),
+            Ok(None) => self.output.unmarked(Some(INSPECT_WAIT)),
+            Err(error) => Err(error),
+        };
+        match stands {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            stands => stands.map(Some),
+        }
+    }
+
+    fn take_over(&mut self) -> io::Result<Standing> {
+        self.ensure_topics().map_err(io_error)?;
+        self.known = self.transactions.take_over().map_err(io_error)?;
+        let Some(found) = self.known.clone() else {
+            return self.output.unmarked(None);
+        };
+        if let Some((partition, first)) = self.output.expired().map_err(io_error)? {
+            tracing::warn!(
+                topic = self.output.topic,
+                partition,
+                first,
+                "records of the output have expired: a reader that begins now does not get the whole result, \
+                 and it cannot be corrected"
+            );
+        }
+        let mark = Mark { run: self.output.run.clone(), ..found.clone() };
+        self.write(&mark).map_err(io_error)?;
+        Ok(Standing::At(Box::new(found)))
+    }
+
+    fn topic(&self) -> Option<Topic> {
+        self.found.clone()
+    }
+
+    /// Empty for clusters: the topic holds reports of clusters. They are read here and corrected once all
+    /// pairs are known.
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        self.output.check_complete()?;
+        let Some(clusters) = &mut self.clusters else { return self.output.pairs() };
+        clusters.correct(self.output.reports()?);
+        Ok(BTreeSet::new())
+    }
+
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
+        let evidence = self.evidence.as_ref();
+        match (&mut self.clusters, self.output.envelope) {
+            (Some(clusters), _) => {
+                let changes = clusters.advance(deltas);
+                self.encode_changes(progress.epoch, &changes)?;
+            }
+            (None, OutputEnvelope::Delta) => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
+            (None, OutputEnvelope::Upsert) => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
+        }
+        if self.output.dead_letter.is_some() {
+            self.outgoing.letters(letters);
+        }
+        Ok(())
+    }
+
+    fn restored(&mut self, deltas: &[Delta]) {
+        if let Some(clusters) = &mut self.clusters {
+            clusters.advance(deltas);
+        }
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        if let Some(clusters) = &mut self.clusters {
+            let corrections = clusters.corrections(mark);
+            self.encode_changes(mark.progress.epoch, &corrections)?;
+        }
+        self.write(mark).map_err(io_error)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl fmt::Debug for KafkaSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaSink")
+            .field("output", &self.output)
+            .field("known", &self.known)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,128 @@
+//! The deduplicated corpus as a list: the documents to keep, or those to remove.
+//!
+//! ```text
+//! {"id":"…"}                            Kept: one document of each cluster, every document in no cluster
+//! {"id":"…","kept":"…","cluster":"…"}   Removed: every other document, and the one kept in its place
+//! ```
+//!
+//! Input: changes of pairs and of documents. Output: at the end of the input, the list, sorted by id. Every
+//! live document is in exactly one of the two lists; one without tokens is in no pair, and so is kept.
+//! Clusters are read from the graph of pairs: a giant, of which other outputs report only the size, is
+//! handled like any other cluster.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+
+use super::contract::Sink;
+use super::destination::Destination;
+use super::rows::{JsonLines, OutputRow, RowWriter};
+use crate::mark::Mark;
+use dupflow_core::cluster::{Clusters, KeepRule};
+use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
+use dupflow_core::pair::Delta;
+use dupflow_core::time::Progress;
+
+/// Selects one of the two lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentList {
+    /// Documents to keep.
+    Kept,
+    /// Documents to remove.
+    Removed,
+}
+
+/// Keeps the documents and the pairs that the changes accumulate to, and writes the list at the end.
+pub struct KeepList<R> {
+    out: R,
+    clusters: Clusters,
+    keep: KeepRule,
+    listed: DocumentList,
+    alive: BTreeMap<DocId, Facts>,
+}
+
+impl<W: Destination> KeepList<JsonLines<W>> {
+    /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty; its limit has no
+    /// effect.
+    pub fn new(out: W, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
+        Self::with_rows(JsonLines(out), clusters, keep, listed)
+    }
+}
+
+impl<R: RowWriter> KeepList<R> {
+    /// As `new`, for any row format.
+    pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
+        Self { out, clusters, keep, listed, alive: BTreeMap::new() }
+    }
+
+    /// Documents to remove, each with the document kept in its place and the name of their cluster.
+    fn removed(&mut self) -> BTreeMap<DocId, (DocId, DocId)> {
+        let mut removed = BTreeMap::new();
+        for cluster in self.clusters.all().chunk_by(|(a, _), (b, _)| a == b) {
+            let Some((name, _)) = cluster.first() else { continue };
+            // Every document in a pair is alive.
+            let members = cluster.iter().filter_map(|(_, id)| Some((id, *self.alive.get(id)?)));
+            let kept = self.keep.choose(name, members);
+            let others = cluster.iter().map(|(_, id)| id).filter(|id| *id != kept);
+            removed.extend(others.map(|id| (id.clone(), (kept.clone(), name.clone()))));
+        }
+        removed
+    }
+}
+
+impl<R: RowWriter> Sink for KeepList<R> {
+    fn wants_documents(&self) -> bool {
+        true
+    }
+
+    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+        for DocChange { id, now } in changes {
+            match now {
+                Some(facts) => drop(self.alive.insert(id.clone(), *facts)),
+                None => drop(self.alive.remove(id)),
+            }
+        }
+        Ok(())
+    }
+
+    fn restored(&mut self, deltas: &[Delta]) {
+        self.clusters.follow(deltas);
+    }
+
+    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        self.clusters.follow(deltas);
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let removed = self.removed();
+        let (all, count) = (self.alive.len(), removed.len());
+        tracing::info!(kept = all - count, removed = count, rule = self.keep.name(), "listed");
+        match self.listed {
+            DocumentList::Kept => {
+                for id in self.alive.keys().filter(|id| !removed.contains_key(*id)) {
+                    self.out.row(&OutputRow::Kept { id })?;
+                }
+            }
+            DocumentList::Removed => {
+                for (id, (kept, cluster)) in &removed {
+                    self.out.row(&OutputRow::Removed { id, kept, cluster })?;
+                }
+            }
+        }
+        self.out.finish()
+    }
+}
+
+impl<R> fmt::Debug for KeepList<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeepList")
+            .field("keep", &self.keep)
+            .field("listed", &self.listed)
+            .finish_non_exhaustive()
+    }
+}

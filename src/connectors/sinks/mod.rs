@@ -1,0 +1,27 @@
+//! Sinks: the deltas of closed epochs in; files, lists or (in tests) memory out. Topics are in
+//! [`crate::kafka`], tables in [`crate::tables`].
+
+pub(crate) mod cluster_changes;
+mod clusters;
+mod contract;
+mod deferred;
+mod destination;
+mod keep_list;
+mod letters;
+mod marked;
+mod memory;
+mod pairs;
+pub(crate) mod rows;
+
+pub use clusters::{ClusterDeltaLines, ClusterLines};
+pub use contract::Sink;
+pub use deferred::{DeferredWriter, Publication};
+pub use destination::Destination;
+pub use keep_list::{DocumentList, KeepList};
+pub use letters::LetterFile;
+pub use marked::MarkedFile;
+pub use memory::MemorySink;
+pub use pairs::{DeltaLines, PairLines};
+#[cfg(feature = "parquet")]
+pub use rows::ParquetRows;
+pub use rows::{ColumnType, CsvRows, JsonLines, OutputCell, OutputRow, RowKind, RowWriter, StandardError};

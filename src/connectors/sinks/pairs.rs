@@ -1,0 +1,280 @@
+//! Sinks of pairs: every delta, or the final pairs; one row each.
+//!
+//! ```text
+//! {"epoch":7,"diff":1,"a":"…","b":"…","similarity":0.912109375}      DeltaLines: every change
+//! {"a":"…","b":"…","similarity":0.912109375}                         PairLines: a final pair
+//! ```
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::{self, BufRead};
+
+use super::contract::Sink;
+use super::destination::Destination;
+use super::rows::pair_json::{StandardError, apply};
+use super::rows::{JsonLines, OutputRow, RowWriter};
+use crate::mark::{Mark, Standing};
+use dupflow_core::doc::Letter;
+use dupflow_core::pair::{Delta, DocPair};
+use dupflow_core::time::Progress;
+
+/// Writes every delta, epoch by epoch. Flushes at each commit, so that a reader sees whole epochs.
+pub struct DeltaLines<R> {
+    out: R,
+    evidence: Option<StandardError>,
+    causes: bool,
+}
+
+impl<W: Destination> DeltaLines<JsonLines<W>> {
+    /// Writes JSON Lines to `out`, which should be buffered. Evidence is written if there is a standard
+    /// error; causes are not.
+    pub fn new(out: W, evidence: Option<StandardError>) -> Self {
+        Self::with_rows(JsonLines(out), evidence)
+    }
+}
+
+impl<R: RowWriter> DeltaLines<R> {
+    /// As `new`, for any row format.
+    pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
+        Self { out, evidence, causes: false }
+    }
+
+    /// Sets whether each delta has its cause.
+    #[must_use]
+    pub fn with_causes(self, causes: bool) -> Self {
+        Self { causes, ..self }
+    }
+}
+
+impl<R: RowWriter> Sink for DeltaLines<R> {
+    fn take_over(&mut self) -> io::Result<Standing> {
+        self.out.take_over()
+    }
+
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        let mut pairs = BTreeSet::new();
+        for line in self.out.lines()?.lines() {
+            apply(&line?, &mut pairs)?;
+        }
+        Ok(pairs)
+    }
+
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        for delta in deltas {
+            let (evidence, causes) = (self.evidence.as_ref(), self.causes);
+            self.out.row(&OutputRow::Delta { epoch: progress.epoch, delta, evidence, causes })?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        self.out.commit(mark)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.finish()
+    }
+}
+
+/// Keeps the pairs that the deltas accumulate to, and writes them at the end, sorted.
+pub struct PairLines<R> {
+    out: R,
+    evidence: Option<StandardError>,
+    alive: BTreeSet<DocPair>,
+}
+
+impl<W: Destination> PairLines<JsonLines<W>> {
+    /// As [`DeltaLines::new`].
+    pub fn new(out: W, evidence: Option<StandardError>) -> Self {
+        Self::with_rows(JsonLines(out), evidence)
+    }
+}
+
+impl<R: RowWriter> PairLines<R> {
+    /// As [`DeltaLines::of`].
+    pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
+        Self { out, evidence, alive: BTreeSet::new() }
+    }
+}
+
+impl<R: RowWriter> Sink for PairLines<R> {
+    fn restored(&mut self, deltas: &[Delta]) {
+        for Delta { pair, diff, .. } in deltas {
+            let changed = if *diff > 0 { self.alive.insert(pair.clone()) } else { self.alive.remove(pair) };
+            debug_assert!(changed, "every pair accumulates to 0 or 1");
+        }
+    }
+
+    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        self.restored(deltas);
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        for pair in &self.alive {
+            self.out.row(&OutputRow::Pair { pair, evidence: self.evidence.as_ref() })?;
+        }
+        self.out.finish()
+    }
+}
+
+impl<W> fmt::Debug for DeltaLines<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeltaLines").field("evidence", &self.evidence.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl<W> fmt::Debug for PairLines<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PairLines").field("alive", &self.alive.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::pair_json::read_delta;
+    use super::*;
+    use crate::sinks::MemorySink;
+    use dupflow_core::doc::DocId;
+    use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
+
+    fn pair(a: &str, b: &str, similarity: f64) -> DocPair {
+        let id = |id| DocId::new(id).unwrap();
+        let evidence = Evidence { blocks: 3, look: 2, components: 128 };
+        DocPair {
+            pair: Pair::new(id(a), id(b)).unwrap(),
+            similarity: Similarity::clamped(similarity),
+            evidence,
+        }
+    }
+
+    fn at(epoch: u64) -> Progress {
+        Progress { epoch, ..Progress::default() }
+    }
+
+    fn text(out: Vec<u8>) -> String {
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn golden_deltas() {
+        let mut out = Vec::new();
+        let mut sink = DeltaLines::new(&mut out, None);
+        sink.epoch(&at(7), &[Delta::by_block(pair("b", "a", 0.912109375), 1)], &[]).unwrap();
+        sink.epoch(
+            &at(8),
+            &[Delta::by_block(pair("a", "b", 0.912109375), -1), Delta::by_block(pair("a", "b", 1.0), 1)],
+            &[],
+        )
+        .unwrap();
+        sink.finish().unwrap();
+        let expected = r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.912109375}
+{"epoch":8,"diff":-1,"a":"a","b":"b","similarity":0.912109375}
+{"epoch":8,"diff":1,"a":"a","b":"b","similarity":1.0}
+"#;
+        assert_eq!(text(out), expected);
+    }
+
+    #[test]
+    fn ids_and_similarities_read_back() {
+        for similarity in [0.1 + 0.2, 1.0 / 3.0, 0.0, f64::MIN_POSITIVE, 1.0] {
+            let mut out = Vec::new();
+            let written = pair("q\"\\\n\0", "é\u{7f}😀", similarity);
+            DeltaLines::new(&mut out, None)
+                .epoch(&at(1), &[Delta::by_block(written.clone(), 1)], &[])
+                .unwrap();
+            assert_eq!(out.iter().filter(|&&b| b == b'\n').count(), 1);
+            let read: serde_json::Value = serde_json::from_slice(&out).unwrap();
+            assert_eq!(read["a"], written.pair.lo().as_str());
+            assert_eq!(read["b"], written.pair.hi().as_str());
+            assert_eq!(read["similarity"].as_f64().map(f64::to_bits), Some(similarity.to_bits()));
+        }
+    }
+
+    #[test]
+    fn evidence_is_after_the_similarity() {
+        let mut out = Vec::new();
+        let mut sink = DeltaLines::new(&mut out, Some(Box::new(|pair| pair.similarity.get() / 10.0)));
+        sink.epoch(&at(1), &[Delta::by_block(pair("a", "b", 0.5), 1)], &[]).unwrap();
+        drop(sink);
+        let expected = concat!(
+            r#"{"epoch":1,"diff":1,"a":"a","b":"b","similarity":0.5,"#,
+            r#""blocks":3,"look":2,"components":128,"standard_error":0.05}"#,
+        );
+        assert_eq!(text(out).trim_end(), expected);
+    }
+
+    #[test]
+    fn a_cause_is_the_last_field_and_ignored_on_reading() {
+        for cause in Cause::ALL {
+            let mut out = Vec::new();
+            let delta = Delta { cause, ..Delta::by_block(pair("a", "b", 0.5), 1) };
+            let mut sink = DeltaLines::new(&mut out, Some(Box::new(|_| 0.25))).with_causes(true);
+            sink.epoch(&at(7), std::slice::from_ref(&delta), &[]).unwrap();
+            let line = String::from_utf8(out).unwrap();
+            let end = format!(",\"standard_error\":0.25,\"cause\":\"{}\"}}\n", cause.name());
+            assert!(line.ends_with(&end), "{line}");
+            assert_eq!(serde_json::to_value(cause).unwrap(), cause.name(), "one spelling everywhere");
+            assert_eq!(read_delta(line.trim_end()).unwrap(), (delta.pair, 1));
+        }
+    }
+
+    #[test]
+    fn final_pairs_are_sorted() {
+        let mut out = Vec::new();
+        let mut sink = PairLines::new(&mut out, None);
+        sink.epoch(
+            &at(1),
+            &[Delta::by_block(pair("b", "c", 0.5), 1), Delta::by_block(pair("x", "y", 0.5), 1)],
+            &[],
+        )
+        .unwrap();
+        sink.epoch(
+            &at(2),
+            &[
+                Delta::by_block(pair("a", "z", 0.25), 1),
+                Delta::by_block(pair("b", "c", 0.5), -1),
+                Delta::by_block(pair("b", "c", 1.0), 1),
+            ],
+            &[],
+        )
+        .unwrap();
+        sink.epoch(&at(4), &[Delta::by_block(pair("x", "y", 0.5), -1)], &[]).unwrap();
+        sink.finish().unwrap();
+        drop(sink);
+        let expected =
+            "{\"a\":\"a\",\"b\":\"z\",\"similarity\":0.25}\n{\"a\":\"b\",\"b\":\"c\",\"similarity\":1.0}\n";
+        assert_eq!(text(out), expected);
+    }
+
+    #[test]
+    fn errors_of_the_destination_are_returned() {
+        let mut full = [0; 10];
+        let mut sink = DeltaLines::new(&mut full[..], None);
+        assert_eq!(
+            sink.epoch(&at(1), &[Delta::by_block(pair("a", "b", 0.5), 1)], &[]).unwrap_err().kind(),
+            io::ErrorKind::WriteZero
+        );
+    }
+
+    #[test]
+    fn memory_accumulates() {
+        let mut sink = MemorySink::default();
+        sink.epoch(&at(1), &[Delta::by_block(pair("a", "b", 0.5), 1)], &[]).unwrap();
+        sink.epoch(
+            &at(3),
+            &[Delta::by_block(pair("a", "b", 0.5), -1), Delta::by_block(pair("a", "b", 0.75), 1)],
+            &[],
+        )
+        .unwrap();
+        sink.finish().unwrap();
+        let values =
+            |epoch| sink.accumulated(epoch).into_iter().map(|((_, s), n)| (s.get(), n)).collect::<Vec<_>>();
+        assert_eq!((values(0), values(2), values(3)), (vec![], vec![(0.5, 1)], vec![(0.75, 1)]));
+        assert!(sink.finished);
+    }
+}

@@ -1,0 +1,74 @@
+//! Rows as JSON Lines: one object a line.
+
+use std::io::{self, BufRead};
+
+use super::cluster_json::{write_change, write_cluster, write_id};
+use super::pair_json::{write_delta, write_pair};
+use super::row::{OutputRow, RowWriter};
+use crate::mark::{Mark, Standing};
+use crate::sinks::destination::Destination;
+
+/// Writes rows as JSON Lines.
+#[derive(Debug)]
+pub struct JsonLines<W>(pub W);
+
+impl<W: Destination> RowWriter for JsonLines<W> {
+    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
+        let Self(out) = self;
+        match *row {
+            OutputRow::Delta { epoch, delta, evidence, causes } => {
+                write_delta(out, epoch, delta, evidence, causes)?;
+            }
+            OutputRow::Pair { pair, evidence } => {
+                out.write_all(b"{")?;
+                write_pair(out, pair, evidence, None)?;
+            }
+            OutputRow::ClusterChange { epoch, change } => write_change(out, epoch, change)?,
+            OutputRow::Cluster { cluster, members } => {
+                out.write_all(b"{\"cluster\":")?;
+                write_id(out, cluster)?;
+                let mut before: &[u8] = b",\"members\":[";
+                for member in members {
+                    out.write_all(std::mem::replace(&mut before, b","))?;
+                    write_id(out, member)?;
+                }
+                out.write_all(b"]}")?;
+            }
+            OutputRow::Giant { report } => {
+                out.write_all(b"{")?;
+                write_cluster(out, report)?;
+            }
+            OutputRow::Kept { id } => {
+                out.write_all(b"{\"id\":")?;
+                write_id(out, id)?;
+                out.write_all(b"}")?;
+            }
+            OutputRow::Removed { id, kept, cluster } => {
+                out.write_all(b"{\"id\":")?;
+                write_id(out, id)?;
+                out.write_all(b",\"kept\":")?;
+                write_id(out, kept)?;
+                out.write_all(b",\"cluster\":")?;
+                write_id(out, cluster)?;
+                out.write_all(b"}")?;
+            }
+        }
+        out.write_all(b"\n")
+    }
+
+    fn take_over(&mut self) -> io::Result<Standing> {
+        self.0.take_over()
+    }
+
+    fn lines(&mut self) -> io::Result<Box<dyn BufRead>> {
+        self.0.lines()
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        self.0.commit(mark)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

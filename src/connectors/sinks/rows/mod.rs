@@ -1,0 +1,21 @@
+//! Rows of outputs, and the formats in which they are written.
+//!
+//! A sink decides what a row is; a format, an implementation of [`RowWriter`], decides how it is written.
+//! [`JsonLines`] writes one JSON object a line. Formats with columns write cells under the column
+//! names of a [`RowKind`]. A cluster is one line in JSON, with a list of its members, and one row for each
+//! member in a format with columns.
+
+pub(crate) mod cluster_json;
+mod csv;
+mod json;
+pub(crate) mod pair_json;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod row;
+
+pub use self::csv::CsvRows;
+#[cfg(feature = "parquet")]
+pub use self::parquet::ParquetRows;
+pub use json::JsonLines;
+pub use pair_json::StandardError;
+pub use row::{ColumnType, OutputCell, OutputRow, RowKind, RowWriter};

@@ -1,0 +1,118 @@
+//! Deltas and pairs as JSON: writing and reading back.
+//!
+//! ```text
+//! {"epoch":7,"diff":1,"a":"…","b":"…","similarity":0.912109375}
+//! ```
+//!
+//! The keys are always in this order. A similarity has the fewest digits that parse to the same f64, and
+//! always a decimal point. With evidence, the keys
+//! `"blocks":3,"look":2,"components":128,"standard_error":0.02` follow. With causes, `"cause":"insert"` is
+//! the last key of a delta.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use serde::Deserialize;
+
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow_core::time::Epoch;
+
+/// Standard error of a pair's similarity under the sketch of the pipeline; a pure function of the pair.
+pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
+
+/// Default of `diff` in a line without one: a line of final pairs.
+fn default_diff() -> i8 {
+    1
+}
+
+/// A delta as parsed.
+#[derive(Deserialize)]
+struct DeltaLine {
+    #[serde(default = "default_diff")]
+    diff: i8,
+    a: DocId,
+    b: DocId,
+    similarity: f64,
+    #[serde(default)]
+    blocks: u16,
+    #[serde(default)]
+    look: u16,
+    #[serde(default)]
+    components: u32,
+}
+
+/// Applies a line read back from the output to the pairs that the earlier lines accumulate to. Evidence is
+/// ignored when a pair is removed: runs with and without evidence may have written to the same output.
+///
+/// # Errors
+/// If the line is no delta, or removes a pair that is not in `pairs`, or adds one that is.
+pub(crate) fn apply(line: &str, pairs: &mut BTreeSet<DocPair>) -> io::Result<()> {
+    let (found, diff) = read_delta(line)?;
+    let least = DocPair { evidence: Evidence::default(), ..found.clone() };
+    let is_same = |known: &&DocPair| known.pair == found.pair && known.similarity == found.similarity;
+    let known = pairs.range(least..).next().filter(is_same).cloned();
+    let follows = match known {
+        None => diff > 0 && pairs.insert(found),
+        Some(known) => diff <= 0 && pairs.remove(&known),
+    };
+    if follows {
+        Ok(())
+    } else {
+        Err(invalid_data("a delta of the output does not follow from those before it", line))
+    }
+}
+
+fn invalid_data(what: &str, line: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{what}: {line}"))
+}
+
+/// Parses a delta: its pair and its diff, which is 1 if the line has none.
+///
+/// # Errors
+/// If the line is no delta.
+pub(crate) fn read_delta(line: &str) -> io::Result<(DocPair, i8)> {
+    let DeltaLine { diff, a, b, similarity, blocks, look, components } =
+        serde_json::from_str(line).map_err(|_| invalid_data("a line of the output is no delta", line))?;
+    let pair = Pair::new(a, b).ok_or_else(|| invalid_data("a document is no pair with itself", line))?;
+    let evidence = Evidence { blocks, look, components };
+    Ok((DocPair { pair, similarity: Similarity::clamped(similarity), evidence }, diff))
+}
+
+/// Writes `{"epoch":…,"diff":…,"a":…}` without a line break.
+pub(crate) fn write_delta(
+    out: &mut impl Write,
+    epoch: Epoch,
+    delta: &Delta,
+    evidence: Option<&StandardError>,
+    causes: bool,
+) -> io::Result<()> {
+    let Delta { pair, diff, cause } = delta;
+    write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
+    write_pair(out, pair, evidence, causes.then_some(*cause))
+}
+
+/// Writes from the key `a` to the end of the object, with `cause` as the last key if given.
+pub(crate) fn write_pair(
+    out: &mut impl Write,
+    found: &DocPair,
+    evidence: Option<&StandardError>,
+    cause: Option<Cause>,
+) -> io::Result<()> {
+    out.write_all(b"\"a\":")?;
+    serde_json::to_writer(&mut *out, found.pair.lo().as_str())?;
+    out.write_all(b",\"b\":")?;
+    serde_json::to_writer(&mut *out, found.pair.hi().as_str())?;
+    out.write_all(b",\"similarity\":")?;
+    serde_json::to_writer(&mut *out, &found.similarity.get())?;
+    if let Some(standard_error) = evidence {
+        let Evidence { blocks, look, components } = found.evidence;
+        write!(out, ",\"blocks\":{blocks},\"look\":{look},\"components\":{components},\"standard_error\":")?;
+        serde_json::to_writer(&mut *out, &standard_error(found))?;
+    }
+    if let Some(cause) = cause {
+        // Cause names are letters and hyphens: no escaping is needed.
+        write!(out, ",\"cause\":\"{}\"", cause.name())?;
+    }
+    out.write_all(b"}")
+}

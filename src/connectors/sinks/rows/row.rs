@@ -1,0 +1,258 @@
+//! A row of an output, its columns, and the trait of the formats.
+
+use std::io::{self, BufRead};
+
+use super::cluster_json::ReportChange;
+use super::pair_json::StandardError;
+use crate::mark::{Mark, Standing};
+use dupflow_core::cluster::ClusterReport;
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::{Cause, Delta, DocPair, Evidence};
+use dupflow_core::time::Epoch;
+
+/// One row of an output.
+#[expect(missing_debug_implementations, reason = "a standard error is a function")]
+pub enum OutputRow<'a> {
+    /// A change of a pair.
+    Delta {
+        /// The epoch of the change.
+        epoch: Epoch,
+        /// The change.
+        delta: &'a Delta,
+        /// Standard errors, if the row has evidence.
+        evidence: Option<&'a StandardError>,
+        /// Whether the row has the cause.
+        causes: bool,
+    },
+    /// A pair.
+    Pair {
+        /// The pair.
+        pair: &'a DocPair,
+        /// Standard errors, if the row has evidence.
+        evidence: Option<&'a StandardError>,
+    },
+    /// A change of a cluster.
+    ClusterChange {
+        /// The epoch of the change.
+        epoch: Epoch,
+        /// The change.
+        change: &'a ReportChange,
+    },
+    /// A cluster with all its members, sorted.
+    Cluster {
+        /// Its name.
+        cluster: &'a DocId,
+        /// Its members.
+        members: &'a [&'a DocId],
+    },
+    /// A cluster above the cluster limit: only its size is written.
+    Giant {
+        /// Always a [`ClusterReport::Giant`].
+        report: &'a ClusterReport,
+    },
+    /// A document to keep.
+    Kept {
+        /// Its id.
+        id: &'a DocId,
+    },
+    /// A document to remove.
+    Removed {
+        /// Its id.
+        id: &'a DocId,
+        /// The document kept in its place.
+        kept: &'a DocId,
+        /// The cluster of both.
+        cluster: &'a DocId,
+    },
+}
+
+/// The kind of all rows of one output; decides the columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKind {
+    /// [`OutputRow::Delta`].
+    Deltas {
+        /// Whether rows have evidence.
+        evidence: bool,
+        /// Whether rows have causes.
+        causes: bool,
+    },
+    /// [`OutputRow::Pair`].
+    Pairs {
+        /// Whether rows have evidence.
+        evidence: bool,
+    },
+    /// [`OutputRow::Cluster`] and [`OutputRow::Giant`].
+    Clusters,
+    /// [`OutputRow::ClusterChange`].
+    ClusterDeltas,
+    /// [`OutputRow::Kept`].
+    Kept,
+    /// [`OutputRow::Removed`].
+    Removed,
+}
+
+/// Type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// Text; never missing.
+    Text,
+    /// Text, or missing.
+    OptionalText,
+    /// A signed 64-bit integer; never missing.
+    Integer,
+    /// A signed 64-bit integer, or missing.
+    OptionalInteger,
+    /// A 64-bit float; never missing.
+    Float,
+}
+
+/// The value of a row in a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OutputCell<'a> {
+    /// Missing.
+    Missing,
+    /// Text.
+    Text(&'a str),
+    /// An integer.
+    Integer(i64),
+    /// A float.
+    Float(f64),
+}
+
+/// Writes rows in one format.
+///
+/// Contract: that of [`Sink`](crate::sinks::Sink) for the calls of the same names. Rows written between two
+/// commits belong to the second one.
+pub trait RowWriter {
+    /// Writes a row.
+    ///
+    /// # Errors
+    /// Any error of the destination.
+    fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()>;
+
+    /// See [`Sink::take_over`](crate::sinks::Sink::take_over).
+    ///
+    /// # Errors
+    /// Any error of the destination.
+    fn take_over(&mut self) -> io::Result<Standing>;
+
+    /// The durable rows as JSON Lines.
+    ///
+    /// # Errors
+    /// Any error of the destination; [`io::ErrorKind::Unsupported`] if this format cannot be read back.
+    fn lines(&mut self) -> io::Result<Box<dyn BufRead>>;
+
+    /// See [`Sink::commit`](crate::sinks::Sink::commit).
+    ///
+    /// # Errors
+    /// Any error of the destination.
+    fn commit(&mut self, mark: &Mark) -> io::Result<()>;
+
+    /// Writes out everything that is still buffered.
+    ///
+    /// # Errors
+    /// Any error of the destination.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+impl RowKind {
+    /// Names and types of the columns, in order. The names are the keys of JSON Lines.
+    pub fn columns(self) -> Vec<(&'static str, ColumnType)> {
+        const PAIR: [(&str, ColumnType); 3] =
+            [("a", ColumnType::Text), ("b", ColumnType::Text), ("similarity", ColumnType::Float)];
+        const CHANGE: [(&str, ColumnType); 2] =
+            [("epoch", ColumnType::Integer), ("diff", ColumnType::Integer)];
+        const EVIDENCE: [(&str, ColumnType); 4] = [
+            ("blocks", ColumnType::Integer),
+            ("look", ColumnType::Integer),
+            ("components", ColumnType::Integer),
+            ("standard_error", ColumnType::Float),
+        ];
+        const CLUSTER: [(&str, ColumnType); 3] = [
+            ("document", ColumnType::OptionalText),
+            ("cluster", ColumnType::Text),
+            ("size", ColumnType::OptionalInteger),
+        ];
+        let when = |is: bool, columns: &[(&'static str, ColumnType)]| {
+            columns.iter().copied().filter(move |_| is).collect::<Vec<_>>()
+        };
+        match self {
+            Self::Deltas { evidence, causes } => {
+                let cause = [("cause", ColumnType::Text)];
+                [&CHANGE[..], &PAIR, &when(evidence, &EVIDENCE), &when(causes, &cause)].concat()
+            }
+            Self::Pairs { evidence } => [&PAIR[..], &when(evidence, &EVIDENCE)].concat(),
+            Self::Clusters => CLUSTER.to_vec(),
+            Self::ClusterDeltas => [&CHANGE[..], &CLUSTER].concat(),
+            Self::Kept => vec![("id", ColumnType::Text)],
+            Self::Removed => ["id", "kept", "cluster"].map(|name| (name, ColumnType::Text)).to_vec(),
+        }
+    }
+}
+
+impl<'a> OutputRow<'a> {
+    /// Calls `each` with the cells of the row, in the order of the columns; for a cluster, once for each
+    /// member.
+    pub(super) fn cells(&self, each: &mut dyn FnMut(&[OutputCell<'a>]) -> io::Result<()>) -> io::Result<()> {
+        let id = |id: &'a DocId| OutputCell::Text(id.as_str());
+        match *self {
+            OutputRow::Delta { epoch, delta, evidence, causes } => {
+                let mut cells = vec![whole(epoch), whole(delta.diff)];
+                pair(&delta.pair, evidence, causes.then_some(delta.cause), &mut cells);
+                each(&cells)
+            }
+            OutputRow::Pair { pair: found, evidence } => {
+                let mut cells = Vec::new();
+                pair(found, evidence, None, &mut cells);
+                each(&cells)
+            }
+            OutputRow::ClusterChange { epoch, change: (report, diff) } => {
+                let [document, cluster, size] = reported(report);
+                each(&[whole(epoch), whole(*diff), document, cluster, size])
+            }
+            OutputRow::Cluster { cluster, members } => {
+                members.iter().try_for_each(|member| each(&[id(member), id(cluster), OutputCell::Missing]))
+            }
+            OutputRow::Giant { report } => each(&reported(report)),
+            OutputRow::Kept { id: kept } => each(&[id(kept)]),
+            OutputRow::Removed { id: removed, kept, cluster } => each(&[id(removed), id(kept), id(cluster)]),
+        }
+    }
+}
+
+/// An integer cell; values above 2^63 - 1 become 2^63 - 1.
+fn whole<'a>(number: impl TryInto<i64>) -> OutputCell<'a> {
+    OutputCell::Integer(number.try_into().unwrap_or(i64::MAX))
+}
+
+fn pair<'a>(
+    found: &'a DocPair,
+    evidence: Option<&StandardError>,
+    cause: Option<Cause>,
+    cells: &mut Vec<OutputCell<'a>>,
+) {
+    let [a, b] = [found.pair.lo(), found.pair.hi()].map(|id| OutputCell::Text(id.as_str()));
+    cells.extend([a, b, OutputCell::Float(found.similarity.get())]);
+    if let Some(standard_error) = evidence {
+        let Evidence { blocks, look, components } = found.evidence;
+        cells.extend([
+            whole(blocks),
+            whole(look),
+            whole(components),
+            OutputCell::Float(standard_error(found)),
+        ]);
+    }
+    cells.extend(cause.map(|cause| OutputCell::Text(cause.name())));
+}
+
+/// The cells of document, cluster and size.
+fn reported(report: &ClusterReport) -> [OutputCell<'_>; 3] {
+    match report {
+        ClusterReport::Member { cluster, document } => {
+            [OutputCell::Text(document.as_str()), OutputCell::Text(cluster.as_str()), OutputCell::Missing]
+        }
+        ClusterReport::Giant { cluster, size } => {
+            [OutputCell::Missing, OutputCell::Text(cluster.as_str()), whole(*size)]
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Writing the rows of a commit, as arrays of columns.
+
+use postgres::Transaction;
+
+use super::parameters::{Parameter, ROWS, delete, each, execute, texts};
+use super::schema::time_of;
+use super::store::PostgresStore;
+use crate::tables::sink::changes::{TableChanges, split_rows};
+use dupflow_core::pair::Cause;
+
+impl PostgresStore {
+    /// Writes the changes.
+    pub(super) fn put(
+        &self,
+        transaction: &mut Transaction<'_>,
+        changes: &TableChanges,
+    ) -> Result<(), postgres::Error> {
+        if changes.deltas_anew {
+            self.begin_deltas(transaction)?;
+        }
+        self.put_pairs(transaction, changes)?;
+        self.put_clusters(transaction, changes)?;
+        self.put_documents(transaction, changes)?;
+        self.put_deltas(transaction, changes)
+    }
+
+    /// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.
+    fn begin_deltas(&self, transaction: &mut Transaction<'_>) -> Result<(), postgres::Error> {
+        let (pairs, deltas) = (self.table("pairs"), self.table("deltas"));
+        execute(transaction, &format!("DELETE FROM {deltas}"), &[])?;
+        if self.deltas {
+            let sql = format!(
+                "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at)
+                 SELECT epoch, 1, a, b, similarity, $1::text, at FROM {pairs} ORDER BY epoch, a, b"
+            );
+            let cause = self.causes.then(|| Cause::Correction.name());
+            execute(transaction, &sql, &[&cause])?;
+        }
+        Ok(())
+    }
+
+    fn put_pairs(
+        &self,
+        transaction: &mut Transaction<'_>,
+        changes: &TableChanges,
+    ) -> Result<(), postgres::Error> {
+        let table = |name| self.table(name);
+        let (upserts, deletes) = split_rows(&changes.pairs);
+        for keys in deletes.chunks(ROWS) {
+            let (a, b) = (texts(keys, |pair| pair.lo()), texts(keys, |pair| pair.hi()));
+            let sql = format!(
+                "DELETE FROM {} p USING unnest($1::text[], $2::text[]) AS deleted (a, b)
+                 WHERE p.a = deleted.a AND p.b = deleted.b",
+                table("pairs")
+            );
+            execute(transaction, &sql, &[&a, &b])?;
+        }
+        for rows in upserts.chunks(ROWS) {
+            let (a, b) = (texts(rows, |(pair, _)| pair.lo()), texts(rows, |(pair, _)| pair.hi()));
+            let similarity = each(rows, |(_, row)| row.pair.similarity.get());
+            let epoch = each(rows, |(_, row)| row.epoch.cast_signed());
+            let evidence = each(rows, |(_, row)| row.standard_error.map(|_| row.pair.evidence));
+            let blocks = each(&evidence, |shown| shown.map(|shown| i32::from(shown.blocks)));
+            let look = each(&evidence, |shown| shown.map(|shown| i32::from(shown.look)));
+            let components = each(&evidence, |shown| shown.map(|shown| i64::from(shown.components)));
+            let standard_error = each(rows, |(_, row)| row.standard_error);
+            let sql = format!(
+                "INSERT INTO {} AS p (a, b, similarity, epoch, blocks, look, components, standard_error)
+                 SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::int8[], $5::int4[],
+                    $6::int4[], $7::int8[], $8::float8[])
+                 ON CONFLICT (a, b) DO UPDATE SET similarity = excluded.similarity, epoch = excluded.epoch,
+                    blocks = excluded.blocks, look = excluded.look, components = excluded.components,
+                    standard_error = excluded.standard_error, at = now()",
+                table("pairs")
+            );
+            let parameters: [Parameter<'_>; 8] =
+                [&a, &b, &similarity, &epoch, &blocks, &look, &components, &standard_error];
+            execute(transaction, &sql, &parameters)?;
+        }
+        Ok(())
+    }
+
+    fn put_clusters(
+        &self,
+        transaction: &mut Transaction<'_>,
+        changes: &TableChanges,
+    ) -> Result<(), postgres::Error> {
+        let table = |name| self.table(name);
+        let (upserts, deletes) = split_rows(&changes.clusters);
+        delete(transaction, &table("clusters"), "document", &deletes)?;
+        for rows in upserts.chunks(ROWS) {
+            let (document, cluster) =
+                (texts(rows, |(document, _)| document), texts(rows, |(_, cluster)| cluster));
+            let sql = format!(
+                "INSERT INTO {} SELECT * FROM unnest($1::text[], $2::text[])
+                 ON CONFLICT (document) DO UPDATE SET cluster = excluded.cluster",
+                table("clusters")
+            );
+            execute(transaction, &sql, &[&document, &cluster])?;
+        }
+        Ok(())
+    }
+
+    fn put_documents(
+        &self,
+        transaction: &mut Transaction<'_>,
+        changes: &TableChanges,
+    ) -> Result<(), postgres::Error> {
+        let table = |name| self.table(name);
+        let (upserts, deletes) = split_rows(&changes.documents);
+        delete(transaction, &table("documents"), "id", &deletes)?;
+        for rows in upserts.chunks(ROWS) {
+            let document = texts(rows, |(document, _)| document);
+            let ts = each(rows, |(_, facts)| facts.ts);
+            let bytes = each(rows, |(_, facts)| i64::from(facts.bytes));
+            let partition = each(rows, |(_, facts)| i64::from(facts.position.partition));
+            let offset = each(rows, |(_, facts)| facts.position.offset.cast_signed());
+            let sql = format!(
+                "INSERT INTO {} (id, ts, bytes, source_partition, source_offset)
+                 SELECT id, {}, bytes, source_partition, source_offset
+                 FROM unnest($1::text[], $2::float8[], $3::int8[], $4::int8[], $5::int8[])
+                    AS added (id, ts, bytes, source_partition, source_offset)
+                 ON CONFLICT (id) DO UPDATE SET ts = excluded.ts, bytes = excluded.bytes,
+                    source_partition = excluded.source_partition, source_offset = excluded.source_offset",
+                table("documents"),
+                time_of("ts")
+            );
+            execute(transaction, &sql, &[&document, &ts, &bytes, &partition, &offset])?;
+        }
+        Ok(())
+    }
+
+    fn put_deltas(
+        &self,
+        transaction: &mut Transaction<'_>,
+        changes: &TableChanges,
+    ) -> Result<(), postgres::Error> {
+        let table = |name| self.table(name);
+        for rows in changes.deltas.chunks(ROWS) {
+            let epoch = each(rows, |(epoch, _)| epoch.cast_signed());
+            let diff = each(rows, |(_, delta)| if delta.diff > 0 { 1_i16 } else { -1 });
+            let (a, b) = (
+                texts(rows, |(_, delta)| delta.pair.pair.lo()),
+                texts(rows, |(_, delta)| delta.pair.pair.hi()),
+            );
+            let similarity = each(rows, |(_, delta)| delta.pair.similarity.get());
+            let cause = each(rows, |(_, delta)| self.causes.then(|| delta.cause.name()));
+            let sql = format!(
+                "INSERT INTO {} (epoch, diff, a, b, similarity, cause)
+                 SELECT *
+                 FROM unnest($1::int8[], $2::int2[], $3::text[], $4::text[], $5::float8[], $6::text[])",
+                table("deltas")
+            );
+            execute(transaction, &sql, &[&epoch, &diff, &a, &b, &similarity, &cause])?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! SQL of the tables and views, and of their migration.
+
+use super::store::PostgresStore;
+use crate::tables::database::quoted;
+use crate::tables::sink::store::LAYOUT;
+
+impl PostgresStore {
+    /// Quoted name of a table, with its schema.
+    pub(super) fn table(&self, name: &str) -> String {
+        format!("{}.{}", quoted(&self.schema), quoted(&format!("{}{name}", self.prefix)))
+    }
+
+    /// SQL that creates the tables and views. Ids are compared by their bytes.
+    pub(super) fn tables(&self) -> String {
+        let name = |name| self.table(name);
+        let (pairs, clusters, documents) = (name("pairs"), name("clusters"), name("documents"));
+        format!(
+            "CREATE TABLE {pairs} (a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL,
+                similarity float8 NOT NULL, epoch bigint NOT NULL, blocks integer, look integer,
+                components bigint, standard_error float8, at timestamptz DEFAULT now(), PRIMARY KEY (a, b));
+             CREATE INDEX ON {pairs} (b);
+             CREATE INDEX ON {pairs} (similarity);
+             CREATE TABLE {clusters} (document text COLLATE \"C\" PRIMARY KEY,
+                cluster text COLLATE \"C\" NOT NULL);
+             CREATE INDEX ON {clusters} (cluster);
+             CREATE TABLE {documents} (id text COLLATE \"C\" PRIMARY KEY, ts timestamptz,
+                bytes bigint NOT NULL, source_partition bigint NOT NULL, source_offset bigint NOT NULL);
+             CREATE TABLE {deltas} (n bigserial PRIMARY KEY, epoch bigint NOT NULL, diff smallint NOT NULL,
+                a text COLLATE \"C\" NOT NULL, b text COLLATE \"C\" NOT NULL, similarity float8 NOT NULL,
+                cause text, at timestamptz DEFAULT now());
+             CREATE TABLE {progress} (one integer PRIMARY KEY CHECK (one = 1), run text NOT NULL,
+                commits bigint NOT NULL DEFAULT 0, epoch bigint, mark text, at timestamptz,
+                layout integer NOT NULL DEFAULT {LAYOUT});
+             CREATE VIEW {kept} AS SELECT d.id FROM {documents} d LEFT JOIN {clusters} c ON c.document = d.id
+                WHERE c.cluster IS NULL OR c.cluster = d.id;
+             CREATE VIEW {removed} AS SELECT document AS id, cluster AS kept FROM {clusters}
+                WHERE cluster <> document;",
+            deltas = name("deltas"),
+            progress = name("progress"),
+            kept = name("kept"),
+            removed = name("removed"),
+        )
+    }
+
+    /// SQL that changes tables of layout 1 into layout 2. The times at which old rows were written are
+    /// unknown.
+    pub(super) fn migration(&self) -> String {
+        let [pairs, documents, deltas, progress] =
+            ["pairs", "documents", "deltas", "progress"].map(|name| self.table(name));
+        let ts = time_of("ts");
+        format!(
+            "ALTER TABLE {pairs} ADD COLUMN at timestamptz;
+             ALTER TABLE {pairs} ALTER COLUMN at SET DEFAULT now();
+             ALTER TABLE {deltas} ADD COLUMN at timestamptz;
+             ALTER TABLE {deltas} ALTER COLUMN at SET DEFAULT now();
+             ALTER TABLE {documents} ALTER COLUMN ts TYPE timestamptz USING {ts};
+             ALTER TABLE {progress} ADD COLUMN at timestamptz,
+                ADD COLUMN layout integer NOT NULL DEFAULT {LAYOUT};
+             CREATE INDEX ON {pairs} (similarity);"
+        )
+    }
+}
+
+/// SQL that converts Unix seconds to a timestamp, to the microsecond; NULL before the year 1 and from 10000
+/// on.
+pub(super) fn time_of(seconds: &str) -> String {
+    format!("CASE WHEN {seconds} BETWEEN -62135596800 AND 253402300799 THEN to_timestamp({seconds}) END")
+}

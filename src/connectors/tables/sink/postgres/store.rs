@@ -1,0 +1,231 @@
+//! Connecting, taking over, committing and reading back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use postgres::{Client, Transaction};
+
+use crate::credential::Credential;
+use crate::failpoint;
+use crate::tables::database::postgres::{connect, failure, from_stored_text};
+use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable};
+use crate::tables::sink::changes::TableChanges;
+use crate::tables::sink::store::{
+    LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair,
+};
+use dupflow_core::cluster::ClusterReport;
+use dupflow_core::doc::{DocId, Facts, Position};
+use dupflow_core::pair::{DocPair, Evidence};
+
+/// Tables on a server, in one schema.
+pub(in crate::tables::sink) struct PostgresStore {
+    pub(super) url: Credential,
+    pub(super) schema: String,
+    pub(super) prefix: String,
+    pub(super) run: String,
+    pub(super) deltas: bool,
+    pub(super) causes: bool,
+    pub(super) patience: Duration,
+    /// Present while connected.
+    pub(super) client: Option<Client>,
+}
+
+impl PostgresStore {
+    pub(in crate::tables::sink) fn new(output: &TableOutput, url: &Credential) -> Self {
+        let TableOutput { schema, prefix, run, deltas, causes, patience, .. } = output.clone();
+        Self { url: url.clone(), schema, prefix, run, deltas, causes, patience, client: None }
+    }
+
+    /// Changes tables of layout 1 to this layout. Returns the layout of any others.
+    fn migrate(&self, transaction: &mut Transaction<'_>) -> Result<Option<i64>, postgres::Error> {
+        let progress = self.table("progress");
+        let has_layout =
+            "SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = 'layout'
+             AND NOT attisdropped";
+        if !transaction.query_one(has_layout, &[&progress])?.try_get::<_, bool>(0)? {
+            tracing::info!("output postgres: tables of the layout before are changed to layout {LAYOUT}");
+            transaction.batch_execute(&self.migration())?;
+            return Ok(None);
+        }
+        let found = transaction.query_opt(&format!("SELECT layout FROM {progress} WHERE one = 1"), &[])?;
+        found.map(|row| row.try_get::<_, i32>(0).map(i64::from)).transpose()
+    }
+
+    /// Calls `operation` with a connection; drops the connection if that fails.
+    fn with<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Client) -> Result<T, DatabaseFailure>,
+    ) -> Result<T, DatabaseFailure> {
+        let mut client = match self.client.take().filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => connect(&self.url, self.patience)?,
+        };
+        let ended = operation(&mut client)?;
+        self.client = Some(client);
+        Ok(ended)
+    }
+
+    /// Connects and takes the tables over. Returns the connection and the row of progress found before.
+    fn connect_and_take_over(&self) -> Result<(Client, ProgressRow), DatabaseFailure> {
+        let mut client = connect(&self.url, self.patience)?;
+        let failed = |error: postgres::Error| failure(&error);
+        let mut transaction = client.transaction().map_err(failed)?;
+        let (found, layout) = self.take_over_in(&mut transaction).map_err(|error| match failure(&error) {
+            DatabaseFailure::Refused(what) => DatabaseFailure::Refused(format!(
+                "{what}: the tables cannot be made in the schema \"{}\"; sink.schema and sink.prefix say \
+                 where they are",
+                self.schema
+            )),
+            away @ DatabaseFailure::Away(_) => away,
+        })?;
+        known_layout("output postgres", layout)?;
+        transaction.commit().map_err(failed)?;
+        Ok((client, found))
+    }
+
+    /// Takes the tables over in one transaction. A lock makes two runs that start at the same time wait for
+    /// each other.
+    fn take_over_in(
+        &self,
+        transaction: &mut Transaction<'_>,
+    ) -> Result<(ProgressRow, Option<i64>), postgres::Error> {
+        let progress = self.table("progress");
+        let lock = format!("dupflow {progress}");
+        transaction.execute("SELECT pg_advisory_xact_lock(hashtext($1))", &[&lock])?;
+        let is_there: bool =
+            transaction.query_one("SELECT to_regclass($1) IS NOT NULL", &[&progress])?.try_get(0)?;
+        if !is_there {
+            let has_schema = "SELECT count(*) > 0 FROM pg_namespace WHERE nspname = $1";
+            if !transaction.query_one(has_schema, &[&self.schema])?.try_get::<_, bool>(0)? {
+                transaction.batch_execute(&format!("CREATE SCHEMA {}", quoted(&self.schema)))?;
+            }
+            transaction.batch_execute(&self.tables())?;
+        }
+        let layout = if is_there { self.migrate(transaction)? } else { None };
+        let found = self.lock_progress(transaction)?;
+        let sql = format!(
+            "INSERT INTO {progress} (one, run) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET run = $1"
+        );
+        transaction.execute(&sql, &[&self.run])?;
+        Ok((found, layout))
+    }
+
+    /// The row of progress; default if there is none.
+    fn read_progress(&self, client: &mut Client) -> Result<ProgressRow, postgres::Error> {
+        if !self.is_made(client)? {
+            return Ok(ProgressRow::default());
+        }
+        let sql = format!("SELECT run, commits, mark FROM {} WHERE one = 1", self.table("progress"));
+        let Some(row) = client.query_opt(&sql, &[])? else { return Ok(ProgressRow::default()) };
+        Ok(ProgressRow { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
+    }
+
+    /// The row of progress, locked until the transaction ends.
+    fn lock_progress(&self, transaction: &mut Transaction<'_>) -> Result<ProgressRow, postgres::Error> {
+        let sql =
+            format!("SELECT run, commits, mark FROM {} WHERE one = 1 FOR UPDATE", self.table("progress"));
+        let Some(row) = transaction.query_opt(&sql, &[])? else { return Ok(ProgressRow::default()) };
+        Ok(ProgressRow { run: row.try_get(0)?, commits: row.try_get(1)?, mark: row.try_get(2)? })
+    }
+
+    /// Runs a query and parses its rows; waits for an unreachable server.
+    fn rows<T>(
+        &mut self,
+        sql: &str,
+        read: impl Fn(&postgres::Row) -> Result<T, postgres::Error>,
+    ) -> Result<Vec<T>, DatabaseFailure> {
+        retry_until_reachable("output postgres", None, || {
+            self.with(|client| {
+                let found = client.query(sql, &[]).map_err(|error| failure(&error))?;
+                found.iter().map(&read).collect::<Result<_, _>>().map_err(|error| failure(&error))
+            })
+        })
+    }
+}
+
+impl TableStore for PostgresStore {
+    fn inspect(&self) -> Result<ProgressRow, DatabaseFailure> {
+        retry_until_reachable("output postgres", Some(self.patience), || {
+            let mut client = connect(&self.url, self.patience)?;
+            self.read_progress(&mut client).map_err(|error| failure(&error))
+        })
+    }
+
+    /// A server that is unreachable at the start is waited for only as long as `patience`.
+    fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure> {
+        let (client, found) =
+            retry_until_reachable("output postgres", Some(self.patience), || self.connect_and_take_over())?;
+        self.client = Some(client);
+        Ok(found)
+    }
+
+    fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
+        let update = format!(
+            "UPDATE {} SET commits = commits + 1, epoch = ($1::text::json -> 'progress' ->> \
+             'epoch')::bigint, mark = $1::text, at = now() WHERE one = 1",
+            self.table("progress")
+        );
+        let failed = |error: postgres::Error| failure(&error);
+        retry_until_reachable("output postgres", None, || {
+            let mut client = match self.client.take().filter(|client| !client.is_closed()) {
+                Some(client) => client,
+                None => connect(&self.url, self.patience)?,
+            };
+            let mut transaction = client.transaction().map_err(failed)?;
+            let found = self.lock_progress(&mut transaction).map_err(failed)?;
+            if must_write(&found, &self.run, commits)? {
+                self.put(&mut transaction, changes).map_err(failed)?;
+                transaction.execute(&update, &[&mark]).map_err(failed)?;
+                failpoint::reach("tables-sent");
+                transaction.commit().map_err(failed)?;
+            } else {
+                transaction.rollback().map_err(failed)?;
+            }
+            self.client = Some(client);
+            Ok(())
+        })
+    }
+
+    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {
+        let sql = format!("SELECT a, b, similarity, blocks, look, components FROM {}", self.table("pairs"));
+        let rows = self.rows(&sql, |row| {
+            let ends: (String, String) = (row.try_get(0)?, row.try_get(1)?);
+            let (blocks, look): (Option<i32>, Option<i32>) = (row.try_get(3)?, row.try_get(4)?);
+            let (blocks, look) =
+                [blocks, look].map(|n| n.and_then(|n| u16::try_from(n).ok()).unwrap_or_default()).into();
+            let components: Option<i64> = row.try_get(5)?;
+            let components = components.and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
+            Ok((ends, row.try_get::<_, f64>(2)?, Evidence { blocks, look, components }))
+        })?;
+        let one = |((a, b), similarity, evidence): ((String, String), f64, Evidence)| {
+            pair(&from_stored_text(&a), &from_stored_text(&b), similarity, evidence)
+        };
+        rows.into_iter().map(one).collect()
+    }
+
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure> {
+        let sql = format!("SELECT document, cluster FROM {}", self.table("clusters"));
+        let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;
+        let member = |(document, cluster): (String, String)| {
+            Ok(ClusterReport::Member {
+                cluster: id(&from_stored_text(&cluster))?,
+                document: id(&from_stored_text(&document))?,
+            })
+        };
+        rows.into_iter().map(member).collect()
+    }
+
+    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure> {
+        let sql = format!(
+            "SELECT id, extract(epoch FROM ts)::float8, bytes, source_partition, source_offset FROM {}",
+            self.table("documents")
+        );
+        let rows = self.rows(&sql, |row| {
+            let partition = u32::try_from(row.try_get::<_, i64>(3)?).unwrap_or(u32::MAX);
+            let position = Position { partition, offset: row.try_get::<_, i64>(4)?.cast_unsigned() };
+            let bytes = u32::try_from(row.try_get::<_, i64>(2)?).unwrap_or(u32::MAX);
+            Ok((row.try_get::<_, String>(0)?, Facts { ts: row.try_get(1)?, bytes, position }))
+        })?;
+        rows.into_iter().map(|(text, facts)| Ok((id(&from_stored_text(&text))?, facts))).collect()
+    }
+}

@@ -1,0 +1,373 @@
+//! The tables in a SQLite file.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+
+use super::changes::{PairRow, TableChanges, split_rows};
+use super::store::{LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair};
+use crate::failpoint;
+use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
+use dupflow_core::cluster::ClusterReport;
+use dupflow_core::doc::{DocId, Facts, Position};
+use dupflow_core::pair::{Cause, DocPair, Evidence};
+
+/// SQL of the present time: UTC in ISO 8601, which SQLite's functions parse.
+const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+
+/// Tables in a file.
+pub(super) struct SqliteStore {
+    path: PathBuf,
+    run: String,
+    prefix: String,
+    deltas: bool,
+    causes: bool,
+    connection: Option<Connection>,
+}
+
+impl SqliteStore {
+    pub(super) fn new(output: &TableOutput, path: &Path) -> Self {
+        let TableOutput { prefix, run, deltas, causes, .. } = output.clone();
+        Self { path: path.to_owned(), run, prefix, deltas, causes, connection: None }
+    }
+
+    fn table(&self, name: &str) -> String {
+        quoted(&format!("{}{name}", self.prefix))
+    }
+
+    fn connection(&mut self) -> Result<&mut Connection, DatabaseFailure> {
+        let absent =
+            || DatabaseFailure::Refused(format!("{}: it has not been taken over", self.path.display()));
+        self.connection.as_mut().ok_or_else(absent)
+    }
+
+    /// SQL that creates the tables and views.
+    fn schema(&self) -> String {
+        let name = |name| self.table(name);
+        let (pairs, clusters, documents) = (name("pairs"), name("clusters"), name("documents"));
+        format!(
+            "CREATE TABLE {pairs} (a TEXT NOT NULL, b TEXT NOT NULL, similarity REAL NOT NULL, epoch INTEGER \
+             NOT NULL,
+                blocks INTEGER, look INTEGER, components INTEGER, standard_error REAL, at TEXT, PRIMARY KEY \
+                (a, b)) WITHOUT ROWID;
+             CREATE INDEX {pairs_b} ON {pairs} (b);
+             CREATE INDEX {pairs_similarity} ON {pairs} (similarity);
+             CREATE TABLE {clusters} (document TEXT NOT NULL PRIMARY KEY, cluster TEXT NOT NULL) WITHOUT \
+             ROWID;
+             CREATE INDEX {clusters_cluster} ON {clusters} (cluster);
+             CREATE TABLE {documents} (id TEXT NOT NULL PRIMARY KEY, ts REAL, bytes INTEGER NOT NULL,
+                source_partition INTEGER NOT NULL, source_offset INTEGER NOT NULL) WITHOUT ROWID;
+             CREATE TABLE {deltas} (n INTEGER PRIMARY KEY AUTOINCREMENT, epoch INTEGER NOT NULL, diff \
+             INTEGER NOT NULL,
+                a TEXT NOT NULL, b TEXT NOT NULL, similarity REAL NOT NULL, cause TEXT, at TEXT);
+             CREATE TABLE {progress} (one INTEGER PRIMARY KEY CHECK (one = 1), run TEXT NOT NULL,
+                commits INTEGER NOT NULL DEFAULT 0, epoch INTEGER, mark TEXT, at TEXT, layout INTEGER NOT \
+                NULL DEFAULT {LAYOUT});
+             CREATE VIEW {kept} AS SELECT d.id FROM {documents} d LEFT JOIN {clusters} c ON c.document = d.id
+                WHERE c.cluster IS NULL OR c.cluster = d.id;
+             CREATE VIEW {removed} AS SELECT document AS id, cluster AS kept FROM {clusters} WHERE cluster \
+             <> document;",
+            pairs_b = name("pairs_b"),
+            pairs_similarity = name("pairs_similarity"),
+            clusters_cluster = name("clusters_cluster"),
+            deltas = name("deltas"),
+            progress = name("progress"),
+            kept = name("kept"),
+            removed = name("removed"),
+        )
+    }
+
+    /// SQL that changes tables of layout 1 into layout 2. The times at which old rows were written are
+    /// unknown.
+    fn migration(&self) -> String {
+        let [pairs, deltas, progress, index] =
+            ["pairs", "deltas", "progress", "pairs_similarity"].map(|name| self.table(name));
+        format!(
+            "ALTER TABLE {pairs} ADD COLUMN at TEXT; ALTER TABLE {deltas} ADD COLUMN at TEXT;
+             ALTER TABLE {progress} ADD COLUMN at TEXT; ALTER TABLE {progress} ADD COLUMN layout INTEGER NOT \
+             NULL DEFAULT {LAYOUT};
+             CREATE INDEX {index} ON {pairs} (similarity);"
+        )
+    }
+
+    /// Changes tables of layout 1 to this layout; refuses later ones.
+    fn migrate(&self, transaction: &Transaction<'_>) -> Result<(), DatabaseFailure> {
+        let failed = |error: rusqlite::Error| sqlite::failure(&self.path, &error);
+        let has_layout = "SELECT count(*) > 0 FROM pragma_table_info(?1) WHERE name = 'layout'";
+        let table = format!("{}progress", self.prefix);
+        if !transaction.query_row(has_layout, [table], |row| row.get::<_, bool>(0)).map_err(failed)? {
+            tracing::info!(
+                "{}: tables of the layout before are changed to layout {LAYOUT}",
+                self.path.display()
+            );
+            return transaction.execute_batch(&self.migration()).map_err(failed);
+        }
+        let sql = format!("SELECT layout FROM {} WHERE one = 1", self.table("progress"));
+        let found = transaction.query_row(&sql, [], |row| row.get(0)).optional().map_err(failed)?;
+        known_layout(&self.path.display().to_string(), found)
+    }
+
+    /// Runs a query and parses its rows.
+    fn rows<T>(
+        &mut self,
+        sql: &str,
+        each: impl Fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, DatabaseFailure> {
+        let path = self.path.clone();
+        let connection = self.connection()?;
+        let read = || connection.prepare(sql)?.query_map([], each)?.collect::<Result<Vec<T>, _>>();
+        read().map_err(|error| sqlite::failure(&path, &error))
+    }
+}
+
+/// Checks that an existing file can be written to. Writes nothing.
+pub(super) fn examine(path: &Path) -> Result<(), DatabaseFailure> {
+    let connection = sqlite::reader(path)?;
+    let refused =
+        |what: String| DatabaseFailure::Refused(format!("{}: it cannot be written: {what}", path.display()));
+    if connection.is_readonly("main").map_err(|error| sqlite::failure(path, &error))? {
+        return Err(refused("it is read-only".to_owned()));
+    }
+    std::fs::OpenOptions::new().write(true).open(path).map(drop).map_err(|error| refused(error.to_string()))
+}
+
+/// The row of progress; default if there is none.
+fn progress(connection: &Connection, table: &str) -> rusqlite::Result<ProgressRow> {
+    let sql = format!("SELECT run, commits, mark FROM {table} WHERE one = 1");
+    let stand = |row: &rusqlite::Row<'_>| {
+        Ok(ProgressRow { run: row.get(0)?, commits: row.get(1)?, mark: row.get(2)? })
+    };
+    Ok(connection.query_row(&sql, [], stand).optional()?.unwrap_or_default())
+}
+
+impl TableStore for SqliteStore {
+    fn inspect(&self) -> Result<ProgressRow, DatabaseFailure> {
+        if !self.path.exists() {
+            return Ok(ProgressRow::default());
+        }
+        let connection = sqlite::reader(&self.path)?;
+        let table = format!("{}progress", self.prefix);
+        let is_there = connection.table_exists(None, &*table);
+        let found = is_there.and_then(|is_there| match is_there {
+            true => progress(&connection, &self.table("progress")),
+            false => Ok(ProgressRow::default()),
+        });
+        found.map_err(|error| sqlite::failure(&self.path, &error))
+    }
+
+    fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure> {
+        let path = self.path.clone();
+        let failed = |error: rusqlite::Error| sqlite::failure(&path, &error);
+        let mut connection = sqlite::writer(&path)?;
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+        let is_there = |name: &str| {
+            let sql = "SELECT count(*) > 0 FROM sqlite_schema WHERE name = ?1 COLLATE NOCASE";
+            transaction
+                .query_row(sql, [format!("{}{name}", self.prefix)], |row| row.get::<_, bool>(0))
+                .map_err(failed)
+        };
+        if !is_there("progress")? {
+            for name in ["pairs", "clusters", "documents", "deltas", "kept", "removed"] {
+                if is_there(name)? {
+                    return Err(DatabaseFailure::Refused(format!(
+                        "{}: there is a table {}{name} that no run has made: set sink.prefix, or take \
+                         another file",
+                        path.display(),
+                        self.prefix
+                    )));
+                }
+            }
+            transaction.execute_batch(&self.schema()).map_err(failed)?;
+        } else {
+            self.migrate(&transaction)?;
+        }
+        let table = self.table("progress");
+        let found = progress(&transaction, &table).map_err(failed)?;
+        let sql =
+            format!("INSERT INTO {table} (one, run) VALUES (1, ?1) ON CONFLICT (one) DO UPDATE SET run = ?1");
+        transaction.execute(&sql, [&self.run]).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        self.connection = Some(connection);
+        Ok(found)
+    }
+
+    fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
+        let (path, run, keeps, causes) = (self.path.clone(), self.run.clone(), self.deltas, self.causes);
+        let tables = ["pairs", "clusters", "documents", "deltas", "progress"].map(|name| self.table(name));
+        let open = self.connection()?;
+        let write_once = |connection: &mut Connection| -> Result<(), DatabaseFailure> {
+            let failed = |error: rusqlite::Error| sqlite::failure(&path, &error);
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+            let found = progress(&transaction, &tables[4]).map_err(failed)?;
+            if !must_write(&found, &run, commits)? {
+                return Ok(());
+            }
+            if changes.deltas_anew {
+                begin_deltas(&transaction, &tables, keeps, causes).map_err(failed)?;
+            }
+            put(&transaction, changes, &tables, causes).map_err(failed)?;
+            let sql = format!(
+                "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = \
+                 ?1, at = {NOW}",
+                tables[4]
+            );
+            transaction.execute(&sql, [mark]).map_err(failed)?;
+            failpoint::reach("tables-sent");
+            transaction.commit().map_err(failed)
+        };
+        // Wait while another process writes to the file.
+        retry_until_reachable(&format!("output {}", path.display()), None, || write_once(open))
+    }
+
+    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {
+        let sql = format!("SELECT a, b, similarity, blocks, look, components FROM {}", self.table("pairs"));
+        let rows = self.rows(&sql, |row| {
+            let ends: (String, String) = (row.get(0)?, row.get(1)?);
+            let evidence = Evidence {
+                blocks: row.get::<_, Option<u16>>(3)?.unwrap_or_default(),
+                look: row.get::<_, Option<u16>>(4)?.unwrap_or_default(),
+                components: row.get::<_, Option<u32>>(5)?.unwrap_or_default(),
+            };
+            Ok((ends, row.get(2)?, evidence))
+        })?;
+        let one = |((a, b), similarity, evidence): ((String, String), f64, Evidence)| {
+            pair(&a, &b, similarity, evidence)
+        };
+        rows.into_iter().map(one).collect()
+    }
+
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure> {
+        let sql = format!("SELECT document, cluster FROM {}", self.table("clusters"));
+        let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let member = |(document, cluster): (String, String)| {
+            Ok(ClusterReport::Member { cluster: id(&cluster)?, document: id(&document)? })
+        };
+        rows.into_iter().map(member).collect()
+    }
+
+    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure> {
+        let sql =
+            format!("SELECT id, ts, bytes, source_partition, source_offset FROM {}", self.table("documents"));
+        let rows = self.rows(&sql, |row| {
+            let position = Position { partition: row.get(3)?, offset: row.get::<_, i64>(4)?.cast_unsigned() };
+            Ok((row.get::<_, String>(0)?, Facts { ts: row.get(1)?, bytes: row.get(2)?, position }))
+        })?;
+        rows.into_iter().map(|(text, facts)| Ok((id(&text)?, facts))).collect()
+    }
+}
+
+/// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.
+fn begin_deltas(
+    transaction: &Transaction<'_>,
+    [pairs, _, _, deltas, _]: &[String; 5],
+    keeps: bool,
+    causes: bool,
+) -> rusqlite::Result<()> {
+    transaction.execute(&format!("DELETE FROM {deltas}"), [])?;
+    if keeps {
+        let sql = format!(
+            "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at)
+             SELECT epoch, 1, a, b, similarity, ?1, at FROM {pairs} ORDER BY epoch, a, b"
+        );
+        transaction.execute(&sql, [causes.then(|| Cause::Correction.name())])?;
+    }
+    Ok(())
+}
+
+/// Writes the changes.
+fn put(
+    transaction: &Transaction<'_>,
+    changes: &TableChanges,
+    [pairs, clusters, documents, deltas, _]: &[String; 5],
+    causes: bool,
+) -> rusqlite::Result<()> {
+    put_pairs(transaction, changes, pairs)?;
+    put_clusters(transaction, changes, clusters)?;
+    put_documents(transaction, changes, documents)?;
+    put_deltas(transaction, changes, deltas, causes)
+}
+
+fn put_pairs(transaction: &Transaction<'_>, changes: &TableChanges, pairs: &str) -> rusqlite::Result<()> {
+    let (upserts, deletes) = split_rows(&changes.pairs);
+    let mut delete = transaction.prepare_cached(&format!("DELETE FROM {pairs} WHERE a = ?1 AND b = ?2"))?;
+    for pair in deletes {
+        delete.execute([pair.lo().as_str(), pair.hi().as_str()])?;
+    }
+    let sql = format!("INSERT OR REPLACE INTO {pairs} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {NOW})");
+    let mut insert = transaction.prepare_cached(&sql)?;
+    for (pair, PairRow { pair: found, epoch, standard_error }) in upserts {
+        let Evidence { blocks, look, components } = found.evidence;
+        let has_evidence = standard_error.is_some();
+        insert.execute(params![
+            pair.lo().as_str(),
+            pair.hi().as_str(),
+            found.similarity.get(),
+            epoch.cast_signed(),
+            has_evidence.then_some(blocks),
+            has_evidence.then_some(look),
+            has_evidence.then_some(components),
+            standard_error
+        ])?;
+    }
+    Ok(())
+}
+
+fn put_clusters(
+    transaction: &Transaction<'_>,
+    changes: &TableChanges,
+    clusters: &str,
+) -> rusqlite::Result<()> {
+    let (upserts, deletes) = split_rows(&changes.clusters);
+    let mut delete = transaction.prepare_cached(&format!("DELETE FROM {clusters} WHERE document = ?1"))?;
+    for document in deletes {
+        delete.execute([document.as_str()])?;
+    }
+    let mut insert =
+        transaction.prepare_cached(&format!("INSERT OR REPLACE INTO {clusters} VALUES (?1, ?2)"))?;
+    for (document, cluster) in upserts {
+        insert.execute([document.as_str(), cluster.as_str()])?;
+    }
+    Ok(())
+}
+
+fn put_documents(
+    transaction: &Transaction<'_>,
+    changes: &TableChanges,
+    documents: &str,
+) -> rusqlite::Result<()> {
+    let (upserts, deletes) = split_rows(&changes.documents);
+    let mut delete = transaction.prepare_cached(&format!("DELETE FROM {documents} WHERE id = ?1"))?;
+    for document in deletes {
+        delete.execute([document.as_str()])?;
+    }
+    let sql = format!("INSERT OR REPLACE INTO {documents} VALUES (?1, ?2, ?3, ?4, ?5)");
+    let mut insert = transaction.prepare_cached(&sql)?;
+    for (document, Facts { ts, bytes, position }) in upserts {
+        let Position { partition, offset } = position;
+        insert.execute(params![document.as_str(), ts, bytes, partition, offset.cast_signed()])?;
+    }
+    Ok(())
+}
+
+fn put_deltas(
+    transaction: &Transaction<'_>,
+    changes: &TableChanges,
+    deltas: &str,
+    causes: bool,
+) -> rusqlite::Result<()> {
+    let sql = format!(
+        "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, \
+         {NOW})"
+    );
+    let mut insert = transaction.prepare_cached(&sql)?;
+    for (epoch, delta) in &changes.deltas {
+        let (a, b) = (delta.pair.pair.lo().as_str(), delta.pair.pair.hi().as_str());
+        let cause = causes.then(|| delta.cause.name());
+        let diff = if delta.diff > 0 { 1 } else { -1 };
+        insert.execute(params![epoch.cast_signed(), diff, a, b, delta.pair.similarity.get(), cause])?;
+    }
+    Ok(())
+}

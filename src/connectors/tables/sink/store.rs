@@ -1,0 +1,115 @@
+//! The tables of one output: settings, the contract of a database, and what the databases share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::changes::TableChanges;
+use crate::tables::database::{Address, DatabaseFailure};
+use dupflow_core::cluster::ClusterReport;
+use dupflow_core::doc::{DocId, Facts};
+use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
+
+/// Settings of the output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableOutput {
+    /// The database.
+    pub address: Address,
+    /// Schema on a server; created if it is missing.
+    pub schema: String,
+    /// Prefix of the name of each table.
+    pub prefix: String,
+    /// Whether every delta is kept.
+    pub deltas: bool,
+    /// Whether deltas have causes.
+    pub causes: bool,
+    /// How long a server may take to answer at the start.
+    pub patience: Duration,
+    /// Name of the run; unique.
+    pub run: String,
+}
+
+impl TableOutput {
+    /// Name and value of the field that the description in a mark has if the tables keep deltas.
+    pub const WITH_DELTAS: (&str, &str) = ("sink.emit", "deltas");
+}
+
+/// The tables of one output in one database.
+pub(super) trait TableStore: Send {
+    /// The row of progress; default if there are no tables. Changes nothing.
+    fn inspect(&self) -> Result<ProgressRow, DatabaseFailure>;
+
+    /// Creates missing tables, writes the run's name, and returns the row of progress found before.
+    fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure>;
+
+    /// Writes the changes and the mark, on commit number `commits`, in one transaction, exactly once.
+    fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure>;
+
+    /// The rows of pairs.
+    fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure>;
+
+    /// The rows of clusters.
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure>;
+
+    /// The rows of documents.
+    fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure>;
+}
+
+/// Version of the tables. Since 2, rows have the time when they were written, and times of documents are
+/// timestamps on a server.
+pub(super) const LAYOUT: i64 = 2;
+
+/// Checks that the layout found, at least that of this program, is that of this program.
+///
+/// # Errors
+/// If it is a later one.
+pub(super) fn known_layout(name: &str, found: Option<i64>) -> Result<(), DatabaseFailure> {
+    match found.filter(|found| *found != LAYOUT) {
+        None => Ok(()),
+        Some(found) => Err(DatabaseFailure::Refused(format!(
+            "{name}: its tables are of layout {found}, and this dupflow writes layout {LAYOUT}: run the \
+             dupflow that made them, or set \
+             sink.prefix"
+        ))),
+    }
+}
+
+/// The row of the table of progress.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ProgressRow {
+    pub(super) run: String,
+    pub(super) commits: i64,
+    pub(super) mark: Option<String>,
+}
+
+/// Whether a run that builds on commit number `commits` must write its next commit. If not, an earlier
+/// attempt with an unknown outcome has written it.
+///
+/// # Errors
+/// If another run has taken the tables over.
+pub(super) fn must_write(found: &ProgressRow, own: &str, commits: i64) -> Result<bool, DatabaseFailure> {
+    match found.commits - commits {
+        more @ (0 | 1) if found.run == own => Ok(more == 0),
+        _ => Err(DatabaseFailure::Refused(format!(
+            "another run ({}) has taken the tables over: this one writes no more",
+            found.run
+        ))),
+    }
+}
+
+/// Parses an id of a table.
+pub(super) fn id(text: &str) -> Result<DocId, DatabaseFailure> {
+    DocId::new(text)
+        .ok_or_else(|| DatabaseFailure::Refused("a table of the output holds an id that is none".to_owned()))
+}
+
+/// Builds a pair from the columns of a table.
+pub(super) fn pair(
+    a: &str,
+    b: &str,
+    similarity: f64,
+    evidence: Evidence,
+) -> Result<DocPair, DatabaseFailure> {
+    let same = || DatabaseFailure::Refused("a table of the output pairs a document with itself".to_owned());
+    let pair = Pair::new(id(a)?, id(b)?).ok_or_else(same)?;
+    Ok(DocPair { pair, similarity: Similarity::clamped(similarity), evidence })
+}

@@ -1,0 +1,198 @@
+//! The sink that writes to the tables of a database.
+
+use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use super::changes::TableChanges;
+use super::open::open_store;
+use super::store::{TableOutput, TableStore};
+use crate::failpoint;
+use crate::mark::{Mark, Standing};
+use crate::sinks::cluster_changes::ClusterChanges;
+use crate::sinks::{Sink, StandardError};
+use crate::tables::database::DatabaseFailure;
+use dupflow_core::cluster::{ClusterKind, Clusters};
+use dupflow_core::description::Description;
+use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
+use dupflow_core::pair::{Delta, DocPair};
+use dupflow_core::run::metrics::Metrics;
+use dupflow_core::time::Progress;
+
+/// Writes the tables of an output.
+pub struct TableSink {
+    name: String,
+    run: String,
+    store: Box<dyn TableStore>,
+    evidence: Option<StandardError>,
+    clusters: ClusterChanges,
+    changes: TableChanges,
+    keeps_deltas: bool,
+    /// Whether the run before kept deltas.
+    kept_deltas: bool,
+    /// Number of the last commit.
+    commits: i64,
+    /// Live documents; present while the table of documents may not match them.
+    alive: Option<BTreeMap<DocId, Facts>>,
+}
+
+impl TableSink {
+    /// Connects to nothing yet. Evidence is written if there is a standard error.
+    ///
+    /// # Panics
+    /// If this program was built without the database.
+    pub fn new(
+        output: &TableOutput,
+        evidence: Option<StandardError>,
+        kind: ClusterKind,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self {
+            name: output.address.name(),
+            run: output.run.clone(),
+            store: open_store(output).expect("a deployment without the feature names no such database"),
+            evidence,
+            clusters: ClusterChanges::new(Clusters::new(kind, usize::MAX), metrics),
+            changes: TableChanges::default(),
+            keeps_deltas: output.deltas,
+            kept_deltas: output.deltas,
+            commits: 0,
+            alive: None,
+        }
+    }
+
+    /// Adds the changes that make the table of documents equal to the live documents.
+    fn correct_documents(&mut self) -> io::Result<()> {
+        let Some(alive) = self.alive.take() else { return Ok(()) };
+        let stored = self.store.documents().map_err(io_error)?;
+        for (id, facts) in &alive {
+            if stored.get(id) != Some(facts) {
+                self.changes.documents.entry(id.clone()).or_insert(Some(*facts));
+            }
+        }
+        for id in stored.into_keys().filter(|id| !alive.contains_key(id)) {
+            self.changes.documents.entry(id).or_insert(None);
+        }
+        Ok(())
+    }
+
+    /// Parses the mark of the table.
+    fn mark(&self, found: &str) -> io::Result<Box<Mark>> {
+        serde_json::from_str(found).map_err(|error| {
+            invalid_data(format!("{}: the mark in the table of progress is damaged: {error}", self.name))
+        })
+    }
+
+    fn write(&mut self, mark: &Mark) -> io::Result<()> {
+        let written = serde_json::to_string(mark)?;
+        self.store.write(&self.changes, self.commits, &written).map_err(io_error)?;
+        failpoint::reach("tables-written");
+        self.commits += 1;
+        self.changes.clear();
+        Ok(())
+    }
+}
+
+/// Whether the run that wrote this mark kept deltas.
+fn kept_deltas(mark: &Mark) -> bool {
+    let (key, _) = TableOutput::WITH_DELTAS;
+    Description::decode(mark.pipeline.as_bytes())
+        .is_ok_and(|described| described.fields().any(|(name, _)| name == key))
+}
+
+impl Sink for TableSink {
+    fn inspect(&mut self) -> io::Result<Option<Standing>> {
+        let found = self.store.inspect().map_err(io_error)?.mark;
+        Ok(Some(found.map_or(Ok(Standing::New), |found| self.mark(&found).map(Standing::At))?))
+    }
+
+    fn take_over(&mut self) -> io::Result<Standing> {
+        let found = self.store.take_over().map_err(io_error)?;
+        self.commits = found.commits;
+        let Some(found) = found.mark else {
+            // Documents from state stored elsewhere are passed as restored, and are missing in these new
+            // tables.
+            self.alive = Some(BTreeMap::new());
+            return Ok(Standing::New);
+        };
+        let found = self.mark(&found)?;
+        self.kept_deltas = kept_deltas(&found);
+        self.write(&Mark { run: self.run.clone(), ..(*found).clone() })?;
+        Ok(Standing::At(found))
+    }
+
+    fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
+        let stored = self.store.clusters().map_err(io_error)?;
+        self.clusters.correct(stored);
+        self.alive = Some(BTreeMap::new());
+        // Without the deltas of the runs in between, the table would not add up to the pairs. It is filled
+        // with the first correction, whose mark says that deltas are kept.
+        self.changes.deltas_anew = self.keeps_deltas != self.kept_deltas;
+        self.store.pairs().map_err(io_error)
+    }
+
+    fn wants_documents(&self) -> bool {
+        true
+    }
+
+    fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
+        if !restored {
+            self.changes.documents(changes);
+        } else if let Some(alive) = &mut self.alive {
+            for DocChange { id, now } in changes {
+                match now {
+                    Some(facts) => drop(alive.insert(id.clone(), *facts)),
+                    None => drop(alive.remove(id)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn restored(&mut self, deltas: &[Delta]) {
+        self.clusters.advance(deltas);
+    }
+
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        let changed = self.clusters.advance(deltas);
+        self.changes.clusters(&changed);
+        self.changes.pairs(progress.epoch, deltas, self.evidence.as_ref(), self.keeps_deltas);
+        Ok(())
+    }
+
+    fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        let corrections = self.clusters.corrections(mark);
+        self.changes.clusters(&corrections);
+        if !mark.in_correction {
+            self.correct_documents()?;
+        }
+        self.write(mark)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn invalid_data(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+fn io_error(failure: DatabaseFailure) -> io::Error {
+    io::Error::other(failure)
+}
+
+impl fmt::Debug for TableSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TableSink")
+            .field("name", &self.name)
+            .field("commits", &self.commits)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,377 @@
+//! The tables of an output as a reader of the database finds them.
+
+use std::time::Duration;
+
+use super::*;
+use crate::tables::database::Address;
+use crate::tables::sink::store::{ProgressRow, must_write};
+use dupflow_core::cluster::ClusterReport;
+use dupflow_core::doc::Position;
+use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
+use dupflow_core::time::Offsets;
+
+fn doc(text: &str) -> DocId {
+    DocId::new(text).unwrap()
+}
+
+fn delta(a: &str, b: &str, similarity: f64, diff: isize) -> Delta {
+    let pair = Pair::new(doc(a), doc(b)).unwrap();
+    let evidence = Evidence { blocks: 3, look: 2, components: 128 };
+    let pair = DocPair { pair, similarity: Similarity::clamped(similarity), evidence };
+    Delta { pair, diff, cause: Cause::Insert }
+}
+
+fn change(text: &str, bytes: Option<u32>) -> DocChange {
+    let position = Position { partition: 0, offset: 7 };
+    DocChange { id: doc(text), now: bytes.map(|bytes| Facts { ts: Some(0.5), bytes, position }) }
+}
+
+fn mark(epoch: u64, in_correction: bool) -> Mark {
+    Mark {
+        run: String::new(),
+        progress: Progress { epoch, ..Progress::default() },
+        start: Offsets::new(),
+        pipeline: "p".to_owned(),
+        in_correction,
+        letters: None,
+        ..Mark::default()
+    }
+}
+
+/// Writes one epoch and commits it.
+fn step(sink: &mut TableSink, epoch: u64, documents: &[DocChange], deltas: &mut [Delta]) -> io::Result<()> {
+    deltas.sort();
+    sink.documents(documents, false)?;
+    sink.epoch(&Progress { epoch, ..Progress::default() }, deltas, &[])?;
+    sink.commit(&Mark { run: sink.run.clone(), ..mark(epoch, false) })
+}
+
+#[test]
+fn a_replaced_run_cannot_write() {
+    let stand = |run: &str, commits| ProgressRow { run: run.to_owned(), commits, mark: None };
+    assert_eq!(must_write(&stand("a", 5), "a", 5), Ok(true));
+    assert_eq!(must_write(&stand("a", 6), "a", 5), Ok(false), "an earlier attempt wrote it");
+    for found in [stand("b", 5), stand("b", 6), stand("a", 7), stand("a", 4)] {
+        let message = must_write(&found, "a", 5).unwrap_err();
+        assert!(!message.is_retriable() && message.to_string().contains("writes no more"));
+    }
+}
+
+/// Ids with characters that are hard to store, in order of their bytes.
+const IDS: [&str; 8] = ["\0", "a\0b", "a\u{1a}0b", "a'b\"c", "مرحبا", "เอกสาร", "重複した文書", "🦀"];
+
+/// The memberships of (document, cluster).
+fn members(of: &[(&str, &str)]) -> BTreeSet<ClusterReport> {
+    of.iter()
+        .map(|(document, cluster)| ClusterReport::Member { cluster: doc(cluster), document: doc(document) })
+        .collect()
+}
+
+/// Ids and sizes in the table of documents.
+fn documents(sink: &mut TableSink) -> Vec<(String, u32)> {
+    let found = sink.store.documents().unwrap();
+    found.into_iter().map(|(id, facts)| (id.to_string(), facts.bytes)).collect()
+}
+
+/// The behaviour required of every database.
+fn meets_the_contract(open: &dyn Fn(&str) -> TableSink) {
+    let mut first = open("first");
+    assert_eq!(open("looks").inspect().unwrap(), Some(Standing::New));
+    assert_eq!(first.take_over().unwrap(), Standing::New);
+    assert_eq!(open("looks").inspect().unwrap(), Some(Standing::New));
+    let all: Vec<DocChange> = IDS.iter().map(|id| change(id, Some(10))).collect();
+    let [nul, inner, sub, quotes, arabic, thai, japanese, crab] = IDS;
+    let mut deltas = [
+        delta(nul, quotes, 0.9, 1),
+        delta(quotes, inner, 0.912109375, 1),
+        delta(sub, crab, 1.0, 1),
+        delta(arabic, thai, 0.8, 1),
+    ];
+    step(&mut first, 1, &all, &mut deltas).unwrap();
+    // `inspect` takes nothing over.
+    let last = Mark { run: "first".to_owned(), ..mark(1, false) };
+    assert_eq!(open("looks").inspect().unwrap(), Some(Standing::At(Box::new(last))));
+    // A similarity changes, a pair ends, a document is deleted, and a document without a pair gets one.
+    let mut later = [
+        delta(quotes, inner, 0.912109375, -1),
+        delta(quotes, inner, 0.95, 1),
+        delta(arabic, thai, 0.8, -1),
+        delta(japanese, crab, 0.85, 1),
+    ];
+    step(&mut first, 2, &[change(thai, None), change(nul, Some(11))], &mut later).unwrap();
+    let kept: BTreeSet<DocPair> = [
+        delta(nul, quotes, 0.9, 1).pair,
+        delta(quotes, inner, 0.95, 1).pair,
+        delta(sub, crab, 1.0, 1).pair,
+        delta(japanese, crab, 0.85, 1).pair,
+    ]
+    .into();
+    let clusters =
+        members(&[(nul, nul), (quotes, nul), (inner, nul), (sub, sub), (crab, sub), (japanese, sub)]);
+
+    // Another run takes over and finds what is durable.
+    let mut second = open("second");
+    let Standing::At(found) = second.take_over().unwrap() else { panic!("a mark is there") };
+    assert_eq!(*found, Mark { run: "first".to_owned(), ..mark(2, false) });
+    assert_eq!(second.store.pairs().unwrap(), kept);
+    assert_eq!(second.store.clusters().unwrap(), clusters);
+    let mut bytes: Vec<(String, u32)> =
+        IDS.iter().filter(|id| **id != thai).map(|id| ((*id).to_owned(), 10)).collect();
+    bytes[0].1 = 11;
+    assert_eq!(documents(&mut second), bytes);
+
+    // The first run has been replaced: nothing that it writes is stored.
+    let message = step(&mut first, 3, &[change("x", Some(1))], &mut [delta("x", "y", 1.0, 1)]).unwrap_err();
+    assert!(message.to_string().contains("another run (second)"), "{message}");
+
+    // The second run continues: restored documents and pairs are in the tables already.
+    second.documents(&all, true).unwrap();
+    second.restored(
+        &kept
+            .iter()
+            .map(|pair| Delta { pair: pair.clone(), diff: 1, cause: Cause::Insert })
+            .collect::<Vec<_>>(),
+    );
+    step(&mut second, 3, &[change("z", Some(3))], &mut [delta(arabic, "z", 0.99, 1)]).unwrap();
+    assert_eq!(second.store.pairs().unwrap().len(), 5);
+    let more = members(&[("z", "z"), (arabic, "z")]);
+    assert_eq!(second.store.clusters().unwrap(), clusters.union(&more).cloned().collect());
+
+    corrects_an_output(&mut open("third"));
+}
+
+/// Corrects the output of [`meets_the_contract`] to other pairs and documents, in two commits.
+fn corrects_an_output(third: &mut TableSink) {
+    let nul = IDS[0];
+    assert!(matches!(third.take_over().unwrap(), Standing::At(_)));
+    let written = third.pairs().unwrap();
+    assert_eq!(written.len(), 5);
+    third.documents(&[change("p", Some(1)), change("q", Some(2)), change(nul, Some(11))], true).unwrap();
+    let removals: Vec<Delta> =
+        written.iter().map(|pair| Delta { pair: pair.clone(), diff: -1, cause: Cause::Correction }).collect();
+    third.restored(&removals.iter().map(|delta| Delta { diff: 1, ..delta.clone() }).collect::<Vec<_>>());
+    third.epoch(&Progress { epoch: 4, ..Progress::default() }, &removals, &[]).unwrap();
+    third.commit(&mark(4, true)).unwrap();
+    third.epoch(&Progress { epoch: 4, ..Progress::default() }, &[delta("p", "q", 0.5, 1)], &[]).unwrap();
+    third.commit(&mark(4, false)).unwrap();
+    assert_eq!(third.store.pairs().unwrap(), [delta("p", "q", 0.5, 1).pair].into());
+    assert_eq!(third.store.clusters().unwrap(), members(&[("p", "p"), ("q", "p")]));
+    assert_eq!(documents(third), [(nul.to_owned(), 11), ("p".to_owned(), 1), ("q".to_owned(), 2)]);
+}
+
+/// With evidence, so that pairs are read back complete.
+fn output(address: Address, run: &str) -> TableSink {
+    let output = TableOutput {
+        address,
+        schema: "results of".to_owned(),
+        prefix: "near \"".to_owned(),
+        deltas: true,
+        causes: true,
+        patience: Duration::from_secs(5),
+        run: run.to_owned(),
+    };
+    TableSink::new(&output, Some(Box::new(|_| 0.01)), ClusterKind::Components, Arc::new(Metrics::new(0)))
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn sqlite_meets_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.db");
+    meets_the_contract(&|run| output(Address::Sqlite(path.clone()), run));
+    let read = rusqlite::Connection::open(&path).unwrap();
+    let column = |sql: &str| -> Vec<String> {
+        let mut statement = read.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    };
+    assert_eq!(column("SELECT id FROM \"near \"\"kept\" ORDER BY id"), ["\0", "p"]);
+    assert_eq!(column("SELECT id || ' for ' || kept FROM \"near \"\"removed\""), ["q for p"]);
+    let sums = "SELECT a || '+' || b FROM \"near \"\"deltas\" GROUP BY a, b, similarity HAVING sum(diff) = 1";
+    assert_eq!(column(sums), ["p+q"], "deltas add up to the pairs");
+    let index = column(
+        "SELECT detail FROM pragma_index_list('near \"pairs'), (SELECT 'x' AS detail) WHERE name LIKE \
+         '%pairs_b'",
+    );
+    assert_eq!(index, ["x"], "there is an index on the other end");
+    let plan: Vec<String> = {
+        let mut statement = read
+            .prepare(
+                "EXPLAIN QUERY PLAN SELECT a, b FROM \"near \"\"pairs\" ORDER BY similarity DESC LIMIT 10",
+            )
+            .unwrap();
+        statement.query_map([], |row| row.get(3)).unwrap().map(Result::unwrap).collect()
+    };
+    assert!(plan[0].contains("pairs_similarity"), "the top pairs are read from an index: {plan:?}");
+    assert_eq!(column("SELECT typeof(at) FROM \"near \"\"pairs\" GROUP BY 1"), ["text"]);
+}
+
+/// Tables of layout 1, as its statements created them.
+#[cfg(feature = "sqlite")]
+#[test]
+fn sqlite_tables_of_layout_1_are_migrated_and_later_ones_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.db");
+    let open = |run: &str| output(Address::Sqlite(path.clone()), run);
+    let mut first = open("first");
+    first.take_over().unwrap();
+    step(&mut first, 1, &[change("a", Some(1)), change("b", Some(1))], &mut [delta("a", "b", 0.9, 1)])
+        .unwrap();
+    drop(first);
+    let read = rusqlite::Connection::open(&path).unwrap();
+    read.execute_batch(
+        "DROP INDEX \"near \"\"pairs_similarity\"; ALTER TABLE \"near \"\"pairs\" DROP COLUMN at;
+         ALTER TABLE \"near \"\"deltas\" DROP COLUMN at; ALTER TABLE \"near \"\"progress\" DROP COLUMN at;
+         ALTER TABLE \"near \"\"progress\" DROP COLUMN layout;",
+    )
+    .unwrap();
+    let mut second = open("second");
+    assert!(matches!(second.take_over().unwrap(), Standing::At(_)));
+    assert_eq!(second.store.pairs().unwrap(), [delta("a", "b", 0.9, 1).pair].into());
+    second.restored(&[delta("a", "b", 0.9, 1)]);
+    step(&mut second, 2, &[change("c", Some(1))], &mut [delta("b", "c", 0.8, 1)]).unwrap();
+    let written: Vec<(String, bool)> = {
+        let mut statement =
+            read.prepare("SELECT b, at IS NOT NULL FROM \"near \"\"pairs\" ORDER BY b").unwrap();
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect()
+    };
+    assert_eq!(written, [("b".to_owned(), false), ("c".to_owned(), true)]);
+    read.execute("UPDATE \"near \"\"progress\" SET layout = 3", []).unwrap();
+    let message = open("third").take_over().unwrap_err().to_string();
+    assert!(
+        message.contains("layout 3") && message.contains("layout 2") && message.contains("sink.prefix"),
+        "{message}"
+    );
+}
+
+#[cfg(feature = "postgres")]
+#[expect(
+    dead_code,
+    clippy::disallowed_methods,
+    reason = "used by another test; the server starts in real time"
+)]
+#[path = "../../../../tests/exactly_once/server.rs"]
+mod server;
+
+#[cfg(feature = "postgres")]
+#[test]
+fn postgres_meets_the_contract() {
+    let server = match server::Server::start() {
+        Ok(server) => server,
+        Err(why) => {
+            // Bypasses the capture of test output: the reader of the log must see it.
+            let line = format!("SKIPPED postgres_meets_the_contract: {why}\n");
+            return std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes()).unwrap();
+        }
+    };
+    let url = crate::credential::Credential::new(server.url());
+    let mut read = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    meets_the_contract(&|run| output(Address::Postgres(url.clone()), run));
+    let mut column =
+        |sql: &str| -> Vec<String> { read.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect() };
+    let views = "\"results of\".\"near \"\"";
+    assert_eq!(column(&format!("SELECT id FROM {views}kept\" ORDER BY id")), ["\u{1a}0", "p"]);
+    assert_eq!(column(&format!("SELECT id || ' for ' || kept FROM {views}removed\"")), ["q for p"]);
+    let sums =
+        format!("SELECT a || '+' || b FROM {views}deltas\" GROUP BY a, b, similarity HAVING sum(diff) = 1");
+    assert_eq!(column(&sums), ["p+q"], "deltas add up to the pairs");
+    assert_eq!(
+        column(&format!(
+            "SELECT DISTINCT pg_typeof(ts)::text || ' ' || ts FROM {views}documents\" WHERE ts IS NOT NULL"
+        )),
+        ["timestamp with time zone 1970-01-01 00:00:00.5+00"]
+    );
+    assert_eq!(
+        column(&format!("SELECT (now() - at < interval '1 hour')::text FROM {views}pairs\"")),
+        ["true"],
+        "a row says when it was written"
+    );
+
+    // Tables of layout 1 are migrated; their contents stay the same.
+    let before = output(Address::Postgres(url.clone()), "x").store.documents().unwrap();
+    let mut change_back = crate::tables::database::postgres::connect(&url, Duration::from_secs(5)).unwrap();
+    change_back
+        .batch_execute(&format!(
+            "ALTER TABLE {views}pairs\" DROP COLUMN at; ALTER TABLE {views}deltas\" DROP COLUMN at;
+             ALTER TABLE {views}progress\" DROP COLUMN at, DROP COLUMN layout;
+             ALTER TABLE {views}documents\" ALTER COLUMN ts TYPE float8 USING extract(epoch FROM ts)::float8;"
+        ))
+        .unwrap();
+    let mut later = output(Address::Postgres(url.clone()), "later");
+    assert!(matches!(later.take_over().unwrap(), Standing::At(_)));
+    assert_eq!(later.store.documents().unwrap(), before);
+    assert!(before.values().all(|facts| facts.ts == Some(0.5)));
+    step(&mut later, 9, &[change("r", Some(1))], &mut [delta("q", "r", 0.8, 1)]).unwrap();
+    change_back.batch_execute(&format!("UPDATE {views}progress\" SET layout = 3")).unwrap();
+    let message = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();
+    assert!(message.contains("layout 3") && message.contains("sink.prefix"), "{message}");
+    missing_rights_are_named(&server, &mut change_back);
+}
+
+/// `examine` names the rights that a role lacks before a run needs them.
+#[cfg(feature = "postgres")]
+fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Client) {
+    owner
+        .batch_execute(
+            "CREATE ROLE reader LOGIN; CREATE SCHEMA theirs; CREATE SCHEMA own AUTHORIZATION reader;
+             GRANT USAGE ON SCHEMA \"results of\" TO reader",
+        )
+        .unwrap();
+    let examine = |schema: &str, user: &str| {
+        let url = server.url().replace("//postgres@", &format!("//{user}@"));
+        let url = crate::credential::Credential::new(url);
+        let place = TableOutput {
+            address: Address::Postgres(url),
+            schema: schema.to_owned(),
+            prefix: "near \"".to_owned(),
+            deltas: false,
+            causes: false,
+            patience: Duration::from_secs(5),
+            run: String::new(),
+        };
+        place.examine().map_err(|failure| failure.to_string())
+    };
+    assert!(examine("own", "reader").unwrap().ends_with("schema \"own\": the first run makes its tables"));
+    assert!(examine("results of", "postgres").unwrap().ends_with("schema \"results of\""));
+    assert!(examine("new", "postgres").unwrap().ends_with(": missing, the first run makes it"));
+    for (schema, expected) in [
+        ("new", "GRANT CREATE ON DATABASE"),
+        ("theirs", "GRANT CREATE ON SCHEMA \"theirs\" TO \"reader\""),
+        ("results of", "GRANT SELECT, INSERT, UPDATE, DELETE ON \"results of\""),
+    ] {
+        let message = examine(schema, "reader").unwrap_err();
+        assert!(message.contains(expected), "{schema}: {message}");
+    }
+}
+
+/// Tables of other programs are not touched.
+#[cfg(feature = "sqlite")]
+#[test]
+fn tables_of_other_programs_are_not_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.db");
+    let theirs = rusqlite::Connection::open(&path).unwrap();
+    theirs.execute_batch("CREATE TABLE Documents (id, text)").unwrap();
+    let place = |prefix: &str| TableOutput {
+        address: Address::Sqlite(path.clone()),
+        schema: String::new(),
+        prefix: prefix.to_owned(),
+        deltas: false,
+        causes: false,
+        patience: Duration::from_secs(5),
+        run: "r".to_owned(),
+    };
+    let open =
+        |prefix| TableSink::new(&place(prefix), None, ClusterKind::Components, Arc::new(Metrics::new(0)));
+    let message = open("").take_over().unwrap_err().to_string();
+    assert!(message.contains("documents") && message.contains("sink.prefix"), "{message}");
+    assert_eq!(open("dup_").take_over().unwrap(), Standing::New);
+    let tables: i64 = theirs
+        .query_row(
+            "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name LIKE 'dup%'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(tables, 5);
+}
