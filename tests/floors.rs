@@ -36,7 +36,6 @@ const UNCUT: &str = "not cut into rooms yet";
 const LARGE_ROOMS: &[(&str, &str)] = &[
     ("connectors/inputs", UNCUT),
     ("connectors/intake", UNCUT),
-    ("connectors/sink", UNCUT),
     ("dupflow/cli", UNCUT),
     ("dupflow/config", UNCUT),
     ("dupflow/pipeline", UNCUT),
@@ -46,13 +45,7 @@ const LARGE_ROOMS: &[(&str, &str)] = &[
 
 /// Rooms whose `mod.rs` or `lib.rs` is both roof and cellar, each with the reason.
 const BOTH: &[(&str, &str)] = &[
-    ("connectors/formats/parquet", SHARED),
-    ("connectors/formats/warc", SHARED),
-    ("connectors/kafka/source", SHARED),
-    ("connectors/sink/kafka", SHARED),
-    ("connectors/sink/tables", SHARED),
     ("connectors/state", SHARED),
-    ("connectors/tables/source", SHARED),
     ("core/html", SHARED),
     ("core/sketch/kernel", SHARED),
     ("dupflow/cli", SHARED),
