@@ -10,7 +10,7 @@ use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::connectors::kafka::{KafkaOutput, KafkaSink, OutputEnvelope};
 use dupflow::connectors::mark::{Mark, Standing};
 use dupflow::connectors::sinks::Sink;
-use dupflow::core::cluster::{ClusterKind, Clusters, ClusterReport};
+use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
@@ -284,7 +284,10 @@ fn killed_runs_are_exact(broker: &Broker) {
             .flat_map(|a| all.iter().filter(|b| like(a, b)).map(|b| Pair::new(id(a.0), id(b.0)).unwrap()))
             .collect();
         let expected = oracle::clusters(&pairs, ClusterKind::Components, 6);
-        assert!(expected.len() > 10 && expected.iter().any(|report| matches!(report, ClusterReport::Giant { .. })));
+        assert!(
+            expected.len() > 10
+                && expected.iter().any(|report| matches!(report, ClusterReport::Giant { .. }))
+        );
         assert_eq!(reports_in(broker, &scene.output, envelope), expected, "{envelope}");
     }
 }

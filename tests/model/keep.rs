@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::config::Plan;
 use dupflow::connectors::sinks::{DocumentList, KeepList, Sink};
-use dupflow::core::cluster::{ClusterKind, Clusters, KeepRule, ClusterReport};
+use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters, KeepRule};
 use dupflow::core::doc::retention::{Retention, RetentionClock};
 use dupflow::core::doc::{DocId, Facts};
 use dupflow::core::oracle;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::rows::cluster_json::ReportChange;
 use crate::mark::Mark;
-use dupflow_core::cluster::{Clusters, ClusterReport};
+use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::pair::Delta;
 use dupflow_core::run::metrics::{Counter, Metrics};
 
@@ -74,8 +74,7 @@ impl ClusterChanges {
 /// counted.
 pub(crate) fn count(changes: &[ReportChange], metrics: &Metrics) {
     // A cluster exists exactly while the document that names it is a member.
-    let is_founder =
-        |report: &ClusterReport| matches!(report, ClusterReport::Member { cluster, document } if cluster == document);
+    let is_founder = |report: &ClusterReport| matches!(report, ClusterReport::Member { cluster, document } if cluster == document);
     for (_, diff) in changes.iter().filter(|(report, _)| is_founder(report)) {
         metrics.add(if *diff > 0 { Counter::ClustersFormed } else { Counter::ClustersDissolved }, 1);
     }

@@ -205,7 +205,8 @@ mod tests {
     #[test]
     fn clusters_are_keyed_by_document_and_giant() {
         let id = |name: &str| DocId::new(name).unwrap();
-        let member = |document, cluster| ClusterReport::Member { cluster: id(cluster), document: id(document) };
+        let member =
+            |document, cluster| ClusterReport::Member { cluster: id(cluster), document: id(document) };
         let giant = |size| ClusterReport::Giant { cluster: id("a"), size };
         // x leaves, y joins, z changes its cluster, and a giant shrinks below the limit.
         let changes = [
