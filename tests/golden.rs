@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use dupflow::config::{BUILT_IN, Plan};
 use dupflow::core::Detector;
-use dupflow::core::block::hamming::{Design, Kind, Tables};
+use dupflow::core::block::hamming::{Design, DesignKind, HammingTables};
 use dupflow::core::block::{Banding, Blocking, HotRule};
 use dupflow::core::hash::{bytes, fold, mix, token};
 use dupflow::core::sketch::{
@@ -275,16 +275,16 @@ fn blocks() -> Answers {
     }
     let words = [mix(1), mix(2)];
     let kinds = [
-        Kind::OneLevel { blocks: 5 },
-        Kind::TwoLevel { sub_blocks: 4 },
-        Kind::MultiIndex { blocks: 2 },
-        Kind::Groups { surplus: 3 },
-        Kind::Conjunctions { surplus: 2 },
+        DesignKind::OneLevel { blocks: 5 },
+        DesignKind::TwoLevel { sub_blocks: 4 },
+        DesignKind::MultiIndex { blocks: 2 },
+        DesignKind::Groups { surplus: 3 },
+        DesignKind::Conjunctions { surplus: 2 },
     ];
     for (kind, bits) in kinds.into_iter().flat_map(|kind| [(kind, 64), (kind, 100)]) {
         let mut keys = Vec::new();
         let design = Design::new(bits, 3, kind).unwrap();
-        Tables::new(&design, HotRule::NEVER)
+        HammingTables::new(&design, HotRule::NEVER)
             .unwrap()
             .keys(SketchRef { words: &words, features: &[] }, &mut keys);
         let few = keys.iter().take(3).chain(keys.last());

@@ -43,11 +43,11 @@ use crate::hash;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value(Vec<u8>);
+pub struct FieldValue(Vec<u8>);
 
 /// Named values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Description(BTreeMap<String, Value>);
+pub struct Description(BTreeMap<String, FieldValue>);
 
 /// A field in which two descriptions differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Description {
     /// # Panics
     /// If there is a field of this name.
     #[must_use]
-    pub fn with(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<FieldValue>) -> Self {
         let name = name.into();
         assert!(!self.0.contains_key(&name), "{name:?} is described twice");
         self.0.insert(name, value.into());
@@ -100,7 +100,7 @@ impl Description {
     /// The canonical encoding.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for (name, Value(value)) in &self.0 {
+        for (name, FieldValue(value)) in &self.0 {
             write(name.as_bytes(), &mut bytes);
             write(value, &mut bytes);
         }
@@ -128,7 +128,7 @@ impl Description {
             if fields.last_key_value().is_some_and(|(last, _)| *last >= name) {
                 return Err(malformed("expected names in ascending order"));
             }
-            fields.insert(name, Value(value));
+            fields.insert(name, FieldValue(value));
         }
         Ok(Self(fields))
     }
@@ -155,7 +155,7 @@ impl Description {
     }
 }
 
-impl Value {
+impl FieldValue {
     /// A hash value.
     pub fn hash(hash: u64) -> Self {
         Self(format!("h{hash:016x}").into())
@@ -169,38 +169,38 @@ impl Value {
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for FieldValue {
     fn from(number: u64) -> Self {
         Self(format!("n{number}").into())
     }
 }
 
-impl From<usize> for Value {
+impl From<usize> for FieldValue {
     fn from(number: usize) -> Self {
         Self::from(number as u64)
     }
 }
 
-impl From<u32> for Value {
+impl From<u32> for FieldValue {
     fn from(number: u32) -> Self {
         Self::from(u64::from(number))
     }
 }
 
-impl From<f64> for Value {
+impl From<f64> for FieldValue {
     fn from(number: f64) -> Self {
         Self(format!("r{:016x}", number.to_bits()).into())
     }
 }
 
-impl From<&str> for Value {
+impl From<&str> for FieldValue {
     fn from(text: &str) -> Self {
         Self(format!("t{text}").into())
     }
 }
 
 /// Formatted for people; a value with an unknown letter is written as its bytes.
-impl fmt::Display for Value {
+impl fmt::Display for FieldValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let raw = String::from_utf8_lossy(&self.0);
         let (kind, rest) = raw.split_at_checked(1).unwrap_or(("", &raw));
@@ -254,17 +254,18 @@ mod tests {
     fn example() -> Description {
         Description::new()
             .with("threshold", 0.8)
-            .with("text.stop_words", Value::list(["of", "thé"]))
+            .with("text.stop_words", FieldValue::list(["of", "thé"]))
             .with("sketch.size", 448_usize)
-            .with("idf", Value::hash(0xabc))
+            .with("idf", FieldValue::hash(0xabc))
             .with("text.shingle", "words:3")
-            .with("none", Value::list([""; 0]))
+            .with("none", FieldValue::list([""; 0]))
     }
 
     /// Stored descriptions are compared with these bytes: they must never change.
     #[test]
     fn golden_bytes() {
-        let expected = "3:idf,17:h0000000000000abc,4:none,1:l,11:sketch.size,4:n448,12:text.shingle,8:twords:3,\
+        let expected = "3:idf,17:h0000000000000abc,4:none,1:l,11:sketch.size,4:n448,12:text.shingle,\
+                        8:twords:3,\
                         15:text.stop_words,13:l2:of,4:thé,,9:threshold,17:r3fe999999999999a,";
         assert_eq!(String::from_utf8(example().encode()).unwrap(), expected);
         assert_eq!(example().fingerprint(), hash::bytes(0, expected.as_bytes()));
@@ -304,13 +305,13 @@ mod tests {
         assert_eq!(said(&example(), &example()), [""; 0]);
         let other = Description::new()
             .with("threshold", 0.7)
-            .with("text.stop_words", Value::list(["a"]))
+            .with("text.stop_words", FieldValue::list(["a"]))
             .with("sketch.size", 448_usize)
-            .with("idf", Value::hash(1))
+            .with("idf", FieldValue::hash(1))
             .with("text.shingle", "chars:5")
-            .with("none", Value::list([""; 0]))
+            .with("none", FieldValue::list([""; 0]))
             // A value of a later version.
-            .with("new", Value(b"?what".to_vec()));
+            .with("new", FieldValue(b"?what".to_vec()));
         assert_eq!(
             said(&example(), &other),
             [
@@ -326,7 +327,7 @@ mod tests {
     /// Different lists of texts, and different boundaries of names and values, have different bytes.
     #[test]
     fn bytes_are_unambiguous() {
-        let list = |texts: &[&str]| Description::new().with("l", Value::list(texts)).encode();
+        let list = |texts: &[&str]| Description::new().with("l", FieldValue::list(texts)).encode();
         let lists =
             [list(&[]), list(&[""]), list(&["a,1:b"]), list(&["a", "b"]), list(&["ab"]), list(&["", "ab"])];
         for (i, a) in lists.iter().enumerate() {

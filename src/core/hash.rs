@@ -75,13 +75,13 @@ pub fn bytes(seed: u64, data: &[u8]) -> u64 {
 }
 
 /// Hash builder for tables whose keys are hashes already: 64-bit words are used unchanged.
-pub type OfHashes = BuildHasherDefault<AsItIs>;
+pub type BuildIdentityHasher = BuildHasherDefault<IdentityHasher>;
 
-/// The hasher of [`OfHashes`].
+/// The hasher of [`BuildIdentityHasher`].
 #[derive(Debug, Default)]
-pub struct AsItIs(u64);
+pub struct IdentityHasher(u64);
 
-impl Hasher for AsItIs {
+impl Hasher for IdentityHasher {
     fn write(&mut self, data: &[u8]) {
         self.0 = bytes(self.0, data);
     }
@@ -114,7 +114,7 @@ impl SketchId {
 
     /// The id of a sketch with these compared words, under a scheme's fingerprint.
     #[expect(clippy::cast_possible_truncation, reason = "the two halves are meant")]
-    pub fn of(scheme: u64, words: &[u64]) -> Self {
+    pub fn new(scheme: u64, words: &[u64]) -> Self {
         let hash = xxh3_128_with_seed(bytemuck::cast_slice(words), scheme);
         Self { high: (hash >> 64) as u64, low: hash as u64 }
     }

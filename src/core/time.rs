@@ -28,8 +28,8 @@ pub struct Progress {
     /// Under live weights, the table of document frequencies in force after the epoch; `None` before the
     /// first one.
     pub table: Option<TableInForce>,
-    /// If documents expire by age, the clock of [retention](crate::doc::retention) after the epoch; `None` before
-    /// the first event with a time. Never decreases.
+    /// If documents expire by age, the clock of [retention](crate::doc::retention) after the epoch; `None`
+    /// before the first event with a time. Never decreases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<RetentionTime>,
 }

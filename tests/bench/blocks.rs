@@ -1,6 +1,6 @@
-//! The block index beside a naive one (a map from key to members that are met one by one): replacing 1,000 of
-//! 100,000 sketches; loading 100,000 as one epoch and in epochs of 1,000, which should cost the same; and
-//! 1,000 sketches that enter and leave a hot block of 20,000, with leaders and without.
+//! The block index compared with a naive one (a map from key to members): replacing 1,000 of 100,000
+//! sketches; loading 100,000 as one epoch and in epochs of 1,000, which should cost the same; and 1,000
+//! sketches that enter and leave a hot block of 20,000, with leaders and without.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
@@ -15,14 +15,14 @@ use dupflow::core::sketch::SketchRef;
 const TABLES: usize = 18;
 const RULE: HotRule = HotRule { cap: 64, leaders: 2 };
 
-/// The postings of random sketches, one in ten a copy of the one before but for a few bits.
+/// The postings of random sketches; one in ten differs from the one before in a few bits only.
 fn sketches(numbers: std::ops::Range<u64>) -> impl Iterator<Item = (SketchId, u64, Vec<BlockKey>)> {
     let banding = Banding::new(448, TABLES, 7, RULE);
     numbers.map(move |n| {
         let source = if n % 10 == 0 { n.saturating_sub(1) } else { n };
         let mut words: Vec<u64> = (0..28).map(|i| mix(source << 8 | i)).collect();
         words[3] ^= n;
-        let id = SketchId::of(0, &words);
+        let id = SketchId::new(0, &words);
         let mut keys = Vec::new();
         banding.keys(SketchRef { words: &words, features: &[] }, &mut keys);
         (id, words[0], keys)
@@ -42,7 +42,7 @@ fn similar(a: u64, b: u64) -> bool {
     (a ^ b).count_ones() < 20
 }
 
-/// What the index does, without its tables, slots and lists.
+/// A naive index, without tables, slots and lists.
 #[derive(Clone, Default)]
 struct Naive(BTreeMap<(u16, u32), Vec<(SketchId, u64)>>);
 
@@ -65,7 +65,7 @@ impl Naive {
     }
 }
 
-/// Changes of pairs told.
+/// Number of emitted changes of pairs.
 fn apply(index: &mut BlockIndex, postings: Postings) -> usize {
     let mut told = 0;
     index.apply([postings], |a, b, _| similar(a, b), |_, _| told += 1);
@@ -120,7 +120,7 @@ fn hot(c: &mut Criterion) {
         let mut postings = Postings::default();
         for n in numbers {
             (0..18).for_each(|table| postings.key(BlockKey { table, hash: 7 }));
-            postings.sketch(SketchId::of(0, &[n]), 0, diff);
+            postings.sketch(SketchId::new(0, &[n]), 0, diff);
         }
         postings
     };

@@ -1,6 +1,6 @@
-//! Clusters kept up to date beside clusters gathered anew: giants of three shapes that lose a pair or a
-//! document, and get it back. An iteration is two epochs. And what the history of clusters costs beside them,
-//! for many small ones.
+//! Incremental clusters compared with clusters computed again from all pairs: giants of three shapes that
+//! lose a pair or a document, and get it back (two epochs an iteration). Also the additional cost of the
+//! history, for many small clusters.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
@@ -26,7 +26,7 @@ fn epoch(pairs: impl IntoIterator<Item = (u32, u32)>, diff: isize) -> Vec<Delta>
     epoch
 }
 
-/// A graph and the epochs, each of some of its pairs, that go and come back in turn.
+/// A graph, and sets of its pairs that are removed and added again in turn, one epoch each.
 fn shape(c: &mut Criterion, name: &str, pairs: &[(u32, u32)], parts: &[Vec<(u32, u32)>]) {
     let mut group = c.benchmark_group(name);
     group.sample_size(10);
@@ -82,7 +82,7 @@ fn clusters(c: &mut Criterion) {
     shape(c, "star of 100,000 leaves, its centre", &star, std::slice::from_ref(&star));
 }
 
-/// Chains of five documents, of which an epoch breaks many, and the next one mends them.
+/// Chains of five documents; an epoch breaks many of them, and the next one restores them.
 fn history(c: &mut Criterion) {
     for pairs in [100_000, 1_000_000] {
         let chains: Vec<_> = (1..).filter(|n| n % 5 != 0).map(|n| (n - 1, n)).take(pairs).collect();

@@ -1,9 +1,9 @@
-//! How long a small epoch takes in a large corpus: from its events handed to the workers to its deltas
-//! written by the committer, one epoch at a time.
+//! The latency of a small epoch in a large corpus: from sending its events to the workers until the committer
+//! has written its deltas, one epoch at a time.
 //!
 //! `cargo bench --bench epochs -- [DOCUMENTS] [EVENTS] [EPOCHS] [WORKERS]`, by default 200,000 documents of
-//! the generator, 10 events an epoch, 2,000 epochs, as many workers as cores. The last epochs of the feed are
-//! the small ones: inserts, updates and deletes as the generator mixes them.
+//! the generator, 10 events an epoch, 2,000 epochs, as many workers as cores. The small epochs are the last
+//! ones of the feed: inserts, updates and deletes as the generator mixes them.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench panics where it fails, and prints")]
 
@@ -27,7 +27,7 @@ use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
-/// Reads epochs of the generator, each once the one before has been written, and takes their times.
+/// Reads epochs of the generator, each after the previous one has been written, and measures their times.
 #[derive(Debug)]
 struct Paced {
     feed: Generator,
@@ -99,12 +99,12 @@ impl Paced {
     }
 }
 
-/// Says when an epoch has been written.
+/// Reports when an epoch has been written.
 struct Bell(Sender<()>);
 
 impl Sink for Bell {
     fn epoch(&mut self, _: &Progress, _: &[Delta], _: &[Letter]) -> io::Result<()> {
-        // After the last epoch nobody listens.
+        // After the last epoch the receiver is dropped.
         self.0.send(()).unwrap_or(());
         Ok(())
     }

@@ -1,13 +1,13 @@
-//! What it costs to send a buffer of records to another process and to have it there: bytes made, bytes read.
+//! The cost of sending a buffer of records to another process: encoding and decoding.
 //!
-//! `cargo bench --bench exchange`, and with `--features abomonation` its rival beside it. The default is what
-//! timely does with a `Vec` of records that have serde: bincode, once for the length and once for the bytes.
+//! `cargo bench --bench exchange`; with `--features abomonation` also by that codec. The default is timely's
+//! encoding of a `Vec` of records with serde: bincode, once for the length and once for the bytes.
 //! Records are free of padding, 24 and 32 bytes: postings (block key, half of a sketch id, fingerprint word,
 //! slot), and pairs of sketch ids as words.
 //!
-//! abomonation copies memory as it lies there and reads it where it lies. It is unsound, even for such
-//! records (RUSTSEC-2021-0120, and `docs` of the crate), and reads only what it may change, which the buffers
-//! of timely 0.31 may not be: they are copied first.
+//! abomonation copies memory unchanged and reads it in place. It is unsound, even for such records
+//! (RUSTSEC-2021-0120, and `docs` of the crate). It needs mutable buffers, which those of timely 0.31 are
+//! not, so they are copied first.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 #![cfg_attr(feature = "abomonation", expect(unsafe_code, reason = "abomonation has no other interface"))]
@@ -17,7 +17,7 @@ use dupflow::core::hash;
 use timely::bytes::arc::{Bytes, BytesMut};
 use timely::dataflow::channels::ContainerBytes;
 
-/// Of a buffer: about as many as timely sends at once.
+/// Records of a buffer: about as many as timely sends at once.
 const RECORDS: u64 = 1024;
 
 fn words(record: u64) -> [u64; 4] {
@@ -53,8 +53,8 @@ fn abomonation<T: ::abomonation::Abomonation + Clone + PartialEq>(
 ) {
     let encode = || {
         let mut bytes = Vec::with_capacity(::abomonation::measure(records));
-        // SAFETY: none that the crate could promise; the records have no padding, so that all bytes that are
-        // read are initialized.
+        // SAFETY: the crate guarantees nothing; the records have no padding, so all bytes that are read are
+        // initialized.
         unsafe { ::abomonation::encode(records, &mut bytes) }.expect("a vector takes all bytes");
         bytes
     };

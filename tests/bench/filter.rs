@@ -1,21 +1,26 @@
-//! Cutting a sketch into bands. Deciding a pair: by stages beside the full comparison; merging features with
-//! an end in sight beside a plain merge.
+//! Benches of the filter: cutting a sketch into bands; deciding a pair by stages and by the full comparison;
+//! merging features with an early end and with a plain merge.
 //!
-//! A mix is that of a scan of web-like documents: nearly all pairs have almost nothing in common.
+//! The mix of similarities is that of a scan of web-like documents: nearly all pairs have almost nothing in
+//! common.
 //!
-//! The group `one query` is one query against 20,000 documents in memory, more than the nearer caches hold,
-//! at T = 0.8 and similarities of each distribution of `dupflow evaluate filter`. The first form compares all
-//! components of 64 bits. The others keep 4 bits or 1 bit of the same 1000 components, or of the first 448
-//! (pipeline `minhash`), in planes, or 64 bits, a word each, and the program's own filter decides: by all
-//! components, document by document; by the paper's looks, or staged, in the same way; as the program does
-//! it, first words from a column, then the words of what they leave, fetched together.
+//! The group `one query` compares one query with 20,000 documents in memory, more than the nearer caches
+//! hold, at T = 0.8 and with the similarities of each distribution of `dupflow evaluate filter`. The first
+//! form compares all components of 64 bits. The other forms store 4 bits or 1 bit of the same 1000
+//! components, or of the first 448 (pipeline `minhash`), in planes, or 64 bits, one word each. The program's
+//! own filter decides:
 //!
-//! The group `candidates` is of pairs as banding chooses them, whose sketches lie apart in memory: what looks
-//! cost and save where the program has them. It prints a table and measures nothing by criterion.
+//! - by all components, document by document;
+//! - by the paper's looks, or staged, in the same way;
+//! - as the program does: first words from a column, then the words of the remaining documents, prefetched
+//!   together.
 //!
-//! Criterion measures form after form, so that whatever else a machine does comes between them. What the docs
-//! have is printed first, in one table: the forms in turn, each round all of them, and of each form the least
-//! time.
+//! The group `candidates` measures pairs as banding selects them, whose sketches are at random addresses: the
+//! cost and the savings of looks in the program. It prints a table and measures nothing by criterion.
+//!
+//! Criterion measures one form after the other, so other load of the machine distorts the ratios. The numbers
+//! in the docs are therefore printed first, in one table: each round measures all forms in turn, and the
+//! least time of each form counts.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 #![expect(clippy::print_stdout, reason = "the table is what the bench is for")]
@@ -25,7 +30,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use dupflow::core::block::{Banding, Blocking, HotRule};
 use dupflow::core::filter::{
-    FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, shared_features,
+    FilterKind, FilterParams, PairFilter, Schedule, StagedFilter, Target, shared_features,
 };
 use dupflow::core::hash::mix;
 use dupflow::core::sketch::agreement::Shape;
@@ -63,7 +68,8 @@ fn mixed(rng: &mut StdRng) -> f64 {
 fn decide(c: &mut Criterion) {
     let filter = |kind| {
         let params = FilterParams { kind, ..FilterParams::default() };
-        Staged::new(Target::new(0.8, SIZE, 1).expect("a threshold"), &params).expect("default parameters")
+        StagedFilter::new(Target::new(0.8, SIZE, 1).expect("a threshold"), &params)
+            .expect("default parameters")
     };
     let filters = [("staged", FilterKind::Staged), ("paper", FilterKind::Paper), ("full", FilterKind::Full)]
         .map(|(n, k)| (n, filter(k)));
@@ -82,12 +88,12 @@ fn decide(c: &mut Criterion) {
                 });
             });
         }
-        // What a program without looks and without kernels would do.
+        // A program without looks and without kernels.
         group.bench_function("naive", |bench| {
             let accept = |(a, b): &&(Sketch, Sketch)| portable.differing(&a.words, &b.words, 0, SIZE) <= 102;
             bench.iter(|| corpus.iter().filter(accept).count());
         });
-        // What the block operator does: the first words only, through the trait.
+        // The block operator: only the first words, through the trait.
         group.bench_function("first word", |bench| {
             let staged: &dyn PairFilter = &filters[0].1;
             let passes = |(a, b): &&(Sketch, Sketch)| staged.first_word(a.words[0], b.words[0]);
@@ -101,10 +107,10 @@ fn decide(c: &mut Criterion) {
 const WIDE: usize = 1000;
 const DOCUMENTS: usize = 20_000;
 
-/// Documents whose first words are tested before what is left of them is fetched.
+/// Documents whose first words are tested before the words of the remaining ones are fetched.
 const TOGETHER: usize = 250;
 
-/// Rounds of the table; in each, every form has its turn.
+/// Rounds of the table; each round measures every form once.
 const ROUNDS: usize = 60;
 
 /// One query and many documents at random similarities, full-width components in rows.
@@ -124,7 +130,7 @@ impl Rows {
         Self { documents: documents.collect(), query }
     }
 
-    /// How many documents the full comparison accepts.
+    /// Number of documents that the full comparison accepts.
     fn full(&self, least: usize) -> usize {
         let equal =
             |row: &Vec<u64>| row.iter().zip(&self.query).map(|(x, y)| usize::from(x == y)).sum::<usize>();
@@ -143,7 +149,7 @@ fn packed(components: &[u64], bits: usize) -> Sketch {
     Sketch { words: Shape::components(components.len(), bits).pack(components).into(), features: [].into() }
 }
 
-/// Sketches in one arena, as the program holds them, and their first words.
+/// Sketches in one arena, as the program stores them, and their first words.
 struct Planes {
     length: usize,
     query: Sketch,
@@ -167,14 +173,14 @@ impl Planes {
         SketchRef { words: &self.words[document * self.length..][..self.length], features: &[] }
     }
 
-    fn one_by_one(&self, filter: &Staged) -> usize {
+    fn one_by_one(&self, filter: &StagedFilter) -> usize {
         let accepts = |d: &usize| filter.decide(self.query.view(), self.document(*d)).accepted.is_some();
         (0..DOCUMENTS).filter(accepts).count()
     }
 
-    /// First words from their column, without a branch; then the memory of all that are left, and then the
-    /// verdicts.
-    fn as_the_program(&self, filter: &Staged) -> usize {
+    /// Tests first words from their column, without a branch; then prefetches the remaining sketches; then
+    /// decides.
+    fn as_the_program(&self, filter: &StagedFilter) -> usize {
         let word = self.query.words[0];
         let accepts =
             |d: &&usize| filter.decide_passed(self.query.view(), self.document(**d)).accepted.is_some();
@@ -195,7 +201,7 @@ impl Planes {
         accepted
     }
 
-    fn first_words(&self, filter: &Staged) -> usize {
+    fn first_words(&self, filter: &StagedFilter) -> usize {
         self.first.iter().filter(|first| filter.first_word(self.query.words[0], **first)).count()
     }
 }
@@ -219,7 +225,8 @@ fn one_query(c: &mut Criterion) {
     let target = |size, bits| Target::new(0.8, size, bits).expect("a threshold");
     let full_width = target(WIDE, 64).least_matches();
     println!(
-        "| K | bits | pairs | form | time (ns/pair) | times as fast as the full comparison of the same bits | of 64 bits |"
+        "| K | bits | pairs | form | time (ns/pair) | times as fast as the full comparison of the same bits \
+        | of 64 bits |"
     );
     println!("|---:|---:|---|---|---:|---:|---:|");
     for distribution in Distribution::ALL {
@@ -227,12 +234,12 @@ fn one_query(c: &mut Criterion) {
         let mut group = c.benchmark_group(format!("one query/{}", distribution.name()));
         group.throughput(Throughput::Elements(DOCUMENTS as u64)).sample_size(20);
         group.bench_function("full comparison", |bench| bench.iter(|| rows.full(full_width)));
-        // By itself: its 160 MB would leave the caches cold for whichever form comes next.
+        // Measured separately: its 160 MB would leave the caches cold for the next form.
         let wide = least(&[("full comparison".to_owned(), &|| rows.full(full_width))])[0];
         for (size, bits) in [(448, 4), (WIDE, 4), (448, 1), (WIDE, 1), (WIDE, 64)] {
             let staged = |kind| {
                 let params = FilterParams { kind, ..FilterParams::default() };
-                Staged::new(target(size, bits), &params).expect("default parameters")
+                StagedFilter::new(target(size, bits), &params).expect("default parameters")
             };
             let [full, paper, staged] = [FilterKind::Full, FilterKind::Paper, FilterKind::Staged].map(staged);
             let planes = Planes::new(&rows, size, bits);
@@ -267,14 +274,14 @@ fn one_query(c: &mut Criterion) {
     }
 }
 
-/// Sketches that lie apart in memory, more than the caches hold.
+/// Number of sketches, at random addresses; more than the caches hold.
 const APART: usize = 400_000;
 
-/// Partners that a sketch is compared with at a time, as candidates are.
+/// Partners that a sketch is compared with at a time, as in the dataflow.
 const PARTNERS: usize = 8;
 
-/// Candidates as banding makes them, of which the sketches are not in a cache: what the looks by default are
-/// chosen by.
+/// Candidates as banding selects them, with sketches that are not in a cache: the mixture that the default
+/// looks are chosen by.
 struct Candidates {
     length: usize,
     words: Vec<u64>,
@@ -322,9 +329,9 @@ impl Candidates {
         SketchRef { words: &self.words[at * self.length..][..self.length], features: &[] }
     }
 
-    /// As the program compares: first words, the beginnings of those that are left, all together; then the
-    /// verdicts.
-    fn accepted(&self, filter: &Staged) -> usize {
+    /// Compares as the program does: first words; then prefetches the beginnings of the remaining sketches
+    /// together; then decides.
+    fn accepted(&self, filter: &StagedFilter) -> usize {
         let mut accepted = 0;
         for (query, partners) in &self.groups {
             let a = self.get(*query);
@@ -338,7 +345,7 @@ impl Candidates {
     }
 }
 
-/// What looks cost and save on candidates.
+/// Measures the cost and the savings of looks on candidates.
 fn candidates(_: &mut Criterion) {
     println!("| K | bits | T | looks | time (ns/candidate) |");
     println!("|---:|---:|---:|---|---:|");
@@ -350,11 +357,11 @@ fn candidates(_: &mut Criterion) {
         let mut forms =
             [vec![], every(64), every(128), vec![256], vec![128, 256], target.default_looks(1e-5)];
         forms.iter_mut().for_each(|looks| looks.retain(|k| *k < size));
-        let filters: Vec<Staged> = forms
+        let filters: Vec<StagedFilter> = forms
             .iter()
             .map(|looks| {
                 let looks = [&looks[..], &[size]].concat();
-                Staged::from_schedule(Schedule::sequential(target, &looks, true, 1e-5))
+                StagedFilter::from_schedule(Schedule::sequential(target, &looks, true, 1e-5))
             })
             .collect();
         let mut times = vec![f64::MAX; filters.len()];
@@ -409,7 +416,7 @@ fn merge(c: &mut Criterion) {
         let lists = features(similarity);
         // J >= 0.8, of 1150 in the union.
         let needed = (lists.0.len() + lists.1.len()) * 4 / 9;
-        // A fresh copy each time: else the predictor learns the one pair by heart.
+        // A new copy each time; otherwise the branch predictor learns the one pair.
         let fresh = |shift: &mut u64| {
             *shift += 1;
             let turn = |list: &[u64]| {
@@ -438,7 +445,7 @@ fn merge(c: &mut Criterion) {
     }
 }
 
-/// What every distinct sketch pays: one key a band.
+/// The cost of every distinct sketch: one key for each band.
 fn keys(c: &mut Criterion) {
     for (size, bits, bands, rows) in [(1024, 1, 44, 22), (256, 8, 26, 8), (256, 64, 26, 8)] {
         let shape = Shape::components(size, bits);
@@ -455,12 +462,12 @@ fn keys(c: &mut Criterion) {
     }
 }
 
-/// What a pipeline pays once.
+/// The cost of a schedule, once for each pipeline.
 fn plan(c: &mut Criterion) {
     for size in [256, 1024, 4096] {
         let target = Target::new(0.8, size, 1).expect("a threshold");
         c.bench_function(&format!("schedule/{size}"), |bench| {
-            bench.iter(|| Staged::new(target, &FilterParams::default()));
+            bench.iter(|| StagedFilter::new(target, &FilterParams::default()));
         });
     }
 }

@@ -1,12 +1,12 @@
-//! Reading each format to events, beside its limit: decompression alone, or the crate alone.
+//! Reading each format to events, compared with its limit: decompression alone, or the parser crate alone.
 //!
 //! ```text
 //! cargo bench --bench formats -- [FILE.jsonl]
 //! ```
 //!
-//! With a file, its texts; else 20,000 that are made. MB/s are millions of bytes of text, whatever is wrapped
-//! around it, for each second of CPU that the process takes, user and system (Linux), in files that the
-//! system has in memory.
+//! Reads the texts of the file, by default 20,000 generated ones. MB/s are millions of bytes of text (without
+//! the format's own bytes) for each second of CPU of the process, user and system (Linux). The files are in
+//! the system's cache.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench prints, and panics where it fails")]
 #![expect(clippy::cast_precision_loss, reason = "speeds")]
@@ -66,14 +66,13 @@ fn texts() -> Vec<String> {
 /// CPU seconds of the process so far.
 fn cpu() -> f64 {
     let told = fs::read_to_string("/proc/self/stat").unwrap();
-    // Behind the name, which is in brackets: user and system time are the 12th and the 13th field, in
-    // hundredths.
+    // User and system time are the 12th and 13th field after the name, which is in brackets; in hundredths.
     let fields: Vec<_> = told.rsplit(')').next().unwrap().split_whitespace().collect();
     let ticks = |field: usize| fields[field].parse::<f64>().unwrap();
     (ticks(11) + ticks(12)) / 100.0
 }
 
-/// Bytes of text a second of CPU, of what gives so many bytes of text each time.
+/// Bytes of text for each second of CPU; each call of the function reads `bytes` bytes.
 fn speed(text: usize, mut run: impl FnMut()) -> f64 {
     let times = ENOUGH.div_ceil(text);
     run();
@@ -82,7 +81,7 @@ fn speed(text: usize, mut run: impl FnMut()) -> f64 {
     (text * times) as f64 / (cpu() - begin)
 }
 
-/// One row of the table: a file, and what it is held against.
+/// One row of the table: a file, and the limit that it is compared with.
 fn tell(path: &Path, text: usize, limit: &str, alone: impl FnMut()) {
     let read = || {
         let inputs = Input::resolve([path], InputLayout::default()).unwrap();
@@ -228,7 +227,7 @@ fn columns(texts: &[String], bytes: usize, folder: &Path) {
                         panic!()
                     };
                     while column.read_records(256, None, None, &mut values).unwrap().0 > 0 {
-                        // Values are parts of pages: to have them costs a copy.
+                        // Values are parts of pages, so reading them needs a copy.
                         copy.clear();
                         values.drain(..).for_each(|value| copy.extend_from_slice(value.data()));
                         black_box(&copy);

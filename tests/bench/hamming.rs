@@ -1,5 +1,5 @@
-//! Search by Hamming distance: the scan beside permuted tables and multi-index hashing, one query at a time
-//! and in batches; alg.G and alg.H beside the scan. Read the figures as ratios within one run.
+//! Search by Hamming distance: the scan, permuted tables and multi-index hashing, one query at a time and in
+//! batches; alg.G and alg.H compared with the scan. Only ratios within one run are meaningful.
 //!
 //! `STUDY=n:f:r cargo bench --bench hamming` prints, instead of timing small cases, a table of designs for n
 //! random fingerprints of f bits within the radius of similarity r, or within r bits where r is whole: build,
@@ -10,7 +10,7 @@
 #![expect(clippy::print_stdout, reason = "a study is a table to read")]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
-use dupflow::core::block::hamming::{Design, Form, Kind, radius};
+use dupflow::core::block::hamming::{Design, DesignKind, DesignUse, radius};
 use dupflow::core::time::{Clock, SystemClock};
 use dupflow::lab::search::indexes::{SearchWork, batch, index};
 use dupflow::lab::search::measured::{SearchSetting, random};
@@ -22,7 +22,7 @@ const QUERIES: usize = 1000;
 fn simhash() -> Vec<Design> {
     let permuted = |tables| Design::permuted(64, 3, tables).expect("tables of the paper");
     let new = |kind| Design::new(64, 3, kind).expect("a design for 64 bits");
-    let multi_index = |blocks| new(Kind::MultiIndex { blocks });
+    let multi_index = |blocks| new(DesignKind::MultiIndex { blocks });
     vec![
         permuted(4),
         permuted(10),
@@ -30,17 +30,17 @@ fn simhash() -> Vec<Design> {
         permuted(20),
         multi_index(2),
         multi_index(3),
-        new(Kind::Scan),
+        new(DesignKind::Scan),
     ]
 }
 
-/// Time a query.
+/// Measures the time of a query.
 fn one_by_one(c: &mut Criterion) {
     let (corpus, queries) = (random(64, DOCUMENTS, 1), random(64, QUERIES, 2));
     let mut group = c.benchmark_group("hamming/one by one, a million");
     for design in simhash() {
         let mut search = index(&design, &corpus).expect("few tables");
-        let asked = if design.kind() == Kind::Scan { 10 } else { QUERIES };
+        let asked = if design.kind() == DesignKind::Scan { 10 } else { QUERIES };
         group.throughput(Throughput::Elements(asked as u64));
         group.bench_function(BenchmarkId::from_parameter(design), |bench| {
             let mut found = Vec::new();
@@ -91,19 +91,19 @@ fn groups(c: &mut Criterion) {
 }
 
 fn one_bit(bits: usize, radius: usize) -> Vec<Design> {
-    [Kind::Scan, Kind::Groups { surplus: 3 }, Kind::Conjunctions { surplus: 3 }]
+    [DesignKind::Scan, DesignKind::Groups { surplus: 3 }, DesignKind::Conjunctions { surplus: 3 }]
         .map(|kind| Design::new(bits, radius, kind).expect("three groups more than the radius"))
         .into()
 }
 
-/// What a look-up costs and what an entry, on tables of a million random fingerprints, which are beyond the
-/// caches of a core.
+/// The cost of a look-up and of an entry, on tables of a million random fingerprints, which exceed the caches
+/// of a core.
 fn costs(clock: &dyn Clock) -> String {
     let (corpus, queries) = (random(64, 1 << 20, 1), random(64, 20_000, 2));
-    // With 32 bits a block nearly every look-up comes back with nothing; with 10 or 11 a query reads about
-    // 4000 entries.
+    // With 32 bits a block nearly every look-up is empty; with 10 or 11 bits a query reads about 4000
+    // entries.
     let time = |blocks, radius, asked| {
-        let design = Design::new(64, radius, Kind::OneLevel { blocks }).expect("blocks for 64 bits");
+        let design = Design::new(64, radius, DesignKind::OneLevel { blocks }).expect("blocks for 64 bits");
         let mut index = index(&design, &corpus).expect("few tables");
         let (mut found, mut work, start) = (Vec::new(), SearchWork::default(), clock.now());
         for (_, query) in queries.iter().take(asked) {
@@ -118,7 +118,7 @@ fn costs(clock: &dyn Clock) -> String {
     format!("{probe:.0} ns a look-up, {entry:.1} ns an entry: as much as {:.0}", probe / entry)
 }
 
-/// Prints what one query costs in each design.
+/// Prints the cost of one query in each design.
 fn study(what: &str) {
     let [documents, bits, near]: [&str; 3] =
         what.split(':').collect::<Vec<_>>().try_into().expect("STUDY=documents:bits:radius");
@@ -157,7 +157,7 @@ fn study(what: &str) {
             row.estimate.bytes / 1e6,
             each(row.work.probes),
             each(row.work.entries),
-            design.estimate(number(documents) as u64, Form::Index).entries,
+            design.estimate(number(documents) as u64, DesignUse::Index).entries,
             each(row.work.verified),
             row.time.as_secs_f64() * 1e6 / queries as f64,
             row.missed,

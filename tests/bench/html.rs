@@ -1,4 +1,4 @@
-//! Pages to texts, beside html5ever's tokenizer alone, and what it costs a plain text to be asked whether it
+//! Pages to texts, compared with html5ever's tokenizer alone; and the cost of the test whether a plain text
 //! is a page.
 
 #![expect(missing_docs, reason = "criterion's macro makes a public function")]
@@ -21,7 +21,7 @@ const LATIN: &[&str] =
 const HAN: &[&str] =
     &["文", "件", "命", "令", "数", "据", "的", "列", "表", "显", "示", "检", "测", "重", "复", "近", "似"];
 
-/// So many words of a few syllables.
+/// A text of `words` words of a few syllables.
 fn words(many: usize, syllables: &[&str], rng: &mut ChaCha8Rng) -> String {
     let mut text = String::new();
     for _ in 0..many {

@@ -1,4 +1,4 @@
-//! Comparing two sketches with every engine of this machine: one word, some words, all.
+//! Comparing two sketches with every kernel of this machine: one word, some words, all words.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 

@@ -1,8 +1,8 @@
 //! Stored state: publishing epochs of 5,000 changed documents of about 300 bytes, and reading a state back;
 //! in a folder, synced.
 //!
-//! With `DUPFLOW_STATE_DOCUMENTS=1000000` it instead loads so many documents, replaces each of them ten
-//! times, and prints rates, bytes written and kept, and the time to read them back.
+//! With `DUPFLOW_STATE_DOCUMENTS=1000000` it instead loads this number of documents, replaces each of them
+//! ten times, and prints rates, bytes written and stored, and the time to read them back.
 
 #![expect(missing_docs, reason = "criterion's macros make undocumented items")]
 
@@ -75,7 +75,7 @@ fn state(c: &mut Criterion) {
     group.bench_function("read 100,000", |b| b.iter(|| assert_eq!(read(&mut owner), documents)));
 }
 
-/// Bytes that this process has had written so far.
+/// Bytes that this process has written so far.
 fn written() -> u64 {
     let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
     let bytes = io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok());
@@ -118,8 +118,8 @@ fn once(documents: u64) {
         for first in (0..documents).step_by(usize::try_from(EPOCH).expect("it is small")) {
             epoch += 1;
             let made = Instant::now();
-            // In another order each round: a factor that has no divisor in common with a power of ten goes
-            // through all.
+            // Another order in each round: multiples of a factor without a common divisor with the number of
+            // documents (a power of ten) reach all of them.
             let number = |n: u64| (n.wrapping_mul(1_000_003 * (10 * round + 1))) % documents;
             let buffer = changes(epoch, (first..documents.min(first + EPOCH)).map(number));
             let start = Instant::now();
@@ -134,7 +134,8 @@ fn once(documents: u64) {
         let seconds = started.elapsed().as_secs_f64() - making;
         let at = |percent: usize| publishes[(publishes.len() - 1) * percent / 100];
         println!(
-            "round {round}: {:.0} documents/s, CPU {:.2} s, written {:.2} of logical, publish p50 {:.1} p99 {:.1} max {:.1} ms, \
+            "round {round}: {:.0} documents/s, CPU {:.2} s, written {:.2} of logical, publish p50 {:.1} p99 \
+            {:.1} max {:.1} ms, \
              disk at most {disk:.0} MB of {:.0} alive",
             documents as f64 / seconds,
             cpu() - cpu_before - making,

@@ -1,5 +1,5 @@
-//! Text to features, beside a floor (counting words byte by byte) and the naive way (a string for each
-//! token).
+//! Text to features, compared with a lower bound (counting words byte by byte) and a naive implementation (a
+//! string for each token).
 
 #![expect(missing_docs, reason = "criterion's macro makes a public function")]
 
@@ -11,11 +11,11 @@ use dupflow::core::text::{Featurizer, TextRules};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Bytes of text in each group, all of which stay in the cache.
+/// Bytes of text in each group; they fit into the cache.
 const CORPUS_BYTES: usize = 256 * 1024;
 
-/// Pages of about `page_bytes` bytes, of words made from syllables: a few words come often, most seldom; one
-/// word in sixteen begins with a capital, one is a number, one in ten ends a clause.
+/// Pages of about `page_bytes` bytes of words made from syllables: a few words are frequent, most are rare.
+/// One word in sixteen begins with a capital, one in sixteen is a number, one in ten ends a clause.
 fn pages(page_bytes: usize, syllables: &[&str], space: &str) -> Vec<String> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut make = |rank: usize| {

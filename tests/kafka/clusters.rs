@@ -10,7 +10,7 @@ use dupflow::connectors::kafka::{Kafka, Start};
 use dupflow::connectors::kafka::{KafkaOutput, KafkaSink, OutputEnvelope};
 use dupflow::connectors::mark::{Mark, Standing};
 use dupflow::connectors::sinks::Sink;
-use dupflow::core::cluster::{ClusterKind, Clusters, Report};
+use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters};
 use dupflow::core::doc::{DocId, Position};
 use dupflow::core::oracle;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
@@ -206,16 +206,16 @@ fn marks(scene: &Scene<'_>) -> Vec<Mark> {
 }
 
 /// The clusters that the committed records of a topic accumulate to.
-fn reports_in(broker: &Broker, topic: &str, envelope: &str) -> BTreeSet<Report> {
-    let mut found: BTreeMap<Report, i64> = BTreeMap::new();
-    let mut now: BTreeMap<String, Report> = BTreeMap::new();
+fn reports_in(broker: &Broker, topic: &str, envelope: &str) -> BTreeSet<ClusterReport> {
+    let mut found: BTreeMap<ClusterReport, i64> = BTreeMap::new();
+    let mut now: BTreeMap<String, ClusterReport> = BTreeMap::new();
     for record in committed(broker, topic) {
         let (key, value) = record.split_once(':').unwrap();
         let record: serde_json::Value = serde_json::from_str(value).unwrap_or_default();
         let cluster = record["cluster"].as_str().map(id);
         let report = cluster.map(|cluster| match record["size"].as_u64() {
-            Some(size) => Report::Giant { cluster, size: usize::try_from(size).unwrap() },
-            None => Report::Member { cluster, document: id(key) },
+            Some(size) => ClusterReport::Giant { cluster, size: usize::try_from(size).unwrap() },
+            None => ClusterReport::Member { cluster, document: id(key) },
         });
         match (envelope, report) {
             ("delta", Some(report)) => {
@@ -284,7 +284,10 @@ fn killed_runs_are_exact(broker: &Broker) {
             .flat_map(|a| all.iter().filter(|b| like(a, b)).map(|b| Pair::new(id(a.0), id(b.0)).unwrap()))
             .collect();
         let expected = oracle::clusters(&pairs, ClusterKind::Components, 6);
-        assert!(expected.len() > 10 && expected.iter().any(|report| matches!(report, Report::Giant { .. })));
+        assert!(
+            expected.len() > 10
+                && expected.iter().any(|report| matches!(report, ClusterReport::Giant { .. }))
+        );
         assert_eq!(reports_in(broker, &scene.output, envelope), expected, "{envelope}");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use dupflow::core::cluster::{ClusterKind, Clusters, Report};
+use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters};
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
@@ -22,7 +22,7 @@ struct Accumulated {
     kind: ClusterKind,
     limit: usize,
     clusters: Clusters,
-    reports: BTreeSet<Report>,
+    reports: BTreeSet<ClusterReport>,
 }
 
 impl Accumulated {
@@ -40,9 +40,9 @@ impl Accumulated {
     /// Takes one epoch, whose changes must be sorted and keep every report at 0 or 1, and compares.
     fn advance(&mut self, changes: &[Delta], present: &BTreeSet<Pair<DocId>>) {
         let said = self.clusters.advance(changes);
-        let place = |(report, diff): &(Report, isize)| match report {
-            Report::Member { document, .. } => (false, document.clone(), *diff),
-            Report::Giant { cluster, .. } => (true, cluster.clone(), *diff),
+        let place = |(report, diff): &(ClusterReport, isize)| match report {
+            ClusterReport::Member { document, .. } => (false, document.clone(), *diff),
+            ClusterReport::Giant { cluster, .. } => (true, cluster.clone(), *diff),
         };
         assert!(said.is_sorted_by(|a, b| place(a) < place(b)), "{said:?}");
         for (report, diff) in said {

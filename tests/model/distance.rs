@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dupflow::config::Plan;
-use dupflow::core::block::{BlockKey, Blocking, HotRule, Near};
+use dupflow::core::block::{BlockKey, Blocking, HotRule, NearRule};
 use dupflow::core::doc::DocId;
 use dupflow::core::hash::mix;
 use dupflow::core::pair::Pair;
@@ -68,11 +68,11 @@ impl Blocking for Searched {
         self.0.rule(table)
     }
 
-    fn near(&self, table: u16) -> Option<Near> {
+    fn near(&self, table: u16) -> Option<NearRule> {
         self.0.near(table)
     }
 
-    fn walked(&self) -> usize {
+    fn scan_limit(&self) -> usize {
         self.1
     }
 

@@ -1,4 +1,4 @@
-//! Keep lists: after any history, the lists equal those of a fresh run on the surviving documents, and follow
+//! KeepRule lists: after any history, the lists equal those of a fresh run on the surviving documents, and follow
 //! the definitions applied to the present pairs.
 //!
 //! Bug classes: a list that depends on the order of arrival or on positions; a document in both lists or in
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::config::Plan;
 use dupflow::connectors::sinks::{DocumentList, KeepList, Sink};
-use dupflow::core::cluster::{ClusterKind, Clusters, Keep, Report};
+use dupflow::core::cluster::{ClusterKind, ClusterReport, Clusters, KeepRule};
 use dupflow::core::doc::retention::{Retention, RetentionClock};
 use dupflow::core::doc::{DocId, Facts};
 use dupflow::core::oracle;
@@ -25,7 +25,7 @@ use crate::script::{Epoched, Past, Run, Stamped, closed};
 const KINDS: [ClusterKind; 2] = [ClusterKind::Components, ClusterKind::Star];
 
 /// A written list. The limit is so low that most clusters are reported by their size elsewhere.
-fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: Keep, listed: DocumentList) -> String {
+fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: KeepRule, listed: DocumentList) -> String {
     let mut out = Vec::new();
     let mut sink = KeepList::new(&mut out, Clusters::new(kind, 2), keep, listed);
     assert!(sink.wants_documents());
@@ -47,11 +47,11 @@ fn removed(
     documents: &BTreeMap<DocId, Facts>,
     pairs: &BTreeSet<Pair<DocId>>,
     kind: ClusterKind,
-    keep: Keep,
+    keep: KeepRule,
 ) -> BTreeMap<DocId, (DocId, DocId)> {
     let mut clusters: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
     for report in oracle::clusters(pairs, kind, usize::MAX) {
-        let Report::Member { cluster, document } = report else { panic!("no cluster is that large") };
+        let ClusterReport::Member { cluster, document } = report else { panic!("no cluster is that large") };
         clusters.entry(cluster).or_default().insert(document);
     }
     let mut removed = BTreeMap::new();
@@ -60,10 +60,10 @@ fn removed(
         let of = |id: &DocId| documents[id];
         let ts = |id: &DocId| of(id).ts.map_or((1, 0.0), |ts| (0, ts));
         let kept = match keep {
-            Keep::Smallest => members.first().unwrap(),
-            Keep::Named => &cluster,
-            Keep::Oldest => members.iter().reduce(|a, b| if ts(b) < ts(a) { b } else { a }).unwrap(),
-            Keep::Longest => {
+            KeepRule::Smallest => members.first().unwrap(),
+            KeepRule::Named => &cluster,
+            KeepRule::Oldest => members.iter().reduce(|a, b| if ts(b) < ts(a) { b } else { a }).unwrap(),
+            KeepRule::Longest => {
                 members.iter().reduce(|a, b| if of(b).bytes > of(a).bytes { b } else { a }).unwrap()
             }
         };
@@ -88,7 +88,7 @@ fn assert_lists(plan: &Plan, epochs: &[Epoched], retention: Retention, run: Run)
     let fresh = [Epoched { events: survivors.into_iter().rev().collect(), at: None }];
     let again = closed(&stages(plan, Retention::default()), &fresh, &Past::default(), run);
 
-    for (kind, keep) in KINDS.into_iter().flat_map(|kind| Keep::ALL.map(|keep| (kind, keep))) {
+    for (kind, keep) in KINDS.into_iter().flat_map(|kind| KeepRule::ALL.map(|keep| (kind, keep))) {
         let expected = removed(&documents, &pairs, kind, keep);
         let [stays, goes] = [DocumentList::Kept, DocumentList::Removed].map(|list| {
             let text = listed(&told, kind, keep, list);
@@ -107,10 +107,10 @@ fn assert_lists(plan: &Plan, epochs: &[Epoched], retention: Retention, run: Run)
         assert!(kept.iter().eq(others), "{kind:?} {keep:?}: who is not removed is kept");
 
         let kept: BTreeSet<_> = kept.into_iter().collect();
-        let are_apart = kind == ClusterKind::Components || keep == Keep::Named;
+        let are_apart = kind == ClusterKind::Components || keep == KeepRule::Named;
         let both = pairs.iter().find(|pair| kept.contains(pair.lo()) && kept.contains(pair.hi()));
         assert!(!are_apart || both.is_none(), "{kind:?} {keep:?}: {both:?} are both kept");
-        if kind == ClusterKind::Star && keep == Keep::Named {
+        if kind == ClusterKind::Star && keep == KeepRule::Named {
             for (gone, (instead, _)) in &expected {
                 let pair = Pair::new(gone.clone(), instead.clone()).unwrap();
                 assert!(pairs.contains(&pair), "{gone} goes for {instead}, which it is in no pair with");

@@ -1,4 +1,4 @@
-//! Keep lists of a real corpus: no two kept documents are near copies of each other.
+//! KeepRule lists of a real corpus: no two kept documents are near copies of each other.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use dupflow::config::Plan;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
 use dupflow::connectors::sinks::{DocumentList, KeepList};
-use dupflow::core::cluster::{Clusters, Keep};
+use dupflow::core::cluster::{Clusters, KeepRule};
 use dupflow::core::description::Description;
 use dupflow::core::time::SystemClock;
 use dupflow::pipeline::{self, Continuity, Demands, RunJob};
@@ -23,7 +23,7 @@ use crate::data;
 const CLEAR: f64 = 0.85;
 
 /// The ids of a list.
-fn list(corpus: &Corpus, kind: &str, keep: Keep, listed: DocumentList) -> Vec<String> {
+fn list(corpus: &Corpus, kind: &str, keep: KeepRule, listed: DocumentList) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("list.jsonl");
     let overrides = [format!("threshold={FLOOR}"), format!("output.clusters={kind}")];
@@ -57,7 +57,7 @@ fn no_two_near_copies_are_kept() {
     let corpus = Corpus::documents(&folder, "static_10k_shared");
     let clear: Vec<_> = corpus.truth[0].iter().filter(|(_, similarity)| **similarity >= CLEAR).collect();
     assert!(clear.len() > 100, "{} pairs", clear.len());
-    for (kind, keep) in [("components", Keep::Smallest), ("star", Keep::Named)] {
+    for (kind, keep) in [("components", KeepRule::Smallest), ("star", KeepRule::Named)] {
         let kept = list(&corpus, kind, keep, DocumentList::Kept);
         let removed = list(&corpus, kind, keep, DocumentList::Removed);
         println!("{kind}, {}: {} kept, {} removed", keep.name(), kept.len(), removed.len());

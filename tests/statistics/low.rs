@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use dupflow::config::{BlockingPlan, Plan};
 use dupflow::connectors::formats::feed;
-use dupflow::core::block::banding::{Crowd, Curve};
+use dupflow::core::block::banding::{Curve, ExpectedBlocks};
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::Pair;
@@ -70,7 +70,7 @@ fn exact(threshold: f64, settings: &[&str]) -> Plan {
 /// The plan's prediction: its curve, and the share of pairs agreeing in a band that are compared there.
 fn said(plan: &Plan) -> (Curve, f64) {
     let BlockingPlan::Banding { design, rule } = &plan.blocking else { panic!("{:?}", plan.blocking) };
-    (design.curve, Crowd::new(&design.curve, DOCUMENTS, *rule).meets)
+    (design.curve, ExpectedBlocks::new(&design.curve, DOCUMENTS, *rule).meets)
 }
 
 #[test]

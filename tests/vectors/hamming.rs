@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dupflow::core::block::hamming::optimiser::{Costs, Workload};
-use dupflow::core::block::hamming::{Design, Form, Kind, Tables, binomial, radius, widths};
+use dupflow::core::block::hamming::{Design, DesignKind, DesignUse, HammingTables, binomial, radius, widths};
 use dupflow::core::block::{BlockKey, Blocking, HotRule};
 use dupflow::core::sketch::SketchRef;
 use dupflow::lab::search::indexes::{Fingerprints, batch, index};
@@ -31,9 +31,9 @@ fn hamming_threshold() {
 
 fn design(case: &Value) -> Design {
     let kind = match case["kind"].as_str().unwrap() {
-        "one_level" => Kind::OneLevel { blocks: count(&case["blocks"]) },
-        "two_level" => Kind::TwoLevel { sub_blocks: count(&case["sub_blocks"]) },
-        "multi_index_hashing" => Kind::MultiIndex { blocks: count(&case["tables"]) },
+        "one_level" => DesignKind::OneLevel { blocks: count(&case["blocks"]) },
+        "two_level" => DesignKind::TwoLevel { sub_blocks: count(&case["sub_blocks"]) },
+        "multi_index_hashing" => DesignKind::MultiIndex { blocks: count(&case["tables"]) },
         other => panic!("{other}"),
     };
     Design::new(count(&case["f"]), count(&case["k"]), kind).unwrap()
@@ -55,13 +55,13 @@ fn manku_designs() {
         } else {
             let radii: Vec<usize> = (0..blocks.len()).map(|block| design.block_radius(block)).collect();
             assert_eq!(radii, counts(&case["radius"]), "{case}");
-            let one = design.estimate(1, Form::Index);
+            let one = design.estimate(1, DesignUse::Index);
             close(one.probes, &case["probes"]);
             close(one.candidates, &case["candidates_per_n"]);
         }
         for (d, expected) in case["expected_candidates_all_tables"].as_object().unwrap() {
             let n = 1 << d.parse::<u32>().unwrap();
-            close(design.estimate(n, Form::Index).candidates, expected);
+            close(design.estimate(n, DesignUse::Index).candidates, expected);
         }
     }
 }
@@ -74,7 +74,7 @@ fn manku_optimizer() {
             radius: count(&case["k"]),
             documents: case["n"].as_u64().unwrap(),
             budget_bytes: case["memory_budget_bytes"].as_u64().unwrap(),
-            form: Form::Index,
+            form: DesignUse::Index,
             costs: Costs { probe: 1.0, entry: 0.05 },
         };
         let choice = &case["choice"];
@@ -100,7 +100,7 @@ fn alg_g_h() {
         let (bits, n) = (count(&case["k"]), case["n"].as_u64().unwrap());
         let (r_h, surplus) = (radius(bits, decimal(&case["r"])), count(&case["c"]));
         assert_eq!(r_h, count(&case["r_h"]), "{case}");
-        let lists = Design::new(bits, r_h, Kind::Groups { surplus }).unwrap();
+        let lists = Design::new(bits, r_h, DesignKind::Groups { surplus }).unwrap();
         let groups: Vec<usize> = lists.blocks().iter().map(ExactSizeIterator::len).collect();
         assert_eq!(groups, widths(bits, count(&case["m"])));
         if !case["group_widths"].is_null() {
@@ -110,11 +110,11 @@ fn alg_g_h() {
         assert_eq!(narrow, count(&case["narrow_width"]));
         assert_eq!(groups.iter().filter(|width| **width > narrow).count(), count(&case["wide_groups"]));
         assert_eq!(lists.surplus(), count(&case["algH_min_count"]));
-        let estimate = lists.estimate(n, Form::Index);
+        let estimate = lists.estimate(n, DesignUse::Index);
         close(estimate.entries, &case["algH_posting_entries_read_expected"]);
         close(estimate.entries / groups.len() as f64, &case["n_g_mean_integer_widths"]);
         close(estimate.candidates, &case["expected_random_candidates_algH"]);
-        let choices = Design::new(bits, r_h, Kind::Conjunctions { surplus }).unwrap();
+        let choices = Design::new(bits, r_h, DesignKind::Conjunctions { surplus }).unwrap();
         let combinations: u64 = case["algG_combinations_C_m_rh"].as_str().unwrap().parse().unwrap();
         assert_eq!(choices.keys(), combinations, "{case}");
         assert_eq!(binomial(groups.len(), r_h), combinations, "{case}");
@@ -134,17 +134,17 @@ fn words(value: &Value, bits: usize) -> Vec<u64> {
 fn designs(bits: usize, radius: usize) -> Vec<Design> {
     let kinds = (1..=bits).flat_map(|n| {
         [
-            Kind::OneLevel { blocks: n },
-            Kind::TwoLevel { sub_blocks: n },
-            Kind::MultiIndex { blocks: n },
-            Kind::Groups { surplus: n },
-            Kind::Conjunctions { surplus: n },
+            DesignKind::OneLevel { blocks: n },
+            DesignKind::TwoLevel { sub_blocks: n },
+            DesignKind::MultiIndex { blocks: n },
+            DesignKind::Groups { surplus: n },
+            DesignKind::Conjunctions { surplus: n },
         ]
     });
     let found: Vec<Design> = kinds
-        .chain([Kind::Scan])
+        .chain([DesignKind::Scan])
         .filter_map(|kind| Design::new(bits, radius, kind).ok())
-        .filter(|design| design.keys() <= 1500 && design.estimate(100, Form::Index).probes < 50_000.0)
+        .filter(|design| design.keys() <= 1500 && design.estimate(100, DesignUse::Index).probes < 50_000.0)
         .collect();
     assert!(found.len() > 5);
     found
@@ -191,7 +191,7 @@ fn hamming_search() {
 
 /// All pairs within the radius share a block, so the stream compares them.
 fn pairs_share_blocks(design: &Design, corpus: &Fingerprints, expected: &BTreeSet<(u32, u32, usize)>) {
-    let tables = Tables::new(design, HotRule::NEVER).unwrap();
+    let tables = HammingTables::new(design, HotRule::NEVER).unwrap();
     let keys: Vec<BTreeSet<BlockKey>> = corpus
         .iter()
         .map(|(_, words)| {

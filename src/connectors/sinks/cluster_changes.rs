@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::rows::cluster_json::ReportChange;
 use crate::mark::Mark;
-use dupflow_core::cluster::{Clusters, Report};
+use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::pair::Delta;
 use dupflow_core::run::metrics::{Counter, Metrics};
 
@@ -26,9 +26,9 @@ pub(crate) struct ClusterChanges {
 #[derive(Debug)]
 struct Correction {
     /// Reports in the output.
-    written: BTreeSet<Report>,
+    written: BTreeSet<ClusterReport>,
     /// Reports that follow from the pairs passed so far.
-    expected: BTreeSet<Report>,
+    expected: BTreeSet<ClusterReport>,
 }
 
 impl ClusterChanges {
@@ -39,7 +39,7 @@ impl ClusterChanges {
 
     /// Begins a correction of an output that holds the reports `written`. [`Self::advance`] returns no changes
     /// until [`Self::corrections`] has returned them.
-    pub(crate) fn correct(&mut self, written: BTreeSet<Report>) {
+    pub(crate) fn correct(&mut self, written: BTreeSet<ClusterReport>) {
         self.correcting = Some(Correction { written, expected: BTreeSet::new() });
     }
 
@@ -74,19 +74,18 @@ impl ClusterChanges {
 /// counted.
 pub(crate) fn count(changes: &[ReportChange], metrics: &Metrics) {
     // A cluster exists exactly while the document that names it is a member.
-    let is_founder =
-        |report: &Report| matches!(report, Report::Member { cluster, document } if cluster == document);
+    let is_founder = |report: &ClusterReport| matches!(report, ClusterReport::Member { cluster, document } if cluster == document);
     for (_, diff) in changes.iter().filter(|(report, _)| is_founder(report)) {
         metrics.add(if *diff > 0 { Counter::ClustersFormed } else { Counter::ClustersDissolved }, 1);
     }
-    let is_same_giant = |a: &Report, b: &Report| match (a, b) {
-        (Report::Giant { cluster: a, .. }, Report::Giant { cluster: b, .. }) => a == b,
+    let is_same_giant = |a: &ClusterReport, b: &ClusterReport| match (a, b) {
+        (ClusterReport::Giant { cluster: a, .. }, ClusterReport::Giant { cluster: b, .. }) => a == b,
         _ => false,
     };
     for same in changes.chunk_by(|(a, _), (b, _)| is_same_giant(a, b)) {
         match same {
-            [(Report::Giant { .. }, 1..)] => metrics.add(Counter::GiantsFormed, 1),
-            [(Report::Giant { .. }, _)] => metrics.add(Counter::GiantsDissolved, 1),
+            [(ClusterReport::Giant { .. }, 1..)] => metrics.add(Counter::GiantsFormed, 1),
+            [(ClusterReport::Giant { .. }, _)] => metrics.add(Counter::GiantsDissolved, 1),
             _ => {}
         }
     }

@@ -25,7 +25,7 @@ use super::destination::Destination;
 use super::rows::cluster_json::{ReportChange, ReportSums};
 use super::rows::{JsonLines, OutputRow, RowWriter};
 use crate::mark::{Mark, Standing};
-use dupflow_core::cluster::{Clusters, Report};
+use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::doc::Letter;
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
@@ -99,7 +99,7 @@ pub struct ClusterLines<R> {
     out: R,
     clusters: Clusters,
     metrics: Arc<Metrics>,
-    alive: BTreeSet<Report>,
+    alive: BTreeSet<ClusterReport>,
 }
 
 impl<W: Destination> ClusterLines<JsonLines<W>> {
@@ -138,13 +138,13 @@ impl<R: RowWriter> Sink for ClusterLines<R> {
     fn finish(&mut self) -> io::Result<()> {
         let mut reports = self.alive.iter().peekable();
         while let Some(report) = reports.next() {
-            let Report::Member { cluster, document } = report else {
+            let ClusterReport::Member { cluster, document } = report else {
                 self.out.row(&OutputRow::Giant { report })?;
                 continue;
             };
             let mut members = vec![document];
-            let is_here = |next: &&Report| matches!(next, Report::Member { cluster: c, .. } if c == cluster);
-            while let Some(Report::Member { document: next, .. }) = reports.next_if(is_here) {
+            let is_here = |next: &&ClusterReport| matches!(next, ClusterReport::Member { cluster: c, .. } if c == cluster);
+            while let Some(ClusterReport::Member { document: next, .. }) = reports.next_if(is_here) {
                 members.push(next);
             }
             self.out.row(&OutputRow::Cluster { cluster, members: &members })?;
@@ -310,8 +310,9 @@ mod tests {
         let mut sum = ReportSums::default();
         std::fs::read_to_string(&path).unwrap().lines().for_each(|line| sum.add(line.as_bytes()).unwrap());
         let id = |name: &str| DocId::new(name).unwrap();
-        let member = |document| Report::Member { cluster: id("x"), document: id(document) };
-        let expected = [member("x"), member("y"), member("z"), Report::Giant { cluster: id("a"), size: 4 }];
+        let member = |document| ClusterReport::Member { cluster: id("x"), document: id(document) };
+        let expected =
+            [member("x"), member("y"), member("z"), ClusterReport::Giant { cluster: id("a"), size: 4 }];
         assert_eq!(sum.reports().unwrap(), expected.into());
     }
 }

@@ -18,7 +18,7 @@ use super::contract::Sink;
 use super::destination::Destination;
 use super::rows::{JsonLines, OutputRow, RowWriter};
 use crate::mark::Mark;
-use dupflow_core::cluster::{Clusters, Keep};
+use dupflow_core::cluster::{Clusters, KeepRule};
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Progress;
@@ -36,7 +36,7 @@ pub enum DocumentList {
 pub struct KeepList<R> {
     out: R,
     clusters: Clusters,
-    keep: Keep,
+    keep: KeepRule,
     listed: DocumentList,
     alive: BTreeMap<DocId, Facts>,
 }
@@ -44,14 +44,14 @@ pub struct KeepList<R> {
 impl<W: Destination> KeepList<JsonLines<W>> {
     /// Writes JSON Lines to `out`, which should be buffered. `clusters` must be empty; its limit has no
     /// effect.
-    pub fn new(out: W, clusters: Clusters, keep: Keep, listed: DocumentList) -> Self {
+    pub fn new(out: W, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
         Self::with_rows(JsonLines(out), clusters, keep, listed)
     }
 }
 
 impl<R: RowWriter> KeepList<R> {
     /// As `new`, for any row format.
-    pub fn with_rows(out: R, clusters: Clusters, keep: Keep, listed: DocumentList) -> Self {
+    pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
         Self { out, clusters, keep, listed, alive: BTreeMap::new() }
     }
 

@@ -8,7 +8,7 @@ use super::files::StateFiles;
 use super::ids::{IdSet, id_hash};
 use super::manifest::{GROUPS, Manifest, StatePosition, shards_of};
 use super::segment::SegmentReader;
-use dupflow_core::doc::changes::{Changes, Record};
+use dupflow_core::doc::changes::{ChangeRecord, Changes};
 
 /// The state as of one publish. Readable while the files of its manifest exist: until two later manifests are
 /// published.
@@ -109,7 +109,7 @@ impl SegmentStack {
         &mut self,
         shard: u8,
         ended: DeletedRecords,
-        mut each: impl FnMut(Record<'_>) -> Result<(), E>,
+        mut each: impl FnMut(ChangeRecord<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { deltas, through, base, seen } = self;
         seen.clear();

@@ -1,27 +1,16 @@
-//! Block keys, and the interface of a blocking.
+//! The interface of a blocking.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::hot::HotRule;
-use super::near::Near;
+use super::key::BlockKey;
+use super::near::NearRule;
 use crate::sketch::SketchRef;
 
-/// Default of [`Blocking::walked`]. Chosen, not measured: a search costs k + 1 look-ups in ordered sets and
-/// their memory in place of one list, a scan of 1,024 members reads 8 KiB of words. Any value gives the same
-/// pairs.
-pub(super) const WALKED: usize = 1024;
-
-/// The key of a block: a table (band) and a 32-bit hash within it. Two different contents of a band have the
-/// same hash with probability 2^-32; the filter rejects such a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct BlockKey {
-    /// Band or table, from 0.
-    pub table: u16,
-    /// Hash of the band's components.
-    pub hash: u32,
-}
+/// Default of [`Blocking::scan_limit`]. Chosen, not measured: a search costs k + 1 look-ups in ordered sets
+/// and their memory in place of one list, a scan of 1,024 members reads 8 KiB of words. Any value gives the
+/// same pairs.
+pub(super) const SCAN_LIMIT: usize = 1024;
 
 /// Assigns sketches to blocks.
 ///
@@ -43,14 +32,14 @@ pub trait Blocking: Send + Sync + fmt::Debug {
 
     /// The distance rule of a table; `None` if the members of its blocks meet at any distance. Only a table
     /// whose blocks are never hot may have one.
-    fn near(&self, _table: u16) -> Option<Near> {
+    fn near(&self, _table: u16) -> Option<NearRule> {
         None
     }
 
     /// Members up to which a block by distance is scanned member by member, inclusive; a larger block is
     /// searched. This changes the time of a change, not the pairs that meet.
-    fn walked(&self) -> usize {
-        WALKED
+    fn scan_limit(&self) -> usize {
+        SCAN_LIMIT
     }
 
     /// The number of shared blocks from which on two sketches are candidates, inclusive. Above 1 only where

@@ -8,20 +8,21 @@
 
 use std::sync::Arc;
 
-use super::blocking::{BlockKey, Blocking};
+use super::blocking::Blocking;
 use super::hot::HotRule;
-use super::near::Near;
+use super::key::BlockKey;
+use super::near::NearRule;
 use crate::sketch::SketchRef;
 
 /// The blocks of several blockings.
 #[derive(Clone, Debug)]
-pub struct Several {
+pub struct CombinedBlocking {
     /// Each with its first table.
     parts: Box<[(Arc<dyn Blocking>, u16)]>,
     tables: usize,
 }
 
-impl Several {
+impl CombinedBlocking {
     /// Combines the blockings, in this order of tables.
     ///
     /// # Panics
@@ -45,7 +46,7 @@ impl Several {
     }
 }
 
-impl Blocking for Several {
+impl Blocking for CombinedBlocking {
     fn keys(&self, sketch: SketchRef<'_>, out: &mut Vec<BlockKey>) {
         for (blocking, first) in &self.parts {
             let before = out.len();
@@ -62,7 +63,7 @@ impl Blocking for Several {
         self.part(table).map_or(HotRule::NEVER, |(blocking, table)| blocking.rule(table))
     }
 
-    fn near(&self, table: u16) -> Option<Near> {
+    fn near(&self, table: u16) -> Option<NearRule> {
         self.part(table).and_then(|(blocking, table)| blocking.near(table))
     }
 }
@@ -71,15 +72,15 @@ impl Blocking for Several {
 mod tests {
     use super::*;
     use crate::block::Banding;
-    use crate::block::hamming::{Design, Kind, Tables};
+    use crate::block::hamming::{Design, DesignKind, HammingTables};
     use crate::hash::mix;
 
     #[test]
     fn tables_of_the_second_stand_behind_those_of_the_first() {
         let bands: Arc<dyn Blocking> = Arc::new(Banding::new(64, 4, 16, HotRule::NEVER));
-        let design = Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap();
-        let tables: Arc<dyn Blocking> = Arc::new(Tables::new(&design, HotRule::NEVER).unwrap());
-        let both = Several::new([Arc::clone(&bands), Arc::clone(&tables)]);
+        let design = Design::new(64, 3, DesignKind::OneLevel { blocks: 4 }).unwrap();
+        let tables: Arc<dyn Blocking> = Arc::new(HammingTables::new(&design, HotRule::NEVER).unwrap());
+        let both = CombinedBlocking::new([Arc::clone(&bands), Arc::clone(&tables)]);
         assert_eq!(both.tables(), 8);
         let keys = |blocking: &dyn Blocking| {
             let mut keys = Vec::new();
@@ -97,10 +98,10 @@ mod tests {
     fn each_table_keeps_the_rule_of_its_blocking() {
         let hot = HotRule { cap: 8, leaders: 1 };
         let bands: Arc<dyn Blocking> = Arc::new(Banding::new(64, 4, 16, hot));
-        let design = Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap();
-        let tables: Arc<dyn Blocking> = Arc::new(Tables::new(&design, HotRule::NEVER).unwrap());
+        let design = Design::new(64, 3, DesignKind::OneLevel { blocks: 4 }).unwrap();
+        let tables: Arc<dyn Blocking> = Arc::new(HammingTables::new(&design, HotRule::NEVER).unwrap());
         for (both, first) in [([&bands, &tables], 0), ([&tables, &bands], 4)] {
-            let both = Several::new(both.map(Arc::clone));
+            let both = CombinedBlocking::new(both.map(Arc::clone));
             for table in 0..8 {
                 let is_band = (first..first + 4).contains(&table);
                 assert_eq!(both.rule(table), if is_band { hot } else { HotRule::NEVER });

@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::blocking::BlockKey;
+use super::key::BlockKey;
 use crate::doc::DocId;
 use crate::hash::SketchId;
 

@@ -5,7 +5,7 @@
 //!
 //! - in a block of at most `cap` sketches all of them meet;
 //! - in a larger, *hot* block two meet only if one of them is a [leader](HotRule);
-//! - in a table by Hamming distance no block is hot: two sketches meet if they are [`Near`].
+//! - in a table by Hamming distance no block is hot: two sketches meet if they are near ([`NearRule`]).
 
 pub mod banding;
 mod blocking;
@@ -13,16 +13,18 @@ mod combined;
 pub mod hamming;
 mod hot;
 pub mod index;
+mod key;
 mod near;
 mod params;
 mod scan;
 mod shingles;
 
 pub use banding::Banding;
-pub use blocking::{BlockKey, Blocking};
-pub use combined::Several;
+pub use blocking::Blocking;
+pub use combined::CombinedBlocking;
 pub use hot::{HotBlock, HotBlocks, HotPolicy, HotRule};
-pub use near::Near;
+pub use key::BlockKey;
+pub use near::NearRule;
 pub use params::{BlockingKind, BlockingParams};
 pub use scan::Scan;
 pub use shingles::Shingles;

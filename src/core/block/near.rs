@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// The distance rule: two sketches meet if their first words differ in at most `distance` bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Near {
+pub struct NearRule {
     /// Most bits in which they may differ, inclusive.
     pub distance: u32,
     /// Mask of the bits of the first word that are equal in all members of a block, or in all sketches.
@@ -25,7 +25,7 @@ pub struct Near {
 /// by chance too often.
 const LEAST_BITS: u32 = 4;
 
-impl Near {
+impl NearRule {
     /// Whether two sketches with these first words meet.
     #[inline]
     pub fn meet(self, a: u64, b: u64) -> bool {
@@ -33,7 +33,7 @@ impl Near {
     }
 
     /// The parts that a first word is cut into; empty if they would be shorter than [`LEAST_BITS`].
-    pub(super) fn parts(self) -> Vec<Part> {
+    pub(super) fn parts(self) -> Vec<WordPart> {
         let parts = self.distance + 1;
         let others = self.common.count_zeros();
         if others / parts < LEAST_BITS {
@@ -43,18 +43,18 @@ impl Near {
         for bit in 0..u64::BITS {
             seen += u32::from(self.common >> bit & 1 == 0);
             if seen == done * others / parts && done < parts {
-                cut.push(Part::from(start..bit + 1));
+                cut.push(WordPart::from(start..bit + 1));
                 (start, done) = (bit + 1, done + 1);
             }
         }
-        cut.push(Part::from(start..u64::BITS));
+        cut.push(WordPart::from(start..u64::BITS));
         cut
     }
 }
 
 /// A run of consecutive bits of a first word, at least one bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct WordPart {
     /// Left rotation that moves the part to the highest bits.
     pub(super) rotation: u32,
     /// Mask of all bits except the part, after the rotation.
@@ -62,7 +62,7 @@ pub(super) struct Part {
     pub(super) mask: u64,
 }
 
-impl From<Range<u32>> for Part {
+impl From<Range<u32>> for WordPart {
     fn from(bits: Range<u32>) -> Self {
         let rotation = (u64::BITS - bits.end) % u64::BITS;
         let rest = u64::MAX.checked_shr(bits.end - bits.start).unwrap_or(0);
@@ -80,7 +80,7 @@ mod tests {
     fn parts_are_cut_around_what_a_block_has_in_common() {
         for distance in 0..20 {
             for common in [0, 0xffff, 0x3ff_ffff << 13, u64::MAX << 32, 0xffff_0000_ffff_0000, u64::MAX] {
-                let parts = Near { distance, common }.parts();
+                let parts = NearRule { distance, common }.parts();
                 let others = (!common).count_ones();
                 if others / (distance + 1) < LEAST_BITS {
                     assert_eq!(parts, []);

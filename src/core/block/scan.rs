@@ -1,7 +1,8 @@
 //! No blocking: every sketch in one block, which is never hot. All pairs are candidates.
 
-use super::blocking::{BlockKey, Blocking};
+use super::blocking::Blocking;
 use super::hot::HotRule;
+use super::key::BlockKey;
 use crate::sketch::SketchRef;
 
 /// Every pair is a candidate: quadratic, for small corpora and as an oracle.

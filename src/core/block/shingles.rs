@@ -13,8 +13,9 @@
 //! References: A. Broder, S. Glassman, M. Manasse and G. Zweig, *Syntactic clustering of the web* (1997),
 //! section 4; Yuan et al. (2019), section 3.
 
-use super::blocking::{BlockKey, Blocking};
+use super::blocking::Blocking;
 use super::hot::HotRule;
+use super::key::BlockKey;
 use crate::sketch::SketchRef;
 
 /// A block for each feature.

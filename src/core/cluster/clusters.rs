@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::graph::Graph;
-use super::report::Report;
+use super::report::ClusterReport;
 use super::star;
 use super::tours::Vertex;
 use crate::doc::DocId;
@@ -41,7 +41,7 @@ impl Clusters {
     ///
     /// # Panics
     /// If a pair is removed that is not present.
-    pub fn advance(&mut self, changes: &[Delta]) -> Vec<(Report, isize)> {
+    pub fn advance(&mut self, changes: &[Delta]) -> Vec<(ClusterReport, isize)> {
         let (net, touched) = self.net(changes);
         let mut reports = Vec::new();
         self.report(&touched, -1, &mut reports);
@@ -120,7 +120,7 @@ impl Clusters {
         &mut self,
         touched: &BTreeSet<Vertex>,
         diff: isize,
-        reports: &mut Vec<(Report<Vertex>, isize)>,
+        reports: &mut Vec<(ClusterReport<Vertex>, isize)>,
     ) {
         let mut done = BTreeSet::new();
         for &vertex in touched {
@@ -129,28 +129,28 @@ impl Clusters {
                 continue;
             }
             if size > self.limit {
-                reports.push((Report::Giant { cluster: least, size }, diff));
+                reports.push((ClusterReport::Giant { cluster: least, size }, diff));
                 continue;
             }
             let members = self.members(least).into_iter();
-            let members = members.map(|(document, cluster)| Report::Member { cluster, document });
+            let members = members.map(|(document, cluster)| ClusterReport::Member { cluster, document });
             reports.extend(members.map(|report| (report, diff)));
         }
     }
 
     /// The reports without those that cancel, sorted.
-    fn consolidate(&self, mut reports: Vec<(Report<Vertex>, isize)>) -> Vec<(Report, isize)> {
+    fn consolidate(&self, mut reports: Vec<(ClusterReport<Vertex>, isize)>) -> Vec<(ClusterReport, isize)> {
         reports.sort_unstable();
         let id = |vertex| self.graph.id(vertex).clone();
         let mut changed: Vec<_> = reports
             .chunk_by(|(a, _), (b, _)| a == b)
             .filter(|same| same.iter().map(|(_, diff)| diff).sum::<isize>() != 0)
             .map(|same| match same[0] {
-                (Report::Member { cluster, document }, diff) => {
-                    (Report::Member { cluster: id(cluster), document: id(document) }, diff)
+                (ClusterReport::Member { cluster, document }, diff) => {
+                    (ClusterReport::Member { cluster: id(cluster), document: id(document) }, diff)
                 }
-                (Report::Giant { cluster, size }, diff) => {
-                    (Report::Giant { cluster: id(cluster), size }, diff)
+                (ClusterReport::Giant { cluster, size }, diff) => {
+                    (ClusterReport::Giant { cluster: id(cluster), size }, diff)
                 }
             })
             .collect();

@@ -19,22 +19,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use super::tours::{Place, Tours, Vertex};
+use super::tours::{TourPlace, Tours, Vertex};
 use crate::doc::DocId;
 use crate::pair::Pair;
 
 /// One end of a pair, as it is stored at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Link {
+struct HalfEdge {
     level: u8,
-    kind: Kind,
+    kind: PairKind,
     to: Vertex,
 }
 
 /// Whether a pair is in the spanning tree. The discriminant is the mark of vertices that have such a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-enum Kind {
+enum PairKind {
     Tree = 1,
     Other = 2,
 }
@@ -42,8 +42,8 @@ enum Kind {
 #[derive(Debug, Default)]
 struct Ends {
     /// The vertex's place in the forest of each level, up to the highest level used so far.
-    places: Vec<Place>,
-    links: BTreeSet<Link>,
+    places: Vec<TourPlace>,
+    links: BTreeSet<HalfEdge>,
 }
 
 /// The documents that are in a pair, or whose last pair was removed in this epoch.
@@ -55,7 +55,7 @@ pub(super) struct Graph {
     by_id: HashTable<Vertex>,
     free: Vec<Vertex>,
     /// The pairs in spanning trees, each with its arcs in the forests of level 0 up to its own level.
-    trees: BTreeMap<Pair<Vertex>, Vec<[Place; 2]>>,
+    trees: BTreeMap<Pair<Vertex>, Vec<[TourPlace; 2]>>,
 }
 
 fn hash(id: &DocId) -> u64 {
@@ -137,7 +137,7 @@ impl Graph {
     /// Adds a pair that is not present.
     pub(super) fn insert(&mut self, pair: Pair<Vertex>) {
         if self.connected(*pair.lo(), *pair.hi(), 0) {
-            self.attach(pair, 0, Kind::Other);
+            self.attach(pair, 0, PairKind::Other);
         } else {
             self.span(pair, 0);
         }
@@ -147,18 +147,19 @@ impl Graph {
     pub(super) fn remove(&mut self, pair: Pair<Vertex>) {
         let Some(arcs) = self.trees.remove(&pair) else {
             let links = &self.ends[*pair.lo() as usize].links;
-            let is_at =
-                |level: &u8| links.contains(&Link { level: *level, kind: Kind::Other, to: *pair.hi() });
+            let is_at = |level: &u8| {
+                links.contains(&HalfEdge { level: *level, kind: PairKind::Other, to: *pair.hi() })
+            };
             let level = (0..=u8::MAX).find(is_at).expect("only a present pair is removed");
-            self.detach(pair, level, Kind::Other);
+            self.detach(pair, level, PairKind::Other);
             return;
         };
         let highest = u8::try_from(arcs.len() - 1).expect("levels are at most log2 of the vertices");
-        self.detach(pair, highest, Kind::Tree);
+        self.detach(pair, highest, PairKind::Tree);
         arcs.into_iter().for_each(|arcs| self.tours.cut(arcs));
         for level in (0..=highest).rev() {
             if let Some(other) = self.replacement(pair, level) {
-                self.detach(other, level, Kind::Other);
+                self.detach(other, level, PairKind::Other);
                 self.span(other, level);
                 return;
             }
@@ -171,23 +172,23 @@ impl Graph {
         let half = if self.tours.size(a) <= self.tours.size(b) { a } else { b };
         // The smaller half has at most n / 2^(level + 1) vertices, so the level of its tree pairs may be
         // raised, and then that of the other pairs inside it.
-        while let Some(pair) = self.marked(half, level, Kind::Tree) {
-            self.detach(pair, level, Kind::Tree);
-            self.attach(pair, level + 1, Kind::Tree);
+        while let Some(pair) = self.marked(half, level, PairKind::Tree) {
+            self.detach(pair, level, PairKind::Tree);
+            self.attach(pair, level + 1, PairKind::Tree);
             self.link(pair, level + 1);
         }
-        while let Some(pair) = self.marked(half, level, Kind::Other) {
+        while let Some(pair) = self.marked(half, level, PairKind::Other) {
             if !self.connected(*pair.lo(), *pair.hi(), level) {
                 return Some(pair);
             }
-            self.detach(pair, level, Kind::Other);
-            self.attach(pair, level + 1, Kind::Other);
+            self.detach(pair, level, PairKind::Other);
+            self.attach(pair, level + 1, PairKind::Other);
         }
         None
     }
 
     /// Any pair of this level and kind with an end in the tree of `place`.
-    fn marked(&mut self, place: Place, level: u8, kind: Kind) -> Option<Pair<Vertex>> {
+    fn marked(&mut self, place: TourPlace, level: u8, kind: PairKind) -> Option<Pair<Vertex>> {
         let vertex = self.tours.marked(place, kind as u8)?;
         let link = self.links(vertex, level, kind).next().expect("a marked vertex has such a pair");
         Pair::new(vertex, link.to)
@@ -195,7 +196,7 @@ impl Graph {
 
     /// Adds a pair to the spanning tree.
     fn span(&mut self, pair: Pair<Vertex>, level: u8) {
-        self.attach(pair, level, Kind::Tree);
+        self.attach(pair, level, PairKind::Tree);
         (0..=level).for_each(|level| self.link(pair, level));
     }
 
@@ -206,10 +207,10 @@ impl Graph {
         self.trees.entry(pair).or_default().push(arcs);
     }
 
-    fn attach(&mut self, pair: Pair<Vertex>, level: u8, kind: Kind) {
+    fn attach(&mut self, pair: Pair<Vertex>, level: u8, kind: PairKind) {
         for (from, to) in [(*pair.lo(), *pair.hi()), (*pair.hi(), *pair.lo())] {
             let first = self.links(from, level, kind).next().is_none();
-            self.ends[from as usize].links.insert(Link { level, kind, to });
+            self.ends[from as usize].links.insert(HalfEdge { level, kind, to });
             if first {
                 let place = self.place(from, level);
                 self.tours.mark(place, kind as u8, true);
@@ -217,9 +218,9 @@ impl Graph {
         }
     }
 
-    fn detach(&mut self, pair: Pair<Vertex>, level: u8, kind: Kind) {
+    fn detach(&mut self, pair: Pair<Vertex>, level: u8, kind: PairKind) {
         for (from, to) in [(*pair.lo(), *pair.hi()), (*pair.hi(), *pair.lo())] {
-            self.ends[from as usize].links.remove(&Link { level, kind, to });
+            self.ends[from as usize].links.remove(&HalfEdge { level, kind, to });
             if self.links(from, level, kind).next().is_none() {
                 let place = self.place(from, level);
                 self.tours.mark(place, kind as u8, false);
@@ -227,8 +228,8 @@ impl Graph {
         }
     }
 
-    fn links(&self, vertex: Vertex, level: u8, kind: Kind) -> impl Iterator<Item = &Link> {
-        let link = |to| Link { level, kind, to };
+    fn links(&self, vertex: Vertex, level: u8, kind: PairKind) -> impl Iterator<Item = &HalfEdge> {
+        let link = |to| HalfEdge { level, kind, to };
         self.ends[vertex as usize].links.range(link(0)..=link(Vertex::MAX))
     }
 
@@ -238,7 +239,7 @@ impl Graph {
     }
 
     /// The place of a vertex in the forest of a level.
-    fn place(&mut self, vertex: Vertex, level: u8) -> Place {
+    fn place(&mut self, vertex: Vertex, level: u8) -> TourPlace {
         let places = &mut self.ends[vertex as usize].places;
         while places.len() <= usize::from(level) {
             places.push(self.tours.tour(vertex));

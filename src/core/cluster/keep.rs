@@ -10,7 +10,7 @@ use crate::doc::{DocId, Facts};
 
 /// The rule that selects the document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Keep {
+pub enum KeepRule {
     /// The smallest id, by bytes.
     #[default]
     Smallest,
@@ -22,7 +22,7 @@ pub enum Keep {
     Named,
 }
 
-impl Keep {
+impl KeepRule {
     /// All rules.
     pub const ALL: [Self; 4] = [Self::Smallest, Self::Oldest, Self::Longest, Self::Named];
 
@@ -64,7 +64,7 @@ mod tests {
     use crate::doc::Position;
 
     /// The id selected from members given as (id, time stamp, bytes).
-    fn kept(keep: Keep, members: &[(&str, Option<f64>, u32)]) -> String {
+    fn kept(keep: KeepRule, members: &[(&str, Option<f64>, u32)]) -> String {
         let name = DocId::new("名前").unwrap();
         let members: Vec<_> = (members.iter().rev())
             .map(|(id, ts, bytes)| {
@@ -84,11 +84,15 @@ mod tests {
             ("d", Some(1.5), 3),
             ("😀", Some(-0.0), 1),
         ];
-        let all = Keep::ALL.map(|keep| kept(keep, &members));
+        let all = KeepRule::ALL.map(|keep| kept(keep, &members));
         assert_eq!(all, ["b", "😀", "c", "名前"]);
-        assert_eq!(kept(Keep::Oldest, &members[..4]), "c", "of equal times the smallest id");
-        assert_eq!(kept(Keep::Oldest, &[("z", None, 1), ("y", None, 1)]), "y");
-        assert_eq!(kept(Keep::Oldest, &[("a", None, 1), ("z", Some(f64::MAX), 1)]), "z", "none comes last");
-        assert_eq!(kept(Keep::Longest, &[]), "名前");
+        assert_eq!(kept(KeepRule::Oldest, &members[..4]), "c", "of equal times the smallest id");
+        assert_eq!(kept(KeepRule::Oldest, &[("z", None, 1), ("y", None, 1)]), "y");
+        assert_eq!(
+            kept(KeepRule::Oldest, &[("a", None, 1), ("z", Some(f64::MAX), 1)]),
+            "z",
+            "none comes last"
+        );
+        assert_eq!(kept(KeepRule::Longest, &[]), "名前");
     }
 }

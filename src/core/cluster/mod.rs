@@ -1,6 +1,6 @@
 //! Clusters: exact changes of cluster memberships from changes of pairs, epoch by epoch.
 //!
-//! In: the [`Delta`]s of an epoch. Out: changes of [`Report`]s, each with diff 1 or -1.
+//! In: the [`Delta`]s of an epoch. Out: changes of [`ClusterReport`]s, each with diff 1 or -1.
 //!
 //! Documents are the vertices and accepted pairs the edges of a graph; a document without a pair is in no
 //! cluster. By [`ClusterKind`] a cluster is
@@ -22,7 +22,7 @@
 //! touched component is reported twice: O(m log m) for m members (at most `limit`), for stars also the pairs
 //! of their centres; O(log n) for a giant. Memory: every pair, and every document in a pair, once.
 //!
-//! [`history`] records events of clusters over time. [`Keep`] selects one document of a cluster.
+//! [`history`] records events of clusters over time. [`KeepRule`] selects one document of a cluster.
 
 mod clusters;
 mod graph;
@@ -36,5 +36,5 @@ mod tours;
 mod tests;
 
 pub use clusters::{ClusterKind, Clusters};
-pub use keep::Keep;
-pub use report::Report;
+pub use keep::KeepRule;
+pub use report::ClusterReport;

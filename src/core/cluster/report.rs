@@ -4,7 +4,7 @@ use crate::doc::DocId;
 
 /// A statement about a cluster; `I` is a document id (inside this module, a vertex).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Report<I = DocId> {
+pub enum ClusterReport<I = DocId> {
     /// A document is in a cluster.
     Member {
         /// The cluster's smallest member, or the star's centre.
@@ -21,7 +21,7 @@ pub enum Report<I = DocId> {
     },
 }
 
-impl Report {
+impl ClusterReport {
     /// The document or giant of the report; there is at most one report of each at a time. Members sort
     /// first.
     pub fn subject(&self) -> (bool, &DocId) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::{ClusterKind, Clusters, Report};
+use super::{ClusterKind, ClusterReport, Clusters};
 use crate::doc::DocId;
 use crate::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 
@@ -37,8 +37,8 @@ fn epoch(clusters: &mut Clusters, come: &str, go: &str) -> String {
     let said = clusters.advance(&all).into_iter().map(|(report, diff)| {
         let sign = if diff > 0 { '+' } else { '-' };
         match report {
-            Report::Member { cluster, document } => format!("{sign}{document}:{cluster}"),
-            Report::Giant { cluster, size } => format!("{sign}{cluster}*{size}"),
+            ClusterReport::Member { cluster, document } => format!("{sign}{document}:{cluster}"),
+            ClusterReport::Giant { cluster, size } => format!("{sign}{cluster}*{size}"),
         }
     });
     said.collect::<Vec<_>>().join(" ")
@@ -115,13 +115,13 @@ fn stars_have_the_greatest_degree_and_then_the_smallest_id() {
 
 #[derive(Deserialize)]
 struct Vectors {
-    cases: Vec<Case>,
+    cases: Vec<VectorCase>,
 }
 
 /// Members are numbered. (The vectors also have representatives in order of arrival, which are no function of
 /// the corpus.)
 #[derive(Deserialize)]
-struct Case {
+struct VectorCase {
     edges: Vec<(usize, usize)>,
     connected_components: Vec<Vec<usize>>,
     star: Vec<Star>,
@@ -155,7 +155,7 @@ fn golden_vectors() {
             let edges = changes(edges.iter().map(|(a, b)| (&**a, &**b)), 1);
             let found =
                 Clusters::new(kind, Clusters::LIMIT).advance(&edges).into_iter().map(|report| match report {
-                    (Report::Member { cluster, document }, 1) => (document, cluster),
+                    (ClusterReport::Member { cluster, document }, 1) => (document, cluster),
                     other => panic!("{other:?}"),
                 });
             assert_eq!(found.collect::<BTreeSet<_>>(), expected, "{kind:?}");

@@ -14,16 +14,16 @@
 pub(super) type Vertex = u32;
 
 /// The place of a vertex or an arc in a tour.
-pub(super) type Place = u32;
+pub(super) type TourPlace = u32;
 
 /// No place, and no vertex.
 const NONE: u32 = u32::MAX;
 
 /// A place as a node of its splay tree.
 #[derive(Clone, Copy, Debug)]
-struct Node {
-    parent: Place,
-    children: [Place; 2],
+struct SplayNode {
+    parent: TourPlace,
+    children: [TourPlace; 2],
     /// [`NONE`] for an arc.
     vertex: Vertex,
     /// Bits set by [`Tours::mark`].
@@ -40,8 +40,8 @@ struct Node {
 pub(super) struct Tours<K> {
     /// By vertex.
     keys: Vec<K>,
-    nodes: Vec<Node>,
-    free: Vec<Place>,
+    nodes: Vec<SplayNode>,
+    free: Vec<TourPlace>,
 }
 
 impl<K: Ord> Tours<K> {
@@ -62,8 +62,8 @@ impl<K: Ord> Tours<K> {
     }
 
     /// A new tour of one vertex.
-    pub(super) fn tour(&mut self, vertex: Vertex) -> Place {
-        let node = Node {
+    pub(super) fn tour(&mut self, vertex: Vertex) -> TourPlace {
+        let node = SplayNode {
             parent: NONE,
             children: [NONE; 2],
             vertex,
@@ -81,14 +81,14 @@ impl<K: Ord> Tours<K> {
     }
 
     /// Frees a place that is a tour on its own.
-    pub(super) fn release(&mut self, place: Place) {
+    pub(super) fn release(&mut self, place: TourPlace) {
         let node = &self.nodes[place as usize];
         debug_assert!(node.parent == NONE && node.children == [NONE; 2], "a place in use");
         self.free.push(place);
     }
 
     /// Joins the tours of two vertices by an edge; returns its two arcs.
-    pub(super) fn link(&mut self, u: Place, v: Place) -> [Place; 2] {
+    pub(super) fn link(&mut self, u: TourPlace, v: TourPlace) -> [TourPlace; 2] {
         let arcs = [self.tour(NONE), self.tour(NONE)];
         self.begin_at(u);
         self.begin_at(v);
@@ -99,7 +99,7 @@ impl<K: Ord> Tours<K> {
     }
 
     /// Removes an edge, which splits its tour into two.
-    pub(super) fn cut(&mut self, [out, back]: [Place; 2]) {
+    pub(super) fn cut(&mut self, [out, back]: [TourPlace; 2]) {
         self.begin_at(out);
         self.split_after(out);
         self.split_before(back);
@@ -109,7 +109,7 @@ impl<K: Ord> Tours<K> {
     }
 
     /// Whether two vertices are in one tour.
-    pub(super) fn connected(&mut self, u: Place, v: Place) -> bool {
+    pub(super) fn connected(&mut self, u: TourPlace, v: TourPlace) -> bool {
         self.splay(u);
         self.splay(v);
         // u was made a root; after the splay of v it has a parent if both are in one splay tree.
@@ -117,19 +117,19 @@ impl<K: Ord> Tours<K> {
     }
 
     /// Number of vertices in the tour.
-    pub(super) fn size(&mut self, place: Place) -> usize {
+    pub(super) fn size(&mut self, place: TourPlace) -> usize {
         self.splay(place);
         self.nodes[place as usize].size as usize
     }
 
     /// The vertex with the least key in the tour.
-    pub(super) fn least(&mut self, place: Place) -> Vertex {
+    pub(super) fn least(&mut self, place: TourPlace) -> Vertex {
         self.splay(place);
         self.nodes[place as usize].least
     }
 
     /// Sets or unsets the mark of one place.
-    pub(super) fn mark(&mut self, place: Place, mark: u8, on: bool) {
+    pub(super) fn mark(&mut self, place: TourPlace, mark: u8, on: bool) {
         self.splay(place);
         let marks = &mut self.nodes[place as usize].marks;
         *marks = if on { *marks | mark } else { *marks & !mark };
@@ -137,9 +137,9 @@ impl<K: Ord> Tours<K> {
     }
 
     /// A vertex in the tour whose place has the mark.
-    pub(super) fn marked(&mut self, place: Place, mark: u8) -> Option<Vertex> {
+    pub(super) fn marked(&mut self, place: TourPlace, mark: u8) -> Option<Vertex> {
         self.splay(place);
-        let has = |at: &Place| *at != NONE && self.nodes[*at as usize].marks_below & mark != 0;
+        let has = |at: &TourPlace| *at != NONE && self.nodes[*at as usize].marks_below & mark != 0;
         let mut at = Some(place).filter(has)?;
         while self.nodes[at as usize].marks & mark == 0 {
             let below = self.nodes[at as usize].children.into_iter().find(has);
@@ -151,7 +151,7 @@ impl<K: Ord> Tours<K> {
     }
 
     /// All vertices of the tour, in no particular order.
-    pub(super) fn vertices(&mut self, place: Place) -> Vec<Vertex> {
+    pub(super) fn vertices(&mut self, place: TourPlace) -> Vec<Vertex> {
         self.splay(place);
         let mut found = Vec::with_capacity(self.nodes[place as usize].size as usize);
         let mut rest = vec![place];
@@ -166,21 +166,21 @@ impl<K: Ord> Tours<K> {
     }
 
     /// Rotates the tour so that it begins at a place.
-    fn begin_at(&mut self, place: Place) {
+    fn begin_at(&mut self, place: TourPlace) {
         let before = self.split_before(place);
         self.join(place, before);
     }
 
     /// Splits the part before a place from its tour; returns that part's root, or [`NONE`] if it is empty.
-    fn split_before(&mut self, place: Place) -> Place {
+    fn split_before(&mut self, place: TourPlace) -> TourPlace {
         self.split(place, 0)
     }
 
-    fn split_after(&mut self, place: Place) -> Place {
+    fn split_after(&mut self, place: TourPlace) -> TourPlace {
         self.split(place, 1)
     }
 
-    fn split(&mut self, place: Place, side: usize) -> Place {
+    fn split(&mut self, place: TourPlace, side: usize) -> TourPlace {
         self.splay(place);
         let rest = std::mem::replace(&mut self.nodes[place as usize].children[side], NONE);
         if rest != NONE {
@@ -191,7 +191,7 @@ impl<K: Ord> Tours<K> {
     }
 
     /// Appends the sequence of `b` to that of `a`; returns the root. `b` may be [`NONE`].
-    fn join(&mut self, a: Place, b: Place) -> Place {
+    fn join(&mut self, a: TourPlace, b: TourPlace) -> TourPlace {
         self.splay(a);
         let mut last = a;
         while self.nodes[last as usize].children[1] != NONE {
@@ -208,7 +208,7 @@ impl<K: Ord> Tours<K> {
     }
 
     /// Makes a place the root of its splay tree.
-    fn splay(&mut self, x: Place) {
+    fn splay(&mut self, x: TourPlace) {
         loop {
             let p = self.nodes[x as usize].parent;
             if p == NONE {
@@ -224,13 +224,13 @@ impl<K: Ord> Tours<K> {
     }
 
     /// Whether a place is its parent's left (0) or right (1) child.
-    fn side(&self, x: Place) -> usize {
+    fn side(&self, x: TourPlace) -> usize {
         let parent = self.nodes[x as usize].parent;
         usize::from(self.nodes[parent as usize].children[1] == x)
     }
 
     /// Lifts a place above its parent.
-    fn rotate(&mut self, x: Place) {
+    fn rotate(&mut self, x: TourPlace) {
         let side = self.side(x);
         let p = self.nodes[x as usize].parent;
         let g = self.nodes[p as usize].parent;
@@ -246,14 +246,14 @@ impl<K: Ord> Tours<K> {
         self.nodes[p as usize].parent = x;
         self.nodes[x as usize].parent = g;
         // The subtree below x now is the subtree that was below p before.
-        let Node { least, size, marks_below, .. } = self.nodes[p as usize];
+        let SplayNode { least, size, marks_below, .. } = self.nodes[p as usize];
         let top = &mut self.nodes[x as usize];
         (top.least, top.size, top.marks_below) = (least, size, marks_below);
         self.pull(p);
     }
 
     /// Recomputes the sums of a node from its children.
-    fn pull(&mut self, x: Place) {
+    fn pull(&mut self, x: TourPlace) {
         let mut node = self.nodes[x as usize];
         (node.least, node.size) = (node.vertex, u32::from(node.vertex != NONE));
         node.marks_below = node.marks;

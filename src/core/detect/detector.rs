@@ -6,7 +6,9 @@ use thiserror::Error;
 
 use crate::block::banding::{BandsError, design};
 use crate::block::{Banding, BlockKey, Blocking, BlockingKind, BlockingParams, Scan, Shingles};
-use crate::filter::{Exact, FilterError, FilterParams, PairFilter, Staged, Target, Verify, Whole};
+use crate::filter::{
+    ExactFilter, FilterError, FilterParams, PairFilter, StagedFilter, Target, Verify, WholeFilter,
+};
 use crate::sketch::{Scheme, SketchMaker, SketchRef};
 use crate::text::measures::Measure;
 
@@ -146,12 +148,14 @@ fn make_filter(
 ) -> Result<Arc<dyn PairFilter>, FilterError> {
     let sketch = &scheme.sketch;
     Ok(match (sketch.shape(), params.verify) {
-        (Some(shape), Verify::Sketch) => Arc::new(Staged::new(Target::of(threshold, shape)?, params)?),
-        (Some(shape), Verify::Exact) if sketch.is_concentrated() => {
-            Arc::new(Exact::new(Target::of(threshold, shape)?, params)?.by(scheme.measure()))
+        (Some(shape), Verify::Sketch) => {
+            Arc::new(StagedFilter::new(Target::for_shape(threshold, shape)?, params)?)
         }
-        (None, Verify::Sketch) => Arc::new(Whole::new(threshold, sketch)?),
-        (_, Verify::Exact) => Arc::new(Exact::of_features(threshold)?.by(scheme.measure())),
+        (Some(shape), Verify::Exact) if sketch.is_concentrated() => {
+            Arc::new(ExactFilter::new(Target::for_shape(threshold, shape)?, params)?.by(scheme.measure()))
+        }
+        (None, Verify::Sketch) => Arc::new(WholeFilter::new(threshold, sketch)?),
+        (_, Verify::Exact) => Arc::new(ExactFilter::features_only(threshold)?.by(scheme.measure())),
     })
 }
 
@@ -166,7 +170,7 @@ fn make_blocking(
             let planes = sketch.planes().ok_or(DetectorError::NoBands(sketch.kind.name()))?;
             let curve = design(planes, threshold, params)?.curve;
             let banding = Banding::new(planes.size, curve.bands, curve.rows, params.rule());
-            Ok(Arc::new(banding.by_word(planes.by_word()).of(scheme.block_words())))
+            Ok(Arc::new(banding.by_word(planes.by_word()).on_words(scheme.block_words())))
         }
         BlockingKind::Scan => Ok(Arc::new(Scan)),
         BlockingKind::Shingles => {

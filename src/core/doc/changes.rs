@@ -37,7 +37,7 @@ pub struct Changes {
 
 /// One record of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'b> {
+pub struct ChangeRecord<'b> {
     /// The document's id.
     pub id: &'b [u8],
     /// Its value; `None` if it has ended.
@@ -88,7 +88,7 @@ impl Changes {
     }
 
     /// Appends a record of another buffer.
-    pub fn copy(&mut self, record: Record<'_>) {
+    pub fn copy(&mut self, record: ChangeRecord<'_>) {
         self.bytes.extend_from_slice(record.bytes);
     }
 
@@ -98,8 +98,8 @@ impl Changes {
     }
 
     /// The records, in order.
-    pub fn records(&self) -> Records<'_> {
-        Records { rest: &self.bytes }
+    pub fn records(&self) -> ChangeRecords<'_> {
+        ChangeRecords { rest: &self.bytes }
     }
 
     /// Length of the buffer in bytes.
@@ -115,13 +115,13 @@ impl Changes {
 
 /// Iterator over the records of a buffer. It ends before the first incomplete record.
 #[derive(Clone, Debug)]
-pub struct Records<'b> {
+pub struct ChangeRecords<'b> {
     rest: &'b [u8],
 }
 
-impl<'b> Records<'b> {
+impl<'b> ChangeRecords<'b> {
     /// The records of unchecked bytes.
-    pub fn of(bytes: &'b [u8]) -> Self {
+    pub fn new(bytes: &'b [u8]) -> Self {
         Self { rest: bytes }
     }
 
@@ -131,10 +131,10 @@ impl<'b> Records<'b> {
     }
 }
 
-impl<'b> Iterator for Records<'b> {
-    type Item = Record<'b>;
+impl<'b> Iterator for ChangeRecords<'b> {
+    type Item = ChangeRecord<'b>;
 
-    fn next(&mut self) -> Option<Record<'b>> {
+    fn next(&mut self) -> Option<ChangeRecord<'b>> {
         let (id_length, rest) = self.rest.split_first_chunk()?;
         let (length, rest) = rest.split_first_chunk()?;
         let (id, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*id_length)))?;
@@ -143,7 +143,7 @@ impl<'b> Iterator for Records<'b> {
         let (value, rest) = rest.split_at_checked(usize::try_from(length.unwrap_or(0)).ok()?)?;
         let bytes = &self.rest[..self.rest.len() - rest.len()];
         self.rest = rest;
-        Some(Record { id, value: length.map(|_| value), bytes })
+        Some(ChangeRecord { id, value: length.map(|_| value), bytes })
     }
 }
 
@@ -170,7 +170,7 @@ impl<'de> Visitor<'de> for WholeRecords {
     }
 
     fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<Changes, E> {
-        let mut records = Records::of(&bytes);
+        let mut records = ChangeRecords::new(&bytes);
         records.by_ref().for_each(drop);
         match records.rest().len() {
             0 => Ok(Changes { bytes }),

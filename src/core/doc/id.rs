@@ -13,10 +13,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// Ordered by bytes. 24 bytes in memory; an id of up to [`DocId::INLINE_BYTES`] bytes is stored inside them,
 /// clones of a longer id share its text.
 #[derive(Clone)]
-pub struct DocId(Text);
+pub struct DocId(IdText);
 
 #[derive(Clone)]
-enum Text {
+enum IdText {
     /// The length, and the bytes followed by zeros.
     Short(u8, [u8; DocId::INLINE_BYTES]),
     Long(Arc<str>),
@@ -31,7 +31,7 @@ impl DocId {
 
     /// Accepts an id of 1 to [`Self::MAX_BYTES`] bytes; `None` for any other length.
     pub fn new(id: &str) -> Option<Self> {
-        (1..=Self::MAX_BYTES).contains(&id.len()).then(|| Self(Text::of(id)))
+        (1..=Self::MAX_BYTES).contains(&id.len()).then(|| Self(IdText::new(id)))
     }
 
     /// The id as text.
@@ -40,8 +40,8 @@ impl DocId {
     /// Never: an id is constructed from valid UTF-8.
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            Text::Short(..) => str::from_utf8(self.as_bytes()).expect("an id is made of a text"),
-            Text::Long(text) => text,
+            IdText::Short(..) => str::from_utf8(self.as_bytes()).expect("an id is made of a text"),
+            IdText::Long(text) => text,
         }
     }
 
@@ -49,15 +49,15 @@ impl DocId {
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Text::Short(len, bytes) => &bytes[..usize::from(*len)],
-            Text::Long(text) => text.as_bytes(),
+            IdText::Short(len, bytes) => &bytes[..usize::from(*len)],
+            IdText::Long(text) => text.as_bytes(),
         }
     }
 }
 
-impl Text {
+impl IdText {
     #[inline]
-    fn of(id: &str) -> Self {
+    fn new(id: &str) -> Self {
         match u8::try_from(id.len()) {
             Ok(len) if id.len() <= DocId::INLINE_BYTES => {
                 let mut bytes = [0; DocId::INLINE_BYTES];
@@ -74,7 +74,7 @@ impl Ord for DocId {
     fn cmp(&self, other: &Self) -> Ordering {
         match (&self.0, &other.0) {
             // If one id is the other followed by zeros, the shorter one is less, as with slices.
-            (Text::Short(len, bytes), Text::Short(len2, bytes2)) => (bytes, len).cmp(&(bytes2, len2)),
+            (IdText::Short(len, bytes), IdText::Short(len2, bytes2)) => (bytes, len).cmp(&(bytes2, len2)),
             _ => self.as_bytes().cmp(other.as_bytes()),
         }
     }
@@ -91,8 +91,8 @@ impl PartialEq for DocId {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            (Text::Short(len, bytes), Text::Short(len2, bytes2)) => len == len2 && bytes == bytes2,
-            (Text::Long(text), Text::Long(text2)) => text == text2,
+            (IdText::Short(len, bytes), IdText::Short(len2, bytes2)) => len == len2 && bytes == bytes2,
+            (IdText::Long(text), IdText::Long(text2)) => text == text2,
             _ => false,
         }
     }
@@ -120,13 +120,13 @@ impl Serialize for DocId {
 
 impl<'de> Deserialize<'de> for DocId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(Visitor)
+        deserializer.deserialize_str(DocIdVisitor)
     }
 }
 
-struct Visitor;
+struct DocIdVisitor;
 
-impl serde::de::Visitor<'_> for Visitor {
+impl serde::de::Visitor<'_> for DocIdVisitor {
     type Value = DocId;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -172,14 +172,14 @@ mod tests {
             .chain([21, 22, 23].map(|len| "a\0".repeat(len)))
             .collect();
         let hash = |id: &str| {
-            let mut hasher = crate::hash::AsItIs::default();
+            let mut hasher = crate::hash::IdentityHasher::default();
             id.hash(&mut hasher);
             hasher.finish()
         };
         for a in &texts {
             let id = DocId::new(a).unwrap();
             assert_eq!((id.as_str(), id.as_bytes(), id.to_string()), (a.as_str(), a.as_bytes(), a.clone()));
-            let mut hasher = crate::hash::AsItIs::default();
+            let mut hasher = crate::hash::IdentityHasher::default();
             id.hash(&mut hasher);
             assert_eq!(hasher.finish(), hash(a));
             let json = serde_json::to_string(&id).unwrap();

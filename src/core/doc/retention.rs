@@ -75,7 +75,7 @@ impl RetentionClock {
     }
 
     /// The time, if it is this clock's.
-    pub fn of(self, time: RetentionTime) -> Option<UnixTime> {
+    pub fn read(self, time: RetentionTime) -> Option<UnixTime> {
         match (self, time) {
             (Self::Event, RetentionTime::Event(time)) | (Self::Wall, RetentionTime::Wall(time)) => Some(time),
             _ => None,
@@ -152,7 +152,7 @@ mod tests {
         let time = UnixTime::new(7.0).unwrap();
         for clock in RetentionClock::ALL {
             for other in RetentionClock::ALL {
-                assert_eq!(other.of(clock.at(time)), Some(time).filter(|_| clock == other));
+                assert_eq!(other.read(clock.at(time)), Some(time).filter(|_| clock == other));
             }
         }
     }

@@ -27,13 +27,13 @@ use crate::text::measures::Measure;
 
 /// Rejects by the sketches, accepts by the features.
 #[derive(Clone, Debug)]
-pub struct Exact {
+pub struct ExactFilter {
     schedule: Schedule,
     kernel: Kernel,
     measure: Measure,
 }
 
-impl Exact {
+impl ExactFilter {
     /// The filter of `params` for this target; `params.verify` is not read, except for the default error.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Exact {
     ///
     /// # Errors
     /// If the threshold is outside its range.
-    pub fn of_features(threshold: f64) -> Result<Self, FilterError> {
+    pub fn features_only(threshold: f64) -> Result<Self, FilterError> {
         // Without looks the shape of the sketches is not used.
         let target = Target::new(threshold, 1, 1)?;
         Ok(Self { schedule: Schedule::none(target), kernel: Kernel::new(1, 1), measure: Measure::Jaccard })
@@ -99,7 +99,7 @@ impl Exact {
     }
 }
 
-impl PairFilter for Exact {
+impl PairFilter for ExactFilter {
     #[inline]
     fn first_word(&self, a: u64, b: u64) -> bool {
         self.schedule.passes(a, b)

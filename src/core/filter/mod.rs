@@ -5,9 +5,9 @@
 //!
 //! | filter | rejects by | accepts by |
 //! |---|---|---|
-//! | [`Staged`] | parts of the sketches, in several looks | the same |
-//! | [`Exact`] | parts of the sketches | the features |
-//! | [`Whole`] | the estimate of the whole sketches | the same |
+//! | [`StagedFilter`] | parts of the sketches, in several looks | the same |
+//! | [`ExactFilter`] | parts of the sketches | the features |
+//! | [`WholeFilter`] | the estimate of the whole sketches | the same |
 //!
 //! A [`Schedule`] has the looks and their bounds. They are derived from a [`Target`], a threshold for
 //! sketches of one shape. The components read and the error probabilities are functions of the schedule:
@@ -34,12 +34,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use exact::Exact;
+pub use exact::ExactFilter;
 pub use merge::shared_features;
-pub use schedule::{Look, Operation, Schedule, Spent, Stop};
-pub use staged::Staged;
+pub use schedule::{Look, Operation, Schedule, SpentError, Stop};
+pub use staged::StagedFilter;
 pub use target::Target;
-pub use whole::Whole;
+pub use whole::WholeFilter;
 
 use crate::pair::Similarity;
 use crate::sketch::SketchRef;
@@ -179,7 +179,8 @@ pub enum FilterError {
     },
     /// A kind that cannot be used with exact verification.
     #[error(
-        "filter kind \"paper\" decides by the sketches alone; verify = \"exact\" goes with \"staged\" or \"full\""
+        "filter kind \"paper\" decides by the sketches alone; verify = \"exact\" goes with \"staged\" \
+        or \"full\""
     )]
     PaperExact,
 }

@@ -44,12 +44,12 @@ pub struct Schedule {
     target: Target,
     first_word: Option<u32>,
     looks: Vec<Look>,
-    spent: Spent,
+    spent: SpentError,
 }
 
 /// Worst-case probability that an early decision differs from the full comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spent {
+pub struct SpentError {
     /// Of a wrong reject.
     pub reject: f64,
     /// Of a wrong accept.
@@ -103,7 +103,7 @@ fn total(p: f64, looks: &[usize], decide: impl Fn(&mut Paths, usize) -> f64) -> 
 impl Schedule {
     /// One look, at all components.
     pub fn full(target: Target) -> Self {
-        Self::new(target, &[target.size()], &[], &[], Spent::default())
+        Self::new(target, &[target.size()], &[], &[], SpentError::default())
     }
 
     /// A look at all components, and before it the first word's test, which rejects if the word alone has too
@@ -117,7 +117,7 @@ impl Schedule {
 
     /// No looks: every pair is passed on to the exact check.
     pub fn none(target: Target) -> Self {
-        Self::new(target, &[], &[], &[], Spent::default())
+        Self::new(target, &[], &[], &[], SpentError::default())
     }
 
     /// Binomial bounds for each look: each early look errs with probability at most `error`, at any
@@ -131,7 +131,7 @@ impl Schedule {
         let from: Vec<usize> = tails.iter().map(|tail| tail.accept_from(error)).collect();
         let reject = total(p, &early, |paths, i| paths.reject(below[i]));
         let accept = total(p, &early, |paths, i| paths.accept(from[i]));
-        Self::new(target, looks, &below, &from, Spent { reject, accept })
+        Self::new(target, looks, &below, &from, SpentError { reject, accept })
     }
 
     /// Exact sequential bounds relative to the full comparison: at any similarity of a pair, the early looks
@@ -147,7 +147,7 @@ impl Schedule {
         // them in the early looks.
         let accept = Bounds::new(Model::sketch(size, size - (least - 1)), None, &early, error);
         let from: Vec<usize> = early.iter().zip(&accept.below).map(|(k, below)| k + 1 - below).collect();
-        let spent = Spent { reject: reject.spent, accept: accept.spent };
+        let spent = SpentError { reject: reject.spent, accept: accept.spent };
         Self::new(target, looks, &reject.below, &from, spent).with_first_word(word, reject.first_word)
     }
 
@@ -159,12 +159,12 @@ impl Schedule {
         let word = first_word.then(|| target.first_word());
         let bounds = Bounds::new(Model::truth(target.size(), target.probability()), word, looks, error);
         let never: Vec<usize> = looks.iter().map(|k| k + 1).collect();
-        Self::new(target, looks, &bounds.below, &never, Spent { reject: bounds.spent, accept: 0.0 })
+        Self::new(target, looks, &bounds.below, &never, SpentError { reject: bounds.spent, accept: 0.0 })
             .with_first_word(word, bounds.first_word)
     }
 
     /// Combines looks and bounds; the look after the given bounds is the last one and decides by M0.
-    fn new(target: Target, looks: &[usize], below: &[usize], from: &[usize], spent: Spent) -> Self {
+    fn new(target: Target, looks: &[usize], below: &[usize], from: &[usize], spent: SpentError) -> Self {
         let least = target.least_matches();
         let look = |(i, &k): (usize, &usize)| Look {
             components: narrow(k),
@@ -201,7 +201,7 @@ impl Schedule {
     /// The worst-case probability that an early decision differs from the full comparison: at most `error`
     /// for accepts and for rejects each. For [`per_look`](Self::per_look) it is the sum over the looks at a
     /// similarity of exactly T.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> SpentError {
         self.spent
     }
 

@@ -27,14 +27,14 @@ use crate::sketch::kernel::Kernel;
 
 /// Decides by a schedule of looks at the sketches.
 #[derive(Clone, Debug)]
-pub struct Staged {
+pub struct StagedFilter {
     schedule: Schedule,
     kernel: Kernel,
     /// Whether all components of an accepted pair are read for the estimate.
     estimates: bool,
 }
 
-impl Staged {
+impl StagedFilter {
     /// The filter of `params` for this target; `params.verify` is not read, except for the default error.
     ///
     /// # Errors
@@ -66,7 +66,7 @@ impl Staged {
     }
 }
 
-impl PairFilter for Staged {
+impl PairFilter for StagedFilter {
     #[inline]
     fn first_word(&self, a: u64, b: u64) -> bool {
         self.schedule.passes(a, b)

@@ -48,7 +48,7 @@ const SHARE: f64 = 0.25;
 
 /// Shares of the candidates after a look.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+struct RemainingShares {
     /// The share that is neither rejected nor accepted.
     undecided: f64,
     /// The share that is not rejected, of which further components are read.
@@ -69,14 +69,14 @@ impl Target {
     /// # Errors
     /// If the threshold is outside its range.
     pub fn new(threshold: f64, size: usize, bits: usize) -> Result<Self, FilterError> {
-        Self::of(threshold, Shape::components(size, bits))
+        Self::for_shape(threshold, Shape::components(size, bits))
     }
 
     /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on sketches of this shape.
     ///
     /// # Errors
     /// If the threshold is outside its range.
-    pub fn of(threshold: f64, shape: Shape) -> Result<Self, FilterError> {
+    pub fn for_shape(threshold: f64, shape: Shape) -> Result<Self, FilterError> {
         debug_assert!(
             (1..=32_768).contains(&shape.size) && (1..=64).contains(&shape.bits),
             "a scheme has been checked"
@@ -135,7 +135,7 @@ impl Target {
     /// 512, 640, ... 1024, 1280, ... components, and K.
     pub fn default_looks(&self, error: f64) -> Vec<usize> {
         let looks = self.possible_looks();
-        let left: Vec<Left> = looks.iter().map(|&k| self.left_after(k, error)).collect();
+        let left: Vec<RemainingShares> = looks.iter().map(|&k| self.left_after(k, error)).collect();
         // The least cost of a path to each look, and the look before it on that path. The path begins after
         // the first word's test, with no component read.
         let mut ways = vec![(0.0, 0)];
@@ -160,7 +160,7 @@ impl Target {
     }
 
     /// The cost of a look at `to` components after a look at `from`, in words for each candidate.
-    fn price(&self, left: Left, from: usize, to: usize) -> f64 {
+    fn price(&self, left: RemainingShares, from: usize, to: usize) -> f64 {
         let words = (to.div_ceil(WORD) - from.div_ceil(WORD)) * self.shape.bits;
         left.undecided * LOOK + left.not_rejected * words as f64
     }
@@ -173,14 +173,14 @@ impl Target {
     }
 
     /// What the first word and a look at `k` components leave of the candidates.
-    fn left_after(&self, k: usize, error: f64) -> Left {
+    fn left_after(&self, k: usize, error: f64) -> RemainingShares {
         if k == 0 {
             return self.left_by_first_word(error * SHARE);
         }
         let (size, least) = (self.shape.size, self.least_matches());
         let one = |total: usize| Bounds::new(Model::sketch(size, total), None, &[k], error * SHARE).below[0];
         let (below, from) = (one(least), k + 1 - one(size - (least - 1)));
-        let mut left = Left { undecided: 0.0, not_rejected: 0.0 };
+        let mut left = RemainingShares { undecided: 0.0, not_rejected: 0.0 };
         for (similarity, share) in self.candidates() {
             let matches = Binomial::new(k, self.shape.agreement.probability(similarity));
             let (rejected, accepted) = (matches.below(below), matches.at_least(from));
@@ -191,7 +191,7 @@ impl Target {
     }
 
     /// The shares after the first word's test, if there is one; before any look.
-    fn left_by_first_word(&self, error: f64) -> Left {
+    fn left_by_first_word(&self, error: f64) -> RemainingShares {
         let mut left = 1.0;
         if self.has_first_word() {
             let FirstWord { components, agree } = self.first_word();
@@ -203,7 +203,7 @@ impl Target {
             left =
                 self.candidates().map(|(similarity, share)| share * bits(similarity).at_least(below)).sum();
         }
-        Left { undecided: left, not_rejected: left }
+        RemainingShares { undecided: left, not_rejected: left }
     }
 
     /// Similarities of the candidates that banding yields, and the share of each: the mixture used to choose

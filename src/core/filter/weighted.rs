@@ -23,9 +23,9 @@ use crate::text::measures::{self, Measure};
 const SLACK: f64 = 1e-9;
 
 /// A kind of overlap of weighted texts.
-trait Overlap {
+trait OverlapKind {
     /// The overlap of a common feature with these two weights.
-    fn of(x: f64, y: f64) -> f64;
+    fn common(x: f64, y: f64) -> f64;
     /// The mass of a feature.
     fn mass(x: f64) -> f64;
     /// The largest possible overlap of two texts with these masses.
@@ -34,10 +34,10 @@ trait Overlap {
     fn needed(threshold: f64, x: f64, y: f64) -> f64;
 }
 
-struct Least;
+struct MinOverlap;
 
-impl Overlap for Least {
-    fn of(x: f64, y: f64) -> f64 {
+impl OverlapKind for MinOverlap {
+    fn common(x: f64, y: f64) -> f64 {
         x.min(y)
     }
 
@@ -54,10 +54,10 @@ impl Overlap for Least {
     }
 }
 
-struct Product;
+struct ProductOverlap;
 
-impl Overlap for Product {
-    fn of(x: f64, y: f64) -> f64 {
+impl OverlapKind for ProductOverlap {
+    fn common(x: f64, y: f64) -> f64 {
         x * y
     }
 
@@ -79,7 +79,7 @@ impl Overlap for Product {
 pub(super) fn is_hopeless(measure: Measure, a: SketchRef<'_>, b: SketchRef<'_>, threshold: f64) -> bool {
     measure == Measure::WeightedJaccard && {
         let (x, y) = (measures::total(a.weighted()), measures::total(b.weighted()));
-        Least::most(x, y) < Least::needed(threshold, x, y) * (1.0 - SLACK)
+        MinOverlap::most(x, y) < MinOverlap::needed(threshold, x, y) * (1.0 - SLACK)
     }
 }
 
@@ -93,16 +93,16 @@ pub(super) fn similarity(
     let (a, b) = (a.weighted(), b.weighted());
     let similarity = if measure == Measure::Cosine {
         let (x, y) = (measures::squares(a), measures::squares(b));
-        measures::cosine_of(overlap::<Product>(a, b, threshold, x, y)?, x, y)
+        measures::cosine_of(overlap::<ProductOverlap>(a, b, threshold, x, y)?, x, y)
     } else {
         let (x, y) = (measures::total(a), measures::total(b));
-        measures::weighted_jaccard_of(overlap::<Least>(a, b, threshold, x, y)?, x, y)
+        measures::weighted_jaccard_of(overlap::<MinOverlap>(a, b, threshold, x, y)?, x, y)
     };
     (similarity >= threshold).then_some(similarity)
 }
 
 /// The overlap of two texts with masses x and y; `None` if it is less than the threshold needs.
-fn overlap<O: Overlap>(a: Features<'_>, b: Features<'_>, threshold: f64, x: f64, y: f64) -> Option<f64> {
+fn overlap<O: OverlapKind>(a: Features<'_>, b: Features<'_>, threshold: f64, x: f64, y: f64) -> Option<f64> {
     let needed = O::needed(threshold, x, y) * (1.0 - SLACK);
     let (mut i, mut j, mut overlap, mut left_a, mut left_b) = (0, 0, 0.0, x, y);
     while i < a.ids.len() && j < b.ids.len() {
@@ -113,7 +113,7 @@ fn overlap<O: Overlap>(a: Features<'_>, b: Features<'_>, threshold: f64, x: f64,
         for _ in 0..steps {
             let (p, q) = (a.ids[i], b.ids[j]);
             let (v, w) = (a.weights[i], b.weights[j]);
-            overlap += if p == q { O::of(v, w) } else { 0.0 };
+            overlap += if p == q { O::common(v, w) } else { 0.0 };
             left_a -= if p <= q { O::mass(v) } else { 0.0 };
             left_b -= if q <= p { O::mass(w) } else { 0.0 };
             (i, j) = (i + usize::from(p <= q), j + usize::from(q <= p));
@@ -125,7 +125,7 @@ fn overlap<O: Overlap>(a: Features<'_>, b: Features<'_>, threshold: f64, x: f64,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::{Exact, FilterParams, PairFilter, Target, Verify};
+    use crate::filter::{ExactFilter, FilterParams, PairFilter, Target, Verify};
     use crate::hash::mix;
     use crate::pair::Similarity;
     use crate::sketch::Sketch;
@@ -147,7 +147,7 @@ mod tests {
         let (mut accepted, mut rejected) = (0, 0);
         for threshold in [0.3, 0.8] {
             let params = FilterParams { verify: Verify::Exact, ..FilterParams::default() };
-            let filter = Exact::new(Target::new(threshold, 64, 1).unwrap(), &params).unwrap();
+            let filter = ExactFilter::new(Target::new(threshold, 64, 1).unwrap(), &params).unwrap();
             for case in 0..3000 {
                 // Up to 100 features; edits of one of the texts' weights give all similarities.
                 let mut weight = || (next() % 5) as f64 / 3.0;
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn exact_threshold_of_weights_is_inclusive() {
         let params = FilterParams { verify: Verify::Exact, ..FilterParams::default() };
-        let filter = Exact::new(Target::new(0.8, 64, 1).unwrap(), &params).unwrap();
+        let filter = ExactFilter::new(Target::new(0.8, 64, 1).unwrap(), &params).unwrap();
         let decide = |measure, x: &[f64], y: &[f64]| {
             let verdict = filter.clone().by(measure).decide(weighted(x).view(), weighted(y).view());
             (verdict.accepted.map(|similarity| similarity.get()), verdict.look)

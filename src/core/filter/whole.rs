@@ -15,14 +15,14 @@ use crate::sketch::{Estimator, SketchParams, SketchRef};
 
 /// Decides by the estimate from the whole sketches.
 #[derive(Clone, Debug)]
-pub struct Whole {
+pub struct WholeFilter {
     threshold: f64,
     estimator: Arc<dyn Estimator>,
     /// K; all components are read.
     components: u32,
 }
 
-impl Whole {
+impl WholeFilter {
     /// Similarity at least `threshold` (inclusive; above 0 and at most 1), on sketches of these parameters.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Whole {
     }
 }
 
-impl PairFilter for Whole {
+impl PairFilter for WholeFilter {
     fn first_word(&self, _a: u64, _b: u64) -> bool {
         true
     }
@@ -69,7 +69,7 @@ mod tests {
     fn verdict(threshold: f64, common: u64) -> Option<f64> {
         let sketch = SketchParams { kind: SketchKind::BottomK, size: 20, bits: 64, wide: 0, seed: 0 };
         let (a, b): (Vec<u64>, Vec<u64>) = ((0..20).collect(), (20 - common..40 - common).collect());
-        let filter = Whole::new(threshold, &sketch).unwrap();
+        let filter = WholeFilter::new(threshold, &sketch).unwrap();
         assert!(filter.first_word(0, !0), "nothing is known before the whole is");
         let [a, b] = [&a, &b].map(|words| SketchRef { words, features: &[] });
         let verdict = filter.decide(a, b);
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(verdict(0.7, 13), None);
         assert_eq!(verdict(1.0, 20), Some(1.0));
         assert!(
-            Whole::new(
+            WholeFilter::new(
                 0.0,
                 &SketchParams { kind: SketchKind::BottomK, size: 20, bits: 64, wide: 0, seed: 0 }
             )

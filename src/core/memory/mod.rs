@@ -1,4 +1,5 @@
-//! Storage in memory that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses, and a [`HashIndex`].
+//! Storage in memory that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses, and a
+//! [`HashIndex`].
 
 mod hash_index;
 mod rows;

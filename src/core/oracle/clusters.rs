@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cluster::{ClusterKind, Report};
+use crate::cluster::{ClusterKind, ClusterReport};
 use crate::doc::DocId;
 use crate::pair::Pair;
 
@@ -13,7 +13,7 @@ pub fn clusters<'a>(
     pairs: impl IntoIterator<Item = &'a Pair<DocId>>,
     kind: ClusterKind,
     limit: usize,
-) -> BTreeSet<Report> {
+) -> BTreeSet<ClusterReport> {
     let mut neighbours: BTreeMap<&DocId, BTreeSet<&DocId>> = BTreeMap::new();
     for pair in pairs {
         neighbours.entry(pair.lo()).or_default().insert(pair.hi());
@@ -32,12 +32,14 @@ pub fn clusters<'a>(
             next += 1;
         }
         let size = component.len();
-        let member = |document: &DocId, cluster: &DocId| Report::Member {
+        let member = |document: &DocId, cluster: &DocId| ClusterReport::Member {
             cluster: cluster.clone(),
             document: document.clone(),
         };
         match kind {
-            _ if size > limit => drop(reports.insert(Report::Giant { cluster: smallest.clone(), size })),
+            _ if size > limit => {
+                reports.insert(ClusterReport::Giant { cluster: smallest.clone(), size });
+            }
             ClusterKind::Components => {
                 reports.extend(component.into_iter().map(|document| member(document, smallest)));
             }

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use crate::doc::DocId;
-use crate::hash::OfHashes;
+use crate::hash::BuildIdentityHasher;
 use crate::pair::Pair;
 use crate::sketch::SectionMode;
 use crate::sketch::sectional::alignment;
@@ -116,7 +116,7 @@ impl Set {
 /// Replaces features by ranks, rarest first; returns ids, sets and the number of ranks. Documents without a
 /// feature are left out.
 fn rank(documents: impl IntoIterator<Item = (DocId, Vec<u64>)>) -> (Vec<DocId>, Vec<Set>, usize) {
-    let mut holders = Counts::default();
+    let mut holders = HolderCounts::default();
     let mut ids = Vec::new();
     let mut sets = Vec::new();
     for (id, mut set) in documents {
@@ -160,4 +160,4 @@ fn float(n: usize) -> f64 {
     n as f64
 }
 
-type Counts = HashMap<u64, usize, OfHashes>;
+type HolderCounts = HashMap<u64, usize, BuildIdentityHasher>;

@@ -12,13 +12,13 @@
 use hashbrown::HashMap;
 
 use crate::doc::DocId;
-use crate::hash::OfHashes;
+use crate::hash::BuildIdentityHasher;
 use crate::pair::Pair;
 use crate::text::Features;
 use crate::text::measures::{Measure, cosine_of, squares, total, weighted_jaccard_of};
 
 /// A document's features and their weights.
-pub type Weighted = (Vec<u64>, Vec<f64>);
+pub type WeightedFeatures = (Vec<u64>, Vec<f64>);
 
 /// All pairs with a similarity of at least `floor` by the measure, sorted by ids. Ids must be distinct. For
 /// plain Jaccard similarity all weights count as 1.
@@ -26,7 +26,7 @@ pub type Weighted = (Vec<u64>, Vec<f64>);
 /// # Panics
 /// Unless `0 < floor <= 1`.
 pub fn weighted_pairs(
-    documents: impl IntoIterator<Item = (DocId, Weighted)>,
+    documents: impl IntoIterator<Item = (DocId, WeightedFeatures)>,
     measure: Measure,
     floor: f64,
 ) -> Vec<(Pair<DocId>, f64)> {
@@ -38,7 +38,7 @@ pub fn weighted_pairs(
         Measure::Cosine => (|x, y| x * y, squares, cosine_of),
     };
     assert!(floor > 0.0 && floor <= 1.0, "the floor {floor} is not in (0, 1]");
-    let mut holders: HashMap<u64, Vec<(usize, f64)>, OfHashes> = HashMap::default();
+    let mut holders: HashMap<u64, Vec<(usize, f64)>, BuildIdentityHasher> = HashMap::default();
     let mut before: Vec<(DocId, f64)> = Vec::new();
     // The current document's overlap with each earlier one, and the earlier ones with an overlap above 0.
     let mut overlaps: Vec<f64> = Vec::new();
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn equals_every_pair_by_the_measure() {
         // Texts of up to 12 features; two of three are edits of the text before.
-        let mut texts: Vec<Weighted> = Vec::new();
+        let mut texts: Vec<WeightedFeatures> = Vec::new();
         for n in 0..120_u64 {
             let text = match texts.last() {
                 Some((ids, weights)) if n % 3 > 0 => (

@@ -2,14 +2,14 @@
 //! and the log read it.
 //!
 //! In: the position of each partition, and its stable offset and end whenever the source was asked for them
-//! (a *look*). Out: [`Waiting`] for each partition, in offsets and durations. There are two kinds of unread
-//! offsets:
+//! (a *look*). Out: [`UnreadRecords`] for each partition, in offsets and durations. There are two kinds of
+//! unread offsets:
 //!
 //! - *behind*: readable, but not read yet.
 //! - *undecided*: beyond the last stable offset. They belong to an open transaction of a producer, or follow
 //!   one; readers of committed records do not get them before that transaction ends.
 //!
-//! If a look gets no answer the partition's values stay as they were, and [`Waiting::unseen`] grows.
+//! If a look gets no answer the partition's values stay as they were, and [`UnreadRecords::unseen`] grows.
 //!
 //! The waiting time of a record is counted from the first look that found it. Its own time stamp is not used:
 //! it is set by its producer and may be years old.
@@ -28,12 +28,12 @@ const LOOKS: usize = 512;
 #[derive(Debug)]
 pub struct Backlog {
     clock: SystemClock,
-    partitions: Mutex<BTreeMap<u32, Partition>>,
+    partitions: Mutex<BTreeMap<u32, PartitionBacklog>>,
 }
 
 /// The unread records of one partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct UnreadRecords {
     /// The next offset to read.
     pub position: u64,
     /// Number of offsets from `position` to the last stable offset.
@@ -47,7 +47,7 @@ pub struct Waiting {
 }
 
 #[derive(Debug, Default)]
-struct Partition {
+struct PartitionBacklog {
     position: u64,
     stable: u64,
     end: u64,
@@ -69,8 +69,9 @@ impl Backlog {
     pub fn read(&self, partition: u32, position: u64) {
         let now = self.clock.now();
         let mut partitions = self.partitions.lock();
-        let found =
-            partitions.entry(partition).or_insert_with(|| Partition { seen: now, ..Partition::default() });
+        let found = partitions
+            .entry(partition)
+            .or_insert_with(|| PartitionBacklog { seen: now, ..PartitionBacklog::default() });
         found.position = position;
         found.forget();
     }
@@ -100,29 +101,29 @@ impl Backlog {
     }
 
     /// The unread records of each partition.
-    pub fn waiting(&self) -> BTreeMap<u32, Waiting> {
+    pub fn waiting(&self) -> BTreeMap<u32, UnreadRecords> {
         self.waiting_at(self.clock.now())
     }
 
-    fn waiting_at(&self, now: Duration) -> BTreeMap<u32, Waiting> {
+    fn waiting_at(&self, now: Duration) -> BTreeMap<u32, UnreadRecords> {
         self.partitions.lock().iter().map(|(number, partition)| (*number, partition.waiting(now))).collect()
     }
 
     /// The partition whose first unread record has waited longest, if there is an unread record.
-    pub fn oldest(&self) -> Option<(u32, Waiting)> {
+    pub fn oldest(&self) -> Option<(u32, UnreadRecords)> {
         let all = self.waiting().into_iter();
         all.filter(|(_, waiting)| waiting.behind + waiting.undecided > 0)
             .max_by_key(|(_, waiting)| waiting.oldest)
     }
 
-    /// The partition with the greatest [`Waiting::unseen`], and that time.
+    /// The partition with the greatest [`UnreadRecords::unseen`], and that time.
     pub fn unseen(&self) -> Option<(u32, Duration)> {
         let all = self.waiting().into_iter();
         all.map(|(partition, waiting)| (partition, waiting.unseen)).max_by_key(|(_, unseen)| *unseen)
     }
 }
 
-impl Partition {
+impl PartitionBacklog {
     /// Removes looks whose records have been read.
     fn forget(&mut self) {
         while self.looks.front().is_some_and(|(end, _)| *end <= self.position) {
@@ -137,9 +138,9 @@ impl Partition {
         self.looks.extend(looks.chunks(2).filter_map(one));
     }
 
-    fn waiting(&self, now: Duration) -> Waiting {
+    fn waiting(&self, now: Duration) -> UnreadRecords {
         let since = self.looks.front().map_or(now, |(_, seen)| *seen);
-        Waiting {
+        UnreadRecords {
             position: self.position,
             behind: self.stable.saturating_sub(self.position),
             undecided: self.end.saturating_sub(self.stable.max(self.position)),
@@ -159,8 +160,8 @@ mod tests {
     fn waiting_counts_from_the_look_that_found_the_record() {
         let backlog = Backlog::default();
         backlog.read(3, 10);
-        let waiting = |now| Waiting { unseen: Duration::ZERO, ..backlog.waiting_at(now)[&3] };
-        assert_eq!(waiting(SECOND), Waiting { position: 10, ..Waiting::default() });
+        let waiting = |now| UnreadRecords { unseen: Duration::ZERO, ..backlog.waiting_at(now)[&3] };
+        assert_eq!(waiting(SECOND), UnreadRecords { position: 10, ..UnreadRecords::default() });
         backlog.looked_at(3, 10, 10, 2 * SECOND);
         assert_eq!(waiting(9 * SECOND).oldest, Duration::ZERO);
         backlog.looked_at(3, 14, 14, 10 * SECOND);
@@ -168,18 +169,24 @@ mod tests {
         let all = waiting(16 * SECOND);
         assert_eq!(
             all,
-            Waiting { position: 10, behind: 4, undecided: 6, oldest: 6 * SECOND, unseen: Duration::ZERO }
+            UnreadRecords {
+                position: 10,
+                behind: 4,
+                undecided: 6,
+                oldest: 6 * SECOND,
+                unseen: Duration::ZERO
+            }
         );
         // The remaining records were found by the second look.
         backlog.read(3, 14);
         let rest = waiting(16 * SECOND);
         assert_eq!(
             rest,
-            Waiting { position: 14, behind: 0, undecided: 6, oldest: SECOND, unseen: Duration::ZERO }
+            UnreadRecords { position: 14, behind: 0, undecided: 6, oldest: SECOND, unseen: Duration::ZERO }
         );
         assert_eq!(backlog.partitions(), [3]);
         backlog.read(3, 20);
-        assert_eq!(waiting(99 * SECOND), Waiting { position: 20, ..Waiting::default() });
+        assert_eq!(waiting(99 * SECOND), UnreadRecords { position: 20, ..UnreadRecords::default() });
     }
 
     #[test]

@@ -36,28 +36,35 @@ counters! {
     Expired "expired" "Documents that ended by the retention.",
     Late "late" "Upserts that were too old for the retention when they came.",
     Undated "undated" "Upserts without a time, where documents expire by age: they do not.",
-    LostRecords "lost_records" "Offsets of the input that had expired before they were read, where a run was told to go on without them (--reconcile).",
+    LostRecords "lost_records"
+        "Offsets of the input that had expired before they were read, where a run was told to go on without \
+        them (--reconcile).",
     MovedIds "moved_ids" "Events that moved an id to another partition.",
     Overruled "overruled" "Events that changed nothing, since their id has a newer one in another partition.",
-    Remembered "ids_remembered" "Deleted ids that are remembered from then on: where ids may move between partitions, or have slots.",
+    Remembered "ids_remembered"
+        "Deleted ids that are remembered from then on: where ids may move between partitions, or have slots.",
     Forgotten "ids_forgotten" "Remembered ids that are alive again, or that retention forgot.",
-    ReplacedAcrossFiles "replaced_across_files" "Upserts that replaced the document of the same id of another input file.",
+    ReplacedAcrossFiles "replaced_across_files"
+        "Upserts that replaced the document of the same id of another input file.",
     SketchesBorn "sketches_born" "Distinct sketches that came alive.",
     SketchesDied "sketches_died" "Distinct sketches whose last document ended.",
     IdfTables "idf_tables" "Tables of document frequencies made.",
     Resketched "resketched" "Documents sketched again under a new table of document frequencies.",
-    Candidates "candidates" "Pairs of sketches that share a block, once for each block, counted when they become candidates.",
+    Candidates "candidates"
+        "Pairs of sketches that share a block, once for each block, counted when they become candidates.",
     RejectedAtFirstWord "rejected_at_first_word" "Candidates that the first word ruled out.",
     Heated "blocks_heated" "Blocks that became hot.",
     Cooled "blocks_cooled" "Blocks that are hot no more.",
     Compared "compared" "Pairs of sketches that the filter compared.",
-    Components "components_compared" "Components that the filter read before it decided, first words included.",
+    Components "components_compared"
+        "Components that the filter read before it decided, first words included.",
     Accepted "accepted" "Pairs of sketches that the filter accepted.",
     Starred "starred_groups" "Groups of copies that grew beyond the expand limit.",
     Epochs "epochs" "Epochs closed: computed on all workers.",
     Durable "epochs_durable" "Epochs written to where the results go.",
     StateCommits "state_commits" "Times that the state was published.",
-    StateBytes "state_bytes_written" "Bytes of changes that were published, before what the state adds to them.",
+    StateBytes "state_bytes_written"
+        "Bytes of changes that were published, before what the state adds to them.",
     StateFailures "state_failures" "Times that the state could not be written, and was tried again.",
     Added "pairs_added" "Deltas of diff 1.",
     Removed "pairs_removed" "Deltas of diff -1.",

@@ -15,8 +15,8 @@ use crate::doc::DocId;
 /// The inputs in order, and an example of a document of one input that an event of another replaced.
 #[derive(Debug, Default)]
 pub struct Origins {
-    known: RwLock<Known>,
-    /// Called with the first replaced document, if that is worth a warning.
+    known: RwLock<KnownInputs>,
+    /// Called with the first replaced document, if it is to be logged as a warning.
     warn: Option<fn(&str)>,
     /// Whether beginnings are sent to other processes.
     are_sent: bool,
@@ -24,7 +24,7 @@ pub struct Origins {
 
 /// The beginning of an input, to be sent to a process that does not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beginning {
+pub struct InputBeginning {
     /// Number of beginnings recorded before it.
     place: usize,
     offset: u64,
@@ -32,7 +32,7 @@ pub struct Beginning {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownInputs {
     /// Each input with the offset of its first record.
     begins: Vec<(u64, Arc<str>)>,
     /// All recorded beginnings, if they are sent.
@@ -40,7 +40,7 @@ struct Known {
     example: Option<String>,
 }
 
-impl Known {
+impl KnownInputs {
     fn begin(&mut self, offset: u64, name: &Arc<str>, is_sent: bool) {
         if is_sent {
             self.noted.push((offset, Arc::clone(name)));
@@ -68,20 +68,20 @@ impl Origins {
 
     /// The beginnings recorded since the index `from`, which is advanced to their end; none if beginnings are
     /// not sent.
-    pub fn noted(&self, from: &mut usize) -> Vec<Beginning> {
+    pub fn noted(&self, from: &mut usize) -> Vec<InputBeginning> {
         if !self.are_sent {
             return Vec::new();
         }
         let known = self.known.read();
         let first = std::mem::replace(from, known.noted.len());
         let rest = (first..).zip(known.noted.iter().skip(first));
-        rest.map(|(place, (offset, name))| Beginning { place, offset: *offset, name: name.to_string() })
+        rest.map(|(place, (offset, name))| InputBeginning { place, offset: *offset, name: name.to_string() })
             .collect()
     }
 
     /// Records a beginning received from another process. Each sender sends all of them in order; known ones
     /// are ignored.
-    pub fn learn(&self, Beginning { place, offset, name }: Beginning) {
+    pub fn learn(&self, InputBeginning { place, offset, name }: InputBeginning) {
         let mut known = self.known.write();
         if place == known.noted.len() {
             known.begin(offset, &name.into(), true);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::histogram::{Buckets, Histogram};
-use crate::run::backlog::{Backlog, Waiting};
+use crate::run::backlog::{Backlog, UnreadRecords};
 use crate::time::Epoch;
 
 /// Maximum number of epochs that are closed and not durable, inclusive, in a run that is ready. It is half of
@@ -275,7 +275,7 @@ impl Status {
         let most = Duration::from_millis(self.ready_behind.load(Ordering::Relaxed));
         seen(self.input.get().and_then(|input| input.unseen()), most)?;
         let oldest = self.input.get().and_then(|input| input.oldest());
-        let Some((partition, Waiting { behind, undecided, oldest, position, .. })) =
+        let Some((partition, UnreadRecords { behind, undecided, oldest, position, .. })) =
             oldest.filter(|(_, waiting)| waiting.oldest > most)
         else {
             return Ok(());

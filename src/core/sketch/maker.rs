@@ -129,7 +129,7 @@ impl SketchBuilder {
     /// A sketch of words and features, with its id.
     fn named(&self, fingerprint: u64, all: &[u64]) -> (SketchId, Sketch) {
         // All sketches of a scheme have the same number of words, so the boundary need not be hashed.
-        let id = SketchId::of(fingerprint, all);
+        let id = SketchId::new(fingerprint, all);
         let (words, kept) = all.split_at(self.len);
         (id, Sketch { words: words.into(), features: kept.into() })
     }

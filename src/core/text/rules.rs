@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::fields::Field;
 use super::tokens::{Marks, Normalize, Spaceless, Stem};
 use super::weights::Weights;
-use crate::description::{Description, Value};
+use crate::description::{Description, FieldValue};
 use crate::doc::FIELD_SEPARATOR;
 
 /// What a shingle is made of.
@@ -112,8 +112,8 @@ impl TextRules {
             .with("text.spaceless", self.spaceless.name())
             .with("text.marks", self.marks.name())
             .with("text.normalize", self.normalize.name())
-            .with("text.stop_words", Value::list(&self.stop_words))
-            .with("text.fields", Value::list(self.fields.iter().map(|field| &field.name)))
+            .with("text.stop_words", FieldValue::list(&self.stop_words))
+            .with("text.fields", FieldValue::list(self.fields.iter().map(|field| &field.name)))
             .and(self.weights.description());
         // Fields added later are left out while they have the value that older versions behaved by, so that
         // old fingerprints stay valid. For pages that is `none` (markup is text), which is not the default.

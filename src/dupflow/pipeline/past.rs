@@ -395,7 +395,7 @@ impl<'a> Restart<'a> {
     /// repeated before the run is live is as old as the output stands.
     fn clock(&self, clock: RetentionClock) -> Option<RetentionTime> {
         let kept = self.kept_at.as_ref().and_then(|mark| mark.progress.clock);
-        let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.of(time));
+        let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.read(time));
         of_clock(self.marked_clock).max(of_clock(kept)).map(|time| clock.at(time))
     }
 }

@@ -81,7 +81,7 @@ mod tests {
             let mut sent = Vec::new();
             for n in 0..2000 {
                 let keys = (0..18).map(|table| BlockKey { table, hash: n << 7 ^ u32::from(table) });
-                parcels.add(SketchId::of(0, &[n.into()]), 0, 1, keys, |parcel| sent.push(parcel));
+                parcels.add(SketchId::new(0, &[n.into()]), 0, 1, keys, |parcel| sent.push(parcel));
             }
             parcels.flush(|parcel| sent.push(parcel));
             let most = sent.iter().map(|parcel| parcel.postings.len()).max();

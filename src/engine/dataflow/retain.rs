@@ -41,7 +41,7 @@ use super::key::EventKey;
 use super::operator::{Operator, Output};
 use super::output::EpochReport;
 use super::retaining::{Follow, Outputs, Retaining};
-use dupflow_core::run::origins::{Beginning, Origins};
+use dupflow_core::run::origins::{InputBeginning, Origins};
 use dupflow_core::time::{Epoch, UnixTime};
 
 /// What one worker must know of a batch that another has read.
@@ -51,7 +51,7 @@ pub(super) struct Tick {
     /// The time of the batch, where documents expire by age.
     pub(super) at: Option<UnixTime>,
     /// The inputs that have begun, where one process reads for others.
-    pub(super) begins: Vec<Beginning>,
+    pub(super) begins: Vec<InputBeginning>,
 }
 
 /// The number of slots that a worker has gained, sent to another.

@@ -112,7 +112,7 @@ pub(super) struct Outputs<'a, F: Follow> {
 impl<F: Follow> Retaining<F> {
     /// Without documents; the clock continues from that of an earlier run.
     pub(super) fn new(documents: SharedDocuments<F::LiveValue>, stages: &Stages) -> Self {
-        let clock = stages.start.past.clock.and_then(|time| stages.retention.clock.of(time));
+        let clock = stages.start.past.clock.and_then(|time| stages.retention.clock.read(time));
         Self {
             documents,
             retention: stages.retention,

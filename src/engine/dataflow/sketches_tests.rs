@@ -7,7 +7,7 @@ use dupflow_core::hash::mix;
 const WORDS: usize = 3;
 
 fn sketch_id(n: u64) -> SketchId {
-    SketchId::of(1, &[n])
+    SketchId::new(1, &[n])
 }
 
 fn document(n: u64) -> DocId {

@@ -30,7 +30,7 @@ impl InForce for SketchId {
 
 /// The id of zero words. No sketch has this id.
 fn no_sketch() -> SketchId {
-    SketchId::of(0, &[])
+    SketchId::new(0, &[])
 }
 
 /// What a document is compared by, from the value in force.

@@ -25,7 +25,7 @@ use super::message::{ControlMessage, Frame};
 use super::refusals::RefusalLog;
 use super::wire::{Wire, WireEvent, WirePace};
 use super::{ConnectError, ConnectSettings, Missing, Processes};
-use dupflow_core::description::Value;
+use dupflow_core::description::FieldValue;
 use dupflow_core::time::{Clock, SystemClock};
 
 /// Capacity of the queue of notes.
@@ -95,7 +95,7 @@ pub(super) fn gather(listener: TcpListener, settings: &ConnectSettings) -> Resul
         index: number(processes.index()),
         count: number(count),
         secret: secret.clone(),
-        description: description.clone().with("processes.hosts", Value::list(processes.hosts())),
+        description: description.clone().with("processes.hosts", FieldValue::list(processes.hosts())),
     });
     let refusals = Arc::new(RefusalLog::new());
     let (sender, notes) = sync_channel(NOTE_CAPACITY);

@@ -236,20 +236,20 @@ pub fn neighbour(of: &[u64], bits: usize, distance: usize, seed: u64) -> Vec<u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dupflow_core::block::hamming::{self, Kind};
+    use dupflow_core::block::hamming::{self, DesignKind};
     use dupflow_core::time::SystemClock;
 
     #[test]
     fn all_designs_give_one_result_and_miss_nothing() {
         let setting = SearchSetting { bits: 64, documents: 20_000, queries: 200, seed: 3 };
         let designs = [
-            Kind::Scan,
-            Kind::OneLevel { blocks: 4 },
-            Kind::OneLevel { blocks: 5 },
-            Kind::TwoLevel { sub_blocks: 4 },
-            Kind::MultiIndex { blocks: 2 },
-            Kind::Groups { surplus: 2 },
-            Kind::Conjunctions { surplus: 2 },
+            DesignKind::Scan,
+            DesignKind::OneLevel { blocks: 4 },
+            DesignKind::OneLevel { blocks: 5 },
+            DesignKind::TwoLevel { sub_blocks: 4 },
+            DesignKind::MultiIndex { blocks: 2 },
+            DesignKind::Groups { surplus: 2 },
+            DesignKind::Conjunctions { surplus: 2 },
         ]
         .map(|kind| Design::new(64, 3, kind).unwrap());
         let rows = setting.run(&designs, &SystemClock::start()).unwrap();

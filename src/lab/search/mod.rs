@@ -42,19 +42,23 @@ impl Study for Search {
                 queries/s | tables, MB | missed | found | hash of results",
         );
         let simhash = [
-            Kind::OneLevel { blocks: 4 },
-            Kind::OneLevel { blocks: 5 },
-            Kind::TwoLevel { sub_blocks: 4 },
-            Kind::OneLevel { blocks: 6 },
-            Kind::MultiIndex { blocks: 2 },
-            Kind::Scan,
+            DesignKind::OneLevel { blocks: 4 },
+            DesignKind::OneLevel { blocks: 5 },
+            DesignKind::TwoLevel { sub_blocks: 4 },
+            DesignKind::OneLevel { blocks: 6 },
+            DesignKind::MultiIndex { blocks: 2 },
+            DesignKind::Scan,
         ];
         self.measure(bench, &mut table, (64, 3, self.documents, self.queries), &simhash)?;
         let (documents, components, similarities) = PAPER;
         for similarity in similarities {
             let documents = documents.min(self.documents);
             let shape = (components, radius(components, similarity), documents, self.queries / 10);
-            let one_bit = [Kind::Groups { surplus: 3 }, Kind::Conjunctions { surplus: 3 }, Kind::Scan];
+            let one_bit = [
+                DesignKind::Groups { surplus: 3 },
+                DesignKind::Conjunctions { surplus: 3 },
+                DesignKind::Scan,
+            ];
             self.measure(bench, &mut table, shape, &one_bit)?;
         }
         Ok(Findings {
@@ -74,13 +78,15 @@ impl Search {
         bench: &StudyContext<'_>,
         table: &mut ResultTable,
         (bits, radius, documents, queries): (usize, usize, usize, usize),
-        kinds: &[Kind],
+        kinds: &[DesignKind],
     ) -> Result<(), DesignError> {
         let designs: Vec<Design> =
             kinds.iter().map(|kind| Design::new(bits, radius, *kind)).collect::<Result<_, _>>()?;
         let setting = SearchSetting { bits, documents, queries: queries.max(2), seed: bench.seed };
         for of_kind in designs {
-            if matches!(of_kind.kind(), Kind::Conjunctions { .. }) && of_kind.tables() > MOST_CONJUNCTIONS {
+            if matches!(of_kind.kind(), DesignKind::Conjunctions { .. })
+                && of_kind.tables() > MOST_CONJUNCTIONS
+            {
                 continue;
             }
             for SearchRow { design, estimate, work, time, missed, found, results, .. } in

@@ -11,7 +11,9 @@ use utoipa::{IntoParams, ToSchema};
 use super::pairs::{decode, encode, id, limit, no_cursor};
 use super::{ErrorAnswer, RouteState};
 use crate::View;
-use dupflow_core::cluster::history::{Alive, Cursor, End, Ended, Event, Order};
+use dupflow_core::cluster::history::{
+    ClusterCursor, ClusterEnd, ClusterEvent, ClusterOrder, EndedCluster, LiveCluster,
+};
 
 /// Default numbers of clusters and of members on a page, and the maximum of both.
 const CLUSTERS: usize = 50;
@@ -160,12 +162,12 @@ pub(super) async fn clusters(
 ) -> Result<Json<ClusterPage>, ErrorAnswer> {
     let Query(which) = which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
     let order = match which.order.unwrap_or_default() {
-        OrderText::Size => Order::Size,
-        OrderText::Recent => Order::Recent,
+        OrderText::Size => ClusterOrder::Size,
+        OrderText::Recent => ClusterOrder::Recent,
     };
     let after = which.after.as_deref().map(|text| {
         let [cursor] = decode(text).ok_or_else(no_cursor)?;
-        cursor.parse::<Cursor>().map_err(|_| no_cursor())
+        cursor.parse::<ClusterCursor>().map_err(|_| no_cursor())
     });
     let after = after.transpose()?;
     let limit = limit(which.limit, CLUSTERS, MOST)?;
@@ -268,12 +270,14 @@ async fn cluster_of(
 fn missing(ended: Option<&Ended>) -> String {
     match ended {
         None => "there is no such cluster".to_owned(),
-        Some(Ended { epoch, how: End::Renamed(name), .. }) => {
+        Some(EndedCluster { epoch, how: ClusterEnd::Renamed(name), .. }) => {
             format!("in epoch {epoch} the cluster took another name: {:?}", name.as_str())
         }
-        Some(Ended { epoch, how: End::Merged(name), .. }) => {
+        Some(EndedCluster { epoch, how: ClusterEnd::Merged(name), .. }) => {
             format!("in epoch {epoch} the cluster merged into another one: {:?}", name.as_str())
         }
-        Some(Ended { epoch, how: End::Dissolved, .. }) => format!("the cluster dissolved in epoch {epoch}"),
+        Some(EndedCluster { epoch, how: ClusterEnd::Dissolved, .. }) => {
+            format!("the cluster dissolved in epoch {epoch}")
+        }
     }
 }

@@ -15,14 +15,14 @@ use crate::rate;
 /// Seconds at the beginning that are not counted.
 const WARM_UP: u64 = 5;
 
-/// When a document was given to the producer, in microseconds from the beginning; 0: not yet.
+/// Time when each document was passed to the producer, in microseconds from the beginning; 0: not yet.
 type Sent = Vec<AtomicU64>;
 
 fn micros(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_micros()).unwrap()
 }
 
-/// The highest rate at which documents are taken, in MB/s: that of a run that has much to catch up with.
+/// The highest rate at which a run reads documents, in MB/s: that of a run with a large backlog.
 fn highest(place: &Place) -> f64 {
     let filled = rate::fill(place, 100_000, None);
     let took = rate::live(place, &filled, false);
@@ -60,7 +60,7 @@ pub(crate) fn run(place: &Place, options: &Options) {
         println!("highest rate: {highest:.1} MB/s");
         highest / 2.0
     });
-    let texts = Documents::of(WORDS);
+    let texts = Documents::new(WORDS);
     let mut text = String::new();
     texts.text(0, 0, &mut text);
     let per_second = rate * 1e6 / f64::from(u32::try_from(text.len()).unwrap());
@@ -107,7 +107,8 @@ pub(crate) fn run(place: &Place, options: &Options) {
     let expected = (0..documents).filter(|n| is_edit(*n)).count();
     let at = |percent: usize| delays[(delays.len() - 1) * percent / 100] / 1000;
     println!(
-        "{rate:.1} MB/s, {per_second:.0} documents/s for {seconds} s, the first {WARM_UP} not counted; the writer was at most {late} ms late"
+        "{rate:.1} MB/s, {per_second:.0} documents/s for {seconds} s, the first {WARM_UP} not counted; the \
+        writer was at most {late} ms late"
     );
     println!("{} deltas ({expected} edits), CPU of the run {cpu:.1} s", delays.len());
     println!("p50 {} ms, p90 {} ms, p99 {} ms, max {} ms", at(50), at(90), at(99), at(100));

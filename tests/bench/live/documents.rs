@@ -21,7 +21,7 @@ pub(crate) struct Documents {
 
 impl Documents {
     /// Of so many words each.
-    pub(crate) fn of(words_each: u64) -> Self {
+    pub(crate) fn new(words_each: u64) -> Self {
         let slots = 1_u32 << 15;
         let word = |slot: u32| {
             #[expect(

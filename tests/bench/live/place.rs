@@ -15,7 +15,7 @@ use rdkafka::topic_partition_list::Offset;
 
 use crate::broker::Broker;
 
-/// What is typed.
+/// The arguments of the bench.
 pub(crate) struct Options(BTreeMap<String, String>);
 
 impl Options {
@@ -118,7 +118,7 @@ impl Run {
         Self { child, monitor, log }
     }
 
-    /// What is answered at a path with 200.
+    /// The body of a response with status 200.
     pub(crate) fn ask(&self, path: &str) -> Option<String> {
         let mut stream = TcpStream::connect_timeout(&self.monitor, Duration::from_secs(1)).ok()?;
         write!(stream, "GET {path} HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").ok()?;
@@ -156,7 +156,7 @@ impl Run {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Ends it as a service manager does.
+    /// Ends the process as a service manager does.
     pub(crate) fn stop(mut self) {
         let process = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
@@ -167,7 +167,7 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        // It has ended already, but for a bench that panics.
+        // The process has ended already, except if the bench panics.
         drop(self.child.kill());
         drop(self.child.wait());
     }

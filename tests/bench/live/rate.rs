@@ -1,4 +1,4 @@
-//! How much is read, compared and committed in a second.
+//! The throughput of a run: documents read, compared and committed in a second.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -15,7 +15,7 @@ use crate::broker::Broker;
 use crate::documents::{Documents, WORDS, id, partition};
 use crate::place::{Options, Place, cpu_of_ended, spread};
 
-/// Nothing here takes so long.
+/// Time limit of a measurement.
 const BOUND: Duration = Duration::from_secs(600);
 
 /// Documents in a topic.
@@ -29,7 +29,7 @@ pub(crate) struct Filled {
 /// Writes documents into a new topic of four partitions, and into a feed file if there is one.
 pub(crate) fn fill(place: &Place, documents: u64, mut feed: Option<&mut dyn Write>) -> Filled {
     let topic = place.broker.topic(4);
-    let (writer, texts) = (place.broker.writer(), Documents::of(WORDS));
+    let (writer, texts) = (place.broker.writer(), Documents::new(WORDS));
     let (mut text, mut bytes) = (String::new(), 0);
     for number in 0..documents {
         texts.text(number, 0, &mut text);
@@ -67,7 +67,7 @@ fn count(place: &Place, filled: &Filled) -> f64 {
     begun.elapsed().as_secs_f64()
 }
 
-/// What a run took.
+/// Times of a run.
 pub(crate) struct Live {
     /// Seconds from its start until a mark is readable that stands for all documents.
     pub(crate) seconds: f64,
@@ -132,7 +132,7 @@ pub(crate) fn run(place: &Place, options: &Options) {
     #[expect(clippy::cast_precision_loss, reason = "a number of documents")]
     let size = mb / documents as f64;
     for round in 0..options.count("rounds", 5) {
-        // In turn from either end, so that none always comes after the same one.
+        // The order alternates, so that no measurement always follows the same one.
         let forward = round % 2 == 0;
         for turn in 0..names.len() {
             let which = if forward { turn } else { names.len() - 1 - turn };

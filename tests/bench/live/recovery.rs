@@ -1,4 +1,4 @@
-//! How long it takes until a run that has state is live, and what state costs on disk.
+//! The time until a restarted run with state is live, and the size of the state on disk.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -24,11 +24,11 @@ const ROUNDS: u64 = 10;
 const DEPLOYMENT: &str = "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:5000\"\n\
     [sink]\nkind = \"lines\"\npath = \"out.jsonl\"\n[state]\npath = \"state\"\n";
 
-/// What a run took.
+/// Times and bytes of a run.
 #[derive(Debug)]
 struct Took {
     seconds: f64,
-    /// Until it was live.
+    /// Time until the run was live.
     live: f64,
     cpu: f64,
     /// Bytes written, all files together.
@@ -38,7 +38,7 @@ struct Took {
 
 /// Appends documents to the feed.
 fn append(folder: &Path, numbers: impl Iterator<Item = u64>, version: u64) {
-    let texts = Documents::of(WORDS);
+    let texts = Documents::new(WORDS);
     let file = OpenOptions::new().create(true).append(true).open(folder.join("feed.jsonl")).unwrap();
     let (mut out, mut text) = (BufWriter::new(file), String::new());
     for number in numbers {
@@ -54,7 +54,7 @@ fn append(folder: &Path, numbers: impl Iterator<Item = u64>, version: u64) {
     out.flush().unwrap();
 }
 
-/// Runs until the feed is read.
+/// Runs until the feed has been read.
 fn run_through(folder: &Path) -> Took {
     let (begun, cpu, before) = (Instant::now(), cpu_of_ended(), written());
     let mut run = Run::start(folder, DEPLOYMENT);
@@ -103,7 +103,7 @@ pub(crate) fn run(options: &Options) {
         // A copy of the first document: its delta shows that what was restored is there.
         let file = OpenOptions::new().append(true).open(folder.path().join("feed.jsonl")).unwrap();
         let mut text = String::new();
-        Documents::of(WORDS).text(0, 0, &mut text);
+        Documents::new(WORDS).text(0, 0, &mut text);
         let new = DocId::new(&format!("copy-{time}")).unwrap();
         let event = DocEvent { id: new, text: Some((&*text).into()), ts: None, written: None };
         feed::write(&mut BufWriter::new(file), &FeedRecord { event, ts: None }).unwrap();
@@ -111,7 +111,8 @@ pub(crate) fn run(options: &Options) {
         let output = fs::read_to_string(folder.path().join("out.jsonl")).unwrap();
         assert!(output.lines().rev().take(9).any(|line| line.contains(&format!("copy-{time}"))));
         println!(
-            "restart {time}: live after {:.2} s, a new document's delta written and all ended after {:.2} s, CPU {:.2} s",
+            "restart {time}: live after {:.2} s, a new document's delta written and all ended after {:.2} s, \
+            CPU {:.2} s",
             again.live, again.seconds, again.cpu
         );
         again.log.lines().filter(|line| line.contains("restored")).for_each(|line| println!("  {line}"));
@@ -137,7 +138,8 @@ fn amplification(documents: u64) {
             changed += size("document_bytes");
         }
         println!(
-            "round {round}: {:.2} s, {:.1} MB written beside {:.1} MB of output, {:.1} bytes on disk a document",
+            "round {round}: {:.2} s, {:.1} MB written beside {:.1} MB of output, {:.1} bytes on disk a \
+            document",
             took.seconds,
             (took.written - output) as f64 / 1e6,
             output as f64 / 1e6,

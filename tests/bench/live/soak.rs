@@ -1,4 +1,4 @@
-//! Updates and deletes at a steady rate, for a long time: what should be flat.
+//! Updates and deletes at a steady rate for a long time: memory, disk and delay should stay constant.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,7 +19,7 @@ const WORDS: u64 = 360;
 /// Seconds between two samples.
 const EVERY: u64 = 5;
 
-/// A moment of the run.
+/// A sample of the run.
 #[derive(Clone, Copy)]
 struct Sample {
     seconds: f64,
@@ -146,7 +146,7 @@ pub(crate) fn run(place: &Place, options: &Options) {
     writeln!(csv, "{COLUMNS}").unwrap();
     let (topic, output) = (place.broker.topic(4), Broker::name("pairs"));
     let writer = place.broker.writer();
-    let texts = Documents::of(WORDS);
+    let texts = Documents::new(WORDS);
     let versions = vec![0; usize::try_from(documents).unwrap()];
     let mut writing =
         Writing { topic: &topic, writer: &writer, texts, text: String::new(), documents, versions };
@@ -194,7 +194,8 @@ pub(crate) fn run(place: &Place, options: &Options) {
         of.iter().map(|sample| value(sample)).sum::<f64>() / of.iter().map(|_| 1.0).sum::<f64>()
     };
     println!(
-        "{per_second} events a second of {documents} ids for {seconds} s, CPU {cpu:.1} s; means of both halves after a minute:"
+        "{per_second} events a second of {documents} ids for {seconds} s, CPU {cpu:.1} s; means of both \
+        halves after a minute:"
     );
     let told: [(&str, Value); 5] = [
         ("resident MB", |sample| sample.resident / 1e6),

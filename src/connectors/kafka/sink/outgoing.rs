@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::sinks::StandardError;
 use crate::sinks::rows::cluster_json::{ReportChange, write_change, write_cluster};
 use crate::sinks::rows::pair_json::{write_delta, write_pair};
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::Epoch;
@@ -87,7 +87,7 @@ impl Outgoing {
     /// Encodes the state after the epoch of each document and giant that it changes. Each key gets one value:
     /// for a document that names a giant, only the giant is written.
     pub(super) fn memberships(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
-        let mut now: BTreeMap<&DocId, Option<&Report>> = BTreeMap::new();
+        let mut now: BTreeMap<&DocId, Option<&ClusterReport>> = BTreeMap::new();
         for (report, diff) in changes {
             let (_, subject) = report.subject();
             let value = now.entry(subject).or_default();
@@ -205,8 +205,9 @@ mod tests {
     #[test]
     fn clusters_are_keyed_by_document_and_giant() {
         let id = |name: &str| DocId::new(name).unwrap();
-        let member = |document, cluster| Report::Member { cluster: id(cluster), document: id(document) };
-        let giant = |size| Report::Giant { cluster: id("a"), size };
+        let member =
+            |document, cluster| ClusterReport::Member { cluster: id(cluster), document: id(document) };
+        let giant = |size| ClusterReport::Giant { cluster: id("a"), size };
         // x leaves, y joins, z changes its cluster, and a giant shrinks below the limit.
         let changes = [
             (member("a", "a"), 1),

@@ -11,7 +11,7 @@ use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::Standing;
 use crate::sinks::rows::cluster_json::{ReportSums, read_present};
 use crate::sinks::rows::pair_json::read_delta;
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::pair::{DocPair, Evidence};
 
 impl KafkaOutput {
@@ -71,7 +71,7 @@ impl KafkaOutput {
     }
 
     /// The reports of clusters that the topic holds.
-    pub(super) fn reports(&self) -> io::Result<BTreeSet<Report>> {
+    pub(super) fn reports(&self) -> io::Result<BTreeSet<ClusterReport>> {
         let topic = &self.topic;
         let named = |error: io::Error| invalid_data(format!("topic \"{topic}\": {error}"));
         match self.envelope {
@@ -83,7 +83,7 @@ impl KafkaOutput {
                 sum.reports().map_err(named)
             }
             OutputEnvelope::Upsert => {
-                let mut now: BTreeMap<Vec<u8>, Report> = BTreeMap::new();
+                let mut now: BTreeMap<Vec<u8>, ClusterReport> = BTreeMap::new();
                 read::topic(&self.connection, topic, |key, value| {
                     let key = key.unwrap_or_default();
                     match value.filter(|value| !value.is_empty()) {

@@ -19,7 +19,7 @@ use rdkafka::topic_partition_list::Offset;
 use super::topic::{DetachedClient, Kafka};
 use crate::intake::SourceError;
 use crate::kafka::broker::KafkaFailure;
-use dupflow_core::run::backlog::{Backlog, Waiting};
+use dupflow_core::run::backlog::{Backlog, UnreadRecords};
 use dupflow_core::time::{Clock, SystemClock};
 
 /// Interval of the measurements.
@@ -115,7 +115,8 @@ fn ends(
 
 /// Logs records that have waited for long; returns whether there are any.
 fn report(kafka: &Kafka, backlog: &Arc<Backlog>) -> bool {
-    let Some((partition, Waiting { position, behind, undecided, oldest, .. })) = backlog.oldest() else {
+    let Some((partition, UnreadRecords { position, behind, undecided, oldest, .. })) = backlog.oldest()
+    else {
         return false;
     };
     if oldest < PATIENCE {

@@ -10,12 +10,12 @@ use std::io::{self, Write};
 
 use serde::Deserialize;
 
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::DocId;
 use dupflow_core::time::Epoch;
 
 /// A report with its diff, 1 or -1.
-pub(crate) type ReportChange = (Report, isize);
+pub(crate) type ReportChange = (ClusterReport, isize);
 
 /// Writes a change without a line break.
 pub(crate) fn write_change(
@@ -24,7 +24,7 @@ pub(crate) fn write_change(
     (report, diff): &ReportChange,
 ) -> io::Result<()> {
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-    if let Report::Member { document, .. } = report {
+    if let ClusterReport::Member { document, .. } = report {
         out.write_all(b"\"document\":")?;
         write_id(out, document)?;
         out.write_all(b",")?;
@@ -33,11 +33,11 @@ pub(crate) fn write_change(
 }
 
 /// Writes from the key `cluster` to the end of the object.
-pub(crate) fn write_cluster(out: &mut impl Write, report: &Report) -> io::Result<()> {
+pub(crate) fn write_cluster(out: &mut impl Write, report: &ClusterReport) -> io::Result<()> {
     out.write_all(b"\"cluster\":")?;
     match report {
-        Report::Member { cluster, .. } => write_id(out, cluster)?,
-        Report::Giant { cluster, size } => {
+        ClusterReport::Member { cluster, .. } => write_id(out, cluster)?,
+        ClusterReport::Giant { cluster, size } => {
             write_id(out, cluster)?;
             write!(out, ",\"size\":{size},\"giant\":true")?;
         }
@@ -64,11 +64,11 @@ struct ClusterLine {
 ///
 /// # Errors
 /// If the line is no change of a cluster.
-pub(crate) fn read_change(line: &[u8]) -> io::Result<(Report, i8)> {
+pub(crate) fn read_change(line: &[u8]) -> io::Result<(ClusterReport, i8)> {
     let report = |ClusterLine { diff, document, cluster, size, giant }| {
         let report = match (document, size) {
-            (Some(document), None) if !giant => Report::Member { cluster, document },
-            (None, Some(size)) if giant => Report::Giant { cluster, size },
+            (Some(document), None) if !giant => ClusterReport::Member { cluster, document },
+            (None, Some(size)) if giant => ClusterReport::Giant { cluster, size },
             _ => return None,
         };
         Some((report, diff.filter(|diff| matches!(diff, 1 | -1))?))
@@ -83,16 +83,16 @@ pub(crate) fn read_change(line: &[u8]) -> io::Result<(Report, i8)> {
 /// # Errors
 /// If the record is neither.
 #[cfg(any(feature = "kafka", test))]
-pub(crate) fn read_present(key: &[u8], value: &[u8]) -> io::Result<Report> {
+pub(crate) fn read_present(key: &[u8], value: &[u8]) -> io::Result<ClusterReport> {
     let id = std::str::from_utf8(key).ok().and_then(DocId::new);
     let report = |(document, line): (DocId, ClusterLine)| match line {
         ClusterLine { diff: None, document: None, cluster, size: None, giant: false } => {
-            Some(Report::Member { cluster, document })
+            Some(ClusterReport::Member { cluster, document })
         }
         ClusterLine { diff: None, document: None, cluster, size: Some(size), giant: true }
             if cluster == document =>
         {
-            Some(Report::Giant { cluster, size })
+            Some(ClusterReport::Giant { cluster, size })
         }
         _ => None,
     };
@@ -102,7 +102,7 @@ pub(crate) fn read_present(key: &[u8], value: &[u8]) -> io::Result<Report> {
 
 /// Sum of the diffs of written changes, by report.
 #[derive(Debug, Default)]
-pub(crate) struct ReportSums(BTreeMap<Report, i64>);
+pub(crate) struct ReportSums(BTreeMap<ClusterReport, i64>);
 
 impl ReportSums {
     /// Adds a line written by [`write_change`]. The order of calls does not matter.
@@ -120,7 +120,7 @@ impl ReportSums {
     ///
     /// # Errors
     /// If a sum is neither 0 nor 1.
-    pub(crate) fn reports(mut self) -> io::Result<BTreeSet<Report>> {
+    pub(crate) fn reports(mut self) -> io::Result<BTreeSet<ClusterReport>> {
         self.0.retain(|_, count| *count != 0);
         match self.0.iter().find(|(_, count)| **count != 1) {
             Some((report, count)) => {
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn changes_are_read_back_unchanged() {
         for (cluster, document) in [("a", "b"), ("你\u{0}", "\"\u{202e}\n"), (&*"ก".repeat(341), "😀")] {
-            let member = Report::Member { cluster: id(cluster), document: id(document) };
-            let giant = Report::Giant { cluster: id(cluster), size: 10_001 };
+            let member = ClusterReport::Member { cluster: id(cluster), document: id(document) };
+            let giant = ClusterReport::Giant { cluster: id(cluster), size: 10_001 };
             for (report, key) in [(member, document), (giant, cluster)] {
                 for diff in [1, -1_i8] {
                     let line = written(&(report.clone(), diff.into()));
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn sums_other_than_0_and_1_are_rejected() {
-        let change = |diff| (Report::Member { cluster: id("a"), document: id("b") }, diff);
+        let change = |diff| (ClusterReport::Member { cluster: id("a"), document: id("b") }, diff);
         let sum = |diffs: &[isize]| {
             let mut sum = ReportSums::default();
             diffs.iter().for_each(|diff| sum.add(&written(&change(*diff))).unwrap());

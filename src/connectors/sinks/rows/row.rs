@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 use super::cluster_json::ReportChange;
 use super::pair_json::StandardError;
 use crate::mark::{Mark, Standing};
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence};
 use dupflow_core::time::Epoch;
@@ -47,8 +47,8 @@ pub enum OutputRow<'a> {
     },
     /// A cluster above the cluster limit: only its size is written.
     Giant {
-        /// Always a [`Report::Giant`].
-        report: &'a Report,
+        /// Always a [`ClusterReport::Giant`].
+        report: &'a ClusterReport,
     },
     /// A document to keep.
     Kept {
@@ -246,12 +246,12 @@ fn pair<'a>(
 }
 
 /// The cells of document, cluster and size.
-fn reported(report: &Report) -> [OutputCell<'_>; 3] {
+fn reported(report: &ClusterReport) -> [OutputCell<'_>; 3] {
     match report {
-        Report::Member { cluster, document } => {
+        ClusterReport::Member { cluster, document } => {
             [OutputCell::Text(document.as_str()), OutputCell::Text(cluster.as_str()), OutputCell::Missing]
         }
-        Report::Giant { cluster, size } => {
+        ClusterReport::Giant { cluster, size } => {
             [OutputCell::Missing, OutputCell::Text(cluster.as_str()), whole(*size)]
         }
     }

@@ -93,7 +93,7 @@ mod tests {
     fn read(segment: &SegmentReader) -> Vec<(Vec<u8>, Option<usize>)> {
         let mut found = Vec::new();
         for shard in 0..SHARDS {
-            let each = |record: dupflow_core::doc::changes::Record<'_>| {
+            let each = |record: dupflow_core::doc::changes::ChangeRecord<'_>| {
                 assert_eq!(shard_of(id_hash(record.id)), shard);
                 found.push((record.id.to_vec(), record.value.map(<[u8]>::len)));
                 Ok::<_, StateError>(())

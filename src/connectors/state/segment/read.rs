@@ -5,7 +5,7 @@ use crate::state::error::StateError;
 use crate::state::files::StateFiles;
 use crate::state::frame;
 use crate::state::ids::SHARDS;
-use dupflow_core::doc::changes::{Record, Records};
+use dupflow_core::doc::changes::{ChangeRecord, ChangeRecords};
 use dupflow_core::hash;
 
 /// A file of up to this many bytes, inclusive, is read at once and kept in memory while open; a larger one is
@@ -66,13 +66,13 @@ impl SegmentReader {
     pub(in crate::state) fn each<E: From<StateError>>(
         &self,
         shard: u8,
-        mut each: impl FnMut(Record<'_>) -> Result<(), E>,
+        mut each: impl FnMut(ChangeRecord<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let first = self.blocks.partition_point(|block| block.shard < shard);
         for block in self.blocks[first..].iter().take_while(|block| block.shard == shard) {
             let bytes = get(&self.files, &self.file, self.whole.as_deref(), block.offset, block.bytes)?;
             self.check(block, &bytes)?;
-            Records::of(&bytes).try_for_each(&mut each)?;
+            ChangeRecords::new(&bytes).try_for_each(&mut each)?;
         }
         Ok(())
     }
@@ -87,7 +87,7 @@ impl SegmentReader {
         if found != block.checksum {
             return Err(damaged(format!("expected checksum {:016x}, found {found:016x}", block.checksum)));
         }
-        let mut records = Records::of(bytes);
+        let mut records = ChangeRecords::new(bytes);
         let (count, ended) = records
             .by_ref()
             .fold((0, 0), |(count, ended), record| (count + 1, ended + u32::from(record.value.is_none())));

@@ -6,7 +6,7 @@ use crate::state::files::StateFiles;
 use crate::state::frame;
 use crate::state::ids::{IdSet, SHARDS, id_hash, shard_of};
 use crate::state::store::Upload;
-use dupflow_core::doc::changes::{Changes, Record};
+use dupflow_core::doc::changes::{ChangeRecord, Changes};
 use dupflow_core::hash;
 
 /// A block ends with the record that brings it to this many bytes.
@@ -46,7 +46,7 @@ impl<'f> SegmentWriter<'f> {
     }
 
     /// Appends a record. Shards must ascend from call to call.
-    pub(in crate::state) fn record(&mut self, shard: u8, record: Record<'_>) -> Result<(), StateError> {
+    pub(in crate::state) fn record(&mut self, shard: u8, record: ChangeRecord<'_>) -> Result<(), StateError> {
         debug_assert!(shard >= self.shard, "shards ascend");
         if shard != self.shard {
             self.end_block()?;
@@ -111,7 +111,7 @@ pub(in crate::state) fn write_delta(
     name: String,
     changes: &[Changes],
 ) -> Result<Option<SegmentFile>, StateError> {
-    let mut shards: Vec<Vec<(u64, Record<'_>)>> = vec![Vec::new(); usize::from(SHARDS)];
+    let mut shards: Vec<Vec<(u64, ChangeRecord<'_>)>> = vec![Vec::new(); usize::from(SHARDS)];
     for record in changes.iter().flat_map(Changes::records) {
         let hash = id_hash(record.id);
         shards[usize::from(shard_of(hash))].push((hash, record));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::sinks::StandardError;
 use crate::sinks::rows::cluster_json::ReportChange;
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocChange, DocId, Facts};
 use dupflow_core::pair::{Delta, DocPair, Pair};
 use dupflow_core::time::Epoch;
@@ -58,7 +58,7 @@ impl TableChanges {
     /// unbounded here.
     pub(super) fn clusters(&mut self, changes: &[ReportChange]) {
         for (report, diff) in changes {
-            let Report::Member { cluster, document } = report else { continue };
+            let ClusterReport::Member { cluster, document } = report else { continue };
             self.clusters.insert(document.clone(), (*diff > 0).then(|| cluster.clone()));
         }
     }

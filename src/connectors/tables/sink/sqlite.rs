@@ -9,7 +9,7 @@ use super::changes::{PairRow, TableChanges, split_rows};
 use super::store::{LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair};
 use crate::failpoint;
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};
 
@@ -239,11 +239,11 @@ impl TableStore for SqliteStore {
         rows.into_iter().map(one).collect()
     }
 
-    fn clusters(&mut self) -> Result<BTreeSet<Report>, DatabaseFailure> {
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure> {
         let sql = format!("SELECT document, cluster FROM {}", self.table("clusters"));
         let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.get(0)?, row.get(1)?)))?;
         let member = |(document, cluster): (String, String)| {
-            Ok(Report::Member { cluster: id(&cluster)?, document: id(&document)? })
+            Ok(ClusterReport::Member { cluster: id(&cluster)?, document: id(&document)? })
         };
         rows.into_iter().map(member).collect()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::changes::TableChanges;
 use crate::tables::database::{Address, DatabaseFailure};
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts};
 use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
 
@@ -48,7 +48,7 @@ pub(super) trait TableStore: Send {
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure>;
 
     /// The rows of clusters.
-    fn clusters(&mut self) -> Result<BTreeSet<Report>, DatabaseFailure>;
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure>;
 
     /// The rows of documents.
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure>;

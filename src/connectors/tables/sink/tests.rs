@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::tables::database::Address;
 use crate::tables::sink::store::{ProgressRow, must_write};
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::Position;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 use dupflow_core::time::Offsets;
@@ -61,9 +61,9 @@ fn a_replaced_run_cannot_write() {
 const IDS: [&str; 8] = ["\0", "a\0b", "a\u{1a}0b", "a'b\"c", "مرحبا", "เอกสาร", "重複した文書", "🦀"];
 
 /// The memberships of (document, cluster).
-fn members(of: &[(&str, &str)]) -> BTreeSet<Report> {
+fn members(of: &[(&str, &str)]) -> BTreeSet<ClusterReport> {
     of.iter()
-        .map(|(document, cluster)| Report::Member { cluster: doc(cluster), document: doc(document) })
+        .map(|(document, cluster)| ClusterReport::Member { cluster: doc(cluster), document: doc(document) })
         .collect()
 }
 

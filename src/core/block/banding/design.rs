@@ -18,7 +18,7 @@
 //! a good approximation.
 
 use super::curve::Curve;
-use super::expected::Crowd;
+use super::expected::ExpectedBlocks;
 use crate::block::{BlockingParams, HotRule};
 use crate::sketch::agreement::{Agreement, Shape};
 
@@ -48,7 +48,7 @@ pub struct Bands {
     /// The requested recall. `recall` is at least this unless bands and rows are both fixed.
     pub wanted: f64,
     /// Expected block sizes and costs for the planned number of documents.
-    pub crowd: Crowd,
+    pub expected: ExpectedBlocks,
     /// The reason of the choice, in one line.
     pub reason: String,
 }
@@ -112,7 +112,7 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
     }
     let recall = params.recall.unwrap_or(DEFAULT_RECALL);
     let (documents, rule) = (params.documents, params.rule());
-    let space = Space { size, agreement, threshold, recall, documents, rule };
+    let space = Requirements { size, agreement, threshold, recall, documents, rule };
     // The choice, if any reaches the recall; the nearest curve, for the error message; the reason.
     let (chosen, nearest, reason) = match (params.bands, params.rows) {
         (Some(bands), Some(rows)) => {
@@ -145,16 +145,16 @@ pub fn design(shape: Shape, threshold: f64, params: &BlockingParams) -> Result<B
     } else {
         space.recall
     };
-    Ok(Bands { curve, recall: reached, wanted, crowd: space.crowd(&curve), reason })
+    Ok(Bands { curve, recall: reached, wanted, expected: space.expected(&curve), reason })
 }
 
 /// The curve of least cost.
-fn least_cost(all: impl Iterator<Item = (Curve, Crowd)>) -> Option<Curve> {
+fn least_cost(all: impl Iterator<Item = (Curve, ExpectedBlocks)>) -> Option<Curve> {
     all.min_by(|(_, a), (_, b)| a.cost.total_cmp(&b.cost)).map(|(curve, _)| curve)
 }
 
 /// The requirements of a choice.
-struct Space {
+struct Requirements {
     size: usize,
     agreement: Agreement,
     threshold: f64,
@@ -163,7 +163,7 @@ struct Space {
     rule: HotRule,
 }
 
-impl Space {
+impl Requirements {
     fn curve(&self, bands: usize, rows: usize) -> Curve {
         Curve { bands, rows, agreement: self.agreement }
     }
@@ -185,7 +185,11 @@ impl Space {
 
     /// For each number of rows, the fewest bands that reach a recall if a pair that agrees in a band meets
     /// there with the probability `meets`.
-    fn each(&self, recall: f64, meets: impl Fn(&Curve) -> f64) -> impl Iterator<Item = (Curve, Crowd)> {
+    fn each(
+        &self,
+        recall: f64,
+        meets: impl Fn(&Curve) -> f64,
+    ) -> impl Iterator<Item = (Curve, ExpectedBlocks)> {
         (1..=MAX_ROWS.min(self.size)).filter_map(move |rows| {
             let meets = meets(&self.curve(1, rows));
             let most = self.size / rows;
@@ -200,19 +204,20 @@ impl Space {
                 if reaches(half) { enough = half } else { few = half }
             }
             let curve = self.curve(enough, rows);
-            Some((curve, self.crowd(&curve)))
+            Some((curve, self.expected(&curve)))
         })
     }
 
     /// The probability that a pair that agrees in a band of this many rows meets there; it does not depend on
     /// the number of bands.
     fn meets(&self, one: &Curve) -> f64 {
-        self.crowd(one).meets
+        self.expected(one).meets
     }
 
     /// The choice where nothing is fixed: least cost of those with enough room.
     fn cheapest(&self) -> Option<Curve> {
-        let roomy = self.each(self.recall, |one| self.meets(one)).filter(|(_, crowd)| crowd.meets >= ROOM);
+        let roomy =
+            self.each(self.recall, |one| self.meets(one)).filter(|(_, expected)| expected.meets >= ROOM);
         least_cost(roomy)
     }
 
@@ -225,8 +230,8 @@ impl Space {
         least_cost(self.each(self.recall.min(most - SLIGHT), |one| self.meets(one)))
     }
 
-    fn crowd(&self, curve: &Curve) -> Crowd {
-        Crowd::new(curve, self.documents, self.rule)
+    fn expected(&self, curve: &Curve) -> ExpectedBlocks {
+        ExpectedBlocks::new(curve, self.documents, self.rule)
     }
 
     fn unreachable(&self, nearest: &Curve) -> BandsError {
@@ -321,12 +326,12 @@ mod tests {
         ] {
             let params = BlockingParams { documents, cap, ..BlockingParams::default() };
             let chosen = design(Shape::components(448, 4), threshold, &params).unwrap();
-            assert!(chosen.curve.found(threshold, chosen.crowd.meets) >= 0.99, "{chosen:?}");
+            assert!(chosen.curve.found(threshold, chosen.expected.meets) >= 0.99, "{chosen:?}");
             for (bands, rows) in (1..=64).flat_map(|rows| (1..=448 / rows).map(move |bands| (bands, rows))) {
                 let curve = Curve { bands, rows, agreement: Agreement::Bits(4) };
-                let crowd = Crowd::new(&curve, documents, params.rule());
-                if crowd.meets >= ROOM && curve.found(threshold, crowd.meets) >= 0.99 {
-                    assert!(chosen.crowd.cost <= crowd.cost, "{chosen:?} {curve:?} {crowd:?}");
+                let expected = ExpectedBlocks::new(&curve, documents, params.rule());
+                if expected.meets >= ROOM && curve.found(threshold, expected.meets) >= 0.99 {
+                    assert!(chosen.expected.cost <= expected.cost, "{chosen:?} {curve:?} {expected:?}");
                 }
             }
         }
@@ -342,11 +347,11 @@ mod tests {
             let chosen = design(Shape::components(448, 4), threshold, &params).unwrap();
             let reason = format!("none reach recall 0.99 among {documents} documents");
             assert!(chosen.reason.starts_with(&reason), "{chosen:?}");
-            let found = chosen.curve.found(threshold, chosen.crowd.meets);
+            let found = chosen.curve.found(threshold, chosen.expected.meets);
             for (bands, rows) in (1..=64).map(|rows| (448 / rows, rows)) {
                 let curve = Curve { bands, rows, agreement: Agreement::Bits(4) };
-                let crowd = Crowd::new(&curve, documents, params.rule());
-                assert!(found >= curve.found(threshold, crowd.meets) - SLIGHT, "{chosen:?} {curve:?}");
+                let expected = ExpectedBlocks::new(&curve, documents, params.rule());
+                assert!(found >= curve.found(threshold, expected.meets) - SLIGHT, "{chosen:?} {curve:?}");
             }
             assert!(threshold < 0.4 || found > 0.97, "{chosen:?}");
         }
@@ -373,7 +378,8 @@ mod tests {
         let refused = |bands, rows, recall| choose(256, 64, 0.8, bands, rows, recall).unwrap_err();
         assert_eq!(
             refused(Some(40), Some(8), None),
-            "bands = 40 and rows = 8 do not fit: a band has 1 to 64 rows, and all of them at most 256 components"
+            "bands = 40 and rows = 8 do not fit: a band has 1 to 64 rows, and all of them at most 256 \
+            components"
         );
         let only = |shape, reached| {
             let rest = "at similarity 0.8, not 0.99; bands = 16 and rows = 6 would";

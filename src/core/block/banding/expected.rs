@@ -1,6 +1,6 @@
 //! Expected block sizes of a banding, what they cost, and the share of pairs that hot blocks miss.
 //!
-//! In: a [`Curve`], a number of documents with distinct sketches, a [`HotRule`]. Out: a [`Crowd`].
+//! In: a [`Curve`], a number of documents with distinct sketches, a [`HotRule`]. Out: a [`ExpectedBlocks`].
 //!
 //! **Block sizes.** Two documents taken at random are either unrelated, or of one site and share its page
 //! frame (`SITE`). Unrelated documents agree in a band with probability `p(s)^rows`; the number of them in
@@ -9,7 +9,7 @@
 //! unrelated ones. In this case the share f of the site's documents is in the block too.
 //!
 //! **Recall.** A pair that agrees in a band meets there if the block is not hot, or one of the two is a
-//! leader: with probability [`meets`](Crowd::meets), m. So a pair of similarity s is compared with
+//! leader: with probability [`meets`](ExpectedBlocks::meets), m. So a pair of similarity s is compared with
 //! probability `1 - (1 - m p(s)^rows)^bands`; bands are taken as independent.
 //!
 //! **Cost.** For each document: b postings, its meetings by chance and with related documents (`RELATIVES`: g
@@ -53,7 +53,7 @@ const NOTHING: f64 = 1e-12;
 
 /// Expected block sizes, recall and cost of a banding.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Crowd {
+pub struct ExpectedBlocks {
     /// Mean number of sketches in a block of a document, including its own.
     pub sketches: f64,
     /// The share of a document's blocks that are hot.
@@ -69,7 +69,7 @@ pub struct Crowd {
     pub cost: f64,
 }
 
-impl Crowd {
+impl ExpectedBlocks {
     /// The expectation for `documents` documents, no two with the same sketch.
     pub fn new(curve: &Curve, documents: u64, rule: HotRule) -> Self {
         let (bands, n) = (curve.bands as f64, documents as f64);
@@ -79,8 +79,8 @@ impl Crowd {
         let framed = (agree(similarity) - agree(0.0)).max(0.0).sqrt();
         let apart = n * ((1.0 - share) * agree(UNRELATED) + share * agree(0.0));
         let within = apart + n * share * framed;
-        let mixed = |of: &dyn Fn(&Sizes) -> f64, there: usize| {
-            let both = [apart, within].map(|mean| of(&Sizes::new(there, mean, rule.cap)));
+        let mixed = |of: &dyn Fn(&BlockSize) -> f64, there: usize| {
+            let both = [apart, within].map(|mean| of(&BlockSize::new(there, mean, rule.cap)));
             both[0] + framed * (both[1] - both[0])
         };
         let meets = mixed(
@@ -116,7 +116,7 @@ fn leads(size: f64, leaders: usize) -> f64 {
 }
 
 /// Distribution of the size of a block that holds some given documents and a Poisson number of others.
-struct Sizes {
+struct BlockSize {
     /// The probability that the block is hot.
     hot: f64,
     /// Mean size if it is hot; more than the cap.
@@ -125,7 +125,7 @@ struct Sizes {
     live_others: f64,
 }
 
-impl Sizes {
+impl BlockSize {
     /// `there` given documents and a Poisson number of others with this mean.
     fn new(there: usize, mean: f64, cap: usize) -> Self {
         if cap == usize::MAX {
@@ -149,13 +149,13 @@ mod tests {
 
     const RULE: HotRule = HotRule { cap: 96, leaders: 2 };
 
-    fn crowd(bands: usize, rows: usize, documents: u64, rule: HotRule) -> Crowd {
-        Crowd::new(&Curve { bands, rows, agreement: Agreement::Bits(4) }, documents, rule)
+    fn expected(bands: usize, rows: usize, documents: u64, rule: HotRule) -> ExpectedBlocks {
+        ExpectedBlocks::new(&Curve { bands, rows, agreement: Agreement::Bits(4) }, documents, rule)
     }
 
     #[test]
     fn others_of_a_block_have_the_given_mean() {
-        let sizes = Sizes::new(1, 100.0, 96);
+        let sizes = BlockSize::new(1, 100.0, 96);
         let others = sizes.live_others + sizes.hot * (sizes.hot_size - 1.0);
         assert!((others - 100.0).abs() < 1e-9, "{others}");
     }
@@ -170,35 +170,38 @@ mod tests {
     /// 256 keys a band among 40,000 documents: a plan that lost most pairs in a measured run.
     #[test]
     fn bands_of_two_rows_are_full() {
-        let full = crowd(24, 2, 40_000, RULE);
+        let full = expected(24, 2, 40_000, RULE);
         assert!(full.sketches > 157.0 && full.hot_share > 0.9 && full.meets < 0.1, "{full:?}");
         // Nearly every key of every band has a hot block.
         assert!(full.hot_blocks > 0.8 * 24.0 * 256.0 && full.hot_blocks < 24.0 * 256.0, "{full:?}");
-        let roomy = crowd(84, 4, 40_000, RULE);
+        let roomy = expected(84, 4, 40_000, RULE);
         assert!((roomy.meets - 1.0).abs() < 1e-9 && roomy.hot_blocks < 1e-3, "{roomy:?}");
         assert!(roomy.cost < full.cost / 5.0, "{} {}", roomy.cost, full.cost);
     }
 
     #[test]
     fn more_documents_fill_blocks_and_a_larger_cap_or_none_leaves_them_alive() {
-        let meets = |n| crowd(56, 4, n, RULE).meets;
+        let meets = |n| expected(56, 4, n, RULE).meets;
         let falling = [10_000, 100_000, 1_000_000, 3_000_000, 10_000_000, 1_000_000_000].map(meets);
         assert!(falling.is_sorted_by(|a, b| a >= b) && falling[5] < 0.01, "{falling:?}");
-        let at_cap = |cap| crowd(56, 4, 10_000_000, HotRule { cap, ..RULE }).meets;
+        let at_cap = |cap| expected(56, 4, 10_000_000, HotRule { cap, ..RULE }).meets;
         // A cap above the unrelated documents of a block; a cap above the documents of a site too.
         assert!(at_cap(1000) > 0.97 && at_cap(1000) < 0.99 && at_cap(100_000) > 0.9999);
-        let never = crowd(56, 4, 10_000_000, HotRule::NEVER);
+        let never = expected(56, 4, 10_000_000, HotRule::NEVER);
         assert!(never.meets >= 1.0 && never.hot_blocks <= 0.0, "{never:?}");
         assert!((never.by_chance / (56.0 * (never.sketches - 1.0)) - 1.0).abs() < 1e-9, "{never:?}");
-        let skipped = crowd(24, 2, 40_000, HotRule { leaders: 0, ..RULE });
-        assert!(skipped.meets < crowd(24, 2, 40_000, RULE).meets);
+        let skipped = expected(24, 2, 40_000, HotRule { leaders: 0, ..RULE });
+        assert!(skipped.meets < expected(24, 2, 40_000, RULE).meets);
     }
 
     /// Components of 64 bits: contents do not agree by chance.
     #[test]
     fn whole_components() {
         let curve = Curve { bands: 20, rows: 8, agreement: Agreement::Bits(64) };
-        let crowd = Crowd::new(&curve, 1_000_000, RULE);
-        assert!(crowd.meets >= 1.0 && crowd.cost.is_finite() && crowd.sketches < 1.01, "{crowd:?}");
+        let expected = ExpectedBlocks::new(&curve, 1_000_000, RULE);
+        assert!(
+            expected.meets >= 1.0 && expected.cost.is_finite() && expected.sketches < 1.01,
+            "{expected:?}"
+        );
     }
 }

@@ -79,7 +79,7 @@ impl Banding {
     }
 
     /// Reads only this range of a sketch's words, which holds bit planes of `size` components.
-    pub fn of(self, part: Range<usize>) -> Self {
+    pub fn on_words(self, part: Range<usize>) -> Self {
         Self { part: Some(part), ..self }
     }
 }

@@ -1,6 +1,6 @@
 //! Designs: the ways to cut fingerprints into tables.
 //!
-//! In: f, k and a [`Kind`]. Out: the number of tables, and the number of leading bits of each.
+//! In: f, k and a [`DesignKind`]. Out: the number of tables, and the number of leading bits of each.
 //!
 //! | kind | tables | two fingerprints within k agree in |
 //! |---|---|---|
@@ -29,7 +29,7 @@ const MOST_SURPLUS: usize = 255;
 
 /// How fingerprints are cut, and which parts lead (select the entries of) a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DesignKind {
     /// Permuted tables, each led by all but k of the blocks.
     OneLevel {
         /// B, k + 1 to f inclusive.
@@ -64,7 +64,7 @@ pub enum Kind {
 pub struct Design {
     bits: usize,
     radius: usize,
-    kind: Kind,
+    kind: DesignKind,
 }
 
 /// A requested design that does not exist.
@@ -123,22 +123,22 @@ impl Design {
     ///
     /// # Errors
     /// If the radius or the number of blocks is outside its range.
-    pub fn new(bits: usize, radius: usize, kind: Kind) -> Result<Self, DesignError> {
+    pub fn new(bits: usize, radius: usize, kind: DesignKind) -> Result<Self, DesignError> {
         if radius >= bits {
             return Err(DesignError::Radius { radius, bits });
         }
         let spare = bits - radius;
         let (what, found, least, most) = match kind {
-            Kind::OneLevel { blocks } => ("blocks", blocks, radius + 1, bits),
+            DesignKind::OneLevel { blocks } => ("blocks", blocks, radius + 1, bits),
             // The bits outside the widest block must be at least one for each sub-block.
-            Kind::TwoLevel { sub_blocks } => {
+            DesignKind::TwoLevel { sub_blocks } => {
                 ("sub-blocks", sub_blocks, radius + 1, bits - bits.div_ceil(radius + 1))
             }
-            Kind::MultiIndex { blocks } => ("blocks", blocks, 1, radius + 1),
-            Kind::Groups { surplus } | Kind::Conjunctions { surplus } => {
+            DesignKind::MultiIndex { blocks } => ("blocks", blocks, 1, radius + 1),
+            DesignKind::Groups { surplus } | DesignKind::Conjunctions { surplus } => {
                 ("groups beyond the radius", surplus, 1, spare.min(MOST_SURPLUS))
             }
-            Kind::Scan => return Ok(Self { bits, radius, kind }),
+            DesignKind::Scan => return Ok(Self { bits, radius, kind }),
         };
         if (least..=most).contains(&found) {
             Ok(Self { bits, radius, kind })
@@ -158,24 +158,24 @@ impl Design {
     }
 
     /// How the fingerprints are cut.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> DesignKind {
         self.kind
     }
 
     /// The blocks or groups that the fingerprint is cut into, from its first bit on.
     pub fn blocks(&self) -> Vec<Range<usize>> {
         let blocks = match self.kind {
-            Kind::OneLevel { blocks } | Kind::MultiIndex { blocks } => blocks,
-            Kind::TwoLevel { .. } => self.radius + 1,
-            Kind::Groups { surplus } | Kind::Conjunctions { surplus } => self.radius + surplus,
-            Kind::Scan => 1,
+            DesignKind::OneLevel { blocks } | DesignKind::MultiIndex { blocks } => blocks,
+            DesignKind::TwoLevel { .. } => self.radius + 1,
+            DesignKind::Groups { surplus } | DesignKind::Conjunctions { surplus } => self.radius + surplus,
+            DesignKind::Scan => 1,
         };
         cut(0..self.bits, blocks)
     }
 
     /// The distance at which block `block` is probed by multi-index hashing; 0 in all other designs.
     pub fn block_radius(&self, block: usize) -> usize {
-        let Kind::MultiIndex { blocks } = self.kind else { return 0 };
+        let DesignKind::MultiIndex { blocks } = self.kind else { return 0 };
         // If all blocks differed by more than their radius, the distance would be above k. The radius of the
         // last blocks is not negative, since m <= k + 1.
         if block <= self.radius % blocks { self.radius / blocks } else { self.radius / blocks - 1 }
@@ -184,7 +184,7 @@ impl Design {
     /// c, the number of agreeing groups that make a candidate in groups and conjunctions; 1 in other designs.
     pub fn surplus(&self) -> usize {
         match self.kind {
-            Kind::Groups { surplus } | Kind::Conjunctions { surplus } => surplus,
+            DesignKind::Groups { surplus } | DesignKind::Conjunctions { surplus } => surplus,
             _ => 1,
         }
     }
@@ -192,8 +192,10 @@ impl Design {
     /// Number of tables of an index: sorted copies of the corpus, or lists of its ids by group.
     pub fn tables(&self) -> u64 {
         match self.kind {
-            Kind::OneLevel { .. } | Kind::TwoLevel { .. } => self.prefixes().values().fold(0, saturating_sum),
-            Kind::Scan => 0,
+            DesignKind::OneLevel { .. } | DesignKind::TwoLevel { .. } => {
+                self.prefixes().values().fold(0, saturating_sum)
+            }
+            DesignKind::Scan => 0,
             _ => self.blocks().len() as u64,
         }
     }
@@ -207,8 +209,8 @@ impl Design {
     /// others by a block or group.
     pub fn prefixes(&self) -> BTreeMap<usize, u64> {
         match self.kind {
-            Kind::OneLevel { blocks } => prefixes(self.bits, blocks, blocks - self.radius),
-            Kind::TwoLevel { sub_blocks } => {
+            DesignKind::OneLevel { blocks } => prefixes(self.bits, blocks, blocks - self.radius),
+            DesignKind::TwoLevel { sub_blocks } => {
                 let mut all = BTreeMap::new();
                 for lead in widths(self.bits, self.radius + 1) {
                     for (width, tables) in prefixes(self.bits - lead, sub_blocks, sub_blocks - self.radius) {
@@ -218,7 +220,7 @@ impl Design {
                 }
                 all
             }
-            Kind::Scan => BTreeMap::new(),
+            DesignKind::Scan => BTreeMap::new(),
             _ => prefixes(self.bits, self.blocks().len(), 1),
         }
     }
@@ -226,7 +228,7 @@ impl Design {
     /// Number of selected bits to number of keys in the stream.
     pub(super) fn key_widths(&self) -> BTreeMap<usize, u64> {
         match self.kind {
-            Kind::MultiIndex { .. } => {
+            DesignKind::MultiIndex { .. } => {
                 let mut all = BTreeMap::new();
                 for (i, block) in self.blocks().iter().enumerate() {
                     let radius = self.block_radius(i);
@@ -235,8 +237,8 @@ impl Design {
                 }
                 all
             }
-            Kind::Conjunctions { surplus } => prefixes(self.bits, self.radius + surplus, surplus),
-            Kind::Scan => BTreeMap::from([(0, 1)]),
+            DesignKind::Conjunctions { surplus } => prefixes(self.bits, self.radius + surplus, surplus),
+            DesignKind::Scan => BTreeMap::from([(0, 1)]),
             _ => self.prefixes(),
         }
     }
@@ -245,18 +247,20 @@ impl Design {
 impl fmt::Display for Design {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            Kind::OneLevel { blocks } => write!(f, "{} tables (one level of {blocks} blocks)", self.tables()),
-            Kind::TwoLevel { sub_blocks } => {
+            DesignKind::OneLevel { blocks } => {
+                write!(f, "{} tables (one level of {blocks} blocks)", self.tables())
+            }
+            DesignKind::TwoLevel { sub_blocks } => {
                 write!(f, "{} tables (two levels, {} x {sub_blocks} blocks)", self.tables(), self.radius + 1)
             }
-            Kind::MultiIndex { blocks } => write!(f, "multi-index of {blocks} blocks"),
-            Kind::Groups { surplus } => {
+            DesignKind::MultiIndex { blocks } => write!(f, "multi-index of {blocks} blocks"),
+            DesignKind::Groups { surplus } => {
                 write!(f, "groups (alg.H), {surplus} of {} agree", self.radius + surplus)
             }
-            Kind::Conjunctions { surplus } => {
+            DesignKind::Conjunctions { surplus } => {
                 write!(f, "conjunctions (alg.G) of {surplus} of {} groups", self.radius + surplus)
             }
-            Kind::Scan => f.write_str("scan"),
+            DesignKind::Scan => f.write_str("scan"),
         }
     }
 }
@@ -291,13 +295,13 @@ fn saturating_sum(a: u64, b: &u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn design(bits: usize, radius: usize, kind: Kind) -> Design {
+    fn design(bits: usize, radius: usize, kind: DesignKind) -> Design {
         Design::new(bits, radius, kind).unwrap()
     }
 
     #[test]
     fn five_blocks_by_hand() {
-        let five = design(64, 3, Kind::OneLevel { blocks: 5 });
+        let five = design(64, 3, DesignKind::OneLevel { blocks: 5 });
         assert_eq!(five.tables(), 10);
         assert_eq!(five.prefixes(), BTreeMap::from([(25, 4), (26, 6)]));
     }
@@ -306,16 +310,16 @@ mod tests {
     fn what_is_out_of_range_is_named() {
         let error = |bits, radius, kind| Design::new(bits, radius, kind).unwrap_err().to_string();
         assert_eq!(
-            error(64, 3, Kind::OneLevel { blocks: 3 }),
+            error(64, 3, DesignKind::OneLevel { blocks: 3 }),
             "blocks = 3 does not serve radius 3 on 64 bits: its range is 4 to 64"
         );
         assert_eq!(
-            error(64, 64, Kind::Scan),
+            error(64, 64, DesignKind::Scan),
             "a radius of 64 on fingerprints of 64 bits is outside its range: below 64"
         );
-        assert!(Design::new(64, 3, Kind::MultiIndex { blocks: 4 }).is_ok());
-        assert!(Design::new(64, 3, Kind::MultiIndex { blocks: 5 }).is_err());
-        assert!(Design::new(64, 3, Kind::Groups { surplus: 0 }).is_err());
-        assert!(Design::new(64, 60, Kind::Groups { surplus: 5 }).is_err());
+        assert!(Design::new(64, 3, DesignKind::MultiIndex { blocks: 4 }).is_ok());
+        assert!(Design::new(64, 3, DesignKind::MultiIndex { blocks: 5 }).is_err());
+        assert!(Design::new(64, 3, DesignKind::Groups { surplus: 0 }).is_err());
+        assert!(Design::new(64, 60, DesignKind::Groups { surplus: 5 }).is_err());
     }
 }

@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 
 use super::binomial;
-use super::design::{Design, Kind};
+use super::design::{Design, DesignKind};
 
 /// The use of a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum DesignUse {
     /// Static tables of a whole corpus, probed by queries.
     Index,
     /// Block keys in a stream, looked up for equality.
@@ -42,24 +42,24 @@ const STREAM_ENTRY: f64 = 12.0;
 
 impl Design {
     /// The expected cost of a query among `documents` uniform fingerprints.
-    pub fn estimate(&self, documents: u64, form: Form) -> Estimate {
+    pub fn estimate(&self, documents: u64, form: DesignUse) -> Estimate {
         let n = documents as f64;
         let row = (self.bits().div_ceil(64) * 8) as f64;
         let among = |prefixes: BTreeMap<usize, u64>| -> f64 {
             prefixes.into_iter().map(|(width, tables)| tables as f64 * share(width) * n).sum()
         };
-        if matches!(form, Form::Stream { .. }) {
+        if matches!(form, DesignUse::Stream { .. }) {
             let (probes, entries) = (self.keys() as f64, among(self.key_widths()));
             return Estimate { probes, entries, candidates: entries, bytes: n * probes * STREAM_ENTRY };
         }
         let tables = self.tables() as f64;
         let lists = n * (tables * ID + row);
         match self.kind() {
-            Kind::OneLevel { .. } | Kind::TwoLevel { .. } => {
+            DesignKind::OneLevel { .. } | DesignKind::TwoLevel { .. } => {
                 let entries = among(self.prefixes());
                 Estimate { probes: tables, entries, candidates: entries, bytes: n * tables * (row + ID) }
             }
-            Kind::MultiIndex { .. } => {
+            DesignKind::MultiIndex { .. } => {
                 let blocks = self.blocks();
                 let balls =
                     || blocks.iter().enumerate().map(|(i, b)| (b.len(), ball(b.len(), self.block_radius(i))));
@@ -67,12 +67,12 @@ impl Design {
                 let probes = balls().map(|(_, ball)| ball).sum();
                 Estimate { probes, entries, candidates: entries, bytes: n * tables * (row + ID) }
             }
-            Kind::Groups { surplus } => {
+            DesignKind::Groups { surplus } => {
                 let chances = self.blocks().iter().map(|group| share(group.len())).collect::<Vec<_>>();
                 let candidates = n * at_least(surplus, &chances);
                 Estimate { probes: tables, entries: among(self.prefixes()), candidates, bytes: lists }
             }
-            Kind::Conjunctions { surplus } => {
+            DesignKind::Conjunctions { surplus } => {
                 let groups = self.radius() + surplus;
                 // Choices with a common beginning share their first intersections. Finding an entry in
                 // another list takes about five steps where both are equally long. That holds at the second
@@ -85,7 +85,7 @@ impl Design {
                 let probes = binomial(groups, surplus) as f64 * surplus as f64;
                 Estimate { probes, entries: steps + candidates, candidates, bytes: lists }
             }
-            Kind::Scan => Estimate { probes: 0.0, entries: n, candidates: n, bytes: n * row },
+            DesignKind::Scan => Estimate { probes: 0.0, entries: n, candidates: n, bytes: n * row },
         }
     }
 
@@ -128,11 +128,11 @@ mod tests {
 
     #[test]
     fn five_blocks_by_hand() {
-        let five = Design::new(64, 3, Kind::OneLevel { blocks: 5 }).unwrap();
-        let estimate = five.estimate(1 << 34, Form::Index);
+        let five = Design::new(64, 3, DesignKind::OneLevel { blocks: 5 }).unwrap();
+        let estimate = five.estimate(1 << 34, DesignUse::Index);
         assert_eq!((estimate.probes, estimate.candidates), (10.0, 4.0 * 512.0 + 6.0 * 256.0));
         assert!((estimate.bytes - (1u64 << 34) as f64 * 120.0).abs() < 1.0);
-        let stream = five.estimate(1 << 34, Form::Stream { cap: 512 });
+        let stream = five.estimate(1 << 34, DesignUse::Stream { cap: 512 });
         assert_eq!((stream.probes, stream.candidates), (10.0, 4.0 * 512.0 + 6.0 * 256.0));
         assert!((five.largest_block(1 << 34) - 512.0).abs() < 1e-9);
     }

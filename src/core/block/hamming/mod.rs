@@ -2,7 +2,7 @@
 //!
 //! In: fingerprints of f bits, the lowest bit of the first word first (a SimHash, or the one-bit plane of a
 //! set sketch), and a radius k, inclusive. Out: for the stream, block keys such that two fingerprints within
-//! the radius share at least one ([`Tables`]). Static indexes of a whole corpus are in the laboratory,
+//! the radius share at least one ([`HammingTables`]). Static indexes of a whole corpus are in the laboratory,
 //! `evaluate/search`.
 //!
 //! The rule is the pigeonhole principle. Two fingerprints within distance k, cut into m > k blocks, agree in
@@ -22,10 +22,10 @@ pub mod optimiser;
 mod selection;
 mod tables;
 
-pub use design::{Design, DesignError, Kind, MOST_KEYS};
-pub use estimate::{Estimate, Form};
+pub use design::{Design, DesignError, DesignKind, MOST_KEYS};
+pub use estimate::{DesignUse, Estimate};
 pub use selection::Selection;
-pub use tables::Tables;
+pub use tables::HammingTables;
 
 /// The greatest distance, inclusive, at which two one-bit fingerprints of `components` components estimate a
 /// similarity of at least `similarity`: `⌊components (1 - similarity) / 2⌋`, since unequal components agree

@@ -12,7 +12,7 @@
 
 use std::fmt;
 
-use super::{Design, DesignError, Estimate, Form, Kind, MOST_KEYS};
+use super::{Design, DesignError, DesignKind, DesignUse, Estimate, MOST_KEYS};
 
 /// The costs of a search, relative to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,7 +42,7 @@ pub struct Workload {
     /// Most bytes of all tables, inclusive.
     pub budget_bytes: u64,
     /// An index of a corpus, or blocks in a stream.
-    pub form: Form,
+    pub form: DesignUse,
     /// The costs of a probe and of an entry.
     pub costs: Costs,
 }
@@ -67,7 +67,7 @@ impl Workload {
     /// Blocks of at most `cap` sketches (inclusive) in a stream of `documents` documents. A run and the
     /// `plan` command use this workload.
     pub fn stream(bits: usize, radius: usize, documents: u64, cap: usize) -> Self {
-        let (form, costs) = (Form::Stream { cap }, Costs::default());
+        let (form, costs) = (DesignUse::Stream { cap }, Costs::default());
         Self { bits, radius, documents, budget_bytes: u64::MAX, form, costs }
     }
 
@@ -78,12 +78,12 @@ impl Workload {
     pub fn designs(&self) -> Vec<Ranked> {
         let k = self.radius;
         let kinds = (k + 1..=20)
-            .map(|blocks| Kind::OneLevel { blocks })
-            .chain((k + 1..=8).map(|sub_blocks| Kind::TwoLevel { sub_blocks }))
-            .chain((1..=(k + 1).min(8)).map(|blocks| Kind::MultiIndex { blocks }))
-            .chain((1..=4).map(|surplus| Kind::Groups { surplus }))
-            .chain((1..=4).map(|surplus| Kind::Conjunctions { surplus }))
-            .chain([Kind::Scan]);
+            .map(|blocks| DesignKind::OneLevel { blocks })
+            .chain((k + 1..=8).map(|sub_blocks| DesignKind::TwoLevel { sub_blocks }))
+            .chain((1..=(k + 1).min(8)).map(|blocks| DesignKind::MultiIndex { blocks }))
+            .chain((1..=4).map(|surplus| DesignKind::Groups { surplus }))
+            .chain((1..=4).map(|surplus| DesignKind::Conjunctions { surplus }))
+            .chain([DesignKind::Scan]);
         let mut ranked: Vec<Ranked> = kinds
             .filter_map(|kind| Design::new(self.bits, k, kind).ok())
             .filter(|design| self.is_feasible(design))
@@ -95,8 +95,12 @@ impl Workload {
 
     /// The cheapest permuted tables or multi-index within the budget; `None` if none is within it.
     pub fn best(&self) -> Option<Ranked> {
-        let tables =
-            |kind| matches!(kind, Kind::OneLevel { .. } | Kind::TwoLevel { .. } | Kind::MultiIndex { .. });
+        let tables = |kind| {
+            matches!(
+                kind,
+                DesignKind::OneLevel { .. } | DesignKind::TwoLevel { .. } | DesignKind::MultiIndex { .. }
+            )
+        };
         self.designs().into_iter().find(|ranked| ranked.fits && tables(ranked.design.kind()))
     }
 
@@ -111,8 +115,8 @@ impl Workload {
 
     fn is_feasible(&self, design: &Design) -> bool {
         match self.form {
-            Form::Index => design.tables() <= MOST_TABLES,
-            Form::Stream { .. } => design.keys() <= MOST_KEYS,
+            DesignUse::Index => design.tables() <= MOST_TABLES,
+            DesignUse::Stream { .. } => design.keys() <= MOST_KEYS,
         }
     }
 }
@@ -125,16 +129,16 @@ impl Design {
     pub fn permuted(bits: usize, radius: usize, tables: u64) -> Result<Self, DesignError> {
         // The numbers of a family ascend. The first number above the requested one is reported as possible;
         // later ones are not needed.
-        let family = |kind: fn(usize) -> Kind| {
+        let family = |kind: fn(usize) -> DesignKind| {
             let mut beyond = false;
             (radius + 1..=bits)
                 .map_while(move |blocks| Self::new(bits, radius, kind(blocks)).ok())
                 .take_while(move |design| !std::mem::replace(&mut beyond, design.tables() > tables))
         };
-        let all: Vec<Self> = family(|blocks| Kind::OneLevel { blocks })
-            .chain(family(|sub_blocks| Kind::TwoLevel { sub_blocks }))
+        let all: Vec<Self> = family(|blocks| DesignKind::OneLevel { blocks })
+            .chain(family(|sub_blocks| DesignKind::TwoLevel { sub_blocks }))
             .collect();
-        let candidates = |design: &Self| design.estimate(1, Form::Index).candidates;
+        let candidates = |design: &Self| design.estimate(1, DesignUse::Index).candidates;
         all.iter()
             .filter(|design| design.tables() == tables)
             .min_by(|a, b| candidates(a).total_cmp(&candidates(b)))
@@ -183,16 +187,16 @@ const MOST_SHARE: f64 = 0.2;
 const FEW_DOCUMENTS: u64 = 100_000;
 
 /// Warnings about a design for `documents` documents; usually none.
-pub fn advice(design: &Design, documents: u64, form: Form) -> Vec<Advice> {
+pub fn advice(design: &Design, documents: u64, form: DesignUse) -> Vec<Advice> {
     let long = match design.kind() {
-        Kind::Groups { surplus } | Kind::Conjunctions { surplus } => {
+        DesignKind::Groups { surplus } | DesignKind::Conjunctions { surplus } => {
             let groups = (design.radius() + surplus) as f64;
             let share = groups / (design.bits() as f64 / groups).exp2();
             (share > MOST_SHARE).then_some(Advice::LongLists { share })
         }
         _ => None,
     };
-    let few = documents < FEW_DOCUMENTS && design.kind() != Kind::Scan;
+    let few = documents < FEW_DOCUMENTS && design.kind() != DesignKind::Scan;
     long.into_iter()
         .chain(few.then_some(Advice::FewDocuments))
         .chain(full_blocks(design, documents, form))
@@ -200,10 +204,11 @@ pub fn advice(design: &Design, documents: u64, form: Form) -> Vec<Advice> {
 }
 
 /// In a stream: a warning if blocks are expected above the cap. (The one block of a scan is never hot.)
-fn full_blocks(design: &Design, documents: u64, form: Form) -> Option<Advice> {
-    let Form::Stream { cap } = form else { return None };
+fn full_blocks(design: &Design, documents: u64, form: DesignUse) -> Option<Advice> {
+    let DesignUse::Stream { cap } = form else { return None };
     let sketches = design.largest_block(documents);
-    (sketches > cap as f64 && design.kind() != Kind::Scan).then_some(Advice::FullBlocks { sketches, cap })
+    (sketches > cap as f64 && design.kind() != DesignKind::Scan)
+        .then_some(Advice::FullBlocks { sketches, cap })
 }
 
 impl fmt::Display for Advice {
@@ -211,16 +216,19 @@ impl fmt::Display for Advice {
         match self {
             Self::LongLists { share } => write!(
                 f,
-                "a query reads about {share:.2} list entries for each document of the corpus: above {MOST_SHARE} a scan \
+                "a query reads about {share:.2} list entries for each document of the corpus: above \
+                {MOST_SHARE} a scan \
                  or banding does less work"
             ),
             Self::FullBlocks { sketches, cap } => write!(
                 f,
-                "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are hot, and most of their pairs are missed"
+                "blocks of {sketches:.0} sketches are expected: above cap = {cap} they are hot, and most of \
+                their pairs are missed"
             ),
             Self::HotBlocks { cap } => write!(
                 f,
-                "a pair within the distance is missed where each block that it shares has more than cap = {cap} sketches; leave \
+                "a pair within the distance is missed where each block that it shares has more than cap = \
+                {cap} sketches; leave \
                  blocking.hot out, and none is"
             ),
             Self::FewDocuments => {
@@ -235,19 +243,19 @@ impl fmt::Display for Advice {
 mod tests {
     use super::*;
 
-    fn workload(documents: u64, form: Form) -> Workload {
+    fn workload(documents: u64, form: DesignUse) -> Workload {
         Workload { bits: 64, radius: 3, documents, budget_bytes: 1 << 36, form, costs: Costs::default() }
     }
 
     #[test]
     fn more_documents_want_longer_prefixes() {
-        let tables = |n| workload(n, Form::Index).best().unwrap().design.tables();
+        let tables = |n| workload(n, DesignUse::Index).best().unwrap().design.tables();
         assert_eq!((tables(1_000_000), tables(10_000_000), tables(100_000_000)), (4, 10, 10));
     }
 
     #[test]
     fn all_designs_are_ranked_and_those_beyond_the_budget_come_last() {
-        for form in [Form::Index, Form::Stream { cap: 512 }] {
+        for form in [DesignUse::Index, DesignUse::Stream { cap: 512 }] {
             let mut workload = workload(10_000_000, form);
             workload.budget_bytes = 500_000_000;
             let ranked = workload.designs();
@@ -255,14 +263,14 @@ mod tests {
             assert!(fit > 0 && ranked[fit..].iter().all(|r| !r.fits));
             assert!(ranked[..fit].is_sorted_by(|a, b| a.cost <= b.cost));
             assert!(ranked[fit..].is_sorted_by(|a, b| a.cost <= b.cost));
-            assert!(ranked.iter().any(|r| r.design.kind() == Kind::Scan));
+            assert!(ranked.iter().any(|r| r.design.kind() == DesignKind::Scan));
         }
     }
 
     #[test]
     fn in_a_stream_a_near_block_costs_a_key_for_each_bit_left_out() {
-        let two = Design::new(64, 3, Kind::MultiIndex { blocks: 2 }).unwrap();
-        let ranked = workload(1 << 31, Form::Stream { cap: 512 }).rank(two);
+        let two = Design::new(64, 3, DesignKind::MultiIndex { blocks: 2 }).unwrap();
+        let ranked = workload(1 << 31, DesignUse::Stream { cap: 512 }).rank(two);
         assert_eq!((ranked.estimate.probes, ranked.estimate.entries), (64.0, 64.0));
         assert_eq!(ranked.cost, 20.0 * 64.0 + 64.0);
     }
@@ -271,20 +279,20 @@ mod tests {
     fn groups_of_few_bits_lose_to_a_scan() {
         let groups = |similarity| {
             let radius = crate::block::hamming::radius(400, similarity);
-            Design::new(400, radius, Kind::Groups { surplus: 3 }).unwrap()
+            Design::new(400, radius, DesignKind::Groups { surplus: 3 }).unwrap()
         };
-        assert_eq!(advice(&groups(0.9), 300_000, Form::Index), []);
-        let [Advice::LongLists { share }] = advice(&groups(0.7), 300_000, Form::Index)[..] else {
+        assert_eq!(advice(&groups(0.9), 300_000, DesignUse::Index), []);
+        let [Advice::LongLists { share }] = advice(&groups(0.7), 300_000, DesignUse::Index)[..] else {
             panic!("other advice")
         };
         assert!((share - 63.0 / (400.0f64 / 63.0).exp2()).abs() < 1e-12);
-        assert_eq!(advice(&groups(0.9), 99_999, Form::Index), [Advice::FewDocuments]);
+        assert_eq!(advice(&groups(0.9), 99_999, DesignUse::Index), [Advice::FewDocuments]);
     }
 
     #[test]
     fn blocks_above_the_cap_do_not_fit() {
-        let four = Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap();
-        let form = Form::Stream { cap: 16 };
+        let four = Design::new(64, 3, DesignKind::OneLevel { blocks: 4 }).unwrap();
+        let form = DesignUse::Stream { cap: 16 };
         assert_eq!(advice(&four, 1 << 20, form), []);
         assert_eq!(advice(&four, 1 << 21, form), [Advice::FullBlocks { sketches: 32.0, cap: 16 }]);
         assert!(workload(1 << 20, form).rank(four).fits && !workload(1 << 21, form).rank(four).fits);
@@ -293,10 +301,10 @@ mod tests {
     #[test]
     fn permuted_tables_by_their_number() {
         let kind = |tables| Design::permuted(64, 3, tables).map(|design| design.kind());
-        assert_eq!(kind(4), Ok(Kind::OneLevel { blocks: 4 }));
-        assert_eq!(kind(16), Ok(Kind::TwoLevel { sub_blocks: 4 }));
-        assert_eq!(kind(10), Ok(Kind::OneLevel { blocks: 5 }));
-        assert_eq!(kind(20), Ok(Kind::OneLevel { blocks: 6 }));
+        assert_eq!(kind(4), Ok(DesignKind::OneLevel { blocks: 4 }));
+        assert_eq!(kind(16), Ok(DesignKind::TwoLevel { sub_blocks: 4 }));
+        assert_eq!(kind(10), Ok(DesignKind::OneLevel { blocks: 5 }));
+        assert_eq!(kind(20), Ok(DesignKind::OneLevel { blocks: 6 }));
         assert_eq!(
             kind(12).unwrap_err().to_string(),
             "12 permuted tables do not serve radius 3 on 64 bits: possible are 4, 10, 16, 20"

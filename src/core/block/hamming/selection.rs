@@ -13,12 +13,12 @@ use crate::hash::{PI, fold, mix};
 pub struct Selection {
     ranges: Box<[Range<usize>]>,
     width: usize,
-    pieces: Box<[Piece]>,
+    pieces: Box<[BitPiece]>,
 }
 
 /// Bits that are consecutive in the fingerprint and in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
+struct BitPiece {
     /// Word of the fingerprint.
     word: usize,
     /// First bit of the piece in that word.
@@ -49,7 +49,7 @@ impl Selection {
             let mut bit = range.start;
             while bit < range.end {
                 let length = (range.end - bit).min(64 - bit % 64).min(64 - width % 64);
-                pieces.push(Piece {
+                pieces.push(BitPiece {
                     word: bit / 64,
                     shift: place(bit),
                     mask: !0 >> (64 - length),
@@ -85,7 +85,7 @@ impl Selection {
             if piece.at == 0 && i > 0 {
                 break;
             }
-            key |= piece.of(words);
+            key |= piece.extract(words);
         }
         key
     }
@@ -99,7 +99,7 @@ impl Selection {
                 state = fold(packed ^ state, PI[1]) ^ packed;
                 packed = 0;
             }
-            packed |= piece.of(words);
+            packed |= piece.extract(words);
         }
         (mix(fold(packed ^ state, PI[1]) ^ packed) >> 32) as u32
     }
@@ -111,9 +111,9 @@ impl From<Range<usize>> for Selection {
     }
 }
 
-impl Piece {
+impl BitPiece {
     #[inline(always)]
-    fn of(self, words: &[u64]) -> u64 {
+    fn extract(self, words: &[u64]) -> u64 {
         (words[self.word] >> self.shift & self.mask) << self.at
     }
 }

@@ -6,34 +6,34 @@
 //! near it. In a stream a sketch is stored and looked up by the same keys, so a block has one table for each
 //! choice of s left-out bits.)
 //!
-//! A design without tables ([`Kind::Scan`](super::Kind::Scan)) has one block with all sketches; a scan of the
-//! stream is [`crate::block::Scan`].
+//! A design without tables ([`DesignKind::Scan`](super::DesignKind::Scan)) has one block with all sketches; a
+//! scan of the stream is [`crate::block::Scan`].
 //!
 //! Recall is 1 where no block is ever hot. Then two sketches of a block meet if their first words are within
-//! the radius ([`Near`]), which holds for all fingerprints within it. This allows a search in large blocks,
-//! those of a table on few bits. Where blocks may be hot, recall is not guaranteed, and a design needs
-//! prefixes of about log2(n / cap) bits or more.
+//! the radius ([`NearRule`]), which holds for all fingerprints within it. This allows a search in large
+//! blocks, those of a table on few bits. Where blocks may be hot, recall is not guaranteed, and a design
+//! needs prefixes of about log2(n / cap) bits or more.
 
 use std::ops::Range;
 
-use super::design::{Design, DesignError, Kind, MOST_KEYS, cut};
+use super::design::{Design, DesignError, DesignKind, MOST_KEYS, cut};
 use super::{Selection, choices};
-use crate::block::{BlockKey, Blocking, HotRule, Near};
+use crate::block::{BlockKey, Blocking, HotRule, NearRule};
 use crate::hash::{PI, mix};
 use crate::sketch::SketchRef;
 
 /// Cuts fingerprints into the keys of a design.
 #[derive(Clone, Debug)]
-pub struct Tables {
+pub struct HammingTables {
     selections: Box<[Selection]>,
     rule: HotRule,
     /// The distance rule of each table; empty where blocks may be hot.
-    near: Box<[Near]>,
+    near: Box<[NearRule]>,
     /// Least number of tables in which two fingerprints within the radius agree.
     least: usize,
 }
 
-impl Tables {
+impl HammingTables {
     /// The tables of a design.
     ///
     /// # Errors
@@ -41,7 +41,7 @@ impl Tables {
     pub fn new(design: &Design, rule: HotRule) -> Result<Self, DesignError> {
         // alg.H counts the groups that agree. Where a block may be hot the count is not complete.
         let least = match design.kind() {
-            Kind::Groups { surplus } if !rule.is_ever() => surplus,
+            DesignKind::Groups { surplus } if !rule.is_ever() => surplus,
             _ => 1,
         };
         let selections = design.selections()?;
@@ -60,7 +60,7 @@ impl Tables {
     }
 }
 
-impl Blocking for Tables {
+impl Blocking for HammingTables {
     fn keys(&self, sketch: SketchRef<'_>, out: &mut Vec<BlockKey>) {
         self.keys_of(sketch.words, out);
     }
@@ -73,7 +73,7 @@ impl Blocking for Tables {
         self.rule
     }
 
-    fn near(&self, table: u16) -> Option<Near> {
+    fn near(&self, table: u16) -> Option<NearRule> {
         self.near.get(usize::from(table)).copied()
     }
 
@@ -84,11 +84,11 @@ impl Blocking for Tables {
 
 /// The distance rule for the blocks of a selection. The selected bits are equal in all members of a block;
 /// the bits beyond the length f are equal in all fingerprints.
-fn near(design: &Design, selection: &Selection) -> Near {
+fn near(design: &Design, selection: &Selection) -> NearRule {
     let is_common =
         |bit: &usize| *bit >= design.bits() || selection.ranges().iter().any(|bits| bits.contains(bit));
     let common = (0..64).filter(is_common).fold(0, |all, bit| all | 1 << bit);
-    Near { distance: u32::try_from(design.radius()).unwrap_or(u32::MAX), common }
+    NearRule { distance: u32::try_from(design.radius()).unwrap_or(u32::MAX), common }
 }
 
 impl Design {
@@ -104,10 +104,12 @@ impl Design {
         let blocks = self.blocks();
         let of = |chosen: Vec<usize>| Selection::new(chosen.into_iter().map(|i| blocks[i].clone()));
         Ok(match self.kind() {
-            Kind::OneLevel { .. } => choices(blocks.len(), blocks.len() - self.radius()).map(of).collect(),
-            Kind::Conjunctions { surplus } => choices(blocks.len(), surplus).map(of).collect(),
-            Kind::Groups { .. } => blocks.iter().cloned().map(Selection::from).collect(),
-            Kind::TwoLevel { sub_blocks } => blocks
+            DesignKind::OneLevel { .. } => {
+                choices(blocks.len(), blocks.len() - self.radius()).map(of).collect()
+            }
+            DesignKind::Conjunctions { surplus } => choices(blocks.len(), surplus).map(of).collect(),
+            DesignKind::Groups { .. } => blocks.iter().cloned().map(Selection::from).collect(),
+            DesignKind::TwoLevel { sub_blocks } => blocks
                 .iter()
                 .flat_map(|lead| {
                     let rest = cut_around(self.bits(), lead, sub_blocks);
@@ -118,7 +120,7 @@ impl Design {
                     })
                 })
                 .collect(),
-            Kind::MultiIndex { .. } => blocks
+            DesignKind::MultiIndex { .. } => blocks
                 .iter()
                 .enumerate()
                 .flat_map(|(i, block)| {
@@ -127,7 +129,7 @@ impl Design {
                         .map(move |kept| Selection::new(kept.iter().map(|bit| start + bit..start + bit + 1)))
                 })
                 .collect(),
-            Kind::Scan => vec![Selection::new([])],
+            DesignKind::Scan => vec![Selection::new([])],
         })
     }
 
@@ -135,20 +137,20 @@ impl Design {
     fn instead(&self) -> String {
         let with = |kind| Self::new(self.bits(), self.radius(), kind).ok().filter(|d| d.keys() <= MOST_KEYS);
         let found = match self.kind() {
-            Kind::Conjunctions { surplus } => {
-                (1..surplus).rev().find_map(|surplus| with(Kind::Conjunctions { surplus }))
+            DesignKind::Conjunctions { surplus } => {
+                (1..surplus).rev().find_map(|surplus| with(DesignKind::Conjunctions { surplus }))
             }
-            Kind::OneLevel { blocks } => {
-                (self.radius() + 1..blocks).rev().find_map(|blocks| with(Kind::OneLevel { blocks }))
+            DesignKind::OneLevel { blocks } => {
+                (self.radius() + 1..blocks).rev().find_map(|blocks| with(DesignKind::OneLevel { blocks }))
             }
-            Kind::TwoLevel { sub_blocks } => (self.radius() + 1..sub_blocks)
+            DesignKind::TwoLevel { sub_blocks } => (self.radius() + 1..sub_blocks)
                 .rev()
-                .find_map(|sub_blocks| with(Kind::TwoLevel { sub_blocks }))
-                .or_else(|| with(Kind::OneLevel { blocks: self.radius() + 1 })),
-            Kind::MultiIndex { blocks } => {
-                (blocks + 1..=self.radius() + 1).find_map(|blocks| with(Kind::MultiIndex { blocks }))
+                .find_map(|sub_blocks| with(DesignKind::TwoLevel { sub_blocks }))
+                .or_else(|| with(DesignKind::OneLevel { blocks: self.radius() + 1 })),
+            DesignKind::MultiIndex { blocks } => {
+                (blocks + 1..=self.radius() + 1).find_map(|blocks| with(DesignKind::MultiIndex { blocks }))
             }
-            Kind::Groups { .. } | Kind::Scan => None,
+            DesignKind::Groups { .. } | DesignKind::Scan => None,
         };
         match found {
             Some(design) => format!("{design} would do, with {} keys", design.keys()),
@@ -175,19 +177,19 @@ mod tests {
 
     use super::*;
 
-    fn design(bits: usize, radius: usize, kind: Kind) -> Design {
+    fn design(bits: usize, radius: usize, kind: DesignKind) -> Design {
         Design::new(bits, radius, kind).unwrap()
     }
 
     #[test]
     fn five_blocks_by_hand() {
-        let first = &design(64, 3, Kind::OneLevel { blocks: 5 }).selections().unwrap()[0];
+        let first = &design(64, 3, DesignKind::OneLevel { blocks: 5 }).selections().unwrap()[0];
         assert!(first.ranges().iter().eq(std::iter::once(&(0..26))));
     }
 
     #[test]
     fn two_levels_lead_with_a_block_and_parts_of_the_rest() {
-        let selections = design(64, 3, Kind::TwoLevel { sub_blocks: 4 }).selections().unwrap();
+        let selections = design(64, 3, DesignKind::TwoLevel { sub_blocks: 4 }).selections().unwrap();
         assert_eq!(selections.len(), 16);
         assert!(selections.iter().all(|s| s.width() == 28));
         // The second block leads; the second sub-block of the rest is on both sides of it.
@@ -198,12 +200,12 @@ mod tests {
     #[test]
     fn selections_are_as_many_and_as_wide_as_their_count_says() {
         for kind in [
-            Kind::OneLevel { blocks: 7 },
-            Kind::TwoLevel { sub_blocks: 5 },
-            Kind::MultiIndex { blocks: 2 },
-            Kind::Groups { surplus: 2 },
-            Kind::Conjunctions { surplus: 3 },
-            Kind::Scan,
+            DesignKind::OneLevel { blocks: 7 },
+            DesignKind::TwoLevel { sub_blocks: 5 },
+            DesignKind::MultiIndex { blocks: 2 },
+            DesignKind::Groups { surplus: 2 },
+            DesignKind::Conjunctions { surplus: 3 },
+            DesignKind::Scan,
         ] {
             let design = design(70, 3, kind);
             let mut found = BTreeMap::new();
@@ -218,20 +220,21 @@ mod tests {
     fn too_many_keys_name_a_design_of_fewer() {
         let error = |bits, radius, kind| design(bits, radius, kind).selections().unwrap_err().to_string();
         assert_eq!(
-            error(400, 60, Kind::Conjunctions { surplus: 3 }),
+            error(400, 60, DesignKind::Conjunctions { surplus: 3 }),
             "conjunctions (alg.G) of 3 of 63 groups: 39711 keys for each fingerprint, at most 4096 are kept; \
              conjunctions (alg.G) of 2 of 62 groups would do, with 1891 keys"
         );
         assert!(
-            error(64, 6, Kind::MultiIndex { blocks: 1 })
+            error(64, 6, DesignKind::MultiIndex { blocks: 1 })
                 .ends_with("multi-index of 3 blocks would do, with 273 keys")
         );
         assert!(
-            error(32768, 9000, Kind::OneLevel { blocks: 9001 }).ends_with("only banding or a scan would do")
+            error(32768, 9000, DesignKind::OneLevel { blocks: 9001 })
+                .ends_with("only banding or a scan would do")
         );
     }
 
-    fn keys(tables: &Tables, words: &[u64]) -> Vec<BlockKey> {
+    fn keys(tables: &HammingTables, words: &[u64]) -> Vec<BlockKey> {
         let mut out = Vec::new();
         tables.keys_of(words, &mut out);
         out
@@ -241,15 +244,15 @@ mod tests {
     fn designs(bits: usize, radius: usize) -> Vec<Design> {
         let kinds = (1..=bits.min(radius + 4)).flat_map(|n| {
             [
-                Kind::OneLevel { blocks: n },
-                Kind::TwoLevel { sub_blocks: n },
-                Kind::MultiIndex { blocks: n },
-                Kind::Groups { surplus: n },
-                Kind::Conjunctions { surplus: n },
+                DesignKind::OneLevel { blocks: n },
+                DesignKind::TwoLevel { sub_blocks: n },
+                DesignKind::MultiIndex { blocks: n },
+                DesignKind::Groups { surplus: n },
+                DesignKind::Conjunctions { surplus: n },
             ]
         });
         let found: Vec<Design> = kinds
-            .chain([Kind::Scan])
+            .chain([DesignKind::Scan])
             .filter_map(|kind| Design::new(bits, radius, kind).ok())
             .filter(|design| design.keys() <= 2000)
             .collect();
@@ -258,7 +261,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn share_a_key(tables: &Tables, design: &Design, a: &[u64], b: &[u64]) {
+    fn share_a_key(tables: &HammingTables, design: &Design, a: &[u64], b: &[u64]) {
         let (a_keys, b_keys) = (keys(tables, a), keys(tables, b));
         assert!(a_keys.iter().zip(&b_keys).any(|(x, y)| x == y), "{design}: {a:x?} {b:x?}");
     }
@@ -268,7 +271,7 @@ mod tests {
         for bits in [5, 8, 10] {
             for radius in 0..4 {
                 for design in designs(bits, radius) {
-                    let tables = Tables::new(&design, HotRule::NEVER).unwrap();
+                    let tables = HammingTables::new(&design, HotRule::NEVER).unwrap();
                     assert_eq!(tables.tables() as u64, design.keys());
                     let all: Vec<Vec<BlockKey>> = (0..1 << bits).map(|x| keys(&tables, &[x])).collect();
                     for (x, ours) in all.iter().enumerate() {
@@ -288,7 +291,7 @@ mod tests {
     fn long_fingerprints_at_the_radius_share_a_key() {
         for (bits, radius) in [(32, 2), (64, 3), (64, 6), (100, 10), (128, 3), (400, 20)] {
             for design in designs(bits, radius) {
-                let tables = Tables::new(&design, HotRule::NEVER).unwrap();
+                let tables = HammingTables::new(&design, HotRule::NEVER).unwrap();
                 for seed in 0..40 {
                     let word = |i: u64| mix(seed << 20 ^ i);
                     let a: Vec<u64> = (0..bits.div_ceil(64) as u64).map(word).collect();
@@ -312,22 +315,28 @@ mod tests {
     #[test]
     fn every_key_of_a_sketch_has_its_own_table() {
         for design in designs(64, 3) {
-            let keys = keys(&Tables::new(&design, HotRule::NEVER).unwrap(), &[42]);
+            let keys = keys(&HammingTables::new(&design, HotRule::NEVER).unwrap(), &[42]);
             assert!(keys.iter().enumerate().all(|(i, key)| usize::from(key.table) == i), "{design}");
         }
     }
 
     #[test]
     fn other_planes_have_no_part_in_the_keys() {
-        let tables =
-            Tables::new(&Design::new(64, 3, Kind::OneLevel { blocks: 4 }).unwrap(), HotRule::NEVER).unwrap();
+        let tables = HammingTables::new(
+            &Design::new(64, 3, DesignKind::OneLevel { blocks: 4 }).unwrap(),
+            HotRule::NEVER,
+        )
+        .unwrap();
         assert_eq!(keys(&tables, &[42]), keys(&tables, &[42, 7]));
     }
 
     #[test]
     fn golden_keys() {
-        let tables =
-            Tables::new(&Design::new(128, 1, Kind::OneLevel { blocks: 2 }).unwrap(), HotRule::NEVER).unwrap();
+        let tables = HammingTables::new(
+            &Design::new(128, 1, DesignKind::OneLevel { blocks: 2 }).unwrap(),
+            HotRule::NEVER,
+        )
+        .unwrap();
         let hashes: Vec<u32> = keys(&tables, &[mix(0), mix(1)]).iter().map(|key| key.hash).collect();
         assert_eq!(hashes, [3_431_839_811, 720_491_145]);
     }

@@ -2,28 +2,28 @@
 
 use std::hint::black_box;
 
-use super::lists::{Change, Lists};
+use super::lists::{BlockChange, MemberLists};
 use super::postings::{Posted, Postings};
-use super::slots::Slots;
-use super::table::Table;
-use crate::block::blocking::WALKED;
-use crate::block::{BlockKey, Blocking, HotBlock, HotRule, Near};
+use super::slots::SketchSlots;
+use super::table::BlockTable;
+use crate::block::blocking::SCAN_LIMIT;
+use crate::block::{BlockKey, Blocking, HotBlock, HotRule, NearRule};
 use crate::hash::SketchId;
 use crate::pair::Pair;
 
 /// The blocks of one worker.
 #[derive(Debug)]
 pub struct BlockIndex {
-    pub(super) slots: Slots,
+    pub(super) slots: SketchSlots,
     /// For each table: block hash to members.
-    tables: Vec<Table>,
-    lists: Lists,
+    tables: Vec<BlockTable>,
+    lists: MemberLists,
     /// For each table, the changes of an epoch: `hash << 32 | is added << 31 | slot`.
     batches: Vec<Vec<u64>>,
 }
 
 /// Bit of a batch entry: the sketch is added.
-const COMES: u64 = 1 << 31;
+const ADDED: u64 = 1 << 31;
 
 /// Number of batch entries whose table places are prefetched together.
 const FETCHED: usize = 64;
@@ -37,7 +37,7 @@ impl BlockIndex {
     /// # Panics
     /// If blocks of one are hot.
     pub fn new(tables: usize, rule: HotRule) -> Self {
-        Self::with_rules(vec![(rule, None); tables], WALKED)
+        Self::with_rules(vec![(rule, None); tables], SCAN_LIMIT)
     }
 
     /// An empty index with the tables and rules of a blocking.
@@ -47,15 +47,15 @@ impl BlockIndex {
     pub fn for_blocking(blocking: &dyn Blocking) -> Self {
         let rules = (0..=u16::MAX).take(blocking.tables());
         let rules = rules.map(|table| (blocking.rule(table), blocking.near(table)));
-        Self::with_rules(rules.collect(), blocking.walked())
+        Self::with_rules(rules.collect(), blocking.scan_limit())
     }
 
-    pub(super) fn with_rules(rules: Vec<(HotRule, Option<Near>)>, walked: usize) -> Self {
+    pub(super) fn with_rules(rules: Vec<(HotRule, Option<NearRule>)>, scan_limit: usize) -> Self {
         let tables = rules.len();
         Self {
-            slots: Slots::default(),
-            tables: (0..tables).map(|_| Table::default()).collect(),
-            lists: Lists::new(rules, walked),
+            slots: SketchSlots::default(),
+            tables: (0..tables).map(|_| BlockTable::default()).collect(),
+            lists: MemberLists::new(rules, scan_limit),
             batches: vec![Vec::new(); tables],
         }
     }
@@ -79,12 +79,12 @@ impl BlockIndex {
         mut worth: impl FnMut(u64, u64, i8) -> bool,
         mut emit: impl FnMut(Pair<SketchId>, isize),
     ) {
-        let leaving = self.sort(postings);
+        let removed_slots = self.sort(postings);
         let Self { slots, tables, lists, batches } = self;
 
         // `x << 32 | y << 1 | begins`, x < y: in numeric order the meetings of a pair are adjacent.
         let mut candidates: Vec<u64> = Vec::new();
-        let (mut gone, mut come) = (Vec::new(), Vec::new());
+        let (mut removed, mut added) = (Vec::new(), Vec::new());
         for ((number, table), batch) in (0..).zip(tables).zip(batches) {
             let near = lists.near(number);
             let mut meet = |x: u32, y: u32, diff: i8| {
@@ -94,8 +94,8 @@ impl BlockIndex {
                     candidates.push(pair | u64::from(diff > 0));
                 }
             };
-            let coming = batch.iter().filter(|e| **e & COMES != 0);
-            table.reserve(coming.map(|e| hash(*e)));
+            let additions = batch.iter().filter(|e| **e & ADDED != 0);
+            table.reserve(additions.map(|e| hash(*e)));
             let (mut done, mut fetched) = (0, 0);
             for block in batch.chunk_by(|a, b| hash(*a) == hash(*b)) {
                 if done >= fetched {
@@ -106,12 +106,12 @@ impl BlockIndex {
                 let key = BlockKey { table: number, hash: hash(block[0]) };
                 let entry = table.entry(key.hash);
                 let before = entry.value();
-                gone.clear();
-                come.clear();
-                let (leave, join) = block.split_at(block.partition_point(|e| e & COMES == 0));
-                gone.extend(leave.iter().map(|e| slot(*e)));
-                come.extend(join.iter().map(|e| slot(*e)));
-                let change = Change { gone: &gone, come: &come };
+                removed.clear();
+                added.clear();
+                let (removals, joins) = block.split_at(block.partition_point(|e| e & ADDED == 0));
+                removed.extend(removals.iter().map(|e| slot(*e)));
+                added.extend(joins.iter().map(|e| slot(*e)));
+                let change = BlockChange { removed: &removed, added: &added };
                 match lists.change(key, before, change, slots, &mut meet) {
                     Some(after) if before != Some(after) => entry.set(after),
                     Some(_) => {}
@@ -136,7 +136,7 @@ impl BlockIndex {
                 emit(pair, diff);
             }
         }
-        leaving.into_iter().for_each(|slot| slots.free(slot));
+        removed_slots.into_iter().for_each(|slot| slots.free(slot));
     }
 
     /// Calls `found` once for each sketch that `id` would meet if it were added to the blocks of these keys,
@@ -168,7 +168,7 @@ impl BlockIndex {
     /// Sorts an epoch's changes into the batches of the tables. Returns the slots of removed sketches; they
     /// are freed at the end of the epoch.
     fn sort(&mut self, postings: impl IntoIterator<Item = Postings>) -> Vec<u32> {
-        let mut leaving = Vec::new();
+        let mut removed_slots = Vec::new();
         for Postings { sketches, keys } in postings {
             let mut keys = keys.iter();
             let mut start = 0;
@@ -177,10 +177,10 @@ impl BlockIndex {
                     self.slots.add(id, word)
                 } else {
                     let slot = self.slots.remove(id);
-                    leaving.push(slot);
+                    removed_slots.push(slot);
                     slot
                 };
-                let change = if diff > 0 { COMES } else { 0 } | u64::from(slot);
+                let change = if diff > 0 { ADDED } else { 0 } | u64::from(slot);
                 for key in keys.by_ref().take((end - start) as usize) {
                     self.batches[usize::from(key.table)].push(u64::from(key.hash) << 32 | change);
                 }
@@ -188,7 +188,7 @@ impl BlockIndex {
             }
         }
         self.batches.iter_mut().for_each(|batch| batch.sort_unstable());
-        leaving
+        removed_slots
     }
 }
 

@@ -1,25 +1,25 @@
 //! The members of a large block of a table by distance, for a search by the pigeonhole principle.
 //!
-//! In: a first word. Out: the members that are equal to it in at least one of the parts of [`Near`]; these
-//! include all near members.
+//! In: a first word. Out: the members that are equal to it in at least one of the parts of [`NearRule`];
+//! these include all near members.
 
 use std::collections::BTreeSet;
 
-use crate::block::near::{Near, Part};
+use crate::block::near::{NearRule, WordPart};
 
 /// Words of members, rotated so that one part is in the highest bits, with their slots.
-type Order = BTreeSet<(u64, u32)>;
+type WordOrder = BTreeSet<(u64, u32)>;
 
 /// The members of a large block: for each part a set that is ordered by that part first.
 #[derive(Debug)]
-pub(super) struct Members {
-    orders: Box<[(Part, Order)]>,
+pub(super) struct LargeBlock {
+    orders: Box<[(WordPart, WordOrder)]>,
 }
 
-impl Members {
+impl LargeBlock {
     /// An empty block; `None` if a search is not possible because the parts would be too short.
-    pub(super) fn new(near: Near) -> Option<Self> {
-        let orders: Box<[_]> = near.parts().into_iter().map(|part| (part, Order::new())).collect();
+    pub(super) fn new(near: NearRule) -> Option<Self> {
+        let orders: Box<[_]> = near.parts().into_iter().map(|part| (part, WordOrder::new())).collect();
         (!orders.is_empty()).then_some(Self { orders })
     }
 
@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn a_search_finds_all_that_are_near() {
         for (distance, common) in [(0, 0), (1, 0), (3, 0xffff), (3, 0x3ff_ffff << 20), (7, 0), (15, 0)] {
-            let near = Near { distance, common };
-            let mut members = Members::new(near).unwrap();
+            let near = NearRule { distance, common };
+            let mut members = LargeBlock::new(near).unwrap();
             let mut present: Vec<Option<u64>> = vec![None; 400];
             let mut met = 0;
             for step in 0..3000_u64 {
@@ -112,8 +112,8 @@ mod tests {
     /// A search reads few members if the bits that are not common are uniformly distributed.
     #[test]
     fn a_search_reads_few_of_a_large_block() {
-        let near = Near { distance: 3, common: 0x3ff_ffff };
-        let mut members = Members::new(near).unwrap();
+        let near = NearRule { distance: 3, common: 0x3ff_ffff };
+        let mut members = LargeBlock::new(near).unwrap();
         let word = |n: u64| mix(n) & !near.common;
         (0..50_000_u32).for_each(|slot| members.insert(word(u64::from(slot)), slot));
         let mut read = 0;

@@ -8,77 +8,80 @@
 //! A change of a hot block of n members costs O(leaders + log n). A change of a leader costs O(n); ids are
 //! hashes, so this is one of n / leaders changes.
 //!
-//! A block of a table by distance is never hot: two of its members meet if they are [`Near`], in a block of
-//! any size. A small block is scanned, a large one is searched.
+//! A block of a table by distance is never hot: two of its members meet if they are near ([`NearRule`]), in a
+//! block of any size. A small block is scanned, a large one is searched.
 
 use std::collections::BTreeSet;
 
-use super::large::Members;
-use super::slots::Slots;
-use crate::block::{BlockKey, HotBlock, HotRule, Near};
+use super::large::LargeBlock;
+use super::slots::SketchSlots;
+use crate::block::{BlockKey, HotBlock, HotRule, NearRule};
 use crate::hash::SketchId;
 use crate::memory::Rows;
 
 /// The members of blocks with two or more members. A table stores a block of one member as that member, other
-/// blocks as the number of their list: see [`Block`].
+/// blocks as the number of their list: see [`BlockValue`].
 #[derive(Debug)]
-pub(super) struct Lists {
+pub(super) struct MemberLists {
     /// Hot rule and distance rule of each table.
-    rules: Box<[(HotRule, Option<Near>)]>,
-    walked: usize,
-    lists: Rows<List>,
+    rules: Box<[(HotRule, Option<NearRule>)]>,
+    scan_limit: usize,
+    lists: Rows<MemberList>,
     free: Vec<u32>,
     /// Blocks that became hot, changed while hot, or are no longer hot (`None`), since the last drain.
     pub(super) changed: Vec<(BlockKey, Option<HotBlock>)>,
 }
 
 /// A block in a table: its only member or, with the highest bit set, its list.
-pub(super) type Block = u32;
+pub(super) type BlockValue = u32;
 
 const LIST: u32 = 1 << 31;
 
 #[derive(Debug)]
-enum List {
+enum MemberList {
     /// All pairs meet, or those that are near. Scanned at every change.
     Live(Vec<u32>),
     /// `leading half of the id << 32 | slot`: in the order of ids, except among ids with an equal leading
     /// half.
     Hot(BTreeSet<u64>),
     /// A large block by distance. Searched at every change.
-    Large(Members),
+    Large(LargeBlock),
 }
 
 /// A change of a block: removed and added slots, each in ascending order, no slot in both.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Change<'a> {
-    pub(super) gone: &'a [u32],
-    pub(super) come: &'a [u32],
+pub(super) struct BlockChange<'a> {
+    pub(super) removed: &'a [u32],
+    pub(super) added: &'a [u32],
 }
 
-impl Change<'_> {
-    fn leaves(self, slot: u32) -> bool {
-        self.gone.binary_search(&slot).is_ok()
+impl BlockChange<'_> {
+    fn is_removed(self, slot: u32) -> bool {
+        self.removed.binary_search(&slot).is_ok()
     }
 
-    fn comes(self, slot: u32) -> bool {
-        self.come.binary_search(&slot).is_ok()
+    fn is_added(self, slot: u32) -> bool {
+        self.added.binary_search(&slot).is_ok()
     }
 }
 
-impl Lists {
+impl MemberLists {
     /// No blocks yet. `rules` has the hot rule and the distance rule of each table. Blocks by distance with
-    /// more than `walked` members are searched where that is possible; this affects time only.
-    pub(super) fn new(rules: impl IntoIterator<Item = (HotRule, Option<Near>)>, walked: usize) -> Self {
+    /// more than `scan_limit` members are searched where that is possible; this affects time only.
+    pub(super) fn new(
+        rules: impl IntoIterator<Item = (HotRule, Option<NearRule>)>,
+        scan_limit: usize,
+    ) -> Self {
         let rules: Box<[_]> = rules.into_iter().collect();
         for (rule, near) in &rules {
             assert!(rule.cap > 0, "a block of one is never hot");
             assert!(near.is_none() || !rule.is_ever(), "near ones meet whatever the size of a block");
         }
-        Self { rules, walked, lists: Rows::new(1), free: Vec::new(), changed: Vec::new() }
+        Self { rules, scan_limit, lists: Rows::new(1), free: Vec::new(), changed: Vec::new() }
     }
 
     /// The distance rule of a table; `None` if members meet at any distance.
-    pub(super) fn near(&self, table: u16) -> Option<Near> {
+    pub(super) fn near(&self, table: u16) -> Option<NearRule> {
         self.rules[usize::from(table)].1
     }
 
@@ -91,83 +94,86 @@ impl Lists {
     pub(super) fn change(
         &mut self,
         key: BlockKey,
-        block: Option<Block>,
-        change: Change<'_>,
-        slots: &Slots,
+        block: Option<BlockValue>,
+        change: BlockChange<'_>,
+        slots: &SketchSlots,
         meet: &mut impl FnMut(u32, u32, i8),
-    ) -> Option<Block> {
-        if let (None, [], [only]) = (block, change.gone, change.come) {
+    ) -> Option<BlockValue> {
+        if let (None, [], [only]) = (block, change.removed, change.added) {
             return Some(*only);
         }
         let (mut list, place) = match block {
-            None => (List::Live(Vec::new()), None),
+            None => (MemberList::Live(Vec::new()), None),
             Some(list) if list & LIST != 0 => {
                 let place = list & !LIST;
                 (
-                    std::mem::replace(&mut self.lists.row_mut(place as usize)[0], List::Live(Vec::new())),
+                    std::mem::replace(
+                        &mut self.lists.row_mut(place as usize)[0],
+                        MemberList::Live(Vec::new()),
+                    ),
                     Some(place),
                 )
             }
-            Some(only) => (List::Live(vec![only]), None),
+            Some(only) => (MemberList::Live(vec![only]), None),
         };
         let before = list.len();
-        let after = before + change.come.len() - change.gone.len();
+        let after = before + change.added.len() - change.removed.len();
         let (rule, near) = self.rules[usize::from(key.table)];
         let (was_hot, is_hot) = (before > rule.cap, after > rule.cap);
-        if let (List::Live(members), Some(near)) = (&list, near)
-            && after > self.walked
-            && let Some(mut large) = Members::new(near)
+        if let (MemberList::Live(members), Some(near)) = (&list, near)
+            && after > self.scan_limit
+            && let Some(mut large) = LargeBlock::new(near)
         {
             members.iter().for_each(|slot| large.insert(slots.word(*slot), *slot));
-            list = List::Large(large);
+            list = MemberList::Large(large);
         }
         match &mut list {
-            List::Large(members) => {
-                for slot in change.gone {
+            MemberList::Large(members) => {
+                for slot in change.removed {
                     let word = slots.word(*slot);
                     assert!(members.remove(word, *slot), "a sketch leaves a block that it is in");
                     members.search(word, |other| meet(other, *slot, -1));
                 }
-                for slot in change.come {
+                for slot in change.added {
                     let word = slots.word(*slot);
                     members.search(word, |other| meet(other, *slot, 1));
                     members.insert(word, *slot);
                 }
                 // At half the limit, so that a block near the limit is not rebuilt repeatedly.
-                if after <= self.walked / 2 {
-                    list = List::Live(members.slots().collect());
+                if after <= self.scan_limit / 2 {
+                    list = MemberList::Live(members.slots().collect());
                 }
             }
-            List::Live(members) if is_hot => {
+            MemberList::Live(members) if is_hot => {
                 each_pair(members, |x, y| meet(x, y, -1));
-                members.retain(|slot| !change.leaves(*slot));
-                let hot = members.iter().chain(change.come).map(|slot| rank(*slot, slots)).collect();
+                members.retain(|slot| !change.is_removed(*slot));
+                let hot = members.iter().chain(change.added).map(|slot| rank(*slot, slots)).collect();
                 self.meet_leaders(rule, &hot, slots, |x, y| meet(x, y, 1));
-                list = List::Hot(hot);
+                list = MemberList::Hot(hot);
             }
-            List::Live(members) => {
-                for slot in change.gone {
+            MemberList::Live(members) => {
+                for slot in change.removed {
                     let at = members.iter().position(|s| s == slot);
                     members.swap_remove(at.expect("a sketch leaves a block that it is in"));
                     members.iter().for_each(|other| meet(*other, *slot, -1));
                 }
-                for slot in change.come {
+                for slot in change.added {
                     members.iter().for_each(|other| meet(*other, *slot, 1));
                     members.push(*slot);
                 }
             }
-            List::Hot(hot) if is_hot => self.change_hot(rule, hot, change, slots, meet),
-            List::Hot(hot) => {
+            MemberList::Hot(hot) if is_hot => self.change_hot(rule, hot, change, slots, meet),
+            MemberList::Hot(hot) => {
                 self.meet_leaders(rule, hot, slots, |x, y| meet(x, y, -1));
-                let stay = hot.iter().map(|r| slot(*r)).filter(|slot| !change.leaves(*slot));
-                let members: Vec<u32> = stay.chain(change.come.iter().copied()).collect();
+                let stay = hot.iter().map(|r| slot(*r)).filter(|slot| !change.is_removed(*slot));
+                let members: Vec<u32> = stay.chain(change.added.iter().copied()).collect();
                 each_pair(&members, |x, y| meet(x, y, 1));
-                list = List::Live(members);
+                list = MemberList::Live(members);
             }
         }
         assert_eq!(list.len(), after, "a sketch leaves a block that it is in");
         match &list {
-            List::Hot(hot) => {
+            MemberList::Hot(hot) => {
                 let first: Vec<SketchId> =
                     self.first(hot, 2, slots).into_iter().map(|slot| slots.id(slot)).collect();
                 let told = first.first().map(|example| HotBlock {
@@ -179,8 +185,8 @@ impl Lists {
                 });
                 self.changed.push((key, told));
             }
-            List::Live(_) if was_hot => self.changed.push((key, None)),
-            List::Live(_) | List::Large(_) => {}
+            MemberList::Live(_) if was_hot => self.changed.push((key, None)),
+            MemberList::Live(_) | MemberList::Large(_) => {}
         }
         self.put(list, place)
     }
@@ -190,9 +196,9 @@ impl Lists {
     pub(super) fn visit(
         &self,
         table: u16,
-        block: Block,
+        block: BlockValue,
         (id, word): (SketchId, u64),
-        slots: &Slots,
+        slots: &SketchSlots,
         mut meet: impl FnMut(u32),
     ) {
         let itself = slots.find(id);
@@ -200,9 +206,9 @@ impl Lists {
         let only = [block];
         let (members, hot): (&[u32], _) = match block {
             list if list & LIST != 0 => match &self.lists.row((list & !LIST) as usize)[0] {
-                List::Live(members) => (members, None),
-                List::Hot(hot) => (&[], Some(hot)),
-                List::Large(large) => {
+                MemberList::Live(members) => (members, None),
+                MemberList::Hot(hot) => (&[], Some(hot)),
+                MemberList::Large(large) => {
                     return large.search(word, |slot| {
                         let is_near = near.is_none_or(|near| near.meet(word, slots.word(slot)));
                         if is_near && Some(slot) != itself {
@@ -245,9 +251,9 @@ impl Lists {
 
     /// Stores a list and returns its block. A list of fewer than two members is not stored, its place is
     /// freed.
-    fn put(&mut self, list: List, place: Option<u32>) -> Option<Block> {
+    fn put(&mut self, list: MemberList, place: Option<u32>) -> Option<BlockValue> {
         let only = match &list {
-            List::Live(members) if members.len() < 2 => Some(members.first().copied()),
+            MemberList::Live(members) if members.len() < 2 => Some(members.first().copied()),
             _ => None,
         };
         if let Some(block) = only {
@@ -275,15 +281,15 @@ impl Lists {
         &self,
         rule: HotRule,
         hot: &mut BTreeSet<u64>,
-        change: Change<'_>,
-        slots: &Slots,
+        change: BlockChange<'_>,
+        slots: &SketchSlots,
         meet: &mut impl FnMut(u32, u32, i8),
     ) {
         let before = self.first(hot, rule.leaders, slots);
-        for slot in change.gone {
+        for slot in change.removed {
             assert!(hot.remove(&rank(*slot, slots)), "a sketch leaves a block that it is in");
         }
-        hot.extend(change.come.iter().map(|slot| rank(*slot, slots)));
+        hot.extend(change.added.iter().map(|slot| rank(*slot, slots)));
         let after = self.first(hot, rule.leaders, slots);
 
         // A pair that meets before and after stays in the block, and has a leader of both times, or one
@@ -292,27 +298,28 @@ impl Lists {
         let new: Vec<u32> = after.iter().filter(|x| !before.contains(x)).copied().collect();
         let same = || before.iter().filter(|x| after.contains(x));
         for (i, x) in old.iter().enumerate() {
-            let others = hot.iter().map(|r| slot(*r)).filter(|y| !change.comes(*y));
-            for y in others.chain(change.gone.iter().copied()).filter(|y| y != x && !old[..i].contains(y)) {
-                let still = after.contains(&y) && !change.leaves(*x);
+            let others = hot.iter().map(|r| slot(*r)).filter(|y| !change.is_added(*y));
+            for y in others.chain(change.removed.iter().copied()).filter(|y| y != x && !old[..i].contains(y))
+            {
+                let still = after.contains(&y) && !change.is_removed(*x);
                 if !still {
                     meet(*x, y, -1);
                 }
             }
         }
         for x in same() {
-            change.gone.iter().filter(|y| !old.contains(y)).for_each(|y| meet(*x, *y, -1));
+            change.removed.iter().filter(|y| !old.contains(y)).for_each(|y| meet(*x, *y, -1));
         }
         for (i, x) in new.iter().enumerate() {
             for y in hot.iter().map(|r| slot(*r)).filter(|y| y != x && !new[..i].contains(y)) {
-                let already = before.contains(&y) && !change.comes(*x);
+                let already = before.contains(&y) && !change.is_added(*x);
                 if !already {
                     meet(*x, y, 1);
                 }
             }
         }
         for x in same() {
-            change.come.iter().filter(|y| !new.contains(y)).for_each(|y| meet(*x, *y, 1));
+            change.added.iter().filter(|y| !new.contains(y)).for_each(|y| meet(*x, *y, 1));
         }
     }
 
@@ -321,7 +328,7 @@ impl Lists {
         &self,
         rule: HotRule,
         hot: &BTreeSet<u64>,
-        slots: &Slots,
+        slots: &SketchSlots,
         mut meet: impl FnMut(u32, u32),
     ) {
         let leaders = self.first(hot, rule.leaders, slots);
@@ -331,7 +338,7 @@ impl Lists {
     }
 
     /// The `count` members with the least ids.
-    fn first(&self, hot: &BTreeSet<u64>, count: usize, slots: &Slots) -> Vec<u32> {
+    fn first(&self, hot: &BTreeSet<u64>, count: usize, slots: &SketchSlots) -> Vec<u32> {
         let Some(last) = hot.iter().take(count).reduce(|_, r| r).map(|r| r >> 32) else { return Vec::new() };
         // Ids with an equal leading half are in the order of their slots, so all of them are sorted by id.
         let mut first: Vec<u32> = hot.iter().take_while(|r| **r >> 32 <= last).map(|r| slot(*r)).collect();
@@ -343,7 +350,7 @@ impl Lists {
     }
 }
 
-impl List {
+impl MemberList {
     fn len(&self) -> usize {
         match self {
             Self::Live(members) => members.len(),
@@ -354,7 +361,7 @@ impl List {
 }
 
 /// The entry of a member of a hot block.
-fn rank(slot: u32, slots: &Slots) -> u64 {
+fn rank(slot: u32, slots: &SketchSlots) -> u64 {
     slots.id(slot).high() >> 32 << 32 | u64::from(slot)
 }
 

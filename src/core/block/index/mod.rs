@@ -4,9 +4,9 @@
 //! meets.
 //!
 //! Two sketches *meet* in each block that they share and whose [rule](HotRule) allows it: all pairs in a
-//! small block, leaders with all members in a hot one, [`Near`] sketches in a table by distance. The rules
-//! are functions of the members alone. So the emitted changes accumulate, after each [`BlockIndex::apply`],
-//! to exactly the number of blocks in which each pair meets.
+//! small block, leaders with all members in a hot one, near sketches ([`NearRule`]) in a table by distance.
+//! The rules are functions of the members alone. So the emitted changes accumulate, after each
+//! [`BlockIndex::apply`], to exactly the number of blocks in which each pair meets.
 //!
 //! Memory: a sketch is stored once, as a slot of 24 bytes, for all its blocks. A block of one member, the
 //! usual case, is only an entry of its table.

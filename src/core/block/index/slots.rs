@@ -9,20 +9,20 @@ use crate::memory::Rows;
 ///
 /// First fingerprint words are stored in a separate column: most comparisons end after these 8 bytes.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct SketchSlots {
     ids: Rows<SketchId>,
     words: Rows<u64>,
     free: Vec<u32>,
     by_id: HashIndex,
 }
 
-impl Default for Slots {
+impl Default for SketchSlots {
     fn default() -> Self {
         Self { ids: Rows::new(1), words: Rows::new(1), free: Vec::new(), by_id: HashIndex::default() }
     }
 }
 
-impl Slots {
+impl SketchSlots {
     /// Assigns a slot to a sketch that has none.
     ///
     /// # Panics

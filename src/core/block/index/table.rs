@@ -12,25 +12,25 @@
 //! last (after G. N. N. Martin, *Spiral storage*, 1979). The distribution of segment sizes is therefore the
 //! same at any time, and memory grows as smoothly as the number of entries.
 //!
-//! [`reserve`](Table::reserve) announces a batch: a sorted batch fills a segment from its front, and homes
-//! are well placed only if the final number of entries is known.
+//! [`reserve`](BlockTable::reserve) announces a batch: a sorted batch fills a segment from its front, and
+//! homes are well placed only if the final number of entries is known.
 
 use std::ops::Range;
 
 /// Sorted entries with gaps.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct BlockTable {
     /// The segments of this round: 2^depth of equal width in stretched positions. Segments already split are
     /// empty.
-    coarse: Vec<Segment>,
+    coarse: Vec<TableSegment>,
     /// Two segments for each one already split, from the first on.
-    fine: Vec<Segment>,
+    fine: Vec<TableSegment>,
     len: usize,
 }
 
 /// The entries of a range of hashes.
 #[derive(Debug, Default)]
-struct Segment {
+struct TableSegment {
     /// `hash << 32 | value`, or [`GAP`]; the last place is always a gap, so that every search ends.
     places: Vec<u64>,
     /// Homes are `0..homes`; the places after them hold entries displaced from the last homes.
@@ -39,8 +39,8 @@ struct Segment {
 }
 
 /// A hash in a table: its value, or the place where it would be inserted.
-pub(super) struct Entry<'a> {
-    segment: &'a mut Segment,
+pub(super) struct TableEntry<'a> {
+    segment: &'a mut TableSegment,
     table_len: &'a mut usize,
     depth: u32,
     hash: u32,
@@ -54,13 +54,13 @@ const GAP: u64 = u64::MAX;
 /// Mean number of entries of a segment. With fewer there are more headers; with more a split takes longer.
 const MEAN: usize = 512;
 
-impl Default for Table {
+impl Default for BlockTable {
     fn default() -> Self {
-        Self { coarse: vec![Segment::default()], fine: Vec::new(), len: 0 }
+        Self { coarse: vec![TableSegment::default()], fine: Vec::new(), len: 0 }
     }
 }
 
-impl Table {
+impl BlockTable {
     /// Makes room for the hashes of a batch, which ascend. Many inserts without this are correct but slow.
     pub(super) fn reserve(&mut self, batch: impl Iterator<Item = u32> + Clone) {
         let target = self.len + batch.clone().count();
@@ -84,8 +84,8 @@ impl Table {
     pub(super) fn touch(&self, hash: u32) -> u64 {
         let (side, index, depth) = self.locate(hash);
         let segment = match side {
-            Side::Coarse => &self.coarse[index],
-            Side::Fine => &self.fine[index],
+            SegmentList::Coarse => &self.coarse[index],
+            SegmentList::Fine => &self.fine[index],
         };
         segment.places.get(segment.home(hash, depth)).copied().unwrap_or_default()
     }
@@ -94,40 +94,40 @@ impl Table {
     pub(super) fn get(&self, hash: u32) -> Option<u32> {
         let (side, index, depth) = self.locate(hash);
         let segment = match side {
-            Side::Coarse => &self.coarse[index],
-            Side::Fine => &self.fine[index],
+            SegmentList::Coarse => &self.coarse[index],
+            SegmentList::Fine => &self.fine[index],
         };
         let found = segment.places.get(segment.search(hash, depth)).copied();
         found.filter(|e| *e != GAP && high(*e) == hash).map(low)
     }
 
     /// The entry of a hash, present or not.
-    pub(super) fn entry(&mut self, hash: u32) -> Entry<'_> {
+    pub(super) fn entry(&mut self, hash: u32) -> TableEntry<'_> {
         let (side, index, depth) = self.locate(hash);
         let segment = match side {
-            Side::Coarse => &mut self.coarse[index],
-            Side::Fine => &mut self.fine[index],
+            SegmentList::Coarse => &mut self.coarse[index],
+            SegmentList::Fine => &mut self.fine[index],
         };
         let at = segment.search(hash, depth);
         let found = segment.places.get(at).copied().filter(|e| *e != GAP && high(*e) == hash);
-        Entry { segment, table_len: &mut self.len, depth, hash, at, value: found.map(low) }
+        TableEntry { segment, table_len: &mut self.len, depth, hash, at, value: found.map(low) }
     }
 
-    fn segment(&mut self, side: Side, index: usize) -> &mut Segment {
+    fn segment(&mut self, side: SegmentList, index: usize) -> &mut TableSegment {
         match side {
-            Side::Coarse => &mut self.coarse[index],
-            Side::Fine => &mut self.fine[index],
+            SegmentList::Coarse => &mut self.coarse[index],
+            SegmentList::Fine => &mut self.fine[index],
         }
     }
 
     /// The list and index of the segment of a hash, and the number of leading bits that select it.
-    fn locate(&self, hash: u32) -> (Side, usize, u32) {
+    fn locate(&self, hash: u32) -> (SegmentList, usize, u32) {
         let depth = self.coarse.len().trailing_zeros();
         let index = index(hash, depth);
         if index < self.fine.len() / 2 {
-            (Side::Fine, self::index(hash, depth + 1), depth + 1)
+            (SegmentList::Fine, self::index(hash, depth + 1), depth + 1)
         } else {
-            (Side::Coarse, index, depth)
+            (SegmentList::Coarse, index, depth)
         }
     }
 
@@ -143,18 +143,18 @@ impl Table {
         let boundary =
             whole.places.iter().rposition(|e| *e != GAP && index(high(*e), depth).is_multiple_of(2));
         let boundary = boundary.map_or(0, |last| last + 1);
-        self.fine.push(Segment::of(&whole.places, 0..boundary, depth));
-        self.fine.push(Segment::of(&whole.places, boundary..whole.places.len(), depth));
+        self.fine.push(TableSegment::from_places(&whole.places, 0..boundary, depth));
+        self.fine.push(TableSegment::from_places(&whole.places, boundary..whole.places.len(), depth));
     }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum SegmentList {
     Coarse,
     Fine,
 }
 
-impl Entry<'_> {
+impl TableEntry<'_> {
     /// The value, if the hash is in the table.
     pub(super) fn value(&self) -> Option<u32> {
         self.value
@@ -181,9 +181,9 @@ impl Entry<'_> {
     }
 }
 
-impl Segment {
+impl TableSegment {
     /// A segment of the entries in a range of another segment's places.
-    fn of(places: &[u64], range: Range<usize>, depth: u32) -> Self {
+    fn from_places(places: &[u64], range: Range<usize>, depth: u32) -> Self {
         let places = &places[range];
         let mut segment = Self { len: places.iter().filter(|e| **e != GAP).count(), ..Self::default() };
         segment.place(places, segment.len, depth);
@@ -313,8 +313,8 @@ mod tests {
         pub(super) static WORK: Cell<usize> = const { Cell::new(0) };
     }
 
-    impl Table {
-        fn segments(&self) -> impl Iterator<Item = &Segment> {
+    impl BlockTable {
+        fn segments(&self) -> impl Iterator<Item = &TableSegment> {
             self.fine.iter().chain(&self.coarse[self.fine.len() / 2..])
         }
 
@@ -325,7 +325,7 @@ mod tests {
 
         fn bytes(&self) -> usize {
             let places: usize = self.segments().map(|s| s.places.capacity()).sum();
-            places * 8 + (self.coarse.len() + self.fine.capacity()) * size_of::<Segment>()
+            places * 8 + (self.coarse.len() + self.fine.capacity()) * size_of::<TableSegment>()
         }
     }
 
@@ -340,7 +340,7 @@ mod tests {
         let hashes: [fn(u64) -> u32; 4] =
             [spread, |n| (n % 1000) as u32, |n| u32::MAX - (n % 1000) as u32, |n| 3 << 30 | spread(n) >> 20];
         for hash in hashes {
-            let (mut table, mut map) = (Table::default(), BTreeMap::new());
+            let (mut table, mut map) = (BlockTable::default(), BTreeMap::new());
             assert_eq!((table.entry(0).value(), table.touch(0)), (None, 0));
             for step in 0..40_000 {
                 let n = mix(step) % 6000;
@@ -364,13 +364,13 @@ mod tests {
         }
     }
 
-    /// A million entries in sorted batches of any size. (Without [`Table::reserve`] a sorted batch fills the
-    /// table from its front, and each entry passes all entries before it.)
+    /// A million entries in sorted batches of any size. (Without [`BlockTable::reserve`] a sorted batch fills
+    /// the table from its front, and each entry passes all entries before it.)
     #[test]
     fn work_is_linear_for_any_cut() {
         for cut in [1_000_000, 50_000, 1000, 10] {
             let entries = if cut == 10 { 100_000 } else { 1_000_000 };
-            let mut table = Table::default();
+            let mut table = BlockTable::default();
             WORK.set(0);
             for start in (0..entries).step_by(cut as usize) {
                 let mut batch: Vec<u32> = (start..start + cut).map(spread).collect();
@@ -386,7 +386,7 @@ mod tests {
     /// No insert rebuilds the whole table, and memory does not jump.
     #[test]
     fn no_insert_pays_for_the_table() {
-        let mut table = Table::default();
+        let mut table = BlockTable::default();
         let (mut most, mut least_bytes, mut most_bytes) = (0, f64::MAX, 0.0_f64);
         for n in 0..1_000_000 {
             WORK.set(0);
@@ -406,7 +406,7 @@ mod tests {
     /// Hashes that differ only in their last bits are slow, but take no more memory.
     #[test]
     fn crowded_hashes_take_no_more_memory() {
-        let mut table = Table::default();
+        let mut table = BlockTable::default();
         let batch = 7 << 18..(7 << 18) + 20_000;
         table.reserve(batch.clone());
         batch.clone().for_each(|hash| table.entry(hash).set(1));

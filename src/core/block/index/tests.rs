@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::block_index::BlockIndex;
 use super::postings::Postings;
-use crate::block::blocking::WALKED;
-use crate::block::{BlockKey, HotBlock, HotRule, Near};
+use crate::block::blocking::SCAN_LIMIT;
+use crate::block::{BlockKey, HotBlock, HotRule, NearRule};
 use crate::hash::SketchId;
 use crate::hash::mix;
 use crate::pair::Pair;
 
 fn id(n: u64) -> SketchId {
-    SketchId::of(0, &[n])
+    SketchId::new(0, &[n])
 }
 
 /// The pairs that meet in a block, by definition.
@@ -150,14 +150,14 @@ fn meetings_accumulate_to_the_definition() {
 /// definition, and a query meets the same sketches.
 #[test]
 fn near_ones_meet_however_large_a_block_is() {
-    for walked in [0, 1, 6, 20, 1000] {
-        let near = |common| Some(Near { distance: 3, common });
+    for scan_limit in [0, 1, 6, 20, 1000] {
+        let near = |common| Some(NearRule { distance: 3, common });
         let rules = vec![
             (HotRule::NEVER, near(0)),
             (HotRule::NEVER, near(0xffff)),
             (HotRule { cap: 4, leaders: 1 }, None),
         ];
-        let mut index = BlockIndex::with_rules(rules.clone(), walked);
+        let mut index = BlockIndex::with_rules(rules.clone(), scan_limit);
         let word =
             |n: u64| 0x1234 | (mix(n % 5) ^ 1 << (16 + mix(n) % 48) ^ 1 << (16 + mix(n ^ 99) % 48)) << 16;
         let keys = |n: u64| {
@@ -206,14 +206,14 @@ fn near_ones_meet_however_large_a_block_is() {
                     *expected.entry(pair).or_default() += 1;
                 }
             }
-            assert_eq!(met, expected, "{walked}, step {step}");
+            assert_eq!(met, expected, "{scan_limit}, step {step}");
 
             let n = 60 + step % 9;
             let mut found = Vec::new();
             index.visit(&keys(n)[..2], id(n), word(n), |_, _| true, |with| found.push(with));
             found.sort_unstable();
             let all = names.iter().filter(|(_, other)| (word(**other) ^ word(n)).count_ones() <= 3);
-            assert_eq!(found, all.map(|(id, _)| *id).collect::<Vec<_>>(), "{walked}, step {step}");
+            assert_eq!(found, all.map(|(id, _)| *id).collect::<Vec<_>>(), "{scan_limit}, step {step}");
             visited += found.len();
         }
         assert!(most > 40 && alive.is_empty() && visited > 100, "{most} {visited}");
@@ -224,8 +224,8 @@ fn near_ones_meet_however_large_a_block_is() {
 /// retracted after all have left.
 #[test]
 fn a_large_block_by_distance_is_cheap() {
-    let near = Near { distance: 3, common: 0x3ff_ffff };
-    let mut index = BlockIndex::with_rules(vec![(HotRule::NEVER, Some(near))], WALKED);
+    let near = NearRule { distance: 3, common: 0x3ff_ffff };
+    let mut index = BlockIndex::with_rules(vec![(HotRule::NEVER, Some(near))], SCAN_LIMIT);
     let (mut read, mut sum) = (0_u64, 0);
     for (numbers, diff) in [(0..5000, 1), (0..5000, -1)] {
         for n in numbers {

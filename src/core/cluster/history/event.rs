@@ -5,7 +5,7 @@ use crate::time::Epoch;
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EventKind {
+pub enum ClusterEventKind {
     /// The cluster is new.
     Born,
     /// The cluster has a new name: its smallest member, or its centre, has changed.
@@ -20,7 +20,7 @@ pub enum EventKind {
     Shrank,
 }
 
-impl EventKind {
+impl ClusterEventKind {
     /// The name in output.
     pub fn name(self) -> &'static str {
         match self {
@@ -36,11 +36,11 @@ impl EventKind {
 
 /// A change of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct ClusterEvent {
     /// The epoch.
     pub epoch: Epoch,
     /// The kind of the change.
-    pub kind: EventKind,
+    pub kind: ClusterEventKind,
     /// Number of members after the epoch.
     pub size: usize,
     /// Other clusters involved, those with most documents first: at most [`OTHERS`](super::History::OTHERS).
@@ -51,18 +51,18 @@ pub struct Event {
 
 /// The end of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedCluster {
     /// The epoch in which it ended.
     pub epoch: Epoch,
     /// Number of members before the epoch.
     pub size: usize,
     /// The way it ended.
-    pub how: End,
+    pub how: ClusterEnd,
 }
 
 /// The way a cluster ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ClusterEnd {
     /// It continues under this name.
     Renamed(DocId),
     /// Most of its documents are in this cluster.

@@ -18,7 +18,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::Report;
+use super::super::ClusterReport;
 use crate::doc::DocId;
 
 /// Clusters by their names.
@@ -26,7 +26,7 @@ type ByName<'a, T> = BTreeMap<&'a DocId, T>;
 
 /// The changes of members and giants in an epoch, by cluster name.
 #[derive(Debug, Default)]
-pub(super) struct Changed<'a> {
+pub(super) struct ClusterChanges<'a> {
     /// Documents removed from a cluster, sorted.
     pub(super) leave: ByName<'a, Vec<&'a DocId>>,
     /// Documents added to a cluster, sorted.
@@ -36,19 +36,19 @@ pub(super) struct Changed<'a> {
     flows: BTreeMap<(&'a DocId, &'a DocId), usize>,
 }
 
-impl<'a> Changed<'a> {
+impl<'a> ClusterChanges<'a> {
     /// From changes as [`Clusters::advance`](super::super::Clusters::advance) returns them.
-    pub(super) fn of(changes: &'a [(Report, isize)]) -> Self {
+    pub(super) fn from_reports(changes: &'a [(ClusterReport, isize)]) -> Self {
         let mut changed = Self::default();
         // For a document that names a giant: the clusters that reported it as a member, before and after.
-        let told = |name: &DocId| {
+        let reported = |name: &DocId| {
             let from = changes.partition_point(|(report, _)| report.subject() < (false, name));
             let own = changes[from..].iter().take_while(move |(report, _)| report.subject() == (false, name));
             own.fold([None, None], |ends, change| with(ends, change))
         };
         for same in changes.chunk_by(|(a, _), (b, _)| a.subject() == b.subject()) {
             match same[0].0 {
-                Report::Member { ref document, .. } => {
+                ClusterReport::Member { ref document, .. } => {
                     let [from, to] = same.iter().fold([None, None], |ends, change| with(ends, change));
                     from.into_iter().for_each(|name| changed.leave.entry(name).or_default().push(document));
                     to.into_iter().for_each(|name| changed.join.entry(name).or_default().push(document));
@@ -56,9 +56,9 @@ impl<'a> Changed<'a> {
                         *changed.flows.entry(flow).or_default() += 1;
                     }
                 }
-                Report::Giant { .. } => {
+                ClusterReport::Giant { .. } => {
                     for (report, diff) in same {
-                        if let Report::Giant { cluster, size } = report {
+                        if let ClusterReport::Giant { cluster, size } = report {
                             changed.giants[usize::from(*diff > 0)].insert(cluster, *size);
                         }
                     }
@@ -67,7 +67,7 @@ impl<'a> Changed<'a> {
         }
         let [before, after] = &changed.giants;
         for &name in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
-            let flow = match (before.contains_key(name), after.contains_key(name), told(name)) {
+            let flow = match (before.contains_key(name), after.contains_key(name), reported(name)) {
                 (true, true, _) => Some((name, name)),
                 (true, false, [_, to]) => to.map(|to| (name, to)),
                 (false, _, [from, _]) => from.map(|from| (from, name)),
@@ -85,11 +85,14 @@ impl<'a> Changed<'a> {
 }
 
 /// Adds one change to the clusters that report a document, before and after.
-fn with<'a>(ends: [Option<&'a DocId>; 2], (report, diff): &'a (Report, isize)) -> [Option<&'a DocId>; 2] {
+fn with<'a>(
+    ends: [Option<&'a DocId>; 2],
+    (report, diff): &'a (ClusterReport, isize),
+) -> [Option<&'a DocId>; 2] {
     match (report, *diff > 0, ends) {
-        (Report::Member { cluster, .. }, false, [_, to]) => [Some(cluster), to],
-        (Report::Member { cluster, .. }, true, [from, _]) => [from, Some(cluster)],
-        (Report::Giant { .. }, ..) => ends,
+        (ClusterReport::Member { cluster, .. }, false, [_, to]) => [Some(cluster), to],
+        (ClusterReport::Member { cluster, .. }, true, [from, _]) => [from, Some(cluster)],
+        (ClusterReport::Giant { .. }, ..) => ends,
     }
 }
 
@@ -105,8 +108,8 @@ pub(super) struct Lineage<'a> {
 impl<'a> Lineage<'a> {
     /// From the sizes of touched clusters before and after, and the number of members that stay under each
     /// name.
-    pub(super) fn of(
-        changed: &Changed<'a>,
+    pub(super) fn new(
+        changed: &ClusterChanges<'a>,
         before: &ByName<'a, usize>,
         after: &ByName<'a, usize>,
         stay: &ByName<'a, usize>,
@@ -159,7 +162,7 @@ impl<'a> Lineage<'a> {
     }
 
     /// The cluster before that continues as this one.
-    pub(super) fn goes_on(&self, after: &DocId) -> Option<&'a DocId> {
+    pub(super) fn predecessor(&self, after: &DocId) -> Option<&'a DocId> {
         self.origin(after).filter(|origin| self.heir(origin) == Some(after))
     }
 

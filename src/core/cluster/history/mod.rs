@@ -1,10 +1,10 @@
 //! The history of clusters: when each was born, and its later changes.
 //!
 //! In: the changes of reports that [`Clusters::advance`](super::Clusters::advance) returns, epoch by epoch.
-//! Stored: the live clusters with their members and latest [`Event`]s. The events of an epoch are a function
-//! of the reports before and after it. A cluster continues as the cluster that has most of its documents, if
-//! most of the documents there were in it (`lineage` has the rule for ties, and for giants, of which only the
-//! smallest member is known). Events of a cluster after the epoch:
+//! Stored: the live clusters with their members and latest [`ClusterEvent`]s. The events of an epoch are a
+//! function of the reports before and after it. A cluster continues as the cluster that has most of its
+//! documents, if most of the documents there were in it (`lineage` has the rule for ties, and for giants, of
+//! which only the smallest member is known). Events of a cluster after the epoch:
 //!
 //! | event | when | `others` |
 //! |---|---|---|
@@ -38,17 +38,17 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-pub use event::{End, Ended, Event, EventKind};
-use lineage::{Changed, Lineage};
-pub use page::{Cursor, Order};
+pub use event::{ClusterEnd, ClusterEvent, ClusterEventKind, EndedCluster};
+use lineage::{ClusterChanges, Lineage};
+pub use page::{ClusterCursor, ClusterOrder};
 
-use super::Report;
+use super::ClusterReport;
 use crate::doc::DocId;
 use crate::time::Epoch;
 
 /// A live cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Alive<'h> {
+pub struct LiveCluster<'h> {
     /// Its name.
     pub cluster: &'h DocId,
     /// Number of members.
@@ -69,7 +69,7 @@ struct Cluster {
     giant: bool,
     born: Epoch,
     changed: Epoch,
-    events: Vec<Event>,
+    events: Vec<ClusterEvent>,
 }
 
 /// The live clusters with their events, and the ends of others.
@@ -81,7 +81,7 @@ pub struct History {
     by_size: BTreeSet<(Reverse<u64>, DocId)>,
     by_change: BTreeSet<(Reverse<u64>, DocId)>,
     giants: usize,
-    ended: BTreeMap<DocId, Ended>,
+    ended: BTreeMap<DocId, EndedCluster>,
     /// Ended clusters with their epochs, in the order of their ends. An entry is stale if the cluster has
     /// been born again or has ended again since; then `ended` does not have it with this epoch.
     ends: VecDeque<(DocId, Epoch)>,
@@ -99,45 +99,46 @@ impl History {
 
     /// Applies the changes of an epoch, as [`Clusters::advance`](super::Clusters::advance) returns them.
     /// Epochs must not descend.
-    pub fn advance(&mut self, epoch: Epoch, changes: &[(Report, isize)]) {
-        let changed = Changed::of(changes);
+    pub fn advance(&mut self, epoch: Epoch, changes: &[(ClusterReport, isize)]) {
+        let changed = ClusterChanges::from_reports(changes);
         let names = changed.names();
         let mut before: BTreeMap<&DocId, Cluster> =
             names.iter().filter_map(|name| Some((*name, self.take(name)?))).collect();
         let sizes = before.iter().map(|(name, cluster)| (*name, cluster.size)).collect();
         let (mut members, mut stay) = (BTreeMap::new(), BTreeMap::new());
         for &name in &names {
-            let mut told = before.get_mut(name).map(|cluster| std::mem::take(&mut cluster.members));
-            if let Some((told, leave)) = told.as_mut().zip(changed.leave.get(name)) {
-                told.retain(|document| leave.binary_search(&document).is_err());
+            let mut current = before.get_mut(name).map(|cluster| std::mem::take(&mut cluster.members));
+            if let Some((current, leave)) = current.as_mut().zip(changed.leave.get(name)) {
+                current.retain(|document| leave.binary_search(&document).is_err());
             }
-            stay.insert(name, told.as_ref().map_or(0, Vec::len));
-            let mut told = told.unwrap_or_default();
+            stay.insert(name, current.as_ref().map_or(0, Vec::len));
+            let mut current = current.unwrap_or_default();
             if let Some(join) = changed.join.get(name) {
-                told.reserve_exact(join.len());
-                told.extend(join.iter().map(|document| (*document).clone()));
-                told.sort();
+                current.reserve_exact(join.len());
+                current.extend(join.iter().map(|document| (*document).clone()));
+                current.sort();
             }
-            members.insert(name, told);
+            members.insert(name, current);
         }
         let size_of = |name: &&DocId| match changed.giants[1].get(*name) {
             Some(size) => *size,
             None => members[*name].len(),
         };
         let after = names.iter().map(|name| (*name, size_of(name))).filter(|(_, size)| *size > 0).collect();
-        let lineage = Lineage::of(&changed, &sizes, &after, &stay);
+        let lineage = Lineage::new(&changed, &sizes, &after, &stay);
 
         for (name, cluster) in &before {
-            if lineage.heir(name) != Some(*name) || lineage.goes_on(name) != Some(*name) {
+            if lineage.heir(name) != Some(*name) || lineage.predecessor(name) != Some(*name) {
                 self.ends(name, cluster.size, epoch, &lineage);
             }
         }
         for (&name, &size) in &after {
-            let origin = lineage.goes_on(name).and_then(|from| before.remove(from).map(|was| (from, was)));
+            let origin =
+                lineage.predecessor(name).and_then(|from| before.remove(from).map(|was| (from, was)));
             let news = news(name, size, origin.as_ref().map(|(from, was)| (*from, was.size)), &lineage);
             let (born, mut events) = origin.map_or((epoch, Vec::new()), |(_, was)| (was.born, was.events));
             events.reserve_exact(news.len());
-            events.extend(news.into_iter().map(|(kind, others)| Event {
+            events.extend(news.into_iter().map(|(kind, others)| ClusterEvent {
                 epoch,
                 kind,
                 size,
@@ -161,10 +162,10 @@ impl History {
     }
 
     /// Updates the clusters of the documents.
-    fn documents(&mut self, changes: &[(Report, isize)]) {
+    fn documents(&mut self, changes: &[(ClusterReport, isize)]) {
         // The retraction of a document's report is before its new report.
         for (report, diff) in changes {
-            if let Report::Member { cluster, document } = report {
+            if let ClusterReport::Member { cluster, document } = report {
                 if *diff > 0 {
                     self.documents.insert(document.clone(), cluster.clone());
                 } else {
@@ -193,11 +194,11 @@ impl History {
     /// Stores the end of a cluster.
     fn ends(&mut self, name: &DocId, size: usize, epoch: Epoch, lineage: &Lineage<'_>) {
         let how = match lineage.heir(name) {
-            None => End::Dissolved,
-            Some(heir) if lineage.goes_on(heir) == Some(name) => End::Renamed(heir.clone()),
-            Some(heir) => End::Merged(heir.clone()),
+            None => ClusterEnd::Dissolved,
+            Some(heir) if lineage.predecessor(heir) == Some(name) => ClusterEnd::Renamed(heir.clone()),
+            Some(heir) => ClusterEnd::Merged(heir.clone()),
         };
-        self.ended.insert(name.clone(), Ended { epoch, size, how });
+        self.ended.insert(name.clone(), EndedCluster { epoch, size, how });
         self.ends.push_back((name.clone(), epoch));
         while self.ends.len() > Self::ENDED {
             let Some((oldest, ended_at)) = self.ends.pop_front() else { break };
@@ -228,12 +229,12 @@ impl History {
     }
 
     /// A live cluster by its name.
-    pub fn cluster(&self, name: &DocId) -> Option<Alive<'_>> {
+    pub fn cluster(&self, name: &DocId) -> Option<LiveCluster<'_>> {
         self.clusters.get_key_value(name).map(|(name, cluster)| alive(name, cluster))
     }
 
     /// Events of a live cluster, its birth first; events right after its birth may have been dropped.
-    pub fn events(&self, name: &DocId) -> &[Event] {
+    pub fn events(&self, name: &DocId) -> &[ClusterEvent] {
         self.clusters.get(name).map_or(&[], |cluster| &cluster.events)
     }
 
@@ -247,7 +248,7 @@ impl History {
     }
 
     /// The end of a cluster that is not live, if it is stored.
-    pub fn ended(&self, name: &DocId) -> Option<&Ended> {
+    pub fn ended(&self, name: &DocId) -> Option<&EndedCluster> {
         self.ended.get(name)
     }
 
@@ -255,16 +256,18 @@ impl History {
     /// are more. A cluster that changes between two requests may be on both pages or on none.
     pub fn page(
         &self,
-        order: Order,
-        after: Option<&Cursor>,
+        order: ClusterOrder,
+        after: Option<&ClusterCursor>,
         limit: usize,
-    ) -> (Vec<Alive<'_>>, Option<Cursor>) {
+    ) -> (Vec<LiveCluster<'_>>, Option<ClusterCursor>) {
         let list = match order {
-            Order::Size => &self.by_size,
-            Order::Recent => &self.by_change,
+            ClusterOrder::Size => &self.by_size,
+            ClusterOrder::Recent => &self.by_change,
         };
         let from = match after {
-            Some(Cursor { key, cluster }) => std::ops::Bound::Excluded((Reverse(*key), cluster.clone())),
+            Some(ClusterCursor { key, cluster }) => {
+                std::ops::Bound::Excluded((Reverse(*key), cluster.clone()))
+            }
             None => std::ops::Bound::Unbounded,
         };
         let mut rest = list.range((from, std::ops::Bound::Unbounded)).peekable();
@@ -277,13 +280,13 @@ impl History {
             last = Some(entry);
         }
         let next = last.filter(|_| rest.peek().is_some());
-        let next = next.map(|(Reverse(key), cluster)| Cursor { key: *key, cluster: cluster.clone() });
+        let next = next.map(|(Reverse(key), cluster)| ClusterCursor { key: *key, cluster: cluster.clone() });
         (page, next)
     }
 }
 
-fn alive<'h>(cluster: &'h DocId, of: &Cluster) -> Alive<'h> {
-    Alive { cluster, size: of.size, giant: of.giant, born: of.born, changed: of.changed }
+fn alive<'h>(cluster: &'h DocId, of: &Cluster) -> LiveCluster<'h> {
+    LiveCluster { cluster, size: of.size, giant: of.giant, born: of.born, changed: of.changed }
 }
 
 /// The events of a cluster in an epoch. `origin` is the cluster that continues as it, with its size before.
@@ -292,13 +295,13 @@ fn news<'a>(
     size: usize,
     origin: Option<(&'a DocId, usize)>,
     lineage: &Lineage<'a>,
-) -> Vec<(EventKind, Vec<&'a DocId>)> {
+) -> Vec<(ClusterEventKind, Vec<&'a DocId>)> {
     let names =
         |ends: &[(Reverse<usize>, &'a DocId)]| ends.iter().map(|(_, other)| *other).collect::<Vec<_>>();
     let mut news = Vec::new();
     match origin {
-        None => news.push((EventKind::Born, Vec::new())),
-        Some((before, _)) if before != name => news.push((EventKind::Renamed, vec![before])),
+        None => news.push((ClusterEventKind::Born, Vec::new())),
+        Some((before, _)) if before != name => news.push((ClusterEventKind::Renamed, vec![before])),
         Some(_) => {}
     }
     let merged = names(lineage.merged(name));
@@ -307,14 +310,14 @@ fn news<'a>(
         None => lineage.origin(name).into_iter().collect(),
     };
     let is_whole = merged.is_empty() && split.is_empty();
-    for (kind, others) in [(EventKind::Merged, merged), (EventKind::Split, split)] {
+    for (kind, others) in [(ClusterEventKind::Merged, merged), (ClusterEventKind::Split, split)] {
         if !others.is_empty() {
             news.push((kind, others));
         }
     }
     match origin {
-        Some((_, was)) if is_whole && was < size => news.push((EventKind::Grew, Vec::new())),
-        Some((_, was)) if is_whole && was > size => news.push((EventKind::Shrank, Vec::new())),
+        Some((_, was)) if is_whole && was < size => news.push((ClusterEventKind::Grew, Vec::new())),
+        Some((_, was)) if is_whole && was > size => news.push((ClusterEventKind::Shrank, Vec::new())),
         _ => {}
     }
     news

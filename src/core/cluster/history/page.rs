@@ -7,7 +7,7 @@ use crate::doc::DocId;
 
 /// The order of a list of clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ClusterOrder {
     /// Largest first; on ties, the smallest name.
     Size,
     /// Most recently changed first; within an epoch, the smallest name.
@@ -17,18 +17,18 @@ pub enum Order {
 /// The end of a page of a list: the size or the epoch of its last cluster, and the cluster's name. Written as
 /// `NUMBER-NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cursor {
+pub struct ClusterCursor {
     pub(super) key: u64,
     pub(super) cluster: DocId,
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for ClusterCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}-{}", self.key, self.cluster)
     }
 }
 
-impl FromStr for Cursor {
+impl FromStr for ClusterCursor {
     type Err = String;
 
     fn from_str(written: &str) -> Result<Self, String> {

@@ -21,7 +21,7 @@ struct Story {
     history: History,
     epoch: Epoch,
     /// All current reports.
-    reports: BTreeSet<Report>,
+    reports: BTreeSet<ClusterReport>,
 }
 
 impl Story {
@@ -69,7 +69,7 @@ impl Story {
     }
 
     /// Events of a cluster as `1 born 3, 2 split 2 c d`.
-    fn told(&self, name: &str) -> String {
+    fn event_lines(&self, name: &str) -> String {
         let events = self.history.events(&id(name)).iter().map(|event| {
             let others: String = event.others.iter().map(|other| format!(" {other}")).collect();
             format!("{} {} {}{others}", event.epoch, event.kind.name(), event.size)
@@ -77,7 +77,7 @@ impl Story {
         events.collect::<Vec<_>>().join(", ")
     }
 
-    fn how(&self, name: &str) -> Option<End> {
+    fn how(&self, name: &str) -> Option<ClusterEnd> {
         self.history.ended(&id(name)).map(|ended| ended.how.clone())
     }
 }
@@ -88,19 +88,22 @@ fn a_cluster_grows_merges_splits_and_dissolves() {
     story.epoch("ab bc xy");
     story.epoch("cd yz");
     assert_eq!(
-        (story.told("a"), story.told("x")),
+        (story.event_lines("a"), story.event_lines("x")),
         ("1 born 3, 2 grew 4".into(), "1 born 2, 2 grew 3".into())
     );
     story.epoch("dx");
-    assert_eq!(story.told("a"), "1 born 3, 2 grew 4, 3 merged 7 x");
-    assert_eq!((story.told("x"), story.how("x")), (String::new(), Some(End::Merged(id("a")))));
+    assert_eq!(story.event_lines("a"), "1 born 3, 2 grew 4, 3 merged 7 x");
+    assert_eq!((story.event_lines("x"), story.how("x")), (String::new(), Some(ClusterEnd::Merged(id("a")))));
     story.epoch("dx");
-    assert_eq!(story.told("a"), "1 born 3, 2 grew 4, 3 merged 7 x, 4 split 4 x");
-    assert_eq!((story.told("x"), story.how("x")), ("4 born 3, 4 split 3 a".into(), None));
+    assert_eq!(story.event_lines("a"), "1 born 3, 2 grew 4, 3 merged 7 x, 4 split 4 x");
+    assert_eq!((story.event_lines("x"), story.how("x")), ("4 born 3, 4 split 3 a".into(), None));
     story.epoch("ab xy yz");
-    assert_eq!(story.told("b"), "1 born 3, 2 grew 4, 3 merged 7 x, 4 split 4 x, 5 renamed 3 a, 5 shrank 3");
-    assert_eq!(story.how("a"), Some(End::Renamed(id("b"))));
-    let ended = Ended { epoch: 5, size: 3, how: End::Dissolved };
+    assert_eq!(
+        story.event_lines("b"),
+        "1 born 3, 2 grew 4, 3 merged 7 x, 4 split 4 x, 5 renamed 3 a, 5 shrank 3"
+    );
+    assert_eq!(story.how("a"), Some(ClusterEnd::Renamed(id("b"))));
+    let ended = EndedCluster { epoch: 5, size: 3, how: ClusterEnd::Dissolved };
     assert_eq!(story.history.ended(&id("x")), Some(&ended));
     // One document joins, one leaves.
     story.epoch("cd ce");
@@ -114,15 +117,15 @@ fn a_name_is_that_of_most_documents_and_of_equal_ones_stays() {
     // The larger part gets another name.
     story.epoch("ab bc cd de ef");
     story.epoch("bc");
-    assert_eq!(story.told("c"), "1 born 6, 2 renamed 4 a, 2 split 4 a");
-    assert_eq!(story.told("a"), "2 born 2, 2 split 2 a");
+    assert_eq!(story.event_lines("c"), "1 born 6, 2 renamed 4 a, 2 split 4 a");
+    assert_eq!(story.event_lines("a"), "2 born 2, 2 split 2 a");
     // Two halves of equal size: the name stays.
     story.epoch("cd de ce cf");
-    assert_eq!(story.told("a"), "2 born 2, 2 split 2 a");
+    assert_eq!(story.event_lines("a"), "2 born 2, 2 split 2 a");
     story.epoch("gh bg");
     story.epoch("bg");
-    assert_eq!(story.told("a"), "2 born 2, 2 split 2 a, 4 grew 4, 5 split 2 g");
-    assert_eq!(story.told("g"), "5 born 2, 5 split 2 a");
+    assert_eq!(story.event_lines("a"), "2 born 2, 2 split 2 a, 4 grew 4, 5 split 2 g");
+    assert_eq!(story.event_lines("g"), "5 born 2, 5 split 2 a");
 }
 
 #[test]
@@ -130,26 +133,29 @@ fn giants_are_followed_by_their_smallest_member_and_their_size() {
     let mut story = Story::new(ClusterKind::Components, 4);
     story.epoch("bc cd de");
     story.epoch("ef");
-    assert_eq!(story.told("b"), "1 born 4, 2 grew 5");
+    assert_eq!(story.event_lines("b"), "1 born 4, 2 grew 5");
     assert!(story.history.cluster(&id("b")).unwrap().giant);
     assert_eq!((story.history.giants(), story.history.cluster_of(&id("c"))), (1, None));
     // A giant under another name: matched by its size only.
     story.epoch("af");
-    assert_eq!(story.told("a"), "1 born 4, 2 grew 5, 3 renamed 6 b, 3 grew 6");
-    assert_eq!(story.how("b"), Some(End::Renamed(id("a"))));
+    assert_eq!(story.event_lines("a"), "1 born 4, 2 grew 5, 3 renamed 6 b, 3 grew 6");
+    assert_eq!(story.how("b"), Some(ClusterEnd::Renamed(id("a"))));
     // Below the limit it is reported by its members again, with and without its smallest one.
     story.epoch("af ef");
-    assert_eq!(story.told("b"), "1 born 4, 2 grew 5, 3 renamed 6 b, 3 grew 6, 4 renamed 4 a, 4 shrank 4");
+    assert_eq!(
+        story.event_lines("b"),
+        "1 born 4, 2 grew 5, 3 renamed 6 b, 3 grew 6, 4 renamed 4 a, 4 shrank 4"
+    );
     assert_eq!((story.history.giants(), story.history.cluster_of(&id("c"))), (0, Some(&id("b"))));
     // A cluster that becomes a part of a giant has no reports any more.
     story.epoch("xy ef");
     story.epoch("ex");
-    assert_eq!(story.how("x"), Some(End::Dissolved));
+    assert_eq!(story.how("x"), Some(ClusterEnd::Dissolved));
     // Too small to match the giant.
     let mut other = Story::new(ClusterKind::Components, 4);
     other.epoch("ab bc cd de ef fg");
     other.epoch("ab bc cd de ef");
-    assert_eq!((other.told("f"), other.how("a")), ("2 born 2".into(), Some(End::Dissolved)));
+    assert_eq!((other.event_lines("f"), other.how("a")), ("2 born 2".into(), Some(ClusterEnd::Dissolved)));
 }
 
 #[test]
@@ -157,8 +163,11 @@ fn stars_have_a_history_too() {
     let mut story = Story::new(ClusterKind::Star, 100);
     story.epoch("ab ac xy");
     story.epoch("bx by bz");
-    assert_eq!(story.told("b"), "1 born 3, 2 renamed 5 a, 2 merged 5 x");
-    assert_eq!((story.how("a"), story.how("x")), (Some(End::Renamed(id("b"))), Some(End::Merged(id("b")))));
+    assert_eq!(story.event_lines("b"), "1 born 3, 2 renamed 5 a, 2 merged 5 x");
+    assert_eq!(
+        (story.how("a"), story.how("x")),
+        (Some(ClusterEnd::Renamed(id("b"))), Some(ClusterEnd::Merged(id("b"))))
+    );
 }
 
 #[test]
@@ -180,18 +189,18 @@ fn lists_are_paged_in_their_order() {
             }
         }
     };
-    assert_eq!(names(Order::Size), "w e ' b p 你");
-    assert_eq!(names(Order::Recent), "' b p e w 你");
+    assert_eq!(names(ClusterOrder::Size), "w e ' b p 你");
+    assert_eq!(names(ClusterOrder::Recent), "' b p e w 你");
     assert_eq!(story.history.len(), 6);
     let (first, more) = story.history.members(&id("e"), None, 2);
     assert_eq!((first, more), (&[id("e"), id("f")][..], true));
     assert_eq!(story.history.members(&id("e"), Some(&first[1]), 2), (&[id("g")][..], false));
-    assert_eq!(story.history.members(&id("w"), None, 2), (&[][..], false), "a giant's are not told");
+    assert_eq!(story.history.members(&id("w"), None, 2), (&[][..], false), "a giant has no reported members");
     for wrong in ["", "7", "-a", "7-", "x-a"] {
-        assert!(wrong.parse::<Cursor>().is_err(), "{wrong}");
+        assert!(wrong.parse::<ClusterCursor>().is_err(), "{wrong}");
     }
     let long = "ก".repeat(341);
-    let cursor: Cursor = format!("7-{long}").parse().unwrap();
+    let cursor: ClusterCursor = format!("7-{long}").parse().unwrap();
     assert_eq!(cursor.cluster, id(&long));
 }
 
@@ -204,7 +213,7 @@ fn what_is_remembered_is_bounded() {
     }
     let events = story.history.events(&id("a"));
     assert_eq!(events.len(), History::EVENTS);
-    assert_eq!((events[0].kind, events[1].epoch), (EventKind::Born, 3));
+    assert_eq!((events[0].kind, events[1].epoch), (ClusterEventKind::Born, 3));
     assert_eq!(events.last().map(|event| event.epoch), Some(story.epoch));
 
     let pairs: Vec<_> = (0..History::ENDED + 5)
@@ -223,40 +232,46 @@ fn what_is_remembered_is_bounded() {
     story.toggle(many);
     story.toggle(joins);
     let merged = story.history.events(&id("!")).last().unwrap();
-    assert_eq!((merged.kind, merged.others.len(), merged.more), (EventKind::Merged, History::OTHERS, 13));
+    assert_eq!(
+        (merged.kind, merged.others.len(), merged.more),
+        (ClusterEventKind::Merged, History::OTHERS, 13)
+    );
 }
 
 /// The definition for one epoch: events of the clusters after it, and the ends of clusters.
-type Said = (BTreeMap<DocId, Vec<(EventKind, usize, Vec<DocId>)>>, BTreeMap<DocId, End>);
+type ExpectedEpoch =
+    (BTreeMap<DocId, Vec<(ClusterEventKind, usize, Vec<DocId>)>>, BTreeMap<DocId, ClusterEnd>);
 
 /// The sizes of all clusters, and the cluster that reports each document.
-fn whole(reports: &BTreeSet<Report>) -> (BTreeMap<DocId, usize>, BTreeMap<DocId, DocId>, BTreeSet<DocId>) {
-    let (mut sizes, mut told, mut giants) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+fn sizes_and_homes(
+    reports: &BTreeSet<ClusterReport>,
+) -> (BTreeMap<DocId, usize>, BTreeMap<DocId, DocId>, BTreeSet<DocId>) {
+    let (mut sizes, mut homes, mut giants) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
     for report in reports {
         match report {
-            Report::Member { cluster, document } => {
+            ClusterReport::Member { cluster, document } => {
                 *sizes.entry(cluster.clone()).or_default() += 1;
-                told.insert(document.clone(), cluster.clone());
+                homes.insert(document.clone(), cluster.clone());
             }
-            Report::Giant { cluster, size } => {
+            ClusterReport::Giant { cluster, size } => {
                 sizes.insert(cluster.clone(), *size);
-                told.insert(cluster.clone(), cluster.clone());
+                homes.insert(cluster.clone(), cluster.clone());
                 giants.insert(cluster.clone());
             }
         }
     }
-    (sizes, told, giants)
+    (sizes, homes, giants)
 }
 
-fn by_definition(before: &BTreeSet<Report>, after: &BTreeSet<Report>) -> Said {
-    let (was, told_before, giants) = whole(before);
-    let (is, told_after, _) = whole(after);
+fn by_definition(before: &BTreeSet<ClusterReport>, after: &BTreeSet<ClusterReport>) -> ExpectedEpoch {
+    let (was, homes_before, giants) = sizes_and_homes(before);
+    let (is, homes_after, _) = sizes_and_homes(after);
     let mut flows: Vec<(DocId, DocId, usize)> = Vec::new();
     for from in was.keys() {
         for to in is.keys() {
-            let both = told_before
+            let both = homes_before
                 .iter()
-                .filter(|(document, at)| *at == from && told_after.get(*document) == Some(to));
+                .filter(|(document, at)| *at == from && homes_after.get(*document) == Some(to));
             let count = both.count();
             flows.extend((count > 0).then(|| (from.clone(), to.clone(), count)));
         }
@@ -282,15 +297,15 @@ fn by_definition(before: &BTreeSet<Report>, after: &BTreeSet<Report>) -> Said {
         own.min_by_key(|(from, target, n)| (Reverse(*n), from != target, from.clone()))
             .map(|(from, ..)| from.clone())
     };
-    let goes_on = |to: &DocId| origin(to).filter(|from| heir(from).as_ref() == Some(to));
+    let predecessor = |to: &DocId| origin(to).filter(|from| heir(from).as_ref() == Some(to));
 
-    let mut said = Said::default();
+    let mut said = ExpectedEpoch::default();
     for (name, &size) in &is {
         let mut events = Vec::new();
-        let from = goes_on(name);
+        let from = predecessor(name);
         match &from {
-            None => events.push((EventKind::Born, size, Vec::new())),
-            Some(from) if from != name => events.push((EventKind::Renamed, size, vec![from.clone()])),
+            None => events.push((ClusterEventKind::Born, size, Vec::new())),
+            Some(from) if from != name => events.push((ClusterEventKind::Renamed, size, vec![from.clone()])),
             Some(_) => {}
         }
         let list = |mut ends: Vec<(usize, DocId)>| {
@@ -312,15 +327,17 @@ fn by_definition(before: &BTreeSet<Report>, after: &BTreeSet<Report>) -> Said {
         };
         let is_whole = merged.is_empty() && split.is_empty();
         if !merged.is_empty() {
-            events.push((EventKind::Merged, size, merged));
+            events.push((ClusterEventKind::Merged, size, merged));
         }
         if !split.is_empty() {
-            events.push((EventKind::Split, size, split));
+            events.push((ClusterEventKind::Split, size, split));
         }
         match from.map(|from| was[&from].cmp(&size)) {
-            Some(std::cmp::Ordering::Less) if is_whole => events.push((EventKind::Grew, size, Vec::new())),
+            Some(std::cmp::Ordering::Less) if is_whole => {
+                events.push((ClusterEventKind::Grew, size, Vec::new()))
+            }
             Some(std::cmp::Ordering::Greater) if is_whole => {
-                events.push((EventKind::Shrank, size, Vec::new()));
+                events.push((ClusterEventKind::Shrank, size, Vec::new()));
             }
             _ => {}
         }
@@ -328,9 +345,9 @@ fn by_definition(before: &BTreeSet<Report>, after: &BTreeSet<Report>) -> Said {
     }
     for name in was.keys().filter(|name| !is.contains_key(*name)) {
         let how = match heir(name) {
-            None => End::Dissolved,
-            Some(to) if goes_on(&to).as_ref() == Some(name) => End::Renamed(to),
-            Some(to) => End::Merged(to),
+            None => ClusterEnd::Dissolved,
+            Some(to) if predecessor(&to).as_ref() == Some(name) => ClusterEnd::Renamed(to),
+            Some(to) => ClusterEnd::Merged(to),
         };
         said.1.insert(name.clone(), how);
     }
@@ -357,10 +374,10 @@ fn holds(kind: ClusterKind, limit: usize, epochs: &[Vec<(u8, u8)>]) {
             assert_eq!(ended, Some((story.epoch, how)), "{name}");
         }
         // The lists and the members agree with the reports.
-        let (sizes, told, giants) = whole(&story.reports);
+        let (sizes, homes, giants) = sizes_and_homes(&story.reports);
         for (name, size) in &sizes {
             let members: Vec<_> =
-                told.iter().filter(|(_, at)| *at == name).map(|(of, _)| of.clone()).collect();
+                homes.iter().filter(|(_, at)| *at == name).map(|(of, _)| of.clone()).collect();
             let is_giant = giants.contains(name);
             let alive = history.cluster(name).map(|alive| (alive.size, alive.giant));
             assert_eq!(alive, Some((*size, is_giant)));
@@ -368,13 +385,13 @@ fn holds(kind: ClusterKind, limit: usize, epochs: &[Vec<(u8, u8)>]) {
             assert_eq!(history.members(name, None, usize::MAX), (&*shown, false));
             assert!(shown.iter().all(|member| history.cluster_of(member) == Some(name)));
         }
-        assert_eq!(history.documents.len(), told.len() - giants.len());
-        for order in [Order::Size, Order::Recent] {
+        assert_eq!(history.documents.len(), homes.len() - giants.len());
+        for order in [ClusterOrder::Size, ClusterOrder::Recent] {
             let (listed, next) = history.page(order, None, usize::MAX);
             assert!(next.is_none() && listed.len() == sizes.len());
-            let key = |alive: &Alive<'_>| match order {
-                Order::Size => (Reverse(alive.size as u64), alive.cluster.clone()),
-                Order::Recent => (Reverse(alive.changed), alive.cluster.clone()),
+            let key = |alive: &LiveCluster<'_>| match order {
+                ClusterOrder::Size => (Reverse(alive.size as u64), alive.cluster.clone()),
+                ClusterOrder::Recent => (Reverse(alive.changed), alive.cluster.clone()),
             };
             assert!(listed.is_sorted_by_key(key));
         }

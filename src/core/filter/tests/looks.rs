@@ -1,7 +1,8 @@
 //! The default looks, and what they save.
 
 use super::super::{
-    Exact, FilterError, FilterKind, FilterParams, Operation, PairFilter, Schedule, Staged, Target, Verify,
+    ExactFilter, FilterError, FilterKind, FilterParams, Operation, PairFilter, Schedule, StagedFilter,
+    Target, Verify,
 };
 use super::pairs::{Numbers, count, each_case, equal, sketches};
 use crate::pair::Similarity;
@@ -50,7 +51,7 @@ fn default_looks_are_the_cheapest_of_all() {
 
 /// The expected outcome of the filter for the candidates that banding yields, by the exact model and the
 /// mixture that the looks are chosen by.
-fn of_candidates(filter: &Staged) -> Operation {
+fn of_candidates(filter: &StagedFilter) -> Operation {
     let schedule = filter.schedule();
     let mut all = Operation::default();
     for (similarity, share) in schedule.target().candidates() {
@@ -69,7 +70,7 @@ fn default_schedules_end_most_candidates_before_the_end_on_either_side() {
     for (size, bits) in [(448, 4), (256, 8), (1024, 1), (1000, 64), (500, 2)] {
         for threshold in [0.5, 0.7, 0.8, 0.9, 0.95] {
             let target = Target::new(threshold, size, bits).unwrap();
-            let staged = Staged::new(target, &FilterParams::default()).unwrap();
+            let staged = StagedFilter::new(target, &FilterParams::default()).unwrap();
             let name = format!("{size} components of {bits} bits at {threshold}: {:?}", staged.schedule());
             let all = of_candidates(&staged);
             assert!((all.rejected + all.accepted - 1.0).abs() < 1e-9, "{name}");
@@ -92,8 +93,8 @@ fn default_schedules_answer_as_the_full_comparison_does() {
     for (size, bits) in [(448, 4), (100, 8), (1024, 1), (130, 64), (300, 2)] {
         for threshold in [0.5, 0.8, 0.95] {
             let target = Target::new(threshold, size, bits).unwrap();
-            let staged = Staged::new(target, &FilterParams::default()).unwrap();
-            let full = Staged::from_schedule(Schedule::full(target));
+            let staged = StagedFilter::new(target, &FilterParams::default()).unwrap();
+            let full = StagedFilter::from_schedule(Schedule::full(target));
             for _ in 0..20 {
                 for (similarity, _) in target.candidates() {
                     let (a, b) = sketches(&mut numbers, size, bits, similarity);
@@ -112,7 +113,7 @@ fn default_schedules_answer_as_the_full_comparison_does() {
 fn for_membership_the_same_pairs_are_accepted_and_the_rest_is_not_read() {
     let (mut accepted, mut unread) = (0, 0);
     each_case(|target, params, a, b| {
-        let filter = Staged::new(target, params).unwrap();
+        let filter = StagedFilter::new(target, params).unwrap();
         let member = filter.for_membership().unwrap();
         let (verdict, other) = (filter.decide(a.view(), b.view()), member.decide(a.view(), b.view()));
         assert_eq!(
@@ -142,5 +143,8 @@ fn ranges_are_inclusive_or_exclusive_as_documented() {
     let exact = FilterParams { verify: Verify::Exact, ..FilterParams::default() };
     assert_eq!((FilterParams::default().error(), exact.error()), (Ok(1e-5), Ok(1e-3)));
     let paper = FilterParams { kind: FilterKind::Paper, ..exact };
-    assert!(matches!(Exact::new(Target::new(0.8, 64, 1).unwrap(), &paper), Err(FilterError::PaperExact)));
+    assert!(matches!(
+        ExactFilter::new(Target::new(0.8, 64, 1).unwrap(), &paper),
+        Err(FilterError::PaperExact)
+    ));
 }

@@ -1,6 +1,8 @@
 //! Every kind of filter compared with a reading component by component.
 
-use super::super::{Exact, FilterParams, PairFilter, Schedule, Staged, Target, Verify, shared_features};
+use super::super::{
+    ExactFilter, FilterParams, PairFilter, Schedule, StagedFilter, Target, Verify, shared_features,
+};
 use super::pairs::{Numbers, count, each_case, equal, sketches};
 use crate::pair::Similarity;
 use crate::sketch::Sketch;
@@ -37,7 +39,7 @@ fn naive(schedule: &Schedule, a: &Sketch, b: &Sketch) -> (usize, usize, bool) {
 fn staged_is_what_its_schedule_says() {
     let (mut accepted, mut early) = (0, 0);
     each_case(|target, params, a, b| {
-        let filter = Staged::new(target, params).unwrap();
+        let filter = StagedFilter::new(target, params).unwrap();
         let verdict = filter.decide(a.view(), b.view());
         assert_eq!(verdict, filter.decide(b.view(), a.view()));
         assert!(verdict.accepted.is_none() || filter.first_word(a.words[0], b.words[0]));
@@ -62,7 +64,7 @@ fn staged_is_what_its_schedule_says() {
 fn exact_is_its_schedule_and_then_the_features() {
     let (mut accepted, mut by_features) = (0, 0);
     each_case(|target, params, a, b| {
-        let Ok(filter) = Exact::new(target, params) else { return };
+        let Ok(filter) = ExactFilter::new(target, params) else { return };
         let verdict = filter.decide(a.view(), b.view());
         assert_eq!(verdict, filter.decide(b.view(), a.view()));
         assert!((1..=filter.looks()).contains(&usize::from(verdict.look)));
@@ -85,7 +87,7 @@ fn exact_is_its_schedule_and_then_the_features() {
 fn exact_threshold_is_inclusive() {
     let target = Target::new(0.8, 64, 1).unwrap();
     let filter =
-        Exact::new(target, &FilterParams { verify: Verify::Exact, ..FilterParams::default() }).unwrap();
+        ExactFilter::new(target, &FilterParams { verify: Verify::Exact, ..FilterParams::default() }).unwrap();
     let sketch = |features: &[u64]| Sketch { words: [0].into(), features: features.into() };
     let decide = |a: &[u64], b: &[u64]| {
         let verdict = filter.decide(sketch(a).view(), sketch(b).view());
@@ -123,8 +125,8 @@ fn within_a_radius_the_first_word_never_errs() {
         // The full comparison accepts pairs with at least p K = size - radius matches.
         let threshold = Agreement::Bits(1).similarity((size - radius) as f64 / size as f64);
         let Ok(target) = Target::new(threshold, size, 1) else { continue };
-        let full = Staged::from_schedule(Schedule::full(target));
-        let fast = Staged::from_schedule(Schedule::within_radius(target));
+        let full = StagedFilter::from_schedule(Schedule::full(target));
+        let fast = StagedFilter::from_schedule(Schedule::within_radius(target));
         let (mut accepted, mut early) = (0, 0);
         for trial in 0..400 {
             let (a, b) = sketches(&mut numbers, size, 1, f64::from(trial % 20) / 20.0);

@@ -25,12 +25,12 @@ const GAP: u64 = u64::MAX;
 /// hashes.
 #[derive(Debug)]
 pub struct HashIndex {
-    parts: Box<[Part]>,
+    parts: Box<[IndexPart]>,
 }
 
 /// The entries of one share of the hashes.
 #[derive(Debug, Default)]
-struct Part {
+struct IndexPart {
     /// `key << 32 | place`, ascending, with gaps; the last entry is always a gap, so that every search ends.
     entries: Vec<u64>,
     /// Number of homes. An entry's home is in `0..homes`, proportional to its key within the part.
@@ -42,7 +42,7 @@ struct Part {
 
 impl Default for HashIndex {
     fn default() -> Self {
-        Self { parts: (0..PARTS).map(|_| Part::default()).collect() }
+        Self { parts: (0..PARTS).map(|_| IndexPart::default()).collect() }
     }
 }
 
@@ -95,7 +95,7 @@ fn place(entry: u64) -> u32 {
     entry as u32
 }
 
-impl Part {
+impl IndexPart {
     /// The index of the first entry that is not less than the key, at or after its home; 0 in an empty part.
     #[inline]
     fn search(&self, key: u32) -> usize {

@@ -10,7 +10,7 @@ fn places(index: &HashIndex, hash: u64) -> BTreeSet<u32> {
 impl HashIndex {
     /// The share of the homes that hold an entry.
     fn load(&self) -> f64 {
-        let sum = |each: fn(&Part) -> u64| self.parts.iter().map(each).sum::<u64>() as f64;
+        let sum = |each: fn(&IndexPart) -> u64| self.parts.iter().map(each).sum::<u64>() as f64;
         sum(|part| part.len) / sum(|part| part.homes)
     }
 

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fss::Fss;
 use super::minhash::MinHash;
-use crate::hash::{OfHashes, mix};
+use crate::hash::{BuildIdentityHasher, mix};
 use crate::sketch::sampler::Sampler;
 use crate::text::Features;
 
@@ -95,7 +95,7 @@ impl SectionBase {
 /// The number of common features of two texts, and of those the number whose first occurrences are in
 /// sections of equal number. Features are in text order, repeats included.
 pub fn common(a: &[u64], b: &[u64], sections: usize) -> (usize, usize) {
-    let places = |ids: &[u64]| -> HashMap<u64, usize, OfHashes> {
+    let places = |ids: &[u64]| -> HashMap<u64, usize, BuildIdentityHasher> {
         // In reverse: a later insertion overwrites, so the first occurrence remains.
         ids.iter().enumerate().rev().map(|(i, x)| (*x, section(i, ids.len(), sections))).collect()
     };

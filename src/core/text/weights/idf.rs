@@ -107,7 +107,7 @@ impl IdfTable {
     /// Counts the table of a corpus from the distinct features of each document. Documents without features
     /// are not counted.
     pub fn count<I: AsRef<[u64]>>(corpus: impl IntoIterator<Item = I>) -> Self {
-        let mut holders: HashMap<u64, u32, hash::OfHashes> = HashMap::default();
+        let mut holders: HashMap<u64, u32, hash::BuildIdentityHasher> = HashMap::default();
         let mut documents = 0;
         for features in corpus {
             let features = features.as_ref();

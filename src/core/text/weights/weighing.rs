@@ -28,7 +28,7 @@ use serde::Serialize;
 use super::features::Features;
 use super::idf::{IdfForm, IdfTable};
 use super::terms::TermsRef;
-use crate::description::{Description, Value};
+use crate::description::{Description, FieldValue};
 
 /// How features are weighted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -66,7 +66,7 @@ impl Weights {
             Self::TfIdf(idf, form) => {
                 let described = name("tf-idf").with("text.idf_form", form.name());
                 match idf {
-                    Idf::Frozen(table) => described.with("text.idf", Value::hash(table.fingerprint())),
+                    Idf::Frozen(table) => described.with("text.idf", FieldValue::hash(table.fingerprint())),
                     Idf::Live(growth) => {
                         described.with("text.idf", "live").with("text.idf_growth", growth.factor())
                     }

@@ -101,7 +101,7 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
         .and(source)
         .with("program.command", command)
         .with("program.version", env!("CARGO_PKG_VERSION"))
-        .with("workers", Value::from(workers as u64))
+        .with("workers", FieldValue::from(workers as u64))
         .with("output.on_error", format!("{:?}", plan.on_error).to_lowercase().as_str())
         .with("dead_letter", if deployment.dead_letter.is_some() { "kept" } else { "counted" })
         .with("source.max_bad", format!("{:?}", deployment.max_bad).as_str())

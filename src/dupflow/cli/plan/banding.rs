@@ -8,7 +8,7 @@ use super::memory::POSTING_BYTES;
 use super::plot::Probability;
 use crate::cli::summary::count;
 use crate::config::Plan;
-use dupflow_core::block::banding::Crowd;
+use dupflow_core::block::banding::ExpectedBlocks;
 use dupflow_core::block::banding::{Bands, Curve, design};
 use dupflow_core::block::{BlockingParams, HotPolicy, HotRule};
 use dupflow_core::sketch::agreement::Shape;
@@ -56,7 +56,7 @@ pub(super) struct BandingReport {
 impl BandingReport {
     pub(super) fn new(plan: &Plan, design: &Bands, rule: HotRule, documents: u64) -> Self {
         let curve = design.curve;
-        let crowd = Crowd::new(&curve, documents, rule);
+        let crowd = ExpectedBlocks::new(&curve, documents, rule);
         Self {
             bands: curve.bands,
             rows: curve.rows,
@@ -220,7 +220,7 @@ impl Alternative<'_> {
     /// The bands that the design derives for this shape, if they reach the recall.
     fn derived(self, shape: Shape, rule: HotRule, documents: u64) -> Option<Curve> {
         let bands = design(shape, self.plan.threshold, &self.params(rule, documents)).ok()?;
-        let found = bands.curve.found(self.plan.threshold, bands.crowd.meets);
+        let found = bands.curve.found(self.plan.threshold, bands.expected.meets);
         (found > self.bands.wanted - LOSS).then_some(bands.curve)
     }
 
@@ -230,7 +230,7 @@ impl Alternative<'_> {
         if !self.is_fixed() {
             return self.derived(self.shape(), rule, documents).is_some();
         }
-        let crowd = Crowd::new(&self.bands.curve, documents, rule);
+        let crowd = ExpectedBlocks::new(&self.bands.curve, documents, rule);
         self.bands.curve.found(self.plan.threshold, crowd.meets) > self.bands.wanted - LOSS
     }
 }

@@ -16,7 +16,7 @@ use super::arguments;
 use super::arguments::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::{BlockingPlan, Plan};
-use dupflow_core::block::hamming::Form;
+use dupflow_core::block::hamming::DesignUse;
 use dupflow_core::block::hamming::optimiser;
 pub(super) use plan_text::PlanText;
 use report::PlanReport;
@@ -51,7 +51,7 @@ pub struct Args {
 pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<String> {
     let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Hamming { design, rule } => {
-            let more = optimiser::advice(design, documents, Form::Stream { cap: rule.cap });
+            let more = optimiser::advice(design, documents, DesignUse::Stream { cap: rule.cap });
             let all = hamming::promise(*rule).into_iter().chain(more);
             all.map(|advice| advice.to_string()).collect()
         }

@@ -30,7 +30,7 @@ use super::arguments::written::{self, ReadFile};
 use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary};
 use dupflow_connectors::inputs::Input;
-use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::ConnectSettings;
 
@@ -253,7 +253,7 @@ pub(super) fn note_conflicts(
 /// its cluster.
 fn note_keep(plan: &Plan, problems: &mut Problems) {
     let instead = match (plan.keep, plan.clusters) {
-        (Keep::Named, _) | (Keep::Smallest, ClusterKind::Components) => return,
+        (KeepRule::Named, _) | (KeepRule::Smallest, ClusterKind::Components) => return,
         (_, ClusterKind::Components) => "\"smallest\" or \"named\"",
         (_, ClusterKind::Star) => "\"named\"",
     };

@@ -17,7 +17,7 @@ use super::summary::quoted;
 use super::{PipelineArgs, counted};
 use crate::config::{BlockingPlan, Plan};
 use dupflow_connectors::inputs::Input;
-use dupflow_core::block::hamming::Kind;
+use dupflow_core::block::hamming::DesignKind;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::agreement::Agreement;
@@ -191,7 +191,9 @@ fn block_lines(around: &Neighbourhood, plan: &Plan, examiner: &Examiner) -> Vec<
             let (table, hash) = (usize::from(key.table) - first, key.hash);
             let place = match blocking {
                 BlockingPlan::Banding { .. } => format!("band {table:>2}, hash {hash:08x}"),
-                BlockingPlan::Hamming { design, .. } if matches!(design.kind(), Kind::Groups { .. }) => {
+                BlockingPlan::Hamming { design, .. }
+                    if matches!(design.kind(), DesignKind::Groups { .. }) =>
+                {
                     format!("group {table:>2}, hash {hash:08x}")
                 }
                 BlockingPlan::Hamming { .. } => format!("table {table:>2}, hash {hash:08x}"),

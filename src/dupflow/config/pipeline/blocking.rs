@@ -6,7 +6,7 @@ use super::keys::BlockingKeys;
 use super::{hamming, keys, sketch};
 use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effect};
 use dupflow_core::block::banding::{self, Bands, BandsError};
-use dupflow_core::block::hamming::{Design, Tables};
+use dupflow_core::block::hamming::{Design, HammingTables};
 use dupflow_core::block::{
     Banding, Blocking, BlockingKind, BlockingParams, HotPolicy, HotRule, Scan, Shingles,
 };
@@ -47,10 +47,10 @@ impl BlockingPlan {
             Self::Banding { design, rule } => {
                 let planes = scheme.block_sketch().planes().expect("a design is of planes");
                 let banding = Banding::new(planes.size, design.curve.bands, design.curve.rows, *rule);
-                Arc::new(banding.by_word(planes.by_word()).of(scheme.block_words()))
+                Arc::new(banding.by_word(planes.by_word()).on_words(scheme.block_words()))
             }
             Self::Hamming { design, rule } => {
-                Arc::new(Tables::new(design, *rule).expect("a design that was planned can be made"))
+                Arc::new(HammingTables::new(design, *rule).expect("a design that was planned can be made"))
             }
             Self::Shingles { rule } => Arc::new(Shingles::new(scheme.measure() != Measure::Jaccard, *rule)),
             Self::Scan => Arc::new(Scan),

@@ -7,7 +7,7 @@ use super::keys::{BLOCKING, CLUSTERS, FILTER, HOT, RETENTION_CLOCK};
 use super::plan::Plan;
 use dupflow_core::block::hamming::Kind;
 use dupflow_core::block::{BlockingKind, HotPolicy, HotRule};
-use dupflow_core::description::{Description, Value};
+use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::FilterKind;
 
@@ -62,16 +62,18 @@ fn blocking(table: &str, plan: &BlockingPlan) -> Description {
             .and(hot(*rule)),
         BlockingPlan::Hamming { design, rule } => {
             let described = match design.kind() {
-                Kind::OneLevel { blocks } => kind(BlockingKind::Permuted).with(name("blocks"), blocks),
-                Kind::TwoLevel { sub_blocks } => {
+                DesignKind::OneLevel { blocks } => kind(BlockingKind::Permuted).with(name("blocks"), blocks),
+                DesignKind::TwoLevel { sub_blocks } => {
                     kind(BlockingKind::Permuted).with(name("sub_blocks"), sub_blocks)
                 }
-                Kind::MultiIndex { blocks } => kind(BlockingKind::MultiIndex).with(name("blocks"), blocks),
-                Kind::Groups { surplus } => kind(BlockingKind::Groups).with(name("common"), surplus),
-                Kind::Conjunctions { surplus } => {
+                DesignKind::MultiIndex { blocks } => {
+                    kind(BlockingKind::MultiIndex).with(name("blocks"), blocks)
+                }
+                DesignKind::Groups { surplus } => kind(BlockingKind::Groups).with(name("common"), surplus),
+                DesignKind::Conjunctions { surplus } => {
                     kind(BlockingKind::Conjunctions).with(name("common"), surplus)
                 }
-                Kind::Scan => kind(BlockingKind::Scan),
+                DesignKind::Scan => kind(BlockingKind::Scan),
             };
             described.with(name("distance"), design.radius()).and(hot(*rule))
         }
@@ -97,8 +99,8 @@ fn filter(plan: &FilterPlan) -> Description {
     Description::new()
         .with("filter.kind", FILTER.name_of(&kind))
         .with("filter.verify", verify)
-        .with("filter.first_word", Value::list(first_word.map(|bits| bits.to_string())))
-        .with("filter.looks", Value::list(bounds))
+        .with("filter.first_word", FieldValue::list(first_word.map(|bits| bits.to_string())))
+        .with("filter.looks", FieldValue::list(bounds))
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{keys, sketch};
 use crate::config::settings::{FileSettings, ProblemKind, without_effect};
 use dupflow_core::filter::{
-    Exact, FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target, Verify, Whole,
+    ExactFilter, FilterError, FilterKind, FilterParams, PairFilter, Schedule, StagedFilter, Target, Verify,
+    WholeFilter,
 };
 use dupflow_core::sketch::{Scheme, SketchParams};
 
@@ -17,7 +18,7 @@ pub enum FilterPlan {
     /// The exact similarity of the features, after early looks at the sketches if there are any.
     Exact(FilterKind, Exact),
     /// The estimate from sketches that are compared as a whole.
-    Whole(Whole),
+    Whole(WholeFilter),
 }
 
 impl FilterPlan {
@@ -91,13 +92,13 @@ pub(super) fn plan(
     }
     let sketch = &scheme.sketch;
     let made = match (sketch.shape(), params.verify) {
-        (Some(shape), Verify::Sketch) => Target::of(threshold, shape)
-            .and_then(|target| Ok(FilterPlan::Sketch(params.kind, Staged::new(target, params)?))),
-        (Some(shape), Verify::Exact) if sketch.is_concentrated() => Target::of(threshold, shape)
-            .and_then(|target| Exact::new(target, params))
+        (Some(shape), Verify::Sketch) => Target::for_shape(threshold, shape)
+            .and_then(|target| Ok(FilterPlan::Sketch(params.kind, StagedFilter::new(target, params)?))),
+        (Some(shape), Verify::Exact) if sketch.is_concentrated() => Target::for_shape(threshold, shape)
+            .and_then(|target| ExactFilter::new(target, params))
             .map(|exact| FilterPlan::Exact(params.kind, exact.by(scheme.measure()))),
-        (None, Verify::Sketch) => Whole::new(threshold, sketch).map(FilterPlan::Whole),
-        (_, Verify::Exact) => Exact::of_features(threshold)
+        (None, Verify::Sketch) => WholeFilter::new(threshold, sketch).map(FilterPlan::Whole),
+        (_, Verify::Exact) => ExactFilter::features_only(threshold)
             .map(|exact| FilterPlan::Exact(params.kind, exact.by(scheme.measure()))),
     };
     made.map_err(|error| {

@@ -3,7 +3,7 @@
 use super::keys::{self, BlockingKeys};
 use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effect};
 use dupflow_core::block::hamming::optimiser::Workload;
-use dupflow_core::block::hamming::{Design, DesignError, Kind};
+use dupflow_core::block::hamming::{Design, DesignError, DesignKind};
 use dupflow_core::block::{BlockingKind, BlockingParams};
 use dupflow_core::filter::Target;
 use dupflow_core::sketch::SketchParams;
@@ -53,16 +53,18 @@ pub(super) fn design(
     if !settings.sound(&inputs) || distance.is_none() && !settings.sound(&["threshold"]) {
         return None;
     }
-    let accepted = || Some(shape.size - Target::of(threshold, shape).ok()?.least_matches());
+    let accepted = || Some(shape.size - Target::for_shape(threshold, shape).ok()?.least_matches());
     let radius = distance.or_else(accepted)?;
     let surplus = common.unwrap_or(COMMON);
     let made = match (kind, tables) {
         (BlockingKind::Permuted, Some(tables)) => Design::permuted(shape.size, radius, tables as u64),
         (BlockingKind::MultiIndex, Some(blocks)) => {
-            Design::new(shape.size, radius, Kind::MultiIndex { blocks })
+            Design::new(shape.size, radius, DesignKind::MultiIndex { blocks })
         }
-        (BlockingKind::Groups, _) => Design::new(shape.size, radius, Kind::Groups { surplus }),
-        (BlockingKind::Conjunctions, _) => Design::new(shape.size, radius, Kind::Conjunctions { surplus }),
+        (BlockingKind::Groups, _) => Design::new(shape.size, radius, DesignKind::Groups { surplus }),
+        (BlockingKind::Conjunctions, _) => {
+            Design::new(shape.size, radius, DesignKind::Conjunctions { surplus })
+        }
         (kind, _) => cheapest(kind, shape.size, radius, params),
     };
     // `selections` fails for a design with too many keys.
@@ -89,8 +91,8 @@ fn cheapest(
 ) -> Result<Design, DesignError> {
     let workload = Workload::stream(bits, radius, params.documents, params.rule().cap);
     let is_kind = |design: &Design| match design.kind() {
-        Kind::OneLevel { .. } | Kind::TwoLevel { .. } => kind == BlockingKind::Permuted,
-        Kind::MultiIndex { .. } => kind == BlockingKind::MultiIndex,
+        DesignKind::OneLevel { .. } | DesignKind::TwoLevel { .. } => kind == BlockingKind::Permuted,
+        DesignKind::MultiIndex { .. } => kind == BlockingKind::MultiIndex,
         _ => false,
     };
     let found = workload.designs().into_iter().map(|ranked| ranked.design).find(is_kind);

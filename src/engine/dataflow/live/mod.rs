@@ -124,7 +124,7 @@ mod tests {
 
     use super::*;
     use dupflow_core::block::Scan;
-    use dupflow_core::filter::Whole;
+    use dupflow_core::filter::WholeFilter;
     use dupflow_core::sketch::{Scheme, SketchKind, SketchParams, VERSION};
     use dupflow_core::text::{Featurizer, Idf, IdfForm, IdfTable, Shingle, TextRules, Weights};
     use dupflow_core::time::TableInForce;
@@ -157,7 +157,7 @@ mod tests {
         let guards = timely::execute(config, move |worker| {
             let (index, peers) = (worker.index() as u64, worker.peers() as u64);
             let sender = sender.lock().clone();
-            let filter = Whole::new(0.5, &scheme().sketch).unwrap();
+            let filter = WholeFilter::new(0.5, &scheme().sketch).unwrap();
             let stages = Stages::new(scheme(), Arc::new(Scan), Arc::new(filter), 10);
             let (mut updates, mut changes) = worker.dataflow::<Epoch, _, _>(|scope| {
                 let (updates, of_updates) = scope.new_input();

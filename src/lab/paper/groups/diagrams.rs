@@ -10,7 +10,7 @@ use super::super::{
     Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
 };
 use super::{DOCUMENTS, SURPLUS, steps};
-use dupflow_core::block::hamming::{Design, Kind};
+use dupflow_core::block::hamming::{Design, DesignKind};
 use dupflow_core::hash::mix;
 
 /// r of the curves.

@@ -6,7 +6,7 @@ use super::super::{
     Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
 };
 use super::SURPLUS;
-use dupflow_core::block::hamming::{Design, Kind, radius};
+use dupflow_core::block::hamming::{Design, DesignKind, radius};
 use dupflow_core::sketch::MinHash;
 use dupflow_core::sketch::estimate::estimate;
 use dupflow_core::text::Features;
@@ -36,7 +36,7 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
 
     let radius_100 = radius(100, 0.8);
     let (r_h, agreeing) = (radius(64, 0.9), SURPLUS);
-    let six = Design::new(64, r_h, Kind::Conjunctions { surplus: agreeing })?;
+    let six = Design::new(64, r_h, DesignKind::Conjunctions { surplus: agreeing })?;
     let widths: Vec<usize> = six.blocks().iter().map(ExactSizeIterator::len).collect();
     let small = SearchSetting { bits: 64, documents: 2000, queries: 100, seed: work.bench.seed };
     let rows = small.run(&[six], work.bench.clock)?;

@@ -10,7 +10,7 @@ use super::super::super::table::{ResultTable, row};
 use super::super::permuted::grouped;
 use super::super::{Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext};
 use super::DOCUMENTS;
-use dupflow_core::block::hamming::{Design, Kind, Selection, radius};
+use dupflow_core::block::hamming::{Design, DesignKind, Selection, radius};
 use dupflow_core::hash::mix;
 
 /// r: k / m is about 10 bits.
@@ -86,7 +86,7 @@ pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, Evaluate
         let r_h = radius(bits, SIMILARITY);
         let part = Selection::from(present.start * WIDTH..present.end * WIDTH);
         let joined = joined(&whole, &part);
-        let design = Design::new(bits, r_h, Kind::Groups { surplus: m - r_h })?;
+        let design = Design::new(bits, r_h, DesignKind::Groups { surplus: m - r_h })?;
         let ready = clock.now();
         let mut anew = index(&design, &joined)?;
         let (step_took, anew_took) = (changed - began, clock.now() - ready);

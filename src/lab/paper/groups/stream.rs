@@ -15,7 +15,7 @@ use super::super::{
     Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
 };
 use super::{DOCUMENTS, SURPLUS};
-use dupflow_core::block::hamming::{Design, Kind, MOST_KEYS, radius};
+use dupflow_core::block::hamming::{Design, DesignKind, MOST_KEYS, radius};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
 
@@ -83,7 +83,7 @@ fn replay(
 /// 003-X1.
 fn conjunctions(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers, EvaluateError> {
     let r_h = radius(SIZE, SIMILARITY);
-    let design = |surplus| Design::new(SIZE, r_h, Kind::Conjunctions { surplus });
+    let design = |surplus| Design::new(SIZE, r_h, DesignKind::Conjunctions { surplus });
     let whole = design(SURPLUS)?;
     let refused = whole.selections().err().map_or_else(|| "accepted".to_owned(), |error| error.to_string());
     let mut table = ResultTable::new(

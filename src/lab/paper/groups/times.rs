@@ -9,7 +9,7 @@ use super::super::{
     Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
 };
 use super::{DOCUMENTS, SURPLUS, steps};
-use dupflow_core::block::hamming::{Design, Form, Kind, binomial, radius, widths};
+use dupflow_core::block::hamming::{Design, DesignKind, DesignUse, binomial, radius, widths};
 
 /// k of the table.
 const SIZES: [usize; 6] = [64, 100, 200, 400, 600, 1000];
@@ -50,15 +50,19 @@ impl TimedRow {
             let mut rows = setting.run(&[Design::new(k, r_h, kind)?], work.bench.clock)?;
             Ok((queries, rows.remove(0)))
         };
-        let conjunctions = Kind::Conjunctions { surplus: SURPLUS };
-        let read = Design::new(k, r_h, conjunctions)?.estimate(n as u64, Form::Index).entries;
+        let conjunctions = DesignKind::Conjunctions { surplus: SURPLUS };
+        let read = Design::new(k, r_h, conjunctions)?.estimate(n as u64, DesignUse::Index).entries;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of queries")]
         let affordable = (ENTRIES / read) as usize;
         let g = run(conjunctions, affordable.clamp(2, QUERIES))?;
         Ok(Self {
             k,
             n,
-            rows: [g, run(Kind::Groups { surplus: SURPLUS }, QUERIES)?, run(Kind::Scan, QUERIES)?],
+            rows: [
+                g,
+                run(DesignKind::Groups { surplus: SURPLUS }, QUERIES)?,
+                run(DesignKind::Scan, QUERIES)?,
+            ],
         })
     }
 
@@ -194,9 +198,9 @@ fn designs() -> ResultTable {
         let wide = all.iter().filter(|width| **width > all[m - 1]).count();
         let of = |count: usize, width: usize| format!("{count}x{width}");
         let (wides, narrows) = (of(wide, all[0]), of(m - wide, all[m - 1]));
-        let lists =
-            Design::new(k, r_h, Kind::Groups { surplus: SURPLUS }).expect("three groups beyond the radius");
-        let entries = lists.estimate(DOCUMENTS as u64, Form::Index).entries;
+        let lists = Design::new(k, r_h, DesignKind::Groups { surplus: SURPLUS })
+            .expect("three groups beyond the radius");
+        let entries = lists.estimate(DOCUMENTS as u64, DesignUse::Index).entries;
         let share = steps::share(k, m, DOCUMENTS);
         table.push(row![
             k,

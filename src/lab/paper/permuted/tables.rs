@@ -10,7 +10,7 @@ use super::super::{
 };
 use super::examples::grouped;
 use dupflow_core::block::hamming::optimiser::{Costs, Workload};
-use dupflow_core::block::hamming::{Design, Form};
+use dupflow_core::block::hamming::{Design, DesignUse};
 
 /// Numbers of fingerprints at full scale; the smaller one is used for all radii.
 const SIZES: [usize; 2] = [10_000_000, 100_000_000];
@@ -85,7 +85,7 @@ fn radii(work: &SectionContext<'_>) -> Result<(ResultTable, Vec<(SearchSetting, 
             radius,
             documents: documents as u64,
             budget_bytes,
-            form: Form::Index,
+            form: DesignUse::Index,
             costs: Costs::default(),
         };
         let Some(best) = workload.best() else { continue };

@@ -19,7 +19,7 @@ const SHAPE: (usize, usize) = (64, 3);
 const COMPARED: usize = 100_000;
 
 fn design(blocks: usize) -> Result<Design, EvaluateError> {
-    Ok(Design::new(SHAPE.0, SHAPE.1, Kind::OneLevel { blocks })?)
+    Ok(Design::new(SHAPE.0, SHAPE.1, DesignKind::OneLevel { blocks })?)
 }
 
 fn micros(time: Duration, queries: usize) -> f64 {
@@ -42,7 +42,7 @@ pub(super) fn one_against_all(work: &SectionContext<'_>) -> Result<SectionAnswer
         let queries = (200_000_000 / documents).clamp(20, 2000);
         let setting = SearchSetting { bits: SHAPE.0, documents, queries, seed: work.bench.seed };
         let by_tables = design(if full < 10_000_000 { 4 } else { 5 })?;
-        let scan = Design::new(SHAPE.0, SHAPE.1, Kind::Scan)?;
+        let scan = Design::new(SHAPE.0, SHAPE.1, DesignKind::Scan)?;
         let rows = setting.run(&[by_tables, scan], work.bench.clock)?;
         let times = [0, 1].map(|form: usize| micros(rows[form].time, queries));
         let is_same = rows[0].results == rows[1].results;

@@ -60,7 +60,7 @@ pub(super) fn sort_merge(_: &SectionContext<'_>) -> Result<SectionAnswers, Evalu
     let reports = oracle::clusters(&pairs, ClusterKind::Components, TOY.len());
     let mut clusters = std::collections::BTreeMap::<&DocId, Vec<&DocId>>::new();
     for report in &reports {
-        if let Report::Member { cluster, document } = report {
+        if let ClusterReport::Member { cluster, document } = report {
             clusters.entry(cluster).or_default().push(document);
         }
     }

@@ -86,7 +86,7 @@ impl SketchArena {
 /// A filter for sketches of this shape; the looks of kind `paper` are the source's fractions of K.
 fn staged(kind: FilterKind, threshold: f64, size: usize, bits: usize) -> Result<Staged, FilterError> {
     let params = FilterParams { kind, error: Some(super::ERROR), ..FilterParams::default() };
-    Staged::new(Target::new(threshold, size, bits)?, &params)
+    StagedFilter::new(Target::new(threshold, size, bits)?, &params)
 }
 
 /// Nanoseconds per pair of the five forms at one threshold.

@@ -1,6 +1,6 @@
 //! The leading bits of a sorted table, and the distance up to which keys are looked up.
 
-use dupflow_core::block::hamming::{Design, DesignError, Kind, Selection};
+use dupflow_core::block::hamming::{Design, DesignError, DesignKind, Selection};
 
 /// The key of a sorted table.
 #[derive(Clone, Debug)]

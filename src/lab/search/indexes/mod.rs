@@ -23,7 +23,7 @@ use std::ops::AddAssign;
 
 pub use fingerprints::Fingerprints;
 
-use dupflow_core::block::hamming::{Design, DesignError, Kind};
+use dupflow_core::block::hamming::{Design, DesignError, DesignKind};
 
 /// The work of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -39,15 +39,15 @@ fn brute_force(corpus: &Fingerprints, query: &[u64], radius: usize) -> Vec<u32> 
 fn designs(bits: usize, radius: usize) -> Vec<Design> {
     let kinds = [1, 2, radius, radius + 1, radius + 2, radius + 3, radius + 5].into_iter().flat_map(|n| {
         [
-            Kind::OneLevel { blocks: n },
-            Kind::TwoLevel { sub_blocks: n },
-            Kind::MultiIndex { blocks: n },
-            Kind::Groups { surplus: n },
-            Kind::Conjunctions { surplus: n },
+            DesignKind::OneLevel { blocks: n },
+            DesignKind::TwoLevel { sub_blocks: n },
+            DesignKind::MultiIndex { blocks: n },
+            DesignKind::Groups { surplus: n },
+            DesignKind::Conjunctions { surplus: n },
         ]
     });
     kinds
-        .chain([Kind::Scan])
+        .chain([DesignKind::Scan])
         .filter_map(|kind| Design::new(bits, radius, kind).ok())
         // Excludes designs that would take long.
         .filter(|design| design.estimate(1000, dupflow_core::block::hamming::Form::Index).probes < 3000.0)
@@ -118,7 +118,7 @@ fn batches_find_every_pair_once() {
 #[test]
 fn a_pair_has_its_smaller_id_first_and_its_distance() {
     let corpus = corpus(64, 3, 500, 5);
-    let design = Design::new(64, 3, Kind::OneLevel { blocks: 5 }).unwrap();
+    let design = Design::new(64, 3, DesignKind::OneLevel { blocks: 5 }).unwrap();
     let mut some = false;
     pairs(&design, &corpus, |near| {
         some = true;
@@ -194,7 +194,7 @@ fn groups_come_and_go() {
                 continue;
             }
             let surplus = present.len().saturating_sub(radius);
-            let fixed = Design::new(bits, radius, Kind::Groups { surplus });
+            let fixed = Design::new(bits, radius, DesignKind::Groups { surplus });
             let mut fixed = fixed.ok().map(|design| index(&design, &joined).unwrap());
             let (mut found, mut others) = (Vec::new(), Vec::new());
             for id in (0..n).step_by(17) {
@@ -234,11 +234,11 @@ fn entries_are_as_many_as_estimated() {
     let corpus = random(64, 20_000, 31);
     let queries = random(64, 200, 32);
     for kind in [
-        Kind::OneLevel { blocks: 4 },
-        Kind::OneLevel { blocks: 5 },
-        Kind::MultiIndex { blocks: 3 },
-        Kind::Groups { surplus: 3 },
-        Kind::Groups { surplus: 2 },
+        DesignKind::OneLevel { blocks: 4 },
+        DesignKind::OneLevel { blocks: 5 },
+        DesignKind::MultiIndex { blocks: 3 },
+        DesignKind::Groups { surplus: 3 },
+        DesignKind::Groups { surplus: 2 },
     ] {
         let design = Design::new(64, 3, kind).unwrap();
         let mut index = index(&design, &corpus).unwrap();
@@ -246,7 +246,7 @@ fn entries_are_as_many_as_estimated() {
         for (_, query) in queries.iter() {
             total += index.within(query, &mut Vec::new());
         }
-        let expected = design.estimate(20_000, dupflow_core::block::hamming::Form::Index);
+        let expected = design.estimate(20_000, dupflow_core::block::hamming::DesignUse::Index);
         let count = expected.entries * 200.0;
         assert!(
             (total.entries as f64 - count).abs() < 5.0 * count.sqrt() + 1.0,

@@ -13,7 +13,7 @@ use crate::tables::sink::changes::TableChanges;
 use crate::tables::sink::store::{
     LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair,
 };
-use dupflow_core::cluster::Report;
+use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{DocPair, Evidence};
 
@@ -203,11 +203,11 @@ impl TableStore for PostgresStore {
         rows.into_iter().map(one).collect()
     }
 
-    fn clusters(&mut self) -> Result<BTreeSet<Report>, DatabaseFailure> {
+    fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure> {
         let sql = format!("SELECT document, cluster FROM {}", self.table("clusters"));
         let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;
         let member = |(document, cluster): (String, String)| {
-            Ok(Report::Member {
+            Ok(ClusterReport::Member {
                 cluster: id(&from_stored_text(&cluster))?,
                 document: id(&from_stored_text(&document))?,
             })
