@@ -80,12 +80,12 @@ struct Go {
 pub(in crate::pipeline) struct PeerProcesses {
     control: Arc<Control>,
     tell: Sender<PeerTask>,
-    end: Mutex<RunEnd>,
+    end: Mutex<GroupEnd>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct RunEnd {
+struct GroupEnd {
     /// At process 0, the measurements of the others.
     measures: Vec<Measures>,
     /// Whether this process has finished its share.
@@ -310,7 +310,7 @@ impl PeerProcesses {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut RunEnd)) {
+    fn change(&self, change: impl FnOnce(&mut GroupEnd)) {
         change(&mut self.end.lock());
         self.changed.notify_all();
     }
@@ -365,7 +365,7 @@ impl PeerProcesses {
         let all = self.count() - 1;
         let is_hub = self.is_hub();
         let waits =
-            |end: &mut RunEnd| !end.failed && if is_hub { end.measures.len() < all } else { !end.done };
+            |end: &mut GroupEnd| !end.failed && if is_hub { end.measures.len() < all } else { !end.done };
         let mut end = self.end.lock();
         self.changed.wait_while(&mut end, waits);
         if end.failed {

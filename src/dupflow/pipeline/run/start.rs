@@ -131,7 +131,8 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         listen(Arc::clone(&shared));
     }
     let snapshot = past.snapshot.take();
-    let output = Output { sink, continuity, announce, has_ended: has_ended(&stages, snapshot.as_ref()) };
+    let output =
+        CommitterParts { sink, continuity, announce, has_ended: has_ended(&stages, snapshot.as_ref()) };
     let committer = if process.0 == 0 {
         start_committer(output, &mut past, &stages, peers.clone(), &shared).inspect_err(give_up)?
     } else {
@@ -186,7 +187,7 @@ fn has_ended(stages: &Stages, snapshot: Option<&Snapshot>) -> bool {
 }
 
 /// What process 0 writes to.
-struct Output {
+struct CommitterParts {
     sink: Box<dyn Sink + Send>,
     continuity: Continuity,
     announce: Option<Announce>,
@@ -196,13 +197,13 @@ struct Output {
 
 /// Starts the keeper, if there is a state, and the committer; `None` if its thread cannot be started.
 fn start_committer(
-    output: Output,
+    output: CommitterParts,
     past: &mut Past,
     stages: &Stages,
     peers: Option<Arc<PeerProcesses>>,
     shared: &Arc<RunShared>,
 ) -> Result<Option<JoinHandle<Latencies>>, RunError> {
-    let Output { sink, continuity, announce, has_ended } = output;
+    let CommitterParts { sink, continuity, announce, has_ended } = output;
     let keeper = continuity.state.map(|(state, every)| {
         let failed = Arc::clone(shared);
         let fail = move |error| failed.failure.fail(error);

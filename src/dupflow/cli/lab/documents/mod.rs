@@ -161,7 +161,7 @@ impl DocumentWriter {
             WriterKind::Alive(alive, ArchiveWriter::Records { mut out, is_gzip, is_text }) => {
                 for (id, (ts, text)) in alive {
                     let about = format!(
-                        "WARC-FeedRecord-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: https://example.org/{id}\r\nWARC-Date: {}\r\n",
+                        "WARC-Record-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: https://example.org/{id}\r\nWARC-Date: {}\r\n",
                         instant::date(ts).unwrap_or_default()
                     );
                     if is_text {
