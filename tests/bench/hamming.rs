@@ -145,7 +145,7 @@ fn study(what: &str) {
         "missed",
         "results"
     );
-    for design in designs.into_iter().filter(|design| scanned || design.kind() != Kind::Scan) {
+    for design in designs.into_iter().filter(|design| scanned || design.kind() != DesignKind::Scan) {
         let rows =
             SearchSetting { bits, documents: number(documents), queries, seed: 1 }.run(&[design], &clock);
         let row = &rows.expect("few tables")[0];

@@ -300,7 +300,7 @@ impl Status {
     }
 
     /// Unread records by partition; `None` for inputs that do not report them.
-    pub fn input(&self) -> Option<BTreeMap<u32, Waiting>> {
+    pub fn input(&self) -> Option<BTreeMap<u32, UnreadRecords>> {
         self.input.get().map(|input| input.waiting())
     }
 

@@ -1,7 +1,7 @@
 //! The stopping rules that are compared.
 
 use super::pair::PairMatches;
-use dupflow_core::filter::{FilterError, FilterKind, FilterParams, Schedule, Staged, Stop, Target};
+use dupflow_core::filter::{FilterError, FilterKind, FilterParams, Schedule, StagedFilter, Stop, Target};
 use dupflow_core::sketch::estimate::match_probability;
 use dupflow_core::sketch::kernel::Kernel;
 
@@ -54,7 +54,7 @@ impl Rule {
     /// The filter of a pipeline with default looks.
     fn shipped(name: &'static str, threshold: f64, bits: usize) -> Result<Self, FilterError> {
         let params = FilterParams { kind: FilterKind::Staged, error: Some(ERROR), ..FilterParams::default() };
-        let filter = Staged::new(Target::new(threshold, SIZE, bits)?, &params)?;
+        let filter = StagedFilter::new(Target::new(threshold, SIZE, bits)?, &params)?;
         Ok(Self::new(name, filter.schedule().clone()))
     }
 

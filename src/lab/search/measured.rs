@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::super::threads;
 use super::indexes::batch::{NeighbourPair, TableBatch};
 use super::indexes::{Fingerprints, SearchWork, index};
-use dupflow_core::block::hamming::{Design, DesignError, Estimate, Form};
+use dupflow_core::block::hamming::{Design, DesignError, DesignUse, Estimate};
 use dupflow_core::hash::{PI, mix};
 use dupflow_core::time::Clock;
 
@@ -124,7 +124,7 @@ impl SearchSetting {
                 }
             }
             let [build, time, planted_time] = times;
-            let estimate = design.estimate(self.documents as u64, Form::Index);
+            let estimate = design.estimate(self.documents as u64, DesignUse::Index);
             let ResultDigest { found: ids_found, results } = answers;
             Ok(SearchRow {
                 design: *design,
@@ -167,7 +167,7 @@ impl SearchSetting {
             answers.note(&ids);
         }
         let (build, time, planted_time) = (built - began, asked - built, clock.now() - asked);
-        let estimate = design.estimate(self.documents as u64, Form::Index);
+        let estimate = design.estimate(self.documents as u64, DesignUse::Index);
         let ResultDigest { found, results } = answers;
         Ok(SearchRow { design, estimate, work, time, build, planted_time, missed, found, results })
     }

@@ -12,7 +12,7 @@ pub mod measured;
 
 use super::table::{ResultTable, row};
 use super::{EvaluateError, Findings, Study, StudyContext};
-use dupflow_core::block::hamming::{Design, DesignError, Kind, radius};
+use dupflow_core::block::hamming::{Design, DesignError, DesignKind, radius};
 use measured::{SearchRow, SearchSetting};
 
 /// Maximum number of documents of the one-bit setting, components and similarities, as in the paper.

@@ -2,7 +2,7 @@
 
 use super::encoder::{MetricKind, SampleWriter};
 use super::{MetricRow, MetricScrape};
-use dupflow_core::run::backlog::Waiting;
+use dupflow_core::run::backlog::UnreadRecords;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::status::Phase;
 
@@ -185,7 +185,7 @@ fn epochs() -> Vec<Family> {
 
 /// Unread records.
 fn input() -> Vec<Family> {
-    let of_partition = |name, help, value: fn(&Waiting) -> u64| {
+    let of_partition = |name, help, value: fn(&UnreadRecords) -> u64| {
         family(name, MetricKind::Gauge, Some("partition"), help, move |s, out| {
             for (partition, waiting) in s.status.input().iter().flatten() {
                 out.labelled("partition", &partition.to_string(), value(waiting));

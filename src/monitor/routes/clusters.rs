@@ -103,13 +103,13 @@ pub(super) struct ClusterAnswer {
     /// The cursor of the next page of members; null on the last page.
     next: Option<String>,
     /// Its first event and its last ones.
-    history: Vec<ClusterEvent>,
+    history: Vec<ClusterEventBody>,
 }
 
 /// A change of a cluster.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Happened)]
-struct ClusterEvent {
+struct ClusterEventBody {
     epoch: u64,
     /// `born`, `renamed`, `merged`, `split`, `grew` or `shrank`.
     event: &'static str,
@@ -122,7 +122,7 @@ struct ClusterEvent {
 }
 
 impl ClusterSummary {
-    fn new(cluster: &Alive<'_>) -> Self {
+    fn new(cluster: &LiveCluster<'_>) -> Self {
         Self {
             cluster: cluster.cluster.to_string(),
             size: cluster.size,
@@ -133,8 +133,8 @@ impl ClusterSummary {
     }
 }
 
-impl ClusterEvent {
-    fn new(event: &Event) -> Self {
+impl ClusterEventBody {
+    fn new(event: &ClusterEvent) -> Self {
         Self {
             epoch: event.epoch,
             event: event.kind.name(),
@@ -259,7 +259,7 @@ async fn cluster_of(
                 cluster: ClusterSummary::new(&cluster),
                 members: found.iter().map(ToString::to_string).collect(),
                 next: found.last().filter(|_| goes_on).map(|last| encode(&[last.as_str()])),
-                history: history.events(&name).iter().map(ClusterEvent::new).collect(),
+                history: history.events(&name).iter().map(ClusterEventBody::new).collect(),
             }))
         })
     };
@@ -267,7 +267,7 @@ async fn cluster_of(
 }
 
 /// The message for a cluster that does not exist.
-fn missing(ended: Option<&Ended>) -> String {
+fn missing(ended: Option<&EndedCluster>) -> String {
     match ended {
         None => "there is no such cluster".to_owned(),
         Some(EndedCluster { epoch, how: ClusterEnd::Renamed(name), .. }) => {

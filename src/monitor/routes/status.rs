@@ -13,7 +13,7 @@ use crate::metrics::process;
 use crate::metrics::samples::{EVERY_SECONDS, RunSample};
 use crate::view::ViewUnavailable;
 use dupflow_core::doc::DocId;
-use dupflow_core::run::backlog::Waiting;
+use dupflow_core::run::backlog::UnreadRecords;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::status::Phase;
 use dupflow_core::time::unix_seconds;
@@ -103,7 +103,7 @@ struct InputStatus {
 }
 
 impl InputStatus {
-    fn of_all(all: &BTreeMap<u32, Waiting>) -> Self {
+    fn of_all(all: &BTreeMap<u32, UnreadRecords>) -> Self {
         let oldest = all.iter().filter(|(_, one)| one.behind + one.undecided > 0);
         let oldest = oldest.max_by_key(|(_, one)| one.oldest);
         Self {

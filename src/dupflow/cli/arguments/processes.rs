@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::problems::Problems;
 use crate::config::{Deployment, Plan, ProcessConfig, SourceConfig};
 use crate::pipeline::ProcessGroup;
-use dupflow_core::description::{Description, Value};
+use dupflow_core::description::{Description, FieldValue};
 use dupflow_engine::processes::{self, ConnectLimits, ConnectSettings, Processes, Secret};
 
 /// The number of processes, and which one this is.

@@ -111,7 +111,7 @@ impl BandingReport {
 /// The warning for a number of documents: hot blocks lose more than [`LOSS`] of the requested recall.
 pub(super) fn advice(plan: &Plan, bands: &Bands, rule: HotRule, documents: u64) -> Option<String> {
     let other = Alternative { plan, bands, rule, documents };
-    let crowd = Crowd::new(&bands.curve, documents, rule);
+    let crowd = ExpectedBlocks::new(&bands.curve, documents, rule);
     let found = bands.curve.found(plan.threshold, crowd.meets);
     if found > bands.wanted - LOSS {
         return None;

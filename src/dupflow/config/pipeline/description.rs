@@ -5,7 +5,7 @@ use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
 use super::keys::{BLOCKING, CLUSTERS, FILTER, HOT, RETENTION_CLOCK};
 use super::plan::Plan;
-use dupflow_core::block::hamming::Kind;
+use dupflow_core::block::hamming::DesignKind;
 use dupflow_core::block::{BlockingKind, HotPolicy, HotRule};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::doc::retention::Retention;

@@ -14,9 +14,9 @@ use dupflow_core::sketch::{Scheme, SketchParams};
 #[derive(Clone, Debug)]
 pub enum FilterPlan {
     /// The sketches alone, look by look.
-    Sketch(FilterKind, Staged),
+    Sketch(FilterKind, StagedFilter),
     /// The exact similarity of the features, after early looks at the sketches if there are any.
-    Exact(FilterKind, Exact),
+    Exact(FilterKind, ExactFilter),
     /// The estimate from sketches that are compared as a whole.
     Whole(WholeFilter),
 }

@@ -97,5 +97,5 @@ fn cheapest(
     };
     let found = workload.designs().into_iter().map(|ranked| ranked.design).find(is_kind);
     // If none is feasible, the error of the simplest design says why.
-    found.map_or_else(|| Design::new(bits, radius, Kind::OneLevel { blocks: radius + 1 }), Ok)
+    found.map_or_else(|| Design::new(bits, radius, DesignKind::OneLevel { blocks: radius + 1 }), Ok)
 }

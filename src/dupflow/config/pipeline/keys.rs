@@ -10,7 +10,7 @@ use crate::config::settings::{ConfigKey, ConfigValue, TypedKey, between, bound, 
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::banding::MAX_ROWS;
 use dupflow_core::block::{BlockingKind, HotPolicy};
-use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::{self, RetentionClock};
 use dupflow_core::filter::{FilterKind, Verify};
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind};
@@ -202,7 +202,7 @@ pub(in crate::config) const EXPAND_LIMIT: TypedKey<usize> = whole!("output.expan
 pub(in crate::config) const CLUSTERS: TypedKey<ClusterKind> =
     choice!("output.clusters", ["components" => ClusterKind::Components, "star" => ClusterKind::Star]);
 pub(in crate::config) const CLUSTER_LIMIT: TypedKey<usize> = whole!("output.cluster_limit", 2, 10_000_000);
-pub(in crate::config) const KEEP: TypedKey<Keep> = choice!("output.keep", Keep::ALL);
+pub(in crate::config) const KEEP: TypedKey<KeepRule> = choice!("output.keep", KeepRule::ALL);
 pub(in crate::config) const ON_ERROR: TypedKey<OnError> =
     choice!("output.on_error", ["count" => OnError::Count, "fail" => OnError::Fail]);
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
 use dupflow_connectors::intake::OnError;
-use dupflow_core::block::{Blocking, Several};
-use dupflow_core::cluster::{ClusterKind, Keep};
+use dupflow_core::block::{Blocking, CombinedBlocking};
+use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{PairFilter, Schedule};
 use dupflow_core::sketch::Scheme;
@@ -37,7 +37,7 @@ pub struct Plan {
     pub cluster_limit: usize,
     /// Which document of a cluster is kept when the others are removed. Each run writes its lists anew, so
     /// this is part of no output and of no [description](Self::description).
-    pub keep: Keep,
+    pub keep: KeepRule,
     /// Which documents stay alive.
     pub retention: Retention,
     /// What a bad record does to the run.
@@ -53,7 +53,7 @@ impl Plan {
         let first = self.blocking.make(&self.scheme);
         match &self.also {
             None => first,
-            Some(also) => Arc::new(Several::new([first, also.make(&self.scheme)])),
+            Some(also) => Arc::new(CombinedBlocking::new([first, also.make(&self.scheme)])),
         }
     }
 

@@ -26,7 +26,7 @@ const GROUPS: usize = 8;
 const LOOKS: usize = 1000;
 
 pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
-    let six = Design::new(64, 3, Kind::Conjunctions { surplus: SURPLUS })?;
+    let six = Design::new(64, 3, DesignKind::Conjunctions { surplus: SURPLUS })?;
     let blocks = six.blocks();
     let widest = blocks.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
     let mut table = ResultTable::new(

@@ -3,7 +3,7 @@
 use super::super::super::EvaluateError;
 use super::super::super::search::measured::{SearchRow, SearchSetting};
 use super::super::{Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance};
-use dupflow_core::block::hamming::{Design, Form, Kind, binomial};
+use dupflow_core::block::hamming::{Design, DesignKind, DesignUse, binomial};
 
 /// Number of pages of the source: 2^34 fingerprints.
 const PAGES: u64 = 1 << 34;
@@ -14,17 +14,17 @@ const ROW_BYTES: u64 = 8 + 8;
 pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let bench = work.bench;
     // One block: all values within the radius are looked up.
-    let all_near = Design::new(64, 3, Kind::MultiIndex { blocks: 1 })?;
+    let all_near = Design::new(64, 3, DesignKind::MultiIndex { blocks: 1 })?;
     let small = SearchSetting { bits: 64, documents: 1000, queries: 4, seed: bench.seed };
     let rows = small.run(&[all_near], bench.clock)?;
     let SearchRow { work: looked, missed, .. } = &rows[0];
     let (exactly, within) = (binomial(64, 3), looked.probes / small.queries as u64);
     // Each table is led by 30 of 34 bits, for every choice of four others.
-    let leading = Design::new(34, 4, Kind::OneLevel { blocks: 34 })?;
-    let left = leading.estimate(PAGES, Form::Index).candidates / leading.tables() as f64;
+    let leading = Design::new(34, 4, DesignKind::OneLevel { blocks: 34 })?;
+    let left = leading.estimate(PAGES, DesignUse::Index).candidates / leading.tables() as f64;
     // The same at a size that is built in moments: 2^14 fingerprints, four tables led by 10 bits.
     let ten = SearchSetting { bits: 40, documents: 1 << 14, queries: 1000, seed: bench.seed };
-    let of_ten = ten.run(&[Design::new(40, 3, Kind::OneLevel { blocks: 4 })?], bench.clock)?;
+    let of_ten = ten.run(&[Design::new(40, 3, DesignKind::OneLevel { blocks: 4 })?], bench.clock)?;
     let measured = of_ten[0].work.entries as f64 / of_ten[0].work.probes as f64;
     let entry_deviation = (16.0 / of_ten[0].work.probes as f64).sqrt();
 

@@ -189,7 +189,7 @@ fn designed(item: &'static str, tables: u64, rows: &[(SearchSetting, SearchRow)]
         .map(|(setting, row)| {
             let (queries, n) = (setting.queries as f64, setting.documents as f64);
             let candidates = row.work.entries as f64 / queries;
-            let formula = row.design.estimate(PAGES, Form::Index).candidates;
+            let formula = row.design.estimate(PAGES, DesignUse::Index).candidates;
             // A Poisson count varies by its square root.
             let near = |expected: f64| {
                 PrintedClaim::equal(

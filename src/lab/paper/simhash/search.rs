@@ -9,7 +9,7 @@ use crate::search::indexes::batch::{NeighbourPair, pairs};
 use crate::search::indexes::{Fingerprints, index};
 use crate::search::measured::{SearchSetting, neighbour, random};
 use crate::table::{ResultTable, row};
-use dupflow_core::block::hamming::{Design, Kind, distance};
+use dupflow_core::block::hamming::{Design, DesignKind, distance};
 use dupflow_core::hash::mix;
 
 /// Bits and radius, as in the project's program.

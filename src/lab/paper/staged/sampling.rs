@@ -6,7 +6,7 @@ use crate::paper::{
     Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
 };
 use crate::table::{ResultTable, row};
-use dupflow_core::cluster::{ClusterKind, Report};
+use dupflow_core::cluster::{ClusterKind, ClusterReport};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::mix;
 use dupflow_core::oracle;

@@ -20,7 +20,9 @@ use crate::paper::{Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext
 use crate::plot::{Axis, Plot, Series};
 use crate::table::{ResultTable, row};
 use crate::{EvaluateError, StudyContext, threads};
-use dupflow_core::filter::{FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target};
+use dupflow_core::filter::{
+    FilterError, FilterKind, FilterParams, PairFilter, Schedule, StagedFilter, Target,
+};
 use dupflow_core::hash::mix;
 use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::agreement::Shape;
@@ -77,14 +79,14 @@ impl SketchArena {
     }
 
     /// The number of sketches that a filter accepts with a query.
-    fn accepted(&self, filter: &Staged, query: usize, documents: std::ops::Range<usize>) -> usize {
+    fn accepted(&self, filter: &StagedFilter, query: usize, documents: std::ops::Range<usize>) -> usize {
         let a = self.get(query);
         documents.filter(|at| filter.decide(a, self.get(*at)).accepted.is_some()).count()
     }
 }
 
 /// A filter for sketches of this shape; the looks of kind `paper` are the source's fractions of K.
-fn staged(kind: FilterKind, threshold: f64, size: usize, bits: usize) -> Result<Staged, FilterError> {
+fn staged(kind: FilterKind, threshold: f64, size: usize, bits: usize) -> Result<StagedFilter, FilterError> {
     let params = FilterParams { kind, error: Some(super::ERROR), ..FilterParams::default() };
     StagedFilter::new(Target::new(threshold, size, bits)?, &params)
 }

@@ -22,7 +22,7 @@ impl Lead {
     /// # Errors
     /// If the design has more keys than [`MOST_KEYS`](dupflow_core::block::hamming::MOST_KEYS).
     pub(super) fn for_design(design: &Design) -> Result<Vec<Self>, DesignError> {
-        if !matches!(design.kind(), Kind::MultiIndex { .. }) {
+        if !matches!(design.kind(), DesignKind::MultiIndex { .. }) {
             return Ok(design.selections()?.into_iter().map(Self::equal).collect());
         }
         let block = |(i, range)| Self { selection: Selection::from(range), near: design.block_radius(i) };

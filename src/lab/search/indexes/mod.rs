@@ -67,12 +67,12 @@ pub fn index<'a>(
 ) -> Result<Box<dyn HammingSearch + 'a>, DesignError> {
     assert_eq!(design.bits(), corpus.bits(), "a design for other fingerprints");
     Ok(match design.kind() {
-        Kind::OneLevel { .. } | Kind::TwoLevel { .. } | Kind::MultiIndex { .. } => {
+        DesignKind::OneLevel { .. } | DesignKind::TwoLevel { .. } | DesignKind::MultiIndex { .. } => {
             Box::new(tables::SortedTables::new(corpus, design)?)
         }
-        Kind::Groups { .. } => Box::new(groups::Groups::new(corpus, design)),
-        Kind::Conjunctions { .. } => Box::new(conjunctions::Conjunctions::new(corpus, design)),
-        Kind::Scan => Box::new(scan::ScanIndex::new(corpus, design.radius())),
+        DesignKind::Groups { .. } => Box::new(groups::Groups::new(corpus, design)),
+        DesignKind::Conjunctions { .. } => Box::new(conjunctions::Conjunctions::new(corpus, design)),
+        DesignKind::Scan => Box::new(scan::ScanIndex::new(corpus, design.radius())),
     })
 }
 

@@ -50,7 +50,9 @@ fn designs(bits: usize, radius: usize) -> Vec<Design> {
         .chain([DesignKind::Scan])
         .filter_map(|kind| Design::new(bits, radius, kind).ok())
         // Excludes designs that would take long.
-        .filter(|design| design.estimate(1000, dupflow_core::block::hamming::Form::Index).probes < 3000.0)
+        .filter(|design| {
+            design.estimate(1000, dupflow_core::block::hamming::DesignUse::Index).probes < 3000.0
+        })
         .collect()
 }
 
