@@ -1,4 +1,4 @@
-//! KeepRule lists: after any history, the lists equal those of a fresh run on the surviving documents, and follow
+//! Keep lists: after any history, the lists equal those of a fresh run on the surviving documents, and follow
 //! the definitions applied to the present pairs.
 //!
 //! Bug classes: a list that depends on the order of arrival or on positions; a document in both lists or in

@@ -1,4 +1,4 @@
-//! KeepRule lists of a real corpus: no two kept documents are near copies of each other.
+//! Keep lists of a real corpus: no two kept documents are near copies of each other.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

@@ -33,7 +33,7 @@ impl NearRule {
     }
 
     /// The parts that a first word is cut into; empty if they would be shorter than [`LEAST_BITS`].
-    pub(super) fn parts(self) -> Vec<WordPart> {
+    pub(super) fn parts(self) -> Vec<WordCut> {
         let parts = self.distance + 1;
         let others = self.common.count_zeros();
         if others / parts < LEAST_BITS {
@@ -43,18 +43,18 @@ impl NearRule {
         for bit in 0..u64::BITS {
             seen += u32::from(self.common >> bit & 1 == 0);
             if seen == done * others / parts && done < parts {
-                cut.push(WordPart::from(start..bit + 1));
+                cut.push(WordCut::from(start..bit + 1));
                 (start, done) = (bit + 1, done + 1);
             }
         }
-        cut.push(WordPart::from(start..u64::BITS));
+        cut.push(WordCut::from(start..u64::BITS));
         cut
     }
 }
 
 /// A run of consecutive bits of a first word, at least one bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WordPart {
+pub(super) struct WordCut {
     /// Left rotation that moves the part to the highest bits.
     pub(super) rotation: u32,
     /// Mask of all bits except the part, after the rotation.
@@ -62,7 +62,7 @@ pub(super) struct WordPart {
     pub(super) mask: u64,
 }
 
-impl From<Range<u32>> for WordPart {
+impl From<Range<u32>> for WordCut {
     fn from(bits: Range<u32>) -> Self {
         let rotation = (u64::BITS - bits.end) % u64::BITS;
         let rest = u64::MAX.checked_shr(bits.end - bits.start).unwrap_or(0);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::block::near::{NearRule, WordPart};
+use crate::block::near::{NearRule, WordCut};
 
 /// Words of members, rotated so that one part is in the highest bits, with their slots.
 type WordOrder = BTreeSet<(u64, u32)>;
@@ -13,7 +13,7 @@ type WordOrder = BTreeSet<(u64, u32)>;
 /// The members of a large block: for each part a set that is ordered by that part first.
 #[derive(Debug)]
 pub(super) struct LargeBlock {
-    orders: Box<[(WordPart, WordOrder)]>,
+    orders: Box<[(WordCut, WordOrder)]>,
 }
 
 impl LargeBlock {

@@ -26,7 +26,7 @@ type ByName<'a, T> = BTreeMap<&'a DocId, T>;
 
 /// The changes of members and giants in an epoch, by cluster name.
 #[derive(Debug, Default)]
-pub(super) struct ClusterChanges<'a> {
+pub(super) struct TouchedClusters<'a> {
     /// Documents removed from a cluster, sorted.
     pub(super) leave: ByName<'a, Vec<&'a DocId>>,
     /// Documents added to a cluster, sorted.
@@ -36,7 +36,7 @@ pub(super) struct ClusterChanges<'a> {
     flows: BTreeMap<(&'a DocId, &'a DocId), usize>,
 }
 
-impl<'a> ClusterChanges<'a> {
+impl<'a> TouchedClusters<'a> {
     /// From changes as [`Clusters::advance`](super::super::Clusters::advance) returns them.
     pub(super) fn from_reports(changes: &'a [(ClusterReport, isize)]) -> Self {
         let mut changed = Self::default();
@@ -109,7 +109,7 @@ impl<'a> Lineage<'a> {
     /// From the sizes of touched clusters before and after, and the number of members that stay under each
     /// name.
     pub(super) fn new(
-        changed: &ClusterChanges<'a>,
+        changed: &TouchedClusters<'a>,
         before: &ByName<'a, usize>,
         after: &ByName<'a, usize>,
         stay: &ByName<'a, usize>,

@@ -39,7 +39,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use event::{ClusterEnd, ClusterEvent, ClusterEventKind, EndedCluster};
-use lineage::{ClusterChanges, Lineage};
+use lineage::{Lineage, TouchedClusters};
 pub use page::{ClusterCursor, ClusterOrder};
 
 use super::ClusterReport;
@@ -100,7 +100,7 @@ impl History {
     /// Applies the changes of an epoch, as [`Clusters::advance`](super::Clusters::advance) returns them.
     /// Epochs must not descend.
     pub fn advance(&mut self, epoch: Epoch, changes: &[(ClusterReport, isize)]) {
-        let changed = ClusterChanges::from_reports(changes);
+        let changed = TouchedClusters::from_reports(changes);
         let names = changed.names();
         let mut before: BTreeMap<&DocId, Cluster> =
             names.iter().filter_map(|name| Some((*name, self.take(name)?))).collect();
