@@ -186,7 +186,8 @@ fn wanted(typed: &str) -> Result<StudyArg, String> {
     if typed == "all" {
         return Ok(StudyArg::All);
     }
-    let source = PaperSource::ALL.into_iter().find(|source| source.name() == typed).map(StudyArg::PaperSource);
+    let source =
+        PaperSource::ALL.into_iter().find(|source| source.name() == typed).map(StudyArg::PaperSource);
     let item = || ITEMS.iter().find(|item| item.id.eq_ignore_ascii_case(typed)).copied().map(StudyArg::Item);
     let study = || StudyName::from_str(typed, false).ok().map(StudyArg::Study);
     source.or_else(item).or_else(study).ok_or_else(|| {

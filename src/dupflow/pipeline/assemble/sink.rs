@@ -13,8 +13,8 @@ use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, Tables
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
     JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError,
-    TableOutput, TableSink,
 };
+use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
 use dupflow_engine::dataflow::Stages;
 

@@ -8,7 +8,7 @@ use super::{parse, problems};
 use crate::config::{EmitKind, SinkConfig, SourceConfig, TablesConfig};
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
-use dupflow_connectors::tables::{Relation, RoundOverlap, DatabaseTable};
+use dupflow_connectors::tables::{DatabaseTable, Relation, RoundOverlap};
 
 const SQLITE: &str = "source.kind = \"sqlite\"\nsource.path = \"in.db\"\nsource.table = \"pages\"\nsource.order = \"n\"\n\
                       sink.kind = \"sqlite\"\nsink.path = \"out.db\"\n";
