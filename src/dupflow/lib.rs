@@ -1,8 +1,8 @@
 //! dupflow finds near-duplicate documents while the corpus changes.
 //!
-//! The input is a stream of upserts and deletes of documents. The output is a stream of *deltas*: `+1` when two
-//! documents become near-duplicates, `-1` when an update or a delete ends it. After each epoch the accumulated
-//! deltas equal what a fresh run on the surviving documents finds.
+//! The input is a stream of upserts and deletes of documents. The output is a stream of *deltas*: `+1` when
+//! two documents become near-duplicates, `-1` when an update or a delete ends it. After each epoch the
+//! accumulated deltas equal what a fresh run on the surviving documents finds.
 //!
 //! This package holds the program and puts its crates together:
 //!

@@ -194,7 +194,8 @@ impl Asking {
         told.sort_unstable();
         let at = |percent: usize| told[(told.len() - 1) * percent / 100].as_secs_f64() * 1e3;
         println!(
-            "{beside}: {} questions, {} refused: median {:.2} ms, 90th percentile {:.2}, 99th {:.2}, most {:.2}",
+            "{beside}: {} questions, {} refused: median {:.2} ms, 90th percentile {:.2}, 99th {:.2}, most \
+            {:.2}",
             all.len(),
             all.len() - told.len(),
             at(50),

@@ -222,7 +222,8 @@ fn on_error_fail_ends_the_run_at_the_first_bad_record() {
     let whole = place.run("replay --epoch events:2 feed").out;
     for workers in [1, 4] {
         let run = place.run(&format!(
-            "replay --set output.on_error=fail --epoch events:2 --workers {workers} --dead-letter dead --stats stats feed"
+            "replay --set output.on_error=fail --epoch events:2 --workers {workers} --dead-letter dead \
+            --stats stats feed"
         ));
         assert_eq!(run.code, 1, "{run:?}");
         let line = 2 * EPOCHS + 2;

@@ -272,7 +272,8 @@ fn a_corpus_too_large_to_compare_needs_a_truth() {
     place.file("docs/b", "one two");
     let run = place.run("evaluate pipelines --corpus docs --brute-force-limit 1 -o out");
     assert_eq!((run.code, run.out.as_str()), (1, ""), "{run:?}");
-    let message = "error: 2 documents have no truth beside them and are more than --brute-force-limit 1; name their pairs with --truth";
+    let message = "error: 2 documents have no truth beside them and are more than --brute-force-limit 1; \
+        name their pairs with --truth";
     assert!(run.err.starts_with(message), "{run:?}");
     place.file("wrong", "a\tb\t0.9\nwhatever\n");
     let misread = place.run("evaluate pipelines --corpus docs --truth wrong");

@@ -6,7 +6,8 @@ use super::dupflow::Place;
 use super::feeds::{pairs, words};
 
 /// Weighted shingles of one word with every pair compared; the standard error of an estimate is at most 0.01.
-const WEIGHTED: &str = "--emit pairs --set threshold=0.3 --set sketch.kind=dart --set sketch.size=4096 --set text.weights=count \
+const WEIGHTED: &str = "--emit pairs --set threshold=0.3 --set sketch.kind=dart --set sketch.size=4096 --set \
+    text.weights=count \
                         --set text.shingle=words:1 --set blocking.kind=scan";
 
 fn record(id: &str, title: &str) -> String {

@@ -104,7 +104,8 @@ fn refused() -> Vec<Case> {
             "pretty.jsonl",
             b"{\n  \"id\": \"a\",\n  \"text\": \"t\"\n}\n{\n  \"id\": \"b\"\n}\n".to_vec(),
             "",
-            "JSON over several lines, not an object a line, which is not read: jq -c '.' NAME | dupflow replay -",
+            "JSON over several lines, not an object a line, which is not read: jq -c '.' NAME | dupflow \
+            replay -",
         ),
         (
             "wide.jsonl",
@@ -191,7 +192,8 @@ fn without_documents() -> Vec<Case> {
             "other.jsonl",
             lines.clone().into_bytes(),
             "",
-            "\"other.jsonl\" holds 3 records and no document: bad record in \"other.jsonl\", line 1: an upsert without a text \
+            "\"other.jsonl\" holds 3 records and no document: bad record in \"other.jsonl\", line 1: an \
+            upsert without a text \
              (missing_text): no field \"text\" among \"body\", \"key\"",
         ),
         (
@@ -272,7 +274,8 @@ fn bad_records_are_bounded() {
         for output in ["-o list.jsonl ", "-o list.csv ", ""] {
             let run = place.run(&format!("replay --emit {emit} {output}feed.jsonl"));
             assert_eq!((run.code, run.out.as_str()), (1, ""), "{emit}: {run:?}");
-            let message = "1 of 4 records are bad (1 not_json), a share of more than 0, and the list would say nothing of their \
+            let message = "1 of 4 records are bad (1 not_json), a share of more than 0, and the list would \
+                say nothing of their \
                         documents: dead letters keep them, --max-bad 0.25 (source.max_bad) allows them";
             assert!(run.err.contains(message), "{run:?}");
             assert!(!place.path("list.jsonl").exists() && !place.path("list.csv").exists());

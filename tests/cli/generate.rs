@@ -24,7 +24,8 @@ fn the_same_options_give_the_same_feed() {
 fn options_shape_the_feed() {
     let place = Place::new();
     let run = place.run(
-        "generate --documents 100 --scripts greek --updates 0 --repeats 0 --deletes 0 --copies 0 --near 0 --empty 0 --short 1",
+        "generate --documents 100 --scripts greek --updates 0 --repeats 0 --deletes 0 --copies 0 --near 0 \
+        --empty 0 --short 1",
     );
     let events = lines(&run.out);
     assert_eq!(events.len(), 100);

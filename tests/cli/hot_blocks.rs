@@ -95,8 +95,8 @@ fn a_block_is_hot_while_it_has_many_different_texts() {
     assert!(!emptied.err.contains("hot blocks"), "{}", emptied.err);
 }
 
-/// The run warns when there are more sketches than planned for; `pipeline/commit/growth` tests the warning at each
-/// doubling.
+/// The run warns when there are more sketches than planned for; `pipeline/commit/growth` tests the warning at
+/// each doubling.
 #[test]
 fn a_corpus_beyond_its_plan_gives_a_warning() {
     let place = Place::new();

@@ -47,7 +47,8 @@ fn a_table_of_other_rules_is_refused() {
         let refused =
             place.run(&format!("{command} -p weighted --set text.idf=table --set text.shingle=words:2"));
         assert_eq!((refused.code, refused.out.as_str()), (2, ""), "{refused:?}");
-        let message = "error: --set text.idf=table: text.idf: \"table\": counted under other rules of [text]: shingle is ";
+        let message = "error: --set text.idf=table: text.idf: \"table\": counted under other rules of \
+            [text]: shingle is ";
         assert!(refused.err.starts_with(message) && refused.err.lines().count() == 1, "{refused:?}");
     }
     fine(place.run("evaluate --write-idf table --corpus feed --set text.shingle=words:2"));

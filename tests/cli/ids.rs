@@ -53,7 +53,8 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
             "{run:?}"
         );
         assert!(run.err.contains(
-            "--ids file (source.ids) names documents by their files, --ids last says that the last one is meant"
+            "--ids file (source.ids) names documents by their files, --ids last says that the last one is \
+            meant"
         ));
     }
     let last = place.replay(&format!("--emit keep --ids last {inputs}")).0;
@@ -70,7 +71,11 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
     );
     let wrong = place.run(&format!("replay --ids file --id-field key {inputs}"));
     assert!(wrong.code == 2 && wrong.err.contains("--id-field: has no effect with --ids file"), "{wrong:?}");
-    place.file("here.toml", "source.inputs = [\"0.jsonl\", \"1.jsonl\"]\nsource.ids = \"file\"\nsink.path = \"out\"\nsink.emit = \"keep\"\n");
+    place.file(
+        "here.toml",
+        "source.inputs = [\"0.jsonl\", \"1.jsonl\"]\nsource.ids = \"file\"\nsink.path \
+        = \"out\"\nsink.emit = \"keep\"\n",
+    );
     assert_eq!(place.run("run -c here.toml").code, 0);
     assert_eq!(place.read("out").lines().count(), 200);
 }

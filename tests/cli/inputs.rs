@@ -201,7 +201,8 @@ fn a_page_that_is_fetched_again_is_an_update_by_its_address() {
     let place = Place::new();
     let record = |id: u32, page: &str, text: &str| {
         format!(
-            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: http://e.org/{page}\r\n\
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: \
+            http://e.org/{page}\r\n\
              Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}\r\n\r\n",
             text.len()
         )
@@ -243,7 +244,8 @@ fn a_dry_run_prints_the_parsed_records() {
     place.file("a.csv", "id,text,ts\n1,one two,5\n2,สอง,\n3,three,\n4,four,\n");
     place.file("page.html", "<html><title>t</title><nav>menu</nav><p>What it says</p>");
     let run = place.run("replay --dry-run=2 a.csv page.html");
-    let expected = "a.csv: csv, 53 B\n  \"1\", ts 5, 7 bytes\n    \"one two\"\n  \"2\", 9 bytes\n    \"สอง\"\n\
+    let expected = "a.csv: csv, 53 B\n  \"1\", ts 5, 7 bytes\n    \"one two\"\n  \"2\", 9 \
+        bytes\n    \"สอง\"\n\
                     page.html: html, 56 B\n  \"page.html\", 12 bytes of a page\n    \"What it says\"\n";
     assert_eq!((run.code, run.out.as_str()), (0, expected), "{run:?}");
 }

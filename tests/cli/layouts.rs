@@ -74,7 +74,11 @@ fn delimiters_and_escapes_are_options() {
     }
     let wrong = place.run("replay --csv-delimiter ;; rows.csv");
     assert!(wrong.code == 2 && wrong.err.contains("expected one character of ASCII"), "{wrong:?}");
-    place.file("here.toml", "source.inputs = [\"rows.csv\"]\ncsv.delimiter = \"tab\"\nsink.path = \"out\"\nsink.emit = \"keep\"\n");
+    place.file(
+        "here.toml",
+        "source.inputs = [\"rows.csv\"]\ncsv.delimiter = \"tab\"\nsink.path \
+        = \"out\"\nsink.emit = \"keep\"\n",
+    );
     assert_eq!(place.run("run -c here.toml").code, 0);
     assert_eq!(place.read("out"), "{\"id\":\"a\"}\n");
 }

@@ -96,7 +96,8 @@ fn warnings_on_a_blocking_do_not_fail_the_command() {
         let warned = place.run(&format!("check -p onebit --set threshold=0.7{hot}"));
         assert_eq!((warned.code, warned.err.as_str()), (0, ""), "{warned:?}");
         assert_eq!(warned.out.matches("\n  ! for 1000000 documents: ").count(), warnings, "{warned:?}");
-        let lost = "a pair within the distance is missed where each block that it shares has more than cap = 96 sketches";
+        let lost = "a pair within the distance is missed where each block that it shares has more than cap = \
+            96 sketches";
         assert_eq!(warned.out.contains(lost), warnings == 3, "{warned:?}");
     }
     for pipeline in PIPELINES {

@@ -384,7 +384,8 @@ fn looks_change_what_is_read_and_nothing_that_is_written() {
         ("-p minhash --set sketch.bits=8 --set sketch.size=250", ""),
         ("-p minhash --set sketch.bits=64 --set sketch.size=300", ""),
         (
-            "-p minhash --set sketch.kind=connected --set sketch.run=2 --set sketch.bits=32 --set sketch.size=200",
+            "-p minhash --set sketch.kind=connected --set sketch.run=2 --set sketch.bits=32 --set \
+            sketch.size=200",
             "",
         ),
         ("-p weighted", ""),

@@ -106,7 +106,8 @@ fn a_deployment_sets_emit_state_and_logging() {
     place.file("feed", copies(0, 2) + "oops\n");
     place.file(
         "here.toml",
-        "[source]\ninputs = [\"feed\"]\n[dead_letter]\npath = \"dead\"\n[sink]\nemit = \"pairs\"\nevidence = true\n\
+        "[source]\ninputs = [\"feed\"]\n[dead_letter]\npath = \"dead\"\n[sink]\nemit = \"pairs\"\nevidence = \
+        true\n\
          [logging]\nlevel = \"warn\"\nformat = \"json\"\n",
     );
     let run = place.run("run -c here.toml");
@@ -338,7 +339,10 @@ fn outputs_that_share_a_state_are_each_right() {
         place.file("a.jsonl", &feed);
         place.file(
             "c.toml",
-            format!("workers = 1\nstate.path = \"state\"\n[source]\ninputs = [\"a.jsonl\"]\n[sink]\npath = \"{output}\"\n"),
+            format!(
+                "workers = 1\nstate.path = \"state\"\n[source]\ninputs = [\"a.jsonl\"]\n[sink]\npath \
+                = \"{output}\"\n"
+            ),
         );
         let ended = place.run("run -p exact -c c.toml");
         assert_eq!(ended.code, 0, "{ended:?}");

@@ -10,7 +10,8 @@ use std::io::Read;
 
 use super::dupflow::{Place, dupflow};
 
-const FEED: &str = "{\"id\":\"a\",\"text\":\"one two three four\"}\n{\"id\":\"b\",\"text\":\"one two three four\"}\nno event\n";
+const FEED: &str = "{\"id\":\"a\",\"text\":\"one two three four\"}\n{\"id\":\"b\",\"text\":\"one two three \
+    four\"}\nno event\n";
 
 /// Runs the binary with standard output and error on a terminal, and returns what it prints.
 #[cfg(unix)]

@@ -26,11 +26,14 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
     place.file("result", "kept");
     refused(
         &place,
-        "replay -p ./wrong.toml --set blocking.cap=0 --epoch hourly --emit=groups --workers none -o result no/such \
+        "replay -p ./wrong.toml --set blocking.cap=0 --epoch hourly --emit=groups --workers none -o result \
+        no/such \
          neither",
         &[
-            "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as in \"100ms\", \"events:N,every:T\", \"ts\" or \"all\"",
-            "invalid value 'groups' for '--emit <WHAT>' [possible values: deltas, pairs, clusters, cluster-deltas, keep, remove]",
+            "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as \
+            in \"100ms\", \"events:N,every:T\", \"ts\" or \"all\"",
+            "invalid value 'groups' for '--emit <WHAT>' [possible values: deltas, pairs, clusters, \
+            cluster-deltas, keep, remove]",
             "invalid value 'none' for '--workers <N>': expected a whole number from 1 to 1024",
             "./wrong.toml:1: threshold: found 1.5, expected a number above 0 and at most 1",
             "./wrong.toml:3: sketch.kind: found \"simhsah\", expected \"fss\", ",
@@ -172,7 +175,8 @@ fn an_evaluation_that_cannot_be_made() {
     let place = Place::new();
     refused(
         &place,
-        "evaluate pipelines everything --pairs 0 --corpus missing --truth no --labels none -p nothing -p exact --thresholds 0.8,2 \
+        "evaluate pipelines everything --pairs 0 --corpus missing --truth no --labels none -p nothing -p \
+        exact --thresholds 0.8,2 \
          -o out",
         &[
             "invalid value 'everything' for '[STUDY]...': expected one of filter, estimators, ",

@@ -231,8 +231,8 @@ impl Scene<'_> {
         self.finish(&words, alive);
     }
 
-    /// Reads a table that is written meanwhile into tables, with kills, and compares the result. `rest` is the
-    /// deployment file without its source.
+    /// Reads a table that is written meanwhile into tables, with kills, and compares the result. `rest` is
+    /// the deployment file without its source.
     fn kill_from_table(&mut self, rest: &str, events: &[Event], alive: &BTreeMap<String, String>) {
         println!("a table into tables");
         std::fs::remove_dir_all(self.place.path("state")).unwrap_or(());
@@ -241,7 +241,8 @@ impl Scene<'_> {
         (self.prefix, self.moments) = ("from_table_", (150, 900));
         for (name, follow) in [("live.toml", true), ("last.toml", false)] {
             let pages = format!(
-                "[source]\n{}\ntable = \"pages\"\nid = \"page\"\ntext = \"body\"\norder = \"changed\"\ndeleted = \
+                "[source]\n{}\ntable = \"pages\"\nid = \"page\"\ntext = \"body\"\norder \
+                = \"changed\"\ndeleted = \
                  \"gone\"\n\
                  poll = \"20ms\"\npage = 50\noverlap = \"5s\"\nfollow = {follow}\n",
                 self.database.place()

@@ -141,9 +141,12 @@ fn no_pair_within_the_distance_is_missed() {
 #[test]
 fn blocks_are_searched_once_they_are_large() {
     for settings in [
-        "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights = \"count\" }\nblocking = { kind = \"permuted\", distance = 3, tables = 4 }",
-        "sketch = { kind = \"simhash\", size = 128 }\ntext = { shingle = \"words:1\", weights = \"count\" }\nblocking = { kind = \"groups\", distance = 11, common = 2 }",
-        "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"permuted\", distance = 7, tables = 8, cap = 4, also = { kind = \"banding\", bands = 8, rows = 2 } }",
+        "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights = \"count\" }\nblocking = \
+        { kind = \"permuted\", distance = 3, tables = 4 }",
+        "sketch = { kind = \"simhash\", size = 128 }\ntext = { shingle = \"words:1\", weights = \"count\" \
+        }\nblocking = { kind = \"groups\", distance = 11, common = 2 }",
+        "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"permuted\", distance = 7, tables = 8, cap = \
+        4, also = { kind = \"banding\", bands = 8, rows = 2 } }",
         "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"multi-index\", distance = 5, tables = 3 }",
     ] {
         let plan = plan(settings);

@@ -96,50 +96,89 @@ law! {
     crowded_blocks CROWDED;
     one_leader "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 2, leaders = 1 }";
     two_leaders "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 3, leaders = 2 }";
-    more_leaders_than_a_block_may_have "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 2, leaders = 4 }";
-    leaders_of_large_blocks "sketch = { size = 64, bits = 1 }\nblocking = { bands = 4, rows = 1, cap = 8, leaders = 2 }";
-    leaders_with_exact_verification "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 3, leaders = 1 }\nfilter = { verify = \"exact\" }";
-    nobody_meets_in_hot_blocks "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4, hot = \"skip\" }";
+    more_leaders_than_a_block_may_have "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, \
+        cap = 2, leaders = 4 }";
+    leaders_of_large_blocks "sketch = { size = 64, bits = 1 }\nblocking = { bands = 4, rows = 1, cap = 8, \
+        leaders = 2 }";
+    leaders_with_exact_verification "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap \
+        = 3, leaders = 1 }\nfilter = { verify = \"exact\" }";
+    nobody_meets_in_hot_blocks "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4, \
+        hot = \"skip\" }";
     derived_banding "sketch = { size = 128, bits = 4 }\nblocking = { recall = 0.99, cap = 2 }";
-    derived_banding_for_few_documents "sketch = { size = 128, bits = 4 }\nblocking = { recall = 0.99, documents = 30, cap = 3 }";
-    derived_banding_for_too_many_documents "sketch = { size = 64, bits = 2 }\nblocking = { recall = 0.9, documents = 100000000, cap = 3, leaders = 1 }";
-    derived_banding_for_exact_verification "sketch = { size = 128, bits = 1 }\nblocking = { recall = 0.999, documents = 100, cap = 4 }\nfilter = { verify = \"exact\" }";
-    sketches_of_less_than_a_word "sketch = { size = 48, bits = 2 }\nblocking = { bands = 12, rows = 4, cap = 3 }";
-    exact_verification "sketch = { size = 64, bits = 4 }\nblocking = { recall = 0.9, cap = 3 }\nfilter = { verify = \"exact\" }";
-    bands_beside_permuted_tables "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights = \"count\" }\nblocking = { bands = 8, rows = 4, cap = 3, also = { kind = \"permuted\", distance = 2, tables = 3 } }";
-    groups_counted "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", distance = 20, common = 4, hot = \"never\" }";
-    groups_beside_bands "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", distance = 4, common = 2, cap = 4, also = { kind = \"banding\", bands = 4, rows = 2 } }";
-    groups_counted_within_few_bits "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", distance = 6, common = 2 }";
-    groups_that_may_be_hot "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", distance = 12, common = 2, cap = 3, hot = \"leaders\" }";
-    a_distance_beyond_which_the_filter_accepts "sketch = { size = 128, bits = 1 }\nblocking = { kind = \"permuted\", distance = 2, tables = 3 }";
-    hot_bands_beside_hot_tables "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights = \"count\" }\nblocking = { bands = 8, rows = 4, cap = 3, hot = \"leaders\", also = { kind = \"permuted\", distance = 2, tables = 3 } }";
-    tables_beside_bands_of_a_second_sketch "sketch = { size = 64, bits = 1 }\nblocking = { sketch = \"fss\", size = 64, bands = 16, rows = 2, cap = 3, leaders = 1, also = { kind = \"permuted\", distance = 3, tables = 4 } }";
-    shingles_beside_bands "sketch = { size = 64, bits = 1 }\nblocking = { bands = 2, rows = 16, cap = 4, also = { kind = \"shingles\" } }";
+    derived_banding_for_few_documents "sketch = { size = 128, bits = 4 }\nblocking = { recall = 0.99, \
+        documents = 30, cap = 3 }";
+    derived_banding_for_too_many_documents "sketch = { size = 64, bits = 2 }\nblocking = { recall = 0.9, \
+        documents = 100000000, cap = 3, leaders = 1 }";
+    derived_banding_for_exact_verification "sketch = { size = 128, bits = 1 }\nblocking = { recall = 0.999, \
+        documents = 100, cap = 4 }\nfilter = { verify = \"exact\" }";
+    sketches_of_less_than_a_word "sketch = { size = 48, bits = 2 }\nblocking = { bands = 12, rows = 4, cap = \
+        3 }";
+    exact_verification "sketch = { size = 64, bits = 4 }\nblocking = { recall = 0.9, cap = 3 }\nfilter = { \
+        verify = \"exact\" }";
+    bands_beside_permuted_tables "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights \
+        = \"count\" }\nblocking = { bands = 8, rows = 4, cap = 3, also = { kind = \"permuted\", distance = \
+        2, tables = 3 } }";
+    groups_counted "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", distance = 20, common \
+        = 4, hot = \"never\" }";
+    groups_beside_bands "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", distance = 4, \
+        common = 2, cap = 4, also = { kind = \"banding\", bands = 4, rows = 2 } }";
+    groups_counted_within_few_bits "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", \
+        distance = 6, common = 2 }";
+    groups_that_may_be_hot "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"groups\", distance = 12, \
+        common = 2, cap = 3, hot = \"leaders\" }";
+    a_distance_beyond_which_the_filter_accepts "sketch = { size = 128, bits = 1 }\nblocking = { kind \
+        = \"permuted\", distance = 2, tables = 3 }";
+    hot_bands_beside_hot_tables "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights \
+        = \"count\" }\nblocking = { bands = 8, rows = 4, cap = 3, hot = \"leaders\", also = { kind \
+        = \"permuted\", distance = 2, tables = 3 } }";
+    tables_beside_bands_of_a_second_sketch "sketch = { size = 64, bits = 1 }\nblocking = { sketch = \"fss\", \
+        size = 64, bands = 16, rows = 2, cap = 3, leaders = 1, also = { kind = \"permuted\", distance = 3, \
+        tables = 4 } }";
+    shingles_beside_bands "sketch = { size = 64, bits = 1 }\nblocking = { bands = 2, rows = 16, cap = 4, \
+        also = { kind = \"shingles\" } }";
     scan "blocking = { kind = \"scan\" }\nsketch = { size = 64, bits = 2 }";
-    scan_with_exact_verification "blocking = { kind = \"scan\" }\nsketch = { size = 64 }\nfilter = { kind = \"full\", verify = \"exact\" }";
-    full_comparison "sketch = { size = 128, bits = 1 }\nblocking = { bands = 16, rows = 8, cap = 3 }\nfilter = { kind = \"full\" }";
-    paper_filter "sketch = { size = 256, bits = 1 }\nblocking = { bands = 16, rows = 8, cap = 4 }\nfilter = { kind = \"paper\" }";
-    minhash "sketch = { kind = \"minhash\", size = 64, bits = 8 }\nblocking = { bands = 32, rows = 2, cap = 4 }";
-    full_width_minhash "sketch = { kind = \"minhash\", size = 32, bits = 64 }\nblocking = { bands = 16, rows = 2, cap = 3 }";
+    scan_with_exact_verification "blocking = { kind = \"scan\" }\nsketch = { size = 64 }\nfilter = { kind \
+        = \"full\", verify = \"exact\" }";
+    full_comparison "sketch = { size = 128, bits = 1 }\nblocking = { bands = 16, rows = 8, cap = 3 }\nfilter \
+        = { kind = \"full\" }";
+    paper_filter "sketch = { size = 256, bits = 1 }\nblocking = { bands = 16, rows = 8, cap = 4 }\nfilter = \
+        { kind = \"paper\" }";
+    minhash "sketch = { kind = \"minhash\", size = 64, bits = 8 }\nblocking = { bands = 32, rows = 2, cap = \
+        4 }";
+    full_width_minhash "sketch = { kind = \"minhash\", size = 32, bits = 64 }\nblocking = { bands = 16, rows \
+        = 2, cap = 3 }";
     oph "sketch = { kind = \"oph\", size = 64, bits = 4 }\nblocking = { bands = 16, rows = 4, cap = 3 }";
-    oph_with_exact_verification "sketch = { kind = \"oph\", size = 64 }\nblocking = { bands = 32, rows = 2, cap = 4 }\nfilter = { verify = \"exact\" }";
-    superminhash "sketch = { kind = \"superminhash\", size = 64, bits = 8 }\nblocking = { bands = 32, rows = 2, cap = 4 }";
-    min_max "sketch = { kind = \"min-max\", size = 65, bits = 2 }\nblocking = { bands = 16, rows = 4, cap = 3 }";
-    connected "sketch = { kind = \"connected\", size = 96, bits = 1, run = 3 }\nblocking = { bands = 16, rows = 2, cap = 3 }";
-    sectional_attached "sketch = { kind = \"sectional\", size = 64, bits = 4 }\nblocking = { bands = 32, rows = 2, cap = 3 }";
-    sectional_paired "sketch = { kind = \"sectional\", size = 64, mode = \"pair\", sections = 3 }\nblocking = { bands = 32, rows = 2, cap = 3 }";
-    sectional_over_minhash "sketch = { kind = \"sectional\", size = 64, base = \"minhash\" }\nblocking = { bands = 32, rows = 2, cap = 3 }";
+    oph_with_exact_verification "sketch = { kind = \"oph\", size = 64 }\nblocking = { bands = 32, rows = 2, \
+        cap = 4 }\nfilter = { verify = \"exact\" }";
+    superminhash "sketch = { kind = \"superminhash\", size = 64, bits = 8 }\nblocking = { bands = 32, rows = \
+        2, cap = 4 }";
+    min_max "sketch = { kind = \"min-max\", size = 65, bits = 2 }\nblocking = { bands = 16, rows = 4, cap = \
+        3 }";
+    connected "sketch = { kind = \"connected\", size = 96, bits = 1, run = 3 }\nblocking = { bands = 16, \
+        rows = 2, cap = 3 }";
+    sectional_attached "sketch = { kind = \"sectional\", size = 64, bits = 4 }\nblocking = { bands = 32, \
+        rows = 2, cap = 3 }";
+    sectional_paired "sketch = { kind = \"sectional\", size = 64, mode = \"pair\", sections = 3 }\nblocking \
+        = { bands = 32, rows = 2, cap = 3 }";
+    sectional_over_minhash "sketch = { kind = \"sectional\", size = 64, base = \"minhash\" }\nblocking = { \
+        bands = 32, rows = 2, cap = 3 }";
     fractional_bits "sketch = { size = 130, bits = 1.5 }\nblocking = { bands = 32, rows = 4, cap = 3 }";
     fractional_bits_scanned "sketch = { size = 130, bits = 3 }\nblocking = { kind = \"scan\" }";
     bottom_k_scanned "sketch = { kind = \"bottom-k\", size = 16 }\nblocking = { kind = \"scan\" }";
-    bottom_k_in_blocks_of_fss "sketch = { kind = \"bottom-k\", size = 16 }\nblocking = { sketch = \"fss\", size = 64, bands = 32, rows = 2, cap = 3 }";
-    bottom_k_with_exact_verification "sketch = { kind = \"bottom-k\", size = 16 }\nblocking = { sketch = \"oph\", bits = 2, cap = 3 }\nfilter = { verify = \"exact\" }";
+    bottom_k_in_blocks_of_fss "sketch = { kind = \"bottom-k\", size = 16 }\nblocking = { sketch = \"fss\", \
+        size = 64, bands = 32, rows = 2, cap = 3 }";
+    bottom_k_with_exact_verification "sketch = { kind = \"bottom-k\", size = 16 }\nblocking = { sketch \
+        = \"oph\", bits = 2, cap = 3 }\nfilter = { verify = \"exact\" }";
     odd_scanned "sketch = { kind = \"odd\", size = 64, bits = 2 }\nblocking = { kind = \"scan\" }";
-    odd_in_blocks_of_minhash "sketch = { kind = \"odd\", size = 64 }\nblocking = { sketch = \"minhash\", size = 64, bands = 16, rows = 4, cap = 3 }";
+    odd_in_blocks_of_minhash "sketch = { kind = \"odd\", size = 64 }\nblocking = { sketch = \"minhash\", \
+        size = 64, bands = 16, rows = 4, cap = 3 }";
     oph_original_scanned "sketch = { kind = \"oph-original\", size = 64 }\nblocking = { kind = \"scan\" }";
-    oph_original_in_blocks_of_superminhash "sketch = { kind = \"oph-original\", size = 64, bits = 1 }\nblocking = { sketch = \"superminhash\", size = 64, bands = 32, rows = 2, cap = 3 }";
-    connected_in_blocks_of_fss "sketch = { kind = \"connected\", size = 128, bits = 2 }\nblocking = { sketch = \"fss\", size = 64, bits = 1, bands = 16, rows = 4, cap = 3 }";
-    character_shingles "text = { shingle = \"chars:5\" }\nsketch = { size = 64, bits = 8 }\nblocking = { bands = 16, rows = 4, cap = 3 }";
+    oph_original_in_blocks_of_superminhash "sketch = { kind = \"oph-original\", size = 64, bits = 1 \
+        }\nblocking = { sketch = \"superminhash\", size = 64, bands = 32, rows = 2, cap = 3 }";
+    connected_in_blocks_of_fss "sketch = { kind = \"connected\", size = 128, bits = 2 }\nblocking = { sketch \
+        = \"fss\", size = 64, bits = 1, bands = 16, rows = 4, cap = 3 }";
+    character_shingles "text = { shingle = \"chars:5\" }\nsketch = { size = 64, bits = 8 }\nblocking = { \
+        bands = 16, rows = 4, cap = 3 }";
 }
 
 /// Every sketch with every blocking, where they can be combined.
@@ -189,7 +228,8 @@ pub(crate) fn each_admitted(mut each: impl FnMut(&Plan)) {
             };
         for blocking in blockings {
             let text = format!(
-                "threshold = 0.5\noutput = {{ expand_limit = 3 }}\nsketch = {{ {sketch} }}\nblocking = {{ {blocking} }}\n{weights}"
+                "threshold = 0.5\noutput = {{ expand_limit = 3 }}\nsketch = {{ {sketch} }}\nblocking = {{ \
+                {blocking} }}\n{weights}"
             );
             println!("{sketch}; {blocking}");
             match Plan::parse("test", &text, Path::new(""), &[]) {

@@ -279,13 +279,20 @@ macro_rules! right {
 right! {
     one_leader "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 2, leaders = 1 }";
     two_leaders "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 3, leaders = 2 }";
-    more_leaders_than_a_block_may_have "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 2, leaders = 4 }";
-    nobody_meets_in_hot_blocks "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4, hot = \"skip\" }";
-    leaders_with_exact_verification "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 3, leaders = 1 }\nfilter = { verify = \"exact\" }";
-    two_blockings "sketch = { size = 64, bits = 1 }\nblocking = { bands = 4, rows = 2, cap = 3, also = { kind = \"permuted\", distance = 3, tables = 4 } }";
-    tables_beside_hot_bands "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights = \"count\" }\nblocking = { bands = 8, rows = 4, cap = 3, also = { kind = \"permuted\", distance = 6, tables = 7 } }";
+    more_leaders_than_a_block_may_have "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, \
+        cap = 2, leaders = 4 }";
+    nobody_meets_in_hot_blocks "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4, \
+        hot = \"skip\" }";
+    leaders_with_exact_verification "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap \
+        = 3, leaders = 1 }\nfilter = { verify = \"exact\" }";
+    two_blockings "sketch = { size = 64, bits = 1 }\nblocking = { bands = 4, rows = 2, cap = 3, also = { \
+        kind = \"permuted\", distance = 3, tables = 4 } }";
+    tables_beside_hot_bands "sketch = { kind = \"simhash\" }\ntext = { shingle = \"words:1\", weights \
+        = \"count\" }\nblocking = { bands = 8, rows = 4, cap = 3, also = { kind = \"permuted\", distance = \
+        6, tables = 7 } }";
     live_weights LIVE;
-    slots_are_limited "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4 }\nretention = { max_documents = 6 }";
+    slots_are_limited "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 4 \
+        }\nretention = { max_documents = 6 }";
 }
 
 #[test]

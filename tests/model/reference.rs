@@ -29,7 +29,7 @@ struct Memberships {
 }
 
 impl Memberships {
-    fn of(stages: &Stages, epochs: &[Vec<Event>]) -> Self {
+    fn new(stages: &Stages, epochs: &[Vec<Event>]) -> Self {
         let mut corpus = Corpus::new(stages);
         let (mut before, mut sketches) = (BTreeSet::new(), BTreeMap::new());
         let changes = epochs.iter().map(|events| {
@@ -146,14 +146,16 @@ fn the_plain_formulation_gives_the_same_deltas() {
         CROWDED,
         "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 3, leaders = 2 }",
         "sketch = { size = 64, bits = 1 }\nblocking = { bands = 8, rows = 2, cap = 8, leaders = 1 }",
-        "sketch = { size = 64 }\nblocking = { bands = 16, rows = 4, cap = 2, hot = \"skip\" }\nfilter = { verify = \"exact\" }",
-        "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"permuted\", distance = 6, tables = 7, cap = 3, also = { kind = \"banding\", bands = 8, rows = 2 } }",
+        "sketch = { size = 64 }\nblocking = { bands = 16, rows = 4, cap = 2, hot = \"skip\" }\nfilter = { \
+        verify = \"exact\" }",
+        "sketch = { size = 64, bits = 1 }\nblocking = { kind = \"permuted\", distance = 6, tables = 7, cap = \
+        3, also = { kind = \"banding\", bands = 8, rows = 2 } }",
     ];
     for plan in settings.map(plan) {
         check(100, (events(0..120), sizes(), runs()), |(events, sizes, run)| {
             let stages = dupflow::pipeline::stages(&plan, false);
             let epochs = cut(&events, &sizes);
-            let expected = deltas(&stages, Memberships::of(&stages, &epochs));
+            let expected = deltas(&stages, Memberships::new(&stages, &epochs));
             assert_eq!(script::deltas(&stages, &epochs, run), expected);
         });
     }

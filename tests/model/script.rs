@@ -101,7 +101,7 @@ fn closed_through(
             let worker =
                 dupflow::core::hash::mix(run.seed ^ dupflow::core::hash::bytes(7, id)) % run.workers as u64;
             let kept = vec![(id.clone(), value.clone())];
-            let batch = Batch { kept, ..Batch::of(first, Vec::new(), None) };
+            let batch = Batch { kept, ..Batch::new(first, Vec::new(), None) };
             shares[usize::try_from(worker).unwrap()].push_back(batch);
         }
         live += 1;
@@ -119,12 +119,12 @@ fn closed_through(
             events.reverse();
             let rest = events.split_off(events.len() / 2);
             let batches = [events, rest].into_iter().filter(|events| !events.is_empty());
-            share.extend(batches.map(|some| Batch::of(epoch, some, whole.at)));
+            share.extend(batches.map(|some| Batch::new(epoch, some, whole.at)));
         }
         if whole.at.is_some() {
             // A tick, which holds no events.
             let worker = dupflow::core::hash::mix(run.seed ^ epoch) % run.workers as u64;
-            shares[usize::try_from(worker).unwrap()].push_back(Batch::of(epoch, Vec::new(), whole.at));
+            shares[usize::try_from(worker).unwrap()].push_back(Batch::new(epoch, Vec::new(), whole.at));
         }
     }
 
@@ -178,7 +178,7 @@ struct Batch {
 }
 
 impl Batch {
-    fn of(epoch: Epoch, events: Vec<(Position, Stamped)>, at: Option<f64>) -> Self {
+    fn new(epoch: Epoch, events: Vec<(Position, Stamped)>, at: Option<f64>) -> Self {
         Self { epoch, events, at, kept: Vec::new() }
     }
 }

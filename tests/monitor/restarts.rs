@@ -52,7 +52,7 @@ fn feed(events: usize) -> String {
 struct Model(BTreeMap<u64, Pairs>);
 
 impl Model {
-    fn of(lines: &str) -> Self {
+    fn new(lines: &str) -> Self {
         let (mut by_epoch, mut pairs) = (BTreeMap::from([(0, Pairs::new())]), Pairs::new());
         for line in lines.lines() {
             let delta: Value = serde_json::from_str(line).unwrap();
@@ -271,7 +271,7 @@ fn through_restarts(state: &str) {
     }
     place.write("run.toml", &config("max", false));
     assert_eq!(place.start("run -c run.toml").ended().code(), Some(0));
-    let model = Model::of(&place.read("out.jsonl"));
+    let model = Model::new(&place.read("out.jsonl"));
     assert!(model.0.len() > 20, "{} epochs have deltas", model.0.len());
 
     let mut checked = 0;

@@ -53,7 +53,7 @@ impl Place {
     pub(crate) fn start(&self, words: &str) -> Process {
         let mut command = self.command(Path::new(env!("CARGO_BIN_EXE_dupflow")));
         command.args(words.split_whitespace());
-        Process::of(command)
+        Process::new(command)
     }
 
     /// The same, with a limit of open files.
@@ -61,12 +61,12 @@ impl Place {
         let mut command = self.command(Path::new("/bin/sh"));
         let program = env!("CARGO_BIN_EXE_dupflow");
         command.args(["-c", &format!("ulimit -n {files}; exec '{program}' {words}")]);
-        Process::of(command)
+        Process::new(command)
     }
 }
 
 impl Process {
-    fn of(mut command: Command) -> Self {
+    fn new(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (tell, lines) = channel();

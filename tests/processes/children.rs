@@ -29,7 +29,8 @@ fn stats(place: &Place) -> Value {
 /// Deltas, dead letters and stats of a replay by this many processes and workers in each.
 fn replayed(place: &Place, words: &str, processes: usize, workers: usize) -> (String, String, Value) {
     let words = format!(
-        "replay {words} --workers {workers} -o out.jsonl --dead-letter dead --stats stats.json feed.jsonl cut.gz"
+        "replay {words} --workers {workers} -o out.jsonl --dead-letter dead --stats stats.json feed.jsonl \
+        cut.gz"
     );
     place.all_done(&words, processes);
     // In one process the reader may find a bad record before a worker finds an earlier one.
@@ -288,7 +289,8 @@ fn an_id_in_several_files_is_found_in_every_process() {
     }
     place.write(
         "list.toml",
-        "workers = 1\n[source]\nkind = \"files\"\ninputs = [\"a.jsonl\", \"b.jsonl\"]\n[sink]\npath = \"list\"\nemit = \"keep\"\n",
+        "workers = 1\n[source]\nkind = \"files\"\ninputs = [\"a.jsonl\", \"b.jsonl\"]\n[sink]\npath \
+        = \"list\"\nemit = \"keep\"\n",
     );
     // A document is on the worker of its id's hash, so some of these are in process 1.
     for id in ["one", "two", "three", "four"] {

@@ -1,5 +1,5 @@
-//! The pages of the papers (`docs/measured/papers`) against computed results: every item has an answer, and results
-//! that take moments are computed again.
+//! The pages of the papers (`docs/measured/papers`) against computed results: every item has an answer, and
+//! results that take moments are computed again.
 //!
 //! `cargo test --release --test statistics papers -- --ignored` computes everything that is the same on every
 //! machine, which takes minutes.

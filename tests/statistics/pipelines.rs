@@ -81,7 +81,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn of(corpus: &Corpus, cut: usize, found: &BTreeMap<Pair<DocId>, f64>) -> Self {
+    fn new(corpus: &Corpus, cut: usize, found: &BTreeMap<Pair<DocId>, f64>) -> Self {
         let truth = &corpus.truth[corpus.cuts.iter().position(|c| *c == cut).unwrap()];
         let mut similarity = corpus.similarities(cut);
         let mut outcome = Self { emitted: found.len(), ..Self::default() };
@@ -140,7 +140,7 @@ fn check(corpus: &Corpus) {
             let accumulated = memory.accumulated((cut as u64).div_ceil(EPOCH.get()));
             assert!(accumulated.values().all(|count| *count == 1));
             let found: BTreeMap<_, _> = accumulated.into_keys().map(|(pair, s)| (pair, s.get())).collect();
-            let outcome = Outcome::of(corpus, cut, &found);
+            let outcome = Outcome::new(corpus, cut, &found);
             writeln!(table, "{}", outcome.row(corpus.name, cut, pipeline)).unwrap();
             let kept = match pipeline {
                 // The recorded truth has 9 decimals.

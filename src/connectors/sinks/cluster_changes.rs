@@ -37,8 +37,8 @@ impl ClusterChanges {
         Self { clusters, metrics, correcting: None }
     }
 
-    /// Begins a correction of an output that holds the reports `written`. [`Self::advance`] returns no changes
-    /// until [`Self::corrections`] has returned them.
+    /// Begins a correction of an output that holds the reports `written`. [`Self::advance`] returns no
+    /// changes until [`Self::corrections`] has returned them.
     pub(crate) fn correct(&mut self, written: BTreeSet<ClusterReport>) {
         self.correcting = Some(Correction { written, expected: BTreeSet::new() });
     }

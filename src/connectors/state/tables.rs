@@ -66,9 +66,9 @@ impl FrequencyTables {
     }
 
     /// Takes the files that are no longer needed, once a manifest lists `in_force`. These are all stored
-    /// before it, except those that are `is_kept`, and only if this owner has stored `in_force`. A table that is
-    /// stored but not yet in force was stored later, or by an earlier owner; the tables of an earlier owner
-    /// are removed only once one of this owner is in force.
+    /// before it, except those that are `is_kept`, and only if this owner has stored `in_force`. A table that
+    /// is stored but not yet in force was stored later, or by an earlier owner; the tables of an earlier
+    /// owner are removed only once one of this owner is in force.
     pub(super) fn superseded(&mut self, in_force: &str, is_kept: impl Fn(&str) -> bool) -> Vec<String> {
         let Some(at) = self.names.iter().position(|name| name == in_force).filter(|at| *at >= self.found)
         else {

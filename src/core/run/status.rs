@@ -106,7 +106,8 @@ fn seen(unseen: Option<(u32, Duration)>, most: Duration) -> Result<(), String> {
     let most = most.max(LOOKS_APART);
     match unseen {
         Some((partition, unseen)) if unseen > most => Err(format!(
-            "how much of the input waits is not known: no broker has said for {:.1} s where partition {partition} ends, at most {} s may pass              (monitor.ready_behind)",
+            "how much of the input waits is not known: no broker has said for {:.1} s where partition \
+            {partition} ends, at most {} s may pass (monitor.ready_behind)",
             unseen.as_secs_f64(),
             most.as_secs_f64()
         )),
@@ -231,7 +232,8 @@ impl Status {
             Some((worker, age)) => {
                 let (age, most) = (age.as_secs(), STEP.as_secs());
                 Err(format!(
-                    "worker {worker} has been in one step for {age} s, at most {most} s are expected: it hangs"
+                    "worker {worker} has been in one step for {age} s, at most {most} s are expected: it \
+                    hangs"
                 ))
             }
             None => Ok(()),
@@ -253,7 +255,8 @@ impl Status {
                 let behind = self.behind();
                 if behind > EPOCHS_BEHIND {
                     return Err(format!(
-                        "{behind} epochs behind: they are closed and not durable, at most {EPOCHS_BEHIND} may be"
+                        "{behind} epochs behind: they are closed and not durable, at most {EPOCHS_BEHIND} \
+                        may be"
                     ));
                 }
                 let (_, lag) = self.lags(now);
@@ -261,7 +264,8 @@ impl Status {
                 if lag > most {
                     let (lag, most) = (lag.as_secs_f64(), most.as_secs_f64());
                     return Err(format!(
-                        "{lag:.1} s behind: so long ago events were read that are not durable, at most {most} s may be (monitor.ready_lag)"
+                        "{lag:.1} s behind: so long ago events were read that are not durable, at most \
+                        {most} s may be (monitor.ready_lag)"
                     ));
                 }
                 return self.reads();
@@ -286,7 +290,8 @@ impl Status {
             format!("{behind} records are not read")
         };
         Err(format!(
-            "the input is behind: of partition {partition} {waits}; the oldest has waited for {:.1} s, at most {} s are expected \
+            "the input is behind: of partition {partition} {waits}; the oldest has waited for {:.1} s, at \
+            most {} s are expected \
              (monitor.ready_behind)",
             oldest.as_secs_f64(),
             most.as_secs_f64()

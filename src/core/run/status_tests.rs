@@ -103,7 +103,8 @@ fn readiness_needs_an_input_that_is_read() {
     assert_eq!((status.unread(), status.readiness(seconds(0))), (50, Ok(())), "without a bound");
     status.set_ready_behind(Duration::ZERO);
     let why = std::iter::repeat_with(|| status.readiness(seconds(0))).find_map(Result::err).unwrap();
-    let expected = "the input is behind: of partition 2 50 records wait for a transaction of their producer, open at offset 10; ";
+    let expected = "the input is behind: of partition 2 50 records wait for a transaction of their producer, \
+        open at offset 10; ";
     assert!(why.starts_with(expected), "{why}");
     // The transaction ends, so its records can be read.
     input.looked(2, 60, 60);
@@ -122,7 +123,8 @@ fn readiness_needs_a_broker_that_says_where_the_input_ends() {
         "exactly the limit, or no topic"
     );
     let why = seen(61, 60).unwrap_err();
-    let expected = "how much of the input waits is not known: no broker has said for 61.0 s where partition 2 ends, at most 60 s may pass";
+    let expected = "how much of the input waits is not known: no broker has said for 61.0 s where partition \
+        2 ends, at most 60 s may pass";
     assert!(why.starts_with(expected), "{why}");
     // Ends are requested at intervals, so a bound below ten seconds counts as ten.
     assert!(seen(10, 0).is_ok() && seen(11, 0).is_err());

@@ -139,7 +139,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     if let Some(address) = args.monitor.filter(|address| !address.ip().is_loopback()) {
         problems.note(format!(
-            "--monitor: {address} is no loopback address, such as 127.0.0.1:9600; `run` takes any, with a token"
+            "--monitor: {address} is no loopback address, such as 127.0.0.1:9600; `run` takes any, with a \
+            token"
         ));
     }
     if args.monitor.is_some() && !cfg!(feature = "monitor") {

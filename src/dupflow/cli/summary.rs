@@ -73,7 +73,8 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
     let compared: u64 = s.compared_by_stage.iter().skip(1).sum();
     writeln!(
         out,
-        "candidates  {} in blocks, {} ended by the first word; {} compared by {:.0} components each, {} accepted",
+        "candidates  {} in blocks, {} ended by the first word; {} compared by {:.0} components each, {} \
+        accepted",
         count(s.candidates, "meeting"),
         HumanCount(s.compared_by_stage.first().copied().unwrap_or(0)),
         count(compared, "pair"),
@@ -84,7 +85,8 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
     if s.starred_groups > 0 {
         writeln!(
             out,
-            "copies      {} a group of copies outgrew output.expand_limit: its pairs are those with its smallest id",
+            "copies      {} a group of copies outgrew output.expand_limit: its pairs are those with its \
+            smallest id",
             count(s.starred_groups, "time")
         )?;
     }
@@ -262,7 +264,8 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
             "read        3,000 events with",
             " 2 epochs and 1 worker: ",
             "bad         1,201 records are no events: 1 bad_id, 1,200 not_json\n",
-            "documents   1 alive, 2 distinct sketches; 2 upserts that changed nothing; 1 delete of an unknown id; \
+            "documents   1 alive, 2 distinct sketches; 2 upserts that changed nothing; 1 delete of an \
+            unknown id; \
              1,500 documents expired; 1 upsert too late; 2 upserts without a time; 3 events that \
              moved an id to another partition; 2 events older than its id's newest in another partition; \
              2 documents replaced by another file's document of the same id\n",

@@ -9,9 +9,9 @@
 //! Invariants: all problems of a configuration are reported together, each with its place and the expected
 //! values. An unknown key is a problem, and so is a key without effect. Every [`Plan`] can be run.
 //!
-//! Keys and ranges of a pipeline are defined once, in `pipeline/keys`. `pipelines/minhash.toml` documents them for
-//! users, `config/kafka.toml` those of a deployment. A test checks that both files name every key, and the
-//! first every range and choice.
+//! Keys and ranges of a pipeline are defined once, in `pipeline/keys`. `pipelines/minhash.toml` documents
+//! them for users, `config/kafka.toml` those of a deployment. A test checks that both files name every key,
+//! and the first every range and choice.
 //!
 //! Parsing a pipeline reads only its file and a list of stop words. A table of document frequencies that a
 //! pipeline names is read by a separate step ([`Draft::read`]), and once for any number of plans

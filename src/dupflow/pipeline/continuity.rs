@@ -11,7 +11,8 @@ use dupflow_core::description::Description;
 pub struct Continuity {
     /// The unique name of this run.
     pub run: String,
-    /// The encoded [description](dupflow_core::description::Description) of everything that decides the result.
+    /// The encoded [description](dupflow_core::description::Description) of everything that decides the
+    /// result.
     pub pipeline: String,
     /// Whether to correct an output that another pipeline has written, or whose input or state is lost.
     /// Otherwise such a run is refused.

@@ -41,7 +41,8 @@ pub(super) fn fit(mark: &Mark, look: &SourceInfo) -> Fit {
     });
     let Some((partition, wanted, first, end)) = beyond else { return Fit::Same };
     let name = look.topic.as_ref().map_or("", |topic| &topic.name);
-    let hint = "it ends before what had been read: it has lost records, has been made anew, or is another one; with --reconcile, what it holds \
+    let hint = "it ends before what had been read: it has lost records, has been made anew, or is another \
+        one; with --reconcile, what it holds \
                 is read and the output is corrected";
     Fit::Beyond(SourceError::Lost { input: name.into(), partition, wanted, first, end, hint })
 }
@@ -121,7 +122,8 @@ pub(super) fn missing(gaps: &[OffsetGap], since: Option<u64>, metrics: &Metrics)
 pub(super) fn keeps_documents(error: SourceError) -> SourceError {
     match error {
         SourceError::Lost { input, partition, wanted, first, end, .. } if wanted < first => {
-            let hint = "records have expired before they were read; --reconcile keeps the documents of the state, reads what is left, \
+            let hint = "records have expired before they were read; --reconcile keeps the documents of the \
+                state, reads what is left, \
                         corrects the output, and names what is missing";
             SourceError::Lost { input, partition, wanted, first, end, hint }
         }
@@ -192,7 +194,8 @@ pub(super) fn usable(
                 as_of_hours_ago,
                 stay_ms = stay.as_millis(),
                 policy,
-                "the state is older than delete.retention.ms: ends of documents may have gone from the input unread if it is compacted; all of \
+                "the state is older than delete.retention.ms: ends of documents may have gone from the input \
+                unread if it is compacted; all of \
                  it is read again, and the output is corrected"
             );
             state.latest(0)?;
@@ -204,11 +207,13 @@ pub(super) fn usable(
         }
         Old::Kept => tracing::warn!(
             as_of_hours_ago,
-            "the state is older than delete.retention.ms, and is kept: documents may be in it whose end has gone from the input unread"
+            "the state is older than delete.retention.ms, and is kept: documents may be in it whose end has \
+            gone from the input unread"
         ),
         Old::Believed => tracing::warn!(
             as_of_hours_ago,
-            "whether the input is compacted is not known, and it does not hold all records any more: the state is taken as right, which it is if \
+            "whether the input is compacted is not known, and it does not hold all records any more: the \
+            state is taken as right, which it is if \
              the topic is not compacted; allow DescribeConfigs"
         ),
     }

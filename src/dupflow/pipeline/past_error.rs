@@ -10,12 +10,15 @@ use dupflow_core::time::Epoch;
 #[derive(Debug, Error)]
 pub enum PastError {
     /// Another pipeline has written the output.
-    #[error("the output was written by another pipeline: {}; with --reconcile, what differs is written as corrections", list(.0))]
+    #[error("the output was written by another pipeline: {}; with --reconcile, what differs is written as \
+        corrections", list(.0))]
     OtherPipeline(Vec<Difference>),
     /// The output, or the state, is of another input.
     #[error(
-        "{what} of {}, and the input is {}: {}; name the right one in source.topic, or start with --reconcile: what the input holds is then \
-         read from source.start on, without stored documents of the other one, and what differs is written as corrections",
+        "{what} of {}, and the input is {}: {}; name the right one in source.topic, or start with \
+        --reconcile: what the input holds is then \
+         read from source.start on, without stored documents of the other one, and what differs is written \
+         as corrections",
         named(.was), named(.is), anew(.was, .is, "source.topic is another one")
     )]
     OtherInput {
@@ -28,7 +31,8 @@ pub enum PastError {
     },
     /// The mark is of another output.
     #[error(
-        "the mark is that of {}, and the output is {}: {}; name the right one in sink.topic, or start with --reconcile, which writes what the \
+        "the mark is that of {}, and the output is {}: {}; name the right one in sink.topic, or start with \
+        --reconcile, which writes what the \
          output lacks as corrections",
         named(.was), named(.is), anew(.was, .is, "sink.topic is another one")
     )]
@@ -40,15 +44,20 @@ pub enum PastError {
     },
     /// The output holds records but has no mark.
     #[error(
-        "{0}: the mark is lost, or was written under another id; name the right progress topic and transactional id, take an output topic that \
-         is empty, or start with --reconcile, which compares the result with what the output holds and writes what differs as corrections"
+        "{0}: the mark is lost, or was written under another id; name the right progress topic and \
+        transactional id, take an output topic that \
+         is empty, or start with --reconcile, which compares the result with what the output holds and \
+         writes what differs as corrections"
     )]
     Unmarked(String),
     /// Deletes of documents in the state may have left the input unread.
     #[error(
-        "{input}: the stored documents are as of {hours} hours ago, and the topic is compacted, with delete.retention.ms = {stay_ms}: the ends \
-         of some may have gone from it unread, and it does not hold all documents; raise delete.retention.ms for the next time, and start with \
-         --reconcile, which keeps all stored documents, those that have ended unseen too (or move state.path away before, and only \
+        "{input}: the stored documents are as of {hours} hours ago, and the topic is compacted, with \
+        delete.retention.ms = {stay_ms}: the ends \
+         of some may have gone from it unread, and it does not hold all documents; raise delete.retention.ms \
+         for the next time, and start with \
+         --reconcile, which keeps all stored documents, those that have ended unseen too (or move state.path \
+         away before, and only \
          documents count that the topic still holds)"
     )]
     TooOld {
@@ -61,13 +70,15 @@ pub enum PastError {
     },
     /// The state is of another sketch scheme.
     #[error(
-        "the state was kept under another scheme: {}; take another place for it, or let it be made anew from the input with --reconcile",
+        "the state was kept under another scheme: {}; take another place for it, or let it be made anew from \
+        the input with --reconcile",
         list(.0)
     )]
     OtherScheme(Vec<Difference>),
     /// The state is newer than the output.
     #[error(
-        "the state is of epoch {kept}, and the output stands at {output}: the output has lost epochs, or is another one; --reconcile writes \
+        "the state is of epoch {kept}, and the output stands at {output}: the output has lost epochs, or is \
+        another one; --reconcile writes \
          what differs as corrections"
     )]
     Ahead {
@@ -83,7 +94,8 @@ pub enum PastError {
     InCorrection,
     /// The table of document frequencies in force is not in the state.
     #[error(
-        "the table of document frequencies in force ({0:016x}) is not in the state: the output cannot be gone on with as it was; \
+        "the table of document frequencies in force ({0:016x}) is not in the state: the output cannot be \
+        gone on with as it was; \
          --reconcile makes a new one, and writes what differs as corrections"
     )]
     TableLost(u64),

@@ -38,7 +38,7 @@ impl Causes {
     }
 
     /// Why a pair is added (`diff` 1) or removed (-1). Requires [`Self::sorted`].
-    pub(super) fn of(&self, pair: &Pair<DocId>, diff: isize) -> Cause {
+    pub(super) fn cause(&self, pair: &Pair<DocId>, diff: isize) -> Cause {
         let of = |id: &DocId| {
             let hash = hash::bytes(0, id.as_bytes());
             let at = self.0.partition_point(|(other, _)| *other < hash);
@@ -87,7 +87,12 @@ mod tests {
             ("y", "z", -1, Cause::BlockDied),
         ] {
             for (one, other) in [(a, b), (b, a)] {
-                assert_eq!(causes.of(&Pair::new(id(one), id(other)).unwrap(), diff), cause, "{one} {other}");
+                assert_eq!(
+                    causes.cause(&Pair::new(id(one), id(other)).unwrap(), diff),
+                    cause,
+                    "{one} \
+                    {other}"
+                );
             }
         }
     }

@@ -6,8 +6,8 @@
 //! two epochs the store holds the live documents and, where their number is limited, slots of documents that
 //! have ended.
 //!
-//! Position and time take 24 bytes of a document. [Retention](dupflow_core::doc::retention) adds two orders: by
-//! time, 8 bytes a document, and by key, 8 and 24 bytes a slot. Without retention there is no order.
+//! Position and time take 24 bytes of a document. [Retention](dupflow_core::doc::retention) adds two orders:
+//! by time, 8 bytes a document, and by key, 8 and 24 bytes a slot. Without retention there is no order.
 //!
 //! Where [ids move](super::homes) an ended document is stored as its id and the greatest key of its events,
 //! until retention forgets it. A live document stores that key's time separately if it differs from the `ts`

@@ -20,8 +20,8 @@
 //!
 //! - by age: with t the greatest time of an id and t < clock - max_age, every event that it could overrule is
 //!   of an older record, and so too late to be alive, unless its row's `ts` is after its record's time;
-//! - by number: the [slots](dupflow_core::doc::retention) remember homes, and are ordered by the same keys. With
-//!   another order, an event that a forgotten home overruled could take a slot again;
+//! - by number: the [slots](dupflow_core::doc::retention) remember homes, and are ordered by the same keys.
+//!   With another order, an event that a forgotten home overruled could take a slot again;
 //! - without retention: forever.
 //!
 //! What it does not do: correct clocks. An id whose newest time was written to its old partition keeps that

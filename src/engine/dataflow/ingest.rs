@@ -1,8 +1,8 @@
 //! Ingest: each worker pulls its share of the events and sketches them before they are sent on. Sketches
 //! leave this operator, texts do not.
 //!
-//! It is the only operator without inputs, so it also admits [queries](super::queries): it decides which epochs
-//! are open.
+//! It is the only operator without inputs, so it also admits [queries](super::queries): it decides which
+//! epochs are open.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -36,8 +36,8 @@ pub(super) struct IngestOutputs<'scope> {
     pub(super) arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     /// For every batch the position after it, and what else is known of it.
     pub(super) read: Stream<'scope, Epoch, Vec<EpochReport>>,
-    /// For every batch a tick to all workers: its time, where documents expire by age, and the inputs that have
-    /// begun, where other processes need them.
+    /// For every batch a tick to all workers: its time, where documents expire by age, and the inputs that
+    /// have begun, where other processes need them.
     pub(super) ticks: Stream<'scope, Epoch, Vec<Tick>>,
     /// Text queries, at the time of an epoch that is open.
     pub(super) resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
@@ -47,8 +47,9 @@ pub(super) struct IngestOutputs<'scope> {
     pub(super) wake: Activator,
 }
 
-/// Sketches the events of this worker. `open` is the first epoch that is not closed on all workers, set by the
-/// output. Queries are admitted a few at a time, alternating with batches of events, and recorded in `pending`.
+/// Sketches the events of this worker. `open` is the first epoch that is not closed on all workers, set by
+/// the output. Queries are admitted a few at a time, alternating with batches of events, and recorded in
+/// `pending`.
 pub(super) fn ingest<'scope>(
     scope: Scope<'scope, Epoch>,
     stages: &Stages,

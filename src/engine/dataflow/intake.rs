@@ -43,8 +43,8 @@ pub struct BatchEnd {
 /// The source of a worker's events.
 ///
 /// Contract: epochs never decrease. Each `Batch` is followed by one `read`. When events or the end of the
-/// input follow an `Idle`, the intake comparisons the function passed to `wake_with`. `pull` never blocks. After a
-/// failure it returns `Idle` forever: an epoch that was not read to its end must not close.
+/// input follow an `Idle`, the intake comparisons the function passed to `wake_with`. `pull` never blocks.
+/// After a failure it returns `Idle` forever: an epoch that was not read to its end must not close.
 pub trait Intake {
     /// Asks for events of an epoch up to `limit`, inclusive.
     fn pull(&mut self, limit: Epoch) -> Pull;

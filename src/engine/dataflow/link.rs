@@ -68,8 +68,8 @@ pub(super) struct PeerLink {
 /// The reader's position in the incoming messages.
 #[derive(Debug)]
 struct Incoming {
-    /// A header of which `received` bytes have been received; once complete ([`HEADER_BYTES`]), `passed_on` of them
-    /// have been passed on.
+    /// A header of which `received` bytes have been received; once complete ([`HEADER_BYTES`]), `passed_on`
+    /// of them have been passed on.
     header: [u8; HEADER_BYTES],
     received: usize,
     passed_on: usize,

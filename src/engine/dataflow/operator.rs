@@ -1,7 +1,7 @@
 //! Operators: the helper by which all operators of the dataflow are built.
 //!
-//! A name, inputs and outputs -> an operator that timely schedules. An [`Output`] knows its port, so it finds its
-//! capability among those of an epoch, and a [`Sender`] sends what is left when it is dropped.
+//! A name, inputs and outputs -> an operator that timely schedules. An [`Output`] knows its port, so it finds
+//! its capability among those of an epoch, and a [`Sender`] sends what is left when it is dropped.
 //!
 //! ```text
 //! let mut operator = Operator::new("Double", numbers.scope());

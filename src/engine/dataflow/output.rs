@@ -50,8 +50,8 @@ pub trait Emit {
     /// gaps.
     fn closed(&mut self, epoch: ClosedEpoch);
 
-    /// The input has ended, and every epoch of it has been passed to `closed`. The last comparison; not made if the
-    /// run ends in another way.
+    /// The input has ended, and every epoch of it has been passed to `closed`. The last comparison; not made
+    /// if the run ends in another way.
     fn ended(&mut self);
 }
 
@@ -180,7 +180,7 @@ impl Closing {
             deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
             let causes = causes.sorted();
             let deltas: Vec<_> = (deltas.into_iter())
-                .map(|(pair, diff)| Delta { cause: causes.of(&pair.pair, diff), pair, diff })
+                .map(|(pair, diff)| Delta { cause: causes.cause(&pair.pair, diff), pair, diff })
                 .collect();
             self.metrics.add_causes(deltas.iter().map(|delta| delta.cause));
             let added = deltas.iter().filter(|delta| delta.diff > 0).count();

@@ -75,7 +75,7 @@ pub(super) fn expand<'scope>(
     let half_pairs = step("Pairs by x", acceptances, by_x, changed, move |epoch, mut changes, emit| {
         let members = members_of_x.borrow();
         for change in members.changes(epoch) {
-            for (y, (accepted, _)) in accepted_of.of(change.sketch) {
+            for (y, (accepted, _)) in accepted_of.partners(change.sketch) {
                 let (document, diff) = (change.document.clone(), isize::from(change.diff));
                 emit(HalfPair { y: *y, document, accepted: *accepted, diff });
             }
@@ -120,7 +120,7 @@ pub(super) fn expand<'scope>(
         };
         let members = sketches.borrow();
         for change in members.changes(epoch) {
-            for (document, accepted) in half_pairs_of.of(change.sketch) {
+            for (document, accepted) in half_pairs_of.partners(change.sketch) {
                 emit(document, &change.document, *accepted, isize::from(change.diff));
             }
         }
@@ -173,7 +173,7 @@ impl<K: Ord, V> Partners<K, V> {
     }
 
     /// The partners of a sketch.
-    fn of(&self, id: SketchId) -> impl Iterator<Item = (&K, &V)> {
+    fn partners(&self, id: SketchId) -> impl Iterator<Item = (&K, &V)> {
         let found = self.find(id).and_then(|place| self.by_sketch.get(place));
         found.into_iter().flat_map(|(_, partners)| partners.iter())
     }
@@ -198,8 +198,8 @@ impl<K: Ord, V> Partners<K, V> {
     }
 }
 
-/// An operator that comparisons `logic` for each epoch in which `changes` has records or members of this worker
-/// have changed.
+/// An operator that comparisons `logic` for each epoch in which `changes` has records or members of this
+/// worker have changed.
 fn step<'scope, D, D2>(
     name: &str,
     changes: Stream<'scope, Epoch, Vec<D>>,

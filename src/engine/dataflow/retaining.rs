@@ -254,7 +254,8 @@ impl<F: Follow> Retaining<F> {
         self.moves_logged.call_once(|| {
             tracing::warn!(
                 %id, partition = one, other_partition = other,
-                "an id has events in two partitions: partitions were added, or a producer does not choose them by the id; of such ids the \
+                "an id has events in two partitions: partitions were added, or a producer does not choose \
+                them by the id; of such ids the \
                  partition with the newest time is followed, and moved_ids counts them"
             );
         });

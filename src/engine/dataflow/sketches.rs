@@ -14,9 +14,9 @@
 //!    downstream of "Visit": once no record of an epoch before `open` can reach it, no operator of this
 //!    worker reads for these epochs any more, and [`release`](Sketches::release) frees the sketches that lost
 //!    their last member in one of them.
-//! 3. *SketchMembers are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed it
-//!    ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs. At
-//!    most the changes of the epochs in flight are kept.
+//! 3. *SketchMembers are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed
+//!    it ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs.
+//!    At most the changes of the epochs in flight are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -175,7 +175,7 @@ impl Sketches {
             documents.extend(members.visible(self.expand_limit));
         }
         for (_, changed) in self.changes.range(epoch + 1..).rev() {
-            for change in changed.of(id).iter().rev() {
+            for change in changed.changes(id).iter().rev() {
                 if change.diff > 0 {
                     let at = documents.iter().position(|document| **document == change.document);
                     documents.swap_remove(at.expect("a document that joined is a member"));
@@ -193,7 +193,7 @@ impl Sketches {
             if let Some(star) = changed.star(id) {
                 return star.before > self.expand_limit;
             }
-            if !changed.of(id).is_empty() {
+            if !changed.changes(id).is_empty() {
                 return false;
             }
         }
@@ -209,7 +209,7 @@ impl Sketches {
                 all.retain(|document| !joined.contains(document));
                 all.extend(left);
             } else {
-                for change in changed.of(id).iter().rev() {
+                for change in changed.changes(id).iter().rev() {
                     let _ = if change.diff > 0 {
                         all.remove(&change.document)
                     } else {
@@ -253,7 +253,7 @@ impl Sketches {
 
 impl ChangedMembers {
     /// The changes of visible members of a sketch.
-    fn of(&self, id: SketchId) -> &[MemberChange] {
+    fn changes(&self, id: SketchId) -> &[MemberChange] {
         let start = self.visible.partition_point(|change| change.sketch < id);
         let count = self.visible[start..].iter().take_while(|change| change.sketch == id).count();
         &self.visible[start..start + count]

@@ -17,8 +17,8 @@ use dupflow_core::time::{LiveFrom, Progress};
 
 /// What the dataflow computes, where it begins, and what it shares with the rest of the process.
 ///
-/// The fields of this type decide the result, together with the input; [`RunStart`] and [`Observers`] do not, except
-/// that a restart repeats no epoch.
+/// The fields of this type decide the result, together with the input; [`RunStart`] and [`Observers`] do not,
+/// except that a restart repeats no epoch.
 #[derive(Clone, Debug)]
 pub struct Stages {
     /// Text to sketch.
@@ -73,8 +73,8 @@ pub struct Observers {
     pub queries: Arc<QueryQueue>,
     /// The input of each record, where that is known.
     pub origins: Option<Arc<Origins>>,
-    /// New tables of document frequencies, by fingerprint, until the state stores them and takes them out. Only
-    /// used where documents are kept.
+    /// New tables of document frequencies, by fingerprint, until the state stores them and takes them out.
+    /// Only used where documents are kept.
     pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
     /// Limits the log message about moving ids to one in a run.
     pub moves_logged: Arc<Once>,

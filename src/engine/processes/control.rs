@@ -3,13 +3,13 @@
 //! Every process has one connection, to process 0, the *hub*. Process i sends to the hub; the hub sends to
 //! one process or to all.
 //!
-//! A failure is reported to all processes, once. The hub forwards a [`ControlMessage::Failed`] with the name of the
-//! failed process to every other process, and reports a lost process in the same way. After the first failure
-//! no other is reported: processes that end because of it close connections, which would look like further
-//! failures.
+//! A failure is reported to all processes, once. The hub forwards a [`ControlMessage::Failed`] with the name
+//! of the failed process to every other process, and reports a lost process in the same way. After the first
+//! failure no other is reported: processes that end because of it close connections, which would look like
+//! further failures.
 //!
-//! In an orderly end each process sends its measures, then [`ControlMessage::Done`]; once all have, the hub sends
-//! `Done` to all. A connection that ends before that is a failure.
+//! In an orderly end each process sends its measures, then [`ControlMessage::Done`]; once all have, the hub
+//! sends `Done` to all. A connection that ends before that is a failure.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};

@@ -1,8 +1,8 @@
 //! The listener for new connections during the start. Each connection has a thread of its own, so that none
 //! delays another.
 //!
-//! Connections -> [`NewPeer`]s. RefusalLog are logged and then dropped. Dropping the listener closes its port:
-//! after the start no process can connect.
+//! Connections -> [`NewPeer`]s. RefusalLog are logged and then dropped. Dropping the listener closes its
+//! port: after the start no process can connect.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -27,8 +27,8 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Starts the listener. `on_peer` receives each process that has proved its identity, or why such a process
-    /// was refused.
+    /// Starts the listener. `on_peer` receives each process that has proved its identity, or why such a
+    /// process was refused.
     ///
     /// # Errors
     /// If the system cannot make another thread or socket.

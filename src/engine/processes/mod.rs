@@ -17,8 +17,8 @@
 //!   connected;
 //! - no connection of a stranger ends or delays the start, whatever it sends;
 //! - processes whose descriptions differ never run together;
-//! - when a process ends, hangs or cannot be reached, all others notice within [`ConnectLimits::lost`] and a beat,
-//!   and each gets one event.
+//! - when a process ends, hangs or cannot be reached, all others notice within [`ConnectLimits::lost`] and a
+//!   beat, and each gets one event.
 //!
 //! The secret protects the start. Later traffic is neither encrypted nor authenticated: an attacker on the
 //! network could change it, so the network must be private. This module does not depend on what is computed.
@@ -122,7 +122,8 @@ pub enum ConnectError {
         differences: Vec<Difference>,
     },
     /// Some processes did not connect in time.
-    #[error("after {} s there is no {}", within.as_secs_f64(), missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; no "))]
+    #[error("after {} s there is no \
+        {}", within.as_secs_f64(), missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; no "))]
     Missing {
         /// These processes.
         missing: Vec<Missing>,

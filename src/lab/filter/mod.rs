@@ -54,7 +54,7 @@ impl Study for Filter {
         let cells = self.simulate(bench)?;
         Ok(Findings {
             name: "filter".to_owned(),
-            title: "StagedFilter filter".to_owned(),
+            title: "Staged filter".to_owned(),
             about: format!(
                 "{} simulated pairs of each distribution. UNIFORM: J from U(0, 1). GAUSSIAN: N(0.5, 0.15²) \
                     within [0, 1]. FUNDS-like: 93 % Beta(1, 6), 5 % U(0, 1), 2 % Beta(20, 1.5). WEB-like: \

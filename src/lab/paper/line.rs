@@ -159,8 +159,8 @@ impl UnjudgedReason {
 }
 
 impl ItemLine {
-    /// What the source prints of a part of an item. The measurement follows with [`measured`](Self::measured),
-    /// [`judged`](Self::judged) and [`because`](Self::because).
+    /// What the source prints of a part of an item. The measurement follows with
+    /// [`measured`](Self::measured), [`judged`](Self::judged) and [`because`](Self::because).
     pub fn new(item: &'static str, of: impl Into<String>, printed: impl Into<String>) -> Self {
         Self {
             item,

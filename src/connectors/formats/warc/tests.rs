@@ -399,7 +399,9 @@ fn bodies_that_end_early_are_read_and_counted() {
     let http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n".to_vec();
     let body = gzip(page.as_bytes());
     let early = response(&[http, body[..body.len() / 2].to_vec()].concat());
-    let chunks = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n<html\r\n9\r\n>12".to_vec();
+    let chunks = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: \
+        chunked\r\n\r\n5\r\n<html\r\n9\r\n>12"
+        .to_vec();
     let marked = conversion(1, "cut here").replace("WARC-Type", "WARC-Truncated: length\r\nWARC-Type");
     let mut warc = warc([early, response(&chunks), marked, conversion(2, "whole")].concat());
     let mut row = FileRow::default();

@@ -82,7 +82,8 @@ impl Files {
 fn warn_rule(inputs: &[Input]) -> Option<fn(&str)> {
     let warn: fn(&str) = |example| {
         tracing::warn!(
-            "one id in several files: {example}; the later document replaces the earlier one, and further ones \
+            "one id in several files: {example}; the later document replaces the earlier one, and further \
+            ones \
              are only counted (--ids file names documents by their files, --ids last says that this is meant)"
         );
     };

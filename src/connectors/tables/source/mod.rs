@@ -15,9 +15,9 @@
 //! Claim: a row is read if it is committed while the greatest order in the table is M, with an order of at
 //! least M - overlap. The next round begins at the greatest order of the previous round, minus the overlap.
 //! That greatest order is at most M, since rows that arrive during a round do not count. After a restart the
-//! first round begins at the last pushed [position](crate::intake::Batch::next), minus the overlap. That position is
-//! the greatest order of the rows before it, so it is at most M too; otherwise the row is beyond it and still
-//! to be read.
+//! first round begins at the last pushed [position](crate::intake::Batch::next), minus the overlap. That
+//! position is the greatest order of the rows before it, so it is at most M too; otherwise the row is beyond
+//! it and still to be read.
 //!
 //! **Why none is doubled.** An event of a later epoch replaces the document, with any offset, so reading a
 //! row again changes nothing. A round ends its epoch, and reads each row once. The rows of the overlap that

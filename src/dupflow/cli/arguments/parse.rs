@@ -48,8 +48,8 @@ const OPTIONAL_COMMANDS: [(&str, &str, bool); 4] = [
     ("record", "kafka", cfg!(feature = "kafka")),
 ];
 
-/// The error with more help in two cases: `replay` without an input gets examples of inputs, and a command that
-/// this build lacks gets the name of its feature.
+/// The error with more help in two cases: `replay` without an input gets examples of inputs, and a command
+/// that this build lacks gets the name of its feature.
 fn explained(error: clap::Error, typed: &[OsString]) -> clap::Error {
     if let Some(name) = text(&error, ContextKind::InvalidSubcommand) {
         let missing = OPTIONAL_COMMANDS.iter().find(|(command, _, is_in)| *command == name && !is_in);

@@ -40,7 +40,8 @@ pub(in crate::cli) fn check(
                     }
                     Ok(place) if suffix.is_empty() && place.is_dir() && file.starts_with(&place) => {
                         problems.note(format_args!(
-                            "{option}: {path:?} is in the folder {input:?}, whose files are the documents; write it elsewhere"
+                            "{option}: {path:?} is in the folder {input:?}, whose files are the documents; \
+                            write it elsewhere"
                         ));
                     }
                     _ => {}

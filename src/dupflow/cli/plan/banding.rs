@@ -101,7 +101,8 @@ impl BandingReport {
         writeln!(f, "{hot};")?;
         writeln!(
             f,
-            "          each meets {met:.1} others by chance, has {:.0} bytes of postings, and costs {:.0} where a posting costs 20",
+            "          each meets {met:.1} others by chance, has {:.0} bytes of postings, and costs {:.0} \
+            where a posting costs 20",
             self.posting_bytes, self.cost
         )?;
         self.advice.iter().try_for_each(|advice| writeln!(f, "          ! {advice}"))
@@ -118,7 +119,8 @@ pub(super) fn advice(plan: &Plan, bands: &Bands, rule: HotRule, documents: u64) 
     }
     let helps = other.helps();
     Some(format!(
-        "{:.0} sketches in a block, and more than {} are hot: of the pairs at the threshold {} are compared, not {}; {}",
+        "{:.0} sketches in a block, and more than {} are hot: of the pairs at the threshold {} are compared, \
+        not {}; {}",
         crowd.sketches,
         rule.cap,
         Probability(found),

@@ -110,11 +110,13 @@ impl Hamming {
         match self.recall_within_distance {
             Some(_) => writeln!(
                 f,
-                "{heading:<8}  {design}: all pairs at a distance of {distance} or less are compared, none is missed"
+                "{heading:<8}  {design}: all pairs at a distance of {distance} or less are compared, none is \
+                missed"
             )?,
             None => writeln!(
                 f,
-                "{heading:<8}  {design}: of the pairs at a distance of {distance} or less those are compared that share a block \
+                "{heading:<8}  {design}: of the pairs at a distance of {distance} or less those are compared \
+                that share a block \
                  that is not hot"
             )?,
         }
@@ -128,7 +130,8 @@ impl Hamming {
         let Costs { probe, entry } = Costs::default();
         writeln!(
             f,
-            "\nDesigns for {bits} bits and a distance of {distance}, the cheapest first (a block looked up costs as much as {} \
+            "\nDesigns for {bits} bits and a distance of {distance}, the cheapest first (a block looked up \
+            costs as much as {} \
              candidates):\n",
             probe / entry
         )?;

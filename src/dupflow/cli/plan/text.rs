@@ -74,7 +74,8 @@ impl Display for PlanReport {
         if sketch.wide > 0 && !self.filter.exact {
             writeln!(
                 f,
-                "          components of two widths are compared as a whole: no part of them stands for the rest"
+                "          components of two widths are compared as a whole: no part of them stands for the \
+                rest"
             )?;
         }
         writeln!(
@@ -147,7 +148,8 @@ impl PlanReport {
         let workers = counted(memory.workers, "worker");
         writeln!(
             f,
-            "\nMemory with {workers}, if no text is a copy (an estimate), besides ids of more than 22 bytes and about {} that are fixed:\n",
+            "\nMemory with {workers}, if no text is a copy (an estimate), besides ids of more than 22 bytes \
+            and about {} that are fixed:\n",
             BinaryBytes(FIXED_BYTES)
         )?;
         for part in &memory.parts {
@@ -198,14 +200,16 @@ impl Display for FilterReport {
             (FilterKind::Staged, false) => {
                 writeln!(
                     f,
-                    "          stops early against the full comparison with probability {reject} (turning down) and"
+                    "          stops early against the full comparison with probability {reject} (turning \
+                    down) and"
                 )?;
                 writeln!(f, "          {accept} (accepting) at most")
             }
             (FilterKind::Paper, _) => {
                 writeln!(
                     f,
-                    "          stops early at the threshold with probability {reject} (turning down) and {accept}"
+                    "          stops early at the threshold with probability {reject} (turning down) and \
+                    {accept}"
                 )?;
                 writeln!(f, "          (accepting)")
             }

@@ -69,7 +69,8 @@ fn by_line(name: &str, file: &str, problems: &mut Problems) -> Vec<Option<UserQu
             }
             Err(error) => {
                 problems.note(format_args!(
-                    "\"{name}\", line {number}: expected {{\"text\":\"…\"}}, with \"top\" and \"id\" or without: {error}"
+                    "\"{name}\", line {number}: expected {{\"text\":\"…\"}}, with \"top\" and \"id\" or \
+                    without: {error}"
                 ));
                 None
             }

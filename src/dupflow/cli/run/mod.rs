@@ -202,7 +202,8 @@ fn run_to_end(
             match events.recv_timeout(bound) {
                 Ok(RunEvent::Ended(ended)) => ended,
                 _ => bail!(
-                    "what had been read could not be finished within {} s of the signal (shutdown_seconds); the output is \
+                    "what had been read could not be finished within {} s of the signal (shutdown_seconds); \
+                    the output is \
                      whole epochs, but for one that was being written",
                     bound.as_secs()
                 ),
@@ -258,7 +259,8 @@ fn note_keep(plan: &Plan, problems: &mut Problems) {
         (_, ClusterKind::Star) => "\"named\"",
     };
     problems.note(format_args!(
-        "output.keep: the views kept and removed keep the document that names its cluster, which is not what \"{}\" says: set it to {instead}",
+        "output.keep: the views kept and removed keep the document that names its cluster, which is not \
+        what \"{}\" says: set it to {instead}",
         plan.keep.name()
     ));
 }

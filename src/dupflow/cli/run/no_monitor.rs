@@ -1,5 +1,5 @@
-//! Takes the place of `monitor` in a build without the feature `monitor`. A deployment or a command line that asks
-//! for a monitor is refused before this is called.
+//! Takes the place of `monitor` in a build without the feature `monitor`. A deployment or a command line that
+//! asks for a monitor is refused before this is called.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

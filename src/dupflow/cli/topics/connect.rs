@@ -52,7 +52,8 @@ impl<'a> TopicReport<'a> {
                 report.marks(progress_topic);
             }
             report.add(&format!(
-                "writes as transactional id \"{transactional_id}\": whether the user may take it is seen only when a run does, since taking it would end a run; \
+                "writes as transactional id \"{transactional_id}\": whether the user may take it is seen \
+                only when a run does, since taking it would end a run; \
                  it needs Describe and Write on it"
             ));
         }
@@ -83,7 +84,8 @@ impl<'a> TopicReport<'a> {
         let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
         if policy.contains("compact") {
             let what = format!(
-                "topic \"{topic}\" is compacted: a run that has to read it again does not find what it read before, and corrects its output"
+                "topic \"{topic}\" is compacted: a run that has to read it again does not find what it read \
+                before, and corrects its output"
             );
             if has_state {
                 self.add(&what);
@@ -100,7 +102,8 @@ impl<'a> TopicReport<'a> {
         let limits: Vec<_> = limits.iter().map(|(name, value)| format!("{name}={value}")).collect();
         if !limits.is_empty() {
             self.warn(&format!(
-                "topic \"{topic}\" expires ({}), and no state is kept: after that a restart does not find all documents; set state.path, \
+                "topic \"{topic}\" expires ({}), and no state is kept: after that a restart does not find \
+                all documents; set state.path, \
                  or retention.ms=-1 and retention.bytes=-1",
                 limits.join(", ")
             ));
@@ -146,12 +149,14 @@ impl<'a> TopicReport<'a> {
         let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
         if compacted && policy != "compact" {
             self.warn(&format!(
-                "topic \"{topic}\" has cleanup.policy={policy}: with envelope \"upsert\" it should be \"compact\", or it grows without end and loses pairs"
+                "topic \"{topic}\" has cleanup.policy={policy}: with envelope \"upsert\" it should \
+                be \"compact\", or it grows without end and loses pairs"
             ));
         }
         if !compacted && policy.contains("compact") {
             self.warn(&format!(
-                "topic \"{topic}\" is compacted (cleanup.policy={policy}): deltas are lost to it, and what is left does not add up; set \"delete\", \
+                "topic \"{topic}\" is compacted (cleanup.policy={policy}): deltas are lost to it, and what \
+                is left does not add up; set \"delete\", \
                  or sink.envelope = \"upsert\""
             ));
         }
@@ -159,7 +164,8 @@ impl<'a> TopicReport<'a> {
             let value = self.setting(topic, name).unwrap_or_else(|| "-1".to_owned());
             if policy.contains("delete") && value != "-1" {
                 self.warn(&format!(
-                    "topic \"{topic}\" expires ({name}={value}): what a later reader adds up then lacks what was written before, and --reconcile \
+                    "topic \"{topic}\" expires ({name}={value}): what a later reader adds up then lacks what \
+                    was written before, and --reconcile \
                      is refused; set {name}=-1"
                 ));
             }
@@ -171,7 +177,8 @@ impl<'a> TopicReport<'a> {
         let Some(policy) = self.setting(topic, "cleanup.policy") else { return };
         if policy != "compact" {
             self.warn(&format!(
-                "topic \"{topic}\" has cleanup.policy={policy}: a mark that expires makes the next run begin anew; set \"compact\""
+                "topic \"{topic}\" has cleanup.policy={policy}: a mark that expires makes the next run begin \
+                anew; set \"compact\""
             ));
         }
         let segment = self.setting(topic, "segment.bytes").and_then(|value| value.parse::<u64>().ok());

@@ -1,8 +1,8 @@
 //! The documents that share a block with a given one, and those that are its pairs.
 //!
-//! The pairs are what the [oracle](dupflow_core::oracle) finds in the neighbourhood. The neighbourhood has all
-//! sketches of the document's own blocks. So these blocks are as large as in the whole corpus, and the pairs
-//! are the same.
+//! The pairs are what the [oracle](dupflow_core::oracle) finds in the neighbourhood. The neighbourhood has
+//! all sketches of the document's own blocks. So these blocks are as large as in the whole corpus, and the
+//! pairs are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,5 @@
-//! A whole deployment file: inputs, outputs, workers and logging, which differ from one installation to another.
+//! A whole deployment file: inputs, outputs, workers and logging, which differ from one installation to
+//! another.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -48,7 +49,8 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "source.start", expected: Start::EXPECTED },
     DeploymentKey {
         name: "source.format",
-        expected: "\"auto\", \"text\", \"json\" or \"debezium\"; of files \"auto\", \"jsonl\", \"csv\", \"tsv\", \"warc\", \"parquet\", \"text\" or \"html\"",
+        expected: "\"auto\", \"text\", \"json\" or \"debezium\"; of \
+            files \"auto\", \"jsonl\", \"csv\", \"tsv\", \"warc\", \"parquet\", \"text\" or \"html\"",
     },
     DeploymentKey {
         name: "source.text_path",

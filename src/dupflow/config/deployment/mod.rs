@@ -1,7 +1,7 @@
 //! Deployment files: inputs, outputs, workers and logging.
 //!
-//! A [`Deployment`] is a checked file. Each module reads one table of it, or a few; `values` reads the values that
-//! several tables have.
+//! A [`Deployment`] is a checked file. Each module reads one table of it, or a few; `values` reads the values
+//! that several tables have.
 
 mod broker;
 #[expect(clippy::module_inception, reason = "the type of the room, apart from the list of its modules")]

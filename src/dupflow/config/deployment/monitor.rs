@@ -157,7 +157,8 @@ pub(super) fn monitor(settings: &mut FileSettings) -> Option<MonitorConfig> {
     let is_public = listen.is_some_and(|at| !at.ip().is_loopback());
     let tokens = ["monitor.token", "monitor.token_file"];
     if is_public && place.token.is_none() && settings.sound(&tokens) {
-        let what = "whoever reaches this address may ask: it needs monitor.token or monitor.token_file; or listen on a loopback address, such \
+        let what = "whoever reaches this address may ask: it needs monitor.token or monitor.token_file; or \
+            listen on a loopback address, such \
                     as \"127.0.0.1:9600\"";
         settings.problem("monitor.listen", ProblemKind::Contradiction(what.to_owned()));
     }

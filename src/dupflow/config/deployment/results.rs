@@ -76,7 +76,8 @@ impl EmitKind {
     }
 }
 
-/// What the results are: as set, or the default of the sink. Reports a kind of result that the sink cannot take.
+/// What the results are: as set, or the default of the sink. Reports a kind of result that the sink cannot
+/// take.
 pub(super) fn emit(settings: &mut FileSettings, sink: &SinkConfig) -> EmitKind {
     let kinds = [
         ("deltas", EmitKind::Deltas),
@@ -96,11 +97,13 @@ pub(super) fn emit(settings: &mut FileSettings, sink: &SinkConfig) -> EmitKind {
 /// Reports a kind of result that the sink cannot take.
 fn check_emit(settings: &mut FileSettings, sink: &SinkConfig, emit: EmitKind) {
     if matches!(sink, SinkConfig::Kafka { .. }) && !emit.is_of_changes() && settings.sound(&["sink.emit"]) {
-        let what = "a topic takes deltas: set it to \"deltas\" or \"cluster-deltas\", and sink.envelope to \"upsert\" for the pairs or the clusters as they are";
+        let what = "a topic takes deltas: set it to \"deltas\" or \"cluster-deltas\", and sink.envelope \
+            to \"upsert\" for the pairs or the clusters as they are";
         settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
     }
     if matches!(sink, SinkConfig::Tables(_)) && !emit.is_of_pairs() && settings.sound(&["sink.emit"]) {
-        let what = "a database keeps pairs, clusters and documents: set it to \"pairs\", or to \"deltas\" for every change of a pair besides";
+        let what = "a database keeps pairs, clusters and documents: set it to \"pairs\", or to \"deltas\" \
+            for every change of a pair besides";
         settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
     }
 }
@@ -119,14 +122,16 @@ pub(super) fn output_format(
     let format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
     let key = if set.is_some() { "sink.format" } else { "sink.path" };
     let is_stream = format == OutputFormat::Parquet && emit.is_of_changes();
-    let stream = "a Parquet file is whole at its end only, and changes are written as they come: take \"jsonl\" or \"csv\", or another sink.emit";
+    let stream = "a Parquet file is whole at its end only, and changes are written as they come: \
+        take \"jsonl\" or \"csv\", or another sink.emit";
     // A pipe or a device keeps no marks, so a run cannot continue there.
     let is_kept = path.as_deref().is_some_and(|path| path.metadata().map_or(true, |found| found.is_file()));
     let is_read_back = matches!(source, SourceConfig::Table(_))
         && format == OutputFormat::Csv
         && emit.is_of_changes()
         && is_kept;
-    let read_back = "a table cannot be read again as it was, so the next run reads its output back, and comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
+    let read_back = "a table cannot be read again as it was, so the next run reads its output back, and \
+        comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
     if let Some(what) =
         format.is_missing().or(is_stream.then_some(stream)).or(is_read_back.then_some(read_back))
         && settings.sound(&[key, "sink.format", "sink.emit"])

@@ -106,7 +106,8 @@ fn note_followed(settings: &mut FileSettings, inputs: &[PathBuf], epoch: EpochRu
         settings.problem(FOLLOW_KEY, ProblemKind::Contradiction(what));
     }
     if epoch == EpochRule::All && settings.sound(&["source.epoch"]) {
-        let what = "an input that is followed does not end, and source.epoch = \"all\" waits for its end; as in \"every:1s\"";
+        let what = "an input that is followed does not end, and source.epoch = \"all\" waits for its end; as \
+            in \"every:1s\"";
         settings.problem(FOLLOW_KEY, ProblemKind::Contradiction(what.to_owned()));
     }
 }

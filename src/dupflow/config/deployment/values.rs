@@ -52,7 +52,8 @@ pub(super) enum System {
     Database(Database),
 }
 
-/// The system that `key` chooses, `local` being the name of [`System::Local`]; reports one that this build lacks.
+/// The system that `key` chooses, `local` being the name of [`System::Local`]; reports one that this build
+/// lacks.
 pub(super) fn system(settings: &mut FileSettings, key: &'static str, local: &'static str) -> System {
     let kinds = [
         (local, System::Local),

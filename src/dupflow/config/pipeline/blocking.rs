@@ -137,7 +137,8 @@ pub(super) fn kinds(settings: &mut FileSettings, sketch: &SketchParams, filter: 
         for key in ["blocking.cap", "blocking.leaders"] {
             if settings.applies_with(key, "blocking.kind") {
                 let what = format!(
-                    "has no effect with blocking.kind = \"{named}\", of which no block is hot unless blocking.hot is set"
+                    "has no effect with blocking.kind = \"{named}\", of which no block is hot unless \
+                    blocking.hot is set"
                 );
                 settings.problem(key, ProblemKind::Contradiction(what));
             }
@@ -237,7 +238,8 @@ fn banding(
 ) -> Option<BlockingPlan> {
     let Some(planes) = scheme.block_sketch().planes() else {
         let what = format!(
-            "\"{}\" has no components to cut bands from; set blocking.kind = \"scan\", or blocking.sketch = \"fss\" for bands of a \
+            "\"{}\" has no components to cut bands from; set blocking.kind = \"scan\", or blocking.sketch \
+            = \"fss\" for bands of a \
              second sketch",
             scheme.sketch.kind.name()
         );

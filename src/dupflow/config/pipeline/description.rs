@@ -12,9 +12,10 @@ use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::FilterKind;
 
 impl Plan {
-    /// Everything that decides the result, by name, with the [scheme](dupflow_core::sketch::Scheme::description).
-    /// Derived values are stored as derived (bands and rows, the bounds of each look), so that a program that
-    /// derives other values has another description. What a bad record does to the run is not part of it.
+    /// Everything that decides the result, by name, with the
+    /// [scheme](dupflow_core::sketch::Scheme::description). Derived values are stored as derived (bands and
+    /// rows, the bounds of each look), so that a program that derives other values has another description.
+    /// What a bad record does to the run is not part of it.
     pub fn description(&self) -> Description {
         self.scheme
             .description()

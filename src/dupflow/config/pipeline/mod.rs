@@ -1,7 +1,7 @@
 //! Pipeline files: what is computed.
 //!
-//! A [`Draft`] is a checked file; [`Draft::read`] reads the table of document frequencies that it names, if any, and
-//! returns the [`Plan`]. Each module reads one table of the file.
+//! A [`Draft`] is a checked file; [`Draft::read`] reads the table of document frequencies that it names, if
+//! any, and returns the [`Plan`]. Each module reads one table of the file.
 
 mod blocking;
 mod built_in;

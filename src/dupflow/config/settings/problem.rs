@@ -45,7 +45,8 @@ pub enum ProblemKind {
     #[error("{0}")]
     Syntax(String),
     /// There is no such key.
-    #[error("unknown key{}", nearest.as_ref().map_or_else(String::new, |key| format!("; did you mean \"{key}\"?")))]
+    #[error("unknown key{}", nearest.as_ref().map_or_else(String::new, |key| format!("; did you \
+        mean \"{key}\"?")))]
     UnknownKey {
         /// The most similar known key, if one is similar enough.
         nearest: Option<String>,
@@ -59,7 +60,9 @@ pub enum ProblemKind {
         expected: String,
     },
     /// A key or value that only other versions of the program have.
-    #[error("{thing} is not available in this version{}", if available.is_empty() { String::new() } else { format!("; available: {}", available.join(", ")) })]
+    #[error("{thing} is not available in this \
+        version{}", if available.is_empty() { String::new() } else { format!("; available: \
+            {}", available.join(", ")) })]
     NotAvailable {
         /// The value as typed, or "this key".
         thing: String,

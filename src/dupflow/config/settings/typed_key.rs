@@ -1,4 +1,5 @@
-//! A key with typed values: its range or choices, the text that describes them, and the conversion of a value.
+//! A key with typed values: its range or choices, the text that describes them, and the conversion of a
+//! value.
 //!
 //! The range is written once: the check, the error message and the documentation test are derived from it.
 

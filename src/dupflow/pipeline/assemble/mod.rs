@@ -31,8 +31,8 @@ use dupflow_engine::dataflow::Stages;
 use sink::SinkParts;
 
 impl RunJob {
-    /// The job of a plan and a deployment, alone or with other processes. Opens the files of the job; a replay
-    /// truncates them. `inputs` are the resolved inputs of the deployment.
+    /// The job of a plan and a deployment, alone or with other processes. Opens the files of the job; a
+    /// replay truncates them. `inputs` are the resolved inputs of the deployment.
     ///
     /// # Errors
     /// If a file cannot be opened for writing, or the state cannot be opened.
@@ -90,8 +90,8 @@ fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -
     if let Mode::Run { .. } = mode {
         stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
-    // Similarities are needed if any process has a monitor. In a run another process may have one; in a replay
-    // by several processes none has.
+    // Similarities are needed if any process has a monitor. In a run another process may have one; in a
+    // replay by several processes none has.
     let is_watched = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
     if !deployment.emit.is_of_pairs() && !is_watched {
         stages.filter = plan.membership_filter();
@@ -127,8 +127,8 @@ fn described(plan: &Plan, deployment: &Deployment) -> Description {
     described
 }
 
-/// What happens to bad records. A replay by one process writes them itself; otherwise they travel with their epochs
-/// to process 0, which writes them.
+/// What happens to bad records. A replay by one process writes them itself; otherwise they travel with their
+/// epochs to process 0, which writes them.
 fn bad_records(
     plan: &Plan,
     deployment: &Deployment,

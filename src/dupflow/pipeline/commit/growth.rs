@@ -22,7 +22,8 @@ impl GrowthWarning {
             tracing::warn!(
                 sketches,
                 planned = self.planned,
-                "there are more documents than the blocks are planned for, and blocks that get hot lose pairs: `dupflow plan --documents {sketches}` with \
+                "there are more documents than the blocks are planned for, and blocks that get hot lose \
+                pairs: `dupflow plan --documents {sketches}` with \
                  this pipeline and its settings says what of the recall is left, and what mends it"
             );
         }

@@ -217,7 +217,8 @@ impl KeeperShared {
                 Err(error) => return Err(error.into()),
             };
             self.metrics.add(Counter::StateFailures, 1);
-            tracing::warn!(%error, pause_ms = pause.as_millis(), "the state cannot be written; it is tried again");
+            tracing::warn!(%error, pause_ms = pause.as_millis(), "the state cannot be written; it is tried \
+                again");
             let waits = |pending: &mut PendingChanges| pending.end == KeeperEnd::No;
             let mut pending = self.pending.lock();
             self.changed.wait_while_for(&mut pending, waits, pause);

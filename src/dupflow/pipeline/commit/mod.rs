@@ -1,4 +1,5 @@
-//! From closed epochs to durable ones: the queue before the committer, the committer, and what it writes through.
+//! From closed epochs to durable ones: the queue before the committer, the committer, and what it writes
+//! through.
 
 mod committer;
 mod followed;

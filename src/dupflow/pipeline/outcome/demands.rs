@@ -39,8 +39,12 @@ impl Demands {
             }
             let least = (share(bad, all) * 1e6).ceil() / 1e6;
             let list = if self.is_list { ", and the list would say nothing of their documents" } else { "" };
-            write!(line, "), a share of more than {allowed}{list}: dead letters keep them, --max-bad {least} (source.max_bad) allows them")
-                .expect("a string takes what is written to it");
+            write!(
+                line,
+                "), a share of more than {allowed}{list}: dead letters keep them, --max-bad {least} \
+                (source.max_bad) allows them"
+            )
+            .expect("a string takes what is written to it");
             unmet.push(line);
         }
         let replaced = measures.counts.get(Counter::ReplacedAcrossFiles);
@@ -48,8 +52,10 @@ impl Demands {
             let example = origins.and_then(Origins::example);
             let such = example.map_or_else(String::new, |example| format!(" ({example})"));
             unmet.push(format!(
-                "{replaced} documents are replaced by another file's document of the same id{such}, and the list would name one for several: \
-                 --ids file (source.ids) names documents by their files, --ids last says that the last one is meant"
+                "{replaced} documents are replaced by another file's document of the same id{such}, and the \
+                list would name one for several: \
+                 --ids file (source.ids) names documents by their files, --ids last says that the last one \
+                 is meant"
             ));
         }
         unmet

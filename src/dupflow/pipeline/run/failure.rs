@@ -60,8 +60,8 @@ impl RunFailure {
         self.status.enter(Phase::Failed(error.to_string()));
         let mut first = self.first.lock();
         if let Some(tell) = &self.tell {
-            // This wakes the thread that waits for the end of the run in `PeerProcesses::finish`. It then calls
-            // `outcome`, which waits for the lock and so finds the error.
+            // This wakes the thread that waits for the end of the run in `PeerProcesses::finish`. It then
+            // calls `outcome`, which waits for the lock and so finds the error.
             tell(&error);
         }
         first.get_or_insert(error);

@@ -43,8 +43,8 @@ impl Admission {
         Self { receiver, pending, resolved, id_queries, has_fields, is_live }
     }
 
-    /// Admits a few queries at the time of the capabilities, on a run that is live. Returns whether more may be
-    /// waiting.
+    /// Admits a few queries at the time of the capabilities, on a run that is live. Returns whether more may
+    /// be waiting.
     pub(in crate::dataflow) fn admit(
         &mut self,
         capabilities: &[Capability<Epoch>],

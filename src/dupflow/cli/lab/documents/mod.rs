@@ -161,7 +161,8 @@ impl DocumentWriter {
             WriterKind::Alive(alive, ArchiveWriter::Records { mut out, is_gzip, is_text }) => {
                 for (id, (ts, text)) in alive {
                     let about = format!(
-                        "WARC-Record-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: https://example.org/{id}\r\nWARC-Date: {}\r\n",
+                        "WARC-Record-ID: <urn:uuid:{id}>\r\nWARC-Target-URI: \
+                        https://example.org/{id}\r\nWARC-Date: {}\r\n",
                         instant::date(ts).unwrap_or_default()
                     );
                     if is_text {
@@ -175,7 +176,8 @@ impl DocumentWriter {
                     } else {
                         let page = page(&text);
                         let http = format!(
-                            "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\r\n{page}",
+                            "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: \
+                            {}\r\n\r\n{page}",
                             page.len()
                         );
                         let about = format!("{about}Content-Type: application/http; msgtype=response\r\n");
@@ -225,7 +227,8 @@ pub(super) fn problem(path: &Path, format: DocumentFormat) -> Option<String> {
         .filter(|packed| packed != "gz" || !matches!(format, DocumentFormat::Warc | DocumentFormat::Wet))
     {
         return Some(format!(
-            "--output: {path:?} would not be compressed: only warc and wet are, with names that end in .gz; expected a name without .{packed}"
+            "--output: {path:?} would not be compressed: only warc and wet are, with names that end in .gz; \
+            expected a name without .{packed}"
         ));
     }
     match format {

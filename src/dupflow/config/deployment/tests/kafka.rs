@@ -121,14 +121,17 @@ mod with_kafka {
         let file = folder.path().join("password");
         std::fs::write(&file, "hunter2\n").unwrap();
         let good = format!(
-            "{LEAST}kafka.settings.sasl.password_file = {file:?}\nkafka.settings.sasl.username = \"${{PASSWORD}}\"\n"
+            "{LEAST}kafka.settings.sasl.password_file = {file:?}\nkafka.settings.sasl.username \
+            = \"${{PASSWORD}}\"\n"
         );
         let found = parse(&good).unwrap();
         assert!(found.kafka.settings.values().all(|value| value.reveal() == "hunter2"));
         assert!(!format!("{found:?}").contains("hunter2"));
         let bad = format!(
-            "{LEAST}kafka.settings.sasl.password_file = {file:?}\n[kafka.settings]\n\"sasl.password\" = \"hunter2\"\n\
-             \"sasl.username\" = [\"hunter2\"]\n\"ssl.key.password_file\" = \"/nowhere/at/all\"\n\"retries\" = \"hunter2\"\n\
+            "{LEAST}kafka.settings.sasl.password_file = {file:?}\n[kafka.settings]\n\"sasl.password\" \
+            = \"hunter2\"\n\
+             \"sasl.username\" = [\"hunter2\"]\n\"ssl.key.password_file\" = \"/nowhere/at/all\"\n\"retries\" \
+             = \"hunter2\"\n\
              [processes]\nsecret = [\"hunter2\"]\n"
         );
         let reported = parse(&bad).unwrap_err();
@@ -148,7 +151,8 @@ mod with_kafka {
     #[test]
     fn a_key_of_another_kind_is_refused() {
         let reported = problems(&format!(
-            "{LEAST}source.inputs = [\"x\"]\nsource.speed = \"max\"\nsink.topic = \"out\"\nsink.envelope = \"delta\"\ndead_letter.topic = \"bad\""
+            "{LEAST}source.inputs = [\"x\"]\nsource.speed = \"max\"\nsink.topic = \"out\"\nsink.envelope \
+            = \"delta\"\ndead_letter.topic = \"bad\""
         ));
         assert_eq!(
             reported,
@@ -197,20 +201,25 @@ mod with_kafka {
 
     #[test]
     fn all_problems_are_reported_at_once() {
-        let text = "source.kind = \"kafka\"\nsource.topic = \"no name\"\nsource.start = \"first\"\nsource.text_path = \"a..b\"\n\
-                    sink.kind = \"kafka\"\ncommit.interval = \"61s\"\ncommit.records = 0\nkafka = { broker = 5 }\nmonitor.listen = \"9600\"";
+        let text = "source.kind = \"kafka\"\nsource.topic = \"no name\"\nsource.start \
+            = \"first\"\nsource.text_path = \"a..b\"\n\
+                    sink.kind = \"kafka\"\ncommit.interval = \"61s\"\ncommit.records = 0\nkafka = { broker = \
+                    5 }\nmonitor.listen = \"9600\"";
         assert_eq!(
             problems(text),
             [
-                "kafka.brokers: found nothing, expected addresses, as in \"host:9092,other:9092\", or a list of them",
+                "kafka.brokers: found nothing, expected addresses, as in \"host:9092,other:9092\", or a list \
+                of them",
                 "sink.topic: found nothing, expected the name of a topic",
                 "source.topic: found \"no name\", expected the name of a topic",
                 &format!("source.start: found \"first\", expected {}", Start::EXPECTED),
-                "source.text_path: found \"a..b\", expected names with points between them, as in \"page.body\"",
+                "source.text_path: found \"a..b\", expected names with points between them, as \
+                in \"page.body\"",
                 "commit.interval: found \"61s\", expected a time from \"1ms\" to \"60s\"",
                 "commit.records: found 0, expected a whole number from 1 to 2^53",
                 "kafka.broker: unknown key; did you mean \"kafka.brokers\"?",
-                "monitor.listen: found \"9600\", expected an address with a port, as in \"127.0.0.1:9600\", or \"\" for none",
+                "monitor.listen: found \"9600\", expected an address with a port, as in \"127.0.0.1:9600\", \
+                or \"\" for none",
             ]
         );
     }

@@ -10,7 +10,8 @@ use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
 use dupflow_connectors::tables::{DatabaseTable, Relation, RoundOverlap};
 
-const SQLITE: &str = "source.kind = \"sqlite\"\nsource.path = \"in.db\"\nsource.table = \"pages\"\nsource.order = \"n\"\n\
+const SQLITE: &str = "source.kind = \"sqlite\"\nsource.path = \"in.db\"\nsource.table \
+    = \"pages\"\nsource.order = \"n\"\n\
                       sink.kind = \"sqlite\"\nsink.path = \"out.db\"\n";
 
 #[test]
@@ -89,18 +90,22 @@ fn defaults() {
 
 #[test]
 fn all_problems_are_reported_at_once() {
-    let text = "source.kind = \"sqlite\"\nsource.table = \"a\"\nsource.query = \"b\"\nsource.url = \"x\"\nsource.topic = \"t\"\n\
-                source.page = 0\nsource.overlap = \"2d\"\nsink.kind = \"sqlite\"\nsink.schema = \"s\"\nsink.topic = \"t\"\nsink.emit = \"clusters\"";
+    let text = "source.kind = \"sqlite\"\nsource.table = \"a\"\nsource.query = \"b\"\nsource.url \
+        = \"x\"\nsource.topic = \"t\"\n\
+                source.page = 0\nsource.overlap = \"2d\"\nsink.kind = \"sqlite\"\nsink.schema \
+                = \"s\"\nsink.topic = \"t\"\nsink.emit = \"clusters\"";
     let reported = problems(text);
     for expected in [
         "source.path: found nothing, expected the path of a database",
-        "source.order: found nothing, expected the name of a column that grows: updated_at, or a serial number",
+        "source.order: found nothing, expected the name of a column that grows: updated_at, or a serial \
+        number",
         "sink.path: found nothing, expected a path; \"-\" is standard output",
         "source.query: source.table and source.query are both set",
         "source.url: has no effect with source.kind = \"sqlite\"",
         "source.topic: has no effect with source.kind = \"sqlite\"",
         "source.page: found 0, expected a whole number from 1 to 100000",
-        "source.overlap: found \"2d\", expected a time from \"1ms\" to \"86400s\", or a whole number from 0 to 2^53",
+        "source.overlap: found \"2d\", expected a time from \"1ms\" to \"86400s\", or a whole number from 0 \
+        to 2^53",
         "sink.schema: has no effect with sink.kind = \"sqlite\"",
         "sink.topic: has no effect with sink.kind = \"sqlite\"",
     ] {
@@ -142,7 +147,8 @@ fn addresses_are_never_printed() {
 #[test]
 fn keys_of_files_have_no_effect_beside_tables() {
     let reported = problems(&format!(
-        "{SQLITE}source.format = \"json\"\nsource.text_path = \"a\"\nsource.id_path = \"b\"\nsink.format = \"csv\""
+        "{SQLITE}source.format = \"json\"\nsource.text_path = \"a\"\nsource.id_path = \"b\"\nsink.format \
+        = \"csv\""
     ));
     let of = |key: &str, kind: &str| format!("{key}: has no effect with {kind} = \"sqlite\"");
     let expected = [

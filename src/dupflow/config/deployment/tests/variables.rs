@@ -24,7 +24,8 @@ fn a_deployment_takes_variables() {
 
 #[test]
 fn values_of_variables_are_never_printed() {
-    let text = "workers = \"${SECRET}\"\nstate.paths = \"x\"\n[source]\ninputs = [\"${MISSING}\"]\nkind = \"queue\"\n\
+    let text = "workers = \"${SECRET}\"\nstate.paths = \"x\"\n[source]\ninputs = [\"${MISSING}\"]\nkind \
+        = \"queue\"\n\
                 epoch = \"${SECRET}\"\n[sink]\nemit = \"${SECRET}\"\npath = \"${SECRET\"\n";
     let secret = |name: &str| (name == "SECRET").then(|| "hunter2".to_owned());
     let error = Deployment::parse("l.toml", text, &secret).unwrap_err().to_string();
@@ -34,18 +35,23 @@ fn values_of_variables_are_never_printed() {
         [
             "l.toml:1: workers: found \"${SECRET}\", expected a whole number from 1 to 1024, or \"cores\"",
             "l.toml:2: state.paths: unknown key; did you mean \"state.path\"?",
-            "l.toml:4: source.inputs: the variable MISSING of the environment is not set; \"${MISSING:-default}\" gives a \
+            "l.toml:4: source.inputs: the variable MISSING of the environment is not \
+            set; \"${MISSING:-default}\" gives a \
              default",
-            "l.toml:5: source.kind: found \"queue\", expected \"files\", \"kafka\", \"sqlite\" or \"postgres\"",
-            "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"every:T\" with T as in \"100ms\", \
+            "l.toml:5: source.kind: found \"queue\", expected \"files\", \"kafka\", \"sqlite\" \
+            or \"postgres\"",
+            "l.toml:6: source.epoch: found \"${SECRET}\", expected \"events:N\", \"every:T\" with T as \
+            in \"100ms\", \
              \"events:N,every:T\", \"ts\" or \"all\"",
-            "l.toml:8: sink.emit: found \"${SECRET}\", expected \"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
+            "l.toml:8: sink.emit: found \"${SECRET}\", \
+            expected \"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
             "l.toml:9: sink.path: \"${\" without a \"}\"",
         ]
     );
     let empty = Deployment::parse("l.toml", "", &secret).unwrap_err().to_string();
     assert_eq!(
         empty,
-        "l.toml: source.inputs: found nothing, expected a list of paths, at least one; \"-\" is standard input"
+        "l.toml: source.inputs: found nothing, expected a list of paths, at least one; \"-\" is standard \
+        input"
     );
 }

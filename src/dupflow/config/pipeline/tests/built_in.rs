@@ -14,7 +14,8 @@ fn pipelines_by_name_and_by_path() {
     let error = Plan::load("minhsh", &[]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, simhash, sectional, weighted, onebit, assured, paper, tour; a file is named with a \"/\" \
+        "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, simhash, sectional, \
+        weighted, onebit, assured, paper, tour; a file is named with a \"/\" \
          or ends in \".toml\""
     );
     let unreadable = Plan::load("no/such.toml", &[]).unwrap_err();

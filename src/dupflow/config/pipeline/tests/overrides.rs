@@ -59,7 +59,9 @@ fn two_blockings_in_one_pipeline() {
     for (typed, expected) in [
         (
             "blocking.also.kind = \"scan\"",
-            "blocking.also.kind: found \"scan\", expected \"banding\", \"permuted\", \"multi-index\", \"groups\", \"conjunctions\" or \"shingles\"",
+            "blocking.also.kind: found \"scan\", \
+            expected \"banding\", \"permuted\", \"multi-index\", \"groups\", \"conjunctions\" \
+            or \"shingles\"",
         ),
         ("blocking.also.bands = 4", "blocking.also.bands: has no effect without blocking.also.kind"),
         (
@@ -68,11 +70,13 @@ fn two_blockings_in_one_pipeline() {
         ),
         (
             "blocking.also = { kind = \"banding\", bands = 64, rows = 8 }",
-            "blocking.also.rows: bands = 64 and rows = 8 do not fit: a band has 1 to 64 rows, and all of them at most 448 components",
+            "blocking.also.rows: bands = 64 and rows = 8 do not fit: a band has 1 to 64 rows, and all of \
+            them at most 448 components",
         ),
         (
             "blocking.also.kind = \"permuted\"",
-            "blocking.also.kind: is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\"",
+            "blocking.also.kind: is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind \
+            = \"simhash\"",
         ),
         (
             "blocking = { kind = \"scan\", also = { kind = \"banding\" } }",
@@ -109,7 +113,8 @@ fn bits_between_powers_of_two_work_with_every_pipeline() {
     assert_eq!(
         problems(MINHASH, &typed),
         [
-            "--set filter.kind=staged: filter.kind: a sketch of two widths of bits is compared as a whole; leave it out, or filter.kind = \"full\"",
+            "--set filter.kind=staged: filter.kind: a sketch of two widths of bits is compared as a whole; \
+            leave it out, or filter.kind = \"full\"",
             "--set filter.looks=[64]: filter.looks: has no effect with sketch.bits = \"of two widths\"",
         ]
     );

@@ -48,7 +48,8 @@ fn values_out_of_range_or_of_the_wrong_type() {
         ("output.on_error = true", "output.on_error: found true, expected \"count\" or \"fail\""),
         (
             "text.stop_words = [\"the\", \"don't\", \"two words\"]",
-            "text.stop_words: found \"don't\" and 1 more, expected words that are one token each by the rules of [text]",
+            "text.stop_words: found \"don't\" and 1 more, expected words that are one token each by the \
+            rules of [text]",
         ),
     ] {
         assert_eq!(problems(typed, &[]), [format!("p.toml:1: {expected}")]);
@@ -66,7 +67,8 @@ fn unknown_keys_name_the_nearest_known_one() {
         ("colour = 1", "colour: unknown key"),
         (
             "sketch = 448",
-            "sketch: found 448, expected a table with the keys kind, size, bits, seed, run, sections, mode, base, bound",
+            "sketch: found 448, expected a table with the keys kind, size, bits, seed, run, sections, mode, \
+            base, bound",
         ),
         ("threshold.value = 1", "threshold.value: unknown key"),
     ] {
@@ -87,9 +89,8 @@ fn retention_is_parsed_and_invalid_ages_are_refused() {
     );
     assert_eq!(
         problems("retention.max_age = 30", &[]),
-        [
-            "p.toml:1: retention.max_age: found 30, expected an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\""
-        ]
+        ["p.toml:1: retention.max_age: found 30, expected an age as in \"30d\", \"12h\", \"5m\" \
+            or \"90s\", up to \"36500d\""]
     );
     assert_eq!(
         problems("retention.max_documents = 0", &[]),
@@ -114,7 +115,8 @@ fn contradictions() {
         ),
         (
             "blocking.recall = 0.99\nblocking.bands = 18\nblocking.rows = 9",
-            "p.toml:1: blocking.recall: bands = 18 and rows = 9 reach a recall of only 0.9511 at similarity 0.8, not 0.99; ",
+            "p.toml:1: blocking.recall: bands = 18 and rows = 9 reach a recall of only 0.9511 at similarity \
+            0.8, not 0.99; ",
         ),
         (
             "blocking.kind = \"scan\"\nblocking.cap = 9",
@@ -122,7 +124,8 @@ fn contradictions() {
         ),
         (
             "sketch.bits = 1\nblocking.kind = \"groups\"\nblocking.cap = 9",
-            "p.toml:3: blocking.cap: has no effect with blocking.kind = \"groups\", of which no block is hot unless blocking.hot is set",
+            "p.toml:3: blocking.cap: has no effect with blocking.kind = \"groups\", of which no block is hot \
+            unless blocking.hot is set",
         ),
         (
             "blocking.hot = \"skip\"\nblocking.leaders = 2",
@@ -138,7 +141,8 @@ fn contradictions() {
         ),
         (
             "sketch.kind = \"odd\"",
-            "p.toml: blocking.kind: \"odd\" has no components to cut bands from; set blocking.kind = \"scan\", or blocking.sketch = \
+            "p.toml: blocking.kind: \"odd\" has no components to cut bands from; set blocking.kind \
+            = \"scan\", or blocking.sketch = \
              \"fss\" for bands of a second sketch",
         ),
         (
@@ -195,7 +199,8 @@ fn all_problems_at_once_in_the_order_of_their_places() {
         reported,
         [
             "p.toml:1: threshold: found 2, expected a number above 0 and at most 1",
-            "p.toml:3: sketch.kind: found \"simsketch\", expected \"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \"connected\", \"sectional\", \"dart\", \"icws\", \"cws\", \"rejection\" or \"simhash\"",
+            "p.toml:3: sketch.kind: found \"simsketch\", \
+            expected \"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \"connected\", \"sectional\", \"dart\", \"icws\", \"cws\", \"rejection\" or \"simhash\"",
             "p.toml:4: sketch.sise: unknown key; did you mean \"sketch.size\"?",
             "p.toml:6: blocking.rows: found 0, expected a whole number from 1 to 64",
             "p.toml:7: blocking.bands: found 1000000, expected a whole number from 1 to 32768",

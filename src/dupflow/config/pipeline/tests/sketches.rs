@@ -107,9 +107,8 @@ fn hamming_blocking_and_what_it_needs() {
     assert_eq!(design(onebit, &[]).radius(), 51);
     assert_eq!(
         problems("blocking.kind = \"groups\"", &[]),
-        [
-            "p.toml:1: blocking.kind: is for sketches of one bit a component; set sketch.bits = 1, or sketch.kind = \"simhash\""
-        ]
+        ["p.toml:1: blocking.kind: is for sketches of one bit a component; set sketch.bits = 1, or \
+            sketch.kind = \"simhash\""]
     );
     // The filter by distance works without a distance too: at a cosine of 0.98 at most 4 of 64 bits differ,
     // and the blocks have the same radius.

@@ -67,14 +67,41 @@ mod tests {
         let weight = "expected a whole number from 1 to 100";
         for (text, expected) in [
             ("text.fields.title = 0", format!("p:1: text.fields.title: found 0, {weight}")),
-            ("text.fields = { a = 101, b = 1.5 }", format!("p:1: text.fields.a: found 101, {weight}\np:1: text.fields.b: found 1.5, {weight}")),
-            ("text.fields = { title = { x = 1 } }", format!("p:1: text.fields.title: found {{ x = 1 }}, {weight}")),
+            (
+                "text.fields = { a = 101, b = 1.5 }",
+                format!(
+                    "p:1: text.fields.a: found 101, {weight}\np:1: \
+                text.fields.b: found 1.5, {weight}"
+                ),
+            ),
+            (
+                "text.fields = { title = { x = 1 } }",
+                format!(
+                    "p:1: text.fields.title: found {{ x = 1 }}, \
+                {weight}"
+                ),
+            ),
             ("text.fields = { title = {} }", format!("p:1: text.fields.title: found {{}}, {weight}")),
-            ("text.fields = [\"title\"]", "p:1: text.fields: found [\"title\"], expected a table of names, each with a whole number from 1 to 100".to_owned()),
-            ("[text.fields]\nts = 1", "p:2: text.fields.ts: \"ts\" is no further field: it has its meaning in every record".to_owned()),
+            (
+                "text.fields = [\"title\"]",
+                "p:1: text.fields: found [\"title\"], expected a table of names, \
+                each with a whole number from 1 to 100"
+                    .to_owned(),
+            ),
+            (
+                "[text.fields]\nts = 1",
+                "p:2: text.fields.ts: \"ts\" is no further field: it has its meaning \
+                in every record"
+                    .to_owned(),
+            ),
             ("text.field = 3", "p:1: text.field: unknown key; did you mean \"text.fields\"?".to_owned()),
-            ("text = 3", "p:1: text: found 3, expected a table with the keys shingle, spaceless, marks, html, normalize, stop_words, stem, fields, \
-                          weights, idf, idf_form, idf_growth".to_owned()),
+            (
+                "text = 3",
+                "p:1: text: found 3, expected a table with the keys shingle, spaceless, marks, \
+                html, normalize, stop_words, stem, fields, \
+                          weights, idf, idf_form, idf_growth"
+                    .to_owned(),
+            ),
         ] {
             assert_eq!(plan(text, &[]), Err(expected), "{text}");
         }
@@ -84,7 +111,8 @@ mod tests {
     fn a_set_has_no_weights() {
         let problem = |field: &str| {
             format!(
-                "p:1: text.fields.{field}: has no effect on a set, where nothing has a weight; set it to 1, or text.weights other than \"unit\""
+                "p:1: text.fields.{field}: has no effect on a set, where nothing has a weight; set it to 1, \
+                or text.weights other than \"unit\""
             )
         };
         assert_eq!(plan(TITLE, &[]), Err([problem("sub.title"), problem("title")].join("\n")));
@@ -98,7 +126,8 @@ mod tests {
 
     #[test]
     fn a_table_under_fields_in_doubt_is_not_counted() {
-        let text = "text.fields.title = 0\ntext.weights = \"tf-idf\"\nsketch.kind = \"dart\"\ntext.idf = \"/nowhere/at/all\"";
+        let text = "text.fields.title = 0\ntext.weights = \"tf-idf\"\nsketch.kind = \"dart\"\ntext.idf \
+            = \"/nowhere/at/all\"";
         assert_eq!(plan(text, &[]).unwrap_err().lines().count(), 1);
     }
 }

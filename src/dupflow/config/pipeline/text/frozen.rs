@@ -96,7 +96,8 @@ mod tests {
             Ok(Weights::TfIdf(Idf::Frozen(table), IdfForm::Smooth)) => table,
             other => panic!("{path}: {other:?}"),
         };
-        let feed = "{\"id\":\"a\",\"text\":\"gone\"}\n{\"id\":\"a\",\"text\":\"one two three one two three\"}\n\
+        let feed = "{\"id\":\"a\",\"text\":\"gone\"}\n{\"id\":\"a\",\"text\":\"one two three one two \
+            three\"}\n\
                     {\"id\":\"b\",\"text\":\"One, two, three!\"}\n{\"id\":\"c\",\"text\":\"?\"}\n\
                     {\"id\":\"d\",\"text\":\"one two three\"}\n{\"id\":\"d\",\"op\":\"delete\"}\n";
         write("feed.jsonl", feed.as_bytes());
@@ -121,7 +122,8 @@ mod tests {
         let problem = |path: &str| asked(path).unwrap_err().to_string();
         assert!(
             problem("other.tsv").ends_with(
-                "other.tsv\": counted under other rules of [text]: spaceless is \"run\" there and \"part\" here"
+                "other.tsv\": counted under other rules of [text]: spaceless is \"run\" there and \"part\" \
+                here"
             ),
             "{}",
             problem("other.tsv")

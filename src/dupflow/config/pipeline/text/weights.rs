@@ -48,7 +48,8 @@ pub(in crate::config::pipeline) fn agree(settings: &mut FileSettings, scheme: &S
     }
     let of_kind = scheme.sketch.kind.measure();
     if of_kind == Measure::Jaccard && scheme.text.weights != Weights::Unit {
-        let what = "this sketch is of sets, where nothing has a weight; sketches that take weights: dart, icws, cws, simhash";
+        let what = "this sketch is of sets, where nothing has a weight; sketches that take weights: dart, \
+            icws, cws, simhash";
         settings.problem("text.weights", ProblemKind::Contradiction(what.to_owned()));
     }
     if scheme.text.weights == Weights::Unit {
@@ -56,7 +57,8 @@ pub(in crate::config::pipeline) fn agree(settings: &mut FileSettings, scheme: &S
             let key = fields::key(name);
             // A weight that the file sets does not apply if an override sets `text.weights`.
             if settings.applies_with(&key, "text.weights") {
-                let what = "has no effect on a set, where nothing has a weight; set it to 1, or text.weights other than \"unit\"";
+                let what = "has no effect on a set, where nothing has a weight; set it to 1, or text.weights \
+                    other than \"unit\"";
                 settings.problem(&key, ProblemKind::Contradiction(what.to_owned()));
             }
         }
@@ -148,12 +150,14 @@ mod tests {
         assert_eq!(overridden("measure = \"jaccard\""), Measure::WeightedJaccard);
         assert_eq!(
             problems("text.weights = \"count\""),
-            "p:1: text.weights: this sketch is of sets, where nothing has a weight; sketches that take weights: dart, \
+            "p:1: text.weights: this sketch is of sets, where nothing has a weight; sketches that take \
+            weights: dart, \
              icws, cws, simhash"
         );
         assert_eq!(
             problems("measure = \"cosine\""),
-            "p:1: measure: this sketch and these weights are of the measure \"jaccard\"; \"cosine\" goes with simhash"
+            "p:1: measure: this sketch and these weights are of the measure \"jaccard\"; \"cosine\" goes \
+            with simhash"
         );
     }
 }
