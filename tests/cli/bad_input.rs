@@ -68,8 +68,8 @@ fn every_bad_line_is_counted_reported_and_kept() {
     let (run, stats) = place.replay("feed");
     assert!(found_the_pair(&run), "{run:?}");
     let expected = json!({
-        "bad_id": 4, "bad_op": 1, "bad_text": 2, "bad_ts": 1, "missing_id": 1, "missing_text": 1, "not_an_object": 2,
-        "not_json": 5, "not_utf8": 1, "unknown_op": 1,
+        "bad_id": 4, "bad_op": 1, "bad_text": 2, "bad_ts": 1, "missing_id": 1, "missing_text": 1,
+        "not_an_object": 2, "not_json": 5, "not_utf8": 1, "unknown_op": 1,
     });
     assert_eq!(stats["bad_records"], expected);
     assert_eq!(run.err.matches("further ones of this reason are only counted").count(), 10, "{run:?}");

@@ -102,7 +102,8 @@ fn only_replacements_across_files_are_counted() {
     let (by_file, _) = place.replay("--emit keep --ids file a.jsonl b.csv");
     assert_eq!(
         by_file.out,
-        "{\"id\":\"a.jsonl#0\"}\n{\"id\":\"a.jsonl#1\"}\n{\"id\":\"a.jsonl#2\"}\n{\"id\":\"b.csv#0\"}\n{\"id\":\"b.csv#1\"}\n"
+        "{\"id\":\"a.jsonl#0\"}\n{\"id\":\"a.jsonl#1\"}\n{\"id\":\"a.jsonl#2\"}\n\
+        {\"id\":\"b.csv#0\"}\n{\"id\":\"b.csv#1\"}\n"
     );
     let nested = place.replay("--emit keep --ids file --text-field page.body page.jsonl").0;
     assert_eq!(nested.out, "{\"id\":\"page.jsonl#0\"}\n");

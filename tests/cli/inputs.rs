@@ -123,7 +123,10 @@ fn ids_are_named_counted_or_taken_from_where_they_are() {
     );
     place.file(
         "nested.jsonl",
-        format!("{{\"page\":{{\"url\":\"http://ไทย\",\"body\":\"{TEXT}\"}}}}\n{{\"page\":{{\"url\":\"عنوان\",\"body\":\"{TEXT}\"}}}}\n"),
+        format!(
+            "{{\"page\":{{\"url\":\"http://ไทย\",\"body\":\"{TEXT}\"}}}}\n\
+            {{\"page\":{{\"url\":\"عنوان\",\"body\":\"{TEXT}\"}}}}\n"
+        ),
     );
     place.file("long.csv", format!("id,text\n{long},{TEXT}\n😀,{TEXT}\n\"a,\"\"b\",{TEXT}\n"));
     for (arguments, expected, bad) in [
@@ -218,7 +221,8 @@ fn a_page_that_is_fetched_again_is_an_update_by_its_address() {
     let (by_address, of_addresses) = place.replay("--warc-id uri --epoch events:1 a.warc");
     let delta = |epoch, diff| {
         format!(
-            "{{\"epoch\":{epoch},\"diff\":{diff},\"a\":\"http://e.org/a\",\"b\":\"http://e.org/b\",\"similarity\":1.0}}\n"
+            "{{\"epoch\":{epoch},\"diff\":{diff},\"a\":\"http://e.org/a\",\
+            \"b\":\"http://e.org/b\",\"similarity\":1.0}}\n"
         )
     };
     assert_eq!((by_address.out, &of_addresses["documents"]), (delta(2, 1) + &delta(3, -1), &json!(2)));

@@ -15,10 +15,12 @@ fn page(text: &str, kind: usize) -> String {
             "<!DOCTYPE html><title>{site}</title><nav>{site}</nav><main>{text}</main><footer>{site}</footer>"
         ),
         1 => format!(
-            "\u{feff}<!-- {site} --><html><script>'<p>{site}'</script><table><tr><td><aside>{site}</td><td><p>{text}</table>"
+            "\u{feff}<!-- {site} --><html><script>'<p>{site}'</script><table><tr><td><aside>{site}\
+            </td><td><p>{text}</table>"
         ),
         _ => format!(
-            "<?xml version='1.0'?><HTML><header>{site}<article><b>{text}</b></article><svg><title>{site}</title></svg>"
+            "<?xml version='1.0'?><HTML><header>{site}<article><b>{text}</b></article><svg>\
+            <title>{site}</title></svg>"
         ),
     }
 }

@@ -357,9 +357,8 @@ fn a_restart_takes_the_documents_that_were_kept() {
     assert_eq!(place.sink.lock().deltas, before, "nothing new has come");
     let other = Plan::load("minhash", &["threshold=0.7".to_owned()]).unwrap();
     let error = live(&place, &other, &parts, life).unwrap_err();
-    assert!(
-        matches!(&error, RunError::Past(PastError::OtherPipeline(d)) if d.iter().any(|d| d.name == "threshold"))
-    );
+    let RunError::Past(PastError::OtherPipeline(differences)) = &error else { panic!("{error}") };
+    assert!(differences.iter().any(|difference| difference.name == "threshold"));
     assert!(error.to_string().contains("threshold is 0.8 there and 0.7 here"), "{error}");
     // The output is lost and the documents are not: the output is written completely.
     let lost = Place { sink: Arc::default(), state: place.state.clone() };

@@ -74,7 +74,10 @@ impl ClusterChanges {
 /// counted.
 pub(crate) fn count(changes: &[ReportChange], metrics: &Metrics) {
     // A cluster exists exactly while the document that names it is a member.
-    let is_founder = |report: &ClusterReport| matches!(report, ClusterReport::Member { cluster, document } if cluster == document);
+    let is_founder = |report: &ClusterReport| match report {
+        ClusterReport::Member { cluster, document } => cluster == document,
+        ClusterReport::Giant { .. } => false,
+    };
     for (_, diff) in changes.iter().filter(|(report, _)| is_founder(report)) {
         metrics.add(if *diff > 0 { Counter::ClustersFormed } else { Counter::ClustersDissolved }, 1);
     }

@@ -143,7 +143,10 @@ impl<R: RowWriter> Sink for ClusterLines<R> {
                 continue;
             };
             let mut members = vec![document];
-            let is_here = |next: &&ClusterReport| matches!(next, ClusterReport::Member { cluster: c, .. } if c == cluster);
+            let is_here = |next: &&ClusterReport| match next {
+                ClusterReport::Member { cluster: other, .. } => other == cluster,
+                ClusterReport::Giant { .. } => false,
+            };
             while let Some(ClusterReport::Member { document: next, .. }) = reports.next_if(is_here) {
                 members.push(next);
             }

@@ -1,7 +1,7 @@
 //! Retain: applies the events of an epoch and the [retention](dupflow_core::doc::retention) to the documents.
 //!
 //! ```text
-//! arrivals ─ Upsert ───────────────────────────────── changes of documents     without a limit of their number
+//! arrivals ─ Upsert ───────────────────────────────── changes of documents     no limit of their number
 //!    ticks ──┘
 //! arrivals ─ Upsert ─ slots ─ Surplus ─ oldest keys ─ Retire ─ changes         with a limit
 //!    ticks ──┘  ▲      (all)             (all)            │

@@ -117,7 +117,11 @@ enum BodyFormat {
 #[utoipa::path(
     post, path = "/similar",
     request_body(
-        content((String = "text/plain"), (SimilarQuery = "application/json"), (String = "application/x-ndjson")),
+        content(
+            (String = "text/plain"),
+            (SimilarQuery = "application/json"),
+            (String = "application/x-ndjson")
+        ),
     ),
     responses(
         (status = 200, description = "What it is similar to.", body = SimilarAnswer),

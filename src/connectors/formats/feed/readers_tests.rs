@@ -239,7 +239,7 @@ fn every_cut_and_every_changed_byte_of_a_line() {
 fn usual_lines_are_read_by_hand() {
     for line in [
         r#"{"id":"a","text":"b"}"#,
-        r#"{"id": "pages/cp.md", "ts": 1393936109, "op": "upsert", "text": "\# cp\n\u4f60"}"#.replace(r"\#", "#").as_str(),
+        r##"{"id": "pages/cp.md", "ts": 1393936109, "op": "upsert", "text": "# cp\n\u4f60"}"##,
         "{\"id\":\"a\\/b\",\"op\":\"delete\",\"ts\":1.5}\r\n",
         " {\"text\":\"你好 สวัสดี \
          😀\",\n\"id\":\"é\",\"url\":\"http:\\/\\/x\",\"more\":{\"a\":[1,2]},\"ok\":true,\"n\":-1} ",

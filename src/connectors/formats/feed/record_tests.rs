@@ -219,6 +219,7 @@ fn a_written_line_has_this_form() {
         },
     )
     .unwrap();
-    let expected = "{\"id\":\"a\",\"op\":\"upsert\",\"ts\":1700000000,\"text\":\"x\\n\"}\n{\"id\":\"a\",\"op\":\"delete\"}\n";
+    let expected = "{\"id\":\"a\",\"op\":\"upsert\",\"ts\":1700000000,\"text\":\"x\\n\"}\n\
+        {\"id\":\"a\",\"op\":\"delete\"}\n";
     assert_eq!(String::from_utf8(lines).unwrap(), expected);
 }

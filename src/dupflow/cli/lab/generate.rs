@@ -37,6 +37,25 @@ const OTHERS: [&str; 12] = [
     "truth",
 ];
 
+/// Options of generated feeds, which a labelled corpus does not have.
+const OF_FEEDS: [&str; 15] = [
+    "copies",
+    "near",
+    "max_edit_rate",
+    "updates",
+    "repeats",
+    "deletes",
+    "empty",
+    "short",
+    "sites",
+    "window",
+    "truth",
+    "floor",
+    "family",
+    "rounds",
+    "drop",
+];
+
 /// Arguments of `generate`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The same options give the same feed, to the byte.\n\n\
@@ -69,7 +88,7 @@ pub struct Args {
     /// copy; edit-1, -2, -5, -10, -20 (edited words in a hundred); moved (paragraphs in another order); light
     /// (5 words in a hundred, two paragraphs change places); heavy (25 words in a hundred, paragraphs in
     /// another order); mixed (half of the paragraphs are new); unrelated (with a label of its own).
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["copies", "near", "max_edit_rate", "updates", "repeats", "deletes", "empty", "short", "sites", "window", "truth", "floor", "family", "rounds", "drop"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = OF_FEEDS)]
     pub labels: Option<PathBuf>,
 
     /// Make a family instead: texts of one template, each with this number of random words replaced; with 0

@@ -187,8 +187,10 @@ mod tests {
 
     #[test]
     fn a_running_process_is_queried() {
-        let body = "{\"epoch\":7,\"empty\":false,\"documents\":[{\"id\":\"文\",\"similarity\":0.9,\"cluster\":null,\"evidence\":\
-            {\"blocks\":1,\"of_blocks\":18,\"look\":2,\"components\":128,\"of_components\":448,\"standard_error\":0.01}}],\"more\":3}";
+        let body = "{\"epoch\":7,\"empty\":false,\"documents\":[{\"id\":\"文\",\"similarity\":0.9,\
+            \"cluster\":null,\
+            \"evidence\":{\"blocks\":1,\"of_blocks\":18,\"look\":2,\"components\":128,\
+            \"of_components\":448,\"standard_error\":0.01}}],\"more\":3}";
         let answer =
             format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         let (answered, request) = asked(answer.leak());

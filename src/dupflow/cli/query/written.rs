@@ -113,7 +113,8 @@ impl QueryAnswer {
                 ReportFormat::Text => {
                     let _ = writeln!(
                         out,
-                        "{similarity:>10.4}  {standard_error:>14.4}  {blocks:>6}  {look:>4}  {components:>10}  {id}"
+                        "{similarity:>10.4}  {standard_error:>14.4}  {blocks:>6}  {look:>4}  \
+                        {components:>10}  {id}"
                     );
                 }
             }

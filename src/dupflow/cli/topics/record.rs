@@ -42,7 +42,12 @@ pub struct Args {
     pub until_now: bool,
 
     /// Stop after this number of records, bad ones included.
-    #[arg(long, value_name = "N", conflicts_with = "until_now", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "until_now",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     pub records: Option<u64>,
 }
 
@@ -215,7 +220,8 @@ mod tests {
         };
         let at = Position { partition: 2, offset: 17 };
         let line = line(at, event.clone());
-        let expected = "{\"id\":\"é\",\"op\":\"upsert\",\"ts\":1.5,\"text\":\"a\\n\\\"b\\\"\",\"partition\":2,\"offset\":17}\n";
+        let expected = "{\"id\":\"é\",\"op\":\"upsert\",\"ts\":1.5,\"text\":\"a\\n\\\"b\\\"\",\
+            \"partition\":2,\"offset\":17}\n";
         assert_eq!(str::from_utf8(&line).unwrap(), expected);
         assert_eq!(Parser::new().parse(&line).unwrap().event, event);
     }

@@ -171,7 +171,10 @@ pub(in crate::config) const ALSO_DISTANCE: TypedKey<usize> = whole!("blocking.al
 pub(in crate::config) const ALSO_TABLES: TypedKey<usize> = whole!("blocking.also.tables", 1, 4096);
 pub(in crate::config) const ALSO_COMMON: TypedKey<usize> = whole!("blocking.also.common", 1, 255);
 pub(in crate::config) const CAP: TypedKey<usize> = whole!("blocking.cap", 2, 1_000_000);
-pub(in crate::config) const HOT: TypedKey<HotPolicy> = choice!("blocking.hot", ["leaders" => HotPolicy::Leaders, "skip" => HotPolicy::Skip, "never" => HotPolicy::Never]);
+pub(in crate::config) const HOT: TypedKey<HotPolicy> = choice!(
+    "blocking.hot",
+    ["leaders" => HotPolicy::Leaders, "skip" => HotPolicy::Skip, "never" => HotPolicy::Never]
+);
 pub(in crate::config) const LEADERS: TypedKey<usize> = whole!("blocking.leaders", 1, 64);
 
 pub(in crate::config) const FILTER: TypedKey<FilterKind> = choice!("filter.kind", [

@@ -1,10 +1,10 @@
 //! Live weights: sketches by TF-IDF whose document frequencies are those of the corpus itself.
 //!
 //! ```text
-//! arrivals ─ Documents ─┬─ updates ──────────────────────┬─ Terms ─┬─ local frequencies ─ Weigh ─┬─ memberships
-//!            (by id)    └─ more, fewer ─ Tables ─ is due ┤         │                             └─ table in force
-//!                                        (one)           │         ├─ memberships
-//!                                        queries' terms ─┘         └─ queries, sketched
+//! arrivals ─ Documents ─┬─ updates ──────────────────┬─ Terms ─┬─ local frequencies ─ Weigh ─┬─ memberships
+//!            (by id)    └─ more, fewer ─ Tables: due ┤         │                             └─ next table
+//!                                        (one)       │         ├─ memberships
+//!                                    queries' terms ─┘         └─ queries, sketched
 //! ```
 //!
 //! Weights come from a numbered **table**: the number of documents, and for each feature how many of them

@@ -200,7 +200,9 @@ fn all_problems_at_once_in_the_order_of_their_places() {
         [
             "p.toml:1: threshold: found 2, expected a number above 0 and at most 1",
             "p.toml:3: sketch.kind: found \"simsketch\", \
-            expected \"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \"bottom-k\", \"min-max\", \"odd\", \"connected\", \"sectional\", \"dart\", \"icws\", \"cws\", \"rejection\" or \"simhash\"",
+            expected \"fss\", \"minhash\", \"oph\", \"oph-original\", \"superminhash\", \
+            \"bottom-k\", \"min-max\", \"odd\", \"connected\", \"sectional\", \"dart\", \
+            \"icws\", \"cws\", \"rejection\" or \"simhash\"",
             "p.toml:4: sketch.sise: unknown key; did you mean \"sketch.size\"?",
             "p.toml:6: blocking.rows: found 0, expected a whole number from 1 to 64",
             "p.toml:7: blocking.bands: found 1000000, expected a whole number from 1 to 32768",
