@@ -8,10 +8,10 @@ use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
 use super::Stages;
-use super::epochs::Stash;
 use super::operator::Operator;
-use super::parcels::Parcel;
+use super::operator::epochs::Stash;
 use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
+use crate::dataflow::sketches::parcels::Parcel;
 use dupflow_core::block::index::BlockIndex;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;

@@ -19,11 +19,11 @@ use dupflow_core::pair::{Cause, Pair};
 
 /// What was done to documents in an epoch, by the hashes of their ids.
 #[derive(Debug, Default)]
-pub(super) struct Causes(Vec<(u64, Cause)>);
+pub(in crate::dataflow) struct Causes(Vec<(u64, Cause)>);
 
 impl Causes {
     /// Adds causes of the same epoch.
-    pub(super) fn add(&mut self, more: Vec<(u64, Cause)>) {
+    pub(in crate::dataflow) fn add(&mut self, more: Vec<(u64, Cause)>) {
         if self.0.is_empty() {
             self.0 = more;
         } else {
@@ -32,13 +32,13 @@ impl Causes {
     }
 
     /// Sorts the causes, as [`Self::of`] requires.
-    pub(super) fn sorted(mut self) -> Self {
+    pub(in crate::dataflow) fn sorted(mut self) -> Self {
         self.0.sort_unstable();
         self
     }
 
     /// Why a pair is added (`diff` 1) or removed (-1). Requires [`Self::sorted`].
-    pub(super) fn cause(&self, pair: &Pair<DocId>, diff: isize) -> Cause {
+    pub(in crate::dataflow) fn cause(&self, pair: &Pair<DocId>, diff: isize) -> Cause {
         let of = |id: &DocId| {
             let hash = hash::bytes(0, id.as_bytes());
             let at = self.0.partition_point(|(other, _)| *other < hash);

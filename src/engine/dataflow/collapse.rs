@@ -9,14 +9,14 @@ use differential_dataflow::consolidation::consolidate;
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
-use super::epochs::Stash;
-use super::members::SketchMembers;
-use super::operator::Operator;
-use super::output::EpochReport;
-use super::parcels::{Parcel, Parcels};
-use super::sketches::{MemberChange, Sketches, StarChange};
-use super::upsert::Membership;
-use super::{Deltas, Stages};
+use crate::dataflow::operator::Operator;
+use crate::dataflow::operator::epochs::Stash;
+use crate::dataflow::output::EpochReport;
+use crate::dataflow::sketches::members::SketchMembers;
+use crate::dataflow::sketches::parcels::{Parcel, Parcels};
+use crate::dataflow::sketches::store::{MemberChange, Sketches, StarChange};
+use crate::dataflow::upsert::Membership;
+use crate::dataflow::{Deltas, Stages};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash;
 use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
@@ -24,24 +24,24 @@ use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
 
 /// The outputs of [`collapse`].
-pub(super) struct CollapseOutputs<'scope> {
+pub(in crate::dataflow) struct CollapseOutputs<'scope> {
     /// Changes of blocks: sketches that enter or leave them.
-    pub(super) postings: Stream<'scope, Epoch, Vec<Parcel>>,
+    pub(in crate::dataflow) postings: Stream<'scope, Epoch, Vec<Parcel>>,
     /// One record for each epoch in which members of the sketches change.
-    pub(super) changed: Stream<'scope, Epoch, Vec<MembersChanged>>,
+    pub(in crate::dataflow) changed: Stream<'scope, Epoch, Vec<MembersChanged>>,
     /// Pairs of documents of one sketch.
-    pub(super) copies: Deltas<'scope, DocPair>,
+    pub(in crate::dataflow) copies: Deltas<'scope, DocPair>,
     /// Causes: documents that begin or stop representing their copies.
-    pub(super) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
+    pub(in crate::dataflow) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
 }
 
 /// The sketches of this worker hold changes of members, those of this record's epoch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MembersChanged;
+pub(in crate::dataflow) struct MembersChanged;
 
 /// Stores the sketches with their members, partitioned by sketch id, and shares them with `verify` and
 /// `pairs`.
-pub(super) fn collapse<'scope>(
+pub(in crate::dataflow) fn collapse<'scope>(
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
     stages: &Stages,
 ) -> (Rc<RefCell<Sketches>>, CollapseOutputs<'scope>) {

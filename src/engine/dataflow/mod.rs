@@ -19,30 +19,18 @@
 //! documents are members of sketches. Of differential, only the consolidation of changes is used; its plain
 //! self-join is the reference in the tests.
 
-mod arrival;
 mod blocks;
 mod causes;
 mod collapse;
 mod documents;
-mod epochs;
-mod homes;
 mod ingest;
 mod intake;
-mod kept;
-mod key;
-mod link;
 mod live;
-mod members;
 mod operator;
-mod order;
 mod output;
 mod pairs;
-mod parcels;
 mod queries;
-mod retain;
-mod retaining;
 mod sketches;
-mod small_map;
 mod stages;
 mod upsert;
 mod verify;
@@ -57,11 +45,11 @@ use timely::dataflow::{Scope, Stream};
 
 use ingest::IngestOutputs;
 pub use intake::{BatchEnd, BatchRecord, Intake, Pull};
-pub use link::OnLost;
 pub use output::{ClosedEpoch, Emit};
 use queries::PendingQueries;
 pub use stages::{Observers, RunStart, Stages};
-pub use workers::{Cancellation, PeerSockets, Workers};
+pub use workers::link::OnLost;
+pub use workers::run::{Cancellation, PeerSockets, Workers};
 
 use dupflow_core::pair::{Evidence, Similarity};
 use dupflow_core::time::Epoch;

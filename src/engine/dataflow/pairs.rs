@@ -32,12 +32,12 @@ use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
 
-use super::collapse::MembersChanged;
-use super::epochs::Stash;
 use super::operator::Operator;
-use super::sketches::Sketches;
-use super::small_map::SmallMap;
+use super::operator::epochs::Stash;
 use super::{Accepted, Deltas};
+use crate::dataflow::collapse::MembersChanged;
+use crate::dataflow::sketches::small_map::SmallMap;
+use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
 use dupflow_core::memory::Slab;

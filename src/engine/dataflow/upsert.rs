@@ -4,12 +4,12 @@
 use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
 
-use super::Stages;
-use super::arrival::{Arrival, ArrivalContent};
-use super::documents::InForce;
-use super::queries::QuerySubject;
-use super::retain::{RetainOutputs, Tick, retain};
-use super::retaining::{Follow, TouchedDocument};
+use crate::dataflow::Stages;
+use crate::dataflow::documents::arrival::{Arrival, ArrivalContent};
+use crate::dataflow::documents::retain::{RetainOutputs, Tick, retain};
+use crate::dataflow::documents::retaining::{Follow, TouchedDocument};
+use crate::dataflow::documents::store::InForce;
+use crate::dataflow::queries::QuerySubject;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
@@ -17,10 +17,10 @@ use dupflow_core::time::Epoch;
 
 /// A document becomes a member of a sketch (`joins` has the sketch) or stops being one (`joins` is `None`).
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Membership {
-    pub(super) sketch: SketchId,
-    pub(super) document: DocId,
-    pub(super) joins: Option<Box<Sketch>>,
+pub(in crate::dataflow) struct Membership {
+    pub(in crate::dataflow) sketch: SketchId,
+    pub(in crate::dataflow) document: DocId,
+    pub(in crate::dataflow) joins: Option<Box<Sketch>>,
 }
 
 /// The value of a document is the id of its sketch, or [`no_sketch`] if its text has no token.
@@ -34,15 +34,15 @@ fn no_sketch() -> SketchId {
 }
 
 /// What a document is compared by, from the value in force.
-pub(super) fn subject(_: u32, sketch: SketchId) -> QuerySubject {
+pub(in crate::dataflow) fn subject(_: u32, sketch: SketchId) -> QuerySubject {
     if sketch == no_sketch() { QuerySubject::Nothing } else { QuerySubject::Stored(sketch) }
 }
 
 /// [`Follow`] for documents as members of sketches.
-pub(super) enum Memberships {}
+pub(in crate::dataflow) enum Memberships {}
 
 /// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
-pub(super) fn upsert<'scope>(
+pub(in crate::dataflow) fn upsert<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     stages: &Stages,

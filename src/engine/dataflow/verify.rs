@@ -15,12 +15,12 @@ use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
 use super::blocks::Candidate;
-use super::epochs::by_epoch;
 use super::operator::Operator;
+use super::operator::epochs::by_epoch;
 use super::pairs::Acceptance;
 use super::queries::{AnswerPart, PartialAnswer, QueryComparison, QueryMatch, SketchedQuery};
-use super::sketches::Sketches;
 use super::{Accepted, Stages};
+use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::Blocking;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;

@@ -4,11 +4,11 @@ use timely::dataflow::Stream;
 
 use super::{TextUpdate, Update};
 use crate::dataflow::Stages;
-use crate::dataflow::arrival::{Arrival, ArrivalContent};
-use crate::dataflow::documents::InForce;
+use crate::dataflow::documents::arrival::{Arrival, ArrivalContent};
+use crate::dataflow::documents::retain::{RetainOutputs, Tick, retain};
+use crate::dataflow::documents::retaining::{Follow, TouchedDocument};
+use crate::dataflow::documents::store::InForce;
 use crate::dataflow::queries::QuerySubject;
-use crate::dataflow::retain::{RetainOutputs, Tick, retain};
-use crate::dataflow::retaining::{Follow, TouchedDocument};
 use dupflow_core::text::Terms;
 use dupflow_core::time::Epoch;
 

@@ -34,10 +34,10 @@ use timely::dataflow::Stream;
 use timely::dataflow::operators::Concat;
 
 use super::Stages;
-use super::arrival::Arrival;
+use super::documents::arrival::Arrival;
+use super::documents::retain::{RetainOutputs, Tick};
 use super::output::EpochReport;
 use super::queries::{self, IdQuery, ResolvedQuery};
-use super::retain::{RetainOutputs, Tick};
 use super::upsert::Membership;
 use dupflow_core::doc::DocId;
 use dupflow_core::text::{Growth, Terms};

@@ -7,7 +7,7 @@ use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Exchange;
 
 use crate::dataflow::Stages;
-use crate::dataflow::epochs::by_epoch;
+use crate::dataflow::operator::epochs::by_epoch;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::text::Growth;
 use dupflow_core::time::Epoch;

@@ -4,9 +4,9 @@ use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::{Exchange, Pipeline};
 
 use super::{IdQuery, QuerySubject, ResolvedQuery};
-use crate::dataflow::documents::{InForce, SharedDocuments};
-use crate::dataflow::epochs::Stash;
+use crate::dataflow::documents::store::{InForce, SharedDocuments};
 use crate::dataflow::operator::Operator;
+use crate::dataflow::operator::epochs::Stash;
 use dupflow_core::run::query::LastEvent;
 use dupflow_core::time::Epoch;
 

@@ -20,7 +20,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::members::SketchMembers;
+use crate::dataflow::sketches::members::SketchMembers;
 use dupflow_core::block::HotBlocks;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
@@ -30,7 +30,7 @@ use dupflow_core::time::Epoch;
 
 /// Sketches by id, with their members.
 #[derive(Debug)]
-pub(super) struct Sketches {
+pub(in crate::dataflow) struct Sketches {
     entries: Slab<SketchEntry>,
     /// The words of each entry, by its place in `entries`.
     words: Rows<u64>,
@@ -56,12 +56,12 @@ struct ChangedMembers {
 
 /// The changes in an epoch of a sketch with too many members for all to be visible.
 #[derive(Clone, Debug)]
-pub(super) struct StarChange {
-    pub(super) sketch: SketchId,
+pub(in crate::dataflow) struct StarChange {
+    pub(in crate::dataflow) sketch: SketchId,
     /// Number of members before the epoch.
-    pub(super) before: usize,
-    pub(super) left: Vec<DocId>,
-    pub(super) joined: Vec<DocId>,
+    pub(in crate::dataflow) before: usize,
+    pub(in crate::dataflow) left: Vec<DocId>,
+    pub(in crate::dataflow) joined: Vec<DocId>,
 }
 
 #[derive(Debug)]
@@ -72,15 +72,15 @@ struct SketchEntry {
 
 /// A document begins (`diff` 1) or stops (-1) to represent a sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct MemberChange {
-    pub(super) sketch: SketchId,
-    pub(super) document: DocId,
-    pub(super) diff: i8,
+pub(in crate::dataflow) struct MemberChange {
+    pub(in crate::dataflow) sketch: SketchId,
+    pub(in crate::dataflow) document: DocId,
+    pub(in crate::dataflow) diff: i8,
 }
 
 impl Sketches {
     /// An empty store, for sketches of `words` words, with or without features.
-    pub(super) fn new(words: usize, keeps_features: bool, expand_limit: usize) -> Self {
+    pub(in crate::dataflow) fn new(words: usize, keeps_features: bool, expand_limit: usize) -> Self {
         Self {
             entries: Slab::default(),
             words: Rows::new(words),
@@ -104,7 +104,7 @@ impl Sketches {
     ///
     /// # Panics
     /// If the sketch is not stored: a candidate outlived its sketch, a broken promise.
-    pub(super) fn get(&self, id: SketchId) -> SketchRef<'_> {
+    pub(in crate::dataflow) fn get(&self, id: SketchId) -> SketchRef<'_> {
         let place = self.find(id).expect("a candidate's sketches are held until its epoch is released");
         read(&self.words, self.features.as_ref(), place)
     }
@@ -113,7 +113,7 @@ impl Sketches {
     ///
     /// # Panics
     /// If the sketch is neither stored nor given.
-    pub(super) fn members(
+    pub(in crate::dataflow) fn members(
         &mut self,
         id: SketchId,
         body: Option<&mut Sketch>,
@@ -148,19 +148,24 @@ impl Sketches {
     /// Keeps the changes of visible members in an epoch until it is [forgotten](Self::forget), and all
     /// changes of each sketch that had more than `expand_limit` members before or after the epoch. Both
     /// ascending by sketch.
-    pub(super) fn keep_changes(&mut self, epoch: Epoch, visible: Vec<MemberChange>, stars: Vec<StarChange>) {
+    pub(in crate::dataflow) fn keep_changes(
+        &mut self,
+        epoch: Epoch,
+        visible: Vec<MemberChange>,
+        stars: Vec<StarChange>,
+    ) {
         debug_assert!(visible.is_sorted_by_key(|change| change.sketch));
         debug_assert!(stars.is_sorted_by_key(|change| change.sketch));
         self.changes.insert(epoch, ChangedMembers { visible, stars });
     }
 
     /// The changes of visible members in an epoch.
-    pub(super) fn changes(&self, epoch: Epoch) -> &[MemberChange] {
+    pub(in crate::dataflow) fn changes(&self, epoch: Epoch) -> &[MemberChange] {
         self.changes.get(&epoch).map_or(&[], |changed| &changed.visible)
     }
 
     /// Drops the changes of this epoch. SketchMembers as of earlier epochs can then no longer be read.
-    pub(super) fn forget(&mut self, epoch: Epoch) {
+    pub(in crate::dataflow) fn forget(&mut self, epoch: Epoch) {
         self.changes.remove(&epoch);
     }
 
@@ -169,7 +174,12 @@ impl Sketches {
     ///
     /// # Panics
     /// If the changes kept are not those that were made.
-    pub(super) fn visible_at<'a>(&'a self, id: SketchId, epoch: Epoch, documents: &mut Vec<&'a DocId>) {
+    pub(in crate::dataflow) fn visible_at<'a>(
+        &'a self,
+        id: SketchId,
+        epoch: Epoch,
+        documents: &mut Vec<&'a DocId>,
+    ) {
         documents.clear();
         if let Some(members) = self.members_of(id) {
             documents.extend(members.visible(self.expand_limit));
@@ -188,7 +198,7 @@ impl Sketches {
 
     /// Whether a sketch had too many members after an epoch for all to be visible. Requires the changes of
     /// all later epochs.
-    pub(super) fn is_star_at(&self, id: SketchId, epoch: Epoch) -> bool {
+    pub(in crate::dataflow) fn is_star_at(&self, id: SketchId, epoch: Epoch) -> bool {
         for (_, changed) in self.changes.range(epoch + 1..) {
             if let Some(star) = changed.star(id) {
                 return star.before > self.expand_limit;
@@ -201,7 +211,7 @@ impl Sketches {
     }
 
     /// All members of a sketch after an epoch, visible or not. Requires the changes of all later epochs.
-    pub(super) fn members_at(&self, id: SketchId, epoch: Epoch) -> BTreeSet<&DocId> {
+    pub(in crate::dataflow) fn members_at(&self, id: SketchId, epoch: Epoch) -> BTreeSet<&DocId> {
         let mut all: BTreeSet<&DocId> =
             self.members_of(id).into_iter().flat_map(SketchMembers::iter).collect();
         for (_, changed) in self.changes.range(epoch + 1..).rev() {
@@ -223,18 +233,18 @@ impl Sketches {
 
     /// Sets example documents for the hot blocks whose sketches are stored here: for all blocks, or only for
     /// those without examples.
-    pub(super) fn name_examples(&self, blocks: &mut HotBlocks, all: bool) {
+    pub(in crate::dataflow) fn name_examples(&self, blocks: &mut HotBlocks, all: bool) {
         blocks.name(all, |sketch| self.members_of(sketch).map(|members| members.first().cloned()));
     }
 
     /// A sketch lost its last member in this epoch.
-    pub(super) fn dies(&mut self, id: SketchId, epoch: Epoch) {
+    pub(in crate::dataflow) fn dies(&mut self, id: SketchId, epoch: Epoch) {
         self.dying.entry(epoch).or_default().push(id);
     }
 
     /// Frees the sketches that lost their last member before `open` and have none now. No candidate of an
     /// epoch before `open` can arrive any more.
-    pub(super) fn release(&mut self, open: Epoch) {
+    pub(in crate::dataflow) fn release(&mut self, open: Epoch) {
         while let Some(first) = self.dying.first_entry().filter(|e| *e.key() < open) {
             let (epoch, ids) = first.remove_entry();
             for id in ids {
@@ -274,5 +284,5 @@ fn read<'a>(words: &'a Rows<u64>, features: Option<&'a Rows<Box<[u64]>>>, place:
 }
 
 #[cfg(test)]
-#[path = "sketches_tests.rs"]
+#[path = "store_tests.rs"]
 mod tests;

@@ -1,5 +1,5 @@
 //! Keys: the order of the slots where the number of documents is limited, and of events where an id's
-//! [home](super::homes) is decided. The key of an id is the greatest key of its events. The time in a key is
+//! [home](crate::dataflow::documents::homes) is decided. The key of an id is the greatest key of its events. The time in a key is
 //! the `ts` of the event; where ids move, the time of its record.
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use dupflow_core::time::UnixTime;
 
 /// A (`ts`, position), ordered by both; no `ts` sorts before any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct EventKey {
+pub(in crate::dataflow) struct EventKey {
     /// 0 without a `ts`, else one more than the bits of its f64, which ascend with it.
     when: u64,
     position: Position,
@@ -17,31 +17,31 @@ pub(super) struct EventKey {
 
 impl EventKey {
     /// Bytes of a key.
-    pub(super) const BYTES: usize = 20;
+    pub(in crate::dataflow) const BYTES: usize = 20;
 
     /// The key of an event at a time.
-    pub(super) fn new(ts: Option<f64>, position: Position) -> Self {
+    pub(in crate::dataflow) fn new(ts: Option<f64>, position: Position) -> Self {
         let time = ts.and_then(UnixTime::new);
         Self { when: time.map_or(0, |time| time.seconds().to_bits() + 1), position }
     }
 
     /// The time, if there is one.
-    pub(super) fn ts(self) -> Option<f64> {
+    pub(in crate::dataflow) fn ts(self) -> Option<f64> {
         self.when.checked_sub(1).map(f64::from_bits)
     }
 
     /// The position of the event.
-    pub(super) fn position(self) -> Position {
+    pub(in crate::dataflow) fn position(self) -> Position {
         self.position
     }
 
     /// The partition of the event.
-    pub(super) fn partition(self) -> u32 {
+    pub(in crate::dataflow) fn partition(self) -> u32 {
         self.position.partition
     }
 
-    /// As it is stored, see [`kept`](super::kept).
-    pub(super) fn to_bytes(self) -> [u8; Self::BYTES] {
+    /// As it is stored, see [`kept`](crate::dataflow::documents::kept).
+    pub(in crate::dataflow) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.when.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.position.partition.to_le_bytes());
@@ -50,7 +50,7 @@ impl EventKey {
     }
 
     /// Decodes a key, and returns the bytes behind it.
-    pub(super) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
+    pub(in crate::dataflow) fn read(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (when, rest) = bytes.split_first_chunk()?;
         let (partition, rest) = rest.split_first_chunk()?;
         let (offset, rest) = rest.split_first_chunk()?;

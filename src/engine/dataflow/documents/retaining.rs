@@ -1,7 +1,7 @@
 //! Retaining: the documents of a worker, and how the events and the retention change them in an epoch.
 //!
 //! Events of an epoch and its clock -> for each touched document, once the epoch is settled, a report with
-//! the values before and after, its cause, and what a later run needs to continue. [`retain`](super::retain)
+//! the values before and after, its cause, and what a later run needs to continue. [`retain`](crate::dataflow::documents::retain)
 //! describes how workers agree on slots.
 
 use std::collections::BTreeMap;
@@ -9,12 +9,13 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::{Arc, Once};
 
-use super::arrival::{Arrival, ArrivalContent};
-use super::documents::{DocumentStore, InForce, SharedDocuments};
-use super::homes::{Example, Moves, overrule};
-use super::key::EventKey;
-use super::output::EpochReport;
-use super::{Stages, kept};
+use crate::dataflow::Stages;
+use crate::dataflow::documents::arrival::{Arrival, ArrivalContent};
+use crate::dataflow::documents::homes::{Example, Moves, overrule};
+use crate::dataflow::documents::kept;
+use crate::dataflow::documents::key::EventKey;
+use crate::dataflow::documents::store::{DocumentStore, InForce, SharedDocuments};
+use crate::dataflow::output::EpochReport;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocChange, DocId, Facts};
@@ -28,7 +29,7 @@ use dupflow_core::time::{Epoch, UnixTime};
 const PARCEL: usize = 4096;
 
 /// What an operator derives from documents that are added, changed and removed.
-pub(super) trait Follow: 'static {
+pub(in crate::dataflow) trait Follow: 'static {
     /// The value stored of a live document.
     type LiveValue: InForce;
     /// What a report needs of an event.
@@ -61,11 +62,11 @@ pub(super) trait Follow: 'static {
 }
 
 /// A document that an epoch has touched.
-pub(super) struct TouchedDocument<'a, V> {
-    pub(super) place: u32,
-    pub(super) id: &'a DocId,
-    pub(super) before: V,
-    pub(super) after: V,
+pub(in crate::dataflow) struct TouchedDocument<'a, V> {
+    pub(in crate::dataflow) place: u32,
+    pub(in crate::dataflow) id: &'a DocId,
+    pub(in crate::dataflow) before: V,
+    pub(in crate::dataflow) after: V,
 }
 
 /// An event, or the retention, has touched a document.
@@ -79,8 +80,8 @@ struct Touch<F: Follow> {
 }
 
 /// The documents of a worker, and the changes of the open epoch.
-pub(super) struct Retaining<F: Follow> {
-    pub(super) documents: SharedDocuments<F::LiveValue>,
+pub(in crate::dataflow) struct Retaining<F: Follow> {
+    pub(in crate::dataflow) documents: SharedDocuments<F::LiveValue>,
     retention: Retention,
     ids_move: bool,
     /// The number of documents, alive or ended, when the last epoch was settled.
@@ -95,7 +96,7 @@ pub(super) struct Retaining<F: Follow> {
     changes: Changes,
     /// Full parcels of changes, older than `changes`.
     full: Vec<Changes>,
-    pub(super) origins: Option<Arc<Origins>>,
+    pub(in crate::dataflow) origins: Option<Arc<Origins>>,
     metrics: Arc<Metrics>,
     /// Limits the log message about moving ids to one in a run.
     moves_logged: Arc<Once>,
@@ -103,15 +104,15 @@ pub(super) struct Retaining<F: Follow> {
 }
 
 /// Functions that emit the records of an epoch.
-pub(super) struct Outputs<'a, F: Follow> {
-    pub(super) record: &'a mut dyn FnMut(F::Emitted),
-    pub(super) more: &'a mut dyn FnMut(i64),
-    pub(super) reports: &'a mut dyn FnMut(EpochReport),
+pub(in crate::dataflow) struct Outputs<'a, F: Follow> {
+    pub(in crate::dataflow) record: &'a mut dyn FnMut(F::Emitted),
+    pub(in crate::dataflow) more: &'a mut dyn FnMut(i64),
+    pub(in crate::dataflow) reports: &'a mut dyn FnMut(EpochReport),
 }
 
 impl<F: Follow> Retaining<F> {
     /// Without documents; the clock continues from that of an earlier run.
-    pub(super) fn new(documents: SharedDocuments<F::LiveValue>, stages: &Stages) -> Self {
+    pub(in crate::dataflow) fn new(documents: SharedDocuments<F::LiveValue>, stages: &Stages) -> Self {
         let clock = stages.start.past.clock.and_then(|time| stages.retention.clock.read(time));
         Self {
             documents,
@@ -133,7 +134,12 @@ impl<F: Follow> Retaining<F> {
 
     /// Applies the events of an epoch and expires what is too old after it. `clock` is the greatest time of
     /// the epoch's batches. Returns how many slots were gained.
-    pub(super) fn apply(&mut self, epoch: Epoch, mut arrivals: Vec<Arrival>, clock: Option<UnixTime>) -> i64 {
+    pub(in crate::dataflow) fn apply(
+        &mut self,
+        epoch: Epoch,
+        mut arrivals: Vec<Arrival>,
+        clock: Option<UnixTime>,
+    ) -> i64 {
         // `None` is less than any time.
         self.clock = self.clock.max(clock);
         let oldest = self.retention.oldest(self.clock);
@@ -262,7 +268,7 @@ impl<F: Follow> Retaining<F> {
     }
 
     /// Gives up the slots with keys up to this one, inclusive.
-    pub(super) fn retire(&mut self, last: EventKey) {
+    pub(in crate::dataflow) fn retire(&mut self, last: EventKey) {
         let mut documents = self.documents.borrow_mut();
         while let Some((place, before)) = documents.take_slot(last) {
             self.metrics.add(Counter::Expired, u64::from(before != F::LiveValue::ENDED));
@@ -271,7 +277,7 @@ impl<F: Follow> Retaining<F> {
     }
 
     /// Reports each touched document, and forgets those that have ended and have no slot.
-    pub(super) fn settle(&mut self, outputs: Outputs<'_, F>) {
+    pub(in crate::dataflow) fn settle(&mut self, outputs: Outputs<'_, F>) {
         let Outputs { record, more, reports } = outputs;
         let mut documents = self.documents.borrow_mut();
         let mut touched = std::mem::take(&mut self.touched);

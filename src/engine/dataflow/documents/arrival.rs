@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::key::EventKey;
+use crate::dataflow::documents::key::EventKey;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
@@ -10,7 +10,7 @@ use dupflow_core::text::Terms;
 
 /// What an event does to its document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum ArrivalContent {
+pub(in crate::dataflow) enum ArrivalContent {
     /// Ends the document.
     Delete,
     /// The new text has no token.
@@ -23,31 +23,31 @@ pub(super) enum ArrivalContent {
 
 /// A sketched event.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Arrival {
+pub(in crate::dataflow) struct Arrival {
     /// Hash of the id: selects the worker and finds the document.
-    pub(super) hash: u64,
-    pub(super) id: DocId,
-    pub(super) position: Position,
+    pub(in crate::dataflow) hash: u64,
+    pub(in crate::dataflow) id: DocId,
+    pub(in crate::dataflow) position: Position,
     /// In unix seconds, if the source has it.
-    pub(super) ts: Option<f64>,
-    pub(super) content: ArrivalContent,
+    pub(in crate::dataflow) ts: Option<f64>,
+    pub(in crate::dataflow) content: ArrivalContent,
     /// The length of the text, as [`Facts::bytes`].
-    pub(super) bytes: u32,
+    pub(in crate::dataflow) bytes: u32,
     /// Whether the event was restored from an earlier run.
-    pub(super) is_restored: bool,
+    pub(in crate::dataflow) is_restored: bool,
     /// The key that the event gives its document, if it differs from the key of `ts` and `position`: the
     /// record was written at another time, or the key was kept.
-    pub(super) key: Option<Box<EventKey>>,
+    pub(in crate::dataflow) key: Option<Box<EventKey>>,
 }
 
 impl Arrival {
     /// The facts of its document.
-    pub(super) fn facts(&self) -> Facts {
+    pub(in crate::dataflow) fn facts(&self) -> Facts {
         Facts { ts: self.ts, bytes: self.bytes, position: self.position }
     }
 
     /// The key that the event gives its document.
-    pub(super) fn key(&self) -> EventKey {
+    pub(in crate::dataflow) fn key(&self) -> EventKey {
         self.key.as_ref().map_or_else(|| EventKey::new(self.ts, self.position), |key| **key)
     }
 }

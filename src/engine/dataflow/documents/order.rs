@@ -17,7 +17,7 @@ const NOWHERE: u32 = u32::MAX;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct AgeOrder {
+pub(in crate::dataflow) struct AgeOrder {
     /// Places, none older than its parent: the first `len` entries. Those behind are unused.
     heap: Rows<u32>,
     len: usize,
@@ -32,23 +32,23 @@ impl Default for AgeOrder {
 }
 
 impl AgeOrder {
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::dataflow) fn len(&self) -> usize {
         self.len
     }
 
     /// The oldest place.
-    pub(super) fn first(&self) -> Option<u32> {
+    pub(in crate::dataflow) fn first(&self) -> Option<u32> {
         (self.len > 0).then(|| self.heap.row(0)[0])
     }
 
     /// Whether a place is in the order.
-    pub(super) fn holds(&self, place: u32) -> bool {
+    pub(in crate::dataflow) fn holds(&self, place: u32) -> bool {
         self.positions(place).is_some()
     }
 
     /// Adds a place, or updates it after its age has changed. `older(a, b)` returns whether a is older than
     /// b.
-    pub(super) fn put(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
+    pub(in crate::dataflow) fn put(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
         let at = match self.positions(place) {
             Some(at) => at,
             None => {
@@ -66,7 +66,7 @@ impl AgeOrder {
     }
 
     /// Removes a place if it is there. Its age must still be the one it was added with.
-    pub(super) fn remove(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
+    pub(in crate::dataflow) fn remove(&mut self, place: u32, older: impl Fn(u32, u32) -> bool) {
         let Some(at) = self.positions(place) else { return };
         self.positions.row_mut(place as usize)[0] = NOWHERE;
         self.len -= 1;

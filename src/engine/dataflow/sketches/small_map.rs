@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const FEW: usize = 32;
 
 #[derive(Debug)]
-pub(super) enum SmallMap<K, V> {
+pub(in crate::dataflow) enum SmallMap<K, V> {
     Few(Vec<(K, V)>),
     Many(BTreeMap<K, V>),
 }
@@ -20,14 +20,14 @@ impl<K, V> Default for SmallMap<K, V> {
 }
 
 impl<K: Ord, V> SmallMap<K, V> {
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::dataflow) fn len(&self) -> usize {
         match self {
             Self::Few(entries) => entries.len(),
             Self::Many(entries) => entries.len(),
         }
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<&V> {
+    pub(in crate::dataflow) fn get(&self, key: &K) -> Option<&V> {
         match self {
             Self::Few(entries) => find(entries, key).ok().map(|at| &entries[at].1),
             Self::Many(entries) => entries.get(key),
@@ -35,7 +35,7 @@ impl<K: Ord, V> SmallMap<K, V> {
     }
 
     /// All entries, in ascending order of keys.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+    pub(in crate::dataflow) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let (few, many) = match self {
             Self::Few(entries) => (Some(entries.iter().map(|(key, value)| (key, value))), None),
             Self::Many(entries) => (None, Some(entries.iter())),
@@ -44,7 +44,7 @@ impl<K: Ord, V> SmallMap<K, V> {
     }
 
     /// Sets a value; returns the one before.
-    pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
+    pub(in crate::dataflow) fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self {
             Self::Few(entries) => match find(entries, &key) {
                 Ok(at) => return Some(std::mem::replace(&mut entries[at].1, value)),
@@ -67,7 +67,7 @@ impl<K: Ord, V> SmallMap<K, V> {
     }
 
     /// Removes an entry; returns its value.
-    pub(super) fn remove(&mut self, key: &K) -> Option<V> {
+    pub(in crate::dataflow) fn remove(&mut self, key: &K) -> Option<V> {
         match self {
             Self::Few(entries) => find(entries, key).ok().map(|at| entries.remove(at).1),
             Self::Many(entries) => {

@@ -29,24 +29,24 @@ use timely::scheduling::Activator;
 use dupflow_core::time::Epoch;
 
 /// The frontiers of an operator's inputs, in the order in which the inputs were added.
-pub(super) type Frontiers = [MutableAntichain<Epoch>];
+pub(in crate::dataflow) type Frontiers = [MutableAntichain<Epoch>];
 
 /// An operator that is being built.
-pub(super) struct Operator<'scope> {
+pub(in crate::dataflow) struct Operator<'scope> {
     builder: OperatorBuilder<'scope, Epoch>,
     scope: Scope<'scope, Epoch>,
     outputs: usize,
 }
 
 /// An output of an operator.
-pub(super) struct Output<D: 'static> {
+pub(in crate::dataflow) struct Output<D: 'static> {
     port: usize,
     pusher: pushers::Output<Epoch, Vec<D>>,
     builder: CapacityContainerBuilder<Vec<D>>,
 }
 
 /// Sends records of one time over an output.
-pub(super) struct Sender<'a, D: 'static> {
+pub(in crate::dataflow) struct Sender<'a, D: 'static> {
     session: pushers::OutputSession<'a, Epoch, Vec<D>>,
     builder: &'a mut CapacityContainerBuilder<Vec<D>>,
     capability: Capability<Epoch>,
@@ -54,12 +54,12 @@ pub(super) struct Sender<'a, D: 'static> {
 
 impl<'scope> Operator<'scope> {
     /// An operator without inputs and outputs.
-    pub(super) fn new(name: &str, scope: Scope<'scope, Epoch>) -> Self {
+    pub(in crate::dataflow) fn new(name: &str, scope: Scope<'scope, Epoch>) -> Self {
         Self { builder: OperatorBuilder::new(name.to_owned(), scope), scope, outputs: 0 }
     }
 
     /// Adds an input; `pact` says which worker receives a record.
-    pub(super) fn input<D: 'static, P: ParallelizationContract<Epoch, Vec<D>>>(
+    pub(in crate::dataflow) fn input<D: 'static, P: ParallelizationContract<Epoch, Vec<D>>>(
         &mut self,
         stream: Stream<'scope, Epoch, Vec<D>>,
         pact: P,
@@ -68,7 +68,7 @@ impl<'scope> Operator<'scope> {
     }
 
     /// Adds an output. Its port is the number of outputs before it.
-    pub(super) fn output<D: 'static>(&mut self) -> (Output<D>, Stream<'scope, Epoch, Vec<D>>) {
+    pub(in crate::dataflow) fn output<D: 'static>(&mut self) -> (Output<D>, Stream<'scope, Epoch, Vec<D>>) {
         let (pusher, stream) = self.builder.new_output();
         let output = Output { port: self.outputs, pusher, builder: CapacityContainerBuilder::default() };
         self.outputs += 1;
@@ -76,12 +76,12 @@ impl<'scope> Operator<'scope> {
     }
 
     /// Schedules the operator again when it is called on this worker.
-    pub(super) fn activator(&self) -> Activator {
+    pub(in crate::dataflow) fn activator(&self) -> Activator {
         self.scope.activator_for(self.builder.operator_info().address)
     }
 
     /// A function for other threads that schedules the operator again.
-    pub(super) fn waker(&self) -> Box<dyn Fn() + Send> {
+    pub(in crate::dataflow) fn waker(&self) -> Box<dyn Fn() + Send> {
         let address = self.builder.operator_info().address;
         let activator = self.scope.worker().sync_activator_for(address.to_vec());
         // A worker that has ended need not be woken.
@@ -89,44 +89,47 @@ impl<'scope> Operator<'scope> {
     }
 
     /// Ends the building. `logic` runs whenever an input has records or a frontier has changed.
-    pub(super) fn build(self, mut logic: impl FnMut(&Frontiers) + 'static) {
+    pub(in crate::dataflow) fn build(self, mut logic: impl FnMut(&Frontiers) + 'static) {
         self.builder.build(|_| move |frontiers| logic(frontiers));
     }
 
     /// Ends the building of an operator without inputs. `logic` receives the capabilities of its outputs, by
     /// port, and keeps those that it needs.
-    pub(super) fn build_source(self, mut logic: impl FnMut(&mut Vec<Capability<Epoch>>) + 'static) {
+    pub(in crate::dataflow) fn build_source(
+        self,
+        mut logic: impl FnMut(&mut Vec<Capability<Epoch>>) + 'static,
+    ) {
         self.builder.build(|mut capabilities| move |_| logic(&mut capabilities));
     }
 }
 
 impl<D> Output<D> {
     /// Sends at the time of `capabilities`, which are by port.
-    pub(super) fn at(&mut self, capabilities: &[Capability<Epoch>]) -> Sender<'_, D> {
+    pub(in crate::dataflow) fn at(&mut self, capabilities: &[Capability<Epoch>]) -> Sender<'_, D> {
         let capability = capabilities[self.port].clone();
         self.with(capability)
     }
 
     /// Sends at the time of records that an input is receiving.
-    pub(super) fn at_time(&mut self, time: &InputCapability<Epoch>) -> Sender<'_, D> {
+    pub(in crate::dataflow) fn at_time(&mut self, time: &InputCapability<Epoch>) -> Sender<'_, D> {
         self.with(time.retain(self.port))
     }
 
     /// Sends at the time of a capability for this output.
-    pub(super) fn with(&mut self, capability: Capability<Epoch>) -> Sender<'_, D> {
+    pub(in crate::dataflow) fn with(&mut self, capability: Capability<Epoch>) -> Sender<'_, D> {
         Sender { session: self.pusher.activate(), builder: &mut self.builder, capability }
     }
 }
 
 impl<D> Sender<'_, D> {
     /// Sends a record, together with others.
-    pub(super) fn give(&mut self, record: D) {
+    pub(in crate::dataflow) fn give(&mut self, record: D) {
         self.builder.push_into(record);
         self.send_full();
     }
 
     /// Sends all records of an iterator.
-    pub(super) fn give_all(&mut self, records: impl IntoIterator<Item = D>) {
+    pub(in crate::dataflow) fn give_all(&mut self, records: impl IntoIterator<Item = D>) {
         records.into_iter().for_each(|record| self.builder.push_into(record));
         self.send_full();
     }

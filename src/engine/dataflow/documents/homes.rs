@@ -2,7 +2,7 @@
 //!
 //! Partitions have no common order in time. A producer that takes the partition from a hash of the key writes
 //! the later events of many ids to other partitions once partitions are added. The rule: the home of an id is
-//! the partition of its event with the greatest [key](super::key) (time, then partition). The last event in
+//! the partition of its event with the greatest [key](crate::dataflow::documents::key) (time, then partition). The last event in
 //! the home, by offset, is the last event of the id. Events of the id in every other partition are
 //! **overruled**: they change nothing. The time is that of the record, which its producer's clock or the
 //! broker's gives to upserts and deletes alike. A row's `ts` is not used: an update may leave it unchanged,
@@ -27,32 +27,35 @@
 //! What it does not do: correct clocks. An id whose newest time was written to its old partition keeps that
 //! home until an event elsewhere is newer. Where no event has a time, the greatest partition is the home.
 
-use super::arrival::Arrival;
-use super::documents::{DocumentStore, InForce};
-use super::key::EventKey;
+use crate::dataflow::documents::arrival::Arrival;
+use crate::dataflow::documents::key::EventKey;
+use crate::dataflow::documents::store::{DocumentStore, InForce};
 use dupflow_core::doc::DocId;
 
 /// Counts of moving ids.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Moves {
+pub(in crate::dataflow) struct Moves {
     /// Events that moved an id to another partition.
-    pub(super) moved: u64,
+    pub(in crate::dataflow) moved: u64,
     /// Events that changed nothing, since their id has a newer event in another partition.
-    pub(super) overruled: u64,
+    pub(in crate::dataflow) overruled: u64,
     /// An id that was moved or overruled.
-    pub(super) example: Option<Example>,
+    pub(in crate::dataflow) example: Option<Example>,
 }
 
 /// An id in two partitions.
 #[derive(Debug, PartialEq)]
-pub(super) struct Example {
-    pub(super) id: DocId,
-    pub(super) partitions: [u32; 2],
+pub(in crate::dataflow) struct Example {
+    pub(in crate::dataflow) id: DocId,
+    pub(in crate::dataflow) partitions: [u32; 2],
 }
 
 /// Removes the overruled events of an epoch. `arrivals` are sorted by id and then by position; `documents`
 /// are those before the epoch.
-pub(super) fn overrule<V: InForce>(arrivals: &mut Vec<Arrival>, documents: &DocumentStore<V>) -> Moves {
+pub(in crate::dataflow) fn overrule<V: InForce>(
+    arrivals: &mut Vec<Arrival>,
+    documents: &DocumentStore<V>,
+) -> Moves {
     let mut moves = Moves::default();
     let mut out = Vec::new();
     let mut at: usize = 0;
@@ -84,9 +87,9 @@ pub(super) fn overrule<V: InForce>(arrivals: &mut Vec<Arrival>, documents: &Docu
 
 #[cfg(test)]
 mod tests {
-    use super::super::arrival::ArrivalContent;
-    use super::super::documents::DocumentStore;
     use super::*;
+    use crate::dataflow::documents::arrival::ArrivalContent;
+    use crate::dataflow::documents::store::DocumentStore;
     use dupflow_core::doc::Position;
     use dupflow_core::doc::retention::Retention;
     use dupflow_core::hash;

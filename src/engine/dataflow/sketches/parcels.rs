@@ -12,15 +12,15 @@ use dupflow_core::hash::SketchId;
 
 /// Postings for one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Parcel {
+pub(in crate::dataflow) struct Parcel {
     /// The index of that worker.
-    pub(super) to: u64,
-    pub(super) postings: Postings,
+    pub(in crate::dataflow) to: u64,
+    pub(in crate::dataflow) postings: Postings,
 }
 
 /// The unsent parcels of one epoch, one for each worker.
 #[derive(Debug)]
-pub(super) struct Parcels {
+pub(in crate::dataflow) struct Parcels {
     open: Vec<Postings>,
 }
 
@@ -29,12 +29,12 @@ const FULL: usize = 1 << 13;
 
 impl Parcels {
     /// For this many workers.
-    pub(super) fn new(peers: usize) -> Self {
+    pub(in crate::dataflow) fn new(peers: usize) -> Self {
         Self { open: vec![Postings::default(); peers] }
     }
 
     /// Adds a sketch that enters blocks (`diff` 1) or leaves them (-1). Passes full parcels to `send`.
-    pub(super) fn add(
+    pub(in crate::dataflow) fn add(
         &mut self,
         id: SketchId,
         word: u64,
@@ -49,7 +49,7 @@ impl Parcels {
     }
 
     /// Sends the remaining parcels of an epoch.
-    pub(super) fn flush(&mut self, send: impl FnMut(Parcel)) {
+    pub(in crate::dataflow) fn flush(&mut self, send: impl FnMut(Parcel)) {
         self.send(1, send);
     }
 
@@ -65,7 +65,7 @@ impl Parcels {
 
 /// The worker that owns a block. The tables of the index are in the order of hashes: since the lowest bits
 /// decide, every worker has its share of each range.
-pub(super) fn owner(key: BlockKey, peers: usize) -> usize {
+pub(in crate::dataflow) fn owner(key: BlockKey, peers: usize) -> usize {
     (key.hash as usize).wrapping_add(usize::from(key.table)) % peers
 }
 

@@ -8,7 +8,7 @@
 //!
 //! | part | added | |
 //! |---|---|---|
-//! | key | 128 | `when u64`, `partition u32`, `offset u64`; where the document's [key](super::key) is that of an earlier event, and in slots |
+//! | key | 128 | `when u64`, `partition u32`, `offset u64`; where the document's [key](crate::dataflow::documents::key) is that of an earlier event, and in slots |
 //! | length | 64 | of the text, in bytes; older versions did not store it, and it is then read as 0; slots have none |
 //!
 //! The content by kind:
@@ -24,8 +24,8 @@
 //!
 //! A value describes the last event of its document in an epoch, so it is a function of the corpus too.
 
-use super::arrival::{Arrival, ArrivalContent};
-use super::key::EventKey;
+use crate::dataflow::documents::arrival::{Arrival, ArrivalContent};
+use crate::dataflow::documents::key::EventKey;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::hash;
@@ -33,7 +33,7 @@ use dupflow_core::sketch::SketchMaker;
 use dupflow_core::text::Terms;
 
 /// Bytes after which changes are sent: enough to make the cost of each record negligible.
-pub(super) const PARCEL_BYTES: usize = 1 << 18;
+pub(in crate::dataflow) const PARCEL_BYTES: usize = 1 << 18;
 
 /// Added to the kind if a key follows.
 const WITH_KEY: u8 = 128;
@@ -46,7 +46,7 @@ const SLOT: u8 = 3;
 
 /// Adds the value of an arrival, the last one of its document in an epoch. `key` is the document's key if it
 /// differs from the arrival's. Adds nothing for a restored arrival.
-pub(super) fn keep(arrival: &Arrival, key: Option<EventKey>, changes: &mut Changes) {
+pub(in crate::dataflow) fn keep(arrival: &Arrival, key: Option<EventKey>, changes: &mut Changes) {
     if arrival.is_restored {
         return;
     }
@@ -81,7 +81,7 @@ pub(super) fn keep(arrival: &Arrival, key: Option<EventKey>, changes: &mut Chang
 }
 
 /// Adds the slot of a document that has ended.
-pub(super) fn keep_slot(id: &DocId, key: EventKey, changes: &mut Changes) {
+pub(in crate::dataflow) fn keep_slot(id: &DocId, key: EventKey, changes: &mut Changes) {
     changes.put_with(id.as_bytes(), |bytes| {
         bytes.extend_from_slice(&[0; 12]);
         bytes.extend_from_slice(&f64::NAN.to_le_bytes());
@@ -91,7 +91,7 @@ pub(super) fn keep_slot(id: &DocId, key: EventKey, changes: &mut Changes) {
 }
 
 /// Decodes a document's arrival; `None` if the bytes are not what [`keep`] wrote under this scheme.
-pub(super) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Arrival> {
+pub(in crate::dataflow) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker) -> Option<Arrival> {
     let id = DocId::new(str::from_utf8(id).ok()?)?;
     let (partition, rest) = value.split_first_chunk()?;
     let (offset, rest) = rest.split_first_chunk()?;

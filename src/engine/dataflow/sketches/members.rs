@@ -4,14 +4,14 @@
 //! represents the whole group in pairs with other sketches. The form is a function of the group's present
 //! members, so crossing the limit in either direction retracts one form and emits the other.
 
-use super::small_map::SmallMap;
+use crate::dataflow::sketches::small_map::SmallMap;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
 use dupflow_core::time::Epoch;
 
 /// The documents of one sketch.
 #[derive(Debug)]
-pub(super) enum SketchMembers {
+pub(in crate::dataflow) enum SketchMembers {
     /// No members since this epoch.
     Empty(Epoch),
     One(DocId),
@@ -20,7 +20,7 @@ pub(super) enum SketchMembers {
 }
 
 impl SketchMembers {
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::dataflow) fn len(&self) -> usize {
         match self {
             Self::Empty(_) => 0,
             Self::One(_) => 1,
@@ -29,12 +29,12 @@ impl SketchMembers {
     }
 
     /// The smallest member.
-    pub(super) fn first(&self) -> Option<&DocId> {
+    pub(in crate::dataflow) fn first(&self) -> Option<&DocId> {
         self.iter().next()
     }
 
     /// All members, in ascending order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &DocId> {
+    pub(in crate::dataflow) fn iter(&self) -> impl Iterator<Item = &DocId> {
         let (one, many) = match self {
             Self::Empty(_) => (None, None),
             Self::One(document) => (Some(document), None),
@@ -81,7 +81,7 @@ impl SketchMembers {
 
     /// The members that represent the sketch in pairs with other sketches: all of them if there are at most
     /// `limit`, else the smallest.
-    pub(super) fn visible(&self, limit: usize) -> impl Iterator<Item = &DocId> {
+    pub(in crate::dataflow) fn visible(&self, limit: usize) -> impl Iterator<Item = &DocId> {
         self.iter().take(if self.len() <= limit { usize::MAX } else { 1 })
     }
 
@@ -106,7 +106,7 @@ impl SketchMembers {
     ///
     /// # Panics
     /// If a document leaves that is not a member, or joins that is one: a broken promise upstream.
-    pub(super) fn change<'d>(
+    pub(in crate::dataflow) fn change<'d>(
         &mut self,
         leave: impl ExactSizeIterator<Item = &'d DocId> + Clone,
         join: impl ExactSizeIterator<Item = &'d DocId> + Clone,

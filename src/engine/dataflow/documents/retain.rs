@@ -33,25 +33,25 @@ use timely::dataflow::channels::pact::Exchange;
 use timely::dataflow::operators::{Capability, InputCapability};
 use timely::scheduling::Activator;
 
-use super::Stages;
-use super::arrival::Arrival;
-use super::documents::{DocumentStore, SharedDocuments};
-use super::epochs::Stash;
-use super::key::EventKey;
-use super::operator::{Operator, Output};
-use super::output::EpochReport;
-use super::retaining::{Follow, Outputs, Retaining};
+use crate::dataflow::Stages;
+use crate::dataflow::documents::arrival::Arrival;
+use crate::dataflow::documents::key::EventKey;
+use crate::dataflow::documents::retaining::{Follow, Outputs, Retaining};
+use crate::dataflow::documents::store::{DocumentStore, SharedDocuments};
+use crate::dataflow::operator::epochs::Stash;
+use crate::dataflow::operator::{Operator, Output};
+use crate::dataflow::output::EpochReport;
 use dupflow_core::run::origins::{InputBeginning, Origins};
 use dupflow_core::time::{Epoch, UnixTime};
 
 /// What one worker must know of a batch that another has read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Tick {
-    pub(super) to: u64,
+pub(in crate::dataflow) struct Tick {
+    pub(in crate::dataflow) to: u64,
     /// The time of the batch, where documents expire by age.
-    pub(super) at: Option<UnixTime>,
+    pub(in crate::dataflow) at: Option<UnixTime>,
     /// The inputs that have begun, where one process reads for others.
-    pub(super) begins: Vec<InputBeginning>,
+    pub(in crate::dataflow) begins: Vec<InputBeginning>,
 }
 
 /// The number of slots that a worker has gained, sent to another.
@@ -70,19 +70,19 @@ struct Oldest {
 }
 
 /// The outputs of [`retain`].
-pub(super) struct RetainOutputs<'scope, F: Follow> {
+pub(in crate::dataflow) struct RetainOutputs<'scope, F: Follow> {
     /// Changes of documents.
-    pub(super) records: Stream<'scope, Epoch, Vec<F::Emitted>>,
+    pub(in crate::dataflow) records: Stream<'scope, Epoch, Vec<F::Emitted>>,
     /// Changes of the number of documents that count, where not 0.
-    pub(super) more: Stream<'scope, Epoch, Vec<i64>>,
+    pub(in crate::dataflow) more: Stream<'scope, Epoch, Vec<i64>>,
     /// What a later run needs to continue from here, if documents are kept; and the causes.
-    pub(super) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
+    pub(in crate::dataflow) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
     /// The documents of this worker.
-    pub(super) documents: SharedDocuments<F::LiveValue>,
+    pub(in crate::dataflow) documents: SharedDocuments<F::LiveValue>,
 }
 
 /// Applies the events of each epoch to the documents, which are partitioned by the hash of their ids.
-pub(super) fn retain<'scope, F: Follow>(
+pub(in crate::dataflow) fn retain<'scope, F: Follow>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
     name: &str,

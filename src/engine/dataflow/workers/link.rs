@@ -39,7 +39,7 @@ const MESSAGE_BYTES: u64 = 1 << 30;
 pub type OnLost = Box<dyn Fn(usize, &str) + Send + Sync>;
 
 /// The links of this process.
-pub(super) struct PeerLinks {
+pub(in crate::dataflow) struct PeerLinks {
     /// Worker threads of each process.
     workers: u64,
     /// This process.
@@ -56,7 +56,7 @@ pub(super) struct PeerLinks {
 
 /// One side of timely on a socket: the reading or the writing one.
 #[derive(Debug)]
-pub(super) struct PeerLink {
+pub(in crate::dataflow) struct PeerLink {
     stream: TcpStream,
     remote: usize,
     links: Arc<PeerLinks>,
@@ -91,7 +91,7 @@ impl PeerLinks {
     ///
     /// # Errors
     /// If the system cannot clone or configure a socket.
-    pub(super) fn new(
+    pub(in crate::dataflow) fn new(
         index: usize,
         workers: usize,
         sockets: &[Option<TcpStream>],
@@ -113,20 +113,23 @@ impl PeerLinks {
     }
 
     /// One link for each socket.
-    pub(super) fn over(self: &Arc<Self>, sockets: Vec<Option<TcpStream>>) -> Vec<Option<PeerLink>> {
+    pub(in crate::dataflow) fn over(
+        self: &Arc<Self>,
+        sockets: Vec<Option<TcpStream>>,
+    ) -> Vec<Option<PeerLink>> {
         let link = |(remote, stream)| PeerLink::new(stream, remote, Arc::clone(self));
         sockets.into_iter().enumerate().map(|(i, stream)| stream.map(|stream| link((i, stream)))).collect()
     }
 
     /// Stops sending on every link, so that peers do not take a failure for progress.
-    pub(super) fn stop_sending(&self) {
+    pub(in crate::dataflow) fn stop_sending(&self) {
         let at_work = self.at_work.lock();
         self.stopped_sending.store(true, Ordering::SeqCst);
         self.shut_down_if_left(*at_work);
     }
 
     /// A worker has ended, and reads nothing any more.
-    pub(super) fn leave(&self) {
+    pub(in crate::dataflow) fn leave(&self) {
         let mut at_work = self.at_work.lock();
         *at_work -= 1;
         self.shut_down_if_left(*at_work);

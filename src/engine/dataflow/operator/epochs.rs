@@ -6,21 +6,21 @@ use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::ParallelizationContract;
 use timely::dataflow::operators::{Capability, InputCapability};
 
-use super::operator::{Frontiers, Operator};
+use super::builder::{Frontiers, Operator};
 use dupflow_core::time::Epoch;
 
 /// The records of open epochs, with the capabilities to send at their times.
-pub(super) struct Stash<D> {
+pub(in crate::dataflow) struct Stash<D> {
     open: BTreeMap<Epoch, (Vec<Capability<Epoch>>, Vec<D>)>,
 }
 
 impl<D> Stash<D> {
-    pub(super) fn new() -> Self {
+    pub(in crate::dataflow) fn new() -> Self {
         Self { open: BTreeMap::new() }
     }
 
     /// Stores records, with the capability for each of `outputs` outputs.
-    pub(super) fn keep<'a, R: Into<D> + 'a>(
+    pub(in crate::dataflow) fn keep<'a, R: Into<D> + 'a>(
         &mut self,
         time: &InputCapability<Epoch>,
         outputs: usize,
@@ -34,12 +34,15 @@ impl<D> Stash<D> {
     }
 
     /// The first epoch with records.
-    pub(super) fn first(&self) -> Option<Epoch> {
+    pub(in crate::dataflow) fn first(&self) -> Option<Epoch> {
         self.open.first_key_value().map(|(epoch, _)| *epoch)
     }
 
     /// Takes the first epoch out, if no input can receive more records of it.
-    pub(super) fn next_closed(&mut self, frontiers: &Frontiers) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
+    pub(in crate::dataflow) fn next_closed(
+        &mut self,
+        frontiers: &Frontiers,
+    ) -> Option<(Vec<Capability<Epoch>>, Vec<D>)> {
         let first = self.open.first_entry()?;
         frontiers.iter().all(|frontier| !frontier.less_equal(first.key())).then(|| first.remove())
     }
@@ -47,7 +50,7 @@ impl<D> Stash<D> {
     /// Takes the first epoch out, if it may begin: no input with these frontiers can receive records of an
     /// earlier epoch, and `before` has none. For records that must read the state of an operator as the
     /// earlier epochs leave it.
-    pub(super) fn next_begun<D2>(
+    pub(in crate::dataflow) fn next_begun<D2>(
         &mut self,
         frontiers: &Frontiers,
         before: &Stash<D2>,
@@ -61,7 +64,7 @@ impl<D> Stash<D> {
 
 /// Handles the records of each epoch together, in order of epochs, once the epoch is closed. `logic` receives
 /// the epoch, its records and a function that emits.
-pub(super) fn by_epoch<'scope, D: 'static, D2: 'static, P, L>(
+pub(in crate::dataflow) fn by_epoch<'scope, D: 'static, D2: 'static, P, L>(
     stream: Stream<'scope, Epoch, Vec<D>>,
     pact: P,
     name: &str,

@@ -9,7 +9,7 @@
 //! Position and time take 24 bytes of a document. [Retention](dupflow_core::doc::retention) adds two orders:
 //! by time, 8 bytes a document, and by key, 8 and 24 bytes a slot. Without retention there is no order.
 //!
-//! Where [ids move](super::homes) an ended document is stored as its id and the greatest key of its events,
+//! Where [ids move](crate::dataflow::documents::homes) an ended document is stored as its id and the greatest key of its events,
 //! until retention forgets it. A live document stores that key's time separately if it differs from the `ts`
 //! of its last event; other documents take no extra memory.
 
@@ -17,9 +17,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::arrival::Arrival;
-use super::key::EventKey;
-use super::order::AgeOrder;
+use crate::dataflow::documents::arrival::Arrival;
+use crate::dataflow::documents::key::EventKey;
+use crate::dataflow::documents::order::AgeOrder;
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::memory::{Rows, Slab};
@@ -27,15 +27,15 @@ use dupflow_core::time::Epoch;
 
 /// What the store holds of a live document: a `Copy` value of few bytes, with one value that means "not
 /// alive".
-pub(super) trait InForce: Copy + PartialEq + 'static {
+pub(in crate::dataflow) trait InForce: Copy + PartialEq + 'static {
     /// The value of a document that is not alive.
     const ENDED: Self;
 }
 
 /// A document, alive or ended.
 #[derive(Debug)]
-pub(super) struct StoredDocument<V> {
-    pub(super) id: DocId,
+pub(in crate::dataflow) struct StoredDocument<V> {
+    pub(in crate::dataflow) id: DocId,
     // The fields of a position, and a time with NaN for none: side by side they take 24 bytes, as types of
     // their own 36. Where ids move, the partition and time of an ended document are those of its greatest
     // key.
@@ -45,12 +45,12 @@ pub(super) struct StoredDocument<V> {
     offset: u64,
     ts: f64,
     /// The value in force.
-    pub(super) value: V,
+    pub(in crate::dataflow) value: V,
 }
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct DocumentStore<V> {
+pub(in crate::dataflow) struct DocumentStore<V> {
     by_id: Slab<StoredDocument<V>>,
     /// The last epoch that was applied, and whether it is settled.
     applied: (Epoch, bool),
@@ -73,33 +73,33 @@ struct SlotOrder {
 }
 
 /// Documents that one operator writes and others read.
-pub(super) type SharedDocuments<V> = Rc<RefCell<DocumentStore<V>>>;
+pub(in crate::dataflow) type SharedDocuments<V> = Rc<RefCell<DocumentStore<V>>>;
 
 impl<V: InForce> StoredDocument<V> {
     /// The position of its last event.
-    pub(super) fn position(&self) -> Position {
+    pub(in crate::dataflow) fn position(&self) -> Position {
         Position { partition: self.partition, offset: self.offset }
     }
 
     /// The time of its last event in unix seconds, if the source gives one.
-    pub(super) fn ts(&self) -> Option<f64> {
+    pub(in crate::dataflow) fn ts(&self) -> Option<f64> {
         Some(self.ts).filter(|ts| !ts.is_nan())
     }
 
     /// The epoch of its last event in this run; `None` if it was restored and has had no event since. From
     /// epoch 2^32 - 1 on, 2^32 - 1.
-    pub(super) fn changed(&self) -> Option<Epoch> {
+    pub(in crate::dataflow) fn changed(&self) -> Option<Epoch> {
         Some(Epoch::from(self.changed)).filter(|epoch| *epoch > 0)
     }
 
-    pub(super) fn is_alive(&self) -> bool {
+    pub(in crate::dataflow) fn is_alive(&self) -> bool {
         self.value != V::ENDED
     }
 }
 
 impl<V: InForce> DocumentStore<V> {
     /// An empty store, with the orders that a retention needs.
-    pub(super) fn new(retention: &Retention, ids_move: bool) -> Self {
+    pub(in crate::dataflow) fn new(retention: &Retention, ids_move: bool) -> Self {
         let slots = || SlotOrder { order: AgeOrder::default(), keys: Rows::new(1) };
         Self {
             by_id: Slab::default(),
@@ -112,42 +112,42 @@ impl<V: InForce> DocumentStore<V> {
     }
 
     /// Starts to apply an epoch, until [`settle`](Self::settle).
-    pub(super) fn begin(&mut self, epoch: Epoch) {
+    pub(in crate::dataflow) fn begin(&mut self, epoch: Epoch) {
         self.applied = (epoch, false);
     }
 
     /// Ends the changes of the epoch.
-    pub(super) fn settle(&mut self) {
+    pub(in crate::dataflow) fn settle(&mut self) {
         self.applied.1 = true;
     }
 
     /// The epoch that the documents are of; `None` while one is being applied.
-    pub(super) fn epoch(&self) -> Option<Epoch> {
+    pub(in crate::dataflow) fn epoch(&self) -> Option<Epoch> {
         let (epoch, is_settled) = self.applied;
         is_settled.then_some(epoch)
     }
 
     /// The place of a document that is alive or has a slot; `hash` is that of its id.
     #[inline]
-    pub(super) fn find(&self, hash: u64, id: &DocId) -> Option<u32> {
+    pub(in crate::dataflow) fn find(&self, hash: u64, id: &DocId) -> Option<u32> {
         self.by_id.find(hash, |document| document.id == *id)
     }
 
     /// The document at a place, if there is one.
     #[inline]
-    pub(super) fn get(&self, place: u32) -> Option<&StoredDocument<V>> {
+    pub(in crate::dataflow) fn get(&self, place: u32) -> Option<&StoredDocument<V>> {
         self.by_id.get(place)
     }
 
     /// A live document and its place, by the hash of its id and the id.
-    pub(super) fn alive(&self, hash: u64, id: &DocId) -> Option<(u32, &StoredDocument<V>)> {
+    pub(in crate::dataflow) fn alive(&self, hash: u64, id: &DocId) -> Option<(u32, &StoredDocument<V>)> {
         let place = self.find(hash, id)?;
         self.get(place).filter(|document| document.is_alive()).map(|document| (place, document))
     }
 
     /// Stores the last event of a document in an epoch. `key` is the greatest key of its events there,
     /// `value` the value in force after it, `place` the document's place if it has one. Returns its place.
-    pub(super) fn put(
+    pub(in crate::dataflow) fn put(
         &mut self,
         place: Option<u32>,
         last: &Arrival,
@@ -194,7 +194,7 @@ impl<V: InForce> DocumentStore<V> {
     }
 
     /// Whether ended documents leave something behind: a slot, or a home.
-    pub(super) fn remembers_ended(&self) -> bool {
+    pub(in crate::dataflow) fn remembers_ended(&self) -> bool {
         self.slots.is_some() || self.remembers_homes()
     }
 
@@ -217,7 +217,7 @@ impl<V: InForce> DocumentStore<V> {
 
     /// The greatest key of a document's events. Without slots: of the events in its home partition, at any
     /// offset. `None` if there is no document at this place.
-    pub(super) fn key(&self, place: u32) -> Option<EventKey> {
+    pub(in crate::dataflow) fn key(&self, place: u32) -> Option<EventKey> {
         let document = self.get(place)?;
         if let Some(SlotOrder { keys, .. }) = &self.slots {
             return Some(keys.row(place as usize)[0]);
@@ -241,7 +241,7 @@ impl<V: InForce> DocumentStore<V> {
 
     /// Ends the document with the least time, if that is less than `oldest`. Returns its place and the value
     /// that was in force. A document that had ended already is no longer remembered.
-    pub(super) fn expire(&mut self, oldest: f64) -> Option<(u32, V)> {
+    pub(in crate::dataflow) fn expire(&mut self, oldest: f64) -> Option<(u32, V)> {
         let place = self.by_ts.as_ref()?.first()?;
         self.get(place).filter(|document| document.ts < oldest)?;
         Some((place, self.end(place)))
@@ -263,12 +263,12 @@ impl<V: InForce> DocumentStore<V> {
     }
 
     /// The number of slots.
-    pub(super) fn slots(&self) -> usize {
+    pub(in crate::dataflow) fn slots(&self) -> usize {
         self.slots.as_ref().map_or(0, |slots| slots.order.len())
     }
 
     /// The keys of the `count` oldest slots, or of all if there are fewer, in ascending order.
-    pub(super) fn oldest(&mut self, count: usize) -> Vec<EventKey> {
+    pub(in crate::dataflow) fn oldest(&mut self, count: usize) -> Vec<EventKey> {
         let Some(SlotOrder { order, keys }) = &mut self.slots else { return Vec::new() };
         let older = |a: u32, b: u32| keys.row(a as usize) < keys.row(b as usize);
         let mut places = Vec::new();
@@ -284,7 +284,7 @@ impl<V: InForce> DocumentStore<V> {
 
     /// Removes the slot with the oldest key, if that is at most `last`, and ends its document. Returns the
     /// place and the value that was in force.
-    pub(super) fn take_slot(&mut self, last: EventKey) -> Option<(u32, V)> {
+    pub(in crate::dataflow) fn take_slot(&mut self, last: EventKey) -> Option<(u32, V)> {
         let SlotOrder { order, keys } = self.slots.as_mut()?;
         let place = order.first().filter(|place| keys.row(*place as usize)[0] <= last)?;
         order.remove(place, |a, b| keys.row(a as usize) < keys.row(b as usize));
@@ -292,14 +292,14 @@ impl<V: InForce> DocumentStore<V> {
     }
 
     /// The key of a slot; `None` if there is no slot at this place.
-    pub(super) fn slot(&self, place: u32) -> Option<EventKey> {
+    pub(in crate::dataflow) fn slot(&self, place: u32) -> Option<EventKey> {
         let SlotOrder { order, keys } = self.slots.as_ref()?;
         order.holds(place).then(|| keys.row(place as usize)[0])
     }
 
     /// What must be remembered of an ended document: the key of its slot or, where ids move, the greatest key
     /// of its events until that is too old. `None` if nothing must be.
-    pub(super) fn remembered(&self, place: u32) -> Option<EventKey> {
+    pub(in crate::dataflow) fn remembered(&self, place: u32) -> Option<EventKey> {
         if self.slots.is_some() {
             return self.slot(place);
         }
@@ -309,7 +309,7 @@ impl<V: InForce> DocumentStore<V> {
     }
 
     /// The number of documents, alive or ended, of which something is stored.
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::dataflow) fn len(&self) -> usize {
         self.by_id.len()
     }
 
@@ -317,7 +317,7 @@ impl<V: InForce> DocumentStore<V> {
     ///
     /// # Panics
     /// If the place holds no document with this hash.
-    pub(super) fn remove(&mut self, hash: u64, place: u32) -> StoredDocument<V> {
+    pub(in crate::dataflow) fn remove(&mut self, hash: u64, place: u32) -> StoredDocument<V> {
         self.newest.remove(&place);
         self.by_id.remove(hash, place)
     }
@@ -325,8 +325,8 @@ impl<V: InForce> DocumentStore<V> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::arrival::ArrivalContent;
     use super::*;
+    use crate::dataflow::documents::arrival::ArrivalContent;
     use dupflow_core::hash;
 
     impl InForce for u8 {

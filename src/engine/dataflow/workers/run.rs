@@ -3,7 +3,7 @@
 //!
 //! The workers are in one process or in several, each with as many threads. A worker's index counts all
 //! threads, process by process: worker 0 is the first one of process 0. Inside a process records move between
-//! threads as they are, between processes as bytes over its [`link`](super::link)s.
+//! threads as they are, between processes as bytes over its [`link`](crate::dataflow::workers::link)s.
 
 use std::any::Any;
 use std::fmt;
@@ -19,8 +19,8 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::communication::{Hooks, WorkerGuards};
 use timely::{CommunicationConfig, WorkerConfig};
 
-use super::link::{OnLost, PeerLinks};
-use super::{Emit, Intake, Stages, build};
+use crate::dataflow::workers::link::{OnLost, PeerLinks};
+use crate::dataflow::{Emit, Intake, Stages, build};
 use dupflow_core::time::Epoch;
 
 /// Running worker threads.

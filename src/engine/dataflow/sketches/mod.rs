@@ -1,0 +1,6 @@
+//! Distinct sketches and the documents that are their members.
+
+pub(super) mod members;
+pub(super) mod parcels;
+pub(super) mod small_map;
+pub(super) mod store;
