@@ -61,7 +61,8 @@ fn hashes() -> Answers {
 /// The readable text of a page.
 fn pages() -> Answers {
     let page = "<!DOCTYPE html><title>T</title><nav>N</nav><main><header><h1>日本語 &amp; ภาษาไทย</h1></header>\
-        <p>caf&eacute;<br>na&#239;ve <i>in</i>line&nbsp;&#x1F389;<aside>A</aside><ul><li>a<li>b</ul><script>s</script></main>after";
+        <p>caf&eacute;<br>na&#239;ve <i>in</i>line&nbsp;&#x1F389;<aside>A</aside><ul><li>a<li>b</ul>\
+        <script>s</script></main>after";
     [("a page", page.to_owned()), ("its second half", page.replacen("<!DOCTYPE html>", "", 1))]
         .map(|(name, page)| (name.to_owned(), readable(&page, &TextRules::default()).into_owned()))
         .into()

@@ -1,8 +1,8 @@
 //! Finds near-duplicate texts.
 //!
-//! This crate is the computation of dupflow without its engine: plain functions and data structures. It has no
-//! threads and reads no files, and its results are the same on every machine. Use it to compare texts, or to
-//! build your own index; use the crate `dupflow` to run many workers over files, topics or tables.
+//! This crate is the computation of dupflow without its engine: plain functions and data structures. It has
+//! no threads and reads no files, and its results are the same on every machine. Use it to compare texts, or
+//! to build your own index; use the crate `dupflow` to run many workers over files, topics or tables.
 //!
 //! # From texts to pairs
 //!
@@ -59,7 +59,7 @@
 //! for (n, text) in texts.into_iter().enumerate() {
 //!     let (_, sketch) = maker.sketch(text).expect("it has tokens");
 //!     let keys = detector.keys(sketch.view());
-//!     let candidates: BTreeSet<usize> = keys.iter().flat_map(|key| index.get(key)).flatten().copied().collect();
+//!     let candidates: BTreeSet<_> = keys.iter().flat_map(|key| index.get(key)).flatten().copied().collect();
 //!     sketches.push(sketch);
 //!     let decide = |m: &usize| detector.filter().decide(sketches[*m].view(), sketches[n].view()).accepted;
 //!     pairs.extend(candidates.into_iter().filter(|m| decide(m).is_some()).map(|m| (m, n)));

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | UNIFORM | U(0, 1) | synthetic pairs, as in the paper |
 //! | GAUSSIAN | N(0.5, 0.15²) within [0, 1] | synthetic pairs, as in the paper |
-//! | FUNDS-like | 0.93 Beta(1, 6) + 0.05 U(0, 1) + 0.02 Beta(20, 1.5) | a model of reports of funds: some boilerplate in common, few duplicates |
+//! | FUNDS-like | 0.93 Beta(1, 6) + 0.05 U(0, 1) + 0.02 Beta(20, 1.5) | reports of funds: boilerplate |
 //! | WEB-like | 0.999 Beta(0.8, 30) + 0.001 U(0, 1) | random pairs of a corpus |
 //!
 //! References: Yuan et al., the staged CWS filter (2019), section 6, for the first three; its FUNDS data are
@@ -23,15 +23,15 @@ pub enum Distribution {
     Gaussian,
     /// A model of reports of funds.
     Funds,
-    /// A model of random pairs of a corpus.
+    /// A model of random pairs of documents.
     Web,
 }
 
 impl Distribution {
-    /// All of them.
+    /// All distributions.
     pub const ALL: [Self; 4] = [Self::Uniform, Self::Gaussian, Self::Funds, Self::Web];
 
-    /// As it is called in tables.
+    /// The name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Uniform => "UNIFORM",
@@ -66,13 +66,13 @@ impl Distribution {
         }
     }
 
-    /// The density at a similarity `s`, above 0 and below 1.
+    /// The density at a similarity `s`, with 0 < s < 1.
     pub fn density(self, s: f64) -> f64 {
         match self {
             Self::Uniform => 1.0,
             Self::Gaussian => {
                 let (mean, sd) = (0.5, 0.15);
-                // What lies within [0, 1].
+                // The probability of [0, 1] before truncation.
                 let inside = libm::erf(mean / sd / 2.0_f64.sqrt());
                 let x = (s - mean) / sd;
                 (-0.5 * x * x).exp() / (sd * (2.0 * std::f64::consts::PI).sqrt() * inside)
@@ -87,12 +87,12 @@ impl Distribution {
         self.integral(1.0, of)
     }
 
-    /// The share of similarities below `threshold`, in 0.0..=1.0.
+    /// The probability of a similarity below `threshold`, which is in 0.0..=1.0.
     pub fn share_below(self, threshold: f64) -> f64 {
         self.integral(threshold, |_| 1.0)
     }
 
-    /// From 0 to an end, by the middles of [`STEPS`] steps that are finer near 0.
+    /// The integral from 0 to `end` by the midpoint rule, with [`STEPS`] steps that are finer near 0.
     fn integral(self, end: f64, of: impl Fn(f64) -> f64) -> f64 {
         let step = |i: usize| {
             let root = (i as f64 + 0.5) / STEPS as f64;
@@ -103,7 +103,7 @@ impl Distribution {
     }
 }
 
-/// Steps of an integral over all similarities: right to about 1e-5.
+/// Steps of an integral over [0, 1]: accurate to about 1e-5.
 const STEPS: usize = 2000;
 
 /// The density of Beta(a, b).
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_normal_distribution_is_cut() {
         let (_, variance) = moments(|rng| Distribution::Gaussian.sample(rng));
-        // 0.0225 but for what lies beyond 3.33 standard deviations, which takes away 1 %.
+        // 0.0225 without the truncation at 3.33 standard deviations, which takes away 1 %.
         assert!((0.0218..0.0227).contains(&variance), "{variance}");
     }
 }

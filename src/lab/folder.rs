@@ -1,7 +1,6 @@
-//! What studies found, as files: a CSV for each table, an SVG for each plot, and one HTML page with all of
-//! it.
+//! Writes the findings of studies as files: a CSV for each table, an SVG for each plot, and one HTML page.
 //!
-//! The page needs nothing beside it: plots are inline, and so is its style.
+//! The page is self-contained: plots and style are inline.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +15,8 @@ const HEAD: &str = "<!doctype html>
 <meta name=\"viewport\" content=\"width=device-width\">
 <title>dupflow evaluate</title>
 <style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; color: #222; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; color: \
+#222; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: 13px; }
 th, td { padding: 2px 10px; border-bottom: 1px solid #ddd; text-align: left; white-space: nowrap; }
 td.n { text-align: right; font-variant-numeric: tabular-nums; }
@@ -28,10 +28,10 @@ h2 { margin-top: 2.5em; border-bottom: 2px solid #222; }
 <h1>dupflow evaluate</h1>
 ";
 
-/// Writes everything into `folder`, which is made if it is missing; files of the same names are replaced.
+/// Writes everything into `folder`, which is created if it is missing. Replaces files of the same names.
 ///
 /// # Errors
-/// The file that cannot be written, or the plot that cannot be drawn.
+/// If a file cannot be written or a plot cannot be drawn.
 pub fn write(folder: &Path, command: &str, findings: &[Findings]) -> Result<(), EvaluateError> {
     fs::create_dir_all(folder).map_err(EvaluateError::file(folder))?;
     let put = |name: String, content: &str| {

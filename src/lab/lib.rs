@@ -1,24 +1,23 @@
-//! The laboratory: studies that measure what the program promises, with tables and plots. Nothing of it is
-//! used by a run.
+//! The laboratory: studies that measure the program's promises, with tables and plots. No run of the program
+//! uses it.
 //!
-//! A [`Study`] measures one thing and yields [`Findings`]: [`Table`]s and [`Plot`]s. How they are written
-//! (text, Markdown, CSV, SVG, one HTML page) is decided once for all of them, in [`table`], [`plot`] and
-//! [`folder`].
-//!
+//! A [`Study`] measures one thing and returns [`Findings`]: [`ResultTable`]s and [`Plot`]s. [`table`],
+//! [`plot`] and [`folder`] write them as text, Markdown, CSV, SVG and one HTML page.
 //! | study | measures |
 //! |---|---|
 //! | [`filter`] | the staged filter on simulated pairs: components read, wrong decisions |
 //! | [`estimators`] | mean square error of every sketch's estimate against theory |
 //! | [`speed`] | sketching time per feature |
-//! | [`search`] | searches by Hamming distance, with static indexes of a whole corpus: what is read, what it takes, nothing missed |
-//! | [`paper`] | every table, figure and example of the five sources, printed beside measured |
-//! | [`scripts`] | scripts without spaces, beside a twin with spaces |
+//! | [`search`] | searches by Hamming distance in indexes of a whole corpus: work, time, completeness |
+//! | [`paper`] | every table, figure and example of the five sources, printed and measured |
+//! | [`scripts`] | scripts without spaces, compared with a twin with spaces |
 //! | [`pipelines`] | precision, recall and cost of whole pipelines on a corpus with truth |
 //!
 //! A new study is a file here and an arm in `cli/evaluate.rs`.
 //!
-//! Invariants: whatever is random comes from [`Bench::seed`], and no count depends on the number of threads;
-//! only times differ from run to run. Ratios of times are between forms measured in turn, in one process.
+//! Invariants: all random numbers depend on [`StudyContext::seed`] only, and no count depends on the number
+//! of threads; only times differ between runs. Ratios of times compare forms that are measured alternately in
+//! one process.
 
 pub mod distribution;
 pub mod estimators;
@@ -45,37 +44,37 @@ use dupflow_core::block::hamming::DesignError;
 use dupflow_core::filter::FilterError;
 use dupflow_core::time::Clock;
 pub use plot::Plot;
-pub use table::Table;
+pub use table::ResultTable;
 
-/// One measurement of something.
+/// A measurement.
 pub trait Study {
-    /// Takes the measurement.
+    /// Measures.
     ///
     /// # Errors
-    /// What it cannot read, or what the program under measurement fails with.
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError>;
+    /// If an input cannot be read, or the measured program fails.
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError>;
 }
 
-/// What every study is given.
+/// The environment of a study.
 #[derive(Clone, Copy)]
-pub struct Bench<'c> {
-    /// Takes the times.
+pub struct StudyContext<'c> {
+    /// The clock that measures times.
     pub clock: &'c dyn Clock,
-    /// Threads to simulate with, 1 or more. Times are taken on one thread, but for those of whole pipelines.
+    /// Threads for simulations, 1 or more. Times are measured on one thread, except those of whole pipelines.
     pub threads: usize,
-    /// Where everything random comes from.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Reads pipelines.
     pub planner: &'c dyn Planner,
-    /// Is told what is measured next.
-    pub told: &'c (dyn Fn(&str) + Sync),
+    /// Progress callback; receives the name of the next measurement.
+    pub progress: &'c (dyn Fn(&str) + Sync),
 }
 
-impl Bench<'_> {
-    /// How long each form of some work takes, in seconds, the parts of the work together.
+impl StudyContext<'_> {
+    /// The time of each form of some work, in seconds, summed over the parts of the work.
     ///
-    /// In every round each form has its turn at all parts; of each part the least time over the rounds
-    /// counts, so that what else a machine does shows little, if a part takes less than a millisecond or so.
+    /// In every round each form does all parts. For each part the minimum over the rounds counts: this hides
+    /// other load of the machine, if a part takes less than about a millisecond.
     fn times(&self, forms: usize, parts: usize, mut work: impl FnMut(usize, usize)) -> Vec<f64> {
         let mut least = vec![vec![f64::MAX; parts]; forms];
         for _ in 0..ROUNDS {
@@ -91,10 +90,10 @@ impl Bench<'_> {
     }
 }
 
-/// Rounds of [`Bench::times`].
+/// Rounds of [`StudyContext::times`].
 const ROUNDS: usize = 11;
 
-impl std::fmt::Debug for Bench<'_> {
+impl std::fmt::Debug for StudyContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bench")
             .field("threads", &self.threads)
@@ -120,15 +119,15 @@ pub trait Planner: Sync {
     ///
     /// # Errors
     /// All problems of the pipeline, and of the table that it names.
-    fn plan(&self, pipeline: &str, overrides: &[String]) -> Result<StudiedPlan, PlanError>;
+    fn plan(&self, pipeline: &str, overrides: &[String]) -> Result<StudiedPlan, PlannerError>;
 }
 
 /// Why a pipeline cannot be planned.
 #[derive(Debug, Error)]
 #[error(transparent)]
-pub struct PlanError(Box<dyn std::error::Error + Send + Sync>);
+pub struct PlannerError(Box<dyn std::error::Error + Send + Sync>);
 
-impl PlanError {
+impl PlannerError {
     /// Wraps the error of the reader of pipelines.
     pub fn new(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self(Box::new(error))
@@ -140,71 +139,71 @@ impl PlanError {
     }
 }
 
-/// What a study found.
+/// The results of a study.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// Its file name, without the ending.
+    /// The file name, without extension.
     pub name: String,
-    /// The study, as a heading.
+    /// The title of the study.
     pub title: String,
     /// What was measured and how, in sentences.
     pub about: String,
-    /// The numbers.
-    pub tables: Vec<Table>,
-    /// The numbers, to look at.
+    /// Tables of numbers.
+    pub tables: Vec<ResultTable>,
+    /// Plots of these numbers.
     pub plots: Vec<Plot>,
 }
 
-/// Why a study, or writing what it found, failed.
+/// Why a study failed, or why its findings cannot be written.
 #[derive(Debug, Error)]
 pub enum EvaluateError {
-    /// A design of a search that cannot be made.
+    /// A design of a search that cannot be built.
     #[error(transparent)]
     Design(#[from] DesignError),
-    /// A filter that cannot be made.
+    /// A filter that cannot be built.
     #[error(transparent)]
     Filter(#[from] FilterError),
     /// A pipeline that cannot be planned.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(#[from] PlannerError),
     /// A corpus that cannot be read.
     #[error(transparent)]
-    Source(#[from] SourceError),
+    PaperSource(#[from] SourceError),
     /// A file that cannot be read or written.
     #[error("the file {path:?}")]
     File {
-        /// The file.
+        /// The path.
         path: std::path::PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A line of a truth file that does not say what it should.
+    /// An invalid line of a truth file.
     #[error("{path:?}, line {line}: {expected}")]
     Truth {
-        /// The file.
+        /// The path.
         path: std::path::PathBuf,
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
-        /// What should stand there.
+        /// The expected format.
         expected: &'static str,
     },
-    /// A corpus too large to compare all of it.
+    /// A corpus too large to compare all of its pairs.
     #[error(
-        "{documents} documents have no truth beside them and are more than --brute-force-limit {limit}; name their pairs with \
-         --truth or --labels, or raise the limit"
+        "{documents} documents have no truth beside them and are more than --brute-force-limit {limit}; name \
+            their pairs with --truth or --labels, or raise the limit"
     )]
     TooLarge {
-        /// Documents alive at the end.
+        /// Number of live documents at the end.
         documents: usize,
         /// The limit.
         limit: usize,
     },
-    /// A pipeline that was run as a process of its own and failed.
+    /// A pipeline that ran as a separate process and failed.
     #[error("pipeline {pipeline:?} failed: {message}")]
     Pipeline {
         /// The name or path of the pipeline.
         pipeline: String,
-        /// What it said.
+        /// Its error message.
         message: String,
     },
     /// A plot that cannot be drawn.
@@ -212,13 +211,13 @@ pub enum EvaluateError {
     Plot {
         /// The name of the plot.
         name: String,
-        /// What the plotting library says.
+        /// The plotting library's message.
         message: String,
     },
 }
 
 impl EvaluateError {
-    /// For `map_err`: what happened to which file.
+    /// Adds the path to an I/O error, for `map_err`.
     fn file(path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::File { path, source }

@@ -1,8 +1,8 @@
-//! Plots: lines over two axes, drawn as SVG.
+//! Line plots as SVG.
 //!
 //! A series is a line through its points. Over an axis of bands each value is a step as wide as its band, and
-//! nothing is drawn where a band has none: a line from value to value would show some in between. The legend
-//! stands beside the axes, never on them.
+//! a band without a value is a gap: a line between values would suggest some in between. The legend is beside
+//! the axes, never on them.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ use plotters::style::{Color, RGBAColor, WHITE};
 
 use super::EvaluateError;
 
-/// Width and height of the axes with what stands at them, in pixels.
+/// Width and height of the axes with their labels, in pixels.
 const SIZE: (u32, u32) = (760, 460);
 
-/// Pixels between two lines of a legend, where there is room.
+/// Maximum distance of two lines of the legend, in pixels.
 const LEGEND_LINE: u32 = 20;
 
 /// The margin around the axes, and around the legend.
@@ -28,9 +28,9 @@ const MARGIN: u32 = 12;
 /// Some series over two axes.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// Its file name, without the ending.
+    /// The file name, without extension.
     pub name: String,
-    /// Its heading.
+    /// The title.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
@@ -40,42 +40,42 @@ pub struct Plot {
     pub series: Vec<Series>,
 }
 
-/// An axis; it reaches over all points.
+/// An axis; it covers all points.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it measures, with the unit.
+    /// The label, with the unit.
     pub label: String,
-    /// Whether it is logarithmic: then what is not above 0 is left out.
+    /// Whether it is logarithmic; values not above 0 are then omitted.
     pub log: bool,
-    /// Where its bands begin, ascending, if values along it are of bands: a point at the begin of one is of
-    /// all of it. The last one is a point by itself.
+    /// The starts of its bands, ascending; empty for an axis without bands. A point at the start of a band
+    /// represents the whole band. The last band is a single value.
     pub bands: Vec<f64>,
-    /// Whether it is of shares, and reaches from 0 to 1 whatever is drawn.
+    /// Whether its values are fractions; it then covers 0 to 1.
     pub shares: bool,
 }
 
 impl Axis {
-    /// In equal steps.
+    /// A linear axis.
     pub fn linear(label: &str) -> Self {
         Self { label: label.to_owned(), log: false, bands: Vec::new(), shares: false }
     }
 
-    /// In powers of ten.
+    /// A logarithmic axis.
     pub fn log(label: &str) -> Self {
         Self { label: label.to_owned(), log: true, bands: Vec::new(), shares: false }
     }
 
-    /// In equal steps, with values that are of bands.
+    /// A linear axis whose values represent bands.
     pub fn of_bands(label: &str, bands: &[f64]) -> Self {
         Self { label: label.to_owned(), log: false, bands: bands.to_owned(), shares: false }
     }
 
-    /// From 0 to 1.
+    /// An axis from 0 to 1.
     pub fn of_shares(label: &str) -> Self {
         Self { shares: true, ..Self::linear(label) }
     }
 
-    /// Where the band that begins at a value ends; there, if there are no bands or it is the last one.
+    /// The end of the band that begins at a value; the value itself without bands and for the last one.
     fn end(&self, value: f64) -> f64 {
         let next = self.bands.partition_point(|begin| *begin <= value);
         self.bands.get(next).copied().unwrap_or(value)
@@ -89,17 +89,35 @@ impl Axis {
 /// Points joined by a line.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What it is.
+    /// The name in the legend.
     pub name: String,
-    /// From left to right.
+    /// Ascending in x.
     pub points: Vec<(f64, f64)>,
 }
 
+impl Series {
+    /// A series of this name through these points.
+    pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        Self { name: name.into(), points: points.into_iter().collect() }
+    }
+}
+
 impl Plot {
+    /// A plot with this file name and title.
+    pub fn new(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        x: Axis,
+        y: Axis,
+        series: Vec<Series>,
+    ) -> Self {
+        Self { name: name.into(), title: title.into(), x, y, series }
+    }
+
     /// The plot as an SVG document.
     ///
     /// # Errors
-    /// What the plotting library says.
+    /// If the plotting library fails.
     pub fn svg(&self) -> Result<String, EvaluateError> {
         let (mut across, mut up) = (self.range(|point| point.0), self.range(|point| point.1));
         if self.y.shares {
@@ -192,7 +210,7 @@ impl Plot {
         Ok(())
     }
 
-    /// The lines of a series: one through all points, or steps that are joined where band follows band.
+    /// The lines of a series: one through all points, or steps, joined where bands are adjacent.
     fn lines(&self, series: &Series) -> Vec<Vec<(f64, f64)>> {
         let mut lines: Vec<Vec<(f64, f64)>> = Vec::new();
         for (x, y) in self.points(series) {
@@ -208,10 +226,10 @@ impl Plot {
         lines
     }
 
-    /// Room for the longest name.
+    /// The width of the longest name.
     fn legend_width(&self) -> u32 {
         let longest = self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
-        // A character of this font has seven pixels on average.
+        // A character of this font is seven pixels wide on average.
         40 + 7 * u32::try_from(longest).unwrap_or(0)
     }
 
@@ -231,7 +249,7 @@ impl Plot {
     }
 }
 
-/// A number at an axis: short.
+/// A short number at an axis.
 fn tick(value: f64) -> String {
     if value.abs() >= 1e-3 || value.abs() < 1e-300 {
         format!("{}", (value * 1e6).round() / 1e6)
@@ -246,9 +264,9 @@ mod tests {
 
     fn plot(log: bool, points: &[(f64, f64)]) -> Plot {
         let axis = |label: &str| Axis { label: label.to_owned(), log, bands: Vec::new(), shares: false };
-        let series = Series { name: "s & t".to_owned(), points: points.to_vec() };
+        let series = Series::new("s & t", points.to_vec());
         let (x, y) = (axis("across <x>"), axis("up"));
-        Plot { name: "p".to_owned(), title: "Title".to_owned(), x, y, series: vec![series] }
+        Plot::new("p", "Title", x, y, vec![series])
     }
 
     #[test]
@@ -270,8 +288,7 @@ mod tests {
         assert!(plot(true, &[]).svg().is_ok() && plot(false, &[(0.0, 0.0)]).svg().is_ok());
     }
 
-    /// Bands from 0.5 to 0.8 with a gap, and 1 by itself: a value stands for all of its band and for nothing
-    /// else.
+    /// Bands from 0.5 to 0.8 with a gap, and 1: a value covers exactly its band.
     #[test]
     fn values_of_bands_are_steps() {
         let points = [(0.5, 0.1), (0.6, 0.4), (0.8, 0.9), (1.0, 1.0)];
@@ -290,7 +307,7 @@ mod tests {
         assert_eq!(svg.matches("<circle").count(), 1, "{svg}");
     }
 
-    /// All of them 1: the axis shows no share that cannot be.
+    /// All values are 1: the axis shows no fraction above 1.
     #[test]
     fn shares_are_from_0_to_1() {
         let ticks = |y: Axis| {
@@ -303,13 +320,12 @@ mod tests {
         assert_eq!(ticks(Axis::linear("share")), [false, true]);
     }
 
-    /// Every name stands to the right of the axes, at any direction of the lines.
+    /// Every name is to the right of the axes, for any slope of the lines.
     #[test]
     fn the_legend_is_beside_the_axes() {
         for points in [[(0.0, 0.0), (1.0, 1.0)], [(0.0, 1.0), (1.0, 0.0)], [(0.0, 1.0), (1.0, 1.0)]] {
             let mut plot = plot(false, &points);
-            plot.series =
-                (0..30).map(|n| Series { name: format!("name {n}"), points: points.to_vec() }).collect();
+            plot.series = (0..30).map(|n| Series::new(format!("name {n}"), points.to_vec())).collect();
             let svg = plot.svg().unwrap();
             let names: Vec<&str> = svg.split("<text ").filter(|text| text.contains("\nname ")).collect();
             assert_eq!(names.len(), 30, "{svg}");

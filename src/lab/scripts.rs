@@ -1,11 +1,10 @@
-//! Scripts without spaces: what each rule of `text.spaceless` makes of texts whose near-duplicates are known
-//! from a twin.
+//! Scripts without spaces: every rule of `text.spaceless` on texts whose near-duplicates are known from a
+//! twin with spaces.
 //!
-//! A corpus is generated once in words that spaces separate, and once in Chinese, Japanese and Thai: the same
-//! documents with the same edits, word by word ([`labelled`](crate::generate::labelled)). So the pairs
-//! of the twin, by shingles of three words, are the yardstick: a rule is good if it finds these pairs, and no
-//! others, at the same threshold. Letters and lengths of words follow those of the languages, their grammar
-//! does not.
+//! A corpus is generated with words separated by spaces, and again in Chinese, Japanese and Thai: the same
+//! documents with the same edits, word by word ([`labelled`](crate::generate::labelled)). The pairs of the
+//! twin, by shingles of three words, are the truth: a rule is good if it finds these pairs and no others at
+//! the same threshold. Letters and lengths of words follow those of the languages; grammar is not modelled.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,12 +12,11 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 use super::pipelines::{Pipelines, Temporary, TruthFrom};
-use super::table::{Table, row};
-use super::{Bench, EvaluateError, Findings, Study};
+use super::table::{ResultTable, row};
+use super::{EvaluateError, Findings, Study, StudyContext};
 use crate::generate::Script;
-use crate::generate::labelled::{Document, Labelled};
-use dupflow_connectors::formats::feed;
-use dupflow_connectors::formats::feed::FeedRecord;
+use crate::generate::labelled::{Labelled, LabelledDocument};
+use dupflow_connectors::formats::feed::{self, FeedRecord};
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;
@@ -26,56 +24,47 @@ use dupflow_core::text::{Featurizer, Spaceless, TextRules};
 
 /// The threshold.
 const T: f64 = 0.8;
-/// Pairs below it are not looked at.
+/// Minimum similarity of the pairs that are evaluated.
 const FLOOR: f64 = 0.5;
-/// Documents at full size.
+/// Documents at full scale.
 const DOCUMENTS: f64 = 2_000.0;
-/// What is run.
+/// The pipeline that runs.
 const PIPELINE: &str = "minhash";
 
 /// The study of scripts.
 #[derive(Clone, Debug)]
 pub struct Scripts {
-    /// The share of the full size, 2,000 documents in each script; above 0.
+    /// Fraction of the full size, which is 2,000 documents in each script; above 0.
     pub scale: f64,
-    /// The program itself.
+    /// The path of the program.
     pub program: PathBuf,
 }
 
-type Pairs = BTreeSet<Pair<DocId>>;
+type PairSet = BTreeSet<Pair<DocId>>;
 
-/// Of pairs found, and of those of the twin, the share that is both.
-fn shares(found: &Pairs, twin: &Pairs) -> [Option<f64>; 2] {
+/// The common pairs as a fraction of the pairs found, and of the pairs of the twin.
+fn shares(found: &PairSet, twin: &PairSet) -> [Option<f64>; 2] {
     let both = found.intersection(twin).count() as f64;
     [found, twin].map(|all| (!all.is_empty()).then(|| both / all.len() as f64))
 }
 
 impl Study for Scripts {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let mut table = Table::new(
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let mut table = ResultTable::new(
             "scripts",
             "Pairs of J ≥ 0.8 by script and rule",
-            "Exact: all documents compared, by shingles of three words under the rule. Precision and recall are against the exact pairs of \
-             the twin, which is written with spaces. \"T for as many\" is the threshold at which the rule has as many pairs as the twin has \
-             at 0.8, if it is 0.5 or more. The last three columns are of the pipeline minhash.",
-            &[
-                "script",
-                "text.spaceless",
-                "shingles per document",
-                "pairs, exact",
-                "precision, exact",
-                "recall, exact",
-                "T for as many",
-                "pairs found",
-                "precision",
-                "recall",
-            ],
+            "Exact: all documents compared, by shingles of three words under the rule. Precision and recall \
+                are against the exact pairs of the twin, which is written with spaces. \"T for as many\" is \
+                the threshold at which the rule has as many pairs as the twin has at 0.8, if it is 0.5 or \
+                more. The last three columns are of the pipeline minhash.",
+            "script | text.spaceless | shingles per document | pairs, exact | precision, exact | recall, \
+                exact | T for as many | pairs found | precision | recall",
         );
-        let mut twin: Option<Pairs> = None;
+        let mut twin: Option<PairSet> = None;
         let mut documents = 0;
         for script in [Script::Latin, Script::Chinese, Script::Japanese, Script::Thai] {
-            (bench.told)(script.name());
-            let texts: Vec<Document> = self.corpus(bench.seed, script).corpus().collect();
+            (bench.progress)(script.name());
+            let texts: Vec<LabelledDocument> = self.corpus(bench.seed, script).corpus().collect();
             documents = texts.len();
             let feed = Temporary::new(&format!("{}.jsonl", script.name()));
             write(&feed, texts.iter())?;
@@ -90,8 +79,8 @@ impl Study for Scripts {
                 let mut graded = oracle::pairs(features, FLOOR);
                 graded.sort_by(|(_, a), (_, b)| b.total_cmp(a));
                 let from_t = graded.partition_point(|(_, similarity)| *similarity >= T);
-                let exact: Pairs = graded[..from_t].iter().map(|(pair, _)| pair.clone()).collect();
-                let found: Pairs = self.found(bench, &feed, *rule)?.into_iter().collect();
+                let exact: PairSet = graded[..from_t].iter().map(|(pair, _)| pair.clone()).collect();
+                let found: PairSet = self.found(bench, &feed, *rule)?.into_iter().collect();
                 let twin = twin.get_or_insert_with(|| exact.clone());
                 let as_many = graded.get(twin.len().wrapping_sub(1)).map(|(_, similarity)| *similarity);
                 let ([p, r], [of_found, found_of]) = (shares(&exact, twin), shares(&found, twin));
@@ -116,8 +105,8 @@ impl Study for Scripts {
             name: "scripts".to_owned(),
             title: "Scripts without spaces".to_owned(),
             about: format!(
-                "{documents} generated documents of 40 to 400 words, once in words with spaces between them (latin), and the same documents \
-                 with the same edits, word by word, in the other scripts."
+                "{documents} generated documents of 40 to 400 words, once in words with spaces between them \
+                    (latin), and the same documents with the same edits, word by word, in the other scripts."
             ),
             tables: vec![table],
             plots: vec![],
@@ -143,7 +132,7 @@ impl Scripts {
 
     fn found(
         &self,
-        bench: &Bench<'_>,
+        bench: &StudyContext<'_>,
         feed: &Temporary,
         rule: Spaceless,
     ) -> Result<Vec<Pair<DocId>>, EvaluateError> {
@@ -161,10 +150,13 @@ impl Scripts {
 }
 
 /// Writes a feed.
-fn write<'d>(file: &Temporary, documents: impl Iterator<Item = &'d Document>) -> Result<(), EvaluateError> {
+fn write<'d>(
+    file: &Temporary,
+    documents: impl Iterator<Item = &'d LabelledDocument>,
+) -> Result<(), EvaluateError> {
     let failed = |source| EvaluateError::File { path: file.0.clone(), source };
     let mut out = BufWriter::new(File::create(&file.0).map_err(failed)?);
-    for Document { id, text, .. } in documents {
+    for LabelledDocument { id, text, .. } in documents {
         let event = DocEvent { id: id.clone(), ts: None, written: None, text: Some(text.into()) };
         feed::write(&mut out, &FeedRecord { event, ts: None }).map_err(failed)?;
     }

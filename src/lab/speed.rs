@@ -1,11 +1,11 @@
-//! How long it takes to make the components of a sketch, per feature: hashes of features in, components out;
-//! without the text.
+//! Time per feature to compute the components of a sketch, from hashes of features; text processing is not
+//! included.
 
 use std::hint::black_box;
 
 use super::plot::{Axis, Plot, Series};
-use super::table::{Table, row};
-use super::{Bench, EvaluateError, Findings, Study};
+use super::table::{ResultTable, row};
+use super::{EvaluateError, Findings, Study, StudyContext};
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::{SketchKind, SketchParams};
 use dupflow_core::text::Features;
@@ -14,32 +14,33 @@ use dupflow_core::text::measures::Measure;
 /// Features of a text, and K.
 const SHAPES: [(usize, usize); 4] = [(300, 256), (1000, 256), (1000, 1024), (4000, 256)];
 
-/// What all sketches are compared with.
+/// The sketch to which all others are compared.
 const REFERENCE: SketchKind = SketchKind::MinHash;
 
-/// Sketches that take more than a hundred times as long, timed at the first two shapes.
+/// Sketches that take more than a hundred times as long; measured at the first two shapes only.
 const SLOW: [SketchKind; 2] = [SketchKind::Icws, SketchKind::Cws];
 
-/// Features sketched in a round, about; of slow sketches one text.
+/// Features sketched in a round, approximately; slow sketches have one text.
 const FEATURES: usize = 20_000;
 
 /// The study of sketching times.
 #[derive(Clone, Copy, Debug)]
-pub struct Speed;
+pub struct SketchSpeed;
 
-impl Study for Speed {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let mut table = Table::new(
+impl Study for SketchSpeed {
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let mut table = ResultTable::new(
             "speed",
             "Sketching time",
-            "Per feature, one thread, 4 bits of each component kept; of each text the least time of rounds in which every sketch \
-             has its turn. Simhash has 64 bits at any K. Dart, icws, cws and simhash are given weights, the others sets.",
-            &["sketch", "n, features", "K", "time, ns/feature", "times as fast as minhash"],
+            "Per feature, one thread, 4 bits of each component kept; of each text the least time of rounds \
+                in which every sketch has its turn. Simhash has 64 bits at any K. Dart, icws, cws and \
+                simhash are given weights, the others sets.",
+            "sketch | n, features | K | time, ns/feature | times as fast as minhash",
         );
         let others = SketchKind::ALL.into_iter().filter(|kind| *kind != REFERENCE && !SLOW.contains(kind));
         let fast: Vec<SketchKind> = [REFERENCE].into_iter().chain(others).collect();
         let kinds: Vec<SketchKind> = fast.iter().copied().chain(SLOW).collect();
-        let empty = |kind: &SketchKind| Series { name: kind.name().to_owned(), points: Vec::new() };
+        let empty = |kind: &SketchKind| Series::new(kind.name(), Vec::new());
         let mut series: Vec<Series> = kinds.iter().map(empty).collect();
         for (place, (features, size)) in SHAPES.into_iter().enumerate() {
             let mut times = time(bench, &fast, features, size, FEATURES.div_ceil(features));
@@ -60,13 +61,13 @@ impl Study for Speed {
             about: "From the hashes of a text's features to its sketch; reading the text comes on top."
                 .to_owned(),
             tables: vec![table],
-            plots: vec![Plot {
-                name: "speed".to_owned(),
-                title: format!("Sketching time, K = {}", SHAPES[0].1),
-                x: Axis::log("features of a text"),
-                y: Axis::log("ns per feature"),
+            plots: vec![Plot::new(
+                "speed",
+                format!("Sketching time, K = {}", SHAPES[0].1),
+                Axis::log("features of a text"),
+                Axis::log("ns per feature"),
                 series,
-            }],
+            )],
         })
     }
 }
@@ -78,7 +79,13 @@ fn params(kind: SketchKind, size: usize, seed: u64) -> SketchParams {
 }
 
 /// Nanoseconds per feature of each sketch.
-fn time(bench: &Bench<'_>, kinds: &[SketchKind], features: usize, size: usize, texts: usize) -> Vec<f64> {
+fn time(
+    bench: &StudyContext<'_>,
+    kinds: &[SketchKind],
+    features: usize,
+    size: usize,
+    texts: usize,
+) -> Vec<f64> {
     let draw = |text| {
         let mut ids: Vec<u64> = (0..features as u64).map(|x| mix(mix(bench.seed ^ text) ^ x)).collect();
         ids.sort_unstable();

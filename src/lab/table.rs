@@ -1,84 +1,84 @@
-//! Tables: what they hold, and how they are written.
+//! Tables of results, and their output formats.
 //!
-//! A number is held in full and shown with four significant digits ([`Value`]'s `Display`); CSV has it in
-//! full. CSV is that of RFC 4180, but for lines, which end in a newline alone.
+//! A number is stored in full precision and shown with four significant digits ([`TableValue`]'s `Display`);
+//! CSV has full precision. CSV is that of RFC 4180, except that lines end with a newline alone.
 
 use std::fmt::{self, Write};
 
-/// Rows under columns.
+/// Rows and columns of values.
 #[derive(Clone, Debug)]
-pub struct Table {
-    /// Its file name, without the ending.
+pub struct ResultTable {
+    /// The file name, without extension.
     pub name: String,
-    /// Its heading.
+    /// The title.
     pub title: String,
     /// What the columns mean, in sentences.
     pub about: String,
-    /// The columns' headings.
-    pub columns: Vec<Column>,
-    /// The rows, as long as there are columns.
-    pub rows: Vec<Vec<Value>>,
+    /// The columns.
+    pub columns: Vec<TableColumn>,
+    /// The rows, each with a value for every column.
+    pub rows: Vec<Vec<TableValue>>,
 }
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// What it holds.
+pub struct TableColumn {
+    /// The heading.
     pub name: String,
-    /// In which unit; empty for none.
+    /// The unit; empty for none.
     pub unit: &'static str,
 }
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// A name.
+pub enum TableValue {
+    /// Text.
     Text(String),
     /// A count.
     Count(u64),
     /// A measured number.
     Number(f64),
-    /// Nothing to tell.
+    /// No value.
     None,
 }
 
-impl From<&str> for Value {
+impl From<&str> for TableValue {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<String> for Value {
+impl From<String> for TableValue {
     fn from(text: String) -> Self {
         Self::Text(text)
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for TableValue {
     fn from(count: u64) -> Self {
         Self::Count(count)
     }
 }
 
-impl From<usize> for Value {
+impl From<usize> for TableValue {
     fn from(count: usize) -> Self {
         Self::Count(count as u64)
     }
 }
 
-impl From<f64> for Value {
+impl From<f64> for TableValue {
     fn from(number: f64) -> Self {
         Self::Number(number)
     }
 }
 
-impl<T: Into<Value>> From<Option<T>> for Value {
+impl<T: Into<TableValue>> From<Option<T>> for TableValue {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::None, Into::into)
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for TableValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),
@@ -89,7 +89,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Four significant digits, or all of them if there are fewer; as a power of ten below 0.001.
+/// Four significant digits, or all if there are fewer; in scientific notation below 0.001.
 fn significant(number: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let size = number.abs();
     let decimals = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0].iter().filter(|power| size < **power).count();
@@ -98,30 +98,31 @@ fn significant(number: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     f.write_str(if full.len() < rounded.len() { &full } else { &rounded })
 }
 
-/// A row of a [`Table`], of anything that is a [`Value`].
+/// A row of a [`ResultTable`], from anything that converts to a [`TableValue`].
 macro_rules! row {
-    ($($value:expr),* $(,)?) => { vec![$($crate::table::Value::from($value)),*] };
+    ($($value:expr),* $(,)?) => { vec![$($crate::table::TableValue::from($value)),*] };
 }
 pub(crate) use row;
 
-impl Table {
-    /// A table without rows; a column is a name, with its unit after a comma if it has one.
-    pub fn new(name: &str, title: &str, about: &str, columns: &[&'static str]) -> Self {
-        let column = |text: &&'static str| {
+impl ResultTable {
+    /// A table without rows. `columns` are separated by ` | `; each is a name, optionally followed by a comma
+    /// and the unit.
+    pub fn new(name: &str, title: &str, about: &str, columns: &'static str) -> Self {
+        let column = |text: &'static str| {
             let (heading, unit) = text.split_once(", ").unwrap_or((text, ""));
-            Column { name: heading.to_owned(), unit }
+            TableColumn { name: heading.to_owned(), unit }
         };
         Self {
             name: name.to_owned(),
             title: title.to_owned(),
             about: about.to_owned(),
-            columns: columns.iter().map(column).collect(),
+            columns: columns.split(" | ").map(column).collect(),
             rows: Vec::new(),
         }
     }
 
     /// Adds a row.
-    pub fn push(&mut self, row: Vec<Value>) {
+    pub fn push(&mut self, row: Vec<TableValue>) {
         debug_assert_eq!(row.len(), self.columns.len(), "a row of {} has a value for each column", self.name);
         self.rows.push(row);
     }
@@ -133,15 +134,15 @@ impl Table {
         })
     }
 
-    /// Whether a column holds numbers, which stand to the right.
+    /// Whether a column holds numbers, which are aligned to the right.
     fn is_numeric(&self, column: usize) -> bool {
-        self.rows.iter().all(|row| !matches!(row[column], Value::Text(_)))
+        self.rows.iter().all(|row| !matches!(row[column], TableValue::Text(_)))
     }
 
-    /// For a terminal: aligned columns.
+    /// Plain text with aligned columns.
     pub fn text(&self) -> String {
         let mut lines: Vec<Vec<String>> = vec![self.headings().collect()];
-        lines.extend(self.rows.iter().map(|row| row.iter().map(Value::to_string).collect()));
+        lines.extend(self.rows.iter().map(|row| row.iter().map(TableValue::to_string).collect()));
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
         let mut out = format!("{}\n{}\n\n", self.title, self.about);
@@ -156,7 +157,7 @@ impl Table {
         out
     }
 
-    /// For a page in Markdown.
+    /// Markdown.
     pub fn markdown(&self) -> String {
         let row = |cells: &mut dyn Iterator<Item = String>| {
             cells.fold("|".to_owned(), |line, cell| format!("{line} {} |", cell.replace('|', "\\|"))) + "\n"
@@ -166,17 +167,17 @@ impl Table {
         let rule = |column| if self.is_numeric(column) { "|---:" } else { "|---" };
         out.extend((0..self.columns.len()).map(rule));
         out.push_str("|\n");
-        out.extend(self.rows.iter().map(|line| row(&mut line.iter().map(Value::to_string))));
+        out.extend(self.rows.iter().map(|line| row(&mut line.iter().map(TableValue::to_string))));
         out
     }
 
-    /// For a program: numbers in full, nothing for nothing.
+    /// CSV with full precision; missing values are empty.
     pub fn csv(&self) -> String {
-        let cell = |value: &Value| match value {
-            Value::Text(text) => quoted(text),
-            Value::Count(count) => count.to_string(),
-            Value::Number(number) => number.to_string(),
-            Value::None => String::new(),
+        let cell = |value: &TableValue| match value {
+            TableValue::Text(text) => quoted(text),
+            TableValue::Count(count) => count.to_string(),
+            TableValue::Number(number) => number.to_string(),
+            TableValue::None => String::new(),
         };
         let mut out = self.headings().map(|heading| quoted(&heading)).collect::<Vec<_>>().join(",") + "\n";
         for row in &self.rows {
@@ -185,7 +186,7 @@ impl Table {
         out
     }
 
-    /// For the HTML page.
+    /// HTML.
     pub fn html(&self) -> String {
         let mut out =
             format!("<h3>{}</h3>\n<p>{}</p>\n<table>\n<tr>", escaped(&self.title), escaped(&self.about));
@@ -194,7 +195,7 @@ impl Table {
         for row in &self.rows {
             out.push_str("<tr>");
             for value in row {
-                let class = if matches!(value, Value::Text(_)) { "" } else { " class=\"n\"" };
+                let class = if matches!(value, TableValue::Text(_)) { "" } else { " class=\"n\"" };
                 write!(out, "<td{class}>{}</td>", escaped(&value.to_string()))
                     .expect("a string takes what is written to it");
             }
@@ -204,7 +205,7 @@ impl Table {
     }
 }
 
-/// A CSV field; in quotes where it has to be.
+/// A CSV field, quoted if necessary.
 fn quoted(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
@@ -213,7 +214,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Text as HTML.
+/// Escapes text for HTML.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -222,8 +223,8 @@ pub(super) fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn table() -> Table {
-        let mut table = Table::new("t", "Title <1>", "About.", &["name", "time, ns", "count"]);
+    fn table() -> ResultTable {
+        let mut table = ResultTable::new("t", "Title <1>", "About.", "name | time, ns | count");
         table.push(row!["a, \"b\" | c", 0.123_456, 7_u64]);
         table.push(row!["long & <last>", None::<f64>, 1234_u64]);
         table
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn numbers_have_four_significant_digits() {
-        let shown = |number: f64| Value::Number(number).to_string();
+        let shown = |number: f64| TableValue::Number(number).to_string();
         let numbers = [
             0.0,
             1.0,

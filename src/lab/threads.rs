@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The results of tasks 0, 1, ... in this order, whichever thread did which.
+/// The results of tasks 0, 1, ... in this order.
 pub(super) fn map<T: Send>(threads: usize, tasks: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {

@@ -1,12 +1,12 @@
-//! Which documents are near-duplicates: read from a file, or computed by brute force.
+//! The near-duplicates of a corpus: read from a file, or computed by brute force.
 //!
-//! | form | a line, separated by tabs | known by |
+//! | form | a line, separated by tabs | recognized by |
 //! |---|---|---|
 //! | pairs | `id_a id_b J` | three fields |
-//! | deltas of a feed | `seq op id_a id_b J`, `op` one of `+` and `-`; what is left after the last line counts | five fields |
-//! | labels | `id label`; documents of one label are duplicates of each other | named as such |
+//! | deltas of a feed | `seq op id_a id_b J`, `op` is `+` or `-`; the truth is their sum | five fields |
+//! | labels | `id label`; documents of one label are duplicates of each other | chosen by the user |
 //!
-//! Files may be compressed. Labels say nothing about J: their pairs count as similar at every threshold.
+//! Files may be compressed. Labels give no J: their pairs count as similar at every threshold.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,42 +28,42 @@ use dupflow_core::text::{Featurizer, Idf, IdfTable, TextRules, Weigher, Weights}
 /// The near-duplicates of a corpus.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Truth {
-    /// Every pair with its similarity; 1 where only labels are known.
+    /// Every pair with its similarity; 1 if only labels are known.
     pub pairs: BTreeMap<Pair<DocId>, f64>,
     /// Whether similarities are known.
     pub graded: bool,
 }
 
-/// What a pipeline takes for the similarity of two texts, without sketches.
+/// The similarity of two texts that a pipeline estimates or computes, without sketches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnMeasure {
-    /// Texts to features.
+    /// How texts become features.
     pub rules: TextRules,
-    /// Features to a number.
-    pub by: By,
+    /// How features become a similarity.
+    pub by: SimilarityKind,
 }
 
 /// The similarity of two texts, from their features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// Jaccard's, of sets.
+pub enum SimilarityKind {
+    /// Jaccard similarity of sets.
     Sets,
-    /// q J, or its like, of so many sections.
+    /// q J or its variant, with a number of sections.
     Sections(usize, SectionMode),
-    /// By their weights; live ones are those of all documents that are alive at the end.
+    /// A measure of weights; live weights are those of all documents alive at the end.
     Weights(Measure),
 }
 
 impl OwnMeasure {
-    /// That of a pipeline.
-    pub fn of(scheme: &Scheme) -> Self {
+    /// The measure of a pipeline.
+    pub fn for_scheme(scheme: &Scheme) -> Self {
         let by = match (scheme.sketch.kind, scheme.measure()) {
-            // Where features are compared, their sections are not.
+            // Pipelines that compare features do not use sections.
             (SketchKind::Sectional { sections, mode, .. }, _) if !scheme.exact => {
-                By::Sections(sections, mode)
+                SimilarityKind::Sections(sections, mode)
             }
-            (_, Measure::Jaccard) => By::Sets,
-            (_, measure) => By::Weights(measure),
+            (_, Measure::Jaccard) => SimilarityKind::Sets,
+            (_, measure) => SimilarityKind::Weights(measure),
         };
         Self { rules: scheme.text.clone(), by }
     }
@@ -72,20 +72,20 @@ impl OwnMeasure {
 impl fmt::Display for OwnMeasure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.by {
-            By::Sets => f.write_str("J"),
-            By::Sections(sections, SectionMode::Attach) => write!(f, "q J, {sections} sections"),
-            By::Sections(sections, SectionMode::Pair) => {
+            SimilarityKind::Sets => f.write_str("J"),
+            SimilarityKind::Sections(sections, SectionMode::Attach) => write!(f, "q J, {sections} sections"),
+            SimilarityKind::Sections(sections, SectionMode::Pair) => {
                 write!(f, "q J / (1 + J - q J), {sections} sections")
             }
-            By::Weights(measure) => f.write_str(measure.name()),
+            SimilarityKind::Weights(measure) => f.write_str(measure.name()),
         }
     }
 }
 
-/// The documents that the inputs leave.
+/// The documents alive at the end of the inputs.
 ///
 /// # Errors
-/// What cannot be read.
+/// If an input cannot be read.
 pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, String>, EvaluateError> {
     let mut alive = BTreeMap::new();
     for_each_event(inputs, &rules.field_names(), &BadRecords::new(OnError::Count, None), |_, event| {
@@ -97,7 +97,7 @@ pub fn texts(inputs: Vec<Input>, rules: &TextRules) -> Result<BTreeMap<DocId, St
     Ok(alive)
 }
 
-/// A pair by the fields of a line.
+/// A pair from the fields of a line.
 fn pair(a: &str, b: &str) -> Option<Pair<DocId>> {
     Pair::new(DocId::new(a)?, DocId::new(b)?)
 }
@@ -106,7 +106,7 @@ impl Truth {
     /// Reads pairs or deltas.
     ///
     /// # Errors
-    /// A file that cannot be read, and the first line that is none.
+    /// If the file cannot be read, or at the first invalid line.
     pub fn pairs(path: &Path) -> Result<Self, EvaluateError> {
         const EXPECTED: &str =
             "expected \"id_a id_b similarity\" or \"seq op id_a id_b similarity\", separated by tabs";
@@ -131,7 +131,7 @@ impl Truth {
     /// Reads labels.
     ///
     /// # Errors
-    /// A file that cannot be read, and the first line that is none.
+    /// If the file cannot be read, or at the first invalid line.
     pub fn labels(path: &Path) -> Result<Self, EvaluateError> {
         let mut groups = BTreeMap::<String, Vec<DocId>>::new();
         for (id, label) in labels(path)? {
@@ -147,18 +147,18 @@ impl Truth {
         Ok(truth)
     }
 
-    /// Compares all documents: every pair of `floor` or more by the measure.
+    /// Compares all documents; returns every pair with a similarity of at least `floor`.
     pub fn brute_force(texts: &BTreeMap<DocId, String>, measure: &OwnMeasure, floor: f64) -> Self {
         let OwnMeasure { rules, by } = measure;
         let mut featurizer = Featurizer::new(rules.clone());
         let features = |(id, text): (&DocId, &String)| (id.clone(), featurizer.features(text).to_vec());
         let pairs = match *by {
-            By::Sets => oracle::pairs(texts.iter().map(features), floor),
-            By::Sections(sections, mode) => {
+            SimilarityKind::Sets => oracle::pairs(texts.iter().map(features), floor),
+            SimilarityKind::Sections(sections, mode) => {
                 let documents = texts.iter().map(features).collect();
                 oracle::sectional_pairs(&documents, sections, mode, floor)
             }
-            By::Weights(by) => {
+            SimilarityKind::Weights(by) => {
                 let weights = match &rules.weights {
                     Weights::TfIdf(Idf::Live(_), form) => {
                         let counted = texts.values().map(|text| featurizer.terms(text).to_owned().ids);
@@ -177,7 +177,7 @@ impl Truth {
         Self { pairs: pairs.into_iter().collect(), graded: true }
     }
 
-    /// The pairs that are similar at a threshold, inclusive.
+    /// The pairs whose similarity is at least the threshold.
     pub fn at(&self, threshold: f64) -> impl Iterator<Item = (&Pair<DocId>, f64)> {
         self.pairs.iter().map(|(pair, similarity)| (pair, *similarity)).filter(move |(_, s)| *s >= threshold)
     }
@@ -186,7 +186,7 @@ impl Truth {
 /// The label of each document.
 ///
 /// # Errors
-/// A file that cannot be read, and the first line that is none.
+/// If the file cannot be read, or at the first invalid line.
 pub fn labels(path: &Path) -> Result<BTreeMap<DocId, String>, EvaluateError> {
     let mut labels = BTreeMap::new();
     each_line(path, "expected \"id label\", separated by a tab", |fields| {
@@ -197,7 +197,7 @@ pub fn labels(path: &Path) -> Result<BTreeMap<DocId, String>, EvaluateError> {
     Ok(labels)
 }
 
-/// Hands the fields of every line to `each`, which says whether they are any.
+/// Passes the fields of every line to `each`, which returns whether they are valid.
 fn each_line(
     path: &Path,
     expected: &'static str,
@@ -224,7 +224,7 @@ mod tests {
         file
     }
 
-    fn told(truth: &Truth) -> Vec<(&str, &str, f64)> {
+    fn pairs_of(truth: &Truth) -> Vec<(&str, &str, f64)> {
         truth.pairs.iter().map(|(pair, s)| (pair.lo().as_str(), pair.hi().as_str(), *s)).collect()
     }
 
@@ -232,17 +232,17 @@ mod tests {
     fn pairs_and_deltas() {
         let pairs = file("a\tb\t0.5\nd\tc\t1.0\n");
         let pairs = Truth::pairs(pairs.path()).unwrap();
-        assert_eq!(told(&pairs), [("a", "b", 0.5), ("c", "d", 1.0)]);
+        assert_eq!(pairs_of(&pairs), [("a", "b", 0.5), ("c", "d", 1.0)]);
         assert_eq!(pairs.at(0.5).count() + pairs.at(0.6).count(), 3);
         let deltas =
             file("0\t+\ta\tb\t0.5\n3\t+\ta\tc\t0.7\n3\t-\ta\tb\t0.5\n4\t-\ta\tc\t0.7\n4\t+\ta\tc\t0.9\n");
-        assert_eq!(told(&Truth::pairs(deltas.path()).unwrap()), [("a", "c", 0.9)]);
+        assert_eq!(pairs_of(&Truth::pairs(deltas.path()).unwrap()), [("a", "c", 0.9)]);
     }
 
     #[test]
     fn labels_make_pairs_within_a_group() {
         let truth = Truth::labels(file("a\t1\nb\t2\nc\t1\nd\t1\n").path()).unwrap();
-        assert_eq!(told(&truth), [("a", "c", 1.0), ("a", "d", 1.0), ("c", "d", 1.0)]);
+        assert_eq!(pairs_of(&truth), [("a", "c", 1.0), ("a", "d", 1.0), ("c", "d", 1.0)]);
         assert!(!truth.graded);
     }
 

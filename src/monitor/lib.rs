@@ -1,5 +1,5 @@
-//! What can be asked about a run from outside, over HTTP: its numbers, its pairs, what a text is similar to;
-//! and the page that shows it all.
+//! The monitor: an HTTP server beside a run. It serves the run's counters, its pairs and clusters, a search
+//! for documents similar to a text, a stream of deltas, and the page that shows all of this.
 //!
 //! ```text
 //!  committer ── Feeder ──▶ View ◀──────────┐
@@ -7,27 +7,24 @@
 //!  workers ◀── QueryQueue ◀───────────────┘   └── stream ──▶ readers of deltas
 //! ```
 //!
-//! The paths, what they take and what they answer: `docs/api.md`, and `/openapi.json`, which is made from the
-//! code.
+//! `docs/api.md` lists the paths with their parameters and answers; so does `/openapi.json`, which is
+//! generated from the code.
 //!
-//! Invariants: whoever asks reads atomics, and holds a lock for no longer than it takes to copy a page; so
-//! nobody outside can hold up the run. Whatever a client does, or leaves undone, costs a bounded amount of
-//! memory and ends after a bounded time ([`Limits`]). An address that others can reach is listened on only
-//! with a token ([`Entry`]). No text of a document is kept.
+//! Invariants:
+//! - A request reads atomics, or holds a lock only while it copies a page: no client can block the run.
+//! - A slow or hostile client costs a bounded amount of memory and ends after a bounded time
+//!   ([`MonitorLimits`]).
+//! - The monitor listens on an address other than loopback only with a token ([`Endpoint`]).
+//! - It keeps no text of a document.
 
-mod access;
-mod bucket;
-mod exposition;
-mod families;
-mod memory;
+mod guard;
+mod metrics;
 pub mod page;
-mod patient;
-mod refusals;
 mod routes;
-mod samples;
 mod server;
 mod stream;
 mod subject;
+mod timed_stream;
 mod view;
 
 use std::io;
@@ -38,42 +35,42 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-pub use access::TOKEN_BYTES;
-pub use exposition::Kind;
-pub use families::{Listed, listed, page as metrics_page};
+pub use guard::access::TOKEN_BYTES;
+pub use metrics::{MetricKind, MetricRow, metric_rows, page as metrics_page};
+pub use subject::{
+    Compare, ComparedTexts, ErrorOf, HotBlockInfo, MonitoredRun, Pipeline, TextReader, TextUnavailable,
+};
+pub use view::{Feeder, View, ViewUnavailable};
 
-pub use subject::{Compare, Compared, ErrorOf, Hot, NoText, Pipeline, Subject, Texts};
-pub use view::{Feeder, Unseen, View};
+use guard::access::Access;
 
-use access::Access;
-
-/// What a client may cost.
+/// Limits on what clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at the same time, 1 or more; one more is answered with 503 and closed. 128; a quarter of
-    /// what the process may have open if that is less, so that the run can open files of its own.
+pub struct MonitorLimits {
+    /// Connections open at the same time, 1 or more; default 128. A further one is answered with 503 and
+    /// closed. Lowered to a quarter of the process's limit of open files, so that the run can open its own.
     pub connections: usize,
-    /// Streams of deltas among them; 64.
+    /// Streams of deltas among them; default 64.
     pub streams: usize,
-    /// Bodies that are read or answered at the same time; 32.
+    /// Request bodies that are read or answered at the same time; default 32.
     pub bodies: usize,
-    /// The most bytes of a body, inclusive; 4 MiB.
+    /// Maximum size of a body in bytes, inclusive; default 4 MiB.
     pub body_bytes: usize,
-    /// Questions that are answered in a second, 1 or more; 500.
+    /// Queries that are answered in a second, 1 or more; default 500.
     pub questions_per_second: u32,
-    /// From when a connection is made, or has been answered, until the head of a request is whole; 5 s. So it
-    /// is the limit of idle ones too.
+    /// Maximum time from the start of a connection, or from the end of its last answer, until the head of a
+    /// request is complete; default 5 s. An idle connection is closed after it.
     pub head: Duration,
-    /// From the head of a request until its body is whole; 30 s.
+    /// Maximum time from the head of a request until its body is complete; default 30 s.
     pub body: Duration,
-    /// How long a client may take nothing of what it is sent; 30 s: a slow one is served, a stuck one closed.
+    /// How long a write to a client may make no progress before the connection is closed; default 30 s.
     pub stuck: Duration,
-    /// How long answers that have been begun may take once the monitor ends; half a second.
+    /// How long answers in progress may take after the monitor was stopped; default 0.5 s.
     pub shutdown: Duration,
 }
 
-impl Limits {
-    /// What holds unless it is set.
+impl MonitorLimits {
+    /// The defaults.
     pub const DEFAULT: Self = Self {
         connections: 128,
         streams: 64,
@@ -87,49 +84,50 @@ impl Limits {
     };
 }
 
-impl Default for Limits {
+impl Default for MonitorLimits {
     fn default() -> Self {
         Self::DEFAULT
     }
 }
 
-/// Where a monitor listens, and what whoever comes there has to show.
+/// Where a monitor listens, and what a request must present.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The address; port 0 takes one that is free.
+pub struct Endpoint {
+    /// The address; port 0 chooses a free port.
     pub address: SocketAddr,
-    /// The token, of [`TOKEN_BYTES`] bytes or more; an address that is no loopback address needs one.
+    /// The token, of [`TOKEN_BYTES`] bytes or more; required unless the address is a loopback address.
     pub token: Option<String>,
-    /// Names by which it may be called beside those of the loopback, where there is no token: of a proxy in
-    /// front of it.
+    /// Values of the `Host` header that are accepted without a token, besides the names of the loopback:
+    /// those of a proxy in front of the monitor.
     pub hosts: Vec<String>,
-    /// The path below which a proxy shows it, as `/near`; empty for none. Requests have it or not.
+    /// The path prefix under which a proxy serves the monitor, such as `/near`; empty for none. Requests are
+    /// accepted with and without it.
     pub base_path: String,
 }
 
-impl Entry {
-    /// Without a token.
+impl Endpoint {
+    /// A monitor without a token, proxy names or base path.
     pub fn open(address: SocketAddr) -> Self {
         Self { address, token: None, hosts: Vec::new(), base_path: String::new() }
     }
 }
 
-impl std::fmt::Debug for Entry {
-    /// Without the token.
+impl std::fmt::Debug for Endpoint {
+    /// Omits the token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Entry").field("address", &self.address).finish_non_exhaustive()
     }
 }
 
-/// How long the end of a run may wait until its last deltas are ready for those who read them.
+/// How long the end of a run may wait until the view has taken in its last deltas.
 const LAST_DELTAS: Duration = Duration::from_secs(10);
 
-/// A server beside a run. It ends when it is stopped or dropped, within [`Limits::shutdown`]; the deltas that
-/// have been told are ready before.
+/// The HTTP server of a run. Stopping or dropping it ends it within [`MonitorLimits::shutdown`], after the
+/// view has taken in the deltas that were committed.
 #[derive(Debug)]
 pub struct Monitor {
     address: SocketAddr,
-    /// What ends it.
+    /// Sends `true` to end the server.
     stop: watch::Sender<bool>,
     view: Option<Arc<View>>,
     thread: Option<JoinHandle<()>>,
@@ -139,14 +137,15 @@ impl Monitor {
     /// Starts to listen.
     ///
     /// # Errors
-    /// If the address is no loopback address and there is no token, or if it cannot be listened on; if no
-    /// thread can be started.
-    pub fn start(entry: &Entry, subject: Subject, limits: Limits) -> io::Result<Self> {
-        let Entry { address, token, hosts, base_path } = entry;
+    /// If the address is not a loopback address and there is no token, if it cannot be bound, or if the
+    /// thread cannot be started.
+    pub fn start(entry: &Endpoint, subject: MonitoredRun, limits: MonitorLimits) -> io::Result<Self> {
+        let Endpoint { address, token, hosts, base_path } = entry;
         let failed = |error: &io::Error| format!("the monitor cannot listen on {address}: {error}");
         let is_loopback = address.ip().is_loopback();
         if !is_loopback && token.is_none() {
-            let what = "expected a loopback address, such as 127.0.0.1:9600 or [::1]:9600, or a token: whoever reaches it may ask";
+            let what = "expected a loopback address, such as 127.0.0.1:9600 or [::1]:9600, or a token: \
+                whoever reaches it may ask";
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
                 format!("the monitor cannot listen on {address}: {what}"),
@@ -163,14 +162,16 @@ impl Monitor {
         };
         let (stop, ending) = watch::channel(false);
         let view = subject.view.clone();
-        let access = Access::new(is_loopback, token.as_deref()).behind(hosts, base_path);
+        let access = Access::new(is_loopback, token.as_deref()).with_proxy(hosts, base_path);
         let base_path = base_path.clone();
-        let asked = Arc::new(routes::Asked::new(subject, access, limits, ending.clone()));
-        let limits =
-            Limits { connections: limits.connections.min(memory::most_files() / 4).max(1), ..limits };
+        let state = Arc::new(routes::RouteState::new(subject, access, limits, ending.clone()));
+        let limits = MonitorLimits {
+            connections: limits.connections.min(metrics::process::most_files() / 4).max(1),
+            ..limits
+        };
         let serve = move || {
-            runtime.block_on(server::serve(listener, asked, &base_path, limits, ending));
-            // Reads that are under way are not waited for.
+            runtime.block_on(server::serve(listener, state, &base_path, limits, ending));
+            // Does not wait for reads in progress.
             runtime.shutdown_background();
         };
         let thread = thread::Builder::new().name("monitor".to_owned()).spawn(serve)?;
@@ -178,12 +179,12 @@ impl Monitor {
         Ok(Self { address: bound, stop, view, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it, and waits for that: whoever reads deltas is told what is there and that the run ends.
+    /// Ends the server and waits for it. Streams of deltas first send what the view holds, then `bye`.
     pub fn stop(self) {
         drop(self);
     }
@@ -192,11 +193,11 @@ impl Monitor {
 impl Drop for Monitor {
     fn drop(&mut self) {
         if let Some(view) = &self.view {
-            view.wait_until_taken(LAST_DELTAS);
+            view.wait_until_applied(LAST_DELTAS);
         }
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
-            // A panic there is nothing that a run should fail with.
+            // A panic of the server must not fail the run.
             drop(thread.join());
         }
     }

@@ -1,7 +1,7 @@
-//! The accept loop: connections in, each on a task of its own, until the end.
+//! The accept loop: each connection is served by a task of its own, until the monitor ends.
 //!
-//! It is written by hand since what the routing library brings has no deadline for a request's head, no bound
-//! of connections, and an end that half a request holds up for ever.
+//! It replaces the loop of the routing library, which has no deadline for the head of a request, no limit of
+//! connections, and a shutdown that waits without bound for an incomplete request.
 
 use std::io;
 use std::sync::Arc;
@@ -16,34 +16,34 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{interval, sleep, timeout};
 
-use super::Limits;
-use super::patient::Patient;
-use super::refusals::Refused;
-use super::routes::{self, Asked};
-use super::samples::EVERY_SECONDS;
+use super::MonitorLimits;
+use super::guard::refusals::RefusalReason;
+use super::metrics::samples::EVERY_SECONDS;
+use super::routes::{self, RouteState};
+use super::timed_stream::TimedStream;
 
-/// The head of a request in bytes, and the most headers in it.
+/// Maximum size of the head of a request in bytes; and the maximum number of headers.
 const HEAD_BYTES: usize = 32 << 10;
 const HEADERS: usize = 64;
 
-/// After a connection could not be accepted, as when no file can be opened: it is tried again.
+/// Wait after `accept` has failed, for example because no file can be opened.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What a connection too many is told.
+/// The answer to a connection above [`MonitorLimits::connections`].
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 5\r\n\
     content-type: application/json\r\ncontent-length: 32\r\n\r\n{\"error\":\"too many connections\"}";
 
-/// Serves until `ending` is true, or its sender is gone.
+/// Serves until `ending` is true or its sender is dropped.
 pub(super) async fn serve(
     listener: TcpListener,
-    asked: Arc<Asked>,
+    state: Arc<RouteState>,
     base_path: &str,
-    limits: Limits,
+    limits: MonitorLimits,
     mut ending: watch::Receiver<bool>,
 ) {
-    tokio::spawn(sample(Arc::clone(&asked)));
-    let refusals = Arc::clone(&asked);
-    let router = routes::router(asked);
+    tokio::spawn(sample(Arc::clone(&state)));
+    let refusals = Arc::clone(&state);
+    let router = routes::router(state);
     let base_path: Arc<str> = base_path.into();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
@@ -71,35 +71,35 @@ pub(super) async fn serve(
         fails = false;
         let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
             refuse(&stream);
-            refusals.refusals.add(Refused::Connections);
+            refusals.refusals.add(RefusalReason::Connections);
             continue;
         };
-        let io = TokioIo::new(Patient::new(stream, limits.stuck));
+        let io = TokioIo::new(TimedStream::new(stream, limits.stuck));
         let base_path = Arc::clone(&base_path);
         let answers = TowerToHyperService::new(router.clone());
-        let answers = service_fn(move |request| answers.call(routes::below(&base_path, request)));
+        let answers = service_fn(move |request| answers.call(routes::strip_base_path(&base_path, request)));
         let connection = graceful.watch(http.serve_connection(io, answers));
         tokio::spawn(async move {
-            // What a client does wrong is its own affair.
+            // Errors of a connection are the client's; they are not reported.
             drop(connection.await);
             drop(permit);
         });
     }
     drop(listener);
-    // Whoever is not served by then is cut off: tasks end with the runtime.
+    // Connections that are still open then end with the runtime.
     drop(timeout(limits.shutdown, graceful.shutdown()).await);
 }
 
-/// Takes a sample of the run's numbers, again and again.
-async fn sample(asked: Arc<Asked>) {
+/// Samples the run's counters every [`EVERY_SECONDS`].
+async fn sample(state: Arc<RouteState>) {
     let mut every = interval(Duration::from_secs(EVERY_SECONDS));
     loop {
         every.tick().await;
-        asked.sample();
+        state.sample();
     }
 }
 
-/// Says that there is no room, as far as that goes without waiting.
+/// Sends 503, unless that would block.
 fn refuse(stream: &TcpStream) {
     match stream.try_write(FULL) {
         Ok(_) => {}

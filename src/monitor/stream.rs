@@ -1,14 +1,18 @@
-//! The deltas as they become durable, to readers who stay: server-sent events.
+//! The stream of deltas: server-sent events for readers that stay connected.
 //!
-//! A reader says from where: behind an epoch that it knows (`after`, or the header `Last-Event-ID`), from a
-//! snapshot of all pairs (nothing), or from now on (`tail`). What is held of the deltas after that epoch is
-//! sent at once; where some of it is gone, or the id is of another run, a snapshot takes its place. So what a
-//! reader accumulates, over any number of connections and restarts of the run, is what the output holds, if
-//! it does what the events say.
+//! | the reader sends | the stream begins with |
+//! |---|---|
+//! | the id of an event (`after`, or the header `Last-Event-ID`) | the deltas after that epoch |
+//! | nothing | a snapshot of all pairs |
+//! | `tail` | the next deltas |
 //!
-//! A reader that falls behind what is held is told how much it has missed (`dropped`), and gets a snapshot
-//! unless it asked for the tail. Frames are rendered once and shared; a reader costs a task, its place, and
-//! what its connection has in flight.
+//! If the deltas after an id are no longer held, or the id is of another run, a snapshot replaces them. So a
+//! reader that applies the events accumulates the contents of the output, over any number of connections and
+//! restarts of the run.
+//!
+//! A reader that falls behind receives `dropped` with the number of deltas it missed, then a snapshot, or
+//! with `tail` none. Frames are rendered once and shared. A reader costs a task, its position, and what its
+//! connection has in flight.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,55 +24,59 @@ use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::sleep;
 
-use super::view::{Place, Step, Unseen, View, render, walk};
+use super::view::{StreamPosition, View, ViewUnavailable, WalkStep, render, walk};
 use dupflow_core::time::Epoch;
 
-/// How long a stream is silent at most.
+/// Maximum time between two frames of a stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// Bytes of frames that are taken from the view at once, about.
+/// Bytes of frames that are copied from the view at once, approximately.
 const AT_ONCE: usize = 256 << 10;
 
-/// Where a reader begins.
+/// Where a stream begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// At a place that it knows, or where the deltas are now.
-    At(Place),
-    /// With all pairs.
+    /// At a position in the deltas.
+    At(StreamPosition),
+    /// With a snapshot of all pairs.
     Snapshot,
 }
 
 impl Begin {
-    /// Where a reader begins that has had the events of a run up to an epoch, or none, and wants everything
-    /// or just what comes.
+    /// Where a reader begins. `after` is the run and the epoch of the last event it has; `is_tail` asks for
+    /// the next deltas only.
     ///
     /// # Errors
-    /// If the run is not live; if that would be a snapshot, and there is none.
-    pub(super) fn of(view: &View, after: Option<(&str, Epoch)>, is_tail: bool) -> Result<Self, Unseen> {
+    /// If the run is not live; if a snapshot would be needed and pairs are not kept.
+    pub(super) fn new(
+        view: &View,
+        after: Option<(&str, Epoch)>,
+        is_tail: bool,
+    ) -> Result<Self, ViewUnavailable> {
         if is_tail {
-            view.is_filled()?;
+            view.check_filled()?;
         }
         let known = after.filter(|(run, _)| *run == view.run());
         match known.and_then(|(_, epoch)| view.after(epoch)) {
             Some(place) => Ok(Self::At(place)),
             None if is_tail => Ok(Self::At(view.end())),
-            None => view.sees().map(|()| Self::Snapshot),
+            None => view.check_pairs().map(|()| Self::Snapshot),
         }
     }
 }
 
-/// A body that is made while it is sent.
-pub(super) struct Flow(mpsc::Receiver<Bytes>);
+/// A response body whose frames are sent while it is read.
+pub(super) struct BodyStream(mpsc::Receiver<Bytes>);
 
-impl Flow {
-    /// A body, and what fills it: that waits while nobody takes more.
+impl BodyStream {
+    /// A body and the sender of its frames. The channel holds one frame: the sender waits for the client.
     pub(super) fn open() -> (mpsc::Sender<Bytes>, Body) {
         let (fill, frames) = mpsc::channel(1);
         (fill, Body::new(Self(frames)))
     }
 }
 
-impl HttpBody for Flow {
+impl HttpBody for BodyStream {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
@@ -80,47 +88,47 @@ impl HttpBody for Flow {
     }
 }
 
-/// A reader.
-pub(super) struct Reader {
+/// A reader of the stream, and its connection.
+pub(super) struct DeltaReader {
     pub(super) view: Arc<View>,
-    /// Whether it is to have everything, and not just what comes.
+    /// Whether it receives a snapshot if it falls behind; false with `tail`.
     pub(super) is_resumable: bool,
     pub(super) out: mpsc::Sender<Bytes>,
     /// True once the run ends.
     pub(super) ending: watch::Receiver<bool>,
-    /// Its room among the streams.
+    /// Its permit of [`MonitorLimits::streams`](super::MonitorLimits).
     pub(super) permit: OwnedSemaphorePermit,
 }
 
-/// The reader is gone.
-struct Gone;
+/// The client has disconnected.
+struct Disconnected;
 
-impl Reader {
-    /// Serves the reader until it is gone or the run ends.
+impl DeltaReader {
+    /// Serves the reader until it disconnects or the run ends.
     pub(super) async fn serve(mut self, begin: Begin) {
-        // That the reader is gone is no news to anyone.
-        drop(self.tell(begin).await);
+        // A client that disconnects is not an error.
+        drop(self.follow(begin).await);
         drop(self.permit);
     }
 
-    async fn tell(&mut self, mut begin: Begin) -> Result<(), Gone> {
-        // So that whoever connects sees that it has, whatever lies between.
+    async fn follow(&mut self, mut begin: Begin) -> Result<(), Disconnected> {
+        // The first bytes show the client that it is connected, even if there are no deltas yet.
         self.send(Bytes::from_static(render::HEARTBEAT)).await?;
-        let mut taken = self.view.taken();
+        let mut applied = self.view.applied();
         loop {
             let place = match begin {
                 Begin::At(place) => place,
                 Begin::Snapshot => self.snapshot().await?,
             };
-            taken.borrow_and_update();
+            applied.borrow_and_update();
             match self.view.since(place, AT_ONCE) {
                 Err(first) => {
                     let (epochs, deltas) = place.until(first);
                     self.send(render::dropped(epochs, deltas).into()).await?;
                     begin = match self.is_resumable {
                         false => Begin::At(first),
-                        true if self.view.sees().is_ok() => Begin::Snapshot,
-                        // It can come again, and is told why there are no pairs.
+                        true if self.view.check_pairs().is_ok() => Begin::Snapshot,
+                        // The client can reconnect; the answer then says why there are no pairs.
                         true => return Ok(()),
                     };
                 }
@@ -130,10 +138,10 @@ impl Reader {
                         return self.send(render::bye().into()).await;
                     }
                     tokio::select! {
-                        changed = taken.changed() => changed.map_err(|_| Gone)?,
-                        // Whether it has been said or its sender is gone.
+                        changed = applied.changed() => changed.map_err(|_| Disconnected)?,
+                        // The run ends, or the sender of `ending` was dropped.
                         _ = self.ending.changed() => {}
-                        () = self.out.closed() => return Err(Gone),
+                        () = self.out.closed() => return Err(Disconnected),
                         () = sleep(HEARTBEAT) => self.send(Bytes::from_static(render::HEARTBEAT)).await?,
                     }
                 }
@@ -141,7 +149,7 @@ impl Reader {
                     let mut at = place;
                     for piece in pieces {
                         self.send(piece.frame.clone()).await?;
-                        at = at.behind(&piece);
+                        at = at.after_piece(&piece);
                     }
                     begin = Begin::At(at);
                 }
@@ -149,15 +157,15 @@ impl Reader {
         }
     }
 
-    /// Tells all pairs; returns from where deltas follow.
-    async fn snapshot(&mut self) -> Result<Place, Gone> {
+    /// Sends all pairs; returns the position of the deltas that follow.
+    async fn snapshot(&mut self) -> Result<StreamPosition, Disconnected> {
         let mut walk = self.view.walk();
         loop {
-            // Between two epochs, so that a snapshot is of the end of one.
-            let Ok(whole) = self.view.whole().await else { continue };
+            // Waits for the end of an epoch, so that a snapshot is of the end of one.
+            let Ok(guard) = self.view.end_of_epoch().await else { continue };
             let step = self.view.step(&mut walk);
-            drop(whole);
-            let Step::Told { pieces, cursor, is_first, pairs, epoch, end } = step else { continue };
+            drop(guard);
+            let WalkStep::Chunk { pieces, cursor, is_first, pairs, epoch, end } = step else { continue };
             for piece in pieces {
                 let mut needed = walk::needed(&piece, cursor.as_ref()).peekable();
                 if needed.peek().is_some() {
@@ -174,8 +182,8 @@ impl Reader {
         }
     }
 
-    async fn send(&self, frame: Bytes) -> Result<(), Gone> {
-        self.out.send(frame).await.map_err(|_| Gone)
+    async fn send(&self, frame: Bytes) -> Result<(), Disconnected> {
+        self.out.send(frame).await.map_err(|_| Disconnected)
     }
 }
 

@@ -1,8 +1,8 @@
-//! Readers of deltas against what the deltas add up to.
+//! Readers of the stream compared with the contents of the output.
 //!
-//! Bug classes: a pair that is lost or doubled where a snapshot meets what comes meanwhile, where a reader
-//! falls behind, comes back, or comes back to another run; an id from which a reader that goes on does not
-//! hold what it says.
+//! Bug classes: a pair is lost or doubled where a snapshot meets concurrent deltas, where a reader falls
+//! behind, reconnects, or reconnects to another run; after resuming from an id, a reader does not hold what
+//! the output held at that id.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,57 +14,59 @@ use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::yield_now;
 
-use super::{Begin, Reader};
+use super::{Begin, DeltaReader};
+use crate::view::pairs::PairQuery;
 use crate::view::{View, render};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
 use dupflow_core::time::Epoch;
 
-/// Ids in the order of their bytes, some that need escapes in JSON.
+/// Ids in byte order; some need escapes in JSON.
 const IDS: [&str; 7] = ["\0", "\n\ndata: {}", "\"</script>", "a", "ア", "文\u{202e}", "👋"];
 
-/// Pairs with their similarities.
-type State = BTreeMap<(String, String), u64>;
+/// Pairs with their similarities as bits.
+type PairState = BTreeMap<(String, String), u64>;
 
-/// What happens next.
+/// A step of the test.
 #[derive(Clone, Debug)]
-enum Step {
-    /// An epoch gives some pairs other similarities, or takes them away (0).
+enum TestStep {
+    /// An epoch that sets the similarities of some pairs, in quarters; 0 removes the pair.
     Epoch(Vec<(usize, usize, u8)>),
-    /// The reader takes so many frames.
+    /// The reader receives this many frames.
     Read(usize),
-    /// It goes, and comes back.
+    /// The reader reconnects.
     Return,
-    /// The run is killed and started again: the next one holds the same pairs.
+    /// The run is killed and restarted; the next run's output holds the same pairs.
     Restart,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<TestStep>> {
     let change = (0..IDS.len(), 0..IDS.len(), 0_u8..4);
-    let epoch = vec(change, 0..12).prop_map(Step::Epoch);
-    let step = prop_oneof![6 => epoch, 6 => (0_usize..6).prop_map(Step::Read), 1 => Just(Step::Return), 1 => Just(Step::Restart)];
+    let epoch = vec(change, 0..12).prop_map(TestStep::Epoch);
+    let read = (0_usize..6).prop_map(TestStep::Read);
+    let step = prop_oneof![6 => epoch, 6 => read, 1 => Just(TestStep::Return), 1 => Just(TestStep::Restart)];
     vec(step, 1..60)
 }
 
-/// A reader that does what the events say, and nothing else.
+/// A reader that only applies the events.
 #[derive(Default)]
 struct Client {
-    held: State,
-    /// Of an epoch that has not come whole.
-    pending: Vec<Told>,
+    held: PairState,
+    /// Deltas of an epoch whose last event has not been received.
+    pending: Vec<PairChange>,
     last_id: Option<String>,
     is_in_snapshot: bool,
 }
 
 #[derive(Deserialize)]
-struct EpochData {
+struct EpochEvent {
     epoch: Epoch,
-    deltas: Vec<Told>,
+    deltas: Vec<PairChange>,
     more: usize,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct PairChange {
     #[serde(default = "one")]
     diff: isize,
     a: String,
@@ -77,14 +79,14 @@ fn one() -> isize {
 }
 
 #[derive(Deserialize)]
-struct SnapshotData {
-    pairs: Vec<Told>,
+struct SnapshotEvent {
+    pairs: Vec<PairChange>,
     first: bool,
     last: bool,
 }
 
 impl Client {
-    /// Takes an event; tells the id, if it has one.
+    /// Applies an event; returns its id, if it has one.
     fn take(&mut self, frame: &[u8]) -> Option<String> {
         let frame = std::str::from_utf8(frame).unwrap();
         if frame.starts_with(':') {
@@ -95,21 +97,21 @@ impl Client {
         let data = fields["data"];
         match fields["event"] {
             "epoch" => {
-                let EpochData { deltas, more, .. } = serde_json::from_str(data).unwrap();
+                let EpochEvent { deltas, more, .. } = serde_json::from_str(data).unwrap();
                 self.pending.extend(deltas);
                 if more == 0 {
-                    std::mem::take(&mut self.pending).into_iter().for_each(|told| self.apply(told));
+                    std::mem::take(&mut self.pending).into_iter().for_each(|change| self.apply(change));
                 }
             }
             "snapshot" => {
-                let SnapshotData { pairs, first, last } = serde_json::from_str(data).unwrap();
+                let SnapshotEvent { pairs, first, last } = serde_json::from_str(data).unwrap();
                 if first {
                     self.held.clear();
                     self.pending.clear();
                 }
                 assert!(first || self.is_in_snapshot);
                 self.is_in_snapshot = !last;
-                pairs.into_iter().for_each(|told| self.apply(told));
+                pairs.into_iter().for_each(|change| self.apply(change));
             }
             "dropped" => self.pending.clear(),
             other => panic!("{other}"),
@@ -119,24 +121,27 @@ impl Client {
         id
     }
 
-    fn apply(&mut self, told: Told) {
-        let key = (told.a, told.b);
-        if told.diff > 0 {
-            assert!(self.held.insert(key.clone(), told.similarity.to_bits()).is_none(), "{key:?} is doubled");
+    fn apply(&mut self, change: PairChange) {
+        let key = (change.a, change.b);
+        if change.diff > 0 {
+            assert!(
+                self.held.insert(key.clone(), change.similarity.to_bits()).is_none(),
+                "{key:?} is doubled"
+            );
         } else {
-            assert_eq!(self.held.remove(&key), Some(told.similarity.to_bits()), "{key:?} was not there");
+            assert_eq!(self.held.remove(&key), Some(change.similarity.to_bits()), "{key:?} was not there");
         }
     }
 }
 
-/// A run, all that it has written, and a reader.
+/// A run, everything it has written, and a reader.
 struct Scene {
-    state: State,
+    state: PairState,
     epoch: Epoch,
     runs: u32,
     view: Arc<View>,
-    /// What the output holds after each epoch, by the id that names it.
-    by_id: BTreeMap<String, State>,
+    /// The contents of the output after each epoch, by event id.
+    by_id: BTreeMap<String, PairState>,
     client: Client,
     frames: mpsc::Receiver<Bytes>,
     ending: watch::Sender<bool>,
@@ -145,7 +150,7 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let mut scene = Self {
-            state: State::new(),
+            state: PairState::new(),
             epoch: 0,
             runs: 0,
             view: Self::view(0),
@@ -154,13 +159,13 @@ impl Scene {
             frames: mpsc::channel(1).1,
             ending: watch::Sender::new(false),
         };
-        scene.view.take_live(0);
+        scene.view.apply_live(0);
         scene.note();
         scene.connect();
         scene
     }
 
-    /// One that takes in two deltas at a time and holds few.
+    /// A view that applies two deltas at a time and holds few.
     fn view(run: u32) -> Arc<View> {
         Arc::new(View::new(format!("run{run}"), true, 2, 2000))
     }
@@ -169,17 +174,17 @@ impl Scene {
         self.by_id.insert(format!("run{}-{}", self.runs, self.epoch), self.state.clone());
     }
 
-    /// The reader comes, or comes back.
+    /// The reader connects or reconnects.
     fn connect(&mut self) {
         self.client.pending.clear();
         self.client.is_in_snapshot = false;
         let (out, frames) = mpsc::channel(1);
         self.frames = frames;
         let after = self.client.last_id.as_deref().map(|id| render::place(id).unwrap());
-        let begin = Begin::of(&self.view, after, false).unwrap();
+        let begin = Begin::new(&self.view, after, false).unwrap();
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let view = Arc::clone(&self.view);
-        let reader = Reader { view, is_resumable: true, out, ending: self.ending.subscribe(), permit };
+        let reader = DeltaReader { view, is_resumable: true, out, ending: self.ending.subscribe(), permit };
         tokio::spawn(reader.serve(begin));
     }
 
@@ -214,16 +219,16 @@ impl Scene {
         deltas.sort_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
         (self.state, self.epoch) = (next, self.epoch + 1);
         self.note();
-        self.view.take_epoch(self.epoch, &deltas);
+        self.view.apply_epoch(self.epoch, &deltas);
     }
 
     fn restart(&mut self) {
         self.runs += 1;
         self.view = Self::view(self.runs);
         self.note();
-        self.view.take_standing(self.epoch);
-        // There is no stream before all is there.
-        assert!(Begin::of(&self.view, None, false).is_err() && Begin::of(&self.view, None, true).is_err());
+        self.view.apply_begin(self.epoch);
+        // There is no stream before the view is filled.
+        assert!(Begin::new(&self.view, None, false).is_err() && Begin::new(&self.view, None, true).is_err());
         let all = std::mem::take(&mut self.state);
         let restored: Vec<Delta> = all
             .iter()
@@ -238,17 +243,17 @@ impl Scene {
             })
             .collect();
         self.state = all;
-        self.view.take_restored(&restored);
-        assert!(Begin::of(&self.view, None, false).is_err());
-        self.view.take_live(self.epoch);
+        self.view.apply_restored(&restored);
+        assert!(Begin::new(&self.view, None, false).is_err());
+        self.view.apply_live(self.epoch);
         self.connect();
     }
 
-    /// Takes so many frames, or all that there are.
+    /// Receives at most this many frames.
     async fn read(&mut self, most: usize) {
         for _ in 0..most {
             let mut frame = None;
-            // The reader has one frame ready, if there is one, after a few turns.
+            // The reader task sends its next frame within a few turns.
             for _ in 0..8 {
                 frame = frame.or_else(|| self.frames.try_recv().ok());
                 if frame.is_some() {
@@ -268,45 +273,48 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_reader_adds_up_is_what_the_output_holds(steps in steps()) {
+    fn reader_accumulates_the_output(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let mut scene = Scene::new();
             for step in &steps {
                 match step {
-                    Step::Epoch(changes) => scene.epoch(changes),
-                    Step::Read(frames) => scene.read(*frames).await,
-                    Step::Return => scene.connect(),
-                    Step::Restart => scene.restart(),
+                    TestStep::Epoch(changes) => scene.epoch(changes),
+                    TestStep::Read(frames) => scene.read(*frames).await,
+                    TestStep::Return => scene.connect(),
+                    TestStep::Restart => scene.restart(),
                 }
             }
             scene.read(usize::MAX).await;
             assert_eq!(scene.client.held, scene.state);
-            let seen: State = scene.view.pairs(|_, pairs| pairs.page(&crate::view::pairs::Wanted {
-                document: None, min: 0.0, max: 1.0, after: None, limit: 1000,
-            })).0.into_iter().map(|told| ((told.a.to_string(), told.b.to_string()), told.held.similarity.get().to_bits())).collect();
+            let all = PairQuery { document: None, min: 0.0, max: 1.0, after: None, limit: 1000 };
+            let (page, _) = scene.view.pairs(|_, pairs| pairs.page(&all));
+            let mut seen = PairState::new();
+            for pair in page {
+                seen.insert((pair.a.to_string(), pair.b.to_string()), pair.held.similarity.get().to_bits());
+            }
             assert_eq!(seen, scene.state);
         });
     }
 }
 
-/// Who asks for the tail is told what it misses, and gets no pairs.
+/// A reader of the tail receives the number of deltas it missed, and no snapshot.
 #[test]
-fn a_slow_reader_of_the_tail_is_told_how_much_it_has_missed() {
+fn slow_tail_reader_receives_dropped_counts() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let mut scene = Scene::new();
         let (out, mut frames) = mpsc::channel(1);
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let begin = Begin::of(&scene.view, None, true).unwrap();
+        let begin = Begin::new(&scene.view, None, true).unwrap();
         let view = Arc::clone(&scene.view);
-        let reader = Reader { view, is_resumable: false, out, ending: scene.ending.subscribe(), permit };
+        let reader = DeltaReader { view, is_resumable: false, out, ending: scene.ending.subscribe(), permit };
         tokio::spawn(reader.serve(begin));
         for n in 0..40 {
             scene.epoch(&[(0, 1, n % 3 + 1)]);
         }
         scene.ending.send_replace(true);
-        let (mut told, mut dropped) = (0, None);
+        let (mut change, mut dropped) = (0, None);
         let mut last = String::new();
         while let Some(frame) = frames.recv().await {
             last = String::from_utf8(frame.to_vec()).unwrap();
@@ -314,14 +322,14 @@ fn a_slow_reader_of_the_tail_is_told_how_much_it_has_missed() {
                 let data: BTreeMap<String, u64> = serde_json::from_str(data.trim_end()).unwrap();
                 assert!(dropped.replace((data["epochs"], data["deltas"])).is_none());
             } else if let Some((_, data)) = last.split_once("event: epoch\ndata: ") {
-                let data: EpochData = serde_json::from_str(data.trim_end()).unwrap();
-                assert!(data.epoch > told, "in order");
-                told = data.epoch;
+                let data: EpochEvent = serde_json::from_str(data.trim_end()).unwrap();
+                assert!(data.epoch > change, "in order");
+                change = data.epoch;
             }
             assert!(!last.contains("event: snapshot"), "{last}");
         }
         let (epochs, deltas) = dropped.expect("forty epochs are not held");
-        assert_eq!((told, deltas), (40, 2 * epochs - 1), "the first epoch has one delta, the others two");
+        assert_eq!((change, deltas), (40, 2 * epochs - 1), "the first epoch has one delta, the others two");
         assert_eq!(last, "event: bye\ndata: {}\n\n");
     });
 }

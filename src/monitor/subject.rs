@@ -1,4 +1,4 @@
-//! What a monitor tells of: a run, as the parts of it that may be asked.
+//! The run as the monitor sees it: its counters, status, view, queries and texts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,109 +13,110 @@ use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
 use dupflow_core::time::Clock;
 
-/// A run, as whoever starts it hands it over. All but the first three may be absent: what depends on them is
-/// answered with 501.
-pub struct Subject {
-    /// Its counters.
+/// A run. All fields except the first three may be absent; requests that need an absent one are answered with
+/// 501.
+pub struct MonitoredRun {
+    /// The run's counters.
     pub metrics: Arc<Metrics>,
-    /// Where it stands.
+    /// Phase, epochs, lags and other states of the process.
     pub status: Arc<Status>,
-    /// Its clock.
+    /// The run's clock.
     pub clock: Arc<dyn Clock>,
-    /// What its output holds; in the process that writes it.
+    /// The contents of the output; only in the process that writes it.
     pub view: Option<Arc<View>>,
-    /// Who takes questions to the workers.
+    /// Sends queries to the workers.
     pub queries: Option<Arc<QueryQueue>>,
-    /// Where texts are read again.
-    pub texts: Option<Arc<dyn Texts>>,
-    /// What two texts have in common.
+    /// Reads texts again from their source.
+    pub texts: Option<Arc<dyn TextReader>>,
+    /// Finds the passages that two texts share.
     pub compare: Option<Compare>,
-    /// The pipeline.
+    /// The pipeline's description.
     pub pipeline: Pipeline,
-    /// The settings of the run, secrets masked.
+    /// The settings of the run, with secrets masked.
     pub config: Value,
-    /// How many blocks are hot; and the largest of them, the largest first, so many at most.
-    pub hot_blocks: Box<dyn Fn(usize) -> (usize, Vec<Hot>) + Send + Sync>,
-    /// Distinct sketches that the blocks of the run are planned for, of all its processes.
+    /// Given a limit, returns the number of hot blocks and the largest of them, largest first.
+    pub hot_blocks: Box<dyn Fn(usize) -> (usize, Vec<HotBlockInfo>) + Send + Sync>,
+    /// The number of distinct sketches for which the run's blocks are planned, over all its processes.
     pub planned: Option<u64>,
 }
 
-/// The standard error of a similarity, by its evidence.
+/// The standard error of a similarity, given its evidence.
 pub type ErrorOf = Box<dyn Fn(f64, &Evidence) -> f64 + Send + Sync>;
 
-/// What is told of a pipeline, and what its evidence means.
+/// The description of a pipeline, and how to read its evidence.
 pub struct Pipeline {
-    /// What `/pipeline` answers.
-    pub told: Value,
-    /// Blocks that a sketch is in, and components that it has.
-    pub of: (usize, usize),
-    /// The threshold, inclusive.
+    /// The answer of `/pipeline`.
+    pub description: Value,
+    /// Number of blocks of a sketch.
+    pub blocks: usize,
+    /// Number of components of a sketch.
+    pub components: usize,
+    /// The similarity threshold, inclusive.
     pub threshold: f64,
-    /// The standard error of a pair's similarity; 0 of one that is no estimate.
+    /// The standard error of a pair's similarity; 0 for an exact one.
     pub standard_error: ErrorOf,
 }
 
 /// A hot block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hot {
+pub struct HotBlockInfo {
     /// Its band or table, from 0.
     pub table: u16,
     /// Its hash.
     pub hash: u32,
     /// Distinct sketches in it.
     pub sketches: usize,
-    /// A document in it, if one is known.
+    /// A document of the block, if one is known.
     pub document: Option<DocId>,
-    /// Another one, with another sketch.
+    /// A second document, with a different sketch.
     pub beside: Option<DocId>,
 }
 
-/// Reads the texts of documents again, where their source still has them. A call may take long.
-pub trait Texts: Send + Sync {
-    /// The text of a document at its position, and whether it is cut.
+/// Reads texts of documents again from their source, as long as it has them. A call may take seconds.
+pub trait TextReader: Send + Sync {
+    /// The text of a document at its position, and whether it was truncated.
     ///
     /// # Errors
-    /// Why it cannot be had.
-    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), NoText>;
+    /// Why the text is not available.
+    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), TextUnavailable>;
 }
 
-/// Why there is no text, in a line.
+/// Why a text is not available, with one line of explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoText {
-    /// The source has it no more.
+pub enum TextUnavailable {
+    /// The source no longer has it.
     Gone(String),
-    /// The source cannot give texts.
+    /// The source does not support reading texts again.
     Unsupported(String),
-    /// It cannot be read at this moment.
+    /// The read failed; a later one may succeed.
     Failed(String),
 }
 
-/// Finds what two texts have in common.
-pub type Compare = Arc<dyn Fn(&str, &str) -> Compared + Send + Sync>;
+/// Compares two texts.
+pub type Compare = Arc<dyn Fn(&str, &str) -> ComparedTexts + Send + Sync>;
 
-/// Two texts, taken apart.
+/// Two texts, split into common and other passages.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compared {
-    /// The pieces of the first text, in order: each with the number of the common passage that it is, if it
-    /// is one.
+pub struct ComparedTexts {
+    /// The pieces of the first text, in order, each with the number of its common passage, if it is one.
     pub a: Vec<(String, Option<usize>)>,
-    /// Those of the second one.
+    /// The same of the second text.
     pub b: Vec<(String, Option<usize>)>,
-    /// The share of the tokens of each that is in common passages.
+    /// The fraction of the tokens of each text that is in common passages.
     pub shared: (f64, f64),
-    /// The similarity of the texts themselves, if they have one.
+    /// The exact similarity of the texts, if they have one.
     pub exact: Option<f64>,
 }
 
-impl Subject {
-    /// Of the sketches that blocks are planned for, the share of this process.
+impl MonitoredRun {
+    /// This process's share of the sketches for which the blocks are planned.
     pub(super) fn planned_here(&self) -> Option<u64> {
         self.planned.map(|planned| planned.div_ceil(self.status.process().1 as u64))
     }
 
-    /// A run of which no more is known than its numbers.
+    /// A run with counters, status and clock only.
     pub fn new(metrics: Arc<Metrics>, status: Arc<Status>, clock: Arc<dyn Clock>) -> Self {
-        let told = Value::Object(serde_json::Map::new());
+        let empty = Value::Object(serde_json::Map::new());
         let standard_error = Box::new(|_: f64, _: &Evidence| 0.0);
         Self {
             metrics,
@@ -125,15 +126,21 @@ impl Subject {
             queries: None,
             texts: None,
             compare: None,
-            pipeline: Pipeline { told: told.clone(), of: (0, 0), threshold: 0.0, standard_error },
-            config: told,
+            pipeline: Pipeline {
+                description: empty.clone(),
+                blocks: 0,
+                components: 0,
+                threshold: 0.0,
+                standard_error,
+            },
+            config: empty,
             hot_blocks: Box::new(|_| (0, Vec::new())),
             planned: None,
         }
     }
 }
 
-impl fmt::Debug for Subject {
+impl fmt::Debug for MonitoredRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subject").field("status", &self.status).finish_non_exhaustive()
     }
@@ -141,6 +148,6 @@ impl fmt::Debug for Subject {
 
 impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipeline").field("of", &self.of).finish_non_exhaustive()
+        f.debug_struct("Pipeline").field("threshold", &self.threshold).finish_non_exhaustive()
     }
 }

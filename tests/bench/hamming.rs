@@ -12,8 +12,8 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group};
 use dupflow::core::block::hamming::{Design, Form, Kind, radius};
 use dupflow::core::time::{Clock, SystemClock};
-use dupflow::lab::search::indexes::{Work, batch, index};
-use dupflow::lab::search::measured::{Setting, random};
+use dupflow::lab::search::indexes::{SearchWork, batch, index};
+use dupflow::lab::search::measured::{SearchSetting, random};
 
 const DOCUMENTS: usize = 1_000_000;
 const QUERIES: usize = 1000;
@@ -105,7 +105,7 @@ fn costs(clock: &dyn Clock) -> String {
     let time = |blocks, radius, asked| {
         let design = Design::new(64, radius, Kind::OneLevel { blocks }).expect("blocks for 64 bits");
         let mut index = index(&design, &corpus).expect("few tables");
-        let (mut found, mut work, start) = (Vec::new(), Work::default(), clock.now());
+        let (mut found, mut work, start) = (Vec::new(), SearchWork::default(), clock.now());
         for (_, query) in queries.iter().take(asked) {
             work += index.within(query, &mut found);
         }
@@ -146,7 +146,8 @@ fn study(what: &str) {
         "results"
     );
     for design in designs.into_iter().filter(|design| scanned || design.kind() != Kind::Scan) {
-        let rows = Setting { bits, documents: number(documents), queries, seed: 1 }.run(&[design], &clock);
+        let rows =
+            SearchSetting { bits, documents: number(documents), queries, seed: 1 }.run(&[design], &clock);
         let row = &rows.expect("few tables")[0];
         let each = |n: u64| n as f64 / queries as f64;
         println!(

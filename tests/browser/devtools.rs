@@ -1,7 +1,7 @@
-//! A browser that does what it is told: Chromium without a window, over the DevTools protocol.
+//! A browser under control of the test: headless Chromium over the DevTools protocol.
 //!
-//! One browser has one page. Nothing here polls: what is waited for is a promise that the page keeps, and a
-//! read that has a bound.
+//! One browser has one page. Nothing polls: the test waits for a promise that the page fulfils, and for a
+//! read with a bound.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -15,7 +15,7 @@ use tungstenite::{Message, WebSocket};
 
 use crate::BOUND;
 
-/// What Chromium is called, the first that is there.
+/// Names of the Chromium program; the first one found is used.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 pub(crate) struct Browser {
@@ -23,17 +23,17 @@ pub(crate) struct Browser {
     socket: WebSocket<TcpStream>,
     session: Option<String>,
     last: u64,
-    /// What the page did, as it was told.
+    /// Events that the browser has sent.
     events: Vec<Value>,
     _profile: TempDir,
 }
 
 impl Browser {
-    /// None, and a line that says so, where there is no Chromium. `DUPFLOW_CHROMIUM` names another one.
+    /// `None`, with a line in the log, if there is no Chromium. `DUPFLOW_CHROMIUM` names another program.
     pub(crate) fn start(test: &str) -> Option<Self> {
         let Some(program) = chromium() else {
             let skipped = format!("SKIPPED browser::{test}: no chromium in PATH\n");
-            // Not by `eprintln!`, which the test harness keeps to itself when a test passes.
+            // The test harness hides the output of `eprintln!` when a test passes.
             std::io::stderr().write_all(skipped.as_bytes()).unwrap();
             return None;
         };
@@ -60,7 +60,7 @@ impl Browser {
                 break address.to_owned();
             }
         };
-        // It must be able to go on talking.
+        // Drains the pipe so that the browser does not block.
         std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
         let host = address.trim_start_matches("ws://").split('/').next().unwrap();
         let stream = TcpStream::connect(host).unwrap();
@@ -78,7 +78,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// A command and its answer.
+    /// Sends a command and returns its answer.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let mut command = json!({"id": self.last, "method": method, "params": params});
@@ -102,7 +102,7 @@ impl Browser {
         serde_json::from_str(message.to_text().unwrap()).unwrap()
     }
 
-    /// Opens a page, and waits until it is loaded.
+    /// Opens a page and waits until it is loaded.
     pub(crate) fn open(&mut self, url: &str) {
         let before = self.events.len();
         self.call("Page.navigate", &json!({"url": url}));
@@ -121,14 +121,17 @@ impl Browser {
         found["result"]["value"].take()
     }
 
-    /// Waits until an expression is true, frame by frame of the page, and gives what it is then.
+    /// Evaluates an expression in each frame of the page until it is true; returns its value.
     pub(crate) fn wait(&mut self, expression: &str) -> Value {
-        // What is not there yet may be asked for its text: that is no answer, and is asked again.
-        let look = "const look = () => { let found, error; try { found = ask() } catch (thrown) { error = thrown } if (found) done(found); \
-                    else if (performance.now() > end) failed(`${error ?? ''}\\n${document.body.innerText}`); else requestAnimationFrame(look) }; look();";
+        // An error, such as a missing element, counts as false.
+        let look = "const look = () => { let found, error; try { found = ask() } catch (thrown) { error = \
+            thrown } if (found) done(found); \
+                    else if (performance.now() > end) failed(`${error ?? ''}\\n${document.body.innerText}`); \
+                    else requestAnimationFrame(look) }; look();";
         let end = BOUND.as_millis() / 2;
         let params = json!({
-            "expression": format!("new Promise((done, failed) => {{ const ask = () => {expression}; const end = performance.now() + {end}; {look} }})"),
+            "expression": format!("new Promise((done, failed) => {{ const ask = () => {expression}; const \
+                end = performance.now() + {end}; {look} }})"),
             "awaitPromise": true, "returnByValue": true,
         });
         let mut found = self.call("Runtime.evaluate", &params);
@@ -141,7 +144,7 @@ impl Browser {
         found["result"]["value"].take()
     }
 
-    /// Goes to a view of the page that is open.
+    /// Navigates to a view of the open page.
     pub(crate) fn go(&mut self, hash: &str) {
         self.value(&format!("void (location.hash = {})", json!(hash)));
     }
@@ -151,10 +154,10 @@ impl Browser {
         self.value(&format!("void document.querySelector({}).click()", json!(selector)));
     }
 
-    /// Everything that the browser complained of, and every request that went elsewhere than to the origins.
-    /// A complaint that has one of the words is expected.
+    /// Every error that the browser reported, and every request to other origins than these. Reports that
+    /// contain one of the `expected` words are left out.
     pub(crate) fn troubles(&mut self, origins: &[&str], expected: &[&str]) -> Vec<String> {
-        // Whatever has happened before this answer has been told before it.
+        // All earlier events arrive before this answer.
         self.value("0");
         let mut troubles = Vec::new();
         for event in &self.events {
@@ -182,7 +185,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It ends by itself once it is told to; killed, it cannot leave processes behind that have lost it.
+        // The browser ends by itself after `Browser.close`. If it were killed, its child processes could
+        // stay.
         self.session = None;
         let close = json!({"id": self.last + 1, "method": "Browser.close"});
         let is_told = self.socket.send(Message::text(close.to_string())).is_ok();

@@ -1,14 +1,14 @@
-//! More than a run sends: 10,000 deltas a second.
+//! More deltas than a run sends: 10,000 per second.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::devtools::Browser;
 use crate::stand_in::{self, StandIn};
 
-/// How many deltas are sent each tenth of a second, and for how many tenths of a second the page is watched.
+/// Deltas sent in each tenth of a second; and the number of tenths for which the page is watched.
 const AN_EPOCH: u64 = 1000;
 const EPOCHS: u64 = 50;
 
@@ -28,14 +28,19 @@ fn ten_thousand_deltas_a_second_do_not_freeze_the_page() {
     browser.wait("stream.state === 'live'");
     server.send_each(Duration::from_millis(100), |epoch| {
         let id = |n: u64| format!("https://example.org/{epoch}/{n}");
-        let delta = |n| json!({"diff": if n % 3 == 0 { -1 } else { 1 }, "a": id(n), "b": id(n + 1), "similarity": 0.9, "cause": "insert"});
-        json!({"epoch": epoch, "at": 1_760_000_000, "deltas": (0..AN_EPOCH).map(delta).collect::<Vec<_>>(), "more": 0})
+        let delta = |n| {
+            let diff = if n % 3 == 0 { -1 } else { 1 };
+            json!({"diff": diff, "a": id(n), "b": id(n + 1), "similarity": 0.9, "cause": "insert"})
+        };
+        let deltas: Vec<Value> = (0..AN_EPOCH).map(delta).collect();
+        json!({"epoch": epoch, "at": 1_760_000_000, "deltas": deltas, "more": 0})
     });
     let watched = browser.value(&format!(
         "new Promise((done) => {{ let frames = 0, worst = 0, last = performance.now(); const began = last;
             const look = (now) => {{
                 frames += 1; worst = Math.max(worst, now - last); last = now;
-                if (stream.came >= {AN_EPOCH} * {EPOCHS}) done({{frames, worst, took: now - began}}); else requestAnimationFrame(look);
+                if (stream.came >= {AN_EPOCH} * {EPOCHS}) done({{frames, worst, took: now - began}}); else \
+                requestAnimationFrame(look);
             }}; requestAnimationFrame(look) }})"
     ));
     println!(
@@ -45,17 +50,24 @@ fn ten_thousand_deltas_a_second_do_not_freeze_the_page() {
         watched["frames"],
         watched["worst"].as_f64().unwrap()
     );
-    // The newest is on top, in a list that is no longer than what can be seen, over a ring of bounded length.
-    let newest = "document.querySelector('#delta-list').innerText.includes(`example.org/${stream.rows.at(-1).epoch}/`)";
+    // The newest delta is on top, the list holds only visible rows, and the ring has a bounded length.
+    let newest = "document.querySelector('#delta-list').innerText\
+        .includes(`example.org/${stream.rows.at(-1).epoch}/`)";
     browser.wait(newest);
     let rows = browser.value("document.querySelectorAll('.delta').length").as_u64().unwrap();
     assert!((10..100).contains(&rows), "{rows} rows");
     let kept = browser.value("stream.rows.length").as_u64().unwrap();
     assert!((10_000..=12_500).contains(&kept), "{kept} deltas are kept");
 
-    // It answers: a filter filters, a pause holds what is seen while more comes.
-    browser.value("(() => { const box = document.querySelector('[aria-label=Sign]'); box.value = '-1'; box.dispatchEvent(new Event('change')); })()");
-    browser.wait("document.querySelector('.delta.minus:not([hidden])') && !document.querySelector('.delta.plus:not([hidden])')");
+    // The page reacts: a filter works, and a pause keeps the visible rows while more deltas arrive.
+    browser.value(
+        "(() => { const box = document.querySelector('[aria-label=Sign]'); box.value = '-1'; \
+        box.dispatchEvent(new Event('change')); })()",
+    );
+    browser.wait(
+        "document.querySelector('.delta.minus:not([hidden])') && \
+        !document.querySelector('.delta.plus:not([hidden])')",
+    );
     browser.click(".filters button");
     browser.wait("document.querySelector('.filters button').innerText === 'Go on'");
     let held =
@@ -66,8 +78,11 @@ fn ten_thousand_deltas_a_second_do_not_freeze_the_page() {
     assert_eq!(browser.value(held), before, "what is held moves");
     browser.wait("/new ones? above/.test(document.querySelector('.head .end').innerText)");
 
-    // Nobody looks: the connection is closed. Somebody looks again: it goes on where it was.
-    browser.value("(() => { Object.defineProperty(document, 'hidden', { value: true, configurable: true }); document.dispatchEvent(new Event('visibilitychange')); })()");
+    // A hidden tab closes its connection; a visible one resumes where it was.
+    browser.value(
+        "(() => { Object.defineProperty(document, 'hidden', { value: true, configurable: true }); \
+        document.dispatchEvent(new Event('visibilitychange')); })()",
+    );
     assert_eq!(browser.value("stream.source === null && stream.state"), "hidden");
     browser.value(
         "(() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')); })()",

@@ -1,4 +1,4 @@
-//! Ids and texts that would be something else than text if they could.
+//! Ids and texts that are markup or control characters.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::devtools::Browser;
 use crate::run::{Run, upsert, words};
 
-/// The ids, and what of them is shown.
+/// The ids, with the text that the page shows for each.
 fn ids() -> Vec<(String, String)> {
     let same = |id: &str| (id.to_owned(), id.to_owned());
     vec![
@@ -31,7 +31,7 @@ fn ids_and_texts_are_text() {
     let text = |nth: usize| {
         format!("<b onclick=pwned=4>bold</b> \u{0}\u{202e} مرحبا 近似 {}", words(nth as u64 / 2, 60))
     };
-    // Each two in a row are similar.
+    // Each two consecutive documents are similar.
     let lines: Vec<String> = ids().iter().enumerate().map(|(nth, (id, _))| upsert(id, &text(nth))).collect();
     fs::write(folder.path().join("feed.jsonl"), lines.join("\n") + "\n").unwrap();
     let run = Run::start(folder.path(), 0);
@@ -49,7 +49,10 @@ fn ids_and_texts_are_text() {
         let link = browser.value(&format!("at.document({})", json!(id))).as_str().unwrap().to_owned();
         browser.go(&link);
         browser.wait(&format!("document.querySelector('.id.whole')?.textContent === {}", json!(shown)));
-        browser.wait("document.querySelector('.typed')?.textContent.startsWith('<b onclick=pwned=4>bold</b> ␀‹RLO› مرحبا 近似 ')");
+        browser.wait(
+            "document.querySelector('.typed')?.textContent.startsWith('<b onclick=pwned=4>bold</b> \
+            ␀‹RLO› مرحبا 近似 ')",
+        );
         let other = &ids()[nth ^ 1].1;
         browser.wait(&format!("document.querySelector('.pair-line .id').textContent === {}", json!(other)));
         browser.click(".pair-line");
@@ -61,7 +64,7 @@ fn ids_and_texts_are_text() {
     }
     views.push(browser.value("location.hash").as_str().unwrap().to_owned());
 
-    // Nothing of it has become an element, has run, or makes a page wider than its screen.
+    // None of it became an element or ran, and none makes a page wider than the screen.
     for (width, scheme) in [(400, "dark"), (1600, "light")] {
         browser.call(
             "Emulation.setDeviceMetricsOverride",
@@ -75,9 +78,13 @@ fn ids_and_texts_are_text() {
             browser.go("#/similar");
             browser.wait("document.querySelector('#similar-text')");
             browser.go(view);
-            let has_come = "!document.querySelector('#similar-text') && !document.querySelector('main').innerText.includes('Asking …')";
+            let has_come = "!document.querySelector('#similar-text') && \
+                !document.querySelector('main').innerText.includes('Asking …')";
             browser.wait(has_come);
-            let made = browser.value("document.querySelectorAll('main img, main script, main b[onclick], main svg[onload], body > :not([id]):not(header):not(noscript):not(script):not(a)').length");
+            let made = browser.value(
+                "document.querySelectorAll('main img, main script, main b[onclick], \
+                main svg[onload], body > :not([id]):not(header):not(noscript):not(script):not(a)').length",
+            );
             assert_eq!(made, 0, "{view}");
             assert_eq!(
                 browser.value("document.documentElement.scrollWidth > innerWidth"),

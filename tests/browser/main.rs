@@ -1,11 +1,11 @@
 //! The page in a real browser.
 //!
-//! Bug classes: a page that works by itself and not beside a run; that stops after a restart and does not say
-//! so; that takes an id for markup; that asks another host for something; that freezes once many deltas come;
+//! Bug classes: a page that works with made-up data and not with a run; that stops after a restart without a
+//! notice; that treats an id as markup; that sends requests to another host; that freezes under many deltas;
 //! a policy that refuses the page's own script.
 //!
-//! Needs Chromium; without one each test says SKIPPED. Nothing here is timed: what has to happen is waited
-//! for, with a bound that only a defect reaches, and how long it took is printed.
+//! The tests need Chromium; without it each prints SKIPPED. No test asserts a duration: it waits for events,
+//! with a bound that only a defect reaches, and prints how long that took.
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
@@ -20,5 +20,5 @@ mod wrong;
 
 use std::time::Duration;
 
-/// Only a defect takes so long.
+/// A timeout that only a defect reaches.
 pub(crate) const BOUND: Duration = Duration::from_secs(120);

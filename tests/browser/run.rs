@@ -1,5 +1,4 @@
-//! The program beside the page: a feed in a file, and standard input, to which events are added while
-//! somebody looks.
+//! The program whose page is tested: its input is a file, and standard input, to which the test adds events.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
@@ -8,32 +7,33 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-/// An upsert, as a line of a feed.
+/// An upsert as a line of a feed.
 pub(crate) fn upsert(id: &str, text: &str) -> String {
     json!({"id": id, "text": text}).to_string()
 }
 
-/// A text of so many words, of a vocabulary of its own.
+/// A text of `count` words from a vocabulary of its own.
 pub(crate) fn words(seed: u64, count: u64) -> String {
     (0..count).map(|n| format!("w{seed}x{n} ")).collect()
 }
 
-/// `dupflow run`, whose sources are the file `feed.jsonl` of a folder and standard input, and whose output is
-/// `deltas.jsonl` there.
+/// `dupflow run` with two sources, the file `feed.jsonl` of a folder and standard input, and the output
+/// `deltas.jsonl` in the same folder.
 pub(crate) struct Run {
     process: Child,
     input: Option<ChildStdin>,
-    /// Where its monitor listens.
+    /// The address of its monitor.
     pub(crate) address: String,
 }
 
 impl Run {
-    /// Starts one, and waits until it listens. Port 0 takes one that is free.
+    /// Starts the program and waits until it listens. Port 0 chooses a free port.
     pub(crate) fn start(folder: &Path, port: u16) -> Self {
         let config = folder.join("local.toml");
         let inputs = json!([folder.join("feed.jsonl"), "-"]);
         let content = format!(
-            "workers = 2\n[source]\nkind = \"files\"\ninputs = {inputs}\nepoch = \"every:20ms\"\n[sink]\nkind = \"lines\"\npath = {}\nevidence = true\n\
+            "workers = 2\n[source]\nkind = \"files\"\ninputs = {inputs}\nepoch = \
+                \"every:20ms\"\n[sink]\nkind = \"lines\"\npath = {}\nevidence = true\n\
              [monitor]\nlisten = \"127.0.0.1:{port}\"\n[logging]\nlevel = \"info\"\nformat = \"json\"\n",
             json!(folder.join("deltas.jsonl"))
         );
@@ -54,7 +54,7 @@ impl Run {
                 break address;
             }
         };
-        // It must be able to go on talking.
+        // Drains the pipe so that the program does not block.
         thread::spawn(move || io::copy(&mut said, &mut io::sink()));
         Self { process, input, address }
     }
@@ -67,14 +67,14 @@ impl Run {
         self.address.rsplit(':').next().unwrap().parse().unwrap()
     }
 
-    /// Adds a line to standard input.
+    /// Writes a line to standard input.
     pub(crate) fn say(&mut self, line: &str) {
         let input = self.input.as_mut().unwrap();
         writeln!(input, "{line}").unwrap();
         input.flush().unwrap();
     }
 
-    /// Ends it as a crash would.
+    /// Kills it, as a crash.
     pub(crate) fn kill(mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -88,7 +88,7 @@ impl Drop for Run {
     }
 }
 
-/// The address in the line "monitor listens", which is said before the run begins.
+/// The address in the log line "monitor listens", which is written before the run begins.
 fn address_in(entry: &Value) -> Option<String> {
     assert!(entry["message"] != "run", "it does not listen");
     let is_it = entry["message"] == "monitor listens";

@@ -1,4 +1,4 @@
-//! What is wrong is said, loudly, with what to do.
+//! Problems are shown prominently, with what to do.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,9 +16,11 @@ fn what_is_wrong_is_said() {
         "/status" => Some((200, now.lock().unwrap().clone())),
         "/document" => Some((
             200,
-            json!({"id": "gone", "epoch": 7, "changed": null, "position": {"partition": 0, "offset": 12}, "ts": null, "cluster": null,
+            json!({"id": "gone", "epoch": 7, "changed": null, "position": {"partition": 0, "offset": 12},
+                "ts": null, "cluster": null,
             "pairs": [{"id": "other", "similarity": 0.9375, "since": 5, "cause": "update",
-                "evidence": {"blocks": 13, "of_blocks": 18, "look": 3, "components": 128, "of_components": 448, "standard_error": 0.011}}], "more": 0}),
+                "evidence": {"blocks": 13, "of_blocks": 18, "look": 3, "components": 128,
+                    "of_components": 448, "standard_error": 0.011}}], "more": 0}),
         )),
         "/document/text" | "/compare" => Some((410, json!({"error": "partition 0 begins at offset 4120"}))),
         _ => None,
@@ -35,18 +37,24 @@ fn what_is_wrong_is_said() {
         status["phase"] = json!("live");
         status["epochs"]["closed"] = json!(50);
     });
-    browser.wait("document.querySelector('#alarm .bad')?.innerText.includes('more than 32 epochs behind') && document.querySelector('.stage.holds')");
+    browser.wait(
+        "document.querySelector('#alarm .bad')?.innerText.includes('more than 32 epochs behind') && \
+        document.querySelector('.stage.holds')",
+    );
     set(|status| {
         status["epochs"]["closed"] = json!(7);
         status["phase"] = json!("failed");
         status["failure"] = json!("cannot write <b>\"deltas\"</b>: no space left");
     });
-    browser.wait("document.querySelector('#alarm .bad')?.innerText.includes('The run has failed: cannot write <b>\"deltas\"</b>: no space left.')");
+    browser.wait(
+        "document.querySelector('#alarm .bad')?.innerText.includes('The run has failed: cannot \
+        write <b>\"deltas\"</b>: no space left.')",
+    );
     browser.wait(
         "document.title.startsWith('(!)') && document.querySelector('#live').dataset.state === 'failed'",
     );
 
-    // Counts that fall back, as those of a run that began anew, make no negative rate.
+    // Counts that decrease after a restart give no negative rate.
     set(|status| *status = stand_in::status());
     set(|status| {
         status["run"] = json!("another");
@@ -54,16 +62,28 @@ fn what_is_wrong_is_said() {
         status["now"] = json!(1_760_000_100.0);
     });
     browser.wait("run.restarts.length === 1 && document.querySelector('#alarm').innerText === ''");
-    assert_eq!(browser.value("[...document.querySelectorAll('main .value, main b')].filter((one) => /[-−]\\d/.test(one.innerText)).length"), 0);
+    assert_eq!(
+        browser.value(
+            "[...document.querySelectorAll('main .value, main b')].filter((one) => \
+        /[-−]\\d/.test(one.innerText)).length"
+        ),
+        0
+    );
 
-    // A text that is gone.
+    // A text that is no longer available.
     browser.go("#/document/gone");
-    browser.wait("document.querySelector('.gone')?.innerText.includes('does not have this text any more. partition 0 begins at offset 4120.')");
+    browser.wait(
+        "document.querySelector('.gone')?.innerText.includes('does not have this text any more. \
+        partition 0 begins at offset 4120.')",
+    );
     browser.click(".pair-line");
     browser.wait("document.querySelectorAll('.gone').length === 2");
-    browser.wait("document.querySelector('main').innerText.includes('13 of 18 blocks, decided after 128 of 448 components, 0.94\\u00a0±\\u00a00.01; since epoch 5')");
+    browser.wait(
+        "document.querySelector('main').innerText.includes('13 of 18 blocks, decided after 128 of \
+        448 components, 0.94\\u00a0±\\u00a00.01; since epoch 5')",
+    );
 
-    // Keys: / goes to the box for ids, Enter opens one, Escape leaves it.
+    // Keys: / focuses the box for ids, Enter opens one, Escape leaves it.
     let press = |pressed: &mut Browser, key: &str, text: &str| {
         pressed.call(
             "Input.dispatchKeyEvent",

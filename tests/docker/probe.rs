@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dupflow::core::run::metrics::Metrics;
 use dupflow::core::run::status::{Phase, Status};
 use dupflow::core::time::SystemClock;
-use dupflow::monitor::{Entry, Limits, Monitor, Subject};
+use dupflow::monitor::{Endpoint, Monitor, MonitorLimits, MonitoredRun};
 
 use super::{docker, read};
 
@@ -19,10 +19,10 @@ fn probe(path: &str, port: u16) -> (Option<i32>, String) {
 #[test]
 fn it_tells_what_the_monitor_says() {
     let status = Arc::new(Status::new(0, 1, 1));
-    let here = Entry::open("127.0.0.1:0".parse().unwrap());
+    let here = Endpoint::open("127.0.0.1:0".parse().unwrap());
     let clock = Arc::new(SystemClock::start());
-    let subject = Subject::new(Arc::new(Metrics::new(1)), Arc::clone(&status), clock);
-    let monitor = Monitor::start(&here, subject, Limits::default()).unwrap();
+    let subject = MonitoredRun::new(Arc::new(Metrics::new(1)), Arc::clone(&status), clock);
+    let monitor = Monitor::start(&here, subject, MonitorLimits::default()).unwrap();
     let port = monitor.address().port();
     assert_eq!(probe("/health", port), (Some(0), "ok\n".to_owned()));
     assert_eq!(probe("/ready", port), (Some(1), "starting: the output is taken over\n".to_owned()));

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use dupflow::monitor::{Kind, listed};
+use dupflow::monitor::{MetricKind, metric_rows};
 use serde_json::Value;
 use yaml_rust2::Yaml;
 
@@ -52,8 +52,8 @@ fn metrics(expression: &str) -> Vec<(String, Vec<String>)> {
 fn is_told(name: &str, labels: &[String]) -> bool {
     let part =
         |of: &str| name.strip_prefix(of).is_some_and(|part| matches!(part, "_bucket" | "_sum" | "_count"));
-    listed().iter().any(|told| {
-        let is_it = if told.kind == Kind::Histogram { part(&told.name) } else { told.name == name };
+    metric_rows().iter().any(|told| {
+        let is_it = if told.kind == MetricKind::Histogram { part(&told.name) } else { told.name == name };
         let is_known = |label: &String| matches!(&**label, "instance" | "job") || told.label == Some(label);
         is_it && labels.iter().all(is_known)
     })

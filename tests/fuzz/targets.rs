@@ -163,7 +163,7 @@ fn value(bytes: &[u8]) {
 
 /// A web page.
 fn page(bytes: &[u8]) {
-    let marked = html::marked(bytes, None);
+    let marked = html::with_doctype(bytes, None);
     assert!(html::is_page(&marked));
     let mut extractor = html::Extractor::default();
     let text = extractor.text(&marked).to_owned();

@@ -1,11 +1,11 @@
-//! Who is answered.
+//! Access control: which requests are answered.
 
 use std::sync::Arc;
 
 use dupflow::core::run::metrics::Metrics;
 use dupflow::core::run::status::Status;
 use dupflow::core::time::SystemClock;
-use dupflow::monitor::{Entry, Limits, Monitor, Subject};
+use dupflow::monitor::{Endpoint, Monitor, MonitorLimits, MonitoredRun};
 
 use super::HERE;
 use super::client::{Answer, ask};
@@ -13,7 +13,7 @@ use super::run::Place;
 
 const TOKEN: &str = "0123456789abcdef-token";
 
-/// Every path, with something where a name is.
+/// Every path, with a value in place of each parameter.
 const PATHS: [&str; 20] = [
     "/",
     "/ready",
@@ -39,21 +39,22 @@ const PATHS: [&str; 20] = [
 
 fn guarded() -> Monitor {
     let status = Arc::new(Status::new(0, 1, 1));
-    let subject = Subject::new(Arc::new(Metrics::new(1)), status, Arc::new(SystemClock::start()));
-    let entry = Entry {
+    let subject = MonitoredRun::new(Arc::new(Metrics::new(1)), status, Arc::new(SystemClock::start()));
+    let entry = Endpoint {
         address: "0.0.0.0:0".parse().unwrap(),
         token: Some(TOKEN.to_owned()),
-        ..Entry::open(HERE.parse().unwrap())
+        ..Endpoint::open(HERE.parse().unwrap())
     };
-    Monitor::start(&entry, subject, Limits::DEFAULT).unwrap()
+    Monitor::start(&entry, subject, MonitorLimits::DEFAULT).unwrap()
 }
 
-/// A request with further lines in its head, to the monitor by its address on the loopback.
+/// A request with additional header lines, to the monitor at its loopback address.
 fn request(monitor: &Monitor, line: &str, head: &str, body: &str) -> Answer {
     let address = (std::net::Ipv4Addr::LOCALHOST, monitor.address().port()).into();
     let length = body.len();
     let request = format!(
-        "{line} HTTP/1.1\r\nhost: any.example\r\nconnection: close\r\ncontent-length: {length}\r\n{head}\r\n{body}"
+        "{line} HTTP/1.1\r\nhost: any.example\r\nconnection: close\r\ncontent-length: \
+            {length}\r\n{head}\r\n{body}"
     );
     ask(address, &request)
 }
@@ -93,7 +94,7 @@ fn who_logs_in_has_a_cookie_that_opens_all() {
     assert!(well.head.contains("; samesite=strict; httponly; path=/"), "{well:?}");
     let status = request(&monitor, "GET /status", &format!("cookie: {cookie}\r\n"), "");
     assert_eq!(status.code, 200, "{status:?}");
-    // Guesses are answered slower than they can be made.
+    // Login attempts are limited to a rate below that of guesses.
     let codes: Vec<u16> = (0..40).map(|_| login("token=x").code).collect();
     assert!(codes.contains(&503), "{codes:?}");
 }
@@ -108,7 +109,7 @@ fn pages_of_other_sites_are_refused() {
     assert_eq!((post("cross-site"), post("same-site")), (403, 403));
     assert_eq!((post("same-origin"), post("none")), (501, 501), "there are no workers here");
 
-    let open = super::Watched::new(Limits::DEFAULT);
+    let open = super::Watched::new(MonitorLimits::DEFAULT);
     let named = |host: &str| {
         let request = format!("GET /status HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         ask(open.address(), &request).code
@@ -154,14 +155,16 @@ fn secrets_are_not_shown() {
     place.write("feed.jsonl", "{\"id\":\"a\",\"text\":\"one\"}\n");
     let config = format!(
         "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\n[sink]\npath = \"${{OUT:-out.jsonl}}\"\n\
-         [monitor]\nlisten = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n[processes]\nsecret = \"${{NOBODY:-hush}}\"\n"
+         [monitor]\nlisten = \"127.0.0.1:0\"\ntoken = \"{TOKEN}\"\n[processes]\nsecret = \
+         \"${{NOBODY:-hush}}\"\n"
     );
     place.write("run.toml", &config.replace("\"feed.jsonl\"", "\"pipe\""));
-    // A pipe that nobody writes to holds the run.
+    // A pipe without a writer blocks the run.
     std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
     let process = place.start("run -c run.toml");
     let request = format!(
-        "GET /config HTTP/1.1\r\nhost: localhost\r\nauthorization: bearer {TOKEN}\r\nconnection: close\r\n\r\n"
+        "GET /config HTTP/1.1\r\nhost: localhost\r\nauthorization: bearer {TOKEN}\r\nconnection: \
+            close\r\n\r\n"
     );
     let answer = ask(process.address, &request);
     assert_eq!(answer.code, 200, "{answer:?}");

@@ -1,7 +1,7 @@
-//! What is answered, against its description.
+//! Answers compared with the OpenAPI description and with the output.
 //!
-//! Bug classes: an answer that is not as described, whatever ids and texts hold; a page that loses or repeats
-//! what stands between two; a question that is answered otherwise than the output says.
+//! Bug classes: an answer that does not match its schema for some ids or texts; a page that loses or repeats
+//! elements at its ends; an answer that disagrees with the output.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::client::{Answer, ask, get};
 use super::run::{Place, Process};
 
-/// Ids full of what has to be escaped somewhere; the last one has 1,024 bytes.
+/// Ids with characters that some encoding must escape; the last one has 1,024 bytes.
 fn ids() -> Vec<String> {
     let mut ids: Vec<String> = [
         "<script>alert(1)</script>",
@@ -30,7 +30,7 @@ fn ids() -> Vec<String> {
     ids
 }
 
-/// Percent-encoded, all but letters and digits.
+/// Percent-encodes everything except letters and digits.
 fn encoded(id: &str) -> String {
     id.bytes().fold(String::new(), |mut out, byte| {
         if byte.is_ascii_alphanumeric() {
@@ -47,7 +47,7 @@ fn text(n: usize) -> String {
     words.join(" ")
 }
 
-/// A run whose documents are near each other four by four, that has read all.
+/// A run that has read all its documents, which form families of four near-duplicates.
 fn run(place: &Place) -> Process {
     let mut feed = String::new();
     for (n, id) in ids().iter().cloned().chain((0..40).map(|n| format!("id{n}"))).enumerate() {
@@ -57,7 +57,7 @@ fn run(place: &Place) -> Process {
     place.write("feed.jsonl", &feed);
     let process = place.start("replay -o out.jsonl --epoch events:10 --monitor 127.0.0.1:0 feed.jsonl");
     process.wait_for("all is read");
-    // Until the last epoch has come all the way.
+    // Waits until the last epoch is in the view.
     while json(&get(process.address, "/pairs"))["epoch"].as_u64() < Some(5) {}
     process
 }
@@ -66,14 +66,14 @@ fn json(answer: &Answer) -> Value {
     serde_json::from_str(&answer.body).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
 }
 
-/// All problems of a value by a schema, as far as the description uses schemas.
+/// Collects the violations of a schema by a value, for the features of schemas that the description uses.
 fn check(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut Vec<String>) {
     if let Some(name) = schema["$ref"].as_str() {
         let found = root.pointer(name.trim_start_matches('#')).unwrap_or_else(|| panic!("no {name}"));
         return check(root, found, value, at, problems);
     }
     for part in schema["allOf"].as_array().into_iter().flatten() {
-        // A part does not describe what the others do.
+        // A part of an `allOf` does not describe the fields of the others.
         check(root, part, value, &format!("{at}+"), problems);
     }
     if let Some(one) = schema["oneOf"].as_array() {
@@ -228,7 +228,8 @@ fn a_text_is_told_what_it_is_similar_to() {
     let post = |kind: &str, body: &str| {
         let length = body.len();
         let request = format!(
-            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: \
+                {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         ask(process.address, &request)
     };
@@ -261,7 +262,8 @@ fn a_text_is_told_what_it_is_similar_to() {
     assert_eq!(post("image/png", "x").code, 415);
     assert_eq!(post("application/json", "{\"text\":\"a\",\"top\":0}").code, 400);
     assert_eq!(post("text/plain", "\u{e9}").code, 200);
-    let broken = b"POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n\xff\xfe";
+    let broken = b"POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: \
+        2\r\n\r\n\xff\xfe";
     let mut stream = super::client::connect(process.address);
     std::io::Write::write_all(&mut stream, broken).unwrap();
     assert!(super::client::rest(&mut stream).starts_with(b"HTTP/1.1 400 "));
@@ -271,7 +273,11 @@ fn a_text_is_told_what_it_is_similar_to() {
 #[test]
 fn without_pairs_there_are_numbers_deltas_and_questions() {
     let place = Place::new();
-    place.write("run.toml", "[source]\nkind = \"files\"\ninputs = [\"pipe\"]\n[monitor]\nlisten = \"127.0.0.1:0\"\npairs = false\n");
+    place.write(
+        "run.toml",
+        "[source]\nkind = \"files\"\ninputs = [\"pipe\"]\n[monitor]\nlisten = \
+        \"127.0.0.1:0\"\npairs = false\n",
+    );
     std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
     let process = place.start("run -c run.toml");
     for path in ["/pairs", "/clusters", "/clusters/a", "/deltas"] {
@@ -283,7 +289,7 @@ fn without_pairs_there_are_numbers_deltas_and_questions() {
     process.kill();
 }
 
-/// A client that asks many things at once leaves room for one that asks one thing.
+/// A client with many queries leaves capacity for single queries.
 #[test]
 fn one_question_is_answered_beside_many() {
     let place = Place::new();
@@ -294,7 +300,8 @@ fn one_question_is_answered_beside_many() {
     std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
     place.write(
         "run.toml",
-        "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\", \"pipe\"]\nepoch = \"events:4\"\n[sink]\npath = \"out.jsonl\"\n\
+        "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\", \"pipe\"]\nepoch = \"events:4\"\n[sink]\npath \
+            = \"out.jsonl\"\n\
          [monitor]\nlisten = \"127.0.0.1:0\"\nquestions_per_second = 40\n",
     );
     let process = place.start("run -c run.toml");
@@ -302,17 +309,18 @@ fn one_question_is_answered_beside_many() {
     let request = |kind: &str, body: &str| {
         let length = body.len();
         format!(
-            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: \
+                {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
         )
     };
-    // More than are answered in many seconds, by more clients than there are threads.
+    // More queries than are answered in many seconds, from more clients than there are threads.
     let many: String = (0..2000).map(|n| format!("{{\"id\":{n},\"text\":\"a b c\"}}\n")).collect();
     let clients: Vec<_> = (0..4)
         .map(|_| {
             let mut stream = super::client::connect(process.address);
             std::io::Write::write_all(&mut stream, request("application/x-ndjson", &many).as_bytes())
                 .unwrap();
-            // The first answers are there: what there was of a second's questions is used up.
+            // After the first answers the initial tokens of the rate limit are used up.
             let mut begin = [0; 600];
             std::io::Read::read_exact(&mut stream, &mut begin).unwrap();
             stream
@@ -358,7 +366,7 @@ fn a_document_of_any_name_is_found_by_a_query() {
     assert_eq!(process.interrupt().code(), Some(0));
 }
 
-/// Hot blocks say whose they are and what these share, and how many there are.
+/// Hot blocks are counted, and listed with their documents and common passage.
 #[test]
 fn hot_blocks_are_named_and_counted() {
     let place = Place::new();
@@ -370,8 +378,10 @@ fn hot_blocks_are_named_and_counted() {
         })
         .collect();
     place.write("feed.jsonl", &feed);
-    let process = place
-        .start("replay -o out.jsonl --epoch events:10 --set blocking.cap=4 --set blocking.documents=30 --monitor 127.0.0.1:0 feed.jsonl");
+    let process = place.start(
+        "replay -o out.jsonl --epoch events:10 --set blocking.cap=4 --set blocking.documents=30 \
+            --monitor 127.0.0.1:0 feed.jsonl",
+    );
     process.wait_for("all is read");
     let status = || json(&get(process.address, "/status"));
     let is_told = |block: &Value| block["common"].as_str().is_some_and(|common| common.contains("shared"));

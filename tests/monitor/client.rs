@@ -1,13 +1,13 @@
-//! A client that does what it is told, on plain sockets.
+//! A minimal HTTP client on plain sockets.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Only a defect takes so long.
+/// A timeout that only a defect reaches.
 pub(crate) const BOUND: Duration = Duration::from_secs(60);
 
-/// An answer.
+/// A parsed answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) code: u16,
@@ -21,7 +21,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// One request on a connection of its own.
+/// Sends one request on its own connection.
 pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"))
 }
@@ -35,7 +35,7 @@ pub(crate) fn ask(address: SocketAddr, request: &str) -> Answer {
     Answer { code, head: head.to_ascii_lowercase(), body: body.to_owned() }
 }
 
-/// What still comes until the connection ends, in whatever way.
+/// Reads until the connection ends, normally or by an error.
 pub(crate) fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut found = Vec::new();
     let mut buffer = [0; 4096];

@@ -1,4 +1,4 @@
-//! A reader of deltas, through kills of the run.
+//! A reader of deltas while the run is killed and restarted.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use super::client::{Answer, connect, get};
 use super::run::Place;
 
-/// Pairs with their similarities as they are written.
+/// Pairs with their similarities as text.
 type Pairs = BTreeMap<(String, String), String>;
 
-/// A reader that does what the events say, and comes back with the last id that it has had.
+/// A reader that only applies the events, and reconnects with the last id received.
 #[derive(Default)]
 pub(crate) struct Reader {
     pub(crate) pairs: Pairs,
@@ -24,8 +24,7 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Reads until so many events have had an id, or the stream ends; connects again while the run is not
-    /// live.
+    /// Reads until `ids` events had an id or the stream ends. Connects again while the run is not live.
     fn read(&mut self, address: SocketAddr, ids: usize) -> TcpStream {
         loop {
             match self.begin(address, ids) {
@@ -35,14 +34,14 @@ impl Reader {
         }
     }
 
-    /// Reads until so many events have had an id, or the stream ends.
+    /// Reads until `ids` events had an id or the stream ends.
     ///
     /// # Errors
-    /// What is answered instead.
+    /// The answer, if it is not a stream.
     pub(crate) fn begin(&mut self, address: SocketAddr, ids: usize) -> Result<TcpStream, Answer> {
         let mut stream = connect(address);
         let last = self.last_id.as_ref().map_or(String::new(), |id| format!("last-event-id: {id}\r\n"));
-        // By the older version of HTTP the body comes as it is.
+        // With HTTP/1.0 the body is not chunked.
         write!(stream, "GET /deltas HTTP/1.0\r\nhost: localhost\r\n{last}\r\n").unwrap();
         self.pending.clear();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
@@ -109,7 +108,7 @@ impl Reader {
     }
 }
 
-/// What lines of deltas add up to, or lines of pairs.
+/// Accumulates lines of deltas, or lines of pairs.
 fn add_up(text: &str) -> Pairs {
     let mut pairs = Pairs::new();
     for line in text.lines() {
@@ -125,7 +124,8 @@ fn add_up(text: &str) -> Pairs {
     pairs
 }
 
-/// Copies and near copies that come, change and go, in several scripts; an event each hundredth of a second.
+/// Copies and near-duplicates in several scripts that are inserted, updated and deleted; 100 events per
+/// second.
 fn feed(events: usize) -> String {
     let mut feed = String::new();
     for n in 0..events {
@@ -142,16 +142,18 @@ fn feed(events: usize) -> String {
     feed
 }
 
-/// Kill -9 and restart under a reader: what it adds up is what the output holds, and what a run without any
-/// of that finds.
+/// The run is killed and restarted while a reader is connected. What the reader accumulates equals the
+/// output, and what an undisturbed run finds.
 #[test]
 fn a_reader_loses_and_doubles_nothing_through_kills() {
     let place = Place::new();
     place.write("feed.jsonl", &feed(1500));
     let config = |speed: &str| {
         format!(
-            "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:20\"\nspeed = \"{speed}\"\n\
-             [sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\ncommit_every = \"20ms\"\n[monitor]\nlisten = \"127.0.0.1:0\"\n"
+            "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \
+                \"events:20\"\nspeed = \"{speed}\"\n\
+             [sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\ncommit_every = \
+             \"20ms\"\n[monitor]\nlisten = \"127.0.0.1:0\"\n"
         )
     };
     place.write("run.toml", &config("4x"));
@@ -163,7 +165,7 @@ fn a_reader_loses_and_doubles_nothing_through_kills() {
         drop(stream);
         assert!(!reader.said_bye && reader.snapshots <= kill + 1);
     }
-    // The same reader, to the end.
+    // The same reader, until the run ends.
     let process = place.start("run -c run.toml");
     drop(reader.read(process.address, usize::MAX));
     assert_eq!(process.ended().code(), Some(0));
@@ -178,7 +180,7 @@ fn a_reader_loses_and_doubles_nothing_through_kills() {
     assert_eq!(reader.pairs, expected);
 }
 
-/// A reader that comes back to the same run gets what it has missed and no more.
+/// A reader that reconnects to the same run receives exactly the deltas it missed.
 #[test]
 fn a_reader_that_comes_back_goes_on_where_it_was() {
     let place = Place::new();

@@ -1,6 +1,6 @@
-//! `/openapi.json` by a public validator, and what the routes refuse.
+//! `/openapi.json` checked by a public validator; requests that the routes refuse.
 //!
-//! Bug classes: a description that no other tool can read; a word that is mistyped and done without; an error
+//! Bug classes: a description that other tools cannot read; a mistyped parameter that is ignored; an error
 //! that is not JSON.
 
 use std::path::Path;
@@ -8,12 +8,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use dupflow::monitor::{Entry, Limits};
+use dupflow::monitor::{Endpoint, MonitorLimits};
 
 use super::client::{Answer, ask, get};
 use super::{HERE, Watched};
 
-/// What validates: `openapi-spec-validator` of PyPI, in a place of its own; or why there is none.
+/// Installs `openapi-spec-validator` from PyPI in a virtual environment; the error says why it cannot.
 fn validator(place: &Path) -> Result<std::path::PathBuf, String> {
     let run = |command: &mut Command| match command.output() {
         Ok(output) if output.status.success() => Ok(()),
@@ -30,7 +30,7 @@ fn validator(place: &Path) -> Result<std::path::PathBuf, String> {
 
 #[test]
 fn the_description_is_valid_by_a_public_validator() {
-    let watched = Watched::new(Limits::DEFAULT);
+    let watched = Watched::new(MonitorLimits::DEFAULT);
     let description = get(watched.address(), "/openapi.json").body;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("openapi.json");
@@ -45,7 +45,7 @@ fn the_description_is_valid_by_a_public_validator() {
     }
 }
 
-/// What the validator looks for, and some that it does not: so that it is seen without it too.
+/// Some checks of the validator, and others, which also run where it cannot be installed.
 #[test]
 fn every_response_is_described_and_every_reference_leads_somewhere() {
     fn references(value: &Value, found: &mut Vec<String>) {
@@ -58,7 +58,7 @@ fn every_response_is_described_and_every_reference_leads_somewhere() {
             _ => {}
         }
     }
-    let watched = Watched::new(Limits::DEFAULT);
+    let watched = Watched::new(MonitorLimits::DEFAULT);
     let root: Value = serde_json::from_str(&get(watched.address(), "/openapi.json").body).unwrap();
     for (path, operations) in root["paths"].as_object().unwrap() {
         for (method, operation) in operations.as_object().unwrap() {
@@ -83,7 +83,7 @@ fn every_response_is_described_and_every_reference_leads_somewhere() {
     }
 }
 
-/// The line of an error, which is all that its JSON holds.
+/// The message of an error, the only field of its JSON.
 fn error(answer: &Answer) -> String {
     assert!(answer.head.contains("content-type: application/json"), "{answer:?}");
     let told: Value = serde_json::from_str(&answer.body).unwrap_or_else(|why| panic!("{why}: {answer:?}"));
@@ -93,7 +93,7 @@ fn error(answer: &Answer) -> String {
 
 #[test]
 fn unknown_parameters_and_fields_are_refused() {
-    let watched = Watched::new(Limits::DEFAULT);
+    let watched = Watched::new(MonitorLimits::DEFAULT);
     for path in [
         "/status?all=1",
         "/health?x",
@@ -124,7 +124,8 @@ fn unknown_parameters_and_fields_are_refused() {
         ask(
             watched.address(),
             &format!(
-                "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\n\
+                "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: \
+                    application/json\r\n\
                  content-length: {length}\r\n\r\n{body}"
             ),
         )
@@ -136,7 +137,7 @@ fn unknown_parameters_and_fields_are_refused() {
 
 #[test]
 fn every_error_is_json() {
-    let watched = Watched::new(Limits { body_bytes: 1024, ..Limits::DEFAULT });
+    let watched = Watched::new(MonitorLimits { body_bytes: 1024, ..MonitorLimits::DEFAULT });
     let request = |line: &str, head: &str| {
         ask(watched.address(), &format!("{line} HTTP/1.1\r\nconnection: close\r\n{head}\r\n"))
     };
@@ -157,21 +158,21 @@ fn every_error_is_json() {
         assert_eq!(answer.code, code, "{line}: {answer:?}");
         assert!(!error(&answer).is_empty());
     }
-    // A body that does not say how long it is.
+    // A body without a declared length.
     let chunks = format!("{here}transfer-encoding: chunked\r\n\r\n800\r\n{}\r\n0\r\n", "x".repeat(0x800));
     let long = request("POST /similar", &chunks);
     assert_eq!((long.code, error(&long).contains("monitor.body_bytes")), (413, true), "{long:?}");
 }
 
-/// Below a path, as a proxy shows it that leaves the path on, and by the proxy's name.
+/// A proxy that keeps its path prefix, under the proxy's own host name.
 #[test]
 fn a_monitor_is_shown_below_a_path_by_a_name_that_is_set() {
-    let entry = Entry {
+    let entry = Endpoint {
         hosts: vec!["dupflow.example".to_owned()],
         base_path: "/near/dups".to_owned(),
-        ..Entry::open(HERE.parse().unwrap())
+        ..Endpoint::open(HERE.parse().unwrap())
     };
-    let watched = Watched::at(&entry, Limits::DEFAULT);
+    let watched = Watched::at(&entry, MonitorLimits::DEFAULT);
     let by = |host: &str, path: &str| {
         let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
         ask(watched.address(), &request)
@@ -187,7 +188,7 @@ fn a_monitor_is_shown_below_a_path_by_a_name_that_is_set() {
     assert_eq!(unslashed.code, 308, "{unslashed:?}");
     assert!(unslashed.head.contains("\r\nlocation: /near/dups/\r\n"), "{unslashed:?}");
     assert_eq!(by("dupflow.example", "/near/dups/pairs?x=1").code, 400, "the query stays");
-    // Whatever the page asks for is beside it.
+    // Everything that the page fetches has a relative path.
     let page = by("dupflow.example", "/near/dups/").body;
     for absolute in ["href=\"/", "src=\"/", "fetch('/", "fetch(`/", "EventSource('/"] {
         assert!(!page.contains(absolute), "{absolute}");

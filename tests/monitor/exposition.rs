@@ -1,14 +1,13 @@
-//! A strict reader of the text format of OpenMetrics 1.0, of what is used of it: it panics where anything is
-//! not as it must be.
+//! A strict parser of the part of the OpenMetrics 1.0 text format that is used; it panics on any violation.
 
 use std::collections::BTreeMap;
 
-/// A family of samples.
+/// The samples of one metric.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
     pub(crate) kind: String,
     pub(crate) help: String,
-    /// By what stands behind the family's name and in braces, as in `_bucket{le="1"}`.
+    /// By the rest of the line's name, such as `_bucket{le="1"}`.
     pub(crate) samples: BTreeMap<String, f64>,
 }
 
@@ -28,7 +27,7 @@ pub(crate) fn read(text: &str) -> BTreeMap<String, Family> {
             assert!(is_name(new), "{new}");
             assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}: {kind}");
             assert!(!new.ends_with("_total"), "{new} is a {kind}");
-            // As its samples are called.
+            // Named like its samples.
             let new = if kind == "counter" { format!("{new}_total") } else { new.to_owned() };
             let family = Family { kind: kind.to_owned(), help: help.to_owned(), ..Family::default() };
             assert!(families.insert(new.clone(), family).is_none(), "{new} comes twice");
@@ -61,7 +60,7 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(plain)
 }
 
-/// One label, `name="value"`, quotes, backslashes and newlines escaped.
+/// A label `name="value"` with quotes, backslashes and newlines escaped.
 fn check_labels(label: &str) {
     let (name, value) = label.split_once("=\"").unwrap_or_else(|| panic!("{label}"));
     assert!(is_name(name), "{label}");
@@ -74,7 +73,7 @@ fn check_labels(label: &str) {
     }
 }
 
-/// Bounds ascend to infinity, counts do not fall, the last one is all.
+/// Bounds ascend to infinity, counts do not decrease, the last count is the total.
 fn buckets(name: &str, family: &Family) {
     let bound = |key: &str| key.strip_prefix("_bucket{le=\"")?.strip_suffix("\"}")?.parse::<f64>().ok();
     let mut buckets: Vec<(f64, f64)> =

@@ -1,7 +1,7 @@
-//! Floods: the run goes on and ends right, whatever comes.
+//! Floods of requests: the run continues and ends normally.
 //!
-//! Bug classes: memory or files that clients use up; a run that waits for a client; a server that answers
-//! nobody after a flood.
+//! Bug classes: clients that exhaust memory or files; a run that waits for a client; a server that no longer
+//! answers after a flood.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -9,23 +9,22 @@ use std::net::{SocketAddr, TcpStream};
 use super::client::{BOUND, connect, get, rest};
 use super::run::{Place, Process};
 
-/// Connections at the same time.
+/// Connections open at the same time.
 const CONNECTIONS: usize = 10_000;
 
-/// The most memory that a run of a small feed may have held under any flood, in bytes: bodies of 1 GB have
-/// passed by.
+/// Maximum peak memory of a run of a small feed under any flood, in bytes. It receives bodies of 1 GB.
 const MEMORY: u64 = 256 << 20;
 
-/// A body of 1 GB.
+/// Length of a body: 1 GB.
 const LONG: u64 = 1 << 30;
 
-/// Opens as many connections as are wanted, or as the system allows.
+/// Opens the wanted number of connections, or as many as the system allows.
 fn open(address: SocketAddr, wanted: usize) -> Vec<TcpStream> {
     let mut open = Vec::new();
     while open.len() < wanted {
         match TcpStream::connect_timeout(&address, BOUND) {
             Ok(stream) => open.push(stream),
-            // This process may have no more files open, or the server's queue has been reset.
+            // This process cannot open more files, or the server's accept queue is full.
             Err(error) => {
                 println!("{error} after {} connections", open.len());
                 break;
@@ -35,7 +34,7 @@ fn open(address: SocketAddr, wanted: usize) -> Vec<TcpStream> {
     open
 }
 
-/// Sends until the other side has had enough, or all is sent; then what it has answered.
+/// Sends until the connection is closed or everything is sent; returns the answer.
 fn send(mut stream: TcpStream, head: &str, piece: &[u8], bytes: u64) -> String {
     stream.write_all(head.as_bytes()).unwrap();
     let mut sent = 0;
@@ -50,7 +49,7 @@ fn send(mut stream: TcpStream, head: &str, piece: &[u8], bytes: u64) -> String {
     String::from_utf8_lossy(&rest(&mut stream)).into_owned()
 }
 
-/// Waits until somebody who comes now is answered.
+/// Waits until a new connection is answered.
 fn wait_until_answered(address: SocketAddr) {
     let well = |stream: &mut TcpStream| {
         let request = b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
@@ -59,13 +58,13 @@ fn wait_until_answered(address: SocketAddr) {
     while !well(&mut connect(address)) {}
 }
 
-/// All floods at once.
+/// Every kind of flood at the same time.
 fn flood(process: &Process, connections: usize) {
     let address = process.address;
     let mut idle = open(address, connections);
     println!("{} connections were made", idle.len());
     assert!(idle.len() >= connections.min(1000), "{} connections", idle.len());
-    // Whoever comes now is told that there is no room, or is closed.
+    // A further connection receives 503 or is closed.
     let mut late = connect(address);
     drop(late.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"));
     let answer = rest(&mut late);
@@ -77,14 +76,14 @@ fn flood(process: &Process, connections: usize) {
     idle.clear();
     wait_until_answered(address);
 
-    // Heads that do not end, readers that read nothing.
+    // Request heads that never end, and readers that do not read.
     let mut dribbling = open(address, 40);
     dribbling.iter_mut().for_each(|stream| drop(stream.write_all(b"GET /status HTTP/1.1\r\nx: y")));
     let mut stalling = open(address, 40);
     let stall = b"GET /deltas HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stalling.iter_mut().for_each(|stream| drop(stream.write_all(stall)));
 
-    // 1 GB in all shapes.
+    // Bodies of 1 GB in each format.
     wait_until_answered(address);
     let post =
         "POST /similar HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: text/plain\r\n";
@@ -95,14 +94,14 @@ fn flood(process: &Process, connections: usize) {
     let chunked = format!("{post}transfer-encoding: chunked\r\n\r\n");
     let told_of_chunks = send(connect(address), &chunked, &chunk, LONG);
     assert!(told_of_chunks.is_empty() || told_of_chunks.starts_with("HTTP/1.1 413 "), "{told_of_chunks}");
-    // A path that takes no body does not read one.
+    // A path without a body does not read one.
     let get_with_body = format!("GET /status HTTP/1.1\r\nhost: localhost\r\ncontent-length: {LONG}\r\n\r\n");
     drop(send(connect(address), &get_with_body, &zeros, LONG));
     wait_until_answered(address);
     drop((dribbling, stalling));
 }
 
-/// Documents that are played slowly enough for a flood to meet them.
+/// Documents replayed slowly enough that a flood overlaps them.
 fn feed(place: &Place) -> String {
     let line = |n: usize| {
         let text = format!("text {} of a family of texts that are near each other", n / 3);
@@ -140,7 +139,7 @@ fn nor_do_they_where_few_files_may_be_open() {
     the_run_ends_right(|place, words| place.start_with_files(words, 256), 400);
 }
 
-/// A reader that takes nothing is closed, and others are let in.
+/// A reader that does not read is closed, which frees its place.
 #[test]
 fn streams_are_bounded_and_make_room() {
     let place = Place::new();

@@ -1,8 +1,8 @@
-//! A file that is followed: its deltas are written while it grows, its texts are shown, a restart goes on
-//! behind its mark.
+//! A followed file: its deltas are written while it grows, its texts are available, and a restart continues
+//! after the last position.
 //!
-//! Bug classes: a record that is read twice, in half, or not at all, where the file ends for a moment or the
-//! run is killed; a file that is cut or replaced and read on as if it were the same.
+//! Bug classes: a record that is read twice, partly, or not at all, where the file ends for a moment or the
+//! run is killed; a file that is truncated or replaced and read on as if it were the same.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -34,12 +34,13 @@ fn append(place: &Place, text: &str) {
 fn configure(place: &Place) {
     place.write(
         "run.toml",
-        "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"every:20ms\"\nfollow = true\n\
+        "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"every:20ms\"\nfollow \
+            = true\n\
          [sink]\npath = \"out.jsonl\"\n[monitor]\nlisten = \"127.0.0.1:0\"\n",
     );
 }
 
-/// Asks again and again until it is so; only a defect takes so long as the bound.
+/// Polls until the condition holds; only a defect reaches the bound.
 #[expect(clippy::disallowed_methods, reason = "the bound of a wait, which no time is compared with")]
 fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
@@ -49,7 +50,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// How many pairs are shown; none while the run is not live.
+/// The number of pairs in the answer; `None` while the run is not live.
 fn pairs(process: &Process) -> Option<usize> {
     let answer = get(process.address, "/pairs?limit=1000");
     let told: Value = serde_json::from_str(&answer.body).unwrap();
@@ -70,7 +71,7 @@ fn a_growing_file_is_read_on_and_resumed_by_its_mark() {
     let process = place.start("run -c run.toml");
     until("two of each five are a pair", || pairs(&process) == Some(5));
     append(&place, &lines(10..14));
-    // A line that is not whole is no record yet.
+    // An incomplete line is not a record yet.
     let whole = line(14);
     let half = whole.len() / 2;
     let half = (half..).find(|at| whole.is_char_boundary(*at)).unwrap();
@@ -114,7 +115,7 @@ fn a_file_that_is_cut_or_replaced_ends_the_run_and_is_named() {
         let process = place.start("run -c run.toml");
         until("it is read", || pairs(&process) == Some(5));
         if replaced {
-            // What is written to the file by its handle after that is still read.
+            // Lines written later through the old file handle are still read.
             let mut old = OpenOptions::new().append(true).open(place.path("feed.jsonl")).unwrap();
             std::fs::rename(place.path("feed.jsonl"), place.path("feed.1.jsonl")).unwrap();
             old.write_all(lines(10..15).as_bytes()).unwrap();
@@ -126,7 +127,7 @@ fn a_file_that_is_cut_or_replaced_ends_the_run_and_is_named() {
             process.wait_for("has been cut");
         }
         assert_eq!(process.ended().code(), Some(1));
-        // As the message says.
+        // Does what the message suggests.
         let config = place.read("run.toml");
         if replaced {
             place
@@ -135,14 +136,14 @@ fn a_file_that_is_cut_or_replaced_ends_the_run_and_is_named() {
             until("the new file is read behind the old one", || pairs(&again) == Some(30));
             assert_eq!(again.interrupt().code(), Some(0));
         } else {
-            // It does not wait for records that are not there.
+            // Does not wait for records that the file does not have.
             let again = place.start("run -c run.toml");
             assert_eq!(again.ended().code(), Some(1));
         }
     }
 }
 
-/// The file is never shorter than what was read of it, whenever it is looked at.
+/// The file is at all times at least as long as what was read of it.
 #[test]
 fn a_file_that_is_written_anew_ends_the_run_and_is_named() {
     for anew in [lines(10..70), lines(5..10) + &lines(0..5)] {

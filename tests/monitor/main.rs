@@ -1,10 +1,10 @@
 //! The monitor as its clients see it, over real sockets.
 //!
-//! Bug classes: text that a scraper refuses; a metric that the docs do not have; a client that stalls, in any
-//! phase of a request, and holds a connection for ever; so many clients that nobody is answered any more; an
-//! end that a client holds up.
+//! Bug classes: text that a scraper refuses; a metric that the documentation lacks; a client that stalls in
+//! any phase of a request and keeps its connection; so many clients that further ones are not answered; an
+//! end of the run that a client delays.
 //!
-//! Nothing here is timed: that something ends is waited for, with a bound that only a defect reaches.
+//! No test asserts a duration. Tests wait for events, with a bound that only a defect reaches.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test panics where it fails, and tells")]
 
@@ -29,12 +29,12 @@ use std::time::Duration;
 use dupflow::core::run::metrics::Metrics;
 use dupflow::core::run::status::Status;
 use dupflow::core::time::Clock;
-use dupflow::monitor::{Entry, Limits, Monitor, Subject};
+use dupflow::monitor::{Endpoint, Monitor, MonitorLimits, MonitoredRun};
 
-/// Loopback, any port.
+/// Loopback, any free port.
 const HERE: &str = "127.0.0.1:0";
 
-/// A clock that stands at so many milliseconds.
+/// A clock that shows a set number of milliseconds.
 #[derive(Default)]
 struct StandingClock(AtomicU64);
 
@@ -48,7 +48,7 @@ impl Clock for StandingClock {
     }
 }
 
-/// A monitor, and what it tells of.
+/// A monitor and the run that it shows.
 struct Watched {
     metrics: Arc<Metrics>,
     status: Arc<Status>,
@@ -57,15 +57,15 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(limits: Limits) -> Self {
-        Self::at(&Entry::open(HERE.parse().unwrap()), limits)
+    fn new(limits: MonitorLimits) -> Self {
+        Self::at(&Endpoint::open(HERE.parse().unwrap()), limits)
     }
 
-    fn at(entry: &Entry, limits: Limits) -> Self {
+    fn at(entry: &Endpoint, limits: MonitorLimits) -> Self {
         let (metrics, status) = (Arc::new(Metrics::new(3)), Arc::new(Status::new(0, 1, 2)));
         let clock = Arc::<StandingClock>::default();
         let shared: Arc<dyn Clock> = Arc::<StandingClock>::clone(&clock);
-        let subject = Subject::new(Arc::clone(&metrics), Arc::clone(&status), shared);
+        let subject = MonitoredRun::new(Arc::clone(&metrics), Arc::clone(&status), shared);
         let monitor = Monitor::start(entry, subject, limits);
         Self { metrics, status, clock, monitor: monitor.unwrap() }
     }

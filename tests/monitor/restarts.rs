@@ -1,11 +1,11 @@
-//! Every route, asked from the first accept on, through kills and restarts of a run: what is answered with
-//! 200 is of the epoch that it names.
+//! Every route, requested from the first accepted connection on, while a run is killed and restarted: an
+//! answer with 200 is of the epoch that it names.
 //!
-//! Bug classes: a view that is empty or half filled after a restart and is shown all the same; a document
-//! that is alive and cannot be found while the state is read; two routes that name epochs differently; a run
-//! that says it is ready before its answers are right.
+//! Bug classes: a view that is empty or partly filled after a restart and is served; a live document that is
+//! not found while the state is read; two routes with different epoch numbers; a run that is ready before its
+//! answers are right.
 //!
-//! `DUPFLOW_RESTARTS` sets how often the run is killed (3 unless it is set).
+//! `DUPFLOW_RESTARTS` sets how often the run is killed; default 3.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,11 +16,11 @@ use super::client::{Answer, ask, get};
 use super::deltas::Reader;
 use super::run::{Place, Process};
 
-/// Documents whose texts are near each other, in so many families by the remainder of their numbers.
+/// Families of near-duplicates; a document's number modulo this is its family.
 const FAMILIES: usize = 7;
 const DOCUMENTS: usize = 61;
 
-/// Pairs with their similarities as they are written.
+/// Pairs with their similarities as text.
 type Pairs = BTreeMap<(String, String), String>;
 
 fn id(document: usize) -> String {
@@ -32,7 +32,7 @@ fn text(family: usize, version: usize) -> String {
     format!("{} {version}", words.join(" "))
 }
 
-/// Documents are inserted, changed and deleted: a hundred events in a second.
+/// Documents are inserted, changed and deleted: a hundred events per second.
 fn feed(events: usize) -> String {
     let mut feed = String::new();
     for n in 0..events {
@@ -48,7 +48,7 @@ fn feed(events: usize) -> String {
     feed
 }
 
-/// What the output has held after each of its epochs.
+/// The contents of the output after each epoch.
 struct Model(BTreeMap<u64, Pairs>);
 
 impl Model {
@@ -72,7 +72,7 @@ impl Model {
         self.0.range(..=epoch).next_back().unwrap().1
     }
 
-    /// The members of each family that are in a pair: they are one cluster.
+    /// The members of each family that are in a pair: each family is one cluster.
     fn clusters(&self, epoch: u64) -> BTreeMap<usize, BTreeSet<String>> {
         let mut found: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
         for id in self.at(epoch).keys().flat_map(|(a, b)| [a, b]) {
@@ -86,7 +86,7 @@ fn family(id: &str) -> usize {
     id[1..].parse::<usize>().unwrap() % FAMILIES
 }
 
-/// An answer with 200 that is to be held against the model.
+/// An answer with 200, to be compared with the model.
 enum Said {
     Pairs(Value),
     Clusters(Value),
@@ -95,12 +95,12 @@ enum Said {
     Compare(usize, usize, Value),
     Status(Value),
     Snapshot(u64, Pairs),
-    /// A document that is said not to be alive.
+    /// A document that is reported missing.
     Missing(usize, u64),
 }
 
 impl Said {
-    /// The epoch that the answer names, and whether that is one of the output.
+    /// The epoch of the answer, and whether it is an epoch of the output.
     fn epoch(&self) -> (u64, bool) {
         match self {
             Self::Pairs(value) | Self::Clusters(value) => (value["epoch"].as_u64().unwrap(), true),
@@ -172,7 +172,7 @@ impl Said {
     }
 }
 
-/// What may be said instead of an answer.
+/// Checks that a refusal is one of the expected ones.
 fn refused(path: &str, answer: &Answer) {
     assert_eq!(answer.code, 503, "{path}: {answer:?}");
     assert!(answer.head.contains("retry-after: "), "{path}: {}", answer.head);
@@ -180,7 +180,7 @@ fn refused(path: &str, answer: &Answer) {
     assert!(told["error"].is_string() && told.as_object().unwrap().len() == 1, "{path}: {told}");
 }
 
-/// Asks every route once; whether the run was ready before, and so had to answer.
+/// Requests every route once; returns whether the run was ready before, so that it had to answer.
 fn poll(process: &Process, round: usize, said: &mut Vec<Said>, refusals: &mut usize) -> bool {
     let address = process.address;
     let is_ready = get(address, "/ready").code == 200;
@@ -248,10 +248,11 @@ fn through_restarts(state: &str) {
     let place = Place::new();
     let restarts = restarts();
     place.write("feed.jsonl", &feed(1500 + 300 * restarts));
-    // Followed, so that a run does not end by itself while it is asked.
+    // The file is followed, so that the run does not end while it is polled.
     let config = |speed: &str, follow: bool| {
         format!(
-            "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:20\"\nspeed = \"{speed}\"\n\
+            "workers = 2\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \
+                \"events:20\"\nspeed = \"{speed}\"\n\
              follow = {follow}\n[sink]\npath = \"out.jsonl\"\n{state}[monitor]\nlisten = \"127.0.0.1:0\"\n"
         )
     };
@@ -275,7 +276,7 @@ fn through_restarts(state: &str) {
 
     let mut checked = 0;
     for said in runs {
-        // What is computed and never became durable is not in the output: another run has used its number
+        // An epoch that was computed and not made durable is not in the output; the next run uses its number
         // again.
         let durable = said.iter().map(Said::epoch).filter(|(_, is_durable)| *is_durable);
         let durable = durable.map(|(epoch, _)| epoch).max().expect("each run has answered");

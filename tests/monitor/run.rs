@@ -1,4 +1,4 @@
-//! The program under test, with its monitor.
+//! The program with its monitor, as a process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use std::thread;
 
 use super::client::BOUND;
 
-/// A folder in which the program runs.
+/// The folder in which the program runs.
 pub(crate) struct Place(tempfile::TempDir);
 
 /// A process of the program.
@@ -49,14 +49,14 @@ impl Place {
         (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
     }
 
-    /// Starts the program with a monitor, and waits until that listens.
+    /// Starts the program with a monitor, and waits until it listens.
     pub(crate) fn start(&self, words: &str) -> Process {
         let mut command = self.command(Path::new(env!("CARGO_BIN_EXE_dupflow")));
         command.args(words.split_whitespace());
         Process::of(command)
     }
 
-    /// The same, where no more than so many files may be open.
+    /// The same, with a limit of open files.
     pub(crate) fn start_with_files(&self, words: &str, files: usize) -> Process {
         let mut command = self.command(Path::new("/bin/sh"));
         let program = env!("CARGO_BIN_EXE_dupflow");
@@ -71,7 +71,7 @@ impl Process {
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (tell, lines) = channel();
         thread::spawn(move || {
-            // Nobody listens any more once the test has ended.
+            // The receiver is dropped when the test ends.
             errors.lines().map_while(Result::ok).for_each(|line| drop(tell.send(line)));
         });
         let mut log = String::new();
@@ -85,7 +85,7 @@ impl Process {
         Self { child, lines, address }
     }
 
-    /// Waits until it says something.
+    /// Waits for a line of its log.
     pub(crate) fn wait_for(&self, what: &str) {
         while !self.lines.recv_timeout(BOUND).expect("it says so before the bound").contains(what) {}
     }
@@ -94,13 +94,13 @@ impl Process {
         self.child.id()
     }
 
-    /// Ends it as a crash would.
+    /// Kills the process, as a crash.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Ends it as Ctrl-C does, and waits for that.
+    /// Ends the process as Ctrl-C does, and waits for it.
     pub(crate) fn interrupt(self) -> ExitStatus {
         let id = rustix::process::Pid::from_raw(self.child.id().try_into().unwrap()).unwrap();
         rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
@@ -109,12 +109,12 @@ impl Process {
 
     /// Waits for its end.
     pub(crate) fn ended(mut self) -> ExitStatus {
-        // Its log ends with it.
+        // The log ends with the process.
         while self.lines.recv_timeout(BOUND).is_ok() {}
         self.child.wait().unwrap()
     }
 
-    /// The most memory that it has held, in bytes.
+    /// Peak memory in bytes.
     pub(crate) fn peak_bytes(&self) -> u64 {
         let mut status = String::new();
         std::fs::File::open(format!("/proc/{}/status", self.id()))
@@ -127,7 +127,7 @@ impl Process {
 }
 
 impl Drop for Process {
-    /// A test that fails leaves nothing behind.
+    /// A failed test leaves no process running.
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());

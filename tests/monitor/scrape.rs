@@ -1,4 +1,4 @@
-//! What is answered.
+//! Metrics, health and readiness.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use dupflow::core::pair::Cause;
 use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::run::status::{Phase, Status};
 use dupflow::core::time::SystemClock;
-use dupflow::monitor::{self, Entry, Limits, Monitor, Subject};
+use dupflow::monitor::{self, Endpoint, Monitor, MonitorLimits, MonitoredRun};
 
 use super::client::{ask, get};
 use super::exposition::{self, Family};
@@ -29,11 +29,11 @@ fn scrape(watched: &Watched) -> BTreeMap<String, Family> {
 
 #[test]
 fn a_scrape_is_well_formed_from_the_first_moment_on_and_has_every_metric() {
-    let watched = Watched::new(Limits::default());
+    let watched = Watched::new(MonitorLimits::default());
     let families = scrape(&watched);
-    let listed = monitor::listed();
-    assert_eq!(families.len(), listed.len());
-    for metric in listed {
+    let metric_rows = monitor::metric_rows();
+    assert_eq!(families.len(), metric_rows.len());
+    for metric in metric_rows {
         let family = &families[&metric.name];
         assert_eq!((family.kind.as_str(), family.help.as_str()), (metric.kind.name(), metric.help));
     }
@@ -41,7 +41,7 @@ fn a_scrape_is_well_formed_from_the_first_moment_on_and_has_every_metric() {
 
 #[test]
 fn values_are_those_of_the_run() {
-    let watched = Watched::new(Limits::default());
+    let watched = Watched::new(MonitorLimits::default());
     let Watched { metrics, status, clock, .. } = &watched;
     for (n, (counter, ..)) in (1..).zip(Counter::TABLE) {
         metrics.add(*counter, n);
@@ -115,7 +115,7 @@ fn values_are_those_of_the_run() {
 
 #[test]
 fn health_and_readiness_say_what_is_wrong() {
-    let watched = Watched::new(Limits::default());
+    let watched = Watched::new(MonitorLimits::default());
     let Watched { status, .. } = &watched;
     let is = |path: &str, code: u16, body: &str| {
         let answer = get(watched.address(), path);
@@ -132,7 +132,7 @@ fn health_and_readiness_say_what_is_wrong() {
 
 #[test]
 fn other_paths_and_methods_are_refused() {
-    let watched = Watched::new(Limits::default());
+    let watched = Watched::new(MonitorLimits::default());
     for path in ["/metrics/", "/metrics/x", "/../metrics", "/Health", "/documents", "/documents/a/b"] {
         assert_eq!(get(watched.address(), path).code, 404, "{path}");
     }
@@ -149,8 +149,8 @@ fn other_paths_and_methods_are_refused() {
 fn only_loopback_addresses_are_listened_on() {
     let start = |address: &str| {
         let (metrics, status) = (Arc::new(Metrics::new(0)), Arc::new(Status::new(0, 1, 1)));
-        let subject = Subject::new(metrics, status, Arc::new(SystemClock::start()));
-        Monitor::start(&Entry::open(address.parse().unwrap()), subject, Limits::default())
+        let subject = MonitoredRun::new(metrics, status, Arc::new(SystemClock::start()));
+        Monitor::start(&Endpoint::open(address.parse().unwrap()), subject, MonitorLimits::default())
     };
     for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:9600"] {
         let refused = start(address).unwrap_err().to_string();

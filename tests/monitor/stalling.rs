@@ -1,4 +1,4 @@
-//! Clients that stall, and many of them.
+//! Clients that stall, one and many.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -7,21 +7,22 @@ use std::thread;
 use std::time::Duration;
 
 use dupflow::core::run::status::Phase;
-use dupflow::monitor::Limits;
+use dupflow::monitor::MonitorLimits;
 
 use super::Watched;
 use super::client::{BOUND, connect, get, rest};
 
-/// Deadlines that a test can wait for.
-const SHORT: Limits = Limits {
+/// Deadlines short enough to wait for.
+const SHORT: MonitorLimits = MonitorLimits {
     head: Duration::from_millis(300),
     body: Duration::from_millis(300),
     stuck: Duration::from_millis(300),
-    ..Limits::DEFAULT
+    ..MonitorLimits::DEFAULT
 };
 
-/// Deadlines that do not come.
-const LONG: Limits = Limits { head: BOUND, body: BOUND, stuck: BOUND, ..Limits::DEFAULT };
+/// Deadlines that are not reached.
+const LONG: MonitorLimits =
+    MonitorLimits { head: BOUND, body: BOUND, stuck: BOUND, ..MonitorLimits::DEFAULT };
 
 #[test]
 fn heads_that_do_not_come_to_an_end_are_closed() {
@@ -29,7 +30,7 @@ fn heads_that_do_not_come_to_an_end_are_closed() {
     let mut silent = connect(watched.address());
     let mut half = connect(watched.address());
     half.write_all(b"GET /health HTTP/1.1\r\nhost: h").unwrap();
-    // After an answer, and while bytes keep coming.
+    // Also after an answer, and while bytes still arrive.
     let mut answered = connect(watched.address());
     answered.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
     let mut dribbling = connect(watched.address());
@@ -58,7 +59,7 @@ fn heads_that_do_not_come_to_an_end_are_closed() {
 fn idle_connections_are_bounded_and_make_room() {
     let watched = Watched::new(SHORT);
     let mut idle: Vec<TcpStream> = (0..300).map(|_| connect(watched.address())).collect();
-    // Those that there is room for end by the deadline, the others at once.
+    // Connections within the limit end by the deadline, the others at once.
     let answered = idle.iter_mut().map(rest).filter(|text| text.starts_with(b"HTTP/1.1 200")).count();
     assert_eq!(answered, 0);
     assert_eq!(get(watched.address(), "/health").code, 200);
@@ -66,8 +67,8 @@ fn idle_connections_are_bounded_and_make_room() {
 
 #[test]
 fn one_connection_too_many_is_told_so() {
-    let watched = Watched::new(Limits { connections: 2, ..LONG });
-    // A request that has been answered shows that its connection was accepted.
+    let watched = Watched::new(MonitorLimits { connections: 2, ..LONG });
+    // An answered request shows that its connection was accepted.
     let held: Vec<TcpStream> = (0..2)
         .map(|_| {
             let mut stream = connect(watched.address());
@@ -88,12 +89,12 @@ fn one_connection_too_many_is_told_so() {
 
 #[test]
 fn a_client_that_reads_nothing_is_closed() {
-    let watched = Watched::new(Limits { head: BOUND, ..SHORT });
+    let watched = Watched::new(MonitorLimits { head: BOUND, ..SHORT });
     let mut stuck = connect(watched.address());
     stuck.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
     let requests = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(1000);
-    // Answers fill the buffers on the way to the client, then requests those on the way to the server, then
-    // it is closed.
+    // First the answers fill the buffers toward the client, then the requests fill those toward the server,
+    // then the connection is closed.
     let mut waits = BOUND.as_millis() / 50;
     let closed = loop {
         match stuck.write(&requests) {
@@ -116,7 +117,7 @@ fn it_ends_though_clients_hold_on() {
     let mut idle = connect(address);
     let mut half = connect(address);
     half.write_all(b"GET /health HTTP/1.1\r\nhost: h").unwrap();
-    // Both have been accepted before this one.
+    // Both were accepted before this one.
     assert_eq!(get(address, "/ready").code, 200);
     let (tell, ended) = channel();
     thread::spawn(move || {

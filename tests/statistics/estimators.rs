@@ -53,7 +53,8 @@ fn check(kind: SketchKind, size: usize, trials: usize, alpha: impl Fn(usize) -> 
                 let accident = match_probability(0.0, bits) / (1.0 - match_probability(0.0, bits));
                 let expected = (alpha(union) * similarity + accident) / (similarity + accident);
                 let what = format!(
-                    "{kind:?} union {union} J {similarity} b {bits}: bias {bias}, ratio {ratio} for {expected}"
+                    "{kind:?} union {union} J {similarity} b {bits}: bias {bias}, ratio {ratio} \
+                     for {expected}"
                 );
                 // The mean of n estimates has the standard deviation of one estimate, divided by sqrt(n).
                 let deviation = standard_error(similarity, size, bits) * (expected / trials as f64).sqrt();

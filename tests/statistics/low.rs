@@ -84,7 +84,8 @@ fn pairs_are_found_as_planned() {
         let at_threshold = curve.found(threshold, meets);
         let (recall, said) = feed.recall(&plan);
         println!(
-            "T = {threshold}: {recall:.4} found, {said:.4} said, {at_threshold:.4} at the threshold, {meets:.4} meet"
+            "T = {threshold}: {recall:.4} found, {said:.4} said, {at_threshold:.4} at the \
+             threshold, {meets:.4} meet"
         );
         assert!(at_threshold >= 0.999 && said >= at_threshold, "T = {threshold}: said {said}");
         assert!((recall - said).abs() <= 0.01, "T = {threshold}: {recall}, said {said}");

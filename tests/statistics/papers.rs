@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dupflow::core::time::SystemClock;
-use dupflow::lab::paper::{Effort, Source, Verdict, Work};
-use dupflow::lab::{Bench, Table};
+use dupflow::lab::paper::{ClaimVerdict, Effort, PaperSource, SectionContext};
+use dupflow::lab::{ResultTable, StudyContext};
 
-fn page(source: Source) -> String {
+fn page(source: PaperSource) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/measured/papers");
     let path = folder.join(format!("{}.md", source.name()));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
@@ -19,7 +19,7 @@ fn page(source: Source) -> String {
 
 #[test]
 fn every_item_has_its_answers() {
-    for source in Source::ALL {
+    for source in PaperSource::ALL {
         let page = page(source);
         for item in source.items() {
             assert!(page.contains(&format!("\n| {} |", item.id)), "{} is not answered", item.id);
@@ -30,7 +30,7 @@ fn every_item_has_its_answers() {
 /// The counts of verdicts on a page equal those in the page's own table.
 #[test]
 fn every_page_counts_its_verdicts() {
-    for source in Source::ALL {
+    for source in PaperSource::ALL {
         let page = page(source);
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         let prefix = format!("| {}-", source.name());
@@ -38,7 +38,7 @@ fn every_page_counts_its_verdicts() {
             let cells: Vec<&str> = row.split(" | ").collect();
             *counts.entry(cells[cells.len() - 2].to_owned()).or_default() += 1;
         }
-        for verdict in Verdict::ALL.map(|verdict| verdict.to_string()) {
+        for verdict in ClaimVerdict::ALL.map(|verdict| verdict.to_string()) {
             let count = counts.remove(&verdict).unwrap_or(0);
             assert!(
                 page.contains(&format!("\n| {verdict} | {count} |")),
@@ -51,24 +51,24 @@ fn every_page_counts_its_verdicts() {
 }
 
 /// A table as it is written on a page, one heading level below the source's.
-fn below(table: &Table) -> String {
+fn below(table: &ResultTable) -> String {
     table.markdown().replacen("### ", "## ", 1)
 }
 
 /// Compares the pages with the results of the sections of an effort.
 fn compare(effort: Effort) {
     let clock = SystemClock::start();
-    let bench = Bench {
+    let bench = StudyContext {
         clock: &clock,
         threads: 2,
         seed: 1,
         planner: &dupflow::cli::evaluate::Planned::default(),
-        told: &|_| {},
+        progress: &|_| {},
     };
     let program = PathBuf::from(env!("CARGO_BIN_EXE_dupflow"));
-    let work = Work { bench: &bench, program: &program, scale: 1.0, labelled: None };
+    let work = SectionContext { bench: &bench, program: &program, scale: 1.0, labelled: None };
     let mut compared = 0;
-    for source in Source::ALL {
+    for source in PaperSource::ALL {
         let page = page(source);
         for section in source.sections().iter().filter(|section| section.effort == effort) {
             let made = (section.make)(&work).unwrap();

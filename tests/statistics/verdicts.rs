@@ -7,21 +7,21 @@
 use std::path::PathBuf;
 
 use dupflow::core::time::SystemClock;
-use dupflow::lab::paper::{Basis, Claim, Line, Source, Verdict, Work};
-use dupflow::lab::{Bench, EvaluateError};
+use dupflow::lab::paper::{Basis, ClaimVerdict, ItemLine, PaperSource, PrintedClaim, SectionContext};
+use dupflow::lab::{EvaluateError, StudyContext};
 
 /// The lines of a source at a small part of its size.
-fn lines(source: Source, seed: u64) -> Result<Vec<Line>, EvaluateError> {
+fn lines(source: PaperSource, seed: u64) -> Result<Vec<ItemLine>, EvaluateError> {
     let clock = SystemClock::start();
-    let bench = Bench {
+    let bench = StudyContext {
         clock: &clock,
         threads: 2,
         seed,
         planner: &dupflow::cli::evaluate::Planned::default(),
-        told: &|_| {},
+        progress: &|_| {},
     };
     let program = PathBuf::from(env!("CARGO_BIN_EXE_dupflow"));
-    let work = Work { bench: &bench, program: &program, scale: 1e-9, labelled: None };
+    let work = SectionContext { bench: &bench, program: &program, scale: 1e-9, labelled: None };
     let mut all = Vec::new();
     for section in source.sections() {
         all.extend((section.make)(&work)?.lines);
@@ -33,19 +33,19 @@ fn lines(source: Source, seed: u64) -> Result<Vec<Line>, EvaluateError> {
 /// little.
 const LOOSEST: f64 = 0.55;
 
-fn is_loose(claim: &Claim) -> bool {
+fn is_loose(claim: &PrintedClaim) -> bool {
     match claim {
-        Claim::Equal { all, .. } => {
+        PrintedClaim::Equal { all, .. } => {
             all.iter().any(|near| near.printed.abs() > 0.0 && near.slack > LOOSEST * near.printed.abs())
         }
-        Claim::All(claims) => claims.iter().any(is_loose),
+        PrintedClaim::All(claims) => claims.iter().any(is_loose),
         _ => false,
     }
 }
 
 /// At full size tolerances are narrower than in this test, which has few trials. Tolerances that do not
 /// depend on trials are checked here.
-fn hold(line: &Line) {
+fn hold(line: &ItemLine) {
     if let Basis::Exact(claim) | Basis::Measured(claim) = &line.basis {
         let is_statistical =
             claim.to_string().contains("deviations") || line.item == "004-T1" || line.item == "004-X1";
@@ -56,12 +56,15 @@ fn hold(line: &Line) {
 #[test]
 fn every_verdict_changes_with_its_measurement() {
     let mut turned = 0;
-    for source in Source::ALL {
+    for source in PaperSource::ALL {
         for line in lines(source, 1).unwrap() {
             let of = format!("{}, {}", line.item, line.of);
             hold(&line);
             let Some(claim) = line.basis.claim() else {
-                assert!(matches!(line.verdict(), Verdict::Unjudged(_)), "{of}: a verdict without a claim");
+                assert!(
+                    matches!(line.verdict(), ClaimVerdict::Unjudged(_)),
+                    "{of}: a verdict without a claim"
+                );
                 continue;
             };
             assert!(!claim.is_empty(), "{of}: nothing is compared");

@@ -1,6 +1,6 @@
-//! Tables in pages: where they stand, what they hold, how two of them differ.
+//! Tables in pages: finding, parsing and comparing them.
 
-/// What begins and what ends a table of a name.
+/// Begin and end of a table in a page.
 const BEGINS: &str = "\n<!-- table: ";
 const ENDS: &str = "<!-- end -->";
 
@@ -10,7 +10,7 @@ pub(crate) struct Block {
     pub(crate) table: Table,
 }
 
-/// Cells as they are shown.
+/// Cells as text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
     pub(crate) columns: Vec<String>,
@@ -22,7 +22,7 @@ impl Table {
         Self { columns: columns.map(str::to_owned).into(), rows: Vec::new() }
     }
 
-    /// That of lines of Markdown; empty if there are none.
+    /// Parses lines of Markdown; empty without lines.
     pub(crate) fn parsed(lines: &[&str]) -> Self {
         let cells = |line: &&str| -> Vec<String> {
             let inner = line.trim().trim_start_matches('|').trim_end_matches('|');
@@ -48,21 +48,21 @@ impl Table {
         format!("{}{rules}|\n{rows}", line(&self.columns))
     }
 
-    /// The place of a column.
+    /// The index of a column.
     pub(crate) fn column(&self, name: &str) -> usize {
         let place = self.columns.iter().position(|column| column == name);
         place.unwrap_or_else(|| panic!("no column {name:?} in {:?}", self.columns))
     }
 
-    /// The rows that a pipeline has at a threshold.
+    /// A cell of the row of a pipeline at a threshold.
     pub(crate) fn cell(&self, pipeline: &str, threshold: &str, column: &str) -> Option<&str> {
         let (column, at) = (self.column(column), self.column("T"));
         let row = self.rows.iter().find(|row| row[0] == pipeline && row[at] == threshold)?;
         Some(&row[column])
     }
 
-    /// What this table, of a page, says otherwise than the computed one; rows of pipelines at thresholds that
-    /// are `skipped` are not looked at, nor is what depends on time and on the machine.
+    /// How this table of a page differs from the computed one. Ignores rows for which `skipped` is true, and
+    /// columns that depend on time and on the machine.
     pub(crate) fn differences(&self, now: &Self, skipped: impl Fn(&str, &str) -> bool) -> Vec<String> {
         if self.columns != now.columns {
             return vec![format!("the page has the columns {:?}, computed {:?}", self.columns, now.columns)];
@@ -110,7 +110,7 @@ pub(crate) fn found(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The page with another table of this name.
+/// The page with the table of this name replaced.
 pub(crate) fn replaced(page: &str, name: &str, table: &Table) -> String {
     let begins = format!("{BEGINS}{name} -->");
     let (before, begun) = page.split_once(&begins).expect("a table that was found");

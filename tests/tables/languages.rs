@@ -1,4 +1,4 @@
-//! Words with marks: pages in languages that have many, beside their English originals.
+//! Words with diacritics: pages in languages that use many, compared with their English originals.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,8 +10,8 @@ use super::runs::Computed;
 const LANGUAGES: [(&str, &str); 4] =
     [("Tamil", "pages.ta/"), ("Malayalam", "pages.ml/"), ("Bengali", "pages.bn/"), ("Hindi", "pages.hi/")];
 
-/// How many pairs the last pages of a feed have under each value of `text.marks`, and their English
-/// originals.
+/// For each value of `text.marks`, how many pairs the last versions of a feed's pages form among themselves,
+/// and how many their English originals form.
 pub(crate) fn marks(computed: &Computed) -> Option<Table> {
     let alive = last_pages(&computed.feed()?);
     let mut table = Table::new([
@@ -43,7 +43,7 @@ pub(crate) fn marks(computed: &Computed) -> Option<Table> {
     Some(table)
 }
 
-/// What a feed leaves alive.
+/// The live documents at the end of a feed.
 fn last_pages(feed: &Path) -> BTreeMap<String, String> {
     let mut alive = BTreeMap::new();
     for (id, text) in data::feed(feed) {

@@ -1,11 +1,11 @@
-//! The tables that are written into pages by a command: what of them depends on no time is what the program
-//! computes now.
+//! The tables that a command writes into documentation pages: parts that do not depend on time are compared
+//! with what the program computes now.
 //!
-//! A page holds them between `<!-- table: NAME -->` and `<!-- end -->`. With `DUPFLOW_TABLES=write` the test
-//! `pages_say_what_is_computed` writes all of them instead of comparing; `docs/measured/evaluation.md` has the
-//! command. [`runs`] computes what names stand for, [`views`] makes tables of it, [`languages`] has those of
-//! texts, and [`blocks`] finds them in pages. `DUPFLOW_PROGRAM` is another program to ask, such as a release
-//! build.
+//! A table in a page is between `<!-- table: NAME -->` and `<!-- end -->`. With `DUPFLOW_TABLES=write` the
+//! test `pages_say_what_is_computed` writes all of them instead of comparing; `docs/measured/evaluation.md`
+//! has the command. [`runs`] computes the values by name, [`views`] makes tables of them, [`languages`] makes
+//! those of texts, and [`blocks`] finds them in pages. `DUPFLOW_PROGRAM` names another program to run, such
+//! as a release build.
 #![cfg(test)]
 
 mod blocks;
@@ -20,18 +20,18 @@ use std::path::{Path, PathBuf};
 use blocks::{Block, Table};
 use runs::{Computed, Wanted};
 
-/// What is compared, or written.
+/// Whether tables are compared or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// What takes little time: `minhash` and `exact`, the others at their thresholds, but neither `weighted`
-    /// nor `paper`, nor the large generated corpus.
+    /// Only what takes little time: `minhash` and `exact` at all thresholds, the others at their own, without
+    /// `weighted`, `paper` and the large generated corpus.
     Compare,
     All,
     Write,
 }
 
 impl Mode {
-    /// What is asked for, and how the names of the tables begin: all, unless something stands behind "write".
+    /// The mode, and a prefix of table names: all tables unless one follows "write".
     fn asked() -> (Self, String) {
         let asked = std::env::var("DUPFLOW_TABLES").unwrap_or_default();
         match asked.as_str().split_once(' ').unwrap_or((&asked, "")) {
@@ -47,7 +47,7 @@ fn program() -> PathBuf {
     std::env::var_os("DUPFLOW_PROGRAM").map_or_else(|| env!("CARGO_BIN_EXE_dupflow").into(), PathBuf::from)
 }
 
-/// The pages that may hold tables.
+/// The pages that may contain tables.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let of = |folder: PathBuf| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -75,7 +75,7 @@ fn pages_say_what_is_computed() {
             let Some(now) = views::table(&mut computed, &wanted, mode) else { continue };
             seen += 1;
             if mode == Mode::Write {
-                // Table by table, so that a page may be edited meanwhile.
+                // One table at a time, so that a page may be edited while this runs.
                 std::fs::write(&path, blocks::replaced(&read(), &name, &now)).unwrap();
             } else {
                 let skipped = |pipeline: &str, threshold: &str| {
@@ -93,12 +93,13 @@ fn pages_say_what_is_computed() {
     assert!(seen > 0, "no table has been looked at");
     assert!(
         wrong.is_empty(),
-        "pages do not say what the program computes; docs/measured/evaluation.md has the command that writes them:\n{}",
+        "pages do not say what the program computes; docs/measured/evaluation.md has the command that writes \
+            them:\n{}",
         wrong.join("\n")
     );
 }
 
-/// A number that is changed is found, and a time is not looked at.
+/// A changed number is reported; a changed time is not.
 #[test]
 fn what_differs_is_named() {
     let now = Table::parsed(&[

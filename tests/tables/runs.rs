@@ -1,4 +1,4 @@
-//! What the tables are of: runs of `dupflow evaluate pipelines` and `dupflow plan`, each made once.
+//! The data of the tables: runs of `dupflow evaluate pipelines` and `dupflow plan`, each made once.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ use super::blocks::Table;
 /// Pipelines that take long.
 const SLOW: [&str; 2] = ["weighted", "paper"];
 
-/// Those that are run at each threshold even where not all is asked for; the others at [`SHIPPED`] alone.
+/// Pipelines that are compared at each threshold; the others at [`SHIPPED`] only.
 const SWEPT: [&str; 2] = ["minhash", "exact"];
 
-/// The threshold that every corpus is run at.
+/// A threshold at which every corpus is run.
 const SHIPPED: &str = "0.8";
 
-/// Whether a row of a pipeline at a threshold is left out where not all is asked for.
+/// Whether a row of a pipeline at a threshold is left out in a comparison.
 pub(crate) fn is_left_out(pipeline: &str, threshold: &str) -> bool {
     let is_other = SWEEP.contains(&threshold) && threshold != SHIPPED;
     SLOW.contains(&pipeline) || (is_other && !SWEPT.contains(&pipeline))
 }
 
-/// A corpus, and how pipelines are judged on it.
+/// A corpus, and the options of its evaluation.
 #[derive(Debug)]
 pub(crate) struct Corpus {
     pub(crate) name: &'static str,
     from: From,
     thresholds: &'static [&'static str],
-    /// Text rules of a truth that other programs made.
+    /// Text rules for a truth computed by other programs.
     overrides: &'static [&'static str],
     pipelines: Pipelines,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum From {
-    /// A file of the recorded data, and its truth if that is not computed.
+    /// A file of the recorded data, and its truth, if that is not computed.
     Recorded(&'static str, Option<&'static str>),
-    /// What `dupflow generate` makes with these arguments.
+    /// The output of `dupflow generate` with these arguments.
     Generated(&'static [&'static str]),
     /// The same, with labels.
     Labelled(&'static [&'static str]),
@@ -47,9 +47,9 @@ enum From {
 
 #[derive(Clone, Copy, Debug)]
 enum Pipelines {
-    /// All that are built in but the tour; `paper` at 0.8 alone.
+    /// All built-in pipelines except the tour; `paper` at 0.8 only.
     All,
-    /// All but `paper`.
+    /// All except `paper`.
     Most,
     These(&'static [&'static str]),
 }
@@ -119,12 +119,12 @@ pub(crate) const CORPORA: [Corpus; 8] = [
     },
 ];
 
-/// What a name asks for: `CORPUS VIEW`, and maybe `at T,T`.
+/// A parsed table name: `CORPUS VIEW`, optionally `at T,T`.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) corpus: &'static Corpus,
     pub(crate) view: String,
-    /// The thresholds whose rows are shown; all if there are none.
+    /// The thresholds of the rows; empty for all.
     pub(crate) at: Vec<String>,
 }
 
@@ -138,10 +138,10 @@ impl Wanted {
     }
 }
 
-/// The tables that a run prints, by their titles.
+/// The tables that a run prints, by title.
 pub(crate) type Tables = BTreeMap<String, Table>;
 
-/// What has been computed so far.
+/// The results so far.
 pub(crate) struct Computed {
     program: PathBuf,
     folder: Option<PathBuf>,
@@ -155,7 +155,7 @@ impl Computed {
         Self { program, folder, scratch, runs: BTreeMap::new() }
     }
 
-    /// The tables of a corpus; `None` if it is not there, or is large and not asked for.
+    /// The tables of a corpus; `None` if it is missing, or if it is large and not requested.
     pub(crate) fn tables(&mut self, corpus: &'static Corpus, mode: Mode) -> Option<&Tables> {
         if !self.runs.contains_key(corpus.name) {
             let tables = self.evaluate(corpus, mode);
@@ -190,7 +190,7 @@ impl Computed {
             }
         }
         for table in tables.values_mut() {
-            // Pairs there are as many behind each part.
+            // The parts have the same pairs, so rows are sorted by pipeline.
             let place = |row: &Vec<String>| BUILT_IN.iter().position(|(name, _)| row[0] == *name);
             table.rows.sort_by_key(|row| place(row).unwrap_or(BUILT_IN.len()));
             table.rows.dedup();
@@ -232,7 +232,7 @@ impl Computed {
         self.folder.as_ref().map(|folder| folder.join(FEED))
     }
 
-    /// How many pairs `exact` finds among documents that are all compared.
+    /// The number of pairs that `exact` finds among all documents.
     pub(crate) fn pairs(&self, documents: &[(&str, &str)], overrides: &[String]) -> usize {
         let input = self.scratch.path().join("documents.jsonl");
         let line = |(id, text): &(&str, &str)| serde_json::json!({"id": id, "text": text}).to_string() + "\n";
@@ -243,7 +243,7 @@ impl Computed {
         stdout(&mut command).lines().count()
     }
 
-    /// What `dupflow plan` says of a pipeline at a threshold for so many documents.
+    /// What `dupflow plan` computes for a pipeline at a threshold and a number of documents.
     pub(crate) fn plan(&self, pipeline: &str, threshold: &str, documents: &str) -> serde_json::Value {
         let mut command = Command::new(&self.program);
         command.args(["-q", "plan", "--format", "json", "-p", pipeline, "--documents", documents]);
@@ -253,7 +253,7 @@ impl Computed {
 }
 
 impl Corpus {
-    /// Pipelines that are run together, and the thresholds that they are run at.
+    /// Groups of pipelines that are run together, with their thresholds.
     fn parts(&self, mode: Mode) -> Vec<(Vec<&'static str>, &'static [&'static str])> {
         let built_in = || BUILT_IN.iter().map(|(name, _)| *name).filter(|name| *name != "tour");
         let is_all = mode != Mode::Compare;
@@ -273,7 +273,7 @@ impl Corpus {
         }
     }
 
-    /// Whether some rows are not computed where not all is asked for.
+    /// Whether a comparison computes only some of the rows.
     pub(crate) fn leaves_out(&self) -> bool {
         !matches!(self.pipelines, Pipelines::These(_))
     }
@@ -283,7 +283,7 @@ impl Corpus {
         self.thresholds.contains(&threshold)
     }
 
-    /// The documents that plans are asked about.
+    /// The number of documents of the plans.
     pub(crate) fn documents(&self) -> &'static str {
         match self.from {
             From::Generated(_) => "40000",
@@ -302,7 +302,7 @@ fn stdout(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The folder of the recorded corpora has all that is named here.
+/// Every recorded corpus named here exists.
 #[test]
 fn every_corpus_is_there() {
     let Some(folder) = super::data::folder("the files of recorded corpora") else { return };

@@ -1,7 +1,7 @@
-//! Tables as pages show them, of what was computed.
+//! The views of the results that pages show as tables.
 //!
-//! `quality`, `bands`, `cost` and `own` are those of `dupflow evaluate pipelines`; `summary` and `sweep` are
-//! of several; `marks` is of the feed's pages in some languages.
+//! `quality`, `bands`, `cost` and `own` are tables of `dupflow evaluate pipelines`. `summary` and `sweep`
+//! combine several. `marks` is of the feed's pages in some languages.
 
 use super::Mode;
 use super::blocks::Table;
@@ -13,7 +13,7 @@ const BANDS: &str = "Share of pairs found, by true similarity";
 const COST: &str = "What it took";
 const OWN: &str = "By its own measure";
 
-/// The table of a name; `None` if it is of a corpus that is not there, or not asked for.
+/// The table of a name; `None` if its corpus is missing or not requested.
 pub(crate) fn table(computed: &mut Computed, wanted: &Wanted, mode: Mode) -> Option<Table> {
     let title = match wanted.view.as_str() {
         "quality" => QUALITY,
@@ -27,7 +27,7 @@ pub(crate) fn table(computed: &mut Computed, wanted: &Wanted, mode: Mode) -> Opt
     };
     let mut table = computed.tables(wanted.corpus, mode)?[title].clone();
     let at = table.column("T");
-    // One that decides by a distance has the threshold that this stands for.
+    // A pipeline that decides by a distance has the similarity of that distance as its threshold.
     let is_other = |row: &[String]| title == OWN && !wanted.corpus.has(&row[at]);
     table.rows.retain(|row| {
         wanted.at.is_empty() || wanted.at.contains(&row[at]) || row[at] == "-" || is_other(row)
@@ -35,7 +35,7 @@ pub(crate) fn table(computed: &mut Computed, wanted: &Wanted, mode: Mode) -> Opt
     Some(table)
 }
 
-/// What the pipelines find at 0.8 on this corpus and on the feed, and what that takes.
+/// What the pipelines find at 0.8 on this corpus and on the feed, and their cost.
 fn summary(computed: &mut Computed, corpus: &'static Corpus, mode: Mode) -> Option<Table> {
     const T: &str = "0.8";
     let feed = CORPORA.iter().find(|known| known.name == "feed").expect("a feed");
@@ -76,8 +76,8 @@ fn summary(computed: &mut Computed, corpus: &'static Corpus, mode: Mode) -> Opti
     Some(table)
 }
 
-/// What each pipeline that has a threshold finds of its own measure at each, beside what `plan` says of pairs
-/// at the threshold.
+/// For each pipeline with a threshold, what it finds at each threshold by its own measure, beside the planned
+/// recall of pairs at the threshold.
 fn sweep(computed: &mut Computed, corpus: &'static Corpus, mode: Mode) -> Option<Table> {
     let all = computed.tables(corpus, mode)?.clone();
     let mut table = Table::new([
@@ -94,7 +94,7 @@ fn sweep(computed: &mut Computed, corpus: &'static Corpus, mode: Mode) -> Option
     ]);
     for row in &all[OWN].rows {
         let (pipeline, threshold) = (row[0].as_str(), row[all[OWN].column("T")].as_str());
-        // Decided by a distance, it is the same at each.
+        // A pipeline that decides by a distance has the same result at each threshold.
         if !corpus.has(threshold) {
             continue;
         }
@@ -117,7 +117,7 @@ fn sweep(computed: &mut Computed, corpus: &'static Corpus, mode: Mode) -> Option
     Some(table)
 }
 
-/// The share of pairs at the threshold that a plan says are compared, or reported.
+/// The planned fraction of pairs at the threshold that are compared, or reported.
 fn planned(plan: &serde_json::Value, threshold: &str, share: &str) -> String {
     let threshold: f64 = threshold.parse().expect("a threshold is a number");
     let points = plan["points"].as_array().expect("a plan has points");

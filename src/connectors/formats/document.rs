@@ -2,8 +2,8 @@
 //!
 //! A file's name and bytes -> its text, or `None` if it is no text. Compression is detected by the first
 //! bytes. A file named `.html`, `.htm` or `.xhtml` (in any case) is a page: its bytes are
-//! [decoded](dupflow_core::html::marked) by its own encoding, and its text begins with a doctype. Any other
-//! file is UTF-8, or UTF-16 with a byte order mark, which is removed; or a page, if its content is one.
+//! [decoded](dupflow_core::html::with_doctype) by its own encoding, and its text begins with a doctype. Any
+//! other file is UTF-8, or UTF-16 with a byte order mark, which is removed; or a page, if its content is one.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -62,7 +62,7 @@ pub fn text_of_file<'b>(path: &Path, bytes: &'b [u8]) -> Option<Cow<'b, str>> {
         ["html", "htm", "xhtml"].iter().any(|page| extension.eq_ignore_ascii_case(page))
     });
     if is_page {
-        return Some(html::marked(bytes, None));
+        return Some(html::with_doctype(bytes, None));
     }
     let text = match Encoding::for_bom(bytes) {
         Some((encoding, mark)) => {

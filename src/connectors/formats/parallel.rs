@@ -25,13 +25,13 @@ const BATCH_BYTES: usize = 64 << 10;
 /// An input that can be read in parts, numbered from 0, each part independently.
 pub(crate) trait ReadableParts: Send + Sync + 'static {
     /// What a part consists of.
-    type Piece: PartPiece;
+    type PartItem: PartPiece;
 
     /// Number of parts.
     fn count(&self) -> usize;
 
     /// Calls `each` with the pieces of one part in order, until there are no more or `each` returns false.
-    fn read(&self, part: usize, each: &mut dyn FnMut(Self::Piece) -> bool);
+    fn read(&self, part: usize, each: &mut dyn FnMut(Self::PartItem) -> bool);
 }
 
 /// A piece of a part.
@@ -51,14 +51,14 @@ pub(crate) struct ParallelReader<P: ReadableParts> {
     shared: Arc<SharedParts<P>>,
     threads: Vec<JoinHandle<()>>,
     /// Pieces of the present part, taken from its queue.
-    ready: VecDeque<P::Piece>,
+    ready: VecDeque<P::PartItem>,
 }
 
 struct SharedParts<P: ReadableParts> {
     parts: Arc<P>,
     /// Maximum of bytes in all queues, plus a batch of each thread.
     most: usize,
-    state: Mutex<PartQueues<P::Piece>>,
+    state: Mutex<PartQueues<P::PartItem>>,
     changed: Condvar,
 }
 
@@ -109,9 +109,9 @@ impl<P: ReadableParts> ParallelReader<P> {
 }
 
 impl<P: ReadableParts> Iterator for ParallelReader<P> {
-    type Item = P::Piece;
+    type Item = P::PartItem;
 
-    fn next(&mut self) -> Option<P::Piece> {
+    fn next(&mut self) -> Option<P::PartItem> {
         while self.ready.is_empty() {
             self.ready = self.shared.take()?;
         }
@@ -142,7 +142,7 @@ impl<P: ReadableParts> Drop for ParallelReader<P> {
 
 impl<P: ReadableParts> SharedParts<P> {
     /// Waits for pieces of the part whose turn it is; `None` after the last part.
-    fn take(&self) -> Option<VecDeque<P::Piece>> {
+    fn take(&self) -> Option<VecDeque<P::PartItem>> {
         let mut state = self.state.lock();
         loop {
             if state.turn == self.parts.count() {
@@ -174,7 +174,7 @@ impl<P: ReadableParts> SharedParts<P> {
             let read = || self.parts.read(part, &mut |piece| batch.push(piece));
             // The consumer must learn that the part has ended.
             if catch_unwind(AssertUnwindSafe(read)).is_err() {
-                batch.push(P::Piece::panicked());
+                batch.push(P::PartItem::panicked());
             }
             batch.hand_over(true);
             if !batch.is_wanted {
@@ -199,7 +199,7 @@ impl<P: ReadableParts> SharedParts<P> {
 struct PieceBatch<'a, P: ReadableParts> {
     shared: &'a SharedParts<P>,
     part: usize,
-    pieces: VecDeque<P::Piece>,
+    pieces: VecDeque<P::PartItem>,
     bytes: usize,
     /// Whether the consumer wants more.
     is_wanted: bool,
@@ -207,7 +207,7 @@ struct PieceBatch<'a, P: ReadableParts> {
 
 impl<P: ReadableParts> PieceBatch<'_, P> {
     /// Returns false if the consumer wants no more.
-    fn push(&mut self, piece: P::Piece) -> bool {
+    fn push(&mut self, piece: P::PartItem) -> bool {
         self.bytes += piece.bytes();
         self.pieces.push_back(piece);
         if self.bytes >= BATCH_BYTES {

@@ -10,7 +10,7 @@ struct SyntheticParts {
     opened: Arc<AtomicUsize>,
 }
 
-struct Part<'a> {
+struct SyntheticPart<'a> {
     texts: &'a [Arc<str>],
     at: usize,
 }
@@ -20,7 +20,7 @@ fn damage(ends: bool) -> Damage {
 }
 
 impl ReadableParts for SyntheticParts {
-    type Piece = RowResult;
+    type PartItem = RowResult;
 
     fn count(&self) -> usize {
         self.parts.len()
@@ -31,12 +31,12 @@ impl ReadableParts for SyntheticParts {
         match part % 7 {
             3 => drop(each(Err(damage(true)))),
             5 => panic!("part {part}"),
-            _ => each_record(&mut Part { texts: &self.parts[part], at: 0 }, each),
+            _ => each_record(&mut SyntheticPart { texts: &self.parts[part], at: 0 }, each),
         }
     }
 }
 
-impl RowReader for Part<'_> {
+impl RowReader for SyntheticPart<'_> {
     fn next(&mut self, row: &mut FileRow) -> Result<NextRow, Damage> {
         let Some(text) = self.texts.get(self.at) else { return Ok(NextRow::End) };
         self.at += 1;

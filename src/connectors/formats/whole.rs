@@ -25,7 +25,7 @@ impl RowReader for WholeDocument {
             return Err(damage(BadRecord::TooLong, None));
         }
         if self.is_html {
-            text = dupflow_core::html::marked(&text, None).into_owned().into_bytes();
+            text = dupflow_core::html::with_doctype(&text, None).into_owned().into_bytes();
         }
         *row =
             FileRow { id: Some(self.id.clone().into_bytes()), text: RowText::Is(text), ..FileRow::default() };

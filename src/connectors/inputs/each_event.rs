@@ -27,7 +27,7 @@ impl Drop for Finish<'_> {
 /// Every other record is reported to `bad`.
 ///
 /// # Errors
-/// A bad record under [`OnError::Fail`](super::OnError::Fail), or a dead-letter file that cannot be written.
+/// A bad record under [`OnError::Fail`](crate::intake::OnError::Fail), or a dead-letter file that cannot be written.
 pub fn for_each_event(
     inputs: Vec<Input>,
     fields: &[String],

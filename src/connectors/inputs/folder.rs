@@ -1,4 +1,5 @@
-//! Which kinds of files a folder has; shown before the folder is read.
+//! The files of a folder: in which order they are read, which are records and which documents, and their
+//! kinds.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -3,11 +3,9 @@
 mod each_event;
 mod files;
 mod folder;
-mod followed;
 mod globs;
 mod input;
 mod open;
-mod reading;
 #[cfg(feature = "object-store")]
 mod remote;
 mod resolve;

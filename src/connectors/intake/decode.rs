@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::bad_records::{BadRecords, InputTally};
 use super::batch;
-use super::batch::{Batch, Payload};
+use super::batch::{Batch, FileDocument, Payload, RecordLine};
 use super::error::{BadRecordAt, SourceError};
 use crate::formats::feed::LineReader;
-use crate::formats::{BadRecord, RecordPlace, ShapeReader, read_text};
+use crate::formats::{BadRecord, KeyedRecords, RecordPlace, ShapeReader, read_text};
 use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
 
 /// Decodes batches into events. Its buffers are reused.
@@ -42,90 +42,134 @@ impl Decoder {
         letters: &mut Vec<Letter>,
         mut each: impl FnMut(Position, DocEvent<'_>),
     ) -> Result<(), SourceError> {
-        let position = |offset| Position { partition: batch.partition, offset };
-        let at = |reason, place, cause| BadRecordAt { reason, input: Arc::clone(&batch.input), place, cause };
-        let letter = |offset, reason: BadRecord, key: Option<&[u8]>, raw: Option<&[u8]>| Letter {
-            input: Arc::clone(&batch.input),
-            position: position(offset),
-            reason: reason.reason().into(),
-            key: key.map(<[u8]>::to_vec),
-            raw: raw.map(<[u8]>::to_vec),
-        };
         letters.extend_from_slice(&batch.letters);
         let mut documents = 0;
         let mut each = |of: Position, event: DocEvent<'_>| {
             documents += u64::from(event.text.is_some());
             each(of, event);
         };
+        let mut out = Decoded { batch, bad, letters, each: &mut each };
         match &batch.payload {
             Payload::Kept(_) => {}
             Payload::Lines { bytes, first_line, first, rules } => {
                 self.lines.set_rules(rules);
                 for line in batch::records(bytes, *first_line, *first) {
-                    match self.lines.read(line.bytes, line.offset) {
-                        Ok(event) => each(position(line.offset), event),
-                        Err(reason) => {
-                            let raw = line.bytes.strip_suffix(b"\n").unwrap_or(line.bytes);
-                            letters.extend(bad.letter(|| letter(line.offset, reason, None, Some(raw))));
-                            let is_wanted = bad.is_first(&batch.input, reason);
-                            let cause = is_wanted.then(|| self.lines.missing(reason, line.bytes)).flatten();
-                            let at = at(reason, RecordPlace::Line(line.number), cause);
-                            bad.tally_bad(&batch.input, &at);
-                            bad.report(at, raw, &mut io::empty())?;
-                        }
-                    }
+                    self.decode_line(&line, &mut out)?;
                 }
             }
             Payload::Files { files, first } => {
-                let has_fields = !self.fields.is_empty();
                 for (offset, file) in (*first..).zip(files) {
-                    match read_text(&file.path, &mut self.file) {
-                        Ok(text) => {
-                            let text =
-                                if has_fields { without_separators(&text).into_owned().into() } else { text };
-                            each(
-                                position(offset),
-                                DocEvent { id: file.id.clone(), ts: None, written: None, text: Some(text) },
-                            );
-                        }
-                        Err((reason, cause)) => {
-                            let input: Arc<str> = file.path.to_string_lossy().into();
-                            letters.extend(bad.letter(|| Letter {
-                                input: Arc::clone(&input),
-                                ..letter(offset, reason, None, None)
-                            }));
-                            let whole = BadRecordAt { reason, input, place: RecordPlace::Whole, cause };
-                            bad.tally_bad(&batch.input, &whole);
-                            bad.report_file(whole)?;
-                        }
-                    }
+                    self.decode_file(file, offset, &mut out)?;
                 }
             }
-            Payload::Records(records) => {
-                let shape = self.shape.take().filter(|shape| shape.reads(records.shape()));
-                let shape = self
-                    .shape
-                    .insert(shape.unwrap_or_else(|| ShapeReader::new(records.shape(), &self.fields)));
-                for (place, record) in records.iter().enumerate() {
-                    match shape.read(&record, &records.headers(place)) {
-                        Ok(event) => each(position(record.offset), event),
-                        Err(reason) => {
-                            let raw = record.value.unwrap_or_default();
-                            letters.extend(
-                                bad.letter(|| letter(record.offset, reason, record.key, record.value)),
-                            );
-                            let at = at(reason, records.place(record.offset), None);
-                            bad.tally_bad(&batch.input, &at);
-                            bad.report(at, raw, &mut io::empty())?;
-                        }
-                    }
-                }
-            }
+            Payload::Records(records) => self.decode_records(records, &mut out)?,
         }
         if documents > 0 {
             bad.tally(&batch.input, &InputTally { documents, ..InputTally::default() });
         }
         Ok(())
+    }
+
+    fn decode_line(&mut self, line: &RecordLine<'_>, out: &mut Decoded<'_>) -> Result<(), SourceError> {
+        let reason = match self.lines.read(line.bytes, line.offset) {
+            Ok(event) => {
+                out.event(line.offset, event);
+                return Ok(());
+            }
+            Err(reason) => reason,
+        };
+        let raw = line.bytes.strip_suffix(b"\n").unwrap_or(line.bytes);
+        let letter = out.bad.letter(|| out.letter(line.offset, reason, None, Some(raw)));
+        out.letters.extend(letter);
+        let is_first = out.bad.is_first(&out.batch.input, reason);
+        let cause = is_first.then(|| self.lines.missing(reason, line.bytes)).flatten();
+        out.report(reason, RecordPlace::Line(line.number), cause, raw)
+    }
+
+    fn decode_file(
+        &mut self,
+        file: &FileDocument,
+        offset: u64,
+        out: &mut Decoded<'_>,
+    ) -> Result<(), SourceError> {
+        let (reason, cause) = match read_text(&file.path, &mut self.file) {
+            Ok(text) => {
+                let has_fields = !self.fields.is_empty();
+                let text = if has_fields { without_separators(&text).into_owned().into() } else { text };
+                let id = file.id.clone();
+                out.event(offset, DocEvent { id, ts: None, written: None, text: Some(text) });
+                return Ok(());
+            }
+            Err(why) => why,
+        };
+        let input: Arc<str> = file.path.to_string_lossy().into();
+        let letter = || Letter { input: Arc::clone(&input), ..out.letter(offset, reason, None, None) };
+        let letter = out.bad.letter(letter);
+        out.letters.extend(letter);
+        let whole = BadRecordAt { reason, input, place: RecordPlace::Whole, cause };
+        out.bad.tally_bad(&out.batch.input, &whole);
+        out.bad.report_file(whole)
+    }
+
+    fn decode_records(&mut self, records: &KeyedRecords, out: &mut Decoded<'_>) -> Result<(), SourceError> {
+        let shape = self.shape.take().filter(|shape| shape.reads(records.shape()));
+        let shape =
+            self.shape.insert(shape.unwrap_or_else(|| ShapeReader::new(records.shape(), &self.fields)));
+        for (place, record) in records.iter().enumerate() {
+            match shape.read(&record, &records.headers(place)) {
+                Ok(event) => out.event(record.offset, event),
+                Err(reason) => {
+                    let letter = || out.letter(record.offset, reason, record.key, record.value);
+                    let letter = out.bad.letter(letter);
+                    out.letters.extend(letter);
+                    let raw = record.value.unwrap_or_default();
+                    out.report(reason, records.place(record.offset), None, raw)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the events and the bad records of a batch are passed on.
+struct Decoded<'d> {
+    batch: &'d Batch,
+    bad: &'d BadRecords,
+    letters: &'d mut Vec<Letter>,
+    each: &'d mut dyn FnMut(Position, DocEvent<'_>),
+}
+
+impl Decoded<'_> {
+    fn position(&self, offset: u64) -> Position {
+        Position { partition: self.batch.partition, offset }
+    }
+
+    fn event(&mut self, offset: u64, event: DocEvent<'_>) {
+        let position = self.position(offset);
+        (self.each)(position, event);
+    }
+
+    fn letter(&self, offset: u64, reason: BadRecord, key: Option<&[u8]>, raw: Option<&[u8]>) -> Letter {
+        Letter {
+            input: Arc::clone(&self.batch.input),
+            position: self.position(offset),
+            reason: reason.reason().into(),
+            key: key.map(<[u8]>::to_vec),
+            raw: raw.map(<[u8]>::to_vec),
+        }
+    }
+
+    /// Counts and reports a bad record of the batch's input.
+    fn report(
+        &self,
+        reason: BadRecord,
+        place: RecordPlace,
+        cause: Option<String>,
+        raw: &[u8],
+    ) -> Result<(), SourceError> {
+        let at = BadRecordAt { reason, input: Arc::clone(&self.batch.input), place, cause };
+        self.bad.tally_bad(&self.batch.input, &at);
+        self.bad.report(at, raw, &mut io::empty())
     }
 }
 

@@ -19,31 +19,24 @@
 
 mod bad_records;
 mod batch;
-mod catch_up;
 mod cutter;
 mod decode;
-mod epochs;
 mod error;
 mod look;
 mod queue;
-mod share;
 mod source;
-mod speed;
 mod texts;
 
 pub use bad_records::{BadRecords, DeadLetter, InputTally, OnError};
 pub(crate) use batch::is_blank;
 pub use batch::{Batch, FileDocument, Payload};
-pub use catch_up::{CatchUp, CatchUpLine, Peers};
 pub(crate) use cutter::{Cutter, PARTITION, ReadEnd};
+pub use cutter::{EpochRule, Share, Speed, interval};
 pub use decode::Decoder;
-pub use epochs::{EpochRule, interval};
 pub use error::{BadRecordAt, SourceError};
 pub use look::{AsOf, OffsetGap, SourceInfo, Tombstones};
-pub use queue::{Closed, Dequeued, EpochLimits, Queue, QueueRoom, Refused};
-pub use share::Share;
+pub use queue::{CatchUp, CatchUpLine, Closed, Dequeued, EpochLimits, Peers, Queue, QueueRoom, Refused};
 pub use source::{Announce, Source, SourceReader};
-pub use speed::Speed;
 pub(crate) use texts::of_event;
 pub use texts::{FoundText, NoText, Texts};
 

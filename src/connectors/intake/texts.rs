@@ -6,7 +6,7 @@
 //! position by now, or none, the text is [`NoText::Gone`].
 //!
 //! How many bytes one call reads at most, and so how long it takes, is documented with each source:
-//! `file_texts`, `kafka/texts`. A call blocks on the source, so it needs its own thread.
+//! `inputs::texts`, `kafka`, `tables`. A call blocks on the source, so it needs its own thread.
 
 use thiserror::Error;
 

@@ -5,4 +5,4 @@ mod sink;
 mod source;
 
 pub use sink::{TableOutput, TableSink};
-pub use source::{Relation, RoundOverlap, TableSource};
+pub use source::{DatabaseTable, Relation, RoundOverlap};

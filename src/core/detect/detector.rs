@@ -54,7 +54,8 @@ pub enum DetectorError {
     NoFeatures,
     /// The kind of blocking is not made from these parameters.
     #[error(
-        "a detector has blocks of kind banding, shingles or scan; make others by hand for Detector::from_parts"
+        "a detector has blocks of kind banding, shingles or scan; make others by hand for \
+         Detector::from_parts"
     )]
     Kind,
 }
@@ -82,8 +83,8 @@ impl Detector {
         Self::from_params(threshold, scheme, &blocking, &filter)
     }
 
-    /// The detector of a scheme with blocks and bounds derived for `threshold` (inclusive; above 0 and at most
-    /// 1). Text rules, the kind of sketch, its size and its seed are fields of the scheme.
+    /// The detector of a scheme with blocks and bounds derived for `threshold` (inclusive; above 0 and at
+    /// most 1). Text rules, the kind of sketch, its size and its seed are fields of the scheme.
     ///
     /// # Errors
     /// If a parameter is outside its range, or parameters do not fit together.

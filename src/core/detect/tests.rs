@@ -1,7 +1,7 @@
 //! The corpus in memory against brute force, and the detectors.
 //!
-//! Bug classes: a pair that a hot block ends or revives while neither document changes; a group of copies that
-//! crosses the expand limit; a sketch that loses its last document and has a new one in the same epoch.
+//! Bug classes: a pair that a hot block ends or revives while neither document changes; a group of copies
+//! that crosses the expand limit; a sketch that loses its last document and has a new one in the same epoch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +99,11 @@ fn follows_brute_force(detector: &Detector, expand_limit: usize, operations: Vec
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn bands_follow_brute_force(operations in operations(), limit in 1_usize..5) {

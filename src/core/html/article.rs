@@ -62,8 +62,8 @@ impl ArticleFinder {
         let page = notices::without(&page[..page.floor_char_boundary(MOST_BYTES)]);
         self.whole.text(&page);
         let article = if is_small(&page) { article(&page) } else { None };
-        // Of a short page the crate takes everything, side columns too. Such an article has more text than the
-        // content, and is not used.
+        // Of a short page the crate takes everything, side columns too. Such an article has more text than
+        // the content, and is not used.
         let article = article.map(|part| self.article.text_of_content(&part));
         let whole = self.whole.last();
         let has_content = |text: &str| self.whole.content().is_none_or(|content| has_most_of(text, content));
@@ -141,7 +141,8 @@ fn is_small(page: &str) -> bool {
 mod tests {
     use super::*;
 
-    const SENTENCE: &str = "A near-duplicate differs from another text in a few words, and a page says more than its text does. ";
+    const SENTENCE: &str = "A near-duplicate differs from another text in a few words, and a page says \
+        more than its text does. ";
 
     fn text(page: &str) -> String {
         ArticleFinder::default().text(page).to_owned()
@@ -155,7 +156,8 @@ mod tests {
     fn the_article_is_found_among_divs() {
         let links: String = (0..30).map(|n| format!("<li><a href=/{n}>Menu {n}</a>")).collect();
         let page = format!(
-            "<!doctype html><body><div class=sidebar><ul>{links}</ul></div><div id=content><h1>Head</h1>{}</div>\
+            "<!doctype html><body><div class=sidebar><ul>{links}</ul></div><div id=content><h1>Head\
+             </h1>{}</div>\
              <div class=footer>Imprint</div>",
             paragraphs(5)
         );

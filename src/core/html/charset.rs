@@ -78,23 +78,23 @@ fn in_meta(attributes: &[u8]) -> Option<&'static Encoding> {
         // Of a repeated attribute the first counts.
         match name.to_ascii_lowercase().as_slice() {
             b"charset" => charset = charset.or(Some(value)),
-            b"content" => content = content.or_else(|| after(value, b"charset")),
+            b"content" => content = content.or_else(|| value_after(value, b"charset")),
             b"http-equiv" => is_type |= value.eq_ignore_ascii_case(b"content-type"),
             _ => {}
         }
     }
-    known(charset.or(content.filter(|_| is_type))?)
+    encoding_for_label(charset.or(content.filter(|_| is_type))?)
 }
 
 /// The `encoding` of an XML declaration.
 fn in_xml(head: &[u8]) -> Option<&'static Encoding> {
     let inside = head.trim_ascii_start().strip_prefix(b"<?xml")?;
     let end = inside.iter().position(|byte| *byte == b'>')?;
-    known(after(&inside[..end], b"encoding")?)
+    encoding_for_label(value_after(&inside[..end], b"encoding")?)
 }
 
 /// The value after a name and `=`, in quotes or not.
-fn after<'b>(bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
+fn value_after<'b>(bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
     let places = bytes.windows(name.len()).enumerate();
     let mut found = places.filter(|(_, window)| window.eq_ignore_ascii_case(name));
     found.find_map(|(at, _)| {
@@ -107,7 +107,7 @@ fn after<'b>(bytes: &'b [u8], name: &[u8]) -> Option<&'b [u8]> {
 }
 
 /// The encoding of a label in a page. The label was read as ASCII, so the page cannot be UTF-16.
-fn known(label: &[u8]) -> Option<&'static Encoding> {
+fn encoding_for_label(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label_no_replacement(label)?;
     Some(match encoding {
         _ if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,

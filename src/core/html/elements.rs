@@ -82,7 +82,7 @@ impl Holder {
 
 impl Element {
     /// Whether its tags separate words.
-    pub(super) fn parts_words(self) -> bool {
+    pub(super) fn separates_words(self) -> bool {
         !matches!(self, Self::Inline | Self::Holder(Holder::Ruby | Holder::Rt | Holder::Rp))
     }
 

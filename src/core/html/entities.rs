@@ -28,14 +28,14 @@ fn named(text: &str) -> Option<(Chars, usize)> {
     // Most names are followed by their semicolon.
     let end = text.bytes().take_while(u8::is_ascii_alphanumeric).count();
     if text[end..].starts_with(';')
-        && let Some(chars) = NAMED_ENTITIES.get(&text[..=end]).and_then(of_codes)
+        && let Some(chars) = NAMED_ENTITIES.get(&text[..=end]).and_then(chars_from_codes)
     {
         return Some((chars, end + 1));
     }
     let mut longest = None;
     for (so_far, c) in text.char_indices().map(|(at, c)| (at + c.len_utf8(), c)) {
         let Some(codes) = NAMED_ENTITIES.get(&text[..so_far]) else { break };
-        longest = of_codes(codes).map(|chars| (chars, so_far)).or(longest);
+        longest = chars_from_codes(codes).map(|chars| (chars, so_far)).or(longest);
         if c == ';' {
             break;
         }
@@ -44,7 +44,7 @@ fn named(text: &str) -> Option<(Chars, usize)> {
 }
 
 /// The characters of a name; `None` for a prefix of names.
-fn of_codes((first, second): &(u32, u32)) -> Option<Chars> {
+fn chars_from_codes((first, second): &(u32, u32)) -> Option<Chars> {
     let known = |code: u32| char::from_u32(code).filter(|c| *c != '\0');
     Some((known(*first)?, known(*second)))
 }

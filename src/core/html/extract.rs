@@ -116,7 +116,7 @@ impl Extractor {
     fn start(&mut self, markup: &str, name: Range<usize>, closes: bool, scanner: &mut Scanner<'_>) {
         let name = &markup.as_bytes()[name];
         let element = Element::from_name(name);
-        self.part(element);
+        self.separate(element);
         // Self-closing tags end their element only inside of `svg`.
         let is_whole =
             closes && (element == Element::Holder(Holder::Svg) || self.counts.get(Holder::Svg) > 0);
@@ -164,7 +164,7 @@ impl Extractor {
             self.begins_here(if inside { ContentMark::HeadingInside } else { ContentMark::Heading });
         }
         let element = Element::from_name(name);
-        self.part(element);
+        self.separate(element);
         let Element::Holder(holder) = element else { return };
         if self.counts.get(holder) == 0 {
             return;
@@ -179,8 +179,8 @@ impl Extractor {
     }
 
     /// Ends the line, if the element separates words.
-    fn part(&mut self, element: Element) {
-        if element.parts_words() {
+    fn separate(&mut self, element: Element) {
+        if element.separates_words() {
             self.separator = Separator::Line;
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! A page's bytes -> [text with its markup](decode) -> the [text of its content](Extractor). [`is_page`]
 //! recognizes a page by its text alone, so the result does not depend on whether the document was read from a
-//! file, a feed or a topic. If a caller knows from another source that bytes are a page, [`marked`] prepends
-//! the doctype that makes the text recognizable.
+//! file, a feed or a topic. If a caller knows from another source that bytes are a page, [`with_doctype`]
+//! prepends the doctype that makes the text recognizable.
 //!
 //! All text is content, except the text of:
 //!
@@ -94,7 +94,7 @@ pub fn page(bytes: &[u8]) -> Option<Cow<'_, str>> {
 
 /// The decoded bytes of a page known as one, made recognizable. `http` is the encoding label of the HTTP
 /// header.
-pub fn marked<'b>(bytes: &'b [u8], http: Option<&str>) -> Cow<'b, str> {
+pub fn with_doctype<'b>(bytes: &'b [u8], http: Option<&str>) -> Cow<'b, str> {
     let text = decode(bytes, http);
     if is_page(&text) { text } else { format!("{MARK}{text}").into() }
 }

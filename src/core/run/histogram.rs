@@ -1,34 +1,35 @@
-//! How often times fell into which range, counted by any thread.
+//! A histogram of durations that any thread can record into.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Upper bounds of the buckets in microseconds, inclusive, ascending: 1 ms to 60 s. A last one has no bound.
+/// Upper bounds of the buckets in microseconds, inclusive, ascending: 1 ms to 60 s. The last bucket is
+/// unbounded.
 const BOUNDS_MICROS: [u64; 13] = [
     1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 5_000_000, 15_000_000,
     60_000_000,
 ];
 
-/// Times by bucket, and their sum.
+/// Counts by bucket, and the sum of durations.
 #[derive(Debug, Default)]
 pub struct Histogram {
-    /// One for each bound, and one beyond.
+    /// One for each bound, and the unbounded one.
     buckets: [AtomicU64; BOUNDS_MICROS.len() + 1],
     sum_micros: AtomicU64,
 }
 
-/// A histogram as it was when it was read.
+/// A copy of a histogram.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Buckets {
-    /// Upper bounds in seconds, inclusive, each with how many times are no longer than that; the last bound
-    /// is infinite.
+    /// Upper bounds in seconds, inclusive, each with the number of durations up to it; the last bound is
+    /// infinite.
     pub up_to: Vec<(f64, u64)>,
-    /// Of all times, in seconds.
+    /// Sum of all durations, in seconds.
     pub sum: f64,
 }
 
 impl Histogram {
-    /// Counts a time.
+    /// Counts a duration.
     pub fn record(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let bucket = BOUNDS_MICROS.partition_point(|bound| *bound < micros);
@@ -36,7 +37,7 @@ impl Histogram {
         self.sum_micros.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// What has been counted.
+    /// Copies the counts.
     pub fn read(&self) -> Buckets {
         let bounds = BOUNDS_MICROS.iter().map(|micros| *micros as f64 / 1e6).chain([f64::INFINITY]);
         let mut all = 0;

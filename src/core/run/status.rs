@@ -1,6 +1,6 @@
-//! Where a run stands, told by its threads as it goes on, read by whoever asks.
+//! The state of a run: its threads write it, the monitor reads it.
 //!
-//! No time is read here: whoever tells of a moment hands it in, as time since the run's clock was started.
+//! Reads no clock: callers pass each moment as the time since the run's clock was started.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,32 +13,33 @@ use super::histogram::{Buckets, Histogram};
 use crate::run::backlog::{Backlog, Waiting};
 use crate::time::Epoch;
 
-/// How many epochs may be closed and not durable, inclusive, while a run counts as ready. Half of what
-/// workers may be ahead, from which on they wait for the output.
+/// Maximum number of epochs that are closed and not durable, inclusive, in a run that is ready. It is half of
+/// how far workers may be ahead of the output.
 pub const EPOCHS_BEHIND: u64 = 32;
 
-/// How long a look at the ends of a topic may take, whatever is allowed: requests have some seconds.
+/// Minimum time after which the ends of a topic count as unknown, however small the configured bound is. A
+/// request for them may take several seconds.
 const LOOKS_APART: Duration = Duration::from_secs(10);
 
-/// How long a worker may take for a step, inclusive, while the process counts as working. A step may be a big
-/// epoch's: so it is long.
+/// Maximum duration of one step of a worker, inclusive, in a process that is healthy. Long, since a step may
+/// compute a large epoch.
 pub const STEP: Duration = Duration::from_secs(300);
 
-/// How far a run has come. It goes through these in order, and may leave some out.
+/// The phases of a run, in order; a run may skip some.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// It takes the output over and finds out where to go on.
+    /// Takes over the output and finds the position from which to read.
     #[default]
     Starting,
-    /// It takes documents from the state.
+    /// Loads documents from the stored state.
     Restoring,
-    /// It reads again, without writing, what the output holds already.
+    /// Reads again, without writing, what the output already holds.
     CatchingUp,
-    /// What it reads is written.
+    /// Writes the deltas of what it reads.
     Live,
-    /// It reads no more; what has been read is finished and written.
+    /// Reads no more; finishes and writes what was read.
     Stopping,
-    /// It has failed, with this.
+    /// Has failed, with this message.
     Failed(String),
 }
 
@@ -46,7 +47,7 @@ impl Phase {
     /// The names of all phases, in order.
     pub const NAMES: [&str; 6] = ["starting", "restoring", "catching_up", "live", "stopping", "failed"];
 
-    /// As it is written.
+    /// Its name in answers and metrics.
     pub fn name(&self) -> &'static str {
         let place = match self {
             Self::Starting => 0,
@@ -60,46 +61,47 @@ impl Phase {
     }
 }
 
-/// Where one process of a run stands. Any thread may tell, at any time.
+/// The state of one process of a run. Any thread may write it at any time.
 #[derive(Debug)]
 pub struct Status {
-    /// This process and how many there are.
+    /// The index of this process and the number of processes.
     process: (usize, usize),
     phase: Mutex<Phase>,
     closed: AtomicU64,
     durable: AtomicU64,
     waiting_deltas: AtomicU64,
     commits: Histogram,
-    /// When the last commit ended, by [`encoded`], and how many microseconds it took.
+    /// When the last commit ended, by [`encoded`], and its duration in microseconds.
     committed_at: AtomicU64,
     last_commit_micros: AtomicU64,
     state_epoch: AtomicU64,
     state_bytes: AtomicU64,
-    /// Of each worker, when it last began a step, by [`encoded`]; 0 for one that has not begun, or has ended.
+    /// When each worker began its last step, by [`encoded`]; 0 before its first step and after its end.
     steps: Vec<AtomicU64>,
     bad_records: Mutex<BTreeMap<String, u64>>,
-    /// Why records may be no events, all that there is.
+    /// Every reason for which a record can be invalid.
     bad_reasons: OnceLock<Vec<&'static str>>,
     asked: AtomicU64,
     answers: Histogram,
-    /// When the first events of each epoch were taken, until it is durable.
+    /// When the first events of each epoch were read; removed once the epoch is durable.
     begun: Mutex<BTreeMap<Epoch, Duration>>,
     ready_lag: AtomicU64,
-    /// What waits to be read, where that is known.
+    /// Unread records by partition, for inputs that report them.
     input: OnceLock<Arc<Backlog>>,
     ready_behind: AtomicU64,
-    /// The clock of retention, if there is one.
+    /// The retention clock in unix seconds, with retention only.
     retention: Mutex<Option<f64>>,
 }
 
 impl Default for Status {
-    /// Of one process, whose workers nobody has counted.
+    /// One process, with an unknown number of workers.
     fn default() -> Self {
         Self::new(0, 1, 0)
     }
 }
 
-/// Whether it is known how far a topic reaches: `unseen` is the partition that was last seen longest ago.
+/// Whether the ends of the topic are known. `unseen` is the partition whose end was last reported longest
+/// ago.
 fn seen(unseen: Option<(u32, Duration)>, most: Duration) -> Result<(), String> {
     let most = most.max(LOOKS_APART);
     match unseen {
@@ -113,7 +115,7 @@ fn seen(unseen: Option<(u32, Duration)>, most: Duration) -> Result<(), String> {
 }
 
 impl Status {
-    /// Of process `index` of `count`, with so many workers of its own; nothing has happened yet.
+    /// Process `index` of `count`, with so many worker threads.
     pub fn new(index: usize, count: usize, workers: usize) -> Self {
         Self {
             process: (index, count),
@@ -139,8 +141,8 @@ impl Status {
         }
     }
 
-    /// The run has come to a phase. One that is behind the present phase changes nothing; of two failures the
-    /// first counts.
+    /// Enters a phase. An earlier phase than the present one is ignored; of several failures the first is
+    /// kept.
     pub fn enter(&self, phase: Phase) {
         let mut present = self.phase.lock();
         if phase > *present && !matches!(*present, Phase::Failed(_)) {
@@ -148,23 +150,23 @@ impl Status {
         }
     }
 
-    /// How far it has come.
+    /// The present phase.
     pub fn phase(&self) -> Phase {
         self.phase.lock().clone()
     }
 
-    /// All epochs up to this one are closed: computed on all workers.
+    /// All epochs up to this one, inclusive, are closed: computed on all workers.
     pub fn closed(&self, epoch: Epoch) {
         self.closed.fetch_max(epoch, Ordering::Relaxed);
     }
 
-    /// All epochs up to this one are durable, by an earlier run.
+    /// All epochs up to this one, inclusive, are durable since an earlier run.
     pub fn durable(&self, epoch: Epoch) {
         self.durable.fetch_max(epoch, Ordering::Relaxed);
         self.closed(epoch);
     }
 
-    /// A commit that took so long made all epochs up to this one durable; it ended at `now`.
+    /// A commit, which ended at `now`, made all epochs up to `last`, inclusive, durable.
     pub fn committed(&self, last: Epoch, took: Duration, now: Duration) {
         self.durable(last);
         let mut begun = self.begun.lock();
@@ -175,51 +177,52 @@ impl Status {
         self.committed_at.store(encoded(now), Ordering::Relaxed);
     }
 
-    /// How many deltas of closed epochs wait for the output.
+    /// Sets the number of deltas of closed epochs that are not written yet.
     pub fn set_waiting_deltas(&self, deltas: u64) {
         self.waiting_deltas.store(deltas, Ordering::Relaxed);
     }
 
-    /// What the state on disk or in a bucket stands for, and how large it is.
+    /// Sets the epoch and the size of the stored state.
     pub fn set_state(&self, epoch: Epoch, bytes: u64) {
         self.state_epoch.store(epoch, Ordering::Relaxed);
         self.state_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// How many records were no events so far, by reason.
+    /// Sets the number of invalid records by reason.
     pub fn set_bad_records(&self, by_reason: BTreeMap<String, u64>) {
         *self.bad_records.lock() = by_reason;
     }
 
-    /// All reasons for which records may be no events, so that each is counted from 0. The first call counts.
+    /// Sets all reasons for which a record can be invalid, so that each is exported from 0. Only the first
+    /// call counts.
     pub fn name_bad_reasons(&self, reasons: impl IntoIterator<Item = &'static str>) {
         self.bad_reasons.get_or_init(|| reasons.into_iter().collect());
     }
 
-    /// A worker of this process, from 0, begins a step at `now`; each does now and then, also where there is
-    /// nothing to do.
+    /// Worker `worker` of this process, from 0, begins a step at `now`. Idle workers step from time to time
+    /// too.
     pub fn stepped(&self, worker: usize, now: Duration) {
         if let Some(step) = self.steps.get(worker) {
             step.store(encoded(now), Ordering::Relaxed);
         }
     }
 
-    /// A worker has no more to do.
+    /// A worker has ended.
     pub fn ended(&self, worker: usize) {
         if let Some(step) = self.steps.get(worker) {
             step.store(0, Ordering::Relaxed);
         }
     }
 
-    /// How long ago each worker began its last step; none of those that have not begun, or have ended.
+    /// The time since each worker began its last step; without workers that have not begun or have ended.
     pub fn step_ages(&self, now: Duration) -> impl Iterator<Item = (usize, Duration)> {
         self.steps.iter().enumerate().filter_map(move |(worker, step)| Some((worker, age(step, now)?)))
     }
 
-    /// Whether the process works, at `now`.
+    /// Whether the process is healthy at `now`.
     ///
     /// # Errors
-    /// What is wrong, in a line.
+    /// One line that says what is wrong.
     pub fn health(&self, now: Duration) -> Result<(), String> {
         if let Phase::Failed(why) = self.phase() {
             return Err(format!("failed: {}", why.replace('\n', "; ")));
@@ -235,10 +238,10 @@ impl Status {
         }
     }
 
-    /// Whether the run is live and its output keeps up, at `now`.
+    /// Whether the run is live and its output is up to date at `now`.
     ///
     /// # Errors
-    /// What it waits for, in a line.
+    /// One line that says what the run waits for.
     pub fn readiness(&self, now: Duration) -> Result<(), String> {
         let waits = match self.phase() {
             Phase::Starting => "starting: the output is taken over",
@@ -290,41 +293,40 @@ impl Status {
         ))
     }
 
-    /// What waits to be read is known there.
+    /// Sets where unread records are counted.
     pub fn watch_input(&self, input: Arc<Backlog>) {
-        // Set once, before anything is read.
+        // Called once, before anything is read.
         drop(self.input.set(input));
     }
 
-    /// What waits to be read, by partition; none where that is not known.
+    /// Unread records by partition; `None` for inputs that do not report them.
     pub fn input(&self) -> Option<BTreeMap<u32, Waiting>> {
         self.input.get().map(|input| input.waiting())
     }
 
-    /// Records that wait to be read, those of open transactions too.
+    /// The number of unread records, those of open transactions included.
     pub fn unread(&self) -> u64 {
         let all = self.input().unwrap_or_default();
         all.values().map(|waiting| waiting.behind + waiting.undecided).sum()
     }
 
-    /// How long the oldest record that is not read may have waited while the run counts as ready,
-    /// inclusive; without bound unless it is set.
+    /// Sets how long the oldest unread record may wait while the run is ready, inclusive; unlimited by
+    /// default.
     pub fn set_ready_behind(&self, wait: Duration) {
         self.ready_behind.store(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Epochs that are closed and not durable.
+    /// The number of epochs that are closed and not durable.
     fn behind(&self) -> u64 {
         self.closed_epoch().saturating_sub(self.durable_epoch())
     }
 
-    /// The first events of an epoch, if these are, have been taken at `now`.
+    /// Events of an epoch were read at `now`; only the first call for an epoch counts.
     pub fn begun(&self, epoch: Epoch, now: Duration) {
         self.begun.lock().entry(epoch).or_insert(now);
     }
 
-    /// For how long the oldest epoch that is not closed, and the oldest that is not durable, have been under
-    /// way; 0 if none is.
+    /// Ages of the oldest epoch that is not closed and of the oldest that is not durable; 0 if there is none.
     pub fn lags(&self, now: Duration) -> (Duration, Duration) {
         let (closed, begun) = (self.closed_epoch(), self.begun.lock());
         let since = |oldest: Option<(&Epoch, &Duration)>| {
@@ -333,33 +335,33 @@ impl Status {
         (since(begun.range(closed + 1..).next()), since(begun.first_key_value()))
     }
 
-    /// How long the oldest epoch that is not durable may have been under way while the run counts as ready,
-    /// inclusive; without bound unless it is set.
+    /// Sets how old an epoch that is not durable may be while the run is ready, inclusive; unlimited by
+    /// default.
     pub fn set_ready_lag(&self, lag: Duration) {
         self.ready_lag.store(u64::try_from(lag.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// The clock by which documents expire stands there, in unix seconds.
+    /// Sets the clock by which documents expire, in unix seconds.
     pub fn set_retention_clock(&self, seconds: f64) {
         *self.retention.lock() = Some(seconds);
     }
 
-    /// Where it stands; none before the first time, or without retention.
+    /// The clock by which documents expire; `None` before its first value and without retention.
     pub fn retention_clock(&self) -> Option<f64> {
         *self.retention.lock()
     }
 
-    /// A question has been put to the workers.
-    pub fn asked(&self) {
+    /// Counts a query sent to the workers.
+    pub fn count_query(&self) {
         self.asked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// It has been answered, in so long.
-    pub fn answered(&self, took: Duration) {
+    /// Records the duration of an answer.
+    pub fn record_answer(&self, took: Duration) {
         self.answers.record(took);
     }
 
-    /// Questions put to the workers.
+    /// The number of queries sent to the workers.
     pub fn questions(&self) -> u64 {
         self.asked.load(Ordering::Relaxed)
     }
@@ -369,7 +371,7 @@ impl Status {
         self.answers.read()
     }
 
-    /// How long the last commit took; 0 before the first one.
+    /// Duration of the last commit; 0 before the first one.
     pub fn last_commit(&self) -> Duration {
         Duration::from_micros(self.last_commit_micros.load(Ordering::Relaxed))
     }
@@ -404,7 +406,7 @@ impl Status {
         age(&self.committed_at, now)
     }
 
-    /// Epoch and bytes.
+    /// Epoch and bytes of the stored state.
     pub fn state(&self) -> (Epoch, u64) {
         (self.state_epoch.load(Ordering::Relaxed), self.state_bytes.load(Ordering::Relaxed))
     }
@@ -414,13 +416,13 @@ impl Status {
         self.bad_records.lock().clone()
     }
 
-    /// The same, with those reasons of which there were none.
+    /// Invalid records by reason, including reasons with none.
     pub fn bad_by_reason(&self) -> BTreeMap<String, u64> {
         let none = self.bad_reasons.get().into_iter().flatten().map(|reason| ((*reason).to_owned(), 0));
         none.chain(self.bad_records()).collect()
     }
 
-    /// This process and how many there are.
+    /// The index of this process and the number of processes.
     pub fn process(&self) -> (usize, usize) {
         self.process
     }
@@ -431,12 +433,12 @@ impl Status {
     }
 }
 
-/// A moment in milliseconds and one more: 0 stands for never.
+/// Milliseconds plus one, so that 0 means never.
 fn encoded(now: Duration) -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX).saturating_add(1)
 }
 
-/// How long ago a moment was; 0 for one that is told while it is asked.
+/// The time since a moment; 0 if the moment is later than `now`.
 fn age(at: &AtomicU64, now: Duration) -> Option<Duration> {
     let millis = at.load(Ordering::Relaxed).checked_sub(1)?;
     Some(now.saturating_sub(Duration::from_millis(millis)))

@@ -1,4 +1,4 @@
-//! What is told of a run, and what follows from it.
+//! What threads write to a status, and the health and readiness that result.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn a_worker_that_hangs_is_seen_and_one_that_has_ended_does_not_hang() {
     status.ended(0);
     assert_eq!(status.health(seconds(320)), Ok(()));
     assert_eq!(status.step_ages(seconds(25)).collect::<Vec<_>>(), [(1, seconds(5))]);
-    // One that is not known of, as in a run whose workers nobody has counted.
+    // An unknown worker is ignored.
     status.stepped(7, seconds(0));
 }
 
@@ -105,7 +105,7 @@ fn readiness_needs_an_input_that_is_read() {
     let why = std::iter::repeat_with(|| status.readiness(seconds(0))).find_map(Result::err).unwrap();
     let expected = "the input is behind: of partition 2 50 records wait for a transaction of their producer, open at offset 10; ";
     assert!(why.starts_with(expected), "{why}");
-    // The transaction ends: what it kept back may be read.
+    // The transaction ends, so its records can be read.
     input.looked(2, 60, 60);
     let unread = status.readiness(seconds(0)).unwrap_err();
     assert!(unread.starts_with("the input is behind: of partition 2 50 records are not read; "), "{unread}");
@@ -124,6 +124,6 @@ fn readiness_needs_a_broker_that_says_where_the_input_ends() {
     let why = seen(61, 60).unwrap_err();
     let expected = "how much of the input waits is not known: no broker has said for 61.0 s where partition 2 ends, at most 60 s may pass";
     assert!(why.starts_with(expected), "{why}");
-    // Between two looks some time passes, however little is allowed.
+    // Ends are requested at intervals, so a bound below ten seconds counts as ten.
     assert!(seen(10, 0).is_ok() && seen(11, 0).is_err());
 }

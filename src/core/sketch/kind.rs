@@ -88,8 +88,8 @@ impl SketchKind {
         self.properties().measure
     }
 
-    /// Properties of all sketches of this kind. Only this function and [`SketchParams::sketcher`](super::SketchParams::sketcher) match on
-    /// the kind.
+    /// Properties of all sketches of this kind. Only this function and
+    /// [`SketchParams::sketcher`](super::SketchParams::sketcher) match on the kind.
     pub(super) fn properties(self) -> KindProperties {
         use Measure::{Cosine, Jaccard, WeightedJaccard};
         use SketchLayout::{Angles, Bins, Parities, Planes, Runs, Values};

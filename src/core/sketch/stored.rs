@@ -12,8 +12,8 @@ pub struct Sketch {
     #[serde(with = "words")]
     pub words: Box<[u64]>,
     /// The distinct features, ascending, if the scheme keeps them; otherwise empty. Unless the
-    /// [measure](super::Scheme::measure) is the plain Jaccard similarity, they are followed by the same number of
-    /// words that are the bits of their weights.
+    /// [measure](super::Scheme::measure) is the plain Jaccard similarity, they are followed by the same
+    /// number of words that are the bits of their weights.
     #[serde(with = "words")]
     pub features: Box<[u64]>,
 }

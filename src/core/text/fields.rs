@@ -1,6 +1,7 @@
 //! Further fields of a document, besides its text.
 //!
-//! A text followed by its fields, each after a [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR) and in the order of the rules -> its
+//! A text followed by its fields, each after a
+//! [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR) and in the order of the rules -> its
 //! parts. Every part is shingled separately, so no shingle crosses from one part to the next. Features of a
 //! field of weight w count w times, features of the text once. Weights have no effect on sets.
 //!

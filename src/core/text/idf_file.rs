@@ -58,7 +58,8 @@ pub enum IdfError {
     Rules(Vec<String>),
     /// A line is not a feature with its holders.
     #[error(
-        "line {number}: found {found:?}, expected a feature after the last one, a tab, and the number of its holders"
+        "line {number}: found {found:?}, expected a feature after the last one, a tab, and the number of \
+         its holders"
     )]
     Line {
         /// Line number, from 1.
@@ -209,7 +210,8 @@ mod tests {
         let file = written(&IdfTable::new(3, [(0xabc, 2), (1, 3)]), &TextRules::default());
         assert_eq!(
             file,
-            "{\"dupflow_idf\":1,\"documents\":3,\"features\":2,\"rules\":{\"html\":\"text\",\"marks\":\"keep\",\"normalize\":\"none\",\"shingle\":{\"Words\":3},\
+            "{\"dupflow_idf\":1,\"documents\":3,\"features\":2,\"rules\":{\
+             \"html\":\"text\",\"marks\":\"keep\",\"normalize\":\"none\",\"shingle\":{\"Words\":3},\
              \"spaceless\":\"part\",\"stop_words\":[]}}\n0000000000000001\t3\n0000000000000abc\t2\n"
         );
     }

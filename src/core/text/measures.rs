@@ -7,9 +7,9 @@
 //! |---|---|---|
 //! | [`jaccard`] | `J = \|A ∩ B\| / \|A ∪ B\|` | ignores weights |
 //! | [`weighted_jaccard`] | `J_w = Σ min(x_i, y_i) / Σ max(x_i, y_i)` | depends on the scale of each side |
-//! | [`cosine`] | `Σ x_i y_i / (\|x\| \|y\|)` | independent of scale |
+//! | [`cosine`] | `Σ x_i y_i / (\|x\| \|y\|)` | scale-invariant |
 //! | [`containment`] | `C = \|A ∩ B\| / \|A\|` | not symmetric |
-//! | [`probability_jaccard`] | `J_P = Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)` | independent of scale |
+//! | [`probability_jaccard`] | `J_P = Σ_{i in both} 1 / Σ_j max(x_j / x_i, y_j / y_i)` | scale-invariant |
 //!
 //! Invariants: all measures except containment are symmetric, and equal lists have 1, exactly except for J_P,
 //! which is rounded. Every sum runs over ascending features, so it is the same on every machine, and exact

@@ -28,8 +28,9 @@
 //! use dupflow_core::text::{Featurizer, TextRules, shingles};
 //!
 //! let rules = TextRules::default();
-//! assert_eq!(shingles("Near-duplicates, in a stream!", &rules), ["near duplicates in", "duplicates in a", "in a stream"]);
-//! assert_eq!(Featurizer::new(rules).features("Near-duplicates, in a stream!").len(), 3);
+//! let text = "Near-duplicates, in a stream!";
+//! assert_eq!(shingles(text, &rules), ["near duplicates in", "duplicates in a", "in a stream"]);
+//! assert_eq!(Featurizer::new(rules).features(text).len(), 3);
 //! ```
 //!
 //! Features of a set may repeat; its sketches ignore repeats. Weighted features are distinct:

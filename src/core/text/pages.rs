@@ -79,7 +79,8 @@ mod tests {
         TextRules { html, fields, shingle: Shingle::Words(1), ..TextRules::default() }
     }
 
-    const PAGE: &str = "<!doctype html><nav>Home</nav><p>近似 &lt;html&gt; <b>ف</b>ي ไป 🎉 naïve\u{1e}<html><p>Head &#x1e;<i>l</i>ine";
+    const PAGE: &str = "<!doctype html><nav>Home</nav><p>近似 &lt;html&gt; <b>ف</b>ي ไป 🎉 naïve\u{1e}<html>\
+        <p>Head &#x1e;<i>l</i>ine";
 
     #[test]
     fn each_part_that_is_a_page_is_read() {
@@ -125,7 +126,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 2000,
+            rng_seed: RngSeed::Fixed(1),
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         fn other_texts_are_unchanged(text in "(<[a-z!]{0,3}|&lt;|[<>&;\\-]|html|近似|ไทย|\\PC| ){0,20}") {

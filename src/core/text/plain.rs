@@ -35,13 +35,14 @@ fn of_readable(text: &str, rules: &TextRules) -> Vec<String> {
 }
 
 /// The byte ranges of the tokens of a normalized text, stop words included: the longest runs of characters
-/// each of which [holds the next](Class::holds), without leading marks and without a trailing joiner.
+/// each of which [may precede the next](Class::may_precede), without leading marks and without a trailing
+/// joiner.
 pub(super) fn spans(text: &str, rules: &TextRules) -> Vec<Range<usize>> {
     let (mut spans, mut before) = (Vec::new(), Class::Separator);
     let (mut first, mut end) = (None, 0);
     for (at, c) in text.char_indices() {
         let class = class(c, rules.spaceless, rules.marks);
-        if !before.holds(class) {
+        if !before.may_precede(class) {
             spans.extend(first.take().map(|first| first..end));
         }
         before = class;

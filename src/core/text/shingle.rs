@@ -7,8 +7,8 @@
 //! C is 5 modulo 8, so that C - 1 and C^2 - 1 have few factors of two: two tokens at distance d = 1 or 2 that
 //! are swapped collide with probability 2^-62 or 2^-61 only.
 //!
-//! Where tokens may be parts of words ([`WeightedRoll`]), windows have any number of tokens, and the same formula.
-//! For whole words these are the windows above. For d = 512, more than the tokens of any window, the
+//! Where tokens may be parts of words ([`WeightedRoll`]), windows have any number of tokens, and the same
+//! formula. For whole words these are the windows above. For d = 512, more than the tokens of any window, the
 //! probability is 2^-53.
 //!
 //! The roller starts with zeros, so its first w - 1 values are those of the shorter windows at the start of
@@ -144,8 +144,8 @@ impl WeightedRoll {
 }
 
 /// Appends the features of the windows of `size` characters (1 or more) of the first `len` bytes of `text`.
-/// The text is UTF-8, not empty, and followed by [`SLACK`](super::tokens::tokenize::SLACK) bytes. A shorter text is
-/// one window.
+/// The text is UTF-8, not empty, and followed by [`SLACK`](super::tokens::tokenize::SLACK) bytes. A shorter
+/// text is one window.
 pub(super) fn chars(text: &[u8], len: usize, size: usize, features: &mut Vec<u64>) {
     if text.is_ascii() {
         // One window does not wait for a load of the window before: a quarter faster (265 against 210 MB/s, k

@@ -27,12 +27,12 @@ use dupflow_core::text::{Featurizer, IdfTable};
 use dupflow_core::time::SystemClock;
 use dupflow_lab::estimators::Estimators;
 use dupflow_lab::filter::Filter;
-use dupflow_lab::paper::{ITEMS, Item, Labelled, Paper, Source};
+use dupflow_lab::paper::{ITEMS, Item, LabelledFiles, Paper, PaperSource};
 use dupflow_lab::pipelines::{Pipelines, TruthFrom};
 use dupflow_lab::scripts::Scripts;
 use dupflow_lab::search::Search;
-use dupflow_lab::speed::Speed;
-use dupflow_lab::{Bench, Findings, Planner, StudiedPlan, Study, Table, folder};
+use dupflow_lab::speed::SketchSpeed;
+use dupflow_lab::{Findings, Planner, ResultTable, StudiedPlan, Study, StudyContext, folder};
 
 /// What `evaluate` takes.
 #[derive(Debug, clap::Args)]
@@ -136,7 +136,7 @@ pub enum StudyName {
     /// The error of every sketch's estimate against theory.
     Estimators,
     /// Sketching time per feature.
-    Speed,
+    SketchSpeed,
     /// Searches by Hamming distance: what each design reads and takes, and that none misses anything.
     Search,
     /// Precision, recall and cost of whole pipelines on a corpus with truth.
@@ -155,7 +155,7 @@ pub enum Wanted {
     /// All sources of the papers.
     All,
     /// One of them.
-    Source(Source),
+    PaperSource(PaperSource),
     /// One of its items.
     Item(Item),
 }
@@ -180,7 +180,7 @@ fn wanted(typed: &str) -> Result<Wanted, String> {
     if typed == "all" {
         return Ok(Wanted::All);
     }
-    let source = Source::ALL.into_iter().find(|source| source.name() == typed).map(Wanted::Source);
+    let source = PaperSource::ALL.into_iter().find(|source| source.name() == typed).map(Wanted::PaperSource);
     let item = || ITEMS.iter().find(|item| item.id.eq_ignore_ascii_case(typed)).copied().map(Wanted::Item);
     let study = || StudyName::from_str(typed, false).ok().map(Wanted::Study);
     source.or_else(item).or_else(study).ok_or_else(|| {
@@ -213,7 +213,7 @@ impl TableFormat {
         }
     }
 
-    fn table(self, table: &Table) -> String {
+    fn table(self, table: &ResultTable) -> String {
         match self {
             Self::Text => table.text(),
             Self::Markdown => table.markdown(),
@@ -230,13 +230,13 @@ impl TableFormat {
 pub struct Planned(Mutex<FrozenTables>);
 
 impl Planner for Planned {
-    fn plan(&self, pipeline: &str, overrides: &[String]) -> Result<StudiedPlan, dupflow_lab::PlanError> {
+    fn plan(&self, pipeline: &str, overrides: &[String]) -> Result<StudiedPlan, dupflow_lab::PlannerError> {
         let read = |draft: Draft| {
             let by_distance = matches!(draft.filter(), FilterPlan::Sketch(FilterKind::Hamming, _));
             let Plan { scheme, threshold, .. } = draft.read(&mut self.0.lock())?;
             Ok(StudiedPlan { scheme, threshold, by_distance })
         };
-        Draft::load(pipeline, overrides).and_then(read).map_err(dupflow_lab::PlanError::new)
+        Draft::load(pipeline, overrides).and_then(read).map_err(dupflow_lab::PlannerError::new)
     }
 }
 
@@ -261,12 +261,13 @@ pub(super) fn run(args: &Args, mut problems: Problems, voice: Voice) -> anyhow::
     let cores = || std::thread::available_parallelism().ok();
     let threads = args.workers.or_else(cores).map_or(1, NonZeroUsize::get);
     let bar = progress(voice);
-    let told = |what: &str| {
+    let progress = |what: &str| {
         bar.set_message(what.to_owned());
         tracing::info!(what, "measuring");
     };
     let planner = Planned::default();
-    let bench = Bench { clock: &clock, threads, seed: args.seed, planner: &planner, told: &told };
+    let bench =
+        StudyContext { clock: &clock, threads, seed: args.seed, planner: &planner, progress: &progress };
     let mut all = Vec::new();
     for study in studies {
         let findings = study.run(&bench);
@@ -314,7 +315,7 @@ fn studies(args: &Args, program: PathBuf, problems: &mut Problems) -> Vec<Box<dy
         match name {
             StudyName::Filter => Box::new(Filter { pairs: args.pairs.get() }),
             StudyName::Estimators => Box::new(Estimators { trials: args.trials.get() }),
-            StudyName::Speed => Box::new(Speed),
+            StudyName::SketchSpeed => Box::new(SketchSpeed),
             StudyName::Search => {
                 Box::new(Search { documents: args.documents.get(), queries: args.queries.get() })
             }
@@ -334,24 +335,24 @@ impl Args {
     /// The studies of papers: all of them, or what is named, in their order.
     fn papers(&self, program: &Path) -> Vec<Paper> {
         let is_named = self.studies.contains(&Wanted::Study(StudyName::Paper));
-        let mut wanted: Vec<(Source, Option<Item>)> = Vec::new();
+        let mut wanted: Vec<(PaperSource, Option<Item>)> = Vec::new();
         for what in &self.studies {
             match what {
-                Wanted::All => wanted.extend(Source::ALL.map(|source| (source, None))),
-                Wanted::Source(source) => wanted.push((*source, None)),
+                Wanted::All => wanted.extend(PaperSource::ALL.map(|source| (source, None))),
+                Wanted::PaperSource(source) => wanted.push((*source, None)),
                 Wanted::Item(item) => wanted.push((item.source, Some(*item))),
                 Wanted::Study(_) => {}
             }
         }
         if wanted.is_empty() && is_named {
-            wanted.extend(Source::ALL.map(|source| (source, None)));
+            wanted.extend(PaperSource::ALL.map(|source| (source, None)));
         }
         wanted.sort_by_key(|(source, _)| *source);
         let labelled = self
             .whole
             .labels
             .as_ref()
-            .map(|labels| Labelled { corpus: self.whole.corpus.clone(), labels: labels.clone() });
+            .map(|labels| LabelledFiles { corpus: self.whole.corpus.clone(), labels: labels.clone() });
         let paper = |(source, item)| Paper {
             source,
             item,

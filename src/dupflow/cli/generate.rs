@@ -18,7 +18,7 @@ use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;
 use dupflow_core::text::{Featurizer, TextRules};
-use dupflow_lab::generate::labelled::{Document, Labelled};
+use dupflow_lab::generate::labelled::{Labelled, LabelledDocument};
 use dupflow_lab::generate::{Generator, Params, Rounds, Script};
 
 /// What shapes the usual feed, and nothing else does.
@@ -230,7 +230,7 @@ fn run_labelled(
     problems.settle(Some(()))?;
     let (mut out, mut of_labels) = (Documents::create(&args.output, args.output_format())?, open(labels)?);
     let (mut documents, mut bytes) = (0, 0);
-    for Document { id, label, text, .. } in of.corpus() {
+    for LabelledDocument { id, label, text, .. } in of.corpus() {
         writeln!(of_labels, "{id}\t{label}").context("the labels cannot be written")?;
         (documents, bytes) = (documents + 1, bytes + text.len() as u64);
         let event = DocEvent { id, ts: None, written: None, text: Some(text.into()) };

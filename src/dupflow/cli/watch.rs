@@ -18,12 +18,13 @@ use dupflow_core::sketch::estimate::standard_error;
 use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::Epoch;
 use dupflow_monitor::{
-    self as monitor, Compare, Compared, Entry, Feeder, Hot, Limits, Monitor, NoText, Pipeline, Subject, View,
+    Compare, ComparedTexts, Endpoint, Feeder, HotBlockInfo, Monitor, MonitorLimits, MonitoredRun, Pipeline,
+    TextReader, TextUnavailable, View,
 };
 
 impl Follower for Feeder {
     fn stands(&self, epoch: Epoch) {
-        self.stands(epoch);
+        self.begin_at(epoch);
     }
 
     fn restored(&self, deltas: &[Delta]) {
@@ -49,7 +50,8 @@ const STEPS: u32 = 100;
 pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyhow::Result<Option<Monitor>> {
     let Some(place) = &deployment.monitor else { return Ok(None) };
     let clock = Arc::clone(&job.clock);
-    let mut subject = Subject::new(Arc::clone(&job.stages.observers.metrics), Arc::clone(&job.status), clock);
+    let mut subject =
+        MonitoredRun::new(Arc::clone(&job.stages.observers.metrics), Arc::clone(&job.status), clock);
     job.status.set_ready_lag(place.ready_lag);
     job.status.set_ready_behind(place.ready_behind);
     // The first process has the output.
@@ -62,10 +64,9 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
     subject.pipeline = pipeline(plan, job);
     subject.queries = Some(Arc::clone(&job.stages.observers.queries));
     subject.compare = Some(compare(plan));
-    subject.texts =
-        job.source.texts(&plan.scheme.text.field_names()).map(|texts| -> Arc<dyn monitor::Texts> {
-            Arc::new(ReadableTexts { texts: Mutex::new(texts), rules: plan.scheme.text.clone() })
-        });
+    subject.texts = job.source.texts(&plan.scheme.text.field_names()).map(|texts| -> Arc<dyn TextReader> {
+        Arc::new(ReadableTexts { texts: Mutex::new(texts), rules: plan.scheme.text.clone() })
+    });
     let described: serde_json::Map<String, Value> =
         plan.description().fields().map(|(name, value)| (name.to_owned(), value.into())).collect();
     subject.config = json!({"deployment": deployment.shown, "pipeline": described});
@@ -74,7 +75,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
         let blocks = stages.observers.hot_blocks.lock();
         let mut largest: Vec<_> = blocks.iter().collect();
         largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
-        let told = largest.into_iter().take(most).map(|(key, block)| Hot {
+        let told = largest.into_iter().take(most).map(|(key, block)| HotBlockInfo {
             table: key.table,
             hash: key.hash,
             sketches: block.sketches,
@@ -85,7 +86,7 @@ pub(super) fn start(plan: &Plan, deployment: &Deployment, job: &mut Job) -> anyh
     });
     subject.planned = plan.planned_sketches();
     let token = place.token.as_ref().map(|token| token.reveal().to_owned());
-    let entry = Entry {
+    let entry = Endpoint {
         address: place.listen,
         token,
         hosts: place.hosts.clone(),
@@ -100,14 +101,14 @@ struct ReadableTexts {
     rules: TextRules,
 }
 
-impl monitor::Texts for ReadableTexts {
-    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), NoText> {
+impl TextReader for ReadableTexts {
+    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), TextUnavailable> {
         let found = self.texts.lock().text(id, position);
         let found = found.map(|found| (readable(&found.text, &self.rules).into_owned(), found.truncated));
         found.map_err(|why| match why {
-            intake::NoText::Gone(why) => NoText::Gone(why),
-            intake::NoText::Unsupported(why) => NoText::Unsupported(why),
-            intake::NoText::Failed(why) => NoText::Failed(why),
+            intake::NoText::Gone(why) => TextUnavailable::Gone(why),
+            intake::NoText::Unsupported(why) => TextUnavailable::Unsupported(why),
+            intake::NoText::Failed(why) => TextUnavailable::Failed(why),
         })
     }
 }
@@ -128,7 +129,7 @@ fn compare(plan: &Plan) -> Compare {
             let (a, b) = (examiner.examine(a), examiner.examine(b));
             examiner.exact(&a, &b)
         });
-        Compared {
+        ComparedTexts {
             a: pieces(&passages.a),
             b: pieces(&passages.b),
             shared: (passages.shared_a, passages.shared_b),
@@ -137,22 +138,22 @@ fn compare(plan: &Plan) -> Compare {
     })
 }
 
-fn limits(place: &MonitorPlace) -> Limits {
-    Limits {
+fn limits(place: &MonitorPlace) -> MonitorLimits {
+    MonitorLimits {
         connections: place.connections,
         streams: place.streams,
         body_bytes: place.body_bytes,
         questions_per_second: place.questions_per_second,
-        ..Limits::default()
+        ..MonitorLimits::default()
     }
 }
 
-/// What is told of the pipeline.
+/// The description of the pipeline for the monitor.
 fn pipeline(plan: &Plan, job: &Job) -> Pipeline {
     let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
-    let of = (job.stages.blocking.tables(), size);
+    let blocks = job.stages.blocking.tables();
     let words = Told::of(plan, STEPS);
-    let told = json!({
+    let description = json!({
         "name": plan.name,
         "threshold": plan.threshold,
         "measure": words.measure,
@@ -161,8 +162,8 @@ fn pipeline(plan: &Plan, job: &Job) -> Pipeline {
         "blocking": words.blocking,
         "filter": words.filter,
         "scheme": format!("{:016x}", plan.scheme.fingerprint()),
-        "of_blocks": of.0,
-        "of_components": of.1,
+        "of_blocks": blocks,
+        "of_components": size,
         "curve": words.curve,
         "retention": {
             "max_age_seconds": plan.retention.max_age.map(|age| age.as_secs_f64()),
@@ -178,5 +179,5 @@ fn pipeline(plan: &Plan, job: &Job) -> Pipeline {
                 if exact || evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
             },
         );
-    Pipeline { told, of, threshold: plan.threshold, standard_error }
+    Pipeline { description, blocks, components: size, threshold: plan.threshold, standard_error }
 }

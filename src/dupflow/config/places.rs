@@ -16,7 +16,7 @@ use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::OutputEnvelope;
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::tables::TableSource;
+use dupflow_connectors::tables::DatabaseTable;
 
 /// Where events come from.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ pub enum SourcePlace {
         refresh: Duration,
     },
     /// A table of a database.
-    Table(Box<TableSource>),
+    Table(Box<DatabaseTable>),
 }
 
 impl SourcePlace {

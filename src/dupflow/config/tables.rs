@@ -10,7 +10,7 @@ use super::value::Value;
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
-use dupflow_connectors::tables::{Relation, RoundOverlap, TableSource};
+use dupflow_connectors::tables::{DatabaseTable, Relation, RoundOverlap};
 
 /// Keys of a table that is read.
 pub(super) const SOURCE_KEYS: [Key; 15] = [
@@ -121,7 +121,7 @@ fn address(settings: &mut Settings, keys: &Keys, database: Database) -> Address 
 }
 
 /// A table that is read.
-pub(super) fn source(settings: &mut Settings, database: Database) -> TableSource {
+pub(super) fn source(settings: &mut Settings, database: Database) -> DatabaseTable {
     let address = address(settings, &FROM, database);
     let text = |value: &Value| value.text().filter(|text| !text.trim().is_empty()).map(str::to_owned);
     let maybe =
@@ -152,7 +152,7 @@ pub(super) fn source(settings: &mut Settings, database: Database) -> TableSource
         }
     });
     let every = time(settings, "source.poll", Duration::from_secs(3600));
-    TableSource {
+    DatabaseTable {
         address,
         relation: relation.unwrap_or_else(|| Relation::Table(String::new())),
         id: settings.read("source.id", text).unwrap_or_else(|| "id".to_owned()),

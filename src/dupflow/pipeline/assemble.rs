@@ -27,7 +27,7 @@ use dupflow_connectors::sinks::{
     StandardError,
 };
 use dupflow_connectors::state::{self, StateError, StoredState};
-use dupflow_connectors::tables::{TableOutput, TableSink, TableSource};
+use dupflow_connectors::tables::{DatabaseTable, TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
@@ -218,7 +218,7 @@ fn source(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>, share: Share
         }
         #[cfg(not(feature = "kafka"))]
         SourcePlace::Kafka { .. } => unreachable!("a deployment without the feature names no topic"),
-        SourcePlace::Table(table) => Box::new(TableSource {
+        SourcePlace::Table(table) => Box::new(DatabaseTable {
             limits: deployment.commit,
             is_here: share.index == 0,
             ..(**table).clone()

@@ -1,17 +1,19 @@
-//! Estimators against theory: the mean square error of every sketch's estimate, beside the variance that is
-//! known of it.
+//! Estimators against theory: the mean square error of every sketch's estimate, compared with the variance
+//! known from the literature.
 //!
-//! Two texts with `|A ∪ B|` features together and the share J of them in common are sketched and estimated
-//! from as the program does it, features on; trials differ in the hashes of the features and in the seed.
-//! What is estimated is known exactly: J; `q J` and its like for sectional sketches; the weighted Jaccard
-//! similarity; the cosine.
+//! A trial sketches two texts with `|A ∪ B|` features together, of which the fraction J is common, and
+//! estimates their similarity with the program's own code, from features on. Trials differ in the hashes of
+//! the features and in the seed. The estimated quantity is known exactly: J; for sectional sketches `q J` and
+//! its variants; the weighted Jaccard similarity; the cosine.
 //!
-//! Theory is [`SketchParams::variance`](dupflow_core::sketch::SketchParams::variance), without bias; where the
-//! estimate is not linear in the number of places that agree, and places are independent, it is the exact sum
-//! over all numbers. The mean of n squared errors, in units of the variance σ², has the standard deviation
-//! `sqrt((κ - 1) / n)` with κ the kurtosis of the estimate, `3 + (1 - 6 p q) / (K p q)` for K independent
-//! places that agree with probability p; an interval is `SIGMAS` of these to each side. That of the bias is
-//! `SIGMAS` times `σ / sqrt(n)`.
+//! Theory is [`SketchParams::variance`](dupflow_core::sketch::SketchParams::variance), without bias. If the
+//! estimate is not linear in the number of agreeing places, and places are independent, theory is the exact
+//! sum over all numbers.
+//!
+//! The mean of n squared errors, in units of the variance σ², has the standard deviation `sqrt((κ - 1) / n)`.
+//! Here κ is the kurtosis of the estimate, `3 + (1 - 6 p q) / (K p q)` for K independent places that agree
+//! with probability p. An interval is `SIGMAS` of these to each side. The interval of the bias is `SIGMAS`
+//! times `σ / sqrt(n)`.
 //!
 //! References: those of [`variance`](dupflow_core::sketch::variance).
 
@@ -20,34 +22,34 @@ mod subjects;
 mod texts;
 mod theory;
 
-use subjects::{SUBJECTS, Subject};
-use texts::Texts;
+use subjects::{MeasuredSketch, SUBJECTS};
+use texts::TextPair;
 use theory::{SIGMAS, Theory};
 
-use super::{Bench, EvaluateError, Findings, Study, threads};
+use super::{EvaluateError, Findings, Study, StudyContext, threads};
 use dupflow_core::hash::mix;
 
 /// The study of estimates.
 #[derive(Clone, Copy, Debug)]
 pub struct Estimators {
-    /// Pairs of texts of each case, 2 or more; fewer of the slowest sketches.
+    /// Trials of each case, 2 or more; the slowest sketches have fewer.
     pub trials: usize,
 }
 
 /// A sketch of one size on texts of one kind.
 #[derive(Clone, Copy, Debug)]
-struct Case {
-    subject: &'static Subject,
+struct EstimatorCase {
+    subject: &'static MeasuredSketch,
     size: usize,
     union: usize,
     jaccard: f64,
 }
 
-/// What the estimates of one case came to.
+/// The statistics of the estimates of one case.
 #[derive(Clone, Debug)]
-struct Measured {
-    case: Case,
-    /// What is estimated.
+struct CaseResult {
+    case: EstimatorCase,
+    /// The estimated quantity.
     similarity: f64,
     bias: f64,
     /// Mean square error.
@@ -56,17 +58,17 @@ struct Measured {
     theory: Option<Theory>,
 }
 
-impl Measured {
-    /// Mean square error in units of theory's, where that is not 0.
+impl CaseResult {
+    /// Mean square error divided by that of theory, unless that is 0.
     fn ratio(&self) -> Option<f64> {
         self.theory.filter(|theory| theory.error > 0.0).map(|theory| self.error / theory.error)
     }
 
-    /// Whether the mean square error is where theory has it; without a theory it is.
+    /// Whether the mean square error is within the interval of theory; true without a theory.
     fn is_error_within(&self) -> bool {
         self.theory.is_none_or(|theory| match self.ratio() {
             Some(ratio) => (ratio - 1.0).abs() <= theory.ratio_slack(self.trials),
-            // Nothing varies: but for rounding, the estimate is exact.
+            // Nothing varies: the estimate is exact up to rounding.
             None => self.error < 1e-20,
         })
     }
@@ -78,8 +80,8 @@ impl Measured {
     }
 }
 
-/// The mean square error of a sketch's estimates, by the sketch's name here, and that which theory has, if it
-/// has any: K, |A ∪ B| and J are given.
+/// The mean square error of the estimates of a sketch, named as in the tables, for given K, |A ∪ B| and J;
+/// and that of theory, if there is one.
 ///
 /// # Panics
 /// If there is no such sketch.
@@ -91,22 +93,22 @@ pub(super) fn errors(
 ) -> (f64, Option<f64>) {
     let subject =
         SUBJECTS.iter().find(|subject| subject.name == name).expect("one of the sketches of this study");
-    let measured = Estimators { trials }.measure(seed, Case { subject, size, union, jaccard });
+    let measured = Estimators { trials }.measure(seed, EstimatorCase { subject, size, union, jaccard });
     (measured.error, measured.theory.map(|theory| theory.error))
 }
 
 impl Study for Estimators {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        // The slow ones first, so that no thread is left with one at the end.
-        let cases: Vec<Case> = SUBJECTS.iter().flat_map(cases).rev().collect();
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        // The slowest cases first, so that no thread starts one at the end.
+        let cases: Vec<EstimatorCase> = SUBJECTS.iter().flat_map(cases).rev().collect();
         let mut measured = threads::map(bench.threads, cases.len(), |n| self.measure(bench.seed, cases[n]));
         measured.reverse();
         Ok(Findings {
             name: "estimators".to_owned(),
             title: "Estimators".to_owned(),
             about: format!(
-                "{} pairs of texts for each case, but a quarter of that for icws and a tenth for cws. Intervals are {SIGMAS} standard \
-                 deviations to each side, 99.9 %.",
+                "{} pairs of texts for each case, but a quarter of that for icws and a tenth for cws. \
+                    Intervals are {SIGMAS} standard deviations to each side, 99.9 %.",
                 self.trials
             ),
             tables: vec![
@@ -120,19 +122,19 @@ impl Study for Estimators {
 }
 
 /// All cases of one sketch.
-fn cases(subject: &'static Subject) -> impl DoubleEndedIterator<Item = Case> {
+fn cases(subject: &'static MeasuredSketch) -> impl DoubleEndedIterator<Item = EstimatorCase> {
     subject.sizes.iter().flat_map(move |&size| {
         subject.unions.iter().flat_map(move |&union| {
-            subject.similarities.iter().map(move |&jaccard| Case { subject, size, union, jaccard })
+            subject.similarities.iter().map(move |&jaccard| EstimatorCase { subject, size, union, jaccard })
         })
     })
 }
 
 impl Estimators {
-    fn measure(&self, seed: u64, case: Case) -> Measured {
-        let Case { subject, size, union, jaccard } = case;
+    fn measure(&self, seed: u64, case: EstimatorCase) -> CaseResult {
+        let EstimatorCase { subject, size, union, jaccard } = case;
         let params = |trial| subject.params(size, mix(seed ^ mix(trial)));
-        let texts = Texts::new(subject.form, params(0).kind, union, jaccard);
+        let texts = TextPair::new(subject.form, params(0).kind, union, jaccard);
         let estimator = params(0).estimator();
         let trials = (self.trials / subject.slowness).max(2);
         let (mut errors, mut squares) = (0.0, 0.0);
@@ -147,13 +149,13 @@ impl Estimators {
             errors += error;
             squares += error * error;
         }
-        Measured {
+        CaseResult {
             case,
             similarity: texts.similarity,
             bias: errors / trials as f64,
             error: squares / trials as f64,
             trials,
-            theory: Theory::of(&params(0), texts.similarity, texts.union),
+            theory: Theory::for_sketch(&params(0), texts.similarity, texts.union),
         }
     }
 }

@@ -1,18 +1,18 @@
-//! What is measured: one line for each sketch.
+//! The measured sketches: one line for each.
 
-use super::texts::Form;
+use super::texts::FeatureForm;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 
 /// K.
 pub(super) const SIZES: [usize; 3] = [64, 256, 1024];
-/// Features of both texts together.
+/// |A ∪ B|.
 pub(super) const UNIONS: [usize; 3] = [60, 300, 2000];
-/// J, each a whole number of features of every union.
+/// J; each is a whole number of features of every union.
 pub(super) const SIMILARITIES: [f64; 4] = [0.2, 0.5, 0.8, 0.95];
 
-/// Which plot a sketch is in.
+/// The plot that shows a sketch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum PlotGroup {
     /// Full-width sketches of sets.
     Wide,
     /// Sketches of few bits.
@@ -21,8 +21,8 @@ pub(super) enum Group {
     Other,
 }
 
-impl Group {
-    /// All, with what their plots are called.
+impl PlotGroup {
+    /// All groups, with file name and title of their plots.
     pub(super) const ALL: [(Self, &'static str, &'static str); 3] = [
         (Self::Wide, "estimators_wide", "full width"),
         (Self::Bits, "estimators_bits", "few bits"),
@@ -30,14 +30,14 @@ impl Group {
     ];
 }
 
-/// A sketch, and what it is tried on.
+/// A sketch with the sizes and similarities at which it is measured.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Subject {
-    /// As it is called in tables.
+pub(super) struct MeasuredSketch {
+    /// The name in tables.
     pub(super) name: &'static str,
     kind: SketchKind,
     bits: usize,
-    /// Whether the first half of the components has twice the bits.
+    /// Whether the first half of the components has twice as many bits.
     half_wide: bool,
     /// K.
     pub(super) sizes: &'static [usize],
@@ -46,93 +46,107 @@ pub(super) struct Subject {
     /// J.
     pub(super) similarities: &'static [f64],
     /// The features of its texts.
-    pub(super) form: Form,
-    /// Trials are divided by it.
+    pub(super) form: FeatureForm,
+    /// Divisor of the number of trials.
     pub(super) slowness: usize,
     /// Its plot.
-    pub(super) group: Group,
+    pub(super) group: PlotGroup,
 }
 
 /// Sketches whose time grows with K times the number of features.
-const SLOW: Subject = Subject { unions: &[60, 300], ..Subject::new("", SketchKind::MinHash, 64) };
+const SLOW: MeasuredSketch =
+    MeasuredSketch { unions: &[60, 300], ..MeasuredSketch::new("", SketchKind::MinHash, 64) };
 
 /// Sketches of weighted features.
-const WEIGHTED: Subject = Subject { form: Form::Weighted, group: Group::Other, ..SLOW };
+const WEIGHTED: MeasuredSketch =
+    MeasuredSketch { form: FeatureForm::Weighted, group: PlotGroup::Other, ..SLOW };
 
-/// Sections of the sectional sketches.
+/// Number of sections of the sectional sketches.
 const SECTIONS: usize = 4;
 
 const fn sectional(mode: SectionMode, base: SectionBase) -> SketchKind {
     SketchKind::Sectional { sections: SECTIONS, mode, base }
 }
 
-/// All of them; the slow ones last.
-pub(super) const SUBJECTS: [Subject; 24] = [
-    Subject::new("fss", SketchKind::Fss, 64),
-    Subject::new("fss, 2 bits", SketchKind::Fss, 2),
-    Subject::new("fss, 1 bit", SketchKind::Fss, 1),
-    Subject { half_wide: true, sizes: &[256, 1024], ..Subject::new("fss, 1.5 bits", SketchKind::Fss, 1) },
-    Subject::new("oph", SketchKind::Oph, 64),
-    Subject::new("oph-original", SketchKind::OphOriginal, 64),
-    Subject::new("bottom-k", SketchKind::BottomK, 64),
-    // Saturated where much differs; and its theory is of first order in 1 / K.
-    Subject {
+/// All sketches; the slow ones last.
+pub(super) const SUBJECTS: [MeasuredSketch; 24] = [
+    MeasuredSketch::new("fss", SketchKind::Fss, 64),
+    MeasuredSketch::new("fss, 2 bits", SketchKind::Fss, 2),
+    MeasuredSketch::new("fss, 1 bit", SketchKind::Fss, 1),
+    MeasuredSketch {
+        half_wide: true,
+        sizes: &[256, 1024],
+        ..MeasuredSketch::new("fss, 1.5 bits", SketchKind::Fss, 1)
+    },
+    MeasuredSketch::new("oph", SketchKind::Oph, 64),
+    MeasuredSketch::new("oph-original", SketchKind::OphOriginal, 64),
+    MeasuredSketch::new("bottom-k", SketchKind::BottomK, 64),
+    // Saturated at low similarity, and its theory is of first order in 1 / K.
+    MeasuredSketch {
         sizes: &[256, 1024],
         similarities: &[0.8, 0.95],
-        group: Group::Bits,
-        ..Subject::new("odd, 2 bits", SketchKind::Odd, 2)
+        group: PlotGroup::Bits,
+        ..MeasuredSketch::new("odd, 2 bits", SketchKind::Odd, 2)
     },
-    Subject {
-        group: Group::Other,
-        ..Subject::new("sectional attach, aligned", sectional(SectionMode::Attach, SectionBase::Fss), 64)
+    MeasuredSketch {
+        group: PlotGroup::Other,
+        ..MeasuredSketch::new(
+            "sectional attach, aligned",
+            sectional(SectionMode::Attach, SectionBase::Fss),
+            64,
+        )
     },
-    Subject {
-        form: Form::Shuffled,
-        group: Group::Other,
-        ..Subject::new("sectional attach, shuffled", sectional(SectionMode::Attach, SectionBase::Fss), 64)
+    MeasuredSketch {
+        form: FeatureForm::Shuffled,
+        group: PlotGroup::Other,
+        ..MeasuredSketch::new(
+            "sectional attach, shuffled",
+            sectional(SectionMode::Attach, SectionBase::Fss),
+            64,
+        )
     },
-    Subject {
-        form: Form::Shuffled,
-        group: Group::Other,
-        ..Subject::new("sectional pair, shuffled", sectional(SectionMode::Pair, SectionBase::Fss), 64)
+    MeasuredSketch {
+        form: FeatureForm::Shuffled,
+        group: PlotGroup::Other,
+        ..MeasuredSketch::new("sectional pair, shuffled", sectional(SectionMode::Pair, SectionBase::Fss), 64)
     },
-    // The law of its bits is that of many features.
-    Subject {
+    // The law of its bits holds for many features.
+    MeasuredSketch {
         sizes: &[64, 128],
         unions: &[300, 2000],
-        form: Form::Weighted,
-        group: Group::Other,
-        ..Subject::new("simhash", SketchKind::SimHash, 1)
+        form: FeatureForm::Weighted,
+        group: PlotGroup::Other,
+        ..MeasuredSketch::new("simhash", SketchKind::SimHash, 1)
     },
-    Subject::new("superminhash", SketchKind::SuperMinHash, 64),
-    Subject { name: "min-max", kind: SketchKind::MinMax, ..SLOW },
-    Subject { name: "minhash", ..SLOW },
-    Subject {
+    MeasuredSketch::new("superminhash", SketchKind::SuperMinHash, 64),
+    MeasuredSketch { name: "min-max", kind: SketchKind::MinMax, ..SLOW },
+    MeasuredSketch { name: "minhash", ..SLOW },
+    MeasuredSketch {
         name: "sectional attach over minhash, shuffled",
         kind: sectional(SectionMode::Attach, SectionBase::MinHash),
-        form: Form::Shuffled,
-        group: Group::Other,
+        form: FeatureForm::Shuffled,
+        group: PlotGroup::Other,
         ..SLOW
     },
-    Subject { name: "minhash, 2 bits", bits: 2, group: Group::Bits, ..SLOW },
-    Subject { name: "minhash, 1 bit", bits: 1, group: Group::Bits, ..SLOW },
-    Subject {
+    MeasuredSketch { name: "minhash, 2 bits", bits: 2, group: PlotGroup::Bits, ..SLOW },
+    MeasuredSketch { name: "minhash, 1 bit", bits: 1, group: PlotGroup::Bits, ..SLOW },
+    MeasuredSketch {
         name: "minhash, 1.5 bits",
         bits: 1,
         half_wide: true,
         sizes: &[256, 1024],
-        group: Group::Bits,
+        group: PlotGroup::Bits,
         ..SLOW
     },
-    Subject {
+    MeasuredSketch {
         name: "connected, 2 of 1 bit",
         kind: SketchKind::Connected { run: 2 },
         bits: 1,
-        group: Group::Bits,
+        group: PlotGroup::Bits,
         ..SLOW
     },
-    Subject { name: "dart", kind: SketchKind::Dart, ..WEIGHTED },
-    Subject {
+    MeasuredSketch { name: "dart", kind: SketchKind::Dart, ..WEIGHTED },
+    MeasuredSketch {
         name: "icws",
         kind: SketchKind::Icws,
         sizes: &[64, 256],
@@ -140,16 +154,16 @@ pub(super) const SUBJECTS: [Subject; 24] = [
         slowness: 4,
         ..WEIGHTED
     },
-    Subject {
+    MeasuredSketch {
         name: "rejection",
-        // Above all weights of its texts.
+        // A bound above all weights of its texts.
         kind: SketchKind::Rejection { bound: 16_000 },
         sizes: &[64, 256],
         unions: &[60],
         slowness: 10,
         ..WEIGHTED
     },
-    Subject {
+    MeasuredSketch {
         name: "cws",
         kind: SketchKind::Cws,
         sizes: &[64, 256],
@@ -159,7 +173,7 @@ pub(super) const SUBJECTS: [Subject; 24] = [
     },
 ];
 
-impl Subject {
+impl MeasuredSketch {
     const fn new(name: &'static str, kind: SketchKind, bits: usize) -> Self {
         Self {
             name,
@@ -169,20 +183,20 @@ impl Subject {
             sizes: &SIZES,
             unions: &UNIONS,
             similarities: &SIMILARITIES,
-            form: Form::Set,
+            form: FeatureForm::Set,
             slowness: 1,
-            group: if bits == 64 { Group::Wide } else { Group::Bits },
+            group: if bits == 64 { PlotGroup::Wide } else { PlotGroup::Bits },
         }
     }
 
-    /// Whether it keeps all of its components, of a similarity that is a share.
+    /// Whether it keeps all of its components and estimates a fraction of them.
     pub(super) fn is_full_width(&self) -> bool {
         self.bits == 64
     }
 
     /// The sketch with `size` components.
     pub(super) fn params(&self, size: usize, seed: u64) -> SketchParams {
-        // A multiple of 64, and below K.
+        // A multiple of 64, less than K.
         let wide = if self.half_wide { size / 128 * 64 } else { 0 };
         SketchParams { kind: self.kind, size, bits: self.bits, wide, seed }
     }

@@ -1,43 +1,44 @@
-//! Pairs of texts, as features, of which it is known what a sketch should estimate.
+//! Pairs of texts, as features, with known similarity.
 //!
-//! A pair has u features together, of which the share J is in both and the rest is divided evenly. Trials
-//! differ in the features' hashes and in nothing else.
+//! A pair has u features together. The fraction J of them is common, the rest is divided evenly. Trials
+//! differ only in the hashes of the features.
 
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::{SectionMode, SketchKind, sectional};
 use dupflow_core::text::Features;
 
-/// What kind of features.
+/// The kind of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
-    /// Sets. Common features stand at equal positions.
+pub(super) enum FeatureForm {
+    /// Sets; common features have equal positions.
     Set,
-    /// Sets, in which a quarter of the common features has changed places, the first ones with the last ones.
+    /// Sets; a quarter of the common features swaps positions, the first ones with the last ones.
     Shuffled,
-    /// Weights from 1/2 to 4, those of common features not always equal.
+    /// Weights from 1/2 to 4; some common features have different weights in the two texts.
     Weighted,
 }
 
 /// Two texts.
 #[derive(Clone, Debug)]
-pub(super) struct Texts {
-    /// Numbers of features with their weights.
+pub(super) struct TextPair {
+    /// The features of each text by number, with their weights.
     sides: [Vec<(usize, f64)>; 2],
-    form: Form,
-    /// What sketches of the kind estimate.
+    form: FeatureForm,
+    /// The similarity that sketches of the kind estimate.
     pub(super) similarity: f64,
-    /// Features that the sampler sees of both together: sections make several of one.
+    /// Number of different features of both texts as the sampler sees them; sections make several of one
+    /// feature.
     pub(super) union: usize,
 }
 
-impl Texts {
-    /// For sketches of this kind; the share `jaccard` of the `union` features is common.
-    pub(super) fn new(form: Form, kind: SketchKind, union: usize, jaccard: f64) -> Self {
+impl TextPair {
+    /// Texts for sketches of this kind, with `union` features of which the fraction `jaccard` is common.
+    pub(super) fn new(form: FeatureForm, kind: SketchKind, union: usize, jaccard: f64) -> Self {
         let common =
             (1..=union).find(|n| *n as f64 >= jaccard * union as f64 - 1e-9).expect("J is at most 1");
         let half = common + (union - common) / 2;
         let mut second: Vec<usize> = (0..common).chain(half..union).collect();
-        if form == Form::Shuffled {
+        if form == FeatureForm::Shuffled {
             (0..common / 8).for_each(|i| second.swap(i, common - 1 - i));
         }
         let weigh = |feature: usize, side: u64| {
@@ -68,28 +69,28 @@ impl Texts {
     }
 
     /// The texts with the hashes of one trial.
-    pub(super) fn trial(&self, trial: u64) -> [Text; 2] {
+    pub(super) fn trial(&self, trial: u64) -> [TrialText; 2] {
         [0, 1].map(|side: usize| {
             let hash = |(feature, weight): &(usize, f64)| (mix(mix(trial) ^ *feature as u64), *weight);
             let mut features: Vec<(u64, f64)> = self.sides[side].iter().map(hash).collect();
-            // The order of a set says where in the text features stand.
-            if self.form == Form::Weighted {
+            // The order of a set is the order in the text.
+            if self.form == FeatureForm::Weighted {
                 features.sort_unstable_by_key(|(id, _)| *id);
             }
             let (ids, weights) = features.into_iter().unzip();
-            Text { ids, weights: if self.form == Form::Weighted { weights } else { Vec::new() } }
+            TrialText { ids, weights: if self.form == FeatureForm::Weighted { weights } else { Vec::new() } }
         })
     }
 }
 
 /// One text.
 #[derive(Clone, Debug)]
-pub(super) struct Text {
+pub(super) struct TrialText {
     ids: Vec<u64>,
     weights: Vec<f64>,
 }
 
-impl Text {
+impl TrialText {
     /// Its features.
     pub(super) fn features(&self) -> Features<'_> {
         Features { ids: &self.ids, weights: &self.weights }
@@ -105,7 +106,7 @@ mod tests {
     #[test]
     fn sets_have_the_similarity() {
         for (union, jaccard) in [(60, 0.2), (60, 0.95), (300, 0.5), (2000, 0.8)] {
-            let texts = Texts::new(Form::Shuffled, SketchKind::Odd, union, jaccard);
+            let texts = TextPair::new(FeatureForm::Shuffled, SketchKind::Odd, union, jaccard);
             let [a, b] = texts.trial(7).map(|text| BTreeSet::from_iter(text.ids));
             assert_eq!(a.union(&b).count(), union);
             let exact = a.intersection(&b).count() as f64 / union as f64;

@@ -1,5 +1,4 @@
-//! What an estimate should come to: its bias and mean square error, and how far measured ones may be from
-//! that.
+//! Theoretical bias and mean square error of an estimate, and the intervals for measured ones.
 
 use dupflow_core::probability::Binomial;
 use dupflow_core::sketch::SketchParams;
@@ -8,10 +7,10 @@ use dupflow_core::sketch::agreement::{Agreement, Shape};
 /// Standard deviations of an interval: 99.9 % of a normal distribution.
 pub(super) const SIGMAS: f64 = 3.29;
 
-/// What theory says about an estimate.
+/// The theory of an estimate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Theory {
-    /// Its mean, less what it is an estimate of.
+    /// Expected value minus the estimated quantity.
     pub(super) bias: f64,
     /// Mean square error.
     pub(super) error: f64,
@@ -19,8 +18,8 @@ pub(super) struct Theory {
 }
 
 impl Theory {
-    /// Of such sketches at this similarity, of `union` features; `None` where nothing is known.
-    pub(super) fn of(params: &SketchParams, similarity: f64, union: usize) -> Option<Self> {
+    /// The theory of sketches with these parameters, for `union` features; `None` if nothing is known.
+    pub(super) fn for_sketch(params: &SketchParams, similarity: f64, union: usize) -> Option<Self> {
         let shape = params.shape();
         let law = shape.map_or(Agreement::Bits(64), |shape| shape.agreement);
         let (bias, error) = match shape {
@@ -29,7 +28,7 @@ impl Theory {
             }
             _ => (0.0, params.variance(similarity, union)?),
         };
-        // As that of so many independent places as have this variance.
+        // The number of independent places that has this variance.
         let p = law.probability(similarity);
         let pq = p * (1.0 - p);
         let slope = (p - law.probability(similarity - 1e-6)) / 1e-6;
@@ -37,19 +36,19 @@ impl Theory {
         Some(Self { bias, error, kurtosis })
     }
 
-    /// How far the mean of the errors of so many trials may be from the bias.
+    /// The greatest expected deviation of the mean error from the bias, for `trials` trials.
     pub(super) fn bias_slack(&self, trials: usize) -> f64 {
         SIGMAS * (self.error / trials as f64).sqrt()
     }
 
-    /// How far the mean square error may be from that of theory, as a ratio to it.
+    /// The greatest expected deviation of the mean square error from theory, as a ratio to it.
     pub(super) fn ratio_slack(&self, trials: usize) -> f64 {
         SIGMAS * ((self.kurtosis - 1.0) / trials as f64).sqrt()
     }
 }
 
-/// Bias and mean square error where places are independent and the estimate is not linear in their number:
-/// the sum over all numbers.
+/// Bias and mean square error if places are independent and the estimate is not linear in the number of
+/// agreeing ones: the sum over all numbers.
 fn independent(shape: Shape, similarity: f64) -> (f64, f64) {
     let counts = Binomial::new(shape.size, shape.agreement.probability(similarity));
     (0..=shape.size).fold((0.0, 0.0), |(bias, square), matches| {

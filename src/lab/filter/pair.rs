@@ -2,7 +2,7 @@
 
 use rand::Rng;
 
-/// Components that a pair can have at most; whole words.
+/// Maximum number of components of a pair; a multiple of 64.
 pub(crate) const MOST: usize = 1024;
 
 /// Words of [`MOST`] bits.
@@ -10,16 +10,16 @@ const WORDS: usize = MOST / 64;
 
 /// Which components of a pair match.
 #[derive(Clone, Debug)]
-pub(crate) struct Matches {
+pub(crate) struct PairMatches {
     /// Bit j of word g is 1 if component 64 g + j differs.
     differing: [u64; WORDS],
     /// Matches before each word, and before the end.
     before: [u32; WORDS + 1],
-    /// Bit j is 1 if component j, of the first 64, differs in its lowest bit.
+    /// Bit j is 1 if component j, one of the first 64, differs in its lowest bit.
     low: u64,
 }
 
-impl Matches {
+impl PairMatches {
     /// Draws a pair whose components match with probability `p`, in `0.0..=1.0`, each independently of the
     /// others; the lowest bit of those that differ agrees with probability `agree`.
     pub(crate) fn draw(rng: &mut impl Rng, p: f64, agree: f64) -> Self {
@@ -29,7 +29,7 @@ impl Matches {
 
     /// The pair whose component j, from 0, matches if `matches(j)`.
     #[cfg(test)]
-    pub(crate) fn of(matches: impl Fn(usize) -> bool) -> Self {
+    pub(crate) fn from_fn(matches: impl Fn(usize) -> bool) -> Self {
         Self::from_words(|g| (0..64).fold(0, |word, j| word | u64::from(matches(64 * g + j)) << j))
     }
 
@@ -43,30 +43,29 @@ impl Matches {
         pair
     }
 
-    /// X_k, matches among the first `k` components, at most [`MOST`].
+    /// X_k: the number of matches among the first `k` components, at most [`MOST`].
     pub(crate) fn among(&self, k: usize) -> u32 {
         let part = self.differing.get(k / 64).map_or(0, |word| (!word & !(!0 << (k % 64))).count_ones());
         self.before[k / 64] + part
     }
 
-    /// The first words of the two, as far as they differ.
+    /// The first words of the two sketches, in the bits that differ.
     pub(crate) fn first_words(&self) -> (u64, u64) {
         (0, self.low)
     }
 
-    /// The pair as two sketches of one bit a component, which says of components of any width where they
-    /// differ.
+    /// The pair as two sketches of one bit per component, which record where components of any width differ.
     pub(crate) fn one_bit_sketches(&self) -> (&[u64], &[u64]) {
         (&[0; WORDS], &self.differing)
     }
 
-    /// After how many components it is certain whether at least `least` of the first `size` match.
+    /// The number of components after which it is certain whether at least `least` of the first `size` match.
     pub(crate) fn certain_after(&self, least: usize, size: usize) -> usize {
         let certain = |k: usize| {
             let matches = self.among(k) as usize;
             matches >= least || k - matches > size - least
         };
-        // What is certain stays so.
+        // Certainty is monotone in the number of components.
         let (mut open, mut closed) = (0, size);
         while open < closed {
             let middle = usize::midpoint(open, closed);
@@ -76,8 +75,8 @@ impl Matches {
     }
 }
 
-/// 64 coins, each 1 with probability `p`: each compares a uniform number with p, bit by bit from the highest
-/// on, and all of them do so at once until the last is decided (after 7 random words on average).
+/// 64 coins, each 1 with probability `p`. Each coin compares a uniform number with p bit by bit, from the
+/// highest bit on; all coins do so at once until the last is decided (after 7 random words on average).
 pub(crate) fn coins(rng: &mut impl Rng, p: f64) -> u64 {
     if p >= 1.0 {
         return !0;
@@ -129,7 +128,7 @@ mod tests {
     #[test]
     fn counts_are_of_the_first_components() {
         let matches = |j: usize| j.is_multiple_of(3) || j % 7 == 1;
-        let pair = Matches::of(matches);
+        let pair = PairMatches::from_fn(matches);
         for k in 0..=MOST {
             assert_eq!(pair.among(k) as usize, (0..k).filter(|j| matches(*j)).count(), "{k}");
         }
@@ -140,7 +139,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         for (least, size) in [(1, 10), (10, 10), (8, 10), (500, 1000), (820, 1024)] {
             for p in [0.0, 0.3, 0.8, 1.0] {
-                let pair = Matches::draw(&mut rng, p, 0.0);
+                let pair = PairMatches::draw(&mut rng, p, 0.0);
                 let open = |k: usize| {
                     let matches = pair.among(k) as usize;
                     matches < least && matches + (size - k) >= least

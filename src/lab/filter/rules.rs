@@ -1,22 +1,22 @@
-//! The ways to end a comparison that are measured beside each other.
+//! The stopping rules that are compared.
 
-use super::pair::Matches;
+use super::pair::PairMatches;
 use dupflow_core::filter::{FilterError, FilterKind, FilterParams, Schedule, Staged, Stop, Target};
 use dupflow_core::sketch::estimate::match_probability;
 use dupflow_core::sketch::kernel::Kernel;
 
-/// K of the paper, and of all rules here.
+/// K of the paper and of all rules here.
 pub(crate) const SIZE: usize = 1000;
 
-/// The error probability, each way: for the paper's filter of each look, relative to the true similarity; for
-/// ours of all looks together, relative to the full comparison.
+/// The error probability of each side. The paper's filter has it at each look, relative to the true
+/// similarity; the program's filter has it for all looks together, relative to the full comparison.
 pub(crate) const ERROR: f64 = 1e-5;
 
-/// Where the paper looks.
+/// The looks of the paper.
 pub(crate) const PAPER_LOOKS: [usize; 6] = [100, 200, 400, 600, 800, 1000];
 
-/// Looks that read the fewest components: 16, 24, 32, 48, 64, 96, 128, and then every 64. No shipped filter
-/// has them all, since a look costs something too.
+/// The looks that read the fewest components: 16, 24, 32, 48, 64, 96, 128, then every 64. No shipped filter
+/// has all of them, since each look has a cost.
 fn dense_looks() -> Vec<usize> {
     [16, 24, 32, 48, 64, 96].into_iter().chain((128..SIZE).step_by(64)).chain([SIZE]).collect()
 }
@@ -24,38 +24,38 @@ fn dense_looks() -> Vec<usize> {
 /// A filter at one threshold.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
-    /// As it is called in tables.
+    /// The name in tables.
     pub(crate) name: &'static str,
     /// The looks and bounds.
     pub(crate) schedule: Schedule,
-    /// Components read by each look.
+    /// Components read up to each look.
     pub(crate) looks: Vec<u32>,
-    /// Whatever the width of the components, one bit says whether they match.
+    /// One bit says whether components match, at any width.
     kernel: Kernel,
 }
 
 impl Rule {
-    /// All of them, those on components of one width together, widest first: the paper's and the one that
-    /// reads the fewest components on full width, and the shipped filter on 4 bits and on 1 bit.
+    /// All rules, grouped by the width of components, widest first: on full width the paper's rule and the
+    /// one that reads the fewest components, then the shipped filter on 4 bits and on 1 bit.
     ///
     /// # Errors
-    /// If the threshold is outside its range.
+    /// If the threshold is out of range.
     pub(crate) fn all(threshold: f64) -> Result<[Vec<Self>; 3], FilterError> {
         let target = Target::new(threshold, SIZE, 64)?;
         let paper = Schedule::per_look(target, &PAPER_LOOKS, ERROR);
         let dense = Schedule::sequential(target, &dense_looks(), false, ERROR);
         Ok([
-            vec![Self::of("paper", paper), Self::of("dense", dense)],
+            vec![Self::new("paper", paper), Self::new("dense", dense)],
             vec![Self::shipped("4 bits", threshold, 4)?],
             vec![Self::shipped("1 bit", threshold, 1)?],
         ])
     }
 
-    /// The filter of a pipeline that says nothing about its looks.
+    /// The filter of a pipeline with default looks.
     fn shipped(name: &'static str, threshold: f64, bits: usize) -> Result<Self, FilterError> {
         let params = FilterParams { kind: FilterKind::Staged, error: Some(ERROR), ..FilterParams::default() };
         let filter = Staged::new(Target::new(threshold, SIZE, bits)?, &params)?;
-        Ok(Self::of(name, filter.schedule().clone()))
+        Ok(Self::new(name, filter.schedule().clone()))
     }
 
     /// Stored bits of a component.
@@ -63,13 +63,13 @@ impl Rule {
         self.schedule.target().bits()
     }
 
-    /// The probability that the lowest bit of two components that differ is the same.
+    /// The probability that two different components have the same lowest bit.
     pub(crate) fn agree(&self) -> f64 {
         let all = match_probability(0.0, self.bits());
         (0.5 - all) / (1.0 - all)
     }
 
-    /// Bits read of each of the two sketches until a comparison ended.
+    /// Bits read of each of the two sketches until the comparison ended.
     pub(crate) fn bits_read(&self, stop: Stop) -> u64 {
         let components = self.bits() as u64 * u64::from(stop.components);
         match self.schedule.first_word() {
@@ -79,15 +79,15 @@ impl Rule {
         }
     }
 
-    fn of(name: &'static str, schedule: Schedule) -> Self {
+    fn new(name: &'static str, schedule: Schedule) -> Self {
         let first_word = schedule.first_word().map(|_| 64);
         let looks =
             first_word.into_iter().chain(schedule.looks().iter().map(|look| look.components)).collect();
         Self { name, looks, kernel: Kernel::new(schedule.target().size(), 1), schedule }
     }
 
-    /// Where the comparison of a pair ends.
-    pub(crate) fn compare(&self, pair: &Matches) -> Stop {
+    /// The look at which the comparison of a pair ends.
+    pub(crate) fn compare(&self, pair: &PairMatches) -> Stop {
         let (a, b) = pair.one_bit_sketches();
         let (first, other) = pair.first_words();
         if self.schedule.passes(first, other) {
@@ -107,8 +107,7 @@ mod tests {
         rules.try_into().unwrap()
     }
 
-    /// Bounds by exact whole-number arithmetic: at T = 0.8 the paper rejects up to 61 and accepts from 96 of
-    /// 100.
+    /// Bounds by exact integer arithmetic: at T = 0.8 the paper rejects up to 61 and accepts from 96 of 100.
     #[test]
     fn bounds_are_those_of_the_paper_corrected() {
         let [paper, dense, four, one] = all();
@@ -119,23 +118,23 @@ mod tests {
             (21, 192, 800)
         );
         assert_eq!((four.looks[0], one.looks[0], four.looks.last()), (64, 64, Some(&1000)));
-        // 7 of 15 values that differ from one of 16 have its lowest bit.
+        // Of the 15 values that differ from one of 16, 7 have its lowest bit.
         assert!((four.agree() - 7.0 / 15.0).abs() < 1e-12 && one.agree() == 0.0);
     }
 
     #[test]
     fn a_comparison_ends_at_the_first_look_that_decides() {
         let [paper, _, four, one] = all();
-        // Of each hundred components the first so many match.
-        let stop = |percent| paper.compare(&Matches::of(|j| j % 100 < percent));
+        // Of each hundred components the first `percent` match.
+        let stop = |percent| paper.compare(&PairMatches::from_fn(|j| j % 100 < percent));
         let end = |look, components, matches, rejected| Stop { look, components, matches, rejected };
         assert_eq!(stop(61), end(1, 100, 61, true));
         assert_eq!(stop(96), end(1, 100, 96, false));
         assert_eq!(stop(80), end(6, 1000, 800, false));
         assert_eq!(stop(79), end(6, 1000, 790, true));
-        let few = one.compare(&Matches::of(|j| j < 40));
+        let few = one.compare(&PairMatches::from_fn(|j| j < 40));
         assert_eq!((few, one.bits_read(few), four.bits_read(few)), (end(1, 64, 40, true), 64, 64));
-        let half = four.compare(&Matches::of(|j| j < 64));
+        let half = four.compare(&PairMatches::from_fn(|j| j < 64));
         let second = four.looks[1];
         assert_eq!((half, four.bits_read(half)), (end(2, second, 64, true), 64 + 4 * u64::from(second)));
         assert_eq!(paper.bits_read(stop(61)), 6400);

@@ -1,23 +1,23 @@
-//! A corpus with labels: texts that come from one another in known ways, and texts that do not.
+//! A corpus with labels: texts that derive from one another in known ways, and unrelated texts.
 //!
-//! [`Labelled`] comes in, [`Document`]s go out, the same ones for the same parameters. Documents of one label
-//! come from one original:
+//! Input: [`Labelled`]. Output: [`LabelledDocument`]s, the same for the same parameters. Documents of one
+//! label derive from one original:
 //!
-//! | [`Level`] | what is done to the original |
+//! | [`Level`] | change of the original |
 //! |---|---|
-//! | `copy` | nothing |
-//! | `edit-1`, `-2`, `-5`, `-10`, `-20` | of its words so many in a hundred are edited: replaced, dropped, or followed by a new one, a third each |
-//! | `moved` | its paragraphs stand in another order |
-//! | `light` | a light revision: 5 of 100 words are edited, and two paragraphs change places |
-//! | `heavy` | a heavy revision: 25 of 100 words are edited, and the paragraphs stand in another order |
-//! | `mixed` | half of its paragraphs are there, lightly revised, the others are new |
-//! | `unrelated` | nothing is taken from it: a new text, with a label of its own |
+//! | `copy` | none |
+//! | `edit-1`, `-2`, `-5`, `-10`, `-20` | so many of 100 words replaced, dropped, or followed by a new one |
+//! | `moved` | its paragraphs are reordered |
+//! | `light` | a light revision: 5 % of words are edited, and two paragraphs are swapped |
+//! | `heavy` | a heavy revision: 25 % of words are edited, and the paragraphs are reordered |
+//! | `mixed` | half of its paragraphs with a light revision, the others new |
+//! | `unrelated` | a new text with a label of its own |
 //!
-//! All texts are about one of [`Labelled::topics`]. A third of a text's words are its topic's, and now and
-//! then it has one of the topic's stock phrases; so unrelated texts of one topic have words and some shingles
-//! in common, as those of a newspaper have.
+//! Each text has one of [`Labelled::topics`]. A third of its words are the topic's, and it contains some of
+//! the topic's stock phrases. So unrelated texts of one topic share words and a few shingles, as those of a
+//! newspaper do.
 //!
-//! Words are numbers until they are written: the same parameters with another script give the same documents
+//! Words are numbers until they are written. The same parameters with another script give the same documents
 //! with the same edits, word by word, in other letters.
 //!
 //! Reference: P. Clough and M. Stevenson, *Developing a corpus of plagiarised short answers* (2011), for the
@@ -30,13 +30,13 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::log_uniform;
-use super::vocabulary::{Script, Vocabulary, Zipf};
-use super::words::Words;
+use super::vocabulary::{Script, ScriptVocabulary, Zipf};
+use super::words::WordSequence;
 use dupflow_core::doc::DocId;
 
 /// Words of a paragraph.
 const PARAGRAPH: usize = 60;
-/// Words that a topic has for itself.
+/// Words of a topic.
 const TOPIC: usize = 300;
 /// Stock phrases of a topic.
 const PHRASES: usize = 12;
@@ -44,25 +44,25 @@ const PHRASES: usize = 12;
 /// What a labelled corpus is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Labelled {
-    /// Everything random depends on it.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Documents, at least two for each group.
+    /// Number of documents, at least two for each group.
     pub documents: usize,
-    /// Originals from which others come; 1 or more. Groups are of very different sizes.
+    /// Number of originals with derived documents; 1 or more. Groups have very different sizes.
     pub groups: usize,
-    /// Topics; 1 or more.
+    /// Number of topics; 1 or more.
     pub topics: usize,
-    /// Of the documents, the share that are unrelated to any other; from 0 to 1.
+    /// The fraction of documents that are unrelated to any other; 0 to 1.
     pub unrelated: f64,
     /// Words of each script, 1 to 10 million.
     pub vocabulary: usize,
     /// The exponent of Zipf's law.
     pub zipf: f64,
-    /// The shortest text in words, inclusive.
+    /// Minimum length of a text in words, inclusive.
     pub min_words: usize,
-    /// The longest, exclusive; more than `min_words`.
+    /// Maximum length of a text in words, exclusive; more than `min_words`.
     pub max_words: usize,
-    /// The scripts, which groups and unrelated texts take in turn; 1 or more.
+    /// The scripts, assigned to groups and unrelated texts in turn; 1 or more.
     pub scripts: Vec<Script>,
 }
 
@@ -83,16 +83,16 @@ impl Default for Labelled {
     }
 }
 
-/// What a document is to the original of its group.
+/// How a document derives from the original of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// It is the original.
+    /// The original.
     Original,
-    /// See the [module](self); as the following ones.
+    /// See the [module](self), as for the following ones.
     Copy,
-    /// So many words in a hundred are edited.
+    /// This percentage of words is edited.
     Edit(u8),
-    /// In another order.
+    /// Reordered paragraphs.
     Moved,
     /// A light revision.
     Light,
@@ -100,12 +100,12 @@ pub enum Level {
     Heavy,
     /// Half of it is new.
     Mixed,
-    /// It has no original.
+    /// No original.
     Unrelated,
 }
 
 impl Level {
-    /// What comes from an original.
+    /// All levels of derived documents.
     pub const DERIVED: [Self; 10] = [
         Self::Copy,
         Self::Edit(1),
@@ -137,19 +137,20 @@ impl fmt::Display for Level {
 
 /// A document with its label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Document {
-    /// Its label, a number within it, and its level.
+pub struct LabelledDocument {
+    /// Composed of its label, a number within it, and its level.
     pub id: DocId,
     /// Documents of one label are duplicates.
     pub label: String,
-    /// How it came about.
+    /// How it derives from its original.
     pub level: Level,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
 impl Labelled {
-    /// What is out of its range: the field, and what it has to be. A corpus can be made if there is nothing.
+    /// Parameters that are out of range: the field, and what is expected. If there are none, a corpus can be
+    /// generated.
     pub fn problems(&self) -> Vec<(&'static str, String)> {
         let Self { documents, groups, topics, unrelated, vocabulary, zipf, min_words, max_words, .. } = *self;
         let whole = 1..=10_000_000;
@@ -184,15 +185,15 @@ impl Labelled {
         (self.documents as f64 * self.unrelated.clamp(0.0, 1.0)) as usize
     }
 
-    /// The corpus, group by group, then the unrelated ones; each text is made when it is asked for. It may
-    /// panic on parameters that have [problems](Self::problems).
-    pub fn corpus(&self) -> impl Iterator<Item = Document> {
-        let mut writer = Writer::new(self);
+    /// The corpus, group by group, then the unrelated documents; each text is made when the iterator reaches
+    /// it. May panic on parameters that have [problems](Self::problems).
+    pub fn corpus(&self) -> impl Iterator<Item = LabelledDocument> {
+        let mut writer = TextWriter::new(self);
         let sizes = self.sizes(&mut writer.rng);
         let groups = sizes.into_iter().enumerate().flat_map(|(group, size)| {
             (0..size).map(move |n| match n.checked_sub(1) {
                 None => (group, n, Level::Original),
-                // Groups begin with different levels, so that small ones have all of them too.
+                // Groups start with different levels, so that small groups together have all of them.
                 Some(n) => (group, n + 1, Level::DERIVED[(group + n) % Level::DERIVED.len()]),
             })
         });
@@ -200,7 +201,7 @@ impl Labelled {
         groups.chain(unrelated).map(move |(group, n, level)| writer.document(group, n, level))
     }
 
-    /// Documents of each group, 2 or more: what is left is dealt out to groups that draw more or less of it.
+    /// The size of each group, 2 or more. The remaining documents are distributed with random weights.
     fn sizes(&self, rng: &mut ChaCha8Rng) -> Vec<usize> {
         let shares: Vec<f64> = (0..self.groups).map(|_| -(1.0 - rng.random::<f64>()).ln()).collect();
         let whole: f64 = shares.iter().sum();
@@ -217,37 +218,37 @@ impl Labelled {
     }
 }
 
-/// What texts are about.
+/// The words and phrases of a topic.
 #[derive(Debug)]
-struct Topic {
+struct TextTopic {
     words: Vec<u32>,
     phrases: Vec<Vec<u32>>,
 }
 
 #[derive(Debug)]
-struct Writer {
+struct TextWriter {
     rng: ChaCha8Rng,
-    scripts: Vec<(Script, Vocabulary)>,
+    scripts: Vec<(Script, ScriptVocabulary)>,
     law: Zipf,
     of_topic: Zipf,
-    topics: Vec<Topic>,
+    topics: Vec<TextTopic>,
     lengths: (usize, usize),
-    /// The topic and the paragraphs of the original at hand.
-    original: (usize, Vec<Words>),
+    /// The topic and the paragraphs of the present original.
+    original: (usize, Vec<WordSequence>),
 }
 
-impl Writer {
+impl TextWriter {
     fn new(of: &Labelled) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(of.seed);
-        // Letters are drawn apart, and each script's by itself: no text depends on which scripts there are.
+        // Each script's letters have a generator of their own: no text depends on the other scripts.
         let letters = |script: &Script| {
             let mut apart = ChaCha8Rng::seed_from_u64(of.seed);
             apart.set_stream(1 + *script as u64);
-            (*script, Vocabulary::distinct(*script, of.vocabulary, of.zipf, &mut apart))
+            (*script, ScriptVocabulary::distinct(*script, of.vocabulary, of.zipf, &mut apart))
         };
         let scripts = of.scripts.iter().map(letters).collect();
         let law = Zipf::new(of.vocabulary, of.zipf);
-        let topic = |_| Topic {
+        let topic = |_| TextTopic {
             words: (0..TOPIC).map(|_| rng.random_range(0..law.size())).collect(),
             phrases: (0..PHRASES).map(|n| (0..5 + n % 4).map(|_| law.sample(&mut rng)).collect()).collect(),
         };
@@ -257,7 +258,7 @@ impl Writer {
         Self { rng, scripts, law, of_topic, topics, lengths, original: (0, Vec::new()) }
     }
 
-    fn document(&mut self, group: usize, n: usize, level: Level) -> Document {
+    fn document(&mut self, group: usize, n: usize, level: Level) -> LabelledDocument {
         let paragraphs = self.paragraphs(level);
         let label = format!("{}{group}", if level == Level::Unrelated { "u" } else { "g" });
         let (_, vocabulary) = &self.scripts[group % self.scripts.len()];
@@ -267,11 +268,11 @@ impl Writer {
             text.push_str("\n\n");
         }
         let id = DocId::new(&format!("{label}/{n}-{level}")).expect("short, and not empty");
-        Document { id, label, level, text }
+        LabelledDocument { id, label, level, text }
     }
 
-    fn paragraphs(&mut self, level: Level) -> Vec<Words> {
-        let edited = |writer: &mut Self, rate| -> Vec<Words> {
+    fn paragraphs(&mut self, level: Level) -> Vec<WordSequence> {
+        let edited = |writer: &mut Self, rate| -> Vec<WordSequence> {
             let Self { original: (_, original), law, rng, .. } = writer;
             original.iter().map(|words| words.altered(rate, law, rng)).collect()
         };
@@ -280,7 +281,7 @@ impl Writer {
                 let topic = self.rng.random_range(0..self.topics.len());
                 let length = log_uniform(self.lengths.0, self.lengths.1, &mut self.rng).max(1);
                 let starts = (0..length).step_by(PARAGRAPH);
-                let text: Vec<Words> =
+                let text: Vec<WordSequence> =
                     starts.map(|start| self.paragraph(topic, PARAGRAPH.min(length - start))).collect();
                 if level == Level::Original {
                     self.original = (topic, text.clone());
@@ -319,7 +320,7 @@ impl Writer {
     }
 
     /// New words about a topic.
-    fn paragraph(&mut self, topic: usize, length: usize) -> Words {
+    fn paragraph(&mut self, topic: usize, length: usize) -> WordSequence {
         let Self { rng, law, of_topic, topics, .. } = self;
         let topic = &topics[topic];
         let mut words: Vec<u32> = Vec::with_capacity(length + 8);
@@ -352,7 +353,7 @@ mod tests {
         common as f64 / (a.len() + b.len() - common) as f64
     }
 
-    fn corpus(of: &Labelled) -> Vec<Document> {
+    fn corpus(of: &Labelled) -> Vec<LabelledDocument> {
         of.corpus().collect()
     }
 
@@ -373,8 +374,8 @@ mod tests {
         assert!(documents.iter().all(|d| (groups[&d.label] > 1) == (d.level != Level::Unrelated)));
     }
 
-    /// The similarity to the original is what the strength of the edits makes it: of the shingles a share of
-    /// about k = (1 - e)^2 (1 - 2 e / 3) survives e edits a word, and J = k / (2 - k).
+    /// The similarity to the original follows from the edit rate: of the shingles the fraction k = (1 - e)^2
+    /// (1 - 2 e / 3) survives e edits per word, and J = k / (2 - k).
     #[test]
     fn levels_are_as_strong_as_they_say() {
         let of =
@@ -406,7 +407,7 @@ mod tests {
         }
     }
 
-    /// Texts of one topic have something in common, but never much.
+    /// Texts of one topic have few shingles in common.
     #[test]
     fn unrelated_texts_are() {
         let of = Labelled { documents: 60, groups: 1, topics: 1, unrelated: 0.95, ..Labelled::default() };
@@ -419,7 +420,8 @@ mod tests {
         assert!(all.iter().filter(|j| **j > 0.0).count() > all.len() / 2);
     }
 
-    /// The same words in other letters: each word of the one text is always the same word of the other.
+    /// The same words in other letters: each word of one text always corresponds to the same word of the
+    /// other.
     #[test]
     fn twins_have_the_same_words() {
         let of = Labelled { documents: 40, groups: 4, ..Labelled::default() };

@@ -1,21 +1,21 @@
 //! A synthetic feed with planted near-duplicates, for tests, benches and first steps.
 //!
-//! [`Params`] come in, [`FeedRecord`]s go out, the same ones for the same params. The feed is made as it is read:
-//! what is kept is a window of [`Params::window`] documents, from which copies, near-duplicates, updates and
-//! deletes are drawn, so that memory does not grow with the feed.
+//! Input: [`Params`]. Output: [`FeedRecord`]s, the same for the same parameters. Records are generated while
+//! they are read. Copies, near-duplicates, updates and deletes are drawn from a window of [`Params::window`]
+//! documents, so memory does not grow with the feed.
 //!
-//! - A text is a header, a body and a footer. Header and footer belong to one of [`Params::sites`] and are
-//!   the same on all its pages: boilerplate. The words of the body follow Zipf's law in the vocabulary of the
-//!   site's script (Latin, Cyrillic, Greek, Devanagari, Arabic, or Han and Hiragana without spaces). Lengths
-//!   are log-uniform.
-//! - A near-duplicate is a text of the window, each word of its body substituted, dropped, or followed by a
-//!   new one, each with a third of an *edit rate* e that is drawn uniformly from `0..max_edit_rate`; at least
-//!   one word changes. Of the 3-word shingles of the body a share of about `k = (1 - e)^2 (1 - 2 e / 3)`
+//! - A text is a header, a body and a footer. Header and footer are boilerplate: the same on all pages of one
+//!   of [`Params::sites`]. The words of the body follow Zipf's law in the vocabulary of the site's script
+//!   (Latin, Cyrillic, Greek, Devanagari, Arabic, or Han and Hiragana without spaces). Lengths are
+//!   log-uniform.
+//! - A near-duplicate is a text of the window with each word of its body substituted, dropped, or followed by
+//!   a new one, each with a third of an *edit rate* e that is drawn uniformly from `0..max_edit_rate`. At
+//!   least one word changes. Of the 3-word shingles of the body the fraction `k = (1 - e)^2 (1 - 2 e / 3)`
 //!   survives, so that the similarity of the two bodies is about `k / (2 - k)`: 1 at e = 0, 0.5 at e = 0.142.
 //! - An update edits a document in the same way and keeps its id; a repeat sends its text again, unchanged.
 //!
-//! What it does not do: say which pairs are similar. That follows from the texts, by exact comparison.
-//! [`labelled`] makes corpora that do say which texts come from which.
+//! It does not determine which pairs are similar: that requires exact comparison of the texts. [`labelled`]
+//! generates corpora with known derivations.
 
 pub mod labelled;
 mod rounds;
@@ -31,52 +31,53 @@ use rand_chacha::ChaCha8Rng;
 
 pub use self::rounds::Rounds;
 pub use self::vocabulary::Script;
-use self::vocabulary::Vocabulary;
-use self::words::Words;
+use self::vocabulary::ScriptVocabulary;
+use self::words::WordSequence;
 use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::{DocEvent, DocId};
 
-/// What a synthetic feed is made of. Shares are probabilities in `0.0..=1.0`.
+/// Parameters of a synthetic feed. Fractions are probabilities in `0.0..=1.0`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// Documents that the feed brings; each has an id of its own.
+    /// Number of documents, each with its own id.
     pub documents: u64,
-    /// Everything random depends on it.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Words of each script, 1 to 10 million.
     pub vocabulary: usize,
-    /// The exponent of Zipf's law: the k-th word is met in proportion to `1 / k^zipf`.
+    /// The exponent of Zipf's law: the k-th word occurs in proportion to `1 / k^zipf`.
     pub zipf: f64,
-    /// The shortest body in words, inclusive; 1 or more.
+    /// Minimum length of a body in words, inclusive; 1 or more.
     pub min_words: usize,
-    /// The longest body in words, exclusive; more than `min_words`, at most a million.
+    /// Maximum length of a body in words, exclusive; more than `min_words`, at most a million.
     pub max_words: usize,
-    /// Sites, each with its own boilerplate and script; 1 or more.
+    /// Number of sites, each with its own boilerplate and script; 1 or more.
     pub sites: usize,
-    /// The scripts, which sites take in turn; 1 or more.
+    /// The scripts, assigned to sites in turn; 1 or more.
     pub scripts: Vec<Script>,
-    /// Documents that may still be copied, edited or deleted; 1 or more.
+    /// Number of documents that can still be copied, edited or deleted; 1 or more.
     pub window: usize,
-    /// The greatest edit rate, exclusive, in edits per word.
+    /// Maximum edit rate, exclusive, in edits per word.
     pub max_edit_rate: f64,
-    /// Of new documents: exact copies of another one.
+    /// Fraction of new documents that are exact copies of another one.
     pub copies: f64,
-    /// Of new documents: edits of another one.
+    /// Fraction of new documents that are edits of another one.
     pub near: f64,
-    /// Of new documents: texts without a token.
+    /// Fraction of new documents whose text has no token.
     pub empty: f64,
-    /// Of new documents: texts of one to four words and no boilerplate.
+    /// Fraction of new documents with one to four words and no boilerplate.
     pub short: f64,
-    /// Of events: edits of a document in place.
+    /// Fraction of events that edit a document.
     pub updates: f64,
-    /// Of events: the text in force once more.
+    /// Fraction of events that send the present text again.
     pub repeats: f64,
-    /// Of events: deletes; one in 16 of them names an id that never was.
+    /// Fraction of events that are deletes; one in 16 of them has an id that never existed.
     pub deletes: f64,
 }
 
 impl Params {
-    /// What is out of its range: the field, and what it has to be. A feed can be made if there is nothing.
+    /// Parameters that are out of range: the field, and what is expected. If there are none, a feed can be
+    /// generated.
     pub fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = problems_of_words(self.vocabulary, self.min_words, self.max_words, self.zipf);
         let mut require = |field, found: String, fine: bool, expected: &str| {
@@ -140,15 +141,15 @@ impl Default for Params {
     }
 }
 
-/// The feed, event by event. See the [module](self).
+/// Generates the feed event by event. See the [module](self).
 #[derive(Debug)]
 pub struct Generator {
     params: Params,
     rng: ChaCha8Rng,
-    vocabularies: Vec<Vocabulary>,
+    vocabularies: Vec<ScriptVocabulary>,
     sites: Vec<Site>,
-    window: Vec<Page>,
-    /// Documents made so far.
+    window: Vec<WindowPage>,
+    /// Number of documents generated so far.
     made: u64,
     /// Unix seconds.
     ts: u64,
@@ -157,42 +158,42 @@ pub struct Generator {
 #[derive(Debug)]
 struct Site {
     script: usize,
-    header: Words,
-    footer: Words,
+    header: WordSequence,
+    footer: WordSequence,
 }
 
-/// A document that is still in the window, and alive.
+/// A document that is in the window and alive.
 #[derive(Clone, Debug)]
-struct Page {
+struct WindowPage {
     id: DocId,
     site: usize,
-    body: Body,
+    body: PageBody,
 }
 
 #[derive(Clone, Debug)]
-enum Body {
+enum PageBody {
     /// A page of the site, with its header and footer.
-    Whole(Words),
-    Short(Words),
+    Whole(WordSequence),
+    Short(WordSequence),
     Empty,
 }
 
 impl Generator {
-    /// Prepares vocabularies and boilerplate. Here and later it may panic on params that have
+    /// Prepares vocabularies and boilerplate. This and the iterator may panic on parameters that have
     /// [problems](Params::problems).
     pub fn new(params: Params) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(params.seed);
         let vocabularies: Vec<_> = params
             .scripts
             .iter()
-            .map(|&script| Vocabulary::new(script, params.vocabulary, params.zipf, &mut rng))
+            .map(|&script| ScriptVocabulary::new(script, params.vocabulary, params.zipf, &mut rng))
             .collect();
         let sites = (0..params.sites)
             .map(|site| {
                 let script = site % vocabularies.len();
                 let mut boilerplate = |least| {
                     let length = rng.random_range(least..least + 8);
-                    Words::sample(vocabularies[script].law(), length, &mut rng)
+                    WordSequence::sample(vocabularies[script].law(), length, &mut rng)
                 };
                 Site { script, header: boilerplate(4), footer: boilerplate(8) }
             })
@@ -200,14 +201,14 @@ impl Generator {
         Self { params, rng, vocabularies, sites, window: Vec::new(), made: 0, ts: 1_700_000_000 }
     }
 
-    /// A document that was not there before.
-    fn new_page(&mut self) -> Page {
+    /// A new document.
+    fn new_page(&mut self) -> WindowPage {
         let Params { copies, near, empty, short, .. } = self.params;
         let draw: f64 = self.rng.random();
         let related = draw < copies + near && !self.window.is_empty();
         let (site, body) = if related {
             let like = self.rng.random_range(0..self.window.len());
-            let Page { site, body, .. } = &self.window[like];
+            let WindowPage { site, body, .. } = &self.window[like];
             let (site, body) = (*site, body.clone());
             (site, if draw < copies { body } else { self.edited(site, &body) })
         } else {
@@ -215,35 +216,35 @@ impl Generator {
             let vocabulary = &self.vocabularies[self.sites[site].script];
             let kind: f64 = self.rng.random();
             let body = if kind < empty {
-                Body::Empty
+                PageBody::Empty
             } else if kind < empty + short {
                 let length = self.rng.random_range(1..5);
-                Body::Short(Words::sample_evenly(vocabulary.law(), length, &mut self.rng))
+                PageBody::Short(WordSequence::sample_evenly(vocabulary.law(), length, &mut self.rng))
             } else {
                 let length = log_uniform(self.params.min_words, self.params.max_words, &mut self.rng);
-                Body::Whole(Words::sample(vocabulary.law(), length, &mut self.rng))
+                PageBody::Whole(WordSequence::sample(vocabulary.law(), length, &mut self.rng))
             };
             (site, body)
         };
         let script = self.params.scripts[self.sites[site].script].name();
         let id = DocId::new(&format!("{script}/{site}/{}", self.made)).expect("short, and not empty");
         self.made += 1;
-        Page { id, site, body }
+        WindowPage { id, site, body }
     }
 
-    /// The body with a random share of its words changed.
-    fn edited(&mut self, site: usize, body: &Body) -> Body {
+    /// The body with a random fraction of its words changed.
+    fn edited(&mut self, site: usize, body: &PageBody) -> PageBody {
         let rate = self.rng.random::<f64>() * self.params.max_edit_rate;
         let law = self.vocabularies[self.sites[site].script].law();
         match body {
-            Body::Whole(words) => Body::Whole(words.edited(rate, law, &mut self.rng)),
-            Body::Short(words) => Body::Short(words.edited(rate, law, &mut self.rng)),
-            Body::Empty => Body::Empty,
+            PageBody::Whole(words) => PageBody::Whole(words.edited(rate, law, &mut self.rng)),
+            PageBody::Short(words) => PageBody::Short(words.edited(rate, law, &mut self.rng)),
+            PageBody::Empty => PageBody::Empty,
         }
     }
 
-    /// Puts a page into the window, in the place of a random one if it is full.
-    fn remember(&mut self, page: Page) {
+    /// Adds a page to the window; replaces a random one if it is full.
+    fn remember(&mut self, page: WindowPage) {
         if self.window.len() < self.params.window {
             self.window.push(page);
         } else {
@@ -252,25 +253,25 @@ impl Generator {
         }
     }
 
-    fn text(&self, page: &Page) -> String {
+    fn text(&self, page: &WindowPage) -> String {
         let Site { script, header, footer } = &self.sites[page.site];
         let vocabulary = &self.vocabularies[*script];
         let mut text = String::new();
         match &page.body {
-            Body::Whole(body) => {
+            PageBody::Whole(body) => {
                 for (part, end) in [(header, "\n\n"), (body, "\n\n"), (footer, "\n")] {
                     part.write(vocabulary, &mut text);
                     text.push_str(end);
                 }
             }
-            Body::Short(words) => words.write(vocabulary, &mut text),
-            Body::Empty => text.push_str(if page.site.is_multiple_of(2) { "" } else { "---\n***\n" }),
+            PageBody::Short(words) => words.write(vocabulary, &mut text),
+            PageBody::Empty => text.push_str(if page.site.is_multiple_of(2) { "" } else { "---\n***\n" }),
         }
         text
     }
 
     fn record(&mut self, id: DocId, text: Option<String>) -> FeedRecord<'static> {
-        // Most events share their second with the one before.
+        // Most events have the same second as the previous one.
         self.ts += u64::from(self.rng.random_ratio(1, 8));
         #[expect(clippy::cast_precision_loss, reason = "seconds stay far below 2^53")]
         let ts = Some(self.ts as f64);
@@ -315,7 +316,7 @@ impl Iterator for Generator {
     }
 }
 
-/// What is out of its range of the words of texts: the field, and what it has to be.
+/// Parameters of the words of texts that are out of range: the field, and what is expected.
 fn problems_of_words(
     vocabulary: usize,
     min_words: usize,
@@ -337,7 +338,7 @@ fn problems_of_words(
     checked.into_iter().filter(|(_, is_fine, _)| !is_fine).map(|(field, _, said)| (field, said)).collect()
 }
 
-/// A length in `least..most`, as likely to be between n and 2 n for every n.
+/// A length in `least..most`, log-uniform.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

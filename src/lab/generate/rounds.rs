@@ -1,10 +1,10 @@
-//! A feed of one shape: texts of one template, copies of one text, documents that are all rewritten again and
-//! again.
+//! A feed of one shape: texts of one template, copies of one text, or documents that are all rewritten
+//! repeatedly.
 //!
-//! [`Rounds`] in, records out, the same ones for the same values. In each round every document is sent once,
-//! in the order of the ids; then a share of them is deleted, in random order. A text is made of words by
-//! Zipf's law: of its own, or, in a *family*, the words of one template with so many of them, at random
-//! places, replaced by others. With no edit they are copies.
+//! Input: [`Rounds`]. Output: records, the same for the same parameters. In each round every document is sent
+//! once, in the order of the ids. Then a fraction of them is deleted, in random order. A text has its own
+//! words by Zipf's law; in a *family* it has the words of one template, with a number of them replaced at
+//! random places. With no replaced word all texts are copies.
 
 use std::iter;
 
@@ -14,39 +14,40 @@ use rand_chacha::ChaCha8Rng;
 
 #[cfg(doc)]
 use super::Params;
-use super::vocabulary::Vocabulary;
-use super::words::Words;
+use super::vocabulary::ScriptVocabulary;
+use super::words::WordSequence;
 use super::{Script, log_uniform, problems_of_words};
 use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::{DocEvent, DocId};
 
-/// What such a feed is made of.
+/// Parameters of such a feed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rounds {
-    /// Documents.
+    /// Number of documents.
     pub documents: u64,
-    /// Everything random depends on it.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How often each document is sent, with another text each time but for copies; 1 or more.
+    /// How often each document is sent, each time with another text unless all are copies; 1 or more.
     pub rounds: u64,
-    /// How many words of the template are replaced in each text; `None`: each text has words of its own.
+    /// Number of words of the template that are replaced in each text; `None`: each text has words of its
+    /// own.
     pub family: Option<usize>,
-    /// The share of the documents that is deleted at the end.
+    /// The fraction of documents that is deleted at the end.
     pub drop: f64,
     /// See [`Params::vocabulary`].
     pub vocabulary: usize,
     /// See [`Params::zipf`].
     pub zipf: f64,
-    /// The shortest text in words, inclusive.
+    /// Minimum length of a text in words, inclusive.
     pub min_words: usize,
-    /// The longest text in words, exclusive.
+    /// Maximum length of a text in words, exclusive.
     pub max_words: usize,
     /// The script of all texts.
     pub script: Script,
 }
 
 impl Rounds {
-    /// What is out of its range: the field, and what it has to be.
+    /// Parameters that are out of range: the field, and what is expected.
     pub fn problems(&self) -> Vec<(&'static str, String)> {
         let mut problems = problems_of_words(self.vocabulary, self.min_words, self.max_words, self.zipf);
         let mut require = |field, found: String, fine: bool, expected: &str| {
@@ -66,13 +67,13 @@ impl Rounds {
     /// The feed.
     ///
     /// # Panics
-    /// Perhaps, on values that have [problems](Self::problems).
+    /// May panic on parameters that have [problems](Self::problems).
     pub fn feed(&self) -> impl Iterator<Item = FeedRecord<'static>> + use<> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let vocabulary = Vocabulary::new(self.script, self.vocabulary, self.zipf, &mut rng);
+        let vocabulary = ScriptVocabulary::new(self.script, self.vocabulary, self.zipf, &mut rng);
         let lengths = (self.min_words, self.max_words);
-        let own = move |draws: &mut ChaCha8Rng, words: &Vocabulary| {
-            Words::sample(words.law(), log_uniform(lengths.0, lengths.1, draws), draws)
+        let own = move |draws: &mut ChaCha8Rng, words: &ScriptVocabulary| {
+            WordSequence::sample(words.law(), log_uniform(lengths.0, lengths.1, draws), draws)
         };
         let template = own(&mut rng, &vocabulary);
         let mut last: Vec<u64> = (0..self.documents).collect();
@@ -105,7 +106,7 @@ impl Rounds {
     }
 }
 
-/// A second later for each event.
+/// Increases by one second with each event.
 fn times() -> impl Iterator<Item = f64> {
     iter::successors(Some(1_700_000_000.0), |ts| Some(ts + 1.0))
 }

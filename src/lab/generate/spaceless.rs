@@ -1,27 +1,26 @@
-//! Words of languages that are written without spaces: as long as real ones, of letters that are met as
-//! unevenly.
+//! Words of languages that are written without spaces, with realistic lengths and letter frequencies.
 //!
-//! What a rule for such scripts does depends on how many characters a word has and on how often two words
-//! have the same one. So letters follow Zipf's law (the r-th is met in proportion to 1 / r), as Han
-//! characters and Thai letters do; a Chinese word has one to three characters, two for the most part; a
-//! Japanese one is Han with an ending, or Hiragana, or Katakana; a Thai one has one to three syllables of two
-//! to five characters. Nothing else of a language is in them.
+//! A rule for such scripts depends on the number of characters of a word and on how often two words share a
+//! character. So letters follow Zipf's law (the r-th occurs in proportion to 1 / r), as Han characters and
+//! Thai letters do. A Chinese word has one to three characters, mostly two. A Japanese word is Han with an
+//! ending, or Hiragana, or Katakana. A Thai word has one to three syllables of two to five characters.
+//! Nothing else of the languages is modelled.
 
 use rand::{Rng, RngCore};
 
-/// Han characters that a writer knows.
+/// Number of Han characters in use.
 const HAN: usize = 3_000;
 
-/// Thai consonants, the frequent ones first.
+/// Thai consonants, most frequent first.
 const CONSONANTS: &str = "นรกงมอทยลสตวคหปดบพชจขผถซฟศธณฉภญฮฐฎฬ";
-/// Thai vowels that stand before their consonant.
+/// Thai vowels that are written before their consonant.
 const BEFORE: &str = "เแโไใ";
-/// Thai vowels that stand after, above or below it.
+/// Thai vowels that are written after, above or below it.
 const AFTER: &str = "าัีิุูะื";
-/// Thai marks of tone. No letters: to the tokenizer they are separators.
+/// Thai tone marks. They are not letters: the tokenizer treats them as separators.
 const TONES: &str = "่้";
 
-/// A number below `n`, r with a probability of about 1 / r.
+/// A number r below `n`, with a probability of about 1 / r.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -39,7 +38,7 @@ fn letter(letters: &str, rng: &mut dyn RngCore) -> char {
 }
 
 fn han(rng: &mut dyn RngCore) -> char {
-    // Frequent characters are spread over the block.
+    // Spreads frequent characters over the block.
     let place = u32::try_from(rank(HAN, rng) * 7 % 20_000).expect("below 20,000");
     char::from_u32('一' as u32 + place).expect("within the block of unified ideographs")
 }
@@ -48,7 +47,7 @@ fn hiragana(rng: &mut dyn RngCore) -> char {
     letter("のにはをたがでてとしれさいらなもるこかりうくそつまけせおあめわすき", rng)
 }
 
-/// A word of so many parts, 1 or more.
+/// A word of `parts` parts, 1 or more.
 pub(super) fn chinese(parts: usize, rng: &mut dyn RngCore) -> String {
     let characters = match parts {
         1..=3 => parts.min(2),
@@ -57,7 +56,7 @@ pub(super) fn chinese(parts: usize, rng: &mut dyn RngCore) -> String {
     (0..characters).map(|_| han(rng)).collect()
 }
 
-/// A word of so many parts, 1 or more.
+/// A word of `parts` parts, 1 or more.
 pub(super) fn japanese(parts: usize, rng: &mut dyn RngCore) -> String {
     if parts == 1 {
         let length = rng.random_range(1..3);
@@ -71,7 +70,7 @@ pub(super) fn japanese(parts: usize, rng: &mut dyn RngCore) -> String {
     }
 }
 
-/// A word of so many syllables, 1 or more; of the many-syllabled ones, every second is one shorter.
+/// A word of `syllables` syllables, 1 or more; every second one of several syllables is one shorter.
 pub(super) fn thai(syllables: usize, rng: &mut dyn RngCore) -> String {
     let mut word = String::new();
     for _ in 0..syllables.div_ceil(2).max(syllables.saturating_sub(rng.random_range(1..3))) {
@@ -119,7 +118,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(2);
         let mut counts = BTreeMap::<usize, u32>::new();
         (0..100_000).for_each(|_| *counts.entry(rank(HAN, &mut rng)).or_default() += 1);
-        // The r-th, from 1, has a share of ln((r + 1) / r) / ln(3001).
+        // The r-th, from 1, has the probability ln((r + 1) / r) / ln(3001).
         for (place, share) in [(0, 0.086_57), (1, 0.050_64), (9, 0.011_90)] {
             let error = f64::from(counts[&place]) - 100_000.0 * share;
             assert!(error.abs() < 5.0 * (100_000.0 * share).sqrt(), "{place}: {error}");

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 
-fn generate(params: &Params) -> Vec<Record<'static>> {
+fn generate(params: &Params) -> Vec<FeedRecord<'static>> {
     Generator::new(params.clone()).collect()
 }
 
@@ -33,7 +33,7 @@ fn events_come_in_the_proportions_that_were_asked_for() {
     let feed = generate(&params);
     let mut texts: BTreeMap<DocId, Option<String>> = BTreeMap::new();
     let (mut new, mut updates, mut repeats, mut deletes, mut unknown, mut empty) = (0, 0, 0, 0, 0, 0);
-    for Record { event: DocEvent { id, text, .. }, .. } in feed.iter().cloned() {
+    for FeedRecord { event: DocEvent { id, text, .. }, .. } in feed.iter().cloned() {
         let text = text.map(Cow::into_owned);
         empty += u32::from(text.as_ref().is_some_and(|text| !text.contains(char::is_alphanumeric)));
         match (texts.insert(id, text.clone()), text) {
@@ -48,7 +48,7 @@ fn events_come_in_the_proportions_that_were_asked_for() {
     assert_eq!(new, params.documents);
     let events = feed.len() as f64;
     let check = |count: u32, share: f64| {
-        // 5 standard deviations of a binomial count.
+        // Five standard deviations of a binomial count.
         let error = f64::from(count) - events * share;
         assert!(error.abs() < 5.0 * (events * share * (1.0 - share)).sqrt(), "{count} of {events}: {share}");
     };
@@ -72,8 +72,8 @@ fn edits_have_the_strength_that_was_asked_for() {
     let params = Params { documents: 10, ..Params::default() };
     let mut generator = Generator::new(params);
     let vocabulary = &generator.vocabularies[0];
-    let words = Words::sample(vocabulary.law(), 20_000, &mut generator.rng);
-    let text = |body: &Words| {
+    let words = WordSequence::sample(vocabulary.law(), 20_000, &mut generator.rng);
+    let text = |body: &WordSequence| {
         let mut text = String::new();
         body.write(vocabulary, &mut text);
         text
@@ -131,7 +131,7 @@ fn params_out_of_range_are_named_all_of_them() {
     };
     let fields = |params: &Params| params.problems().into_iter().map(|(field, _)| field).collect::<Vec<_>>();
     assert_eq!(fields(&wrong), ["vocabulary", "max_words", "zipf", "sites", "scripts", "near", "deletes"]);
-    // Shares that are fine by themselves.
+    // Fractions that are each in range.
     let wrong = Params {
         copies: 0.5,
         near: 0.6,
@@ -153,8 +153,8 @@ fn sites_write_in_the_scripts_that_were_asked_for() {
     assert!(ids.iter().any(|id| id.starts_with("han/")) && ids.iter().any(|id| id.starts_with("greek/")));
 }
 
-/// A family of 30 texts in three rounds, of which half leave: each text differs from each other in twice the
-/// edits at most.
+/// A family of 30 texts in three rounds, half of them deleted: two texts differ in at most twice the number
+/// of edits.
 #[test]
 fn rounds_of_one_template() {
     let rounds = Rounds {
@@ -178,7 +178,7 @@ fn rounds_of_one_template() {
     let dropped: Vec<DocId> = ids(90, 105);
     assert!(!dropped.is_sorted() && dropped.iter().collect::<BTreeSet<_>>().len() == 15);
     assert!(feed[90..].iter().all(|record| record.event.text.is_none()));
-    let words = |record: &Record<'_>| -> Vec<String> {
+    let words = |record: &FeedRecord<'_>| -> Vec<String> {
         let text = record.event.text.as_ref().unwrap().to_lowercase();
         text.split(|c: char| !c.is_alphanumeric())
             .filter(|word| !word.is_empty())
@@ -193,7 +193,7 @@ fn rounds_of_one_template() {
         }
     }
     assert!(feed.windows(2).all(|two| two[0].ts < two[1].ts));
-    // Copies, and texts of their own.
+    // Copies, and texts with words of their own.
     let first = |family| Rounds { family, ..rounds.clone() }.feed().take(30).map(|r| r.event.text).collect();
     let copies: BTreeSet<_> = first(Some(0));
     let own: BTreeSet<_> = first(None);

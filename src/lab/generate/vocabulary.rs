@@ -1,4 +1,4 @@
-//! The words of a script and how often they are met.
+//! The words of a script with their frequencies.
 
 use std::collections::HashSet;
 
@@ -31,14 +31,13 @@ pub enum Script {
 
 #[derive(Debug)]
 enum Letters {
-    /// Words are syllables of one of the first and one of the second, separated by spaces.
+    /// Words are syllables, each one of the first and one of the second list, separated by spaces.
     Syllables(&'static str, &'static str),
-    /// Words are one or two Han characters, or some Hiragana, and nothing separates them.
+    /// Words are one or two Han characters, or some Hiragana, without separators.
     Ideographs,
-    /// Words are made by a function of their own, as long as those of the language, and nothing separates
-    /// them.
+    /// Words are made by a function, as long as those of the language, without separators.
     Spaceless {
-        /// Of how many syllables or parts.
+        /// Makes a word of a number of syllables or parts.
         word: fn(usize, &mut dyn rand::RngCore) -> String,
         /// Between parts of a sentence.
         comma: &'static str,
@@ -47,25 +46,25 @@ enum Letters {
     },
 }
 
-/// Numbered words, the frequent ones first.
+/// Numbered words, most frequent first.
 #[derive(Debug)]
-pub(super) struct Vocabulary {
-    plain: Arena,
-    capitals: Arena,
+pub(super) struct ScriptVocabulary {
+    plain: StringArena,
+    capitals: StringArena,
     space: &'static str,
     comma: Option<&'static str>,
     stop: &'static str,
     law: Zipf,
 }
 
-impl Vocabulary {
-    /// Makes up `size` words, 1 or more, of which the k-th is met in proportion to `1 / k^exponent`.
+impl ScriptVocabulary {
+    /// Makes `size` words, 1 or more; the k-th occurs in proportion to `1 / k^exponent`.
     pub(super) fn new(script: Script, size: usize, exponent: f64, rng: &mut impl Rng) -> Self {
         let one = |k, draws: &mut _| script.word_of_rank(k, 0, draws);
-        Self::of(script, size, exponent, rng, one)
+        Self::generate(script, size, exponent, rng, one)
     }
 
-    /// The same of words that are all different.
+    /// The same with pairwise different words.
     pub(super) fn distinct(script: Script, size: usize, exponent: f64, rng: &mut impl Rng) -> Self {
         let mut known = HashSet::new();
         let one = |k, draws: &mut _| {
@@ -75,17 +74,17 @@ impl Vocabulary {
             known.insert(word.clone());
             word
         };
-        Self::of(script, size, exponent, rng, one)
+        Self::generate(script, size, exponent, rng, one)
     }
 
-    fn of<R: Rng>(
+    fn generate<R: Rng>(
         script: Script,
         size: usize,
         exponent: f64,
         rng: &mut R,
         mut one: impl FnMut(usize, &mut R) -> String,
     ) -> Self {
-        let (mut plain, mut capitals) = (Arena::default(), Arena::default());
+        let (mut plain, mut capitals) = (StringArena::default(), StringArena::default());
         for k in 0..size {
             let word = one(k, rng);
             let mut letters = word.chars();
@@ -100,7 +99,7 @@ impl Vocabulary {
         Self { plain, capitals, space, comma, stop, law: Zipf::new(size, exponent) }
     }
 
-    /// How often which word is met.
+    /// The distribution of words.
     pub(super) fn law(&self) -> &Zipf {
         &self.law
     }
@@ -109,33 +108,33 @@ impl Vocabulary {
         self.plain.get(word)
     }
 
-    /// The word as it begins a sentence.
+    /// The word at the beginning of a sentence.
     pub(super) fn capital(&self, word: u32) -> &str {
         self.capitals.get(word)
     }
 
-    /// What stands between words.
+    /// The separator of words.
     pub(super) fn space(&self) -> &'static str {
         self.space
     }
 
-    /// What stands now and then between words of a sentence, if anything does.
+    /// The separator within sentences, if there is one.
     pub(super) fn comma(&self) -> Option<&'static str> {
         self.comma
     }
 
-    /// What stands between sentences.
+    /// The separator of sentences.
     pub(super) fn stop(&self) -> &'static str {
         self.stop
     }
 }
 
 impl Script {
-    /// Those of a feed, unless others are asked for.
+    /// The default scripts of a feed.
     pub const USUAL: [Self; 6] =
         [Self::Latin, Self::Cyrillic, Self::Greek, Self::Devanagari, Self::Arabic, Self::Han];
 
-    /// Its name, in lower case.
+    /// The name in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Self::Latin => "latin",
@@ -164,8 +163,7 @@ impl Script {
         }
     }
 
-    /// The k-th word: what is said often is short, as in any language; one more syllable after every 64
-    /// tries.
+    /// The k-th word: frequent words are short; one more syllable after every 64 tries.
     fn word_of_rank(self, k: usize, tries: usize, rng: &mut impl Rng) -> String {
         let syllables = if k < 32 { 1 } else { rng.random_range(2..5) };
         self.word(syllables + tries / 64, rng)
@@ -191,12 +189,12 @@ impl Script {
 
 /// Strings in one piece of memory.
 #[derive(Debug, Default)]
-struct Arena {
+struct StringArena {
     text: String,
     ends: Vec<usize>,
 }
 
-impl Arena {
+impl StringArena {
     fn push(&mut self, letters: impl Iterator<Item = char>) {
         self.text.extend(letters);
         self.ends.push(self.text.len());
@@ -209,14 +207,14 @@ impl Arena {
     }
 }
 
-/// Zipf's law in constant time: every column of a table of equal columns holds two numbers, and where between
-/// them it is divided.
+/// Zipf's law in constant time, by the alias method: every column of a table holds two numbers and the point
+/// that divides it between them.
 ///
 /// Reference: A. J. Walker, *An efficient method for generating discrete random variables with general
 /// distributions* (ACM TOMS 3, 1977).
 #[derive(Debug)]
 pub(super) struct Zipf {
-    /// Below this share of 2^32 the column means itself, else its alias.
+    /// Below this fraction of 2^32 the column is its own number, else its alias.
     columns: Vec<(u32, u32)>,
 }
 
@@ -232,7 +230,7 @@ impl Zipf {
         let mean = weights.iter().sum::<f64>() / size as f64;
         let mut shares: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
         let mut columns: Vec<(u32, u32)> = (0..size as u32).map(|k| (u32::MAX, k)).collect();
-        // Weights descend: the small ones are at the end, and a large one that has become small joins them
+        // Weights descend, so the small ones are at the end; a large one that becomes small is appended
         // there.
         let (mut large, mut small): (Vec<usize>, Vec<usize>) = (0..size).partition(|&k| shares[k] >= 1.0);
         while let (Some(&l), Some(s)) = (large.last(), small.pop()) {
@@ -246,13 +244,13 @@ impl Zipf {
         Self { columns }
     }
 
-    /// Numbers are below it.
+    /// Upper bound of the numbers, exclusive.
     pub(super) fn size(&self) -> u32 {
         u32::try_from(self.columns.len()).unwrap_or(u32::MAX)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the two halves of a word")]
-    /// A number.
+    /// Draws a number.
     pub(super) fn sample(&self, rng: &mut impl Rng) -> u32 {
         let word: u64 = rng.random();
         let column = ((word >> 32) * self.columns.len() as u64) >> 32;
@@ -276,7 +274,7 @@ mod tests {
         for _ in 0..1_000_000 {
             counts[zipf.sample(&mut rng) as usize] += 1;
         }
-        // The harmonic number of 100 is 5.187; 5 standard deviations around the expected counts.
+        // The harmonic number of 100 is 5.187; five standard deviations around the expected counts.
         for k in [1_usize, 2, 3, 10, 50, 100] {
             let expected = 1e6 / k as f64 / 5.187_377_518;
             let error = f64::from(counts[k - 1]) - expected;
@@ -288,7 +286,7 @@ mod tests {
     fn every_script_has_its_letters() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let samples = Script::USUAL.map(|script| {
-            let vocabulary = Vocabulary::new(script, 1000, 1.0, &mut rng);
+            let vocabulary = ScriptVocabulary::new(script, 1000, 1.0, &mut rng);
             assert_eq!(vocabulary.law().size(), 1000);
             assert!(
                 (0..1000).all(|k| vocabulary.word(k).chars().all(char::is_alphanumeric)),

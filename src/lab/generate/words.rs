@@ -1,40 +1,40 @@
-//! Sequences of words, and how they are edited and written.
+//! Sequences of words: sampling, editing and writing.
 
 use std::ops::Range;
 
 use rand::Rng;
 
-use super::vocabulary::{Vocabulary, Zipf};
+use super::vocabulary::{ScriptVocabulary, Zipf};
 use dupflow_core::hash;
 
 /// Words by their numbers in a vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Words(Vec<u32>);
+pub(super) struct WordSequence(Vec<u32>);
 
-impl FromIterator<u32> for Words {
+impl FromIterator<u32> for WordSequence {
     fn from_iter<I: IntoIterator<Item = u32>>(words: I) -> Self {
         Self(words.into_iter().collect())
     }
 }
 
-impl Words {
-    /// How many.
+impl WordSequence {
+    /// Number of words.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Words by Zipf's law.
+    /// Samples words by Zipf's law.
     pub(super) fn sample(law: &Zipf, length: usize, rng: &mut impl Rng) -> Self {
         Self((0..length).map(|_| law.sample(rng)).collect())
     }
 
-    /// Words that are all equally likely: the few words of two short texts are seldom the same.
+    /// Samples words uniformly, so that two short texts rarely share a word.
     pub(super) fn sample_evenly(law: &Zipf, length: usize, rng: &mut impl Rng) -> Self {
         let all: Range<u32> = 0..law.size();
         Self((0..length).map(|_| rng.random_range(all.clone())).collect())
     }
 
-    /// Each word is substituted, dropped, or followed by a new one, each with a probability of `rate / 3`.
+    /// Substitutes, drops, or appends a new word after each word, each with a probability of `rate / 3`.
     pub(super) fn altered(&self, rate: f64, law: &Zipf, rng: &mut impl Rng) -> Self {
         let mut edited = Vec::with_capacity(self.0.len() + 8);
         for &word in &self.0 {
@@ -43,7 +43,7 @@ impl Words {
                 edited.push(word);
                 continue;
             }
-            // Below the rate, the three thirds are the three edits; a dropped word leaves nothing.
+            // Each third of the interval below the rate is one of the edits; a dropped word adds nothing.
             let third = edit / rate * 3.0;
             if third < 1.0 {
                 edited.push(law.sample(rng));
@@ -54,7 +54,7 @@ impl Words {
         Self(edited)
     }
 
-    /// [Altered](Self::altered); if that leaves all words, one is substituted.
+    /// As [`altered`](Self::altered); if no word changes, one is substituted.
     pub(super) fn edited(&self, rate: f64, law: &Zipf, rng: &mut impl Rng) -> Self {
         let mut edited = self.altered(rate, law, rng);
         if edited == *self && edited.len() > 0 {
@@ -64,19 +64,19 @@ impl Words {
         edited
     }
 
-    /// As many words, at different places, are replaced by others; all of them if there are no more.
+    /// Replaces `count` words at different places, or all if there are fewer.
     pub(super) fn replaced(&self, count: usize, law: &Zipf, rng: &mut impl Rng) -> Self {
         let mut words = self.0.clone();
         for place in rand::seq::index::sample(rng, words.len(), count.min(words.len())) {
-            // Any word but the one that stands there, where there is another.
+            // Any word except the present one, if there is another.
             let step = rng.random_range(1..law.size().max(2));
             words[place] = (words[place] + step) % law.size();
         }
         Self(words)
     }
 
-    /// Appends the words as text: sentences that end after fixed words, so that equal words give equal text.
-    pub(super) fn write(&self, vocabulary: &Vocabulary, text: &mut String) {
+    /// Appends the words as text. Sentences end after fixed words, so that equal words give equal text.
+    pub(super) fn write(&self, vocabulary: &ScriptVocabulary, text: &mut String) {
         let (mut starts, mut pauses) = (true, false);
         for (n, &word) in self.0.iter().enumerate() {
             if n > 0 {

@@ -1,42 +1,42 @@
-//! Claims: what a source says of a number, beside what was measured.
+//! Claims: a printed number of a source, compared with a measured one.
 //!
-//! A [`Claim`] is (printed, measured, tolerance) under a relation, and whether it [holds](Claim::holds)
-//! follows from these alone. Its `Display` is the relation with the tolerance, as the answers show it. Words
-//! of a source that have no number ("high", "grows little") are given one where the claim is made.
+//! A [`PrintedClaim`] consists of printed and measured values and a tolerance under a relation. These alone
+//! determine whether it [holds](Claim::holds). `Display` writes the relation with the tolerance. Where a
+//! source uses words without a number ("high", "grows little"), the code that makes the claim chooses one.
 //!
-//! [`Claim::perturbed`] is the claim once for each measured number, with that number moved just beyond what
-//! is allowed, or, where it does not hold, with all numbers moved to where it does: what a test expects to
-//! turn.
+//! [`PrintedClaim::perturbed`] returns variants with the opposite outcome, for tests: one for each measured
+//! number, moved just beyond its tolerance; if the claim does not hold, one with all numbers moved to where
+//! it does.
 
 use std::fmt;
 
-/// A printed number and the measured one, and how far apart they may be.
+/// A printed and a measured number with their tolerance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Near {
-    /// As the source has it.
+pub struct ComparedNumber {
+    /// The printed number.
     pub printed: f64,
-    /// As it is here.
+    /// The measured number.
     pub measured: f64,
-    /// The most that they may differ by.
+    /// Maximum difference, inclusive.
     pub slack: f64,
 }
 
-impl Near {
+impl ComparedNumber {
     fn holds(self) -> bool {
         (self.measured - self.printed).abs() <= self.slack
     }
 }
 
-/// How far a measured number may be from the printed one.
+/// How a maximum difference is determined.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Tolerance {
-    /// Not at all, but for the rounding of floating point.
+    /// Equal, up to floating-point rounding.
     Exact,
-    /// So much.
+    /// An absolute difference.
     Within(f64),
-    /// So many standard deviations of so much each.
+    /// A number of standard deviations, and the standard deviation.
     Deviations(f64, f64),
-    /// Such a share of the printed number.
+    /// A fraction of the printed number.
     Share(f64),
 }
 
@@ -51,7 +51,7 @@ impl Tolerance {
     }
 }
 
-/// A number of a tolerance: up to three digits that count.
+/// A number with up to three significant digits.
 fn short(number: f64) -> String {
     let size = number.abs();
     if size > 0.0 && !(1e-3..1e6).contains(&size) {
@@ -77,38 +77,39 @@ impl fmt::Display for Tolerance {
     }
 }
 
-/// What a source says, with the numbers that decide whether it is so.
+/// A statement of a source with the numbers that decide whether it is true.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Claim {
+pub enum PrintedClaim {
     /// Each number is the printed one.
     Equal {
         /// The numbers.
-        all: Vec<Near>,
-        /// How far apart they may be, in words.
+        all: Vec<ComparedNumber>,
+        /// The tolerance in words.
         within: String,
     },
     /// Each number is at least the printed one.
     AtLeast(f64, Vec<f64>),
     /// Each number is at most the printed one.
     AtMost(f64, Vec<f64>),
-    /// Each number is at least so many times the one before.
+    /// Each number is at least the factor times the one before.
     Rises(f64, Vec<f64>),
-    /// Each number is at most so many times the one before.
+    /// Each number is at most the factor times the one before.
     Falls(f64, Vec<f64>),
-    /// The first number is at most so many times each other one.
+    /// The first number is at most the factor times each other one.
     Least(f64, Vec<f64>),
-    /// The words are the printed ones.
+    /// The texts are equal.
     Same {
-        /// As the source has them, or as they follow from it by hand.
+        /// As printed, or derived from the print by hand.
         printed: String,
-        /// As they are here.
+        /// As measured.
         measured: String,
     },
-    /// Each of them.
-    All(Vec<Claim>),
+    /// All of these claims.
+    All(Vec<PrintedClaim>),
 }
 
-/// A printed number with half a unit of its last digit; a comma parts thousands, `E` is a power of ten.
+/// Parses a printed number; returns it with half a unit of its last digit. Commas separate thousands, `E` is
+/// a power of ten.
 fn read(text: &str) -> (f64, f64) {
     let plain = text.replace(',', "");
     let (digits, power) = plain.split_once('E').unwrap_or((&plain, "0"));
@@ -117,25 +118,26 @@ fn read(text: &str) -> (f64, f64) {
     (number(&plain), 0.5 * 10_f64.powf(number(power) - decimals as f64))
 }
 
-impl Claim {
-    /// A number is the printed one.
+impl PrintedClaim {
+    /// The measured number equals the printed one, within a tolerance.
     pub fn equal(printed: f64, measured: f64, tolerance: Tolerance) -> Self {
         Self::each([(printed, measured)], tolerance)
     }
 
-    /// Numbers are the printed ones.
+    /// Each measured number equals its printed one, within a tolerance.
     pub fn each(pairs: impl IntoIterator<Item = (f64, f64)>, tolerance: Tolerance) -> Self {
-        let near = |(printed, measured)| Near { printed, measured, slack: tolerance.slack(printed) };
-        let all: Vec<Near> = pairs.into_iter().map(near).collect();
+        let near =
+            |(printed, measured)| ComparedNumber { printed, measured, slack: tolerance.slack(printed) };
+        let all: Vec<ComparedNumber> = pairs.into_iter().map(near).collect();
         let within = tolerance.to_string();
         Self::Equal { within: if all.len() > 1 { format!("each {within}") } else { within }, all }
     }
 
-    /// Numbers are the printed ones once they are rounded as these are.
+    /// Each measured number, rounded to the digits of its printed one, equals it.
     pub fn digits<'p>(pairs: impl IntoIterator<Item = (&'p str, f64)>) -> Self {
         let near = |(text, measured): (&str, f64)| {
             let (printed, half) = read(text);
-            Near { printed, measured, slack: 1.02 * half }
+            ComparedNumber { printed, measured, slack: 1.02 * half }
         };
         Self::Equal {
             all: pairs.into_iter().map(near).collect(),
@@ -143,17 +145,17 @@ impl Claim {
         }
     }
 
-    /// Words are the printed ones.
+    /// The texts are equal.
     pub fn same(printed: impl Into<String>, measured: impl Into<String>) -> Self {
         Self::Same { printed: printed.into(), measured: measured.into() }
     }
 
-    /// Nothing of something: no pair missed, no answer different.
+    /// A count is 0: no missed pair, no different answer.
     pub fn none(count: usize) -> Self {
         Self::equal(0.0, count as f64, Tolerance::Exact)
     }
 
-    /// Whether what was measured is what the source says.
+    /// Whether the measurement confirms the statement.
     pub fn holds(&self) -> bool {
         let steps = |all: &[f64], is: &dyn Fn(f64, f64) -> bool| all.windows(2).all(|two| is(two[0], two[1]));
         match self {
@@ -168,12 +170,12 @@ impl Claim {
         }
     }
 
-    /// Measured numbers, or words.
+    /// Number of measured numbers or texts that can be perturbed.
     pub fn len(&self) -> usize {
         match self {
             Self::Equal { all, .. } => all.len(),
             Self::AtLeast(_, all) | Self::AtMost(_, all) => all.len(),
-            // The first number is moved with the second.
+            // The first number is perturbed together with the second.
             Self::Rises(_, all) | Self::Falls(_, all) | Self::Least(_, all) => all.len() - 1,
             Self::Same { .. } => 1,
             Self::All(claims) => claims.iter().map(Self::len).sum(),
@@ -185,12 +187,12 @@ impl Claim {
         self.len() == 0
     }
 
-    /// Claims that hold if this one does not, and do not hold if it does: see the module.
+    /// Claims with the opposite outcome; see the module.
     pub fn perturbed(&self) -> Vec<Self> {
         if self.holds() { (0..self.len()).map(|at| self.without(at)).collect() } else { vec![self.mended()] }
     }
 
-    /// With one number where it is not allowed.
+    /// With one number moved beyond its tolerance.
     fn without(&self, at: usize) -> Self {
         let beyond = |bound: f64| 1e-6 * bound.abs().max(1e-6);
         let mut changed = self.clone();
@@ -219,7 +221,7 @@ impl Claim {
         changed
     }
 
-    /// With all numbers as the source has them.
+    /// With all numbers moved to where the claim holds.
     fn mended(&self) -> Self {
         let mut changed = self.clone();
         match &mut changed {
@@ -239,7 +241,7 @@ impl Claim {
     }
 }
 
-impl fmt::Display for Claim {
+impl fmt::Display for PrintedClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let each = |all: &[f64]| if all.len() > 1 { "each " } else { "" };
         match self {
@@ -254,9 +256,9 @@ impl fmt::Display for Claim {
             Self::Least(times, _) => write!(f, "the least: at most {} times any other", short(*times)),
             Self::Same { .. } => f.write_str("the same words"),
             Self::All(claims) => {
-                let mut told: Vec<String> = claims.iter().map(ToString::to_string).collect();
-                told.dedup();
-                f.write_str(&told.join("; "))
+                let mut shown: Vec<String> = claims.iter().map(ToString::to_string).collect();
+                shown.dedup();
+                f.write_str(&shown.join("; "))
             }
         }
     }
@@ -268,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_printed_number_is_a_rounded_one() {
-        let is = |printed, value| Claim::digits([(printed, value)]).holds();
+        let is = |printed, value| PrintedClaim::digits([(printed, value)]).holds();
         assert!(is("0.994304", 0.994_304_3) && !is("0.994304", 0.994_305));
         assert!(is("1.29E-06", 1.2949e-6) && !is("1.29E-06", 1.31e-6));
         assert!(is("90,260", 90_260.4) && !is("90,260", 89_541.0));
@@ -280,16 +282,19 @@ mod tests {
     fn what_is_perturbed_turns() {
         let claims = |shift: f64| {
             vec![
-                Claim::each([(1.0, 1.05 + shift), (2.0, 2.0)], Tolerance::Within(0.1)),
-                Claim::each([(10.0, 10.5 + 20.0 * shift)], Tolerance::Share(0.1)),
-                Claim::none(if shift > 0.0 { 3 } else { 0 }),
-                Claim::AtLeast(0.9, vec![0.95 - shift, 1.0]),
-                Claim::AtMost(1e-5, vec![3.7e-6 + shift]),
-                Claim::Rises(2.0, vec![1.0, 3.0 - 5.0 * shift, 7.0]),
-                Claim::Falls(1.0, vec![5.0, 4.9 + shift, 4.0]),
-                Claim::Least(0.95, vec![1.0 + shift, 1.1, 2.0]),
-                Claim::same("abc", if shift > 0.0 { "abd" } else { "abc" }),
-                Claim::All(vec![Claim::none(0), Claim::AtLeast(1.0, vec![1.1 - shift, 2.0])]),
+                PrintedClaim::each([(1.0, 1.05 + shift), (2.0, 2.0)], Tolerance::Within(0.1)),
+                PrintedClaim::each([(10.0, 10.5 + 20.0 * shift)], Tolerance::Share(0.1)),
+                PrintedClaim::none(if shift > 0.0 { 3 } else { 0 }),
+                PrintedClaim::AtLeast(0.9, vec![0.95 - shift, 1.0]),
+                PrintedClaim::AtMost(1e-5, vec![3.7e-6 + shift]),
+                PrintedClaim::Rises(2.0, vec![1.0, 3.0 - 5.0 * shift, 7.0]),
+                PrintedClaim::Falls(1.0, vec![5.0, 4.9 + shift, 4.0]),
+                PrintedClaim::Least(0.95, vec![1.0 + shift, 1.1, 2.0]),
+                PrintedClaim::same("abc", if shift > 0.0 { "abd" } else { "abc" }),
+                PrintedClaim::All(vec![
+                    PrintedClaim::none(0),
+                    PrintedClaim::AtLeast(1.0, vec![1.1 - shift, 2.0]),
+                ]),
             ]
         };
         for (shift, expected) in [(0.0, true), (1.0, false)] {
@@ -306,13 +311,13 @@ mod tests {
 
     #[test]
     fn a_claim_says_its_tolerance() {
-        let told = [
-            Claim::equal(1.0, 1.0, Tolerance::Share(0.005)).to_string(),
-            Claim::AtMost(0.7, vec![0.1, 0.2]).to_string(),
-            Claim::Least(0.95, vec![1.0, 2.0]).to_string(),
-            Claim::AtMost(1e-5, vec![1e-6]).to_string(),
-            Claim::AtLeast(4097.0, vec![1e-6]).to_string(),
-            Claim::AtMost((-100_f64).exp(), vec![1e-6]).to_string(),
+        let shown = [
+            PrintedClaim::equal(1.0, 1.0, Tolerance::Share(0.005)).to_string(),
+            PrintedClaim::AtMost(0.7, vec![0.1, 0.2]).to_string(),
+            PrintedClaim::Least(0.95, vec![1.0, 2.0]).to_string(),
+            PrintedClaim::AtMost(1e-5, vec![1e-6]).to_string(),
+            PrintedClaim::AtLeast(4097.0, vec![1e-6]).to_string(),
+            PrintedClaim::AtMost((-100_f64).exp(), vec![1e-6]).to_string(),
         ];
         let expected = [
             "equal ± 0.5 %",
@@ -322,6 +327,6 @@ mod tests {
             "at least 4097",
             "at most 3.72e-44",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
     }
 }

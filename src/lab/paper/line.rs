@@ -1,119 +1,121 @@
-//! What is printed, what was measured, and what follows.
+//! Lines: what is printed, what is measured, and the verdict.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
-use super::super::table::{Table, row};
+use super::super::table::{ResultTable, row};
 use super::super::{Findings, Plot};
-use super::Source;
-use super::claim::Claim;
+use super::PaperSource;
+use super::claim::PrintedClaim;
 
-/// An answer to an item, or to a part of it.
+/// An answer to an item of a source, or to a part of one.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct ItemLine {
     /// The item.
     pub item: &'static str,
-    /// Of what in it.
+    /// The part of the item.
     pub of: String,
     /// What the source prints.
     pub printed: String,
-    /// What comes out here.
+    /// What is measured here.
     pub measured: String,
-    /// What decides, if anything does.
+    /// What decides the verdict.
     pub basis: Basis,
-    /// Why, in a sentence.
+    /// The reason, in a sentence.
     pub reason: String,
 }
 
-/// What the verdict of a [`Line`] follows from.
+/// What decides the verdict of a [`ItemLine`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Basis {
-    /// The source's own definitions decide, without its data: where the claim fails, the print is wrong in
+    /// The source's own definitions decide, without its data. If the claim fails, the print contradicts
     /// itself.
-    Exact(Claim),
-    /// Measured on other data, or on a model that is not made to meet it.
-    Measured(Claim),
-    /// Nothing is judged. What is measured may have to meet something else: a theory, an independent
+    Exact(PrintedClaim),
+    /// Measured on other data, or on a model that was not fitted to the claim.
+    Measured(PrintedClaim),
+    /// No verdict. The measurement may have to satisfy another claim: a theory, or an independent
     /// computation.
-    Unjudged(Why, Option<Claim>),
+    Unjudged(UnjudgedReason, Option<PrintedClaim>),
 }
 
 /// Why a line is not judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
-    /// It could not be otherwise: arithmetic, a model fitted to the very statement, one printed number beside
+pub enum UnjudgedReason {
+    /// It follows by construction: arithmetic, a model fitted to this statement, one printed number beside
+    /// another.
     /// another.
     Construction,
-    /// A slip of notation, seen by reading.
+    /// An error of notation, found by reading.
     Reading,
-    /// The source says too little to compare: its data are private, or its text has lost the numbers. What
-    /// stands in for them is measured.
+    /// The source is not sufficient for a comparison: its data are private, or its text has lost the numbers.
+    /// Substitute data are measured.
     StandIn,
-    /// A drawing, an algorithm in words, or what the source leaves out: here is what the program does.
+    /// A drawing, an algorithm in words, or something the source leaves out; the line shows what the program
+    /// does.
     Shown,
-    /// A time, which depends on the machine and on what else it does.
+    /// A time, which depends on the machine and its load.
     Timed,
-    /// Quoted by the source from elsewhere, or with nothing to compare.
+    /// Quoted by the source from elsewhere, or without a value to compare.
     Quoted,
 }
 
-/// How what is measured compares with what is printed. It is computed from the [`Basis`] and cannot be given.
+/// How measured and printed values compare. Computed from the [`Basis`]; cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// It is the same, within the tolerance.
+pub enum ClaimVerdict {
+    /// Equal within the tolerance.
     Agrees,
-    /// It is not the same.
+    /// Not equal.
     Differs,
-    /// The print is wrong in itself.
+    /// The print contradicts itself.
     Misprint,
     /// Not judged, for this reason.
-    Unjudged(Why),
+    Unjudged(UnjudgedReason),
 }
 
-impl Verdict {
-    /// All of them.
+impl ClaimVerdict {
+    /// All verdicts.
     pub const ALL: [Self; 9] = [
         Self::Agrees,
         Self::Differs,
         Self::Misprint,
-        Self::Unjudged(Why::Construction),
-        Self::Unjudged(Why::Reading),
-        Self::Unjudged(Why::StandIn),
-        Self::Unjudged(Why::Shown),
-        Self::Unjudged(Why::Timed),
-        Self::Unjudged(Why::Quoted),
+        Self::Unjudged(UnjudgedReason::Construction),
+        Self::Unjudged(UnjudgedReason::Reading),
+        Self::Unjudged(UnjudgedReason::StandIn),
+        Self::Unjudged(UnjudgedReason::Shown),
+        Self::Unjudged(UnjudgedReason::Timed),
+        Self::Unjudged(UnjudgedReason::Quoted),
     ];
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for ClaimVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Agrees => "agrees",
             Self::Differs => "differs",
             Self::Misprint => "misprint",
-            Self::Unjudged(Why::Construction) => "by construction",
-            Self::Unjudged(Why::Reading) => "by reading",
-            Self::Unjudged(Why::StandIn) => "stand-in",
-            Self::Unjudged(Why::Shown) => "shown",
-            Self::Unjudged(Why::Timed) => "timed",
-            Self::Unjudged(Why::Quoted) => "quoted",
+            Self::Unjudged(UnjudgedReason::Construction) => "by construction",
+            Self::Unjudged(UnjudgedReason::Reading) => "by reading",
+            Self::Unjudged(UnjudgedReason::StandIn) => "stand-in",
+            Self::Unjudged(UnjudgedReason::Shown) => "shown",
+            Self::Unjudged(UnjudgedReason::Timed) => "timed",
+            Self::Unjudged(UnjudgedReason::Quoted) => "quoted",
         })
     }
 }
 
 impl Basis {
-    /// What decides, if anything does.
-    pub fn claim(&self) -> Option<&Claim> {
+    /// The claim, if there is one.
+    pub fn claim(&self) -> Option<&PrintedClaim> {
         match self {
             Self::Exact(claim) | Self::Measured(claim) => Some(claim),
             Self::Unjudged(_, claim) => claim.as_ref(),
         }
     }
 
-    /// The same with another claim, if there is one.
+    /// The same basis with another claim, if it has one.
     #[must_use]
-    pub fn with(&self, claim: Claim) -> Self {
+    pub fn with(&self, claim: PrintedClaim) -> Self {
         match self {
             Self::Exact(_) => Self::Exact(claim),
             Self::Measured(_) => Self::Measured(claim),
@@ -121,14 +123,14 @@ impl Basis {
         }
     }
 
-    /// What follows.
-    pub fn verdict(&self) -> Verdict {
+    /// The verdict.
+    pub fn verdict(&self) -> ClaimVerdict {
         match self {
-            Self::Exact(claim) | Self::Measured(claim) if claim.holds() => Verdict::Agrees,
-            Self::Exact(_) => Verdict::Misprint,
-            Self::Measured(_) => Verdict::Differs,
-            Self::Unjudged(_, Some(check)) if !check.holds() => Verdict::Differs,
-            Self::Unjudged(kind, _) => Verdict::Unjudged(*kind),
+            Self::Exact(claim) | Self::Measured(claim) if claim.holds() => ClaimVerdict::Agrees,
+            Self::Exact(_) => ClaimVerdict::Misprint,
+            Self::Measured(_) => ClaimVerdict::Differs,
+            Self::Unjudged(_, Some(check)) if !check.holds() => ClaimVerdict::Differs,
+            Self::Unjudged(kind, _) => ClaimVerdict::Unjudged(*kind),
         }
     }
 }
@@ -143,51 +145,69 @@ impl fmt::Display for Basis {
     }
 }
 
-impl From<Why> for Basis {
-    fn from(kind: Why) -> Self {
+impl From<UnjudgedReason> for Basis {
+    fn from(kind: UnjudgedReason) -> Self {
         Self::Unjudged(kind, None)
     }
 }
 
-impl Why {
-    /// Not judged for this reason, but what is measured has to meet something else.
-    pub fn checked(self, check: Claim) -> Basis {
+impl UnjudgedReason {
+    /// No verdict for this reason, but the measurement must satisfy `check`.
+    pub fn checked(self, check: PrintedClaim) -> Basis {
         Basis::Unjudged(self, Some(check))
     }
 }
 
-impl Line {
-    /// An answer.
-    pub fn new(
-        item: &'static str,
-        of: impl Into<String>,
-        printed: impl Into<String>,
-        measured: impl Into<String>,
-        basis: impl Into<Basis>,
-        reason: impl Into<String>,
-    ) -> Self {
-        let (of, printed, measured, reason) = (of.into(), printed.into(), measured.into(), reason.into());
-        Self { item, of, printed, measured, basis: basis.into(), reason }
+impl ItemLine {
+    /// What the source prints of a part of an item. The measurement follows with [`measured`](Self::measured),
+    /// [`judged`](Self::judged) and [`because`](Self::because).
+    pub fn new(item: &'static str, of: impl Into<String>, printed: impl Into<String>) -> Self {
+        Self {
+            item,
+            of: of.into(),
+            printed: printed.into(),
+            measured: String::new(),
+            basis: UnjudgedReason::Shown.into(),
+            reason: String::new(),
+        }
     }
 
-    /// How what is measured compares with what is printed.
-    pub fn verdict(&self) -> Verdict {
+    /// Sets what is measured.
+    #[must_use]
+    pub fn measured(self, measured: impl Into<String>) -> Self {
+        Self { measured: measured.into(), ..self }
+    }
+
+    /// Sets what decides the verdict.
+    #[must_use]
+    pub fn judged(self, basis: impl Into<Basis>) -> Self {
+        Self { basis: basis.into(), ..self }
+    }
+
+    /// Sets the reason.
+    #[must_use]
+    pub fn because(self, reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), ..self }
+    }
+
+    /// How measured and printed values compare.
+    pub fn verdict(&self) -> ClaimVerdict {
         self.basis.verdict()
     }
 }
 
-/// What sections have made.
+/// The results of sections.
 #[derive(Clone, Debug, Default)]
-pub struct Made {
-    /// Answers, in the order of the items.
-    pub lines: Vec<Line>,
-    /// Numbers behind them.
-    pub tables: Vec<Table>,
-    /// Figures.
+pub struct SectionAnswers {
+    /// Lines in the order of the items.
+    pub lines: Vec<ItemLine>,
+    /// The tables with the numbers.
+    pub tables: Vec<ResultTable>,
+    /// The plots.
     pub plots: Vec<Plot>,
 }
 
-impl AddAssign for Made {
+impl AddAssign for SectionAnswers {
     fn add_assign(&mut self, more: Self) {
         self.lines.extend(more.lines);
         self.tables.extend(more.tables);
@@ -195,18 +215,19 @@ impl AddAssign for Made {
     }
 }
 
-impl Made {
-    /// How many answers have each verdict.
-    pub fn summary(&self, source: Source) -> Table {
-        let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
+impl SectionAnswers {
+    /// The number of lines with each verdict.
+    pub fn summary(&self, source: PaperSource) -> ResultTable {
+        let mut counts: BTreeMap<ClaimVerdict, usize> = BTreeMap::new();
         self.lines.iter().for_each(|line| *counts.entry(line.verdict()).or_default() += 1);
-        let mut table = Table::new(
+        let mut table = ResultTable::new(
             &format!("{}_summary", source.name()),
             "Verdicts",
-            "The first three follow from printed, measured and tolerance; the others are not judged, and count for nothing.",
-            &["verdict", "lines", "is"],
+            "The first three follow from printed, measured and tolerance; the others are not judged, and \
+                count for nothing.",
+            "verdict | lines | is",
         );
-        for verdict in Verdict::ALL {
+        for verdict in ClaimVerdict::ALL {
             table.push(row![
                 verdict.to_string(),
                 counts.get(&verdict).copied().unwrap_or(0),
@@ -216,26 +237,27 @@ impl Made {
         table
     }
 
-    /// The answers as a table, before all others.
-    pub fn answers(&self, source: Source) -> Table {
-        let mut table = Table::new(
+    /// The lines as a table, which precedes all others.
+    pub fn answers(&self, source: PaperSource) -> ResultTable {
+        let mut table = ResultTable::new(
             &format!("{}_answers", source.name()),
             "Item by item",
-            "\"printed\" is what the source has, \"measured\" what comes out here; the verdict is computed from both by the relation and the \
-             tolerance of \"judged by\". In brackets: what a line that is not judged has to meet all the same, a theory or an independent \
-             computation; if it does not, the verdict is \"differs\".",
-            &["item", "of", "printed", "measured", "judged by", "verdict", "reason"],
+            "\"printed\" is what the source has, \"measured\" what comes out here; the verdict is computed \
+                from both by the relation and the tolerance of \"judged by\". In brackets: what a line that \
+                is not judged has to meet all the same, a theory or an independent computation; if it does \
+                not, the verdict is \"differs\".",
+            "item | of | printed | measured | judged by | verdict | reason",
         );
         for line in &self.lines {
-            let Line { item, of, printed, measured, basis, reason } = line;
+            let ItemLine { item, of, printed, measured, basis, reason } = line;
             let verdict = line.verdict().to_string();
             table.push(row![*item, &**of, &**printed, &**measured, basis.to_string(), verdict, &**reason]);
         }
         table
     }
 
-    /// All of it.
-    pub(super) fn findings(self, source: Source, scale: f64) -> Findings {
+    /// All results, as findings.
+    pub(super) fn findings(self, source: PaperSource, scale: f64) -> Findings {
         let mut about = source.about().to_owned();
         if scale < 1.0 {
             about += &format!(" At {scale} of the full sizes.");
@@ -252,21 +274,23 @@ impl Made {
     }
 }
 
-/// What a verdict says.
-fn meaning(verdict: Verdict) -> &'static str {
+/// The meaning of a verdict.
+fn meaning(verdict: ClaimVerdict) -> &'static str {
     match verdict {
-        Verdict::Agrees => "measured meets printed within the tolerance",
-        Verdict::Differs => "it does not: other data, another setting, or a statement that is not so",
-        Verdict::Misprint => "it does not, and the source's own definitions decide",
-        Verdict::Unjudged(Why::Construction) => {
+        ClaimVerdict::Agrees => "measured meets printed within the tolerance",
+        ClaimVerdict::Differs => "it does not: other data, another setting, or a statement that is not so",
+        ClaimVerdict::Misprint => "it does not, and the source's own definitions decide",
+        ClaimVerdict::Unjudged(UnjudgedReason::Construction) => {
             "it could not be otherwise: arithmetic, a model fitted to the statement, print beside print"
         }
-        Verdict::Unjudged(Why::Reading) => "a slip of notation",
-        Verdict::Unjudged(Why::StandIn) => "data are private or numbers lost; a stand-in is measured",
-        Verdict::Unjudged(Why::Shown) => {
+        ClaimVerdict::Unjudged(UnjudgedReason::Reading) => "a slip of notation",
+        ClaimVerdict::Unjudged(UnjudgedReason::StandIn) => {
+            "data are private or numbers lost; a stand-in is measured"
+        }
+        ClaimVerdict::Unjudged(UnjudgedReason::Shown) => {
             "a drawing, an algorithm in words, or what the source leaves out: what the program does"
         }
-        Verdict::Unjudged(Why::Timed) => "a time, which depends on the machine",
-        Verdict::Unjudged(Why::Quoted) => "quoted by the source from elsewhere",
+        ClaimVerdict::Unjudged(UnjudgedReason::Timed) => "a time, which depends on the machine",
+        ClaimVerdict::Unjudged(UnjudgedReason::Quoted) => "quoted by the source from elsewhere",
     }
 }

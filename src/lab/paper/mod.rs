@@ -1,5 +1,4 @@
-//! The five sources, item by item: every table, figure, example and headline, what is printed beside what
-//! comes out here.
+//! The five sources, item by item: every table, figure, example and headline, printed and measured.
 //!
 //! | source | is | file |
 //! |---|---|---|
@@ -9,10 +8,11 @@
 //! | 003 | Yuan, Long, Zhang & Gui (2012): one-bit fingerprints, alg.G and alg.H | `groups` |
 //! | 004 | Hassanian-esfahani & Kargar (2018): sectional MinHash | `sectional` |
 //!
-//! A [`Source`] is [`Section`]s; a section is a piece of work that answers one or more items, each in
-//! [`Line`]s: what is printed, what was measured, and a [`Basis`]. No line is given a [`Verdict`]: it is
-//! computed from the [`Claim`] in the basis, which is (printed, measured, tolerance) under a relation. The
-//! items and their order are those of [`ITEMS`]; no section may leave one out.
+//! A [`PaperSource`] consists of [`Section`]s. A section is a function that answers one or more items. Each
+//! answer is made of [`ItemLine`]s: what is printed, what was measured, and a [`Basis`]. A line's
+//! [`ClaimVerdict`] is computed from the [`PrintedClaim`] in the basis: printed and measured values and a
+//! tolerance under a relation. The items and their order are those of [`ITEMS`]; the sections must answer all
+//! of them.
 //!
 //! A new item is a line of [`ITEMS`] and a section in the source's folder.
 
@@ -28,15 +28,15 @@ mod staged;
 
 use std::path::PathBuf;
 
-pub use claim::{Claim, Near, Tolerance};
-pub use line::{Basis, Line, Made, Verdict, Why};
-pub use sources::{ITEMS, Item, Source};
+pub use claim::{ComparedNumber, PrintedClaim, Tolerance};
+pub use line::{Basis, ClaimVerdict, ItemLine, SectionAnswers, UnjudgedReason};
+pub use sources::{ITEMS, Item, PaperSource};
 
-use super::{Bench, EvaluateError, Findings, Study};
+use super::{EvaluateError, Findings, Study, StudyContext};
 
-/// Here and not where the sources stand: those who answer know what an item is.
-impl Source {
-    /// What stands in for its data.
+/// In this file since `sources` knows no sections.
+impl PaperSource {
+    /// The data that replace the source's.
     pub fn about(self) -> &'static str {
         match self {
             Self::Staged => staged::ABOUT,
@@ -47,7 +47,7 @@ impl Source {
         }
     }
 
-    /// What answers its items, in their order.
+    /// The sections that answer its items, in their order.
     pub fn sections(self) -> &'static [Section] {
         match self {
             Self::Staged => staged::SECTIONS,
@@ -59,42 +59,43 @@ impl Source {
     }
 }
 
-/// A piece of work that answers items of a source.
+/// A function that answers items of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// What it answers, in their order.
+    /// The items, in their order.
     pub items: &'static [&'static str],
-    /// How it can be made again.
+    /// How it can be repeated.
     pub effort: Effort,
-    /// Does it.
-    pub make: fn(&Work<'_>) -> Result<Made, EvaluateError>,
+    /// The function.
+    pub make: fn(&SectionContext<'_>) -> Result<SectionAnswers, EvaluateError>,
 }
 
-/// How a section can be made again.
+/// How a section can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// In moments, the same on every machine, whatever the scale: a test holds the docs to it.
+    /// Takes moments and gives the same result on every machine at every scale; a test compares the docs with
+    /// it.
     Moments,
-    /// The same on every machine, at the same scale.
+    /// Gives the same result on every machine at the same scale.
     Long,
-    /// With times in it.
+    /// Contains times.
     Timed,
 }
 
-/// What a section is given.
+/// The environment of a section.
 #[derive(Clone, Copy, Debug)]
-pub struct Work<'w> {
+pub struct SectionContext<'w> {
     /// Clock, threads and seed.
-    pub bench: &'w Bench<'w>,
-    /// The program itself, to run whole pipelines as processes.
+    pub bench: &'w StudyContext<'w>,
+    /// The path of the program, which runs whole pipelines.
     pub program: &'w std::path::Path,
-    /// The share of the full sizes to work at, above 0; 1 is what the docs show.
+    /// Fraction of the full sizes, above 0; the docs show 1.
     pub scale: f64,
-    /// A corpus of the user's with its labels, beside the generated ones.
-    pub labelled: Option<&'w Labelled>,
+    /// A labelled corpus of the user, in addition to the generated ones.
+    pub labelled: Option<&'w LabelledFiles>,
 }
 
-impl Work<'_> {
+impl SectionContext<'_> {
     /// A size at this scale, at least `least`.
     #[expect(
         clippy::cast_possible_truncation,
@@ -108,36 +109,40 @@ impl Work<'_> {
 
 /// A labelled corpus: documents of one label are duplicates.
 #[derive(Clone, Debug)]
-pub struct Labelled {
+pub struct LabelledFiles {
     /// Feeds or folders.
     pub corpus: Vec<PathBuf>,
-    /// Lines of "id label".
+    /// The path of lines "id label".
     pub labels: PathBuf,
 }
 
-/// The study of one source, or of one item of it.
+/// The study of a source, or of one of its items.
 #[derive(Clone, Debug)]
 pub struct Paper {
-    /// Which.
-    pub source: Source,
-    /// Only what answers this item, if one is named.
+    /// The source.
+    pub source: PaperSource,
+    /// Only the sections that answer this item, if given.
     pub item: Option<Item>,
-    /// See [`Work::program`].
+    /// See [`SectionContext::program`].
     pub program: PathBuf,
-    /// See [`Work::scale`].
+    /// See [`SectionContext::scale`].
     pub scale: f64,
-    /// See [`Work::labelled`].
-    pub labelled: Option<Labelled>,
+    /// See [`SectionContext::labelled`].
+    pub labelled: Option<LabelledFiles>,
 }
 
 impl Study for Paper {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let work =
-            Work { bench, program: &self.program, scale: self.scale, labelled: self.labelled.as_ref() };
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let work = SectionContext {
+            bench,
+            program: &self.program,
+            scale: self.scale,
+            labelled: self.labelled.as_ref(),
+        };
         let is_wanted = |section: &&Section| self.item.is_none_or(|item| section.items.contains(&item.id));
-        let mut all = Made::default();
+        let mut all = SectionAnswers::default();
         for section in self.source.sections().iter().filter(is_wanted) {
-            (bench.told)(&section.items.join(" "));
+            (bench.progress)(&section.items.join(" "));
             all += (section.make)(&work)?;
         }
         Ok(all.findings(self.source, self.scale))

@@ -1,14 +1,14 @@
-//! Whole pipelines on a corpus, held against the truth about it: precision, recall, and what it took.
+//! Whole pipelines on a corpus with known duplicates: precision, recall and cost.
 //!
-//! Each pipeline runs at each threshold for itself, since its blocks and its filter are made for the
-//! threshold, and as a process of its own (`dupflow replay`), so that its time and its memory are its own
-//! too. A pair is right iff its true similarity is at least the threshold: *precision* is the share of right
-//! pairs among those found, *recall* the share of those found among the right ones, F1 their harmonic mean.
+//! Each pipeline runs once per threshold, since its blocks and its filter are planned for the threshold. Each
+//! run is a separate process (`dupflow replay`), so that its time and memory can be measured. A pair is right
+//! if its true similarity is at least the threshold. *Precision* is the fraction of the found pairs that are
+//! right, *recall* the fraction of the right pairs that are found, F1 their harmonic mean.
 //!
-//! Beside that, each pipeline is judged by its own measure (weighted Jaccard, cosine, q J), by brute force
-//! over the features of all documents, where they are not too many. Sets and sections cost what
-//! [`oracle::pairs`](dupflow_core::oracle::pairs) does; weights cost as many additions as there are pairs of
-//! documents that share a term, summed over the terms.
+//! In addition each pipeline is judged by its own measure (weighted Jaccard, cosine, q J), by brute force
+//! over the features of all documents, if there are not too many. For sets and sections this costs as much as
+//! [`oracle::pairs`](dupflow_core::oracle::pairs); for weights, one addition per term and pair of documents
+//! that share the term.
 
 mod outcome;
 mod report;
@@ -19,58 +19,57 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::truth::{self, By, OwnMeasure, Truth};
-use super::{Bench, EvaluateError, Findings, PlanError, Planner, StudiedPlan, Study};
+use super::truth::{self, OwnMeasure, SimilarityKind, Truth};
+use super::{EvaluateError, Findings, Planner, PlannerError, StudiedPlan, Study, StudyContext};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Pair;
-use outcome::Outcome;
+use outcome::PairOutcome;
 
-/// Where the truth comes from.
+/// The source of the truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TruthFrom {
     /// A file of pairs or deltas.
     Pairs(PathBuf),
     /// A file of labels.
     Labels(PathBuf),
-    /// All documents compared with each other, by each pipeline's text rules.
+    /// All documents compared with each other, by the text rules of each pipeline.
     BruteForce,
 }
 
 /// The study of whole pipelines.
 #[derive(Clone, Debug)]
 pub struct Pipelines {
-    /// What to run: names or paths of pipelines.
+    /// Names or paths of the pipelines.
     pub pipelines: Vec<String>,
-    /// Overrides for all of them.
+    /// Overrides for all pipelines.
     pub overrides: Vec<String>,
-    /// Thresholds to run them at; they have been tried with every pipeline.
+    /// The thresholds, which were checked with every pipeline.
     pub thresholds: Vec<f64>,
-    /// The corpus or feed; no standard input, since it is read more than once.
+    /// The corpus or feed; not standard input, since it is read more than once.
     pub corpus: Vec<PathBuf>,
-    /// What is right.
+    /// The truth.
     pub truth: TruthFrom,
-    /// The most documents that are all compared with each other.
+    /// Maximum number of documents for brute force.
     pub limit: usize,
-    /// The program itself.
+    /// The path of the program.
     pub program: PathBuf,
 }
 
-/// What one pipeline found at one threshold, and what that took.
-struct Ran {
+/// The result of one pipeline at one threshold.
+struct PipelineRun {
     pipeline: String,
     threshold: f64,
-    counts: Counts,
-    outcome: Outcome,
-    /// Against the truth by its own measure, if there is one: the measure, the threshold by it, and the
-    /// outcome.
-    own: Option<(String, f64, Outcome)>,
+    counts: RunCounts,
+    outcome: PairOutcome,
+    /// By its own measure, if it was computed: the measure, the threshold by it, and the outcome.
+    own: Option<(String, f64, PairOutcome)>,
 }
 
-/// The stats of a run that are reported.
+/// The statistics of a run that are reported.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Counts {
+pub(super) struct RunCounts {
     events: u64,
     pub(super) documents: u64,
     pairs: u64,
@@ -83,41 +82,41 @@ pub(super) struct Counts {
 
 /// A line of the result.
 #[derive(Deserialize)]
-struct Found {
+struct FoundLine {
     a: DocId,
     b: DocId,
 }
 
 impl Study for Pipelines {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let mut truths = Truths::new(self)?;
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let mut truths = TruthCache::new(self)?;
         let lowest = self.thresholds.iter().copied().fold(1.0, f64::min);
-        let mut ran = Vec::new();
+        let mut runs = Vec::new();
         for pipeline in &self.pipelines {
             for (n, &threshold) in self.thresholds.iter().enumerate() {
                 let plan = self.plan(bench.planner, pipeline, threshold)?;
                 let (found, counts) = self.replay(bench, pipeline, threshold)?;
-                let outcome = Outcome::of(truths.of(&plan, lowest)?, threshold, &found);
-                // One that decides by distance has its own threshold, the same each time.
+                let outcome = PairOutcome::new(truths.shared(&plan, lowest)?, threshold, &found);
+                // A pipeline that decides by distance has its own threshold, the same for each run.
                 let floor = if plan.by_distance { plan.threshold } else { lowest };
                 let own =
                     (n == 0 || !plan.by_distance).then(|| truths.own(&plan, floor)).transpose()?.flatten();
-                let measure = OwnMeasure::of(&plan.scheme).to_string();
-                let own =
-                    own.map(|truth| (measure, plan.threshold, Outcome::of(truth, plan.threshold, &found)));
-                ran.push(Ran { pipeline: pipeline.clone(), threshold, counts, outcome, own });
+                let measure = OwnMeasure::for_scheme(&plan.scheme).to_string();
+                let own = own
+                    .map(|truth| (measure, plan.threshold, PairOutcome::new(truth, plan.threshold, &found)));
+                runs.push(PipelineRun { pipeline: pipeline.clone(), threshold, counts, outcome, own });
             }
         }
         let graded = truths.read.as_ref().is_none_or(|truth| truth.graded);
         let corpus: Vec<_> = self.corpus.iter().filter_map(|path| path.file_name()).collect();
-        let mut tables = vec![report::quality(&ran)];
-        tables.extend(report::own(&ran));
-        tables.push(report::cost(&ran));
+        let mut tables = vec![report::quality(&runs)];
+        tables.extend(report::own(&runs));
+        tables.push(report::cost(&runs));
         let mut plots = vec![];
         if graded {
-            tables.insert(1, report::by_band(&ran));
+            tables.insert(1, report::by_band(&runs));
             plots.extend(
-                self.thresholds.iter().map(|threshold| report::found_by_similarity(&ran, *threshold)),
+                self.thresholds.iter().map(|threshold| report::found_by_similarity(&runs, *threshold)),
             );
         }
         let truth = match &self.truth {
@@ -130,10 +129,10 @@ impl Study for Pipelines {
             name: "pipelines".to_owned(),
             title: "Pipelines".to_owned(),
             about: format!(
-                "Corpus {corpus:?}, {} events that leave {} documents; truth: {truth}. Each pipeline at each threshold is a run of \
-                 its own in a process of its own, {} workers.{}",
-                ran.first().map_or(0, |ran| ran.counts.events),
-                ran.first().map_or(0, |ran| ran.counts.documents),
+                "Corpus {corpus:?}, {} events that leave {} documents; truth: {truth}. Each pipeline at each \
+                    threshold is a run of its own in a process of its own, {} workers.{}",
+                runs.first().map_or(0, |runs| runs.counts.events),
+                runs.first().map_or(0, |runs| runs.counts.documents),
                 bench.threads,
                 self.overrides.iter().map(|set| format!(" --set {set}")).collect::<String>(),
             ),
@@ -144,7 +143,7 @@ impl Study for Pipelines {
 }
 
 impl Pipelines {
-    /// Reads the pipeline of one run.
+    /// The checked pipeline of one run.
     ///
     /// # Errors
     /// All problems of the pipeline.
@@ -153,12 +152,12 @@ impl Pipelines {
         planner: &dyn Planner,
         pipeline: &str,
         threshold: f64,
-    ) -> Result<StudiedPlan, PlanError> {
+    ) -> Result<StudiedPlan, PlannerError> {
         planner.plan(pipeline, &self.overrides(planner, pipeline, threshold))
     }
 
-    /// A pipeline that decides by Hamming distance has no threshold to set: it is judged at each of them as
-    /// it is.
+    /// The overrides of one run. A pipeline that decides by Hamming distance has no threshold to set; it is
+    /// judged unchanged at each threshold.
     fn overrides(&self, planner: &dyn Planner, pipeline: &str, threshold: f64) -> Vec<String> {
         let by_distance = planner.plan(pipeline, &self.overrides).is_ok_and(|plan| plan.by_distance);
         let set = (!by_distance).then(|| format!("threshold={threshold}"));
@@ -168,26 +167,26 @@ impl Pipelines {
     /// The pairs at the end of a run of a pipeline.
     ///
     /// # Errors
-    /// If it cannot be run, or fails.
+    /// If it cannot be started, or fails.
     pub(super) fn found(
         &self,
-        bench: &Bench<'_>,
+        bench: &StudyContext<'_>,
         pipeline: &str,
         threshold: f64,
     ) -> Result<Vec<Pair<DocId>>, EvaluateError> {
         Ok(self.replay(bench, pipeline, threshold)?.0)
     }
 
-    /// Runs a pipeline as a process; the pairs at the end, and the stats.
+    /// Runs a pipeline as a process; returns the pairs at the end, and the statistics.
     ///
     /// # Errors
-    /// If it cannot be run, or fails.
+    /// If it cannot be started, or fails.
     pub(super) fn replay(
         &self,
-        bench: &Bench<'_>,
+        bench: &StudyContext<'_>,
         pipeline: &str,
         threshold: f64,
-    ) -> Result<(Vec<Pair<DocId>>, Counts), EvaluateError> {
+    ) -> Result<(Vec<Pair<DocId>>, RunCounts), EvaluateError> {
         let failed = |message: String| EvaluateError::Pipeline { pipeline: pipeline.to_owned(), message };
         let stats = Temporary::new("stats.json");
         let mut command = Command::new(&self.program);
@@ -205,8 +204,8 @@ impl Pipelines {
         }
         let counts = std::fs::read(&stats.0).map_err(EvaluateError::file(&stats.0))?;
         let counts = serde_json::from_slice(&counts).map_err(|error| failed(error.to_string()))?;
-        let pairs = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Found>();
-        let pairs = pairs.map(|found| found.map(|Found { a, b }| Pair::new(a, b)));
+        let pairs = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<FoundLine>();
+        let pairs = pairs.map(|found| found.map(|FoundLine { a, b }| Pair::new(a, b)));
         let pairs: Result<Option<Vec<_>>, _> =
             pairs.collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().collect());
         let pairs = pairs.map_err(|error| failed(error.to_string()))?;
@@ -214,11 +213,11 @@ impl Pipelines {
     }
 }
 
-/// A temporary file, removed when this is dropped.
+/// A path of a temporary file, which is removed on drop.
 pub(super) struct Temporary(pub(super) PathBuf);
 
 impl Temporary {
-    /// One of this process, which ends in `name`.
+    /// A path of this process that ends in `name`.
     pub(super) fn new(name: &str) -> Self {
         Self(std::env::temp_dir().join(format!("dupflow-evaluate-{}-{name}", std::process::id())))
     }
@@ -226,20 +225,20 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // It may never have been made.
+        // The file may not exist.
         drop(std::fs::remove_file(&self.0));
     }
 }
 
-/// What is right for each pipeline: all that has been computed, so that nothing is computed twice.
-struct Truths<'s> {
+/// The truths of the pipelines, cached by text rules and measure.
+struct TruthCache<'s> {
     study: &'s Pipelines,
-    /// From a file.
+    /// The truth of a file.
     read: Option<Truth>,
     computed: Vec<(OwnMeasure, f64, Truth)>,
 }
 
-impl<'s> Truths<'s> {
+impl<'s> TruthCache<'s> {
     fn new(study: &'s Pipelines) -> Result<Self, EvaluateError> {
         let read = match &study.truth {
             TruthFrom::Pairs(path) => Some(Truth::pairs(path)?),
@@ -249,20 +248,20 @@ impl<'s> Truths<'s> {
         Ok(Self { study, read, computed: Vec::new() })
     }
 
-    /// The truth that a file says, or Jaccard's by the pipeline's text rules.
-    fn of(&mut self, plan: &StudiedPlan, floor: f64) -> Result<&Truth, EvaluateError> {
+    /// The truth of the file, or Jaccard similarity by the pipeline's text rules.
+    fn shared(&mut self, plan: &StudiedPlan, floor: f64) -> Result<&Truth, EvaluateError> {
         if self.read.is_none() {
-            self.compute(&OwnMeasure { rules: plan.scheme.text.clone(), by: By::Sets }, floor)
+            self.compute(&OwnMeasure { rules: plan.scheme.text.clone(), by: SimilarityKind::Sets }, floor)
         } else {
             Ok(self.read.get_or_insert_default())
         }
     }
 
-    /// The truth by the pipeline's own measure; `None` where a file says what is right, and there are too
-    /// many documents.
+    /// The truth by the pipeline's own measure; `None` if the truth is a file and there are too many
+    /// documents.
     fn own(&mut self, plan: &StudiedPlan, floor: f64) -> Result<Option<&Truth>, EvaluateError> {
         let has_file = self.read.is_some();
-        match self.compute(&OwnMeasure::of(&plan.scheme), floor) {
+        match self.compute(&OwnMeasure::for_scheme(&plan.scheme), floor) {
             Err(EvaluateError::TooLarge { .. }) if has_file => Ok(None),
             other => other.map(Some),
         }

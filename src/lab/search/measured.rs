@@ -1,88 +1,88 @@
-//! Designs measured beside their estimates, on uniform fingerprints with planted neighbours.
+//! Measures designs on uniform fingerprints with planted neighbours, beside the estimates of their cost.
 //!
-//! In: the shape of a [`Setting`], designs, a clock. Out: one [`Row`] a design. Work and time are of queries
-//! that are random, as the estimates assume; recall is of queries that are a fingerprint of the corpus with
-//! up to k bits flipped, k included. Either a whole index is asked query by query ([`Setting::run`]), or each
-//! of its tables is built, asked by all queries and dropped before the next one ([`Setting::batch`]): so a
-//! hundred million fingerprints fit where their tables do not.
+//! Input: a [`SearchSetting`], designs, a clock. Output: one [`SearchRow`] per design. Work and time are of
+//! random queries, as the estimates assume. Recall is of planted queries: fingerprints of the corpus with up
+//! to k bits flipped, k included. [`SearchSetting::run`] builds a whole index and runs query by query.
+//! [`SearchSetting::batch`] builds one table at a time, runs all queries on it, and drops it: a hundred
+//! million fingerprints then fit into memory where their tables do not.
 //!
-//! All random numbers come from the seed: equal settings have equal rows, but for the times.
+//! All random numbers depend on the seed: equal settings give equal rows, except for times.
 
 use std::time::Duration;
 
 use super::super::threads;
-use super::indexes::batch::{Batch, Near};
-use super::indexes::{Fingerprints, Work, index};
+use super::indexes::batch::{NeighbourPair, TableBatch};
+use super::indexes::{Fingerprints, SearchWork, index};
 use dupflow_core::block::hamming::{Design, DesignError, Estimate, Form};
 use dupflow_core::hash::{PI, mix};
 use dupflow_core::time::Clock;
 
-/// Tables that are built at a time, at most: what they take of memory does not grow with the machine.
+/// Maximum number of tables that are built at a time, which bounds the memory on any machine.
 const AT_ONCE: usize = 2;
 
-/// What is measured on.
+/// The data of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct SearchSetting {
     /// f, bits of a fingerprint.
     pub bits: usize,
     /// n, fingerprints of the corpus, at least 1.
     pub documents: usize,
-    /// Random queries, and as many with a planted origin.
+    /// Number of random queries, and of planted ones.
     pub queries: usize,
-    /// Everything random depends on it.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
-/// What a design did.
+/// The results of a design.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Row {
+pub struct SearchRow {
     /// The design.
     pub design: Design,
-    /// What was expected of one random query.
+    /// The estimated cost of one random query.
     pub estimate: Estimate,
     /// Work of all random queries.
-    pub work: Work,
+    pub work: SearchWork,
     /// Time of all random queries.
     pub time: Duration,
     /// Time to build the index.
     pub build: Duration,
-    /// Time of all queries with a planted origin.
+    /// Time of all planted queries.
     pub planted_time: Duration,
-    /// Planted origins that were not found: 0, or a design is broken.
+    /// Planted origins that were not found; more than 0 is a defect.
     pub missed: usize,
-    /// Ids found by all queries.
+    /// Number of ids found by all queries.
     pub found: u64,
-    /// A hash of all ids that all queries found: equal for all designs of one radius.
+    /// A hash of all ids found by all queries; equal for all designs of one radius.
     pub results: u64,
 }
 
-impl Setting {
-    /// Builds and asks one index after the other, so that the memory is that of the largest.
+impl SearchSetting {
+    /// Builds and queries one index after the other, so that memory is that of the largest.
     ///
     /// # Errors
     /// If an index cannot be built, see [`index`].
     ///
     /// # Panics
-    /// If a design is for fingerprints of other length.
-    pub fn run(&self, designs: &[Design], clock: &dyn Clock) -> Result<Vec<Row>, DesignError> {
+    /// If a design is for fingerprints of another length.
+    pub fn run(&self, designs: &[Design], clock: &dyn Clock) -> Result<Vec<SearchRow>, DesignError> {
         let corpus = random(self.bits, self.documents, self.seed);
         designs.iter().map(|design| self.row(*design, &corpus, clock)).collect()
     }
 
-    /// As [`Self::run`], with the same results, but table by table; up to two at a time, each on one thread,
-    /// and their times are summed up. No more is in memory than the corpus and those tables.
+    /// As [`Self::run`], with the same results, but table by table: up to two at a time, each on one thread,
+    /// with times summed. Memory is that of the corpus and these tables.
     ///
     /// # Errors
-    /// If an index cannot be built, see [`Batch::new`].
+    /// If an index cannot be built, see [`TableBatch::new`].
     ///
     /// # Panics
-    /// If a design is for fingerprints of other length.
+    /// If a design is for fingerprints of another length.
     pub fn batch(
         &self,
         designs: &[Design],
         clock: &dyn Clock,
         threads: usize,
-    ) -> Result<Vec<Row>, DesignError> {
+    ) -> Result<Vec<SearchRow>, DesignError> {
         let corpus = random(self.bits, self.documents, self.seed);
         let strangers = random(self.bits, self.queries, mix(self.seed));
         let row = |design: &Design| {
@@ -91,18 +91,18 @@ impl Setting {
                 self.plant(&corpus, design.radius()).into_iter().unzip();
             let mut near = Fingerprints::new(self.bits);
             neighbours.iter().for_each(|words| near.push(words));
-            let batch = Batch::new(design, &corpus)?;
+            let batch = TableBatch::new(design, &corpus)?;
             let tables = threads::map(threads.min(AT_ONCE), batch.tables(), |number| {
                 let began = clock.now();
                 let table = batch.table(number);
                 let built = clock.now();
                 let mut found = [Vec::new(), Vec::new()];
-                let work = table.matches(&strangers, |Near { a, b, .. }| found[0].push((a, b)));
+                let work = table.matches(&strangers, |NeighbourPair { a, b, .. }| found[0].push((a, b)));
                 let asked = clock.now();
-                table.matches(&near, |Near { a, b, .. }| found[1].push((a, b)));
+                table.matches(&near, |NeighbourPair { a, b, .. }| found[1].push((a, b)));
                 (work, found, [built - began, asked - built, clock.now() - asked])
             });
-            let (mut work, mut times) = (Work::default(), [Duration::ZERO; 3]);
+            let (mut work, mut times) = (SearchWork::default(), [Duration::ZERO; 3]);
             let mut found = [Vec::new(), Vec::new()];
             for (more, pairs, took) in tables {
                 work += more;
@@ -112,7 +112,7 @@ impl Setting {
             found.iter_mut().for_each(|pairs| pairs.sort_unstable());
             let is_found = |(query, origin): (u32, &u32)| found[1].binary_search(&(query, *origin)).is_ok();
             let missed = (0..).zip(&origins).filter(|origin| !is_found(*origin)).count();
-            let (mut ids, mut answers) = (Vec::new(), Answers::default());
+            let (mut ids, mut answers) = (Vec::new(), ResultDigest::default());
             for pairs in &found {
                 let mut rest = pairs.iter().peekable();
                 for query in 0..self.queries {
@@ -125,8 +125,8 @@ impl Setting {
             }
             let [build, time, planted_time] = times;
             let estimate = design.estimate(self.documents as u64, Form::Index);
-            let Answers { found: ids_found, results } = answers;
-            Ok(Row {
+            let ResultDigest { found: ids_found, results } = answers;
+            Ok(SearchRow {
                 design: *design,
                 estimate,
                 work,
@@ -141,15 +141,20 @@ impl Setting {
         designs.iter().map(row).collect()
     }
 
-    fn row(&self, design: Design, corpus: &Fingerprints, clock: &dyn Clock) -> Result<Row, DesignError> {
+    fn row(
+        &self,
+        design: Design,
+        corpus: &Fingerprints,
+        clock: &dyn Clock,
+    ) -> Result<SearchRow, DesignError> {
         let strangers = random(self.bits, self.queries, mix(self.seed));
         let planted = self.plant(corpus, design.radius());
         let began = clock.now();
         let mut index = index(&design, corpus)?;
         let built = clock.now();
 
-        let (mut ids, mut answers) = (Vec::new(), Answers::default());
-        let mut work = Work::default();
+        let (mut ids, mut answers) = (Vec::new(), ResultDigest::default());
+        let mut work = SearchWork::default();
         for (_, query) in strangers.iter() {
             work += index.within(query, &mut ids);
             answers.note(&ids);
@@ -163,11 +168,11 @@ impl Setting {
         }
         let (build, time, planted_time) = (built - began, asked - built, clock.now() - asked);
         let estimate = design.estimate(self.documents as u64, Form::Index);
-        let Answers { found, results } = answers;
-        Ok(Row { design, estimate, work, time, build, planted_time, missed, found, results })
+        let ResultDigest { found, results } = answers;
+        Ok(SearchRow { design, estimate, work, time, build, planted_time, missed, found, results })
     }
 
-    /// Ids of the corpus, each with a neighbour of it at distance 0, 1, ... k, 0, 1, ...
+    /// Ids of the corpus, each with a planted query: a neighbour at distance 0, 1, ... k, 0, 1, ...
     fn plant(&self, corpus: &Fingerprints, radius: usize) -> Vec<(u32, Vec<u64>)> {
         let plant = |i: usize| {
             let r = mix(self.seed ^ PI[4] ^ i as u64);
@@ -179,15 +184,15 @@ impl Setting {
     }
 }
 
-/// What all queries found.
+/// A digest of what all queries found.
 #[derive(Default)]
-struct Answers {
+struct ResultDigest {
     found: u64,
     results: u64,
 }
 
-impl Answers {
-    /// The ids of the next query, ascending.
+impl ResultDigest {
+    /// Adds the ids of the next query, ascending.
     fn note(&mut self, ids: &[u32]) {
         self.found += ids.len() as u64;
         self.results = ids.iter().fold(mix(self.results), |hash, id| mix(hash ^ u64::from(*id)));
@@ -236,7 +241,7 @@ mod tests {
 
     #[test]
     fn all_designs_give_one_result_and_miss_nothing() {
-        let setting = Setting { bits: 64, documents: 20_000, queries: 200, seed: 3 };
+        let setting = SearchSetting { bits: 64, documents: 20_000, queries: 200, seed: 3 };
         let designs = [
             Kind::Scan,
             Kind::OneLevel { blocks: 4 },
@@ -264,7 +269,7 @@ mod tests {
             let batch = setting.batch(sorted, &SystemClock::start(), threads).unwrap();
             for (one, other) in batch.iter().zip(&rows[1..5]) {
                 assert_eq!(one.design, other.design);
-                let counts = |row: &Row| (row.work, row.missed, row.found, row.results);
+                let counts = |row: &SearchRow| (row.work, row.missed, row.found, row.results);
                 assert_eq!(counts(one), counts(other), "{}", one.design);
             }
         }

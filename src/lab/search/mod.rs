@@ -1,57 +1,45 @@
-//! Search by Hamming distance: what every design reads and takes, beside what was expected; and that all of
-//! them find the same.
+//! Search by Hamming distance: work and time of every design, compared with the estimates. All designs must
+//! find the same ids.
 //!
 //! Two settings. *SimHash*: random fingerprints of 64 bits within distance 3, by permuted tables, multi-index
 //! and scan. *One bit*: n = 300,000 fingerprints of k = 400 bits, similarity r = 0.7 and 0.9, by alg.G, alg.H
-//! and scan, as in Yuan et al. (2012), with a tenth of the queries. In both, half of the queries are at
-//! random, and half are planted: neighbours of a document at distance 0, 1, ... up to the radius, of which
-//! none may be missed.
+//! and scan, as in Yuan et al. (2012), with a tenth of the queries. In both, half of the queries are random
+//! and half are planted: neighbours of a document at distance 0, 1, ... up to the radius, of which none may
+//! be missed.
 
 pub mod indexes;
 pub mod measured;
 
-use super::table::{Table, row};
-use super::{Bench, EvaluateError, Findings, Study};
+use super::table::{ResultTable, row};
+use super::{EvaluateError, Findings, Study, StudyContext};
 use dupflow_core::block::hamming::{Design, DesignError, Kind, radius};
-use measured::{Row, Setting};
+use measured::{SearchRow, SearchSetting};
 
-/// Documents of the one-bit setting at most, components and similarities, as in the paper.
+/// Maximum number of documents of the one-bit setting, components and similarities, as in the paper.
 const PAPER: (usize, usize, [f64; 2]) = (300_000, 400, [0.9, 0.7]);
 
-/// Conjunctions of a query up to which alg.G is run.
+/// Maximum number of conjunctions of a query for which alg.G is run.
 const MOST_CONJUNCTIONS: u64 = 50_000;
 
 /// The study of searches by Hamming distance.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    /// Documents of the SimHash setting; the one-bit setting has no more either.
+    /// Documents of the SimHash setting, and maximum of the one-bit setting.
     pub documents: usize,
-    /// Queries, at random and planted each.
+    /// Random queries, and planted ones.
     pub queries: usize,
 }
 
 impl Study for Search {
-    fn run(&self, bench: &Bench<'_>) -> Result<Findings, EvaluateError> {
-        let mut table = Table::new(
+    fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
+        let mut table = ResultTable::new(
             "search",
             "Search by Hamming distance",
-            "Of a random query; one thread. What is expected holds if all fingerprints are uniform. Missed and found are counts over all \
-             queries, missed of planted neighbours; all designs of one setting find the same ids if their results have the same hash.",
-            &[
-                "bits",
-                "radius",
-                "documents",
-                "design",
-                "probes",
-                "expected to be read",
-                "read",
-                "compared in full",
-                "queries/s",
-                "tables, MB",
-                "missed",
-                "found",
-                "hash of results",
-            ],
+            "Of a random query; one thread. What is expected holds if all fingerprints are uniform. Missed \
+                and found are counts over all queries, missed of planted neighbours; all designs of one \
+                setting find the same ids if their results have the same hash.",
+            "bits | radius | documents | design | probes | expected to be read | read | compared in full | \
+                queries/s | tables, MB | missed | found | hash of results",
         );
         let simhash = [
             Kind::OneLevel { blocks: 4 },
@@ -83,19 +71,19 @@ impl Search {
     /// One setting: bits, radius, documents, queries.
     fn measure(
         &self,
-        bench: &Bench<'_>,
-        table: &mut Table,
+        bench: &StudyContext<'_>,
+        table: &mut ResultTable,
         (bits, radius, documents, queries): (usize, usize, usize, usize),
         kinds: &[Kind],
     ) -> Result<(), DesignError> {
         let designs: Vec<Design> =
             kinds.iter().map(|kind| Design::new(bits, radius, *kind)).collect::<Result<_, _>>()?;
-        let setting = Setting { bits, documents, queries: queries.max(2), seed: bench.seed };
+        let setting = SearchSetting { bits, documents, queries: queries.max(2), seed: bench.seed };
         for of_kind in designs {
             if matches!(of_kind.kind(), Kind::Conjunctions { .. }) && of_kind.tables() > MOST_CONJUNCTIONS {
                 continue;
             }
-            for Row { design, estimate, work, time, missed, found, results, .. } in
+            for SearchRow { design, estimate, work, time, missed, found, results, .. } in
                 setting.run(&[of_kind], bench.clock)?
             {
                 let each = |count: u64| count as f64 / setting.queries as f64;

@@ -1,20 +1,21 @@
-//! The page at `/`: what a person sees of a run, in one answer.
+//! The page at `/`: one HTML document that shows a run in a browser.
 //!
-//! `page.html` with its style and its script put in -> one document, and the content security policy that
-//! goes with it. Nothing is fetched but the run's own routes, and there is no build step: what is here is
-//! what a browser gets.
+//! `page.html` with its style and its script inserted -> the document, and its content security policy. There
+//! is no build step: these files are sent as they are. The page fetches only the run's own routes.
 //!
 //! | script | holds |
 //! |---|---|
-//! | `show` `plot` `list` | how things are shown: elements, ids and numbers; plots over time; the list of deltas |
-//! | `run` `stream` | what is known of the run, asked once a second; deltas as they are committed |
+//! | `show` `plot` `list` | elements, ids and numbers; plots over time; the list of deltas |
+//! | `run` `stream` | the state of the run, fetched once a second; deltas as they are committed |
 //! | `overview` `deltas` `clusters` `documents` `pair` `pipeline` `similar` | one view each |
-//! | `main` | which view is shown, keys, theme |
+//! | `main` | navigation between views, keys, theme |
 //!
-//! Invariants: whatever comes from a run is shown by text nodes; the policy has a browser refuse markup made
-//! of strings, scripts and styles other than these two (by their SHA-256), and any request to another host.
-//! Views are told by the address behind the `#`. Of the stream of deltas one frame an epoch is drawn at most,
-//! and once a frame of the screen.
+//! Invariants:
+//! - Data of a run is shown by text nodes.
+//! - The policy makes a browser refuse markup from strings, scripts and styles other than these two (by their
+//!   SHA-256), and requests to other hosts.
+//! - The fragment of the address (after `#`) selects the view.
+//! - The list of deltas is drawn at most once per epoch and once per screen frame.
 //!
 //! References: W3C, *Content Security Policy Level 3*, section 8.3 (hashes), and *Trusted Types*.
 
@@ -26,7 +27,7 @@ use sha2::{Digest, Sha256};
 
 const STYLE: &str = concat!(include_str!("style.css"), include_str!("views.css"));
 
-/// One script, so in this order.
+/// Concatenated to one script, in this order.
 const SCRIPT: &str = concat!(
     "'use strict';\n",
     include_str!("script/show.js"),
@@ -52,8 +53,9 @@ static PAGE: LazyLock<String> = LazyLock::new(|| {
 static POLICY: LazyLock<String> = LazyLock::new(|| {
     let hash = |text: &str| STANDARD.encode(Sha256::digest(text));
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src data:; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; img-src \
+            data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for \
+            'script'; trusted-types 'none'",
         hash(SCRIPT),
         hash(STYLE),
     )
@@ -64,7 +66,7 @@ pub fn html() -> &'static str {
     &PAGE
 }
 
-/// The value of its header `content-security-policy`.
+/// The value of the header `content-security-policy`.
 pub fn policy() -> &'static str {
     &POLICY
 }
@@ -73,7 +75,7 @@ pub fn policy() -> &'static str {
 mod tests {
     use super::*;
 
-    /// What stands between two tags, as a browser takes it: up to the first end tag.
+    /// The text between two tags as a browser parses it: up to the first end tag.
     fn inside(tag: &str) -> &'static str {
         let (open, close) = (format!("<{tag}>"), format!("</{tag}"));
         let (_, rest) = html().split_once(&open).unwrap();
@@ -92,7 +94,7 @@ mod tests {
 
     #[test]
     fn nothing_is_fetched_from_elsewhere_and_no_markup_is_made_of_strings() {
-        // The namespace of SVG is a name, nothing is fetched from there.
+        // The namespace of SVG is a name; nothing is fetched from it.
         let page = html().replace("http://www.w3.org/2000/svg", "");
         for banned in [
             "http:",

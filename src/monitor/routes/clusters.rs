@@ -1,4 +1,4 @@
-//! Clusters, page by page, and one of them.
+//! Routes of clusters: pages of them, and single ones.
 
 use std::sync::Arc;
 
@@ -9,28 +9,28 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::pairs::{decode, encode, id, limit, no_cursor};
-use super::{Asked, Failure};
+use super::{ErrorAnswer, RouteState};
 use crate::View;
 use dupflow_core::cluster::history::{Alive, Cursor, End, Ended, Event, Order};
 
-/// Clusters on a page, unless it says how many; members, and the most of both.
+/// Default numbers of clusters and of members on a page, and the maximum of both.
 const CLUSTERS: usize = 50;
 const MEMBERS: usize = 100;
 const MOST: usize = 1000;
 
-/// Which clusters.
+/// A query for a page of clusters.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Which {
-    /// `size`: the largest first, or `recent`: those that changed last first. `size` if absent.
+pub(super) struct ClustersQuery {
+    /// `size`: largest first; `recent`: last changed first. Default `size`.
     order: Option<OrderText>,
-    /// `next` of the page before.
+    /// The value of `next` of the previous page.
     after: Option<String>,
-    /// Most clusters on the page, from 1 to 1000; 50 if absent.
+    /// Maximum number of clusters on the page, 1 to 1000; default 50.
     limit: Option<usize>,
 }
 
-/// By what clusters are ordered.
+/// The order of clusters.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum OrderText {
@@ -39,50 +39,50 @@ pub(super) enum OrderText {
     Recent,
 }
 
-/// Which members.
+/// A query for members of a cluster.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Members {
-    /// `next` of the page before.
+pub(super) struct MembersQuery {
+    /// The value of `next` of the previous page.
     after: Option<String>,
-    /// Most members on the page, from 1 to 1000; 100 if absent.
+    /// Maximum number of members on the page, 1 to 1000; default 100.
     limit: Option<usize>,
 }
 
-/// Which cluster, and which members of it.
+/// A query for a cluster and its members.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Named {
+pub(super) struct ClusterQuery {
     /// Its name.
     id: String,
-    /// `next` of the page before.
+    /// The value of `next` of the previous page.
     after: Option<String>,
-    /// Most members on the page, from 1 to 1000; 100 if absent.
+    /// Maximum number of members on the page, 1 to 1000; default 100.
     limit: Option<usize>,
 }
 
-/// Some clusters.
+/// A page of clusters.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ClustersPage)]
-pub(super) struct Page {
-    /// The page is of the clusters after this epoch.
+pub(super) struct ClusterPage {
+    /// The clusters are those after this epoch.
     epoch: u64,
-    clusters: Vec<Shown>,
-    /// Where the next page begins; null if this is the last one.
+    clusters: Vec<ClusterSummary>,
+    /// The cursor of the next page; null on the last page.
     next: Option<String>,
 }
 
 /// A cluster.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ClusterShown)]
-pub(super) struct Shown {
-    /// Its smallest member, or the centre of a star.
+pub(super) struct ClusterSummary {
+    /// Its name: the smallest member, or the centre of a star.
     cluster: String,
-    /// Documents in it.
+    /// Number of members.
     size: usize,
-    /// Whether it is too large for its members to be told.
+    /// Whether it is above the size limit: its members are not listed.
     giant: bool,
-    /// The epoch since which there is a cluster of this name.
+    /// The epoch in which a cluster of this name first appeared.
     born: u64,
     /// The epoch of its last change.
     changed: u64,
@@ -91,35 +91,36 @@ pub(super) struct Shown {
 /// A cluster with its members.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ClusterWhole)]
-pub(super) struct Whole {
-    /// The answer is of the clusters after this epoch.
+pub(super) struct ClusterAnswer {
+    /// The cluster is as it was after this epoch.
     epoch: u64,
     #[serde(flatten)]
-    cluster: Shown,
-    /// Some of its members, in the order of bytes; none of a giant.
+    cluster: ClusterSummary,
+    /// Some of its members, in byte order; none of a giant.
     members: Vec<String>,
-    /// Where the next page of members begins; null if this is the last one.
+    /// The cursor of the next page of members; null on the last page.
     next: Option<String>,
-    /// What happened to it: its birth, and the last changes.
-    history: Vec<Happened>,
+    /// Its first event and its last ones.
+    history: Vec<ClusterEvent>,
 }
 
 /// A change of a cluster.
 #[derive(Serialize, ToSchema)]
-struct Happened {
+#[schema(as = Happened)]
+struct ClusterEvent {
     epoch: u64,
     /// `born`, `renamed`, `merged`, `split`, `grew` or `shrank`.
     event: &'static str,
-    /// Documents in it after the epoch.
+    /// Number of members after the epoch.
     size: usize,
-    /// Other clusters in it, at most sixteen.
+    /// Other clusters in the event, at most sixteen.
     others: Vec<String>,
-    /// Further ones.
+    /// How many more there are.
     more: usize,
 }
 
-impl Shown {
-    fn of(cluster: &Alive<'_>) -> Self {
+impl ClusterSummary {
+    fn new(cluster: &Alive<'_>) -> Self {
         Self {
             cluster: cluster.cluster.to_string(),
             size: cluster.size,
@@ -130,8 +131,8 @@ impl Shown {
     }
 }
 
-impl Happened {
-    fn of(event: &Event) -> Self {
+impl ClusterEvent {
+    fn new(event: &Event) -> Self {
         Self {
             epoch: event.epoch,
             event: event.kind.name(),
@@ -142,15 +143,22 @@ impl Happened {
     }
 }
 
-/// Clusters by their size or by when they changed.
-#[utoipa::path(get, path = "/clusters", params(Which), responses((status = 200, description = "A page of them.", body = Page),
-    (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "Clusters are not kept.", body = Failure),
-    (status = 503, description = "The run is not live yet.", body = Failure)))]
+/// Clusters by size or by their last change.
+#[utoipa::path(
+    get, path = "/clusters",
+    params(ClustersQuery),
+    responses(
+        (status = 200, description = "A page of them.", body = ClusterPage),
+        (status = 400, description = "The query is wrong.", body = ErrorAnswer),
+        (status = 501, description = "Clusters are not kept.", body = ErrorAnswer),
+        (status = 503, description = "The run is not live yet.", body = ErrorAnswer),
+    ),
+)]
 pub(super) async fn clusters(
-    State(asked): State<Arc<Asked>>,
-    which: Result<Query<Which>, QueryRejection>,
-) -> Result<Json<Page>, Failure> {
-    let Query(which) = which.map_err(|error| Failure::wrong(error.body_text()))?;
+    State(state): State<Arc<RouteState>>,
+    which: Result<Query<ClustersQuery>, QueryRejection>,
+) -> Result<Json<ClusterPage>, ErrorAnswer> {
+    let Query(which) = which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
     let order = match which.order.unwrap_or_default() {
         OrderText::Size => Order::Size,
         OrderText::Recent => Order::Recent,
@@ -165,43 +173,72 @@ pub(super) async fn clusters(
         view.clusters(|history| {
             let (found, next) = history.page(order, after.as_ref(), limit);
             let next = next.map(|cursor| encode(&[&cursor.to_string()]));
-            Json(Page { epoch: view.epoch(), clusters: found.iter().map(Shown::of).collect(), next })
+            Json(ClusterPage {
+                epoch: view.epoch(),
+                clusters: found.iter().map(ClusterSummary::new).collect(),
+                next,
+            })
         })
     };
-    asked.see(asked.view()?, read).await
+    state.read_view(state.view()?, read).await
 }
 
-/// One cluster, by its name.
-#[utoipa::path(get, path = "/clusters/{id}", params(("id" = String, Path, description = "Its name, percent-encoded."), Members),
-    responses((status = 200, description = "The cluster.", body = Whole), (status = 400, description = "The query is wrong.", body = Failure),
-    (status = 404, description = "There is none; the line says what became of it, if that is remembered.", body = Failure),
-    (status = 501, description = "Clusters are not kept.", body = Failure),
-    (status = 503, description = "The run is not live yet.", body = Failure)))]
+/// A cluster by its name.
+#[utoipa::path(
+    get, path = "/clusters/{id}",
+    params(("id" = String, Path, description = "Its name, percent-encoded."), MembersQuery),
+    responses(
+        (status = 200, description = "The cluster.", body = ClusterAnswer),
+        (status = 400, description = "The query is wrong.", body = ErrorAnswer),
+        (
+            status = 404,
+            description = "There is none; the line says what became of it, if that is remembered.",
+            body = ErrorAnswer,
+        ),
+        (status = 501, description = "Clusters are not kept.", body = ErrorAnswer),
+        (status = 503, description = "The run is not live yet.", body = ErrorAnswer),
+    ),
+)]
 pub(super) async fn cluster(
-    State(asked): State<Arc<Asked>>,
+    State(state): State<Arc<RouteState>>,
     name: Result<Path<String>, PathRejection>,
-    which: Result<Query<Members>, QueryRejection>,
-) -> Result<Json<Whole>, Failure> {
-    let Path(name) = name.map_err(|error| Failure::wrong(error.body_text()))?;
-    let Query(which) = which.map_err(|error| Failure::wrong(error.body_text()))?;
-    cluster_of(&asked, &name, which).await
+    which: Result<Query<MembersQuery>, QueryRejection>,
+) -> Result<Json<ClusterAnswer>, ErrorAnswer> {
+    let Path(name) = name.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    let Query(which) = which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    cluster_of(&state, &name, which).await
 }
 
-/// One cluster, by its name; for names that a path cannot hold, as `..` is.
-#[utoipa::path(get, path = "/cluster", params(Named), responses((status = 200, description = "The cluster.", body = Whole),
-    (status = 400, description = "The query is wrong.", body = Failure),
-    (status = 404, description = "There is none; the line says what became of it, if that is remembered.", body = Failure),
-    (status = 501, description = "Clusters are not kept.", body = Failure),
-    (status = 503, description = "The run is not live yet.", body = Failure)))]
+/// A cluster by its name, for names that a path cannot contain, such as `..`.
+#[utoipa::path(
+    get, path = "/cluster",
+    params(ClusterQuery),
+    responses(
+        (status = 200, description = "The cluster.", body = ClusterAnswer),
+        (status = 400, description = "The query is wrong.", body = ErrorAnswer),
+        (
+            status = 404,
+            description = "There is none; the line says what became of it, if that is remembered.",
+            body = ErrorAnswer,
+        ),
+        (status = 501, description = "Clusters are not kept.", body = ErrorAnswer),
+        (status = 503, description = "The run is not live yet.", body = ErrorAnswer),
+    ),
+)]
 pub(super) async fn cluster_by(
-    State(asked): State<Arc<Asked>>,
-    which: Result<Query<Named>, QueryRejection>,
-) -> Result<Json<Whole>, Failure> {
-    let Query(Named { id, after, limit }) = which.map_err(|error| Failure::wrong(error.body_text()))?;
-    cluster_of(&asked, &id, Members { after, limit }).await
+    State(state): State<Arc<RouteState>>,
+    which: Result<Query<ClusterQuery>, QueryRejection>,
+) -> Result<Json<ClusterAnswer>, ErrorAnswer> {
+    let Query(ClusterQuery { id, after, limit }) =
+        which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    cluster_of(&state, &id, MembersQuery { after, limit }).await
 }
 
-async fn cluster_of(asked: &Arc<Asked>, name: &str, which: Members) -> Result<Json<Whole>, Failure> {
+async fn cluster_of(
+    state: &Arc<RouteState>,
+    name: &str,
+    which: MembersQuery,
+) -> Result<Json<ClusterAnswer>, ErrorAnswer> {
     let name = id(name)?;
     let after = which.after.as_deref().map(|text| {
         let [after] = decode(text).ok_or_else(no_cursor)?;
@@ -213,21 +250,21 @@ async fn cluster_of(asked: &Arc<Asked>, name: &str, which: Members) -> Result<Js
         let epoch = view.epoch();
         view.clusters(|history| {
             let cluster = history.cluster(&name);
-            let cluster = cluster.ok_or_else(|| Failure::missing(missing(history.ended(&name))))?;
+            let cluster = cluster.ok_or_else(|| ErrorAnswer::missing(missing(history.ended(&name))))?;
             let (found, goes_on) = history.members(&name, after.as_ref(), limit);
-            Ok(Json(Whole {
+            Ok(Json(ClusterAnswer {
                 epoch,
-                cluster: Shown::of(&cluster),
+                cluster: ClusterSummary::new(&cluster),
                 members: found.iter().map(ToString::to_string).collect(),
                 next: found.last().filter(|_| goes_on).map(|last| encode(&[last.as_str()])),
-                history: history.events(&name).iter().map(Happened::of).collect(),
+                history: history.events(&name).iter().map(ClusterEvent::new).collect(),
             }))
         })
     };
-    asked.see(asked.view()?, read).await?
+    state.read_view(state.view()?, read).await?
 }
 
-/// Why there is no cluster of a name.
+/// The message for a cluster that does not exist.
 fn missing(ended: Option<&Ended>) -> String {
     match ended {
         None => "there is no such cluster".to_owned(),

@@ -1,4 +1,4 @@
-//! The stream of deltas.
+//! The route of the stream of deltas.
 
 use std::sync::Arc;
 
@@ -9,53 +9,69 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{Asked, Failure};
-use crate::refusals::Refused;
-use crate::stream::{Begin, Flow, Reader};
+use super::{ErrorAnswer, RouteState};
+use crate::guard::refusals::RefusalReason;
+use crate::stream::{Begin, BodyStream, DeltaReader};
 use crate::view::render;
 
-/// From where.
+/// Where the stream begins.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct From {
-    /// The last id that the reader has had, as RUN-EPOCH; the header `Last-Event-ID` counts more.
+pub(super) struct DeltasQuery {
+    /// The id of the last event received, as RUN-EPOCH. The header `Last-Event-ID` takes precedence.
     after: Option<String>,
-    /// Anything: only what comes from now on, and no snapshots.
+    /// Any value: only deltas from now on, and no snapshots.
     tail: Option<String>,
 }
 
 /// The deltas as they become durable, as server-sent events.
 ///
-/// Without `after`, `Last-Event-ID` and `tail` it begins with a snapshot of all pairs. `epoch` events: add up
-/// `deltas`; where `more` is greater than 0 further ones of the same epoch follow, and only the last one has
-/// an id. `snapshot` events: one whose `first` is true makes all that was known void; until the one whose
-/// `last` is true, `epoch` events tell what has changed meanwhile of the pairs told so far. `dropped`: the
-/// reader was too slow; a snapshot follows, unless it asked for the tail. `bye`: the run ends.
-#[utoipa::path(get, path = "/deltas", params(From), responses((status = 200, description = "The stream.", content_type = "text/event-stream"),
-    (status = 400, description = "The query is wrong.", body = Failure), (status = 501, description = "It would begin with a snapshot, and pairs are not kept.", body = Failure),
-    (status = 503, description = "Too many streams are open, or the run is not live yet.", body = Failure)))]
+/// Without `after`, `Last-Event-ID` and `tail` the stream begins with a snapshot of all pairs.
+///
+/// - `epoch`: accumulate `deltas`. If `more` is greater than 0, further events of the same epoch follow, and
+///   only the last one has an id.
+/// - `snapshot`: if `first` is true, discard everything received before. Until an event whose `last` is true,
+///   `epoch` events contain the changes of those pairs of the snapshot that were already sent.
+/// - `dropped`: the reader was too slow. A snapshot follows, except with `tail`.
+/// - `bye`: the run ends.
+#[utoipa::path(
+    get, path = "/deltas",
+    params(DeltasQuery),
+    responses(
+        (status = 200, description = "The stream.", content_type = "text/event-stream"),
+        (status = 400, description = "The query is wrong.", body = ErrorAnswer),
+        (
+            status = 501, description = "It would begin with a snapshot, and pairs are not kept.",
+            body = ErrorAnswer,
+        ),
+        (
+            status = 503, description = "Too many streams are open, or the run is not live yet.",
+            body = ErrorAnswer,
+        ),
+    ),
+)]
 pub(super) async fn deltas(
-    State(asked): State<Arc<Asked>>,
-    from: Result<Query<From>, QueryRejection>,
+    State(state): State<Arc<RouteState>>,
+    from: Result<Query<DeltasQuery>, QueryRejection>,
     headers: HeaderMap,
-) -> Result<Response, Failure> {
-    let Query(from) = from.map_err(|error| Failure::wrong(error.body_text()))?;
-    let view = asked.subject.view.clone().ok_or_else(|| Failure::not_here("deltas"))?;
+) -> Result<Response, ErrorAnswer> {
+    let Query(from) = from.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    let view = state.subject.view.clone().ok_or_else(|| ErrorAnswer::not_here("deltas"))?;
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
     let after = last.or(from.after).filter(|id| !id.is_empty());
     let after = after.as_deref().map(|id| {
-        render::place(id).ok_or_else(|| Failure::wrong("after: expected RUN-EPOCH, the id of an event"))
+        render::place(id).ok_or_else(|| ErrorAnswer::wrong("after: expected RUN-EPOCH, the id of an event"))
     });
-    let begin =
-        Begin::of(&view, after.transpose()?, from.tail.is_some()).map_err(|why| Failure::unseen(&why))?;
-    let room = Arc::clone(&asked.streams).try_acquire_owned();
+    let begin = Begin::new(&view, after.transpose()?, from.tail.is_some())
+        .map_err(|why| ErrorAnswer::unseen(&why))?;
+    let room = Arc::clone(&state.streams).try_acquire_owned();
     let permit = room.map_err(|_| {
-        asked.refusals.add(Refused::Streams);
-        Failure::busy("too many streams of deltas are open", 5)
+        state.refusals.add(RefusalReason::Streams);
+        ErrorAnswer::busy("too many streams of deltas are open", 5)
     })?;
-    let (out, body) = Flow::open();
-    let ending = asked.ending.clone();
-    let reader = Reader { view, is_resumable: from.tail.is_none(), out, ending, permit };
+    let (out, body) = BodyStream::open();
+    let ending = state.ending.clone();
+    let reader = DeltaReader { view, is_resumable: from.tail.is_none(), out, ending, permit };
     tokio::spawn(reader.serve(begin));
     Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
 }

@@ -1,4 +1,4 @@
-//! The description of all this, made from the code.
+//! The OpenAPI description, generated from the code.
 
 use std::sync::LazyLock;
 
@@ -7,10 +7,10 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::{clusters, deltas, documents, pairs, plain, similar, standing};
-use crate::access::{COOKIE, is_open};
+use super::{clusters, compare, deltas, documents, pairs, plain, similar, status};
+use crate::guard::access::{COOKIE, is_open};
 
-/// A run of dupflow: its pairs of near-duplicate documents, its clusters, its numbers.
+/// A run of dupflow: its pairs of near-duplicate documents, its clusters, its counters.
 #[derive(OpenApi)]
 #[openapi(
     info(title = "dupflow", license(name = "MIT OR Apache-2.0")),
@@ -22,14 +22,14 @@ use crate::access::{COOKIE, is_open};
         plain::login,
         plain::config,
         openapi,
-        standing::status,
-        standing::pipeline,
-        standing::history,
+        status::status,
+        status::pipeline,
+        status::history,
         documents::document,
         documents::document_by,
         documents::text,
         documents::text_by,
-        documents::compare,
+        compare::compare,
         pairs::pairs,
         clusters::clusters,
         clusters::cluster,
@@ -37,30 +37,34 @@ use crate::access::{COOKIE, is_open};
         deltas::deltas,
         similar::similar
     ),
-    components(schemas(similar::Asks, clusters::OrderText))
+    components(schemas(similar::SimilarQuery, clusters::OrderText))
 )]
-struct Described;
+struct ApiDescription;
 
 /// This description, as OpenAPI.
-#[utoipa::path(get, path = "/openapi.json", responses((status = 200, description = "OpenAPI 3.1.", content_type = "application/json")))]
+#[utoipa::path(
+    get, path = "/openapi.json",
+    responses((status = 200, description = "OpenAPI 3.1.", content_type = "application/json")),
+)]
 pub(super) async fn openapi() -> Response {
-    Json(&*WHOLE).into_response()
+    Json(&*DESCRIPTION).into_response()
 }
 
-/// The description, with what holds of all paths.
-static WHOLE: LazyLock<Value> = LazyLock::new(|| {
-    let mut whole = serde_json::to_value(Described::openapi()).unwrap_or_default();
+/// The description with what applies to all paths.
+static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
+    let mut description = serde_json::to_value(ApiDescription::openapi()).unwrap_or_default();
     // Either of them, or neither on a loopback address without a token.
-    whole["security"] = json!([{"token": []}, {"cookie": []}, {}]);
-    whole["components"]["securitySchemes"] = json!({
-        "token": {"type": "http", "scheme": "bearer", "description": "monitor.token or monitor.token_file, if one is set."},
+    description["security"] = json!([{"token": []}, {"cookie": []}, {}]);
+    description["components"]["securitySchemes"] = json!({
+        "token": {"type": "http", "scheme": "bearer", "description": "monitor.token or monitor.token_file, \
+            if one is set."},
         "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "What POST /login sets."},
     });
     let refused = |description: &str| {
         let schema = json!({"$ref": "#/components/schemas/Failure"});
         json!({"description": description, "content": {"application/json": {"schema": schema}}})
     };
-    for (path, operations) in whole["paths"].as_object_mut().into_iter().flatten() {
+    for (path, operations) in description["paths"].as_object_mut().into_iter().flatten() {
         for operation in operations.as_object_mut().into_iter().flat_map(|of| of.values_mut()) {
             if is_open(path) {
                 operation["security"] = json!([]);
@@ -74,13 +78,13 @@ static WHOLE: LazyLock<Value> = LazyLock::new(|| {
             }
         }
     }
-    whole
+    description
 });
 
-/// The paths that are described, with the parameters of their queries.
+/// The described paths with the names of their query parameters.
 #[cfg(test)]
 pub(super) fn paths() -> std::collections::BTreeMap<String, std::collections::BTreeSet<String>> {
-    let described = &*WHOLE;
+    let described = &*DESCRIPTION;
     let paths = described["paths"].as_object().unwrap().iter().map(|(path, operations)| {
         let of_all = operations.as_object().unwrap().values();
         let all = of_all.flat_map(|operation| operation["parameters"].as_array().into_iter().flatten());

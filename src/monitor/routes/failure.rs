@@ -1,4 +1,4 @@
-//! What is answered when what was asked for cannot be: a status and a line.
+//! The answer to a request that fails: a status and one line.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -6,26 +6,27 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::view::Unseen;
+use crate::view::ViewUnavailable;
 
-/// What is wrong.
+/// An error.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub(super) struct Failure {
-    /// In a line.
+#[schema(as = Failure)]
+pub(super) struct ErrorAnswer {
+    /// One line.
     error: String,
     #[serde(skip)]
     status: StatusCode,
-    /// Seconds after which it may be tried again.
+    /// Value of `Retry-After` in seconds.
     #[serde(skip)]
     again: Option<u64>,
 }
 
-impl Failure {
+impl ErrorAnswer {
     pub(super) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { error: error.into(), status, again: None }
     }
 
-    /// Too much at a time.
+    /// A temporary failure: 503, with the seconds after which the client may retry.
     pub(super) fn busy(error: impl Into<String>, again: u64) -> Self {
         Self { again: Some(again), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, error) }
     }
@@ -38,7 +39,7 @@ impl Failure {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 
-    /// Another process has it, or this kind of run has not.
+    /// Another process serves it, or no process of this run does.
     pub(super) fn not_here(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_IMPLEMENTED,
@@ -46,26 +47,26 @@ impl Failure {
         )
     }
 
-    pub(super) fn unseen(why: &Unseen) -> Self {
+    pub(super) fn unseen(why: &ViewUnavailable) -> Self {
         match why {
-            Unseen::NotKept => Self::new(StatusCode::NOT_IMPLEMENTED, why.to_string()),
-            Unseen::Broken => Self::new(StatusCode::INTERNAL_SERVER_ERROR, why.to_string()),
-            Unseen::NotFilled | Unseen::Busy => Self::busy(why.to_string(), 1),
+            ViewUnavailable::NotKept => Self::new(StatusCode::NOT_IMPLEMENTED, why.to_string()),
+            ViewUnavailable::Broken => Self::new(StatusCode::INTERNAL_SERVER_ERROR, why.to_string()),
+            ViewUnavailable::NotFilled | ViewUnavailable::Busy => Self::busy(why.to_string(), 1),
         }
     }
 
-    /// Whether it may be answered later.
+    /// Whether the request may succeed later.
     pub(super) fn is_temporary(&self) -> bool {
         self.again.is_some()
     }
 
-    /// The line.
+    /// The message.
     pub(super) fn line(&self) -> &str {
         &self.error
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ErrorAnswer {
     fn into_response(self) -> Response {
         let (status, again) = (self.status, self.again);
         let mut answer = (status, Json(self)).into_response();

@@ -1,7 +1,7 @@
-//! What the members of a hot block have in common: the longest passage that the texts of its first two share.
+//! The passage that the documents of a hot block have in common: the longest one that two of them share.
 //!
-//! Texts are read again for it, so it is found once for two documents, beside the answers, and stands in the
-//! next one.
+//! Finding it reads texts again. So it is computed once for each two documents, in the background, and
+//! included in later answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,68 +9,68 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::documents::{read, whereabouts};
-use super::{Asked, Failure};
+use super::documents::{position_of, read};
+use super::{ErrorAnswer, RouteState};
 use dupflow_core::doc::DocId;
 
-/// Characters of a passage that are shown, at most.
+/// Maximum length of a passage in characters.
 const CHARACTERS: usize = 200;
 
 /// Two documents of a block.
-type Two = (DocId, DocId);
+type DocIdPair = (DocId, DocId);
 
-/// What has been found.
+/// The passages found so far.
 #[derive(Debug)]
-pub(super) struct Commons {
-    /// None: they have nothing in common that could be found.
-    known: Mutex<BTreeMap<Two, Option<String>>>,
-    /// One is looked for at a time.
+pub(super) struct CommonPassages {
+    /// `None`: no common passage could be found.
+    known: Mutex<BTreeMap<DocIdPair, Option<String>>>,
+    /// One passage is searched at a time.
     room: Arc<Semaphore>,
 }
 
-impl Default for Commons {
+impl Default for CommonPassages {
     fn default() -> Self {
         Self { known: Mutex::default(), room: Arc::new(Semaphore::new(1)) }
     }
 }
 
-impl Commons {
-    /// What is known of two documents.
-    pub(super) fn of(&self, two: &Two) -> Option<String> {
+impl CommonPassages {
+    /// The passage of two documents, if it is known.
+    pub(super) fn get(&self, two: &DocIdPair) -> Option<String> {
         self.known.lock().get(two).cloned().flatten()
     }
 
-    /// Forgets all but these, and lists those of which nothing is known.
-    fn missing(&self, wanted: &BTreeSet<Two>) -> Vec<Two> {
+    /// Removes all entries except the wanted ones, and lists those that are missing.
+    fn missing(&self, wanted: &BTreeSet<DocIdPair>) -> Vec<DocIdPair> {
         let mut known = self.known.lock();
         known.retain(|two, _| wanted.contains(two));
         wanted.iter().filter(|two| !known.contains_key(*two)).cloned().collect()
     }
 
-    fn add(&self, two: Two, common: Option<String>) {
+    fn add(&self, two: DocIdPair, common: Option<String>) {
         self.known.lock().insert(two, common);
     }
 }
 
-impl Asked {
-    /// Begins to find what these have in common, if that is not known and nothing is being looked for.
-    pub(super) fn look_for_commons(self: &Arc<Self>, wanted: &BTreeSet<Two>) {
+impl RouteState {
+    /// Starts to search the missing passages, unless a search is running.
+    pub(super) fn search_passages(self: &Arc<Self>, wanted: &BTreeSet<DocIdPair>) {
         if self.subject.texts.is_none() || self.is_live().is_err() {
             return;
         }
-        let missing = self.commons.missing(wanted);
+        let missing = self.passages.missing(wanted);
         if missing.is_empty() {
             return;
         }
-        let Ok(permit) = Arc::clone(&self.commons.room).try_acquire_owned() else { return };
-        let asked = Arc::clone(self);
+        let Ok(permit) = Arc::clone(&self.passages.room).try_acquire_owned() else { return };
+        let state = Arc::clone(self);
         tokio::spawn(async move {
             for two in missing {
-                match common(&asked, &two).await {
-                    Ok(common) => asked.commons.add(two, common),
-                    // It is tried again with the next answer.
+                match common(&state, &two).await {
+                    Ok(common) => state.passages.add(two, common),
+                    // The next answer tries it again.
                     Err(failure) if failure.is_temporary() => {}
-                    Err(_) => asked.commons.add(two, None),
+                    Err(_) => state.passages.add(two, None),
                 }
             }
             drop(permit);
@@ -78,13 +78,13 @@ impl Asked {
     }
 }
 
-/// The longest passage of two documents.
-async fn common(asked: &Arc<Asked>, (a, b): &Two) -> Result<Option<String>, Failure> {
-    let compare = asked.subject.compare.clone().ok_or_else(|| Failure::not_here("texts"))?;
-    let (at_a, at_b) = (whereabouts(asked, a).await?, whereabouts(asked, b).await?);
-    let (a, _) = read(asked, a.clone(), at_a).await?;
-    let (b, _) = read(asked, b.clone(), at_b).await?;
-    let compared = asked.read_slowly(move || compare(&a, &b)).await?;
+/// The longest passage that two documents share.
+async fn common(state: &Arc<RouteState>, (a, b): &DocIdPair) -> Result<Option<String>, ErrorAnswer> {
+    let compare = state.subject.compare.clone().ok_or_else(|| ErrorAnswer::not_here("texts"))?;
+    let (at_a, at_b) = (position_of(state, a).await?, position_of(state, b).await?);
+    let (a, _) = read(state, a.clone(), at_a).await?;
+    let (b, _) = read(state, b.clone(), at_b).await?;
+    let compared = state.read_slowly(move || compare(&a, &b)).await?;
     let passages = compared.a.into_iter().filter_map(|(text, passage)| passage.map(|_| text));
     let longest = passages.max_by_key(String::len);
     Ok(longest.map(|text| text.trim().chars().take(CHARACTERS).collect()))

@@ -1,7 +1,7 @@
-//! What is answered at which path: one table, of which the router is made, and which the description
-//! (`/openapi.json`) has to agree with.
+//! The routes: one table of paths, from which the router is made. A test compares it with `/openapi.json`.
 
 mod clusters;
+mod compare;
 mod deltas;
 mod description;
 mod documents;
@@ -10,7 +10,7 @@ mod hot;
 mod pairs;
 mod plain;
 mod similar;
-mod standing;
+mod status;
 
 use std::sync::Arc;
 
@@ -23,47 +23,47 @@ use axum::routing::{MethodRouter, get, post};
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 
-use self::failure::Failure;
-use self::hot::Commons;
-use super::access::{Access, Denied};
-use super::bucket::Bucket;
-use super::refusals::{Refusals, Refused};
-use super::samples::Samples;
-use super::subject::Subject;
-use super::view::Unseen;
-use super::{Limits, View};
+use self::failure::ErrorAnswer;
+use self::hot::CommonPassages;
+use super::guard::access::{Access, Denied};
+use super::guard::rate_limit::RateLimit;
+use super::guard::refusals::{RefusalCounts, RefusalReason};
+use super::metrics::samples::SampleHistory;
+use super::subject::MonitoredRun;
+use super::view::ViewUnavailable;
+use super::{MonitorLimits, View};
 
-/// What all routes read.
-pub(super) struct Asked {
-    pub(super) subject: Subject,
-    pub(super) samples: Mutex<Samples>,
+/// The state that all routes share.
+pub(super) struct RouteState {
+    pub(super) subject: MonitoredRun,
+    pub(super) samples: Mutex<SampleHistory>,
     pub(super) ending: watch::Receiver<bool>,
     access: Access,
-    limits: Limits,
-    /// Room for streams of deltas, for bodies, and for reads.
+    limits: MonitorLimits,
+    /// Permits for streams of deltas, for bodies, and for reads.
     streams: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
-    /// Among them those with many questions: half of them, so that one question finds room.
+    /// Permits for bodies with many queries: half of `bodies`, so that single queries are still answered.
     many: Arc<Semaphore>,
     reads: Arc<Semaphore>,
     slow_reads: Arc<Semaphore>,
-    commons: Commons,
-    pub(super) refusals: Refusals,
-    questions: Bucket,
-    logins: Bucket,
+    passages: CommonPassages,
+    pub(super) refusals: RefusalCounts,
+    questions: RateLimit,
+    logins: RateLimit,
 }
 
-/// Reads at the same time, each on a thread of its own; so many quick ones, and so many that may take long.
+/// Threads for quick reads, and for slow reads.
 const READS: usize = 4;
 
-/// Attempts to log in in a second.
+/// Login attempts per second.
 const LOGINS: u32 = 5;
 
-impl Asked {
+impl RouteState {
     pub(super) fn new(
-        subject: Subject,
+        subject: MonitoredRun,
         access: Access,
-        limits: Limits,
+        limits: MonitorLimits,
         ending: watch::Receiver<bool>,
     ) -> Self {
         let room = |n| Arc::new(Semaphore::new(n));
@@ -76,63 +76,66 @@ impl Asked {
             many: room((limits.bodies / 2).max(1)),
             reads: room(READS),
             slow_reads: room(READS),
-            commons: Commons::default(),
-            refusals: Refusals::default(),
-            questions: Bucket::new(limits.questions_per_second),
-            logins: Bucket::new(LOGINS),
+            passages: CommonPassages::default(),
+            refusals: RefusalCounts::default(),
+            questions: RateLimit::new(limits.questions_per_second),
+            logins: RateLimit::new(LOGINS),
             subject,
             limits,
         }
     }
 
-    /// The view, where there is one that keeps pairs.
-    fn view(&self) -> Result<Arc<View>, Failure> {
-        let view = self.subject.view.as_ref().ok_or_else(|| Failure::not_here("pairs"))?;
-        view.sees().map_err(|why| Failure::unseen(&why))?;
+    /// The view, if it keeps pairs and is filled.
+    fn view(&self) -> Result<Arc<View>, ErrorAnswer> {
+        let view = self.subject.view.as_ref().ok_or_else(|| ErrorAnswer::not_here("pairs"))?;
+        view.check_pairs().map_err(|why| ErrorAnswer::unseen(&why))?;
         Ok(Arc::clone(view))
     }
 
-    /// Whether the run is live: its view holds what its output does, and its workers all documents.
-    fn is_live(&self) -> Result<(), Failure> {
-        let filled = self.subject.view.as_ref().map_or(Ok(()), |view| view.is_filled());
+    /// Whether the run is live: its view holds what the output holds, and its workers hold all documents.
+    fn is_live(&self) -> Result<(), ErrorAnswer> {
+        let filled = self.subject.view.as_ref().map_or(Ok(()), |view| view.check_filled());
         let answers = self.subject.queries.as_ref().is_none_or(|queries| queries.is_live());
-        let is_live = filled.and(if answers { Ok(()) } else { Err(Unseen::NotFilled) });
-        is_live.map_err(|why| Failure::unseen(&why))
+        let is_live = filled.and(if answers { Ok(()) } else { Err(ViewUnavailable::NotFilled) });
+        is_live.map_err(|why| ErrorAnswer::unseen(&why))
     }
 
-    /// Reads pairs and clusters as the end of one epoch has left them, on a thread of its own.
-    async fn see<T: Send + 'static>(
+    /// Reads the view at the end of an epoch, on a separate thread.
+    async fn read_view<T: Send + 'static>(
         &self,
         view: Arc<View>,
         read: impl FnOnce(&View) -> T + Send + 'static,
-    ) -> Result<T, Failure> {
-        let whole = view.whole().await.map_err(|why| Failure::unseen(&why))?;
+    ) -> Result<T, ErrorAnswer> {
+        let guard = view.end_of_epoch().await.map_err(|why| ErrorAnswer::unseen(&why))?;
         let seen = move || {
             let seen = read(&view);
-            drop(whole);
+            drop(guard);
             seen
         };
         self.read(seen).await
     }
 
-    /// Does what may wait for a lock, on a thread of its own.
-    async fn read<T: Send + 'static>(&self, read: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    /// Runs `read`, which may wait for a lock, on a separate thread.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ErrorAnswer> {
         Self::read_in(&self.reads, read).await
     }
 
-    /// Does what may take long: nothing that is quick waits for it.
+    /// Runs `read`, which may take seconds, without blocking quick reads.
     async fn read_slowly<T: Send + 'static>(
         &self,
         read: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, ErrorAnswer> {
         Self::read_in(&self.slow_reads, read).await
     }
 
     async fn read_in<T: Send + 'static>(
         room: &Arc<Semaphore>,
         read: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failure> {
-        let failed = |what: &str| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, what);
+    ) -> Result<T, ErrorAnswer> {
+        let failed = |what: &str| ErrorAnswer::new(StatusCode::INTERNAL_SERVER_ERROR, what);
         let permit = Arc::clone(room).acquire_owned().await.map_err(|_| failed("the monitor ends"))?;
         let read = move || {
             let found = read();
@@ -143,11 +146,11 @@ impl Asked {
     }
 }
 
-/// A path, the parameters that its query may have, and what answers there.
-type Row = (&'static str, &'static [&'static str], MethodRouter<Arc<Asked>>);
+/// A path, its query parameters, and its handler.
+type Route = (&'static str, &'static [&'static str], MethodRouter<Arc<RouteState>>);
 
 /// Every path.
-fn table() -> Vec<Row> {
+fn table() -> Vec<Route> {
     vec![
         ("/", &[], get(plain::page)),
         ("/health", &[], get(plain::health)),
@@ -156,14 +159,14 @@ fn table() -> Vec<Row> {
         ("/login", &[], post(plain::login)),
         ("/config", &[], get(plain::config)),
         ("/openapi.json", &[], get(description::openapi)),
-        ("/status", &[], get(standing::status)),
-        ("/pipeline", &[], get(standing::pipeline)),
-        ("/history", &[], get(standing::history)),
+        ("/status", &[], get(status::status)),
+        ("/pipeline", &[], get(status::pipeline)),
+        ("/history", &[], get(status::history)),
         ("/document", &["id"], get(documents::document_by)),
         ("/document/text", &["id"], get(documents::text_by)),
         ("/documents/{id}", &[], get(documents::document)),
         ("/documents/{id}/text", &[], get(documents::text)),
-        ("/compare", &["a", "b"], get(documents::compare)),
+        ("/compare", &["a", "b"], get(compare::compare)),
         ("/pairs", &["document", "min", "max", "after", "limit"], get(pairs::pairs)),
         ("/clusters", &["order", "after", "limit"], get(clusters::clusters)),
         ("/cluster", &["id", "after", "limit"], get(clusters::cluster_by)),
@@ -173,52 +176,51 @@ fn table() -> Vec<Row> {
     ]
 }
 
-/// Refuses a query that has a parameter which the path does not take: it would be done as if it were not
-/// there.
-async fn only(
+/// Refuses a query with an unknown parameter, which would otherwise be ignored.
+async fn check_parameters(
     path: &'static str,
     names: &'static [&'static str],
     request: Request,
     next: Next,
-) -> Result<Response, Failure> {
+) -> Result<Response, ErrorAnswer> {
     let given: Result<Query<Vec<(String, String)>>, _> = Query::try_from_uri(request.uri());
-    let Query(given) = given.map_err(|error| Failure::wrong(error.body_text()))?;
-    // The page is opened by links that others make.
+    let Query(given) = given.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    // `/` accepts any parameter, since other sites may add some to links.
     let mut unknown = given.iter().filter(|(name, _)| path != "/" && !names.contains(&name.as_str()));
     if let Some((name, _)) = unknown.next() {
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(Failure::wrong(format!("the query has a parameter {name:?}; {path} takes {known}")));
+        return Err(ErrorAnswer::wrong(format!("the query has a parameter {name:?}; {path} takes {known}")));
     }
     Ok(next.run(request).await)
 }
 
-pub(super) fn router(asked: Arc<Asked>) -> Router {
+pub(super) fn router(state: Arc<RouteState>) -> Router {
     table()
         .into_iter()
         .fold(Router::new(), |router, (path, names, answers)| {
-            let only = from_fn(move |request, next| only(path, names, request, next));
-            router.route(path, answers.layer(only))
+            let check_parameters = from_fn(move |request, next| check_parameters(path, names, request, next));
+            router.route(path, answers.layer(check_parameters))
         })
         .fallback(|| async {
-            Failure::new(StatusCode::NOT_FOUND, "there is no such path; /openapi.json lists all")
+            ErrorAnswer::new(StatusCode::NOT_FOUND, "there is no such path; /openapi.json lists all")
         })
         .method_not_allowed_fallback(|| async {
-            Failure::new(StatusCode::METHOD_NOT_ALLOWED, "not by this method; /openapi.json lists all")
+            ErrorAnswer::new(StatusCode::METHOD_NOT_ALLOWED, "not by this method; /openapi.json lists all")
         })
-        // Whatever reads a body bounds it, and says so as everything else is said.
+        // Handlers limit bodies themselves, and answer with a [`ErrorAnswer`].
         .layer(DefaultBodyLimit::disable())
-        .layer(from_fn_with_state(Arc::clone(&asked), admit))
-        .with_state(asked)
+        .layer(from_fn_with_state(Arc::clone(&state), secure))
+        .with_state(state)
 }
 
-/// A request whose path has the base path in front, as from a proxy that leaves it on, without that.
-pub(super) fn below<B>(base_path: &str, mut request: http::Request<B>) -> http::Request<B> {
+/// Removes the base path from a request that a proxy forwards with it.
+pub(super) fn strip_base_path<B>(base_path: &str, mut request: http::Request<B>) -> http::Request<B> {
     let uri = request.uri().clone();
     let Some(rest) = uri.path().strip_prefix(base_path).filter(|_| !base_path.is_empty()) else {
         return request;
     };
     if rest.is_empty() {
-        // The page's own paths are relative to a folder.
+        // The paths in the page are relative to a folder.
         request.extensions_mut().insert(Unslashed);
     } else if !rest.starts_with('/') {
         return request;
@@ -231,20 +233,20 @@ pub(super) fn below<B>(base_path: &str, mut request: http::Request<B>) -> http::
     request
 }
 
-/// The path was the base path without a slash at its end.
+/// The path was the base path without a trailing slash.
 #[derive(Clone, Copy, Debug)]
 struct Unslashed;
 
-/// Lets those in who may ask, and says in every answer how it is to be taken.
-async fn admit(State(asked): State<Arc<Asked>>, request: Request, next: Next) -> Response {
-    let admitted = asked.access.check(request.method(), request.uri().path(), request.headers());
+/// Checks access, and adds security headers to every answer.
+async fn secure(State(state): State<Arc<RouteState>>, request: Request, next: Next) -> Response {
+    let admitted = state.access.check(request.method(), request.uri().path(), request.headers());
     let mut answer = match admitted {
         Ok(()) => next.run(request).await,
         Err(Denied { reason, status, why }) => {
-            asked.refusals.add(reason);
+            state.refusals.add(reason);
             match reason {
-                Refused::Token if request.uri().path() == "/" => plain::door(None),
-                _ => Failure::new(status, why).into_response(),
+                RefusalReason::Token if request.uri().path() == "/" => plain::login_form(None),
+                _ => ErrorAnswer::new(status, why).into_response(),
             }
         }
     };

@@ -1,4 +1,4 @@
-//! What commits made durable, on its way to the thread of the view.
+//! The queue of changes from the committer to the view's thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,76 +10,77 @@ use super::View;
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Epoch;
 
-/// What the view is told.
+/// A change of the output, for the view.
 #[derive(Debug)]
-pub(super) enum News {
-    /// The output stands at this epoch before the run.
-    Stands { epoch: Epoch },
-    /// The output holds these already, with others that are told in the same way.
+pub(super) enum ViewChange {
+    /// Before the run, the output ends with this epoch.
+    Begins { epoch: Epoch },
+    /// Deltas that the output already holds; several of these may follow each other.
     Restored(Vec<Delta>),
-    /// This epoch has become durable.
+    /// An epoch that is now durable.
     Committed { epoch: Epoch, deltas: Vec<Delta> },
-    /// The run is live: all that the output held has been handed over, and no epoch up to this one follows.
+    /// The run is live: all deltas that the output held have been sent. Later epochs are greater than this
+    /// one.
     Live { epoch: Epoch },
 }
 
-/// A queue that holds up whoever fills it too fast.
+/// A queue bounded by the number of deltas in it; a sender waits while it is full.
 #[derive(Debug)]
-pub(super) struct Feed {
-    queue: Mutex<Queue>,
+pub(super) struct ChangeQueue {
+    queue: Mutex<QueueState>,
     changed: Condvar,
     most_deltas: usize,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<News>,
-    /// In those that wait, and in the one that is being taken in.
+struct QueueState {
+    waiting: VecDeque<ViewChange>,
+    /// Deltas in the queue and in the change that is being processed.
     deltas: usize,
     taking: usize,
     is_taking: bool,
-    end: End,
+    end: QueueEnd,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum End {
+enum QueueEnd {
     #[default]
     No,
-    /// What waits is still taken in.
+    /// No change is added; those in the queue are still processed.
     Ended,
-    /// It is not, nor is what comes.
+    /// The view has failed: all changes are discarded.
     GivenUp,
 }
 
-impl Feed {
+impl ChangeQueue {
     pub(super) fn new(most_deltas: usize) -> Self {
         Self { queue: Mutex::default(), changed: Condvar::new(), most_deltas }
     }
 
-    fn tell(&self, news: News) {
-        let full = |queue: &mut Queue| queue.deltas >= self.most_deltas && queue.end == End::No;
+    fn send(&self, change: ViewChange) {
+        let full = |queue: &mut QueueState| queue.deltas >= self.most_deltas && queue.end == QueueEnd::No;
         let mut queue = self.queue.lock();
         self.changed.wait_while(&mut queue, full);
-        if queue.end == End::No {
-            queue.deltas += news.deltas();
-            queue.waiting.push_back(news);
+        if queue.end == QueueEnd::No {
+            queue.deltas += change.deltas();
+            queue.waiting.push_back(change);
             drop(queue);
             self.changed.notify_all();
         }
     }
 
-    /// The next news; none after the end.
-    pub(super) fn next(&self) -> Option<News> {
-        let nothing = |queue: &mut Queue| queue.waiting.is_empty() && queue.end == End::No;
+    /// Waits for the next change; `None` after the end.
+    pub(super) fn next(&self) -> Option<ViewChange> {
+        let nothing = |queue: &mut QueueState| queue.waiting.is_empty() && queue.end == QueueEnd::No;
         let mut queue = self.queue.lock();
         self.changed.wait_while(&mut queue, nothing);
-        let news = queue.waiting.pop_front()?;
-        queue.taking = news.deltas();
+        let change = queue.waiting.pop_front()?;
+        queue.taking = change.deltas();
         queue.is_taking = true;
-        Some(news)
+        Some(change)
     }
 
-    /// What came last has been taken in.
+    /// The last change returned by [`ChangeQueue::next`] has been processed.
     pub(super) fn done(&self) {
         let mut queue = self.queue.lock();
         queue.deltas -= std::mem::take(&mut queue.taking);
@@ -89,37 +90,37 @@ impl Feed {
     }
 
     pub(super) fn wait_until_done(&self, most: Duration) {
-        let busy = |queue: &mut Queue| !queue.waiting.is_empty() || queue.is_taking;
+        let busy = |queue: &mut QueueState| !queue.waiting.is_empty() || queue.is_taking;
         self.changed.wait_while_for(&mut self.queue.lock(), busy, most);
     }
 
     pub(super) fn give_up(&self) {
         let mut queue = self.queue.lock();
-        *queue = Queue { end: End::GivenUp, ..Queue::default() };
+        *queue = QueueState { end: QueueEnd::GivenUp, ..QueueState::default() };
         drop(queue);
         self.changed.notify_all();
     }
 
     fn end(&self) {
         let mut queue = self.queue.lock();
-        if queue.end == End::No {
-            queue.end = End::Ended;
+        if queue.end == QueueEnd::No {
+            queue.end = QueueEnd::Ended;
         }
         drop(queue);
         self.changed.notify_all();
     }
 }
 
-impl News {
+impl ViewChange {
     fn deltas(&self) -> usize {
         match self {
-            Self::Stands { .. } | Self::Live { .. } => 0,
+            Self::Begins { .. } | Self::Live { .. } => 0,
             Self::Restored(deltas) | Self::Committed { deltas, .. } => deltas.len(),
         }
     }
 }
 
-/// Tells a view of commits; for the committer. No call waits for a reader.
+/// Sends the committer's changes to a view. No call waits for a reader.
 #[derive(Debug)]
 pub struct Feeder(Arc<View>);
 
@@ -128,26 +129,26 @@ impl Feeder {
         Self(view)
     }
 
-    /// The output stands at this epoch.
-    pub fn stands(&self, epoch: Epoch) {
-        self.0.feed.tell(News::Stands { epoch });
+    /// Before the run, the output ends with this epoch.
+    pub fn begin_at(&self, epoch: Epoch) {
+        self.0.feed.send(ViewChange::Begins { epoch });
     }
 
-    /// The output holds these deltas already.
+    /// The output already holds these deltas.
     pub fn restored(&self, deltas: &[Delta]) {
         if !deltas.is_empty() {
-            self.0.feed.tell(News::Restored(deltas.to_vec()));
+            self.0.feed.send(ViewChange::Restored(deltas.to_vec()));
         }
     }
 
-    /// The output holds what has been handed over and no more, up to this epoch; what follows is news.
+    /// The run is live: the output holds the deltas sent so far and no more, up to this epoch.
     pub fn live(&self, epoch: Epoch) {
-        self.0.feed.tell(News::Live { epoch });
+        self.0.feed.send(ViewChange::Live { epoch });
     }
 
-    /// An epoch with these deltas has become durable.
+    /// An epoch with these deltas is durable.
     pub fn committed(&self, epoch: Epoch, deltas: Vec<Delta>) {
-        self.0.feed.tell(News::Committed { epoch, deltas });
+        self.0.feed.send(ViewChange::Committed { epoch, deltas });
     }
 }
 

@@ -1,22 +1,22 @@
-//! The view: what the output holds, as whoever watches may ask for it: pairs, clusters, the last deltas.
+//! The view: a copy in memory of what the output holds, for the monitor: pairs, clusters, and the last
+//! deltas.
 //!
 //! ```text
-//!  committer ── tell ──▶ News ── thread "view" ──▶ Pairs, Ring ◀── page, since, walk ── readers
+//!  committer ── send ──▶ News ── thread "view" ──▶ Pairs, Ring ◀── page, since, walk ── readers
 //!                                                  History    ◀── clusters ──
 //! ```
 //!
-//! In: what each commit made durable, and before that what the output held already. Out: pages of it, each of
-//! the end of one epoch. Until the run is live the view is not whole, and has no page.
+//! Input: the deltas that the output held before the run, then those of each commit. Output: pages of pairs
+//! and clusters, each of the end of one epoch. There are no pages until the run is live.
 //!
-//! The committer waits for no reader: it hands over lists of deltas, and a thread of the view's own takes
-//! them in, at most [`PIECE`] deltas under one lock. Only where more than [`WAITING`] deltas wait does the
-//! committer wait, for that thread. A reader holds a lock for as long as it takes to copy a page. A page
-//! waits for the end of the epoch that is being taken in, in turn with that thread ([`View::whole`]); nothing
-//! else does.
+//! The committer waits for no reader. It queues lists of deltas; the view's thread applies them, at most
+//! [`PIECE`] deltas under one lock. The committer waits for this thread only while [`WAITING`] or more deltas
+//! are queued. A reader holds a lock while it copies a page. Before that, it waits for the end of the epoch
+//! that the thread is applying ([`View::end_of_epoch`]).
 //!
-//! Invariants: the pairs and the clusters of a page are those that all epochs up to the one that it names
-//! accumulate to. A pair's `since` and `cause` are those of the delta that brought it with its present
-//! similarity; of a pair that the output held before the run, `since` is the epoch at which the output stood.
+//! Invariants: the pairs and clusters of a page are what all epochs up to its epoch accumulate to. The
+//! `since` and `cause` of a pair are of the delta that added it with its present similarity. For a pair that
+//! the output held before the run, `since` is the output's last epoch at that time.
 //!
 //! Memory: see [`pairs`] and [`dupflow_core::cluster`]; 16 MiB of deltas.
 
@@ -36,117 +36,115 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
 use tokio::time::timeout;
 
 pub use feed::Feeder;
-pub(super) use pairs::{Held, Pairs, RANGES};
-pub(super) use ring::{Piece, Place, Ring};
-pub(super) use walk::{Step, Walk};
+pub(super) use pairs::{PairDetails, PairMap, RANGES};
+pub(super) use ring::{DeltaPiece, Ring, StreamPosition};
+pub(super) use walk::{Walk, WalkStep};
 
 use dupflow_core::cluster::Clusters;
 use dupflow_core::cluster::history::History;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
 use dupflow_core::time::{Epoch, unix_seconds};
-use feed::{Feed, News};
+use feed::{ChangeQueue, ViewChange};
 
-/// Deltas that are taken in under one lock, and pairs that are told under one, at most, inclusive: a
-/// millisecond.
+/// Deltas applied under one lock, and pairs copied under one lock, at most, inclusive: about a millisecond.
 const PIECE: usize = 1000;
 
-/// Deltas that may wait to be taken in, exclusive; then the committer waits. About 100 bytes each.
+/// Queued deltas from which on the committer waits. About 100 bytes each.
 const WAITING: usize = 1 << 18;
 
-/// How long a page waits for the end of an epoch that is being taken in: millions of deltas take seconds.
+/// How long a page waits for the end of an epoch that is being applied. Millions of deltas take seconds.
 const WHOLE: Duration = Duration::from_secs(10);
 
-/// Bytes of deltas, with their frames, that are held for readers who fall behind or come back.
+/// Bytes of deltas and their frames that are kept for readers that are slow or reconnect.
 const RING_BYTES: usize = 16 << 20;
 
-/// What the output holds. Any thread may ask; how it is kept, the docs of `monitor::view` say.
+/// The contents of the output in memory. Any thread may read it. `src/monitor/view` describes how it works.
 #[derive(Debug)]
 pub struct View {
     run: String,
-    /// Without pairs it is a stream of deltas, and nothing is held but the last ones.
+    /// If false, the view keeps only the last deltas: no pairs and no clusters.
     keeps_pairs: bool,
-    state: Mutex<State>,
+    state: Mutex<ViewState>,
     clusters: Mutex<History>,
-    /// Held for writing while something is taken in, for reading while a page is read: in turn, so that
-    /// neither starves the other.
+    /// Write-locked while a change is applied, read-locked while a page is copied. The lock is fair, so
+    /// neither side starves the other.
     gate: Arc<RwLock<()>>,
-    /// What there is, as the last epoch has left it.
-    sums: Mutex<Sums>,
-    feed: Feed,
-    /// [`PIECE`], or less in tests.
+    /// Totals at the end of the last epoch.
+    sums: Mutex<ViewTotals>,
+    feed: ChangeQueue,
+    /// [`PIECE`]; smaller in tests.
     piece: usize,
-    /// Pieces taken in so far, for whoever waits for the next one.
-    taken: watch::Sender<u64>,
-    /// Where the output stood when the run began.
+    /// The number of pieces applied so far; readers of the stream wait for it to change.
+    applied: watch::Sender<u64>,
+    /// The last epoch of the output when the run began.
     past: AtomicU64,
-    /// All is here that the output held when the run became live.
+    /// Whether the view holds everything that the output held when the run became live.
     is_filled: AtomicBool,
     broken: AtomicBool,
 }
 
-/// How much of everything there is after an epoch.
+/// Totals at the end of an epoch.
 #[derive(Clone, Debug)]
-pub(super) struct Sums {
+pub(super) struct ViewTotals {
     pub(super) epoch: Epoch,
     pub(super) pairs: usize,
-    /// Pairs by their similarity.
+    /// Pairs by range of similarity.
     pub(super) by_similarity: [u64; RANGES],
     /// Clusters, giants included.
     pub(super) clusters: usize,
     pub(super) giants: usize,
 }
 
-impl Default for Sums {
+impl Default for ViewTotals {
     fn default() -> Self {
         Self { epoch: 0, pairs: 0, by_similarity: [0; RANGES], clusters: 0, giants: 0 }
     }
 }
 
-/// While it is held, what is read is of the end of one epoch.
+/// While it exists, everything that is read is of the end of one epoch.
 #[derive(Debug)]
 #[must_use = "what is read without it may be of the middle of an epoch"]
-pub(super) struct Whole {
+pub(super) struct EpochGuard {
     _gate: OwnedRwLockReadGuard<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// The last epoch that is wholly taken in.
+struct ViewState {
+    /// The last epoch that is applied completely.
     epoch: Epoch,
-    /// A part of the next epoch is taken in.
+    /// Whether a part of the next epoch is applied.
     is_within: bool,
-    pairs: Pairs,
+    pairs: PairMap,
     ring: Ring,
 }
 
-/// Why a page cannot be had.
+/// Why there is no page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unseen {
-    /// The deployment does without.
+pub enum ViewUnavailable {
+    /// The deployment keeps no pairs in memory.
     #[error("pairs are not kept in memory (monitor.pairs = false), so there are none to be told")]
     NotKept,
     /// The thread of the view has failed.
     #[error("the view has failed; the log says why")]
     Broken,
-    /// Not all is here that the output holds.
+    /// The view does not yet hold what the output holds.
     #[error("the run is not live yet: what its output holds is being gathered; /ready says how far it is")]
     NotFilled,
-    /// An epoch is being taken in, and does not end.
+    /// The epoch that is being applied takes longer than the limit.
     #[error("an epoch of many deltas is being taken in")]
     Busy,
 }
 
 impl View {
-    /// Of a run of this name, with its thread; without pairs it holds the last deltas only. `clusters` begins
-    /// empty.
+    /// Starts the view of run `run`, with a thread of its own. `clusters` must be empty.
     ///
     /// # Errors
-    /// If no thread can be started.
+    /// If the thread cannot be started.
     pub fn start(run: String, keeps_pairs: bool, clusters: Clusters) -> std::io::Result<Arc<Self>> {
         let view = Arc::new(Self::new(run, keeps_pairs, PIECE, RING_BYTES));
         let own = Arc::clone(&view);
-        let work = move || own.take_all(clusters);
+        let work = move || own.apply_all(clusters);
         std::thread::Builder::new().name("view".to_owned()).spawn(work)?;
         Ok(view)
     }
@@ -155,112 +153,115 @@ impl View {
         Self {
             run,
             keeps_pairs,
-            state: Mutex::new(State { ring: Ring::new(ring_bytes), ..State::default() }),
+            state: Mutex::new(ViewState { ring: Ring::new(ring_bytes), ..ViewState::default() }),
             clusters: Mutex::default(),
             gate: Arc::default(),
             sums: Mutex::default(),
-            feed: Feed::new(WAITING),
+            feed: ChangeQueue::new(WAITING),
             piece,
-            taken: watch::Sender::new(0),
+            applied: watch::Sender::new(0),
             past: AtomicU64::new(0),
             is_filled: AtomicBool::new(false),
             broken: AtomicBool::new(false),
         }
     }
 
-    /// What tells it of commits. Its thread ends once that is dropped and all is taken in.
+    /// The sender of its changes. The view's thread ends when it is dropped and the queue is empty.
     pub fn feeder(self: &Arc<Self>) -> Feeder {
         Feeder::new(Arc::clone(self))
     }
 
-    /// Waits until all that has been told is taken in, but no longer than that.
-    pub fn wait_until_taken(&self, most: Duration) {
+    /// Waits until all queued changes are applied, at most for this time.
+    pub fn wait_until_applied(&self, most: Duration) {
         self.feed.wait_until_done(most);
     }
 
-    /// The run's name, which is part of the name of a place in its deltas.
+    /// The name of the run, which is part of every event id.
     pub(super) fn run(&self) -> &str {
         &self.run
     }
 
-    /// Whether pairs are there to be asked for.
+    /// Whether pairs can be read.
     ///
     /// # Errors
     /// Why not.
-    pub(super) fn sees(&self) -> Result<(), Unseen> {
+    pub(super) fn check_pairs(&self) -> Result<(), ViewUnavailable> {
         if self.broken.load(Ordering::Relaxed) {
-            return Err(Unseen::Broken);
+            return Err(ViewUnavailable::Broken);
         }
-        if self.keeps_pairs { self.is_filled() } else { Err(Unseen::NotKept) }
+        if self.keeps_pairs { self.check_filled() } else { Err(ViewUnavailable::NotKept) }
     }
 
-    /// Whether the run is live, and all is here that its output held then.
+    /// Whether the run is live and the view holds what the output held then.
     ///
     /// # Errors
     /// If not.
-    pub(super) fn is_filled(&self) -> Result<(), Unseen> {
-        // One that has failed is never filled; other answers do without it.
+    pub(super) fn check_filled(&self) -> Result<(), ViewUnavailable> {
+        // A view that has failed is never filled. Requests that need no pairs are answered without it.
         if self.is_filled.load(Ordering::Acquire) || self.broken.load(Ordering::Relaxed) {
             Ok(())
         } else {
-            Err(Unseen::NotFilled)
+            Err(ViewUnavailable::NotFilled)
         }
     }
 
-    /// Waits for the end of the epoch that is being taken in, and lets no other be taken in before it is
-    /// dropped.
+    /// Waits for the end of the epoch that is being applied. No other is applied until the result is dropped.
     ///
     /// # Errors
     /// If it takes too long.
-    pub(super) async fn whole(&self) -> Result<Whole, Unseen> {
+    pub(super) async fn end_of_epoch(&self) -> Result<EpochGuard, ViewUnavailable> {
         let gate = timeout(WHOLE, Arc::clone(&self.gate).read_owned()).await;
-        gate.map(|gate| Whole { _gate: gate }).map_err(|_| Unseen::Busy)
+        gate.map(|gate| EpochGuard { _gate: gate }).map_err(|_| ViewUnavailable::Busy)
     }
 
-    /// How much there is, as the last epoch has left it.
-    pub(super) fn sums(&self) -> Sums {
+    /// Totals at the end of the last epoch.
+    pub(super) fn sums(&self) -> ViewTotals {
         self.sums.lock().clone()
     }
 
-    /// Changes with every piece that is taken in.
-    pub(super) fn taken(&self) -> watch::Receiver<u64> {
-        self.taken.subscribe()
+    /// Changes with every piece that is applied.
+    pub(super) fn applied(&self) -> watch::Receiver<u64> {
+        self.applied.subscribe()
     }
 
-    /// The last epoch that is wholly taken in.
+    /// The last epoch that is applied completely.
     pub(crate) fn epoch(&self) -> Epoch {
         self.state.lock().epoch
     }
 
-    /// Reads pairs; `read` holds up the thread of the view while it lasts. Of the end of an epoch while a
-    /// [`Whole`] is held.
-    pub(super) fn pairs<T>(&self, read: impl FnOnce(Epoch, &Pairs) -> T) -> T {
+    /// Reads the pairs under their lock, which blocks the view's thread. While an [`EpochGuard`] exists, the
+    /// pairs are those at the end of an epoch.
+    pub(super) fn pairs<T>(&self, read: impl FnOnce(Epoch, &PairMap) -> T) -> T {
         let state = self.state.lock();
         read(state.epoch, &state.pairs)
     }
 
-    /// Reads clusters and what became of them, in the same way.
+    /// Reads the clusters and their history in the same way.
     pub(super) fn clusters<T>(&self, read: impl FnOnce(&History) -> T) -> T {
         read(&self.clusters.lock())
     }
 
-    /// The place behind an epoch of this run, if all that came after it is held.
-    pub(super) fn after(&self, epoch: Epoch) -> Option<Place> {
+    /// The position after an epoch of this run, if all later deltas are still held.
+    pub(super) fn after(&self, epoch: Epoch) -> Option<StreamPosition> {
         let state = self.state.lock();
         let is_last = epoch == state.epoch && !state.is_within;
         if is_last { Some(state.ring.end()) } else { state.ring.after(epoch) }
     }
 
-    /// Behind the last piece: where whoever wants no past begins.
-    pub(super) fn end(&self) -> Place {
+    /// The position after the last piece.
+    pub(super) fn end(&self) -> StreamPosition {
         self.state.lock().ring.end()
     }
 
-    /// Pieces from a place on, about so many bytes of them.
+    /// Pieces from a position on, of about `bytes` bytes in total.
     ///
     /// # Errors
-    /// If the first of them is not held any more, the first place that is.
-    pub(super) fn since(&self, from: Place, bytes: usize) -> Result<Vec<Arc<Piece>>, Place> {
+    /// If the first of them is no longer held: the first position that is.
+    pub(super) fn since(
+        &self,
+        from: StreamPosition,
+        bytes: usize,
+    ) -> Result<Vec<Arc<DeltaPiece>>, StreamPosition> {
         let state = self.state.lock();
         state.ring.since(from, bytes).ok_or(state.ring.begin())
     }
@@ -271,16 +272,16 @@ impl View {
     }
 
     /// The next step of a walk over all pairs.
-    pub(super) fn step(&self, walk: &mut Walk) -> Step {
+    pub(super) fn step(&self, walk: &mut Walk) -> WalkStep {
         let state = self.state.lock();
         walk.step(state.epoch, state.is_within, &state.pairs, &state.ring)
     }
 
-    /// Takes in what comes until no more does.
-    fn take_all(&self, mut clusters: Clusters) {
+    /// The thread of the view: applies changes until the feeder is dropped.
+    fn apply_all(&self, mut clusters: Clusters) {
         let work = std::panic::AssertUnwindSafe(|| {
-            while let Some(news) = self.feed.next() {
-                self.take(news, &mut clusters);
+            while let Some(change) = self.feed.next() {
+                self.apply(change, &mut clusters);
                 self.feed.done();
             }
         });
@@ -291,42 +292,42 @@ impl View {
         }
     }
 
-    /// Takes in what has been told.
-    fn take(&self, news: News, clusters: &mut Clusters) {
+    /// Applies one change.
+    fn apply(&self, change: ViewChange, clusters: &mut Clusters) {
         let gate = self.gate.blocking_write();
-        match news {
-            News::Stands { epoch } => self.take_standing(epoch),
-            News::Restored(deltas) => {
+        match change {
+            ViewChange::Begins { epoch } => self.apply_begin(epoch),
+            ViewChange::Restored(deltas) => {
                 self.advance(self.past.load(Ordering::Relaxed), &deltas, clusters);
-                self.take_restored(&deltas);
+                self.apply_restored(&deltas);
             }
-            News::Committed { epoch, deltas } => {
+            ViewChange::Committed { epoch, deltas } => {
                 self.advance(epoch, &deltas, clusters);
-                self.take_epoch(epoch, &deltas);
+                self.apply_epoch(epoch, &deltas);
             }
-            News::Live { epoch } => self.take_live(epoch),
+            ViewChange::Live { epoch } => self.apply_live(epoch),
         }
         self.add_up();
         drop(gate);
     }
 
-    /// Notes how much there is.
+    /// Updates the totals.
     fn add_up(&self) {
         let (clusters, giants) = self.clusters(|history| (history.len(), history.giants()));
         let state = self.state.lock();
         let (epoch, pairs, by_similarity) = (state.epoch, state.pairs.len(), state.pairs.by_similarity());
         drop(state);
-        *self.sums.lock() = Sums { epoch, pairs, by_similarity, clusters, giants };
+        *self.sums.lock() = ViewTotals { epoch, pairs, by_similarity, clusters, giants };
     }
 
-    /// Takes in where the output stands: what it holds there comes piece by piece.
-    pub(super) fn take_standing(&self, epoch: Epoch) {
+    /// Sets the output's last epoch before the run.
+    pub(super) fn apply_begin(&self, epoch: Epoch) {
         self.past.store(epoch, Ordering::Relaxed);
         self.state.lock().epoch = epoch;
     }
 
-    /// Takes in what the output holds already, before anything is read here.
-    pub(super) fn take_restored(&self, deltas: &[Delta]) {
+    /// Applies deltas that the output held before the run.
+    pub(super) fn apply_restored(&self, deltas: &[Delta]) {
         let past = self.past.load(Ordering::Relaxed);
         for piece in deltas.chunks(self.piece).filter(|_| self.keeps_pairs) {
             let mut state = self.state.lock();
@@ -334,8 +335,8 @@ impl View {
         }
     }
 
-    /// The run is live, and the output holds nothing more of the epochs up to this one.
-    pub(super) fn take_live(&self, epoch: Epoch) {
+    /// The run is live; `epoch` is the output's last epoch.
+    pub(super) fn apply_live(&self, epoch: Epoch) {
         let mut state = self.state.lock();
         state.epoch = state.epoch.max(epoch);
         drop(state);
@@ -349,8 +350,8 @@ impl View {
         }
     }
 
-    /// Takes in an epoch, piece by piece, each with its frame.
-    pub(super) fn take_epoch(&self, epoch: Epoch, deltas: &[Delta]) {
+    /// Applies an epoch in pieces of at most `piece` deltas, each with its rendered frame.
+    pub(super) fn apply_epoch(&self, epoch: Epoch, deltas: &[Delta]) {
         let at = unix_seconds();
         let mut left = deltas.len();
         let mut pieces: Vec<&[Delta]> = deltas.chunks(self.piece).collect();
@@ -360,8 +361,12 @@ impl View {
         for of_piece in pieces {
             left -= of_piece.len();
             let frame = render::epoch(&self.run, epoch, at, of_piece, left);
-            let piece =
-                Piece { epoch, is_last: left == 0, deltas: of_piece.to_vec(), frame: Bytes::from(frame) };
+            let piece = DeltaPiece {
+                epoch,
+                is_last: left == 0,
+                deltas: of_piece.to_vec(),
+                frame: Bytes::from(frame),
+            };
             let mut state = self.state.lock();
             if self.keeps_pairs {
                 of_piece.iter().for_each(|delta| state.pairs.apply(delta, epoch));
@@ -373,17 +378,17 @@ impl View {
             state.ring.push(piece);
             let end = state.ring.end();
             drop(state);
-            self.taken.send_replace(end.piece);
+            self.applied.send_replace(end.piece);
         }
     }
 }
 
-/// A pair as it is told.
+/// A pair of documents with what is known of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Told {
+pub(super) struct KnownPair {
     pub(super) a: DocId,
     pub(super) b: DocId,
-    pub(super) held: Held,
+    pub(super) held: PairDetails,
 }
 
 #[cfg(test)]

@@ -1,22 +1,22 @@
-//! Server-sent events, as bytes.
+//! Server-sent events as bytes.
 //!
 //! | event | data |
 //! |---|---|
-//! | `epoch` | deltas of an epoch, and how many more of it follow in further events; the last one has the id |
-//! | `snapshot` | some of all pairs; the first of them makes what was known void, the last one has the id |
-//! | `dropped` | how many epochs and deltas are left out |
+//! | `epoch` | deltas of an epoch, and how many more follow; only its last event has an id |
+//! | `snapshot` | some of all pairs; the first event voids what was received before, the last one has an id |
+//! | `dropped` | the number of epochs and deltas that are left out |
 //! | `bye` | the run ends |
 //!
-//! No line feed can come from an id: JSON writes control characters as escapes.
+//! An id cannot contain a line feed: JSON escapes control characters.
 
 use serde::Serialize;
 
-use super::Told;
+use super::KnownPair;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Epoch;
 
-/// Said now and then, so that both sides see that the other is there.
+/// A comment sent regularly, so that both sides notice a broken connection.
 pub(crate) const HEARTBEAT: &[u8] = b": here\n\n";
 
 #[derive(Serialize)]
@@ -61,39 +61,41 @@ struct DroppedData {
     deltas: u64,
 }
 
-/// Some deltas of an epoch, of which `more` follow. With an id if none do.
+/// Some deltas of an epoch, with an id if `more`, the number that still follow, is 0.
 pub(crate) fn epoch(run: &str, epoch: Epoch, at: f64, deltas: &[Delta], more: usize) -> Vec<u8> {
-    let data = EpochData { epoch, at: Some(at), deltas: deltas.iter().map(DeltaData::of).collect(), more };
+    let data =
+        EpochData { epoch, at: Some(at), deltas: deltas.iter().map(DeltaData::from_delta).collect(), more };
     event((more == 0).then_some((run, epoch)), "epoch", &data)
 }
 
-/// Deltas of pairs that were told in a snapshot which goes on: nothing from which a reader could go on later.
+/// Deltas of pairs that an unfinished snapshot already contains. Has no id, since a reader cannot resume
+/// there.
 pub(crate) fn within<'d>(epoch: Epoch, deltas: impl Iterator<Item = &'d Delta>) -> Vec<u8> {
-    let data = EpochData { epoch, at: None, deltas: deltas.map(DeltaData::of).collect(), more: 0 };
+    let data = EpochData { epoch, at: None, deltas: deltas.map(DeltaData::from_delta).collect(), more: 0 };
     event(None, "epoch", &data)
 }
 
-/// Some of all pairs. `ends_at` is the epoch from which deltas follow, if these are the last ones and it is
-/// whole.
+/// Some of all pairs. `ends_at` is given with the last ones, if the snapshot is of the end of an epoch: the
+/// epoch after which the deltas follow.
 pub(crate) fn snapshot(
     run: &str,
     epoch: Epoch,
-    pairs: &[Told],
+    pairs: &[KnownPair],
     (first, last): (bool, bool),
     ends_at: Option<Epoch>,
 ) -> Vec<u8> {
-    let pairs = pairs.iter().map(|told| PairData {
-        a: &told.a,
-        b: &told.b,
-        similarity: told.held.similarity.get(),
-        since: told.held.since,
-        cause: told.held.cause.name(),
+    let pairs = pairs.iter().map(|pair| PairData {
+        a: &pair.a,
+        b: &pair.b,
+        similarity: pair.held.similarity.get(),
+        since: pair.held.since,
+        cause: pair.held.cause.name(),
     });
     let data = SnapshotData { epoch, pairs: pairs.collect(), first, last };
     event(ends_at.map(|end| (run, end)), "snapshot", &data)
 }
 
-/// So much is left out.
+/// The numbers of epochs and deltas left out.
 pub(crate) fn dropped(epochs: u64, deltas: u64) -> Vec<u8> {
     event(None, "dropped", &DroppedData { epochs, deltas })
 }
@@ -104,7 +106,7 @@ pub(crate) fn bye() -> Vec<u8> {
 }
 
 impl<'d> DeltaData<'d> {
-    fn of(delta: &'d Delta) -> Self {
+    fn from_delta(delta: &'d Delta) -> Self {
         let pair = &delta.pair;
         Self {
             diff: delta.diff,
@@ -127,7 +129,7 @@ fn event(id: Option<(&str, Epoch)>, kind: &str, data: &impl Serialize) -> Vec<u8
     out
 }
 
-/// The run and the epoch that an id names.
+/// Splits an event id into run and epoch.
 pub(crate) fn place(id: &str) -> Option<(&str, Epoch)> {
     let (run, epoch) = id.rsplit_once('-')?;
     Some((run, epoch.parse().ok()?))
@@ -139,21 +141,22 @@ mod tests {
     use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
 
     #[test]
-    fn a_frame_is_one_event_whatever_ids_hold() {
+    fn a_frame_is_one_event_for_any_id() {
         let id = |text: &str| DocId::new(text).unwrap();
         let pair = Pair::new(id("a\r\n\ndata: x\u{2028}"), id("文\u{202e}\0")).unwrap();
         let pair = DocPair { pair, similarity: Similarity::clamped(0.875), evidence: Evidence::default() };
         let delta = Delta { pair, diff: -1, cause: Cause::Reweighed };
         let text = String::from_utf8(epoch("00ff", 7, 1.5, &[delta], 0)).unwrap();
         let expected = "id: 00ff-7\nevent: epoch\ndata: {\"epoch\":7,\"at\":1.5,\"deltas\":[{\"diff\":-1,\
-            \"a\":\"a\\r\\n\\ndata: x\u{2028}\",\"b\":\"文\u{202e}\\u0000\",\"similarity\":0.875,\"cause\":\"re-weighed\"}],\"more\":0}\n\n";
+            \"a\":\"a\\r\\n\\ndata: x\u{2028}\",\"b\":\"文\u{202e}\\u0000\",\"similarity\":0.875,\
+            \"cause\":\"re-weighed\"}],\"more\":0}\n\n";
         assert_eq!(text, expected);
         assert_eq!(place("00ff-7"), Some(("00ff", 7)));
         assert_eq!((place("00ff"), place("-x"), place("a-99999999999999999999")), (None, None, None));
     }
 
     #[test]
-    fn only_what_can_be_gone_on_from_has_an_id() {
+    fn only_resumable_events_have_an_id() {
         let has_id = |frame: Vec<u8>| frame.starts_with(b"id: ");
         assert!(has_id(epoch("r", 1, 0.0, &[], 0)) && !has_id(epoch("r", 1, 0.0, &[], 5)));
         assert!(has_id(snapshot("r", 1, &[], (true, true), Some(1))));

@@ -1,12 +1,12 @@
-//! Pages of pairs against a plain list; pages while epochs are taken in.
+//! Pages of pairs compared with a plain list; pages read while epochs are applied.
 
 use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::pairs::{Pairs, Wanted};
-use super::{PIECE, Unseen, View};
+use super::pairs::{PairMap, PairQuery};
+use super::{PIECE, View, ViewUnavailable};
 use dupflow_core::cluster::history::History;
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::DocId;
@@ -18,7 +18,7 @@ fn delta(a: &str, b: &str, similarity: f64, diff: isize) -> Delta {
     Delta { pair: DocPair { pair, similarity, evidence: Evidence::default() }, diff, cause: Cause::Insert }
 }
 
-/// Among them the least id that there is, and one that is another one's beginning.
+/// They include the least possible id, and an id that is a prefix of another.
 const IDS: [&str; 6] = ["\0", "\0\0", "a", "a\0", "b", "文"];
 
 proptest! {
@@ -29,7 +29,7 @@ proptest! {
         (min, max) in (0_u8..=4, 0_u8..=4),
         limit in 1_usize..5,
     ) {
-        let mut pairs = Pairs::default();
+        let mut pairs = PairMap::default();
         let mut plain = std::collections::BTreeMap::new();
         for (x, y, similarity) in present {
             let key = (IDS[x.min(y)], IDS[x.max(y)]);
@@ -37,7 +37,7 @@ proptest! {
             if x == y {
                 continue;
             }
-            // What comes twice goes instead.
+            // A pair that is drawn twice is removed again.
             match plain.remove(&key) {
                 Some(was) => pairs.apply(&delta(key.0, key.1, was, -1), 2),
                 None => {
@@ -47,7 +47,7 @@ proptest! {
             }
         }
         let (min, max) = (f64::from(min) / 4.0, f64::from(max) / 4.0);
-        let wanted = |after| Wanted {
+        let wanted = |after| PairQuery {
             document: document.map(|at| DocId::new(IDS[at]).unwrap()),
             min,
             max,
@@ -59,15 +59,18 @@ proptest! {
         loop {
             let (page, next) = pairs.page(&wanted(after));
             prop_assert!(page.len() <= limit);
-            found.extend(page.iter().map(|told| (told.a.to_string(), told.b.to_string())));
+            found.extend(page.iter().map(|pair| (pair.a.to_string(), pair.b.to_string())));
             match next {
                 None => break,
                 next => after = next,
             }
         }
+        let is_wanted = |a: &str, b: &str, similarity: f64| {
+            document.is_none_or(|at| [a, b].contains(&IDS[at])) && (min..=max).contains(&similarity)
+        };
         let expected: Vec<_> = plain
             .iter()
-            .filter(|((a, b), s)| document.is_none_or(|at| [*a, *b].contains(&IDS[at])) && (min..=max).contains(*s))
+            .filter(|((a, b), similarity)| is_wanted(a, b, **similarity))
             .map(|((a, b), _)| ((*a).to_owned(), (*b).to_owned()))
             .collect();
         prop_assert_eq!(found, expected);
@@ -78,7 +81,7 @@ proptest! {
 
 #[test]
 fn similarities_are_counted_by_hundredths() {
-    let mut pairs = Pairs::default();
+    let mut pairs = PairMap::default();
     for (n, similarity) in [0.0, 0.009, 0.01, 0.995, 1.0].into_iter().enumerate() {
         pairs.apply(&delta("a", &format!("b{n}"), similarity, 1), 1);
     }
@@ -86,14 +89,14 @@ fn similarities_are_counted_by_hundredths() {
     assert_eq!((counts[0], counts[1], counts[99]), (2, 1, 2));
 }
 
-/// A page that finds nothing for long says where it goes on.
+/// A page that skips many pairs ends with a cursor.
 #[test]
 fn a_page_looks_at_a_bounded_number_of_pairs() {
-    let mut pairs = Pairs::default();
+    let mut pairs = PairMap::default();
     for n in 0..1000 {
         pairs.apply(&delta("a", &format!("b{n:03}"), 0.5, 1), 1);
     }
-    let wanted = |after| Wanted { document: None, min: 0.9, max: 1.0, after, limit: 2 };
+    let wanted = |after| PairQuery { document: None, min: 0.9, max: 1.0, after, limit: 2 };
     let (found, next) = pairs.page(&wanted(None));
     assert_eq!((found.len(), next.as_ref().map(|(_, b)| b.to_string())), (0, Some("b199".to_owned())));
     let mut pages = 1;
@@ -105,14 +108,14 @@ fn a_page_looks_at_a_bounded_number_of_pairs() {
     assert_eq!(pages, 5);
 }
 
-/// Pages are asked for while large epochs are taken in, piece by piece.
+/// Pages are read while large epochs are applied in pieces.
 #[test]
 fn a_page_is_of_the_end_of_an_epoch() {
     const EPOCHS: u64 = 10;
     const PAIRS: usize = 3 * PIECE;
     let view = View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 9)).unwrap();
     let feeder = view.feeder();
-    assert_eq!(view.sees(), Err(Unseen::NotFilled));
+    assert_eq!(view.check_pairs(), Err(ViewUnavailable::NotFilled));
     feeder.live(0);
     let feed = std::thread::spawn(move || {
         for epoch in 1..=EPOCHS {
@@ -123,16 +126,16 @@ fn a_page_is_of_the_end_of_an_epoch() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut last = 0;
     while last < EPOCHS {
-        let whole = runtime.block_on(view.whole()).unwrap();
+        let guard = runtime.block_on(view.end_of_epoch()).unwrap();
         let (epoch, pairs) = view.pairs(|epoch, pairs| (epoch, pairs.len()));
         let clusters = view.clusters(History::len);
-        drop(whole);
+        drop(guard);
         assert_eq!((pairs, clusters as u64), (PAIRS * usize::try_from(epoch).unwrap(), epoch));
         last = epoch;
     }
     feed.join().unwrap();
-    view.wait_until_taken(Duration::MAX);
+    view.wait_until_applied(Duration::MAX);
     let sums = view.sums();
     assert_eq!((sums.epoch, sums.pairs, sums.clusters as u64), (EPOCHS, 10 * PAIRS, EPOCHS));
-    assert_eq!(view.sees(), Ok(()));
+    assert_eq!(view.check_pairs(), Ok(()));
 }

@@ -1,30 +1,34 @@
-//! All pairs of one moment, told piece by piece while the moment moves on: no copy of them is made.
+//! A snapshot of all pairs, read in steps while the pairs change, without a copy of them.
 //!
-//! A walk goes through the pairs in their order, with a cursor. Each step is one look at the view, under its
-//! lock:
-//! 1. of the deltas taken in since the last step, those of pairs at or before the cursor are told;
-//! 2. then the next pairs after the cursor as they are now, and the cursor moves behind them; after the last
-//!    pair, behind everything.
+//! A walk passes through the pairs in order, with a cursor. Each step locks the view once:
 //!
-//! **What the reader holds after a step is {pairs now at or before the cursor}.** Before the first one both
-//! are empty. Let it be true of the state S that a step left, and let S' be the state now. S' comes of S by
-//! the deltas in between; restricted to the pairs at or before the cursor it comes of S so restricted by the
-//! deltas so restricted, since a delta changes one pair. That is 1. Then 2. adds those of S' in the next
-//! range, of which the reader holds none. After the step that moves the cursor behind everything the reader
-//! holds S' whole, and what follows are all deltas after it. So no pair is lost or doubled, however the state
-//! moves on during the walk; each pair is told at most once by 2., and the work of 1. is that of the deltas.
+//! 1. Of the deltas applied since the last step, it returns those of pairs at or before the cursor.
+//! 2. It then returns the next pairs after the cursor as they are now, and moves the cursor after them; after
+//!    the last pair, to the end.
 //!
-//! If the ring has lost deltas that 1. needs, the reader was too slow for this: the walk begins anew.
+//! **Invariant: after a step the reader holds the present pairs at or before the cursor.** Before the first
+//! step both sets are empty. Let the invariant hold for the state S at the end of a step, and let S' be the
+//! state at the next one.
+//!
+//! - S' is S with the deltas in between. A delta changes one pair, so restricted to the pairs at or before
+//!   the cursor, S' is S with the deltas of those pairs: part 1.
+//! - Part 2 adds the pairs of S' in the next range, of which the reader holds none.
+//! - After the step that moves the cursor to the end, the reader holds all of S', and the deltas after it
+//!   follow.
+//!
+//! So no pair is lost or doubled. Part 2 returns each pair at most once; the work of part 1 is bounded by the
+//! number of deltas. If the ring no longer holds deltas that part 1 needs, the reader was too slow: the walk
+//! restarts.
 //!
 //! Reference: A. Andreakis, I. Papapanagiotou, *DBLog: A Watermark Based Change-Data-Capture Framework*
-//! (2020), section 4: chunks between watermarks in one log. There the log's events win over the chunk's rows;
+//! (2020), section 4: chunks between watermarks in one log. There the log's events replace the chunk's rows;
 //! here both are read under one lock.
 
 use std::sync::Arc;
 
-use super::Told;
-use super::pairs::{Pairs, Wanted};
-use super::ring::{Piece, Place, Ring};
+use super::KnownPair;
+use super::pairs::{PairMap, PairQuery};
+use super::ring::{DeltaPiece, Ring, StreamPosition};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Epoch;
@@ -32,30 +36,31 @@ use dupflow_core::time::Epoch;
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Walk {
-    /// Pairs that a step tells, at most.
+    /// Maximum number of pairs of a step.
     chunk: usize,
-    /// Where the last step left the deltas; none before the first one.
-    at: Option<Place>,
+    /// The position in the deltas after the last step; `None` before the first one.
+    at: Option<StreamPosition>,
     cursor: Option<(DocId, DocId)>,
 }
 
-/// What a step has found. It is told after the step, in this order.
+/// The result of a step: what the reader must be sent, in this order.
 #[derive(Debug)]
-pub(crate) enum Step {
-    /// The walk has begun anew: the reader was too slow.
-    Anew,
-    /// And it goes on, or has ended at a place from which all deltas follow.
-    Told {
-        /// Pieces of which the deltas at or before `cursor` are told.
-        pieces: Vec<Arc<Piece>>,
+pub(crate) enum WalkStep {
+    /// The walk has restarted; the reader was too slow.
+    Restarted,
+    /// Deltas, then pairs.
+    Chunk {
+        /// Of these pieces, the deltas of pairs at or before `cursor`.
+        pieces: Vec<Arc<DeltaPiece>>,
         cursor: Option<(DocId, DocId)>,
-        /// Whether the pairs are the first ones: what the reader held before is of no use.
+        /// Whether these are the first pairs: the reader discards what it held before.
         is_first: bool,
-        pairs: Vec<Told>,
-        /// The last whole epoch.
+        pairs: Vec<KnownPair>,
+        /// The last complete epoch.
         epoch: Epoch,
-        /// After the last step, where it goes on, and whether that is the end of an epoch.
-        end: Option<(Place, bool)>,
+        /// Set by the last step: the position of the deltas that follow, and whether it is the end of an
+        /// epoch.
+        end: Option<(StreamPosition, bool)>,
     },
 }
 
@@ -65,26 +70,25 @@ impl Walk {
         Self { chunk, at: None, cursor: None }
     }
 
-    pub(super) fn step(&mut self, epoch: Epoch, is_within: bool, pairs: &Pairs, ring: &Ring) -> Step {
+    pub(super) fn step(&mut self, epoch: Epoch, is_within: bool, pairs: &PairMap, ring: &Ring) -> WalkStep {
         let is_first = self.at.is_none();
         let Some(pieces) = ring.since(self.at.unwrap_or(ring.end()), usize::MAX) else {
             *self = Self::new(self.chunk);
-            return Step::Anew;
+            return WalkStep::Restarted;
         };
         let everything =
-            Wanted { document: None, min: 0.0, max: 1.0, after: self.cursor.clone(), limit: self.chunk };
+            PairQuery { document: None, min: 0.0, max: 1.0, after: self.cursor.clone(), limit: self.chunk };
         let (found, next) = pairs.page(&everything);
         let cursor = std::mem::replace(&mut self.cursor, next);
         self.at = Some(ring.end());
         let end = self.cursor.is_none().then(|| (ring.end(), !is_within));
-        Step::Told { pieces, cursor, is_first, pairs: found, epoch, end }
+        WalkStep::Chunk { pieces, cursor, is_first, pairs: found, epoch, end }
     }
 }
 
-/// The deltas of a piece that the reader of a walk needs, whose cursor stands there: of pairs at or before
-/// it.
+/// The deltas of a piece that belong to pairs at or before the cursor.
 pub(crate) fn needed<'p>(
-    piece: &'p Piece,
+    piece: &'p DeltaPiece,
     cursor: Option<&(DocId, DocId)>,
 ) -> impl Iterator<Item = &'p Delta> {
     let is_needed = move |delta: &&Delta| {

@@ -78,9 +78,8 @@ fn size(folder: &Path) -> u64 {
 /// Draws the samples.
 fn plots(folder: &Path, samples: &[Sample]) {
     let minutes = "minutes";
-    let series = |name: &str, of: &dyn Fn(&Sample) -> f64| Series {
-        name: name.to_owned(),
-        points: samples.iter().map(|sample| (sample.seconds / 60.0, of(sample))).collect(),
+    let series = |name: &str, of: &dyn Fn(&Sample) -> f64| {
+        Series::new(name, samples.iter().map(|sample| (sample.seconds / 60.0, of(sample))))
     };
     let mib = f64::from(1 << 20);
     let drawn = [
@@ -105,7 +104,7 @@ fn plots(folder: &Path, samples: &[Sample]) {
     ];
     for (name, title, up, lines) in drawn {
         let (x, y) = (Axis::linear(minutes), Axis::linear(up));
-        let plot = Plot { name: name.to_owned(), title: title.to_owned(), x, y, series: lines };
+        let plot = Plot::new(name, title, x, y, lines);
         fs::write(folder.join(format!("{name}.svg")), plot.svg().unwrap()).unwrap();
     }
 }

@@ -16,7 +16,7 @@
 //!   follow the text, each after a [`FIELD_SEPARATOR`](dupflow_core::doc::FIELD_SEPARATOR).
 //! - Other fields are ignored. Of a repeated field the last one counts. `null` is not the same as absent.
 //!
-//! What it does not do: split the input into lines, count, or log; [`crate::source`] does.
+//! What it does not do: split the input into lines, count, or log; [`crate::intake`] does.
 
 mod fields;
 mod json;

@@ -148,7 +148,7 @@ fn before(groups: &[u64], place: usize) -> u64 {
 }
 
 impl ReadableParts for ParquetFile {
-    type Piece = RowResult;
+    type PartItem = RowResult;
 
     fn count(&self) -> usize {
         self.about.num_row_groups()

@@ -1,4 +1,4 @@
-//! How the values of records hold documents: the settings. The formats are described in `shapes.rs`, which
+//! How the values of records hold documents: the settings. The formats are described in `reader.rs`, which
 //! reads them.
 
 /// The format of record values.

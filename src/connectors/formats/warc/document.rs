@@ -132,7 +132,7 @@ impl ContentKind {
 
     fn text(self, bytes: &[u8], charset: Option<&str>) -> Option<Vec<u8>> {
         match self {
-            Self::Page => Some(html::marked(bytes, charset).into_owned().into_bytes()),
+            Self::Page => Some(html::with_doctype(bytes, charset).into_owned().into_bytes()),
             // A text in UTF-8 is used as it is, even if another charset is stated.
             Self::Text if charset.is_none() || std::str::from_utf8(bytes).is_ok() => Some(bytes.to_vec()),
             Self::Text => Some(html::decode(bytes, charset).into_owned().into_bytes()),

@@ -116,7 +116,7 @@ impl PartPiece for ArchivePiece {
 }
 
 impl ReadableParts for WarcArchive {
-    type Piece = ArchivePiece;
+    type PartItem = ArchivePiece;
 
     fn count(&self) -> usize {
         self.count()

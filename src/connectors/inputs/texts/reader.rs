@@ -1,6 +1,6 @@
 //! Reads texts back from recorded inputs.
 //!
-//! Plain lines are read from the nearest point of the [index](super::places) on. A compressed file or a file
+//! Plain lines are read from the nearest point of the [index](super::index) on. A compressed file or a file
 //! of rows has no points: it is read from its beginning, up to [`MOST_BYTES`] of its decompressed content,
 //! which takes some seconds; texts beyond that are refused. For a folder the document's file is read, whose
 //! path is the id. Its text is the present one, since only the name identifies it. Standard input and pipes

@@ -15,7 +15,7 @@
 //! Claim: a row is read if it is committed while the greatest order in the table is M, with an order of at
 //! least M - overlap. The next round begins at the greatest order of the previous round, minus the overlap.
 //! That greatest order is at most M, since rows that arrive during a round do not count. After a restart the
-//! first round begins at the last pushed [position](super::Batch::next), minus the overlap. That position is
+//! first round begins at the last pushed [position](crate::intake::Batch::next), minus the overlap. That position is
 //! the greatest order of the rows before it, so it is at most M too; otherwise the row is beyond it and still
 //! to be read.
 //!
@@ -58,9 +58,9 @@ use crate::intake::{EpochLimits, Source, SourceError, SourceInfo, SourceReader, 
 use crate::tables::database::retry_until_reachable;
 use dupflow_core::time::Offsets;
 
-pub use table::{Relation, RoundOverlap, TableSource};
+pub use table::{DatabaseTable, Relation, RoundOverlap};
 
-impl Source for TableSource {
+impl Source for DatabaseTable {
     fn epochs(&self) -> EpochLimits {
         self.limits
     }

@@ -4,14 +4,14 @@
 use super::postgres;
 #[cfg(feature = "sqlite")]
 use super::sqlite;
-use super::table::{OrderKind, TableRows, TableSource};
+use super::table::{DatabaseTable, OrderKind, TableRows};
 use crate::tables::database::{Address, DatabaseFailure};
 
 /// Message for rows that are not seen.
 pub(super) const UNSEEN: &str =
     "not read, since they have no id, or no order that is a number or a time from 0 (1970) on";
 
-impl TableSource {
+impl DatabaseTable {
     /// Opens the table, and checks its columns.
     pub(super) fn reach(&self) -> Result<Box<dyn TableRows>, DatabaseFailure> {
         match &self.address {

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Statement};
 
-use super::table::{ColumnLayout, OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows, TableSource};
+use super::table::{ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows};
 use crate::formats::BadRecord;
 use crate::tables::database::postgres::{connect, failure};
 use crate::tables::database::{DatabaseFailure, quoted};
@@ -34,7 +34,7 @@ pub(super) struct PostgresRows {
 }
 
 impl PostgresRows {
-    pub(super) fn reach(table: &TableSource, url: &Credential) -> Result<Self, DatabaseFailure> {
+    pub(super) fn reach(table: &DatabaseTable, url: &Credential) -> Result<Self, DatabaseFailure> {
         let failed = |error: postgres::Error| failure(&error);
         let mut client = connect(url, table.patience)?;
         // Read-only; each page is a transaction of its own.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::seen::SeenRows;
-use super::table::{RowPage, TableRow, TableRows, TableSource};
+use super::table::{DatabaseTable, RowPage, TableRow, TableRows};
 use crate::formats::{BadRecord, KeyedRecord, KeyedRecords, RecordPlace, RecordShape};
 use crate::intake::{BadRecordAt, BadRecords, Batch, Closed, Payload, Queue, SourceError, SourceReader};
 use crate::tables::database::DatabaseFailure;
@@ -21,7 +21,7 @@ pub(super) struct TableReader {
 
 /// The state of reading a table.
 pub(super) struct TableReading {
-    table: TableSource,
+    table: DatabaseTable,
     input: Arc<str>,
     shape: Arc<RecordShape>,
     /// The last pushed position: everything before this offset has been read.
@@ -55,13 +55,13 @@ impl From<SourceError> for RoundEnd {
 }
 
 impl TableReader {
-    pub(super) fn new(table: TableSource, begin: u64) -> Self {
+    pub(super) fn new(table: DatabaseTable, begin: u64) -> Self {
         Self { reading: TableReading::new(table, begin) }
     }
 }
 
 impl TableReading {
-    pub(super) fn new(table: TableSource, begin: u64) -> Self {
+    pub(super) fn new(table: DatabaseTable, begin: u64) -> Self {
         let (input, shape) = (table.name().into(), table.shape());
         let greatest = begin.saturating_sub(1);
         Self {
@@ -100,7 +100,7 @@ impl TableReading {
 impl SourceReader for TableReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
         let Self { reading } = self;
-        let TableSource { follow, poll, is_here, .. } = reading.table;
+        let DatabaseTable { follow, poll, is_here, .. } = reading.table;
         if !is_here {
             // Another process reads it.
             while follow && queue.pause(poll).is_ok() {}

@@ -11,7 +11,7 @@ use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use super::stamps;
-use super::table::{ColumnLayout, OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows, TableSource};
+use super::table::{ColumnLayout, DatabaseTable, OrderKind, PAGE_BYTES, RowPage, TableRow, TableRows};
 use crate::formats::BadRecord;
 use crate::tables::database::{DatabaseFailure, quoted, sqlite};
 use dupflow_core::time;
@@ -38,7 +38,7 @@ pub(super) struct SqliteRows {
 type Placed = (TableRow, (Value, Value));
 
 impl SqliteRows {
-    pub(super) fn reach(table: &TableSource, path: &std::path::Path) -> Result<Self, DatabaseFailure> {
+    pub(super) fn reach(table: &DatabaseTable, path: &std::path::Path) -> Result<Self, DatabaseFailure> {
         let connection = sqlite::reader(path)?;
         let failed = |error: rusqlite::Error| sqlite::failure(path, &error);
         let relation = table.relation();

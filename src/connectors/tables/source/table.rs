@@ -19,7 +19,7 @@ pub enum Relation {
 
 /// A table as source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableSource {
+pub struct DatabaseTable {
     /// The database.
     pub address: Address,
     /// What is read.
@@ -81,7 +81,7 @@ pub(super) struct TableRow {
     pub(super) text: Option<Vec<u8>>,
     pub(super) deleted: bool,
     pub(super) ts: Option<f64>,
-    /// In the order of [`TableSource::fields`]; `None`: NULL.
+    /// In the order of [`DatabaseTable::fields`]; `None`: NULL.
     pub(super) fields: Vec<Option<Vec<u8>>>,
 }
 
@@ -140,7 +140,7 @@ pub(super) struct ColumnLayout {
     pub(super) fields: Range<usize>,
 }
 
-impl TableSource {
+impl DatabaseTable {
     /// The columns that are read, with the settings that name them.
     pub(super) fn columns(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let must = [("source.order", &self.order), ("source.id", &self.id), ("source.text", &self.text)];

@@ -46,8 +46,8 @@ impl TestDatabase {
         self.connection.execute_batch(sql).unwrap();
     }
 
-    fn table(&self) -> TableSource {
-        TableSource {
+    fn table(&self) -> DatabaseTable {
+        DatabaseTable {
             address: Address::Sqlite(self.folder.path().join("a.db")),
             relation: Relation::Table("pages".to_owned()),
             id: "id".to_owned(),
@@ -81,7 +81,7 @@ struct ReaderBench {
 }
 
 impl ReaderBench {
-    fn new(table: TableSource, begin: u64) -> Self {
+    fn new(table: DatabaseTable, begin: u64) -> Self {
         let fields = table.fields.clone();
         Self {
             reading: TableReading::new(table, begin),
@@ -150,7 +150,7 @@ fn pages_are_bounded_in_bytes() {
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9)
          INSERT INTO pages (id, body, version) SELECT i, printf('%.*c', {long}, 'x'), i FROM n"
     ));
-    let table = TableSource { page: 300, ..place.table() };
+    let table = DatabaseTable { page: 300, ..place.table() };
     let mut rows = table.reach().unwrap();
     let mut sizes = Vec::new();
     let mut page = rows.page(Some(0)).unwrap();
@@ -262,7 +262,7 @@ fn every_kind_of_column() {
          order', NULL, NULL, NULL, NULL),
             ('j', 'negative', -1, NULL, NULL, NULL), ('null', 'null', 12, NULL, '', NULL)",
     );
-    let table = TableSource {
+    let table = DatabaseTable {
         deleted: Some("gone".to_owned()),
         ts: Some("at".to_owned()),
         fields: vec!["title".to_owned()],
@@ -293,7 +293,7 @@ fn the_documented_triggers_number_every_write() {
     let place = TestDatabase::new("CREATE TABLE pages (page_id TEXT, body TEXT, deleted_at TEXT)");
     place.run("INSERT INTO pages VALUES ('a', 'before', NULL)");
     place.run(recipe);
-    let table = TableSource {
+    let table = DatabaseTable {
         id: "page_id".to_owned(),
         deleted: Some("deleted_at".to_owned()),
         page: 100,
@@ -345,7 +345,7 @@ fn no_batch_crosses_a_line() {
     for (line, before) in [(0, 0), (1, 0), (5, 0), (6, 1), (7, 2), (8, 2), (50, 4)] {
         let place = TestDatabase::numbers();
         place.put("('a', 'x', 5), ('b', 'x', 6), ('c', 'x', 9), ('d', 'x', 9)");
-        let table = TableSource { page: 3, ..place.table() };
+        let table = DatabaseTable { page: 3, ..place.table() };
         let mut bench = ReaderBench::new(table, 0);
         let live = Arc::new(LiveFrom::default());
         let ahead = CatchUp::new([CatchUpLine::Offsets([(0, line)].into())]);
@@ -364,7 +364,7 @@ fn texts_are_found_by_id() {
         "CREATE TABLE pages (id INTEGER PRIMARY KEY, body TEXT, version INTEGER, title TEXT)",
     );
     place.run("INSERT INTO pages VALUES (42, '重複', 7, 'title'), (43, NULL, 8, NULL)");
-    let table = TableSource { fields: vec!["title".to_owned()], ..place.table() };
+    let table = DatabaseTable { fields: vec!["title".to_owned()], ..place.table() };
     let id = |text: &str| DocId::new(text).unwrap();
     let at = |offset| Position { partition: 0, offset };
     let mut with_title = table.texts(&["title".to_owned()]).unwrap();
@@ -382,8 +382,8 @@ fn texts_are_found_by_id() {
 #[test]
 fn unreadable_tables_are_refused_before_a_run() {
     let place = TestDatabase::numbers();
-    let told = |table: TableSource| table.examine().unwrap_err().to_string();
-    let many = TableSource { id: "key".to_owned(), ts: Some("when".to_owned()), ..place.table() };
+    let told = |table: DatabaseTable| table.examine().unwrap_err().to_string();
+    let many = DatabaseTable { id: "key".to_owned(), ts: Some("when".to_owned()), ..place.table() };
     let expected = |key: &str, name: &str| {
         format!(
             "{key}: {} has no column \"{name}\", its columns are id, body, version, gone, title, at",
@@ -395,7 +395,7 @@ fn unreadable_tables_are_refused_before_a_run() {
         format!("{}\n{}", expected("source.id", "key"), expected("source.ts", "when"))
     );
     assert!(
-        told(TableSource { relation: Relation::Table("nowhere".to_owned()), ..place.table() })
+        told(DatabaseTable { relation: Relation::Table("nowhere".to_owned()), ..place.table() })
             .contains("no such table")
     );
     for (value, what) in
@@ -407,6 +407,6 @@ fn unreadable_tables_are_refused_before_a_run() {
         assert!(why.contains(what) && why.starts_with("source.order: column \"version\""), "{why}");
     }
     let query = "SELECT id, body || ' ' || coalesce(title, '') AS body, 1 AS version FROM pages;";
-    let table = TableSource { relation: Relation::Query(query.to_owned()), ..place.table() };
+    let table = DatabaseTable { relation: Relation::Query(query.to_owned()), ..place.table() };
     assert!(table.examine().unwrap().contains("1 rows, in order of numbers"));
 }

@@ -1,13 +1,13 @@
 //! Reads the texts of rows back, by id.
 
-use super::table::{TableRow, TableRows, TableSource};
+use super::table::{DatabaseTable, TableRow, TableRows};
 use crate::intake::{FoundText, NoText, Texts};
 use crate::tables::database::DatabaseFailure;
 use dupflow_core::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
 
 /// Reads texts back by id.
 pub(super) struct TableTexts {
-    pub(super) table: TableSource,
+    pub(super) table: DatabaseTable,
     /// Names of further fields, in the order of the pipeline.
     pub(super) fields: Vec<String>,
     /// The open table: from the first call on, until a call fails.

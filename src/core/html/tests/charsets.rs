@@ -2,7 +2,7 @@
 
 use encoding_rs::{BIG5, EUC_KR, Encoding, GBK, SHIFT_JIS, WINDOWS_874, WINDOWS_1252, WINDOWS_1256};
 
-use super::super::{GUESS_BYTES, META_BYTES, decode, marked, page};
+use super::super::{GUESS_BYTES, META_BYTES, decode, page, with_doctype};
 
 fn bytes(text: &str, encoding: &'static Encoding) -> Vec<u8> {
     let (bytes, _, is_lossy) = encoding.encode(text);
@@ -32,7 +32,8 @@ fn pages_name_their_encodings() {
             format!("<meta charset={name}>"),
             format!("<html><!-- <meta charset=utf-8> --><head><META a charset = '{name}' />"),
             format!(
-                "<title><meta charset=utf-8></title><meta name=x content=\"charset=utf-8\"><meta charset='{name}'>"
+                "<title><meta charset=utf-8></title><meta name=x content=\"charset=utf-8\"><meta \
+                 charset='{name}'>"
             ),
             format!("<meta content='text/html; charset={name}' http-equiv=Content-Type>"),
             format!("<meta http-equiv='content-type' content='charset text/html; charset = \"{name}\"; a'>"),
@@ -52,8 +53,8 @@ fn first_declared_encoding_counts() {
     assert_eq!(decode(&as_it_is, None), shift_jis);
     assert_ne!(decode(&as_it_is, Some("windows-1252")), shift_jis, "HTTP before what the page says");
     assert_eq!(decode(&as_it_is, Some("no-such")), shift_jis, "an unknown name says nothing");
-    let marked = [b"\xef\xbb\xbf", shift_jis.as_bytes()].concat();
-    assert_eq!(decode(&marked, Some("windows-1252")), shift_jis, "a mark before all");
+    let with_doctype = [b"\xef\xbb\xbf", shift_jis.as_bytes()].concat();
+    assert_eq!(decode(&with_doctype, Some("windows-1252")), shift_jis, "a mark before all");
     for is_big in [false, true] {
         assert_eq!(decode(&utf16(shift_jis, is_big), Some("gbk")), shift_jis);
         assert_eq!(page(&utf16(shift_jis, is_big)).unwrap(), shift_jis);
@@ -94,7 +95,7 @@ fn without_a_name_it_is_utf_8_or_a_guess() {
 #[test]
 fn malformed_bytes_are_marked_in_the_text() {
     assert_eq!(decode(b"<html>a\xffb", Some("utf-8")), "<html>a\u{fffd}b");
-    assert_eq!(marked(b"\xe3\x81", Some("utf-8")), "<!doctype html>\u{fffd}");
+    assert_eq!(with_doctype(b"\xe3\x81", Some("utf-8")), "<!doctype html>\u{fffd}");
     assert_eq!(page(b"\xff<html>"), None);
     assert_eq!(page(b"a\xff<html>"), None);
     assert!(page(b"<html>\xff").is_some());

@@ -1,6 +1,6 @@
 //! What is content, page by page.
 
-use super::super::{Extractor, MOST_BYTES, is_page, marked};
+use super::super::{Extractor, MOST_BYTES, is_page, with_doctype};
 
 fn text(page: &str) -> String {
     Extractor::default().text(page).to_owned()
@@ -41,18 +41,20 @@ fn pages_are_recognized_by_their_start() {
 
 #[test]
 fn doctype_is_added_where_missing() {
-    assert_eq!(marked(b"<p>a", None), "<!doctype html><p>a");
-    assert_eq!(marked(b" <HTML>a", None), " <HTML>a");
-    assert!(is_page(&marked(b"", None)));
+    assert_eq!(with_doctype(b"<p>a", None), "<!doctype html><p>a");
+    assert_eq!(with_doctype(b" <HTML>a", None), " <HTML>a");
+    assert!(is_page(&with_doctype(b"", None)));
 }
 
 #[test]
 fn boilerplate_is_left_out() {
-    let page = "<!DOCTYPE html><html><head><meta charset=utf-8><title>News | Site</title><style>p { color: red }</style>\
+    let page = "<!DOCTYPE html><html><head><meta charset=utf-8><title>News | Site</title>\
+        <style>p { color: red }</style>\
         <script>document.write('<p>no</p>');</script></head><body><header><h1>Site</h1></header>\
         <nav><ul><li><a href=/>Home</a></ul></nav><main><header><h1>News</h1></header>\
         <p>Fish &amp; <b>ch</b>ips,<br>and tea.</p><aside>Related</aside></main>\
-        <form><select><option>a<option>b</select><button>Send</button><label>Name</label><textarea><p>x</textarea></form>\
+        <form><select><option>a<option>b</select><button>Send</button><label>Name</label><textarea><p>x\
+        </textarea></form>\
         <noscript>Turn it on</noscript><template><article>later</article></template><iframe><p>frame</iframe>\
         <svg><title>icon</title><style/><text>w</text></svg><footer>Imprint</footer></body></html>";
     assert_eq!(text(page), "News\nFish & chips,\nand tea.\nName");

@@ -27,8 +27,8 @@ pub(in crate::sketch) fn rehash(value: u64) -> u64 {
     value.wrapping_mul(PI[5]).swap_bytes()
 }
 
-/// The body of every [`PackFn`]; `columns` reads the columns of a matrix with row i in byte i. Always inlined,
-/// so that it is compiled with the caller's target features.
+/// The body of every [`PackFn`]; `columns` reads the columns of a matrix with row i in byte i. Always
+/// inlined, so that it is compiled with the caller's target features.
 #[inline(always)]
 pub(super) fn body(
     components: &[u64],

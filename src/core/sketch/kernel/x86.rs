@@ -38,7 +38,9 @@ pub(super) fn engines() -> Vec<(&'static str, Engine)> {
 
 /// Defines a function compiled for one set of features.
 macro_rules! compiled {
-    ($name:ident $(<$law:ident>)? ($($arg:ident: $type:ty),*) $(-> $out:ty)?, $body:path, $features:literal) => {
+    (
+        $name:ident $(<$law:ident>)? ($($arg:ident: $type:ty),*) $(-> $out:ty)?, $body:path, $features:literal
+    ) => {
         fn $name $(<$law: SamplingLaw>)? ($($arg: $type),*) $(-> $out)? {
             #[target_feature(enable = $features)]
             fn inner $(<$law: SamplingLaw>)? ($($arg: $type),*) $(-> $out)? {

@@ -6,9 +6,9 @@
 //! dominate. With 2 z >= n the sketch is *saturated*: smaller similarities cannot be distinguished, and the
 //! estimate is minus infinity, reported as 0.
 //!
-//! Bits agree with probability `(1 + exp(-4 (1 - J) / c)) / 2` (see [`agreement`](crate::sketch::agreement)) and are
-//! exchangeable, so the filter can look at a prefix of them. They do not suit bands: at J = 0.8 and c = 1
-//! they agree hardly more often than by chance.
+//! Bits agree with probability `(1 + exp(-4 (1 - J) / c)) / 2` (see [`agreement`](crate::sketch::agreement))
+//! and are exchangeable, so the filter can look at a prefix of them. They do not suit bands: at J = 0.8 and c
+//! = 1 they agree hardly more often than by chance.
 //!
 //! The components are those of [`fss`](super::fss), in O(n + K log K) and with at most the variance of the
 //! paper's MinHash.

@@ -230,8 +230,8 @@ mod tests {
         assert!(seen.iter().all(|n| *n > 8), "{seen:?}");
     }
 
-    /// 1 2 3 4 in two sections: against itself, with its halves swapped, with two of four features moved, with
-    /// a repeat, and against a text without common features.
+    /// 1 2 3 4 in two sections: against itself, with its halves swapped, with two of four features moved,
+    /// with a repeat, and against a text without common features.
     #[test]
     fn alignment_is_the_share_in_equal_sections() {
         let a = [1, 2, 3, 4];

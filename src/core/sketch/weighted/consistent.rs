@@ -1,8 +1,8 @@
 //! Consistent weighted sampling: K samples of weighted features, one feature and level each, in O(n K).
 //!
-//! Weighted features -> K components. For each component a [`SamplingLaw`] gives every feature x of weight S a *rank*
-//! and a *level*; the component is the pair (x, level) of least rank. The randomness of a law is a hash of x
-//! and the number of the component. Over this randomness a law guarantees:
+//! Weighted features -> K components. For each component a [`SamplingLaw`] gives every feature x of weight S
+//! a *rank* and a *level*; the component is the pair (x, level) of least rank. The randomness of a law is a
+//! hash of x and the number of the component. Over this randomness a law guarantees:
 //!
 //! - The rank has the distribution Exp(S), so x is sampled with a probability proportional to its weight.
 //! - The rank does not rise with S. Two weights S < T have the same level, and then the same rank, with
@@ -13,9 +13,9 @@
 //! have the same level.
 //!
 //! For most features one hash or two show, without a logarithm, that they are not least:
-//! [`SamplingLaw::may_be_below`], which the compiler vectorizes. So the cost is two to four times that of MinHash. A
-//! text of 1000 features at K = 256: 369 ns a feature by MinHash, 735 by CWS, and 1440 by ICWS, whose bound
-//! is looser (AMD EPYC with AVX-512).
+//! [`SamplingLaw::may_be_below`], which the compiler vectorizes. So the cost is two to four times that of
+//! MinHash. A text of 1000 features at K = 256: 369 ns a feature by MinHash, 735 by CWS, and 1440 by ICWS,
+//! whose bound is looser (AMD EPYC with AVX-512).
 
 use crate::hash::mix;
 use crate::sketch::kernel;

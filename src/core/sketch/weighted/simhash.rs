@@ -3,9 +3,9 @@
 //! Weighted features -> f bits, f = 32, 64 or 128. Every feature votes with its weight for or against each
 //! bit, by the bits of its hash: bit i is 1 iff `sum of w (+1 if bit i of the hash is set, else -1) >= 0`, so
 //! a tie is 1. Under random hashing two texts whose weight vectors have the angle θ agree in a bit with
-//! probability `1 - θ / π`, the law [`Agreement::Angle`](crate::sketch::agreement::Agreement). This assumes normally
-//! distributed sums: it holds for many features of similar weight, and is less accurate if few features
-//! dominate.
+//! probability `1 - θ / π`, the law [`Agreement::Angle`](crate::sketch::agreement::Agreement). This assumes
+//! normally distributed sums: it holds for many features of similar weight, and is less accurate if few
+//! features dominate.
 //!
 //! Sums are of integers, so that they do not depend on the order of features. Weights are scaled by a power
 //! of two so that the largest takes `61 - b` bits, where b is the number of bits of the number of features,

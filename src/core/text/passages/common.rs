@@ -1,8 +1,8 @@
 //! Common passages: the stretches that two texts share, and which stretches of one correspond to which of the
 //! other.
 //!
-//! Two texts and the [`TextRules`] of a pipeline -> both texts cut into [`TextPiece`]s, where shared pieces have
-//! the number of their passage; and the share of each text that is in common.
+//! Two texts and the [`TextRules`] of a pipeline -> both texts cut into [`TextPiece`]s, where shared pieces
+//! have the number of their passage; and the share of each text that is in common.
 //!
 //! The rule: a token (for shingles of characters, a character) is *in common* if it is in a shingle that the
 //! other text has too. So the marked text is exactly what the similarity counts: moved text is found, and a
@@ -21,14 +21,16 @@
 //! ```
 //! use dupflow_core::text::{TextRules, common_passages};
 //!
-//! let found = common_passages("It began: one two three four.", "One two three four, it ended.", &TextRules::default());
-//! assert_eq!(found.a.iter().map(|piece| piece.text).collect::<Vec<_>>(), ["It began: ", "one two three four", "."]);
+//! let (a, b) = ("It began: one two three four.", "One two three four, it ended.");
+//! let found = common_passages(a, b, &TextRules::default());
+//! let pieces: Vec<&str> = found.a.iter().map(|piece| piece.text).collect();
+//! assert_eq!(pieces, ["It began: ", "one two three four", "."]);
 //! assert_eq!((found.a[1].passage, found.b[0].passage), (Some(0), Some(0)));
 //! assert_eq!((found.shared_a, found.shared_b), (4.0 / 6.0, 4.0 / 6.0));
 //! ```
 //!
-//! Not done here: markup is not removed, so pass the [readable](crate::text::readable) text of a page; weights and
-//! repeat counts of shingles are ignored.
+//! Not done here: markup is not removed, so pass the [readable](crate::text::readable) text of a page;
+//! weights and repeat counts of shingles are ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -69,17 +71,17 @@ pub struct Passages<'t> {
 /// The common passages of two texts under these rules.
 pub fn common_passages<'t>(a: &'t str, b: &'t str, rules: &TextRules) -> Passages<'t> {
     let (of_a, of_b) = (Units::new(a, rules), Units::new(b, rules));
-    let (marks_a, marks_b) = marks(&of_a, &of_b);
+    let (marks_a, marks_b) = passage_numbers(&of_a, &of_b);
     let both_empty = marks_a.is_empty() && marks_b.is_empty();
     let (mut a, mut b) = (pieces(a, &of_a.units, &marks_a), pieces(b, &of_b.units, &marks_b));
-    number(&mut a, &mut b);
+    renumber(&mut a, &mut b);
     Passages { a, b, shared_a: share(&marks_a, both_empty), shared_b: share(&marks_b, both_empty) }
 }
 
 /// For each unit the number of its passage, if it is in common.
 type PassageNumbers = Vec<Option<usize>>;
 
-fn marks(a: &Units, b: &Units) -> (PassageNumbers, PassageNumbers) {
+fn passage_numbers(a: &Units, b: &Units) -> (PassageNumbers, PassageNumbers) {
     let (mut of_a, mut of_b) = (vec![None; a.units.len()], vec![None; b.units.len()]);
     let mut count = 0;
     for run in runs(b, a) {
@@ -102,7 +104,7 @@ fn marks(a: &Units, b: &Units) -> (PassageNumbers, PassageNumbers) {
 
 /// Renumbers passages in the order of the first text. A passage may have no piece in one text, if it consists
 /// only of characters that lowercasing or joining adds; it loses its number in the other text.
-fn number(a: &mut [TextPiece<'_>], b: &mut [TextPiece<'_>]) {
+fn renumber(a: &mut [TextPiece<'_>], b: &mut [TextPiece<'_>]) {
     let in_b: BTreeSet<usize> = b.iter().filter_map(|piece| piece.passage).collect();
     let mut order = BTreeMap::new();
     for piece in a {
@@ -135,8 +137,8 @@ fn runs(here: &Units, there: &Units) -> Vec<CommonRun> {
         }
         let overlap = covered.saturating_sub(window.start);
         let mut best = CommonRun { here: window.start, there: 0, len: 0, overlap };
-        for place in near(&places, hash, expected - overlap.min(expected)) {
-            let len = agree(here, window.start, there, place);
+        for place in nearest_positions(&places, hash, expected - overlap.min(expected)) {
+            let len = common_length(here, window.start, there, place);
             if len > best.len {
                 best = CommonRun { there: place, len, ..best };
             }
@@ -159,7 +161,7 @@ fn runs(here: &Units, there: &Units) -> Vec<CommonRun> {
 }
 
 /// How many units from these two positions on are equal, within one part of each text.
-fn agree(here: &Units, at: usize, there: &Units, place: usize) -> usize {
+fn common_length(here: &Units, at: usize, there: &Units, place: usize) -> usize {
     let (parts, one) = ((here.units[at].part, there.units[place].part), &here.units[at..]);
     let same = |(x, y): &(&Unit, &Unit)| x.hash == y.hash && (x.part, y.part) == parts;
     one.iter().zip(&there.units[place..]).take_while(same).count()
@@ -191,7 +193,7 @@ fn sorted(of: &Units) -> Vec<(u64, usize)> {
 }
 
 /// The positions of a hash that are nearest to the expected one: from there on, then before it.
-fn near(places: &[(u64, usize)], hash: u64, expected: usize) -> impl Iterator<Item = usize> {
+fn nearest_positions(places: &[(u64, usize)], hash: u64, expected: usize) -> impl Iterator<Item = usize> {
     let (before, after) = places.split_at(places.partition_point(|place| *place < (hash, expected)));
     let of_hash = move |place: &&(u64, usize)| place.0 == hash;
     let after = after.iter().take(PLACES).take_while(of_hash);
@@ -333,25 +335,36 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 2000,
+            rng_seed: RngSeed::Fixed(1),
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         fn tokens_of_common_shingles_are_marked(a in text(), b in text(), rules in rules()) {
-            let (of_a, of_b) = marks(&Units::new(&a, &rules), &Units::new(&b, &rules));
+            let (of_a, of_b) = passage_numbers(&Units::new(&a, &rules), &Units::new(&b, &rules));
             let marked = |marks: PassageNumbers| -> Vec<bool> { marks.iter().map(Option::is_some).collect() };
             prop_assert_eq!(marked(of_a), in_common(&a, &b, &rules));
             prop_assert_eq!(marked(of_b), in_common(&b, &a, &rules));
         }
 
         #[test]
-        fn pieces_join_to_the_text_and_numbers_are_on_both_sides(a in text(), b in text(), size in 1_usize..6, of_chars: bool) {
+        fn pieces_join_to_the_text_and_numbers_are_on_both_sides(
+            a in text(),
+            b in text(),
+            size in 1_usize..6,
+            of_chars: bool,
+        ) {
             let shingle = if of_chars { Shingle::Chars(size) } else { Shingle::Words(size) };
             let found = common_passages(&a, &b, &TextRules { shingle, ..TextRules::default() });
             for (text, pieces) in [(&a, &found.a), (&b, &found.b)] {
                 prop_assert_eq!(&pieces.iter().map(|piece| piece.text).collect::<String>(), text);
                 prop_assert!(pieces.iter().all(|piece| !piece.text.is_empty()));
             }
-            let numbers = |pieces: &[TextPiece<'_>]| pieces.iter().filter_map(|piece| piece.passage).collect::<BTreeSet<_>>();
+            let numbers = |pieces: &[TextPiece<'_>]| -> BTreeSet<usize> {
+                pieces.iter().filter_map(|piece| piece.passage).collect()
+            };
             prop_assert_eq!(numbers(&found.a), numbers(&found.b));
             prop_assert!(numbers(&found.a).into_iter().eq(0..numbers(&found.a).len()));
         }

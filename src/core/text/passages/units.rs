@@ -6,8 +6,8 @@
 //! that grows under lowercasing or normalization is shared by the units made from it, and a joining space has
 //! the range between the two tokens.
 //!
-//! Invariants: windows are those of [`shingles`](crate::text::shingles), in the same order; both their ends ascend. Byte
-//! ranges of units ascend too, and begin and end between characters.
+//! Invariants: windows are those of [`shingles`](crate::text::shingles), in the same order; both their ends
+//! ascend. Byte ranges of units ascend too, and begin and end between characters.
 //!
 //! Reference: Unicode Standard Annex #15, section 9.1 (where a text may be cut so that its pieces can be
 //! normalized one by one).

@@ -74,23 +74,32 @@ fn page(site: usize, text: &[String], seed: u64) -> String {
     let [few, many] = [(12, 5), (40, 6)].map(|(count, what)| links(count, site as u64 * 100 + what));
     match site {
         0 => format!(
-            "<!doctype html><header><nav><ul>{many}</ul></nav></header><main><article><h1>{head}</h1>{body}</article></main><aside><ul>{few}</ul></aside><footer>{foot}</footer>{notice}"
+            "<!doctype html><header><nav><ul>{many}</ul></nav></header><main><article><h1>{head}\
+             </h1>{body}</article></main><aside><ul>{few}</ul></aside><footer>{foot}</footer>{notice}"
         ),
         1 => format!(
-            "<!doctype html><div class=navbar><ul>{many}</ul></div><div class=row><div class=content><h1>{head}</h1>{body}</div><div class=sidebar><ul>{few}</ul></div></div><div id=footer><p>{foot}</div>{notice}"
+            "<!doctype html><div class=navbar><ul>{many}</ul></div><div class=row><div class=content>\
+             <h1>{head}</h1>{body}</div><div class=sidebar><ul>{few}</ul></div></div><div id=footer>\
+             <p>{foot}</div>{notice}"
         ),
         2 => format!(
-            "<!doctype html><div id=page><header>Blog</header><article class=post><header><h1>{head}</h1><span>Posted by admin</span></header><div>{body}</div></article><div id=comments><form><p>{}</p></form></div><div class=widgets><ul>{many}</ul></div></div><footer>{foot}</footer>{notice}",
+            "<!doctype html><div id=page><header>Blog</header><article class=post><header><h1>{head}</h1>\
+             <span>Posted by admin</span></header><div>{body}</div></article><div id=comments><form><p>{}\
+             </p></form></div><div class=widgets><ul>{many}</ul></div></div><footer>{foot}</footer>{notice}",
             of_site(7, 40)
         ),
         3 => format!(
-            "<!doctype html><div class=header>{few}</div><div class=product><h1>{head}</h1><div class=price>EUR 49.90</div><div class=desc>{body}</div><div class=delivery><p>{}, {}.</p></div></div><div class=related><ul>{few}</ul></div><div class=newsletter><p>{}</p></div><div class=foot>{foot}</div>{notice}",
+            "<!doctype html><div class=header>{few}</div><div class=product><h1>{head}</h1><div \
+             class=price>EUR 49.90</div><div class=desc>{body}</div><div class=delivery><p>{}, {}.</p>\
+             </div></div><div class=related><ul>{few}</ul></div><div class=newsletter><p>{}</p></div>\
+             <div class=foot>{foot}</div>{notice}",
             of_site(7, 25),
             of_site(8, 25),
             of_site(9, 25)
         ),
         _ => format!(
-            "<html><body><table><tr><td width=150><font size=2>{few}</font><td><h1>{head}</h1>{body}<p><font size=1>{}</font></table><hr><center>{foot}</center>",
+            "<html><body><table><tr><td width=150><font size=2>{few}</font><td><h1>{head}</h1>{body}<p>\
+             <font size=1>{}</font></table><hr><center>{foot}</center>",
             of_site(7, 30)
         ),
     }

@@ -36,7 +36,12 @@ fn reference(text: &str, rules: &TextRules) -> Vec<u64> {
 
 fn rules() -> impl Strategy<Value = TextRules> {
     let shingle = prop_oneof![(1_usize..8).prop_map(Shingle::Words), (1_usize..40).prop_map(Shingle::Chars)];
-    let spaceless = prop_oneof![3 => Just(Spaceless::Part), 2 => Just(Spaceless::Bag), 1 => Just(Spaceless::Char), 1 => Just(Spaceless::Run)];
+    let spaceless = prop_oneof![
+        3 => Just(Spaceless::Part),
+        2 => Just(Spaceless::Bag),
+        1 => Just(Spaceless::Char),
+        1 => Just(Spaceless::Run),
+    ];
     let normalize = prop_oneof![Just(Normalize::None), Just(Normalize::Nfc), Just(Normalize::Nfkc)];
     let stop_words = prop_oneof![Just(""), Just("a the ος 中 é")];
     let fields = prop_oneof![3 => Just(""), 1 => Just("a b c")];
@@ -67,7 +72,9 @@ fn text() -> impl Strategy<Value = String> {
         prop_oneof!["[ -/]{0,3}", "\u{1e}", " {40,70}", "[\u{300}-\u{304}\u{200b}-\u{200d}—]", "\\PC{1,2}"];
     let piece = prop_oneof![
         4 => "[a-zA-Z0-9]{1,9}",
-        2 => prop_oneof!["[aZ]{7}", "[aZ]{8}", "[aZ]{9}", "[aZ]{15,17}", "[aZ]{31,33}", "[aZ]{60,70}", "[aZ]{120,200}"],
+        2 => prop_oneof![
+            "[aZ]{7}", "[aZ]{8}", "[aZ]{9}", "[aZ]{15,17}", "[aZ]{31,33}", "[aZ]{60,70}", "[aZ]{120,200}",
+        ],
         1 => "(the|The|a|É|é|e\u{301}|ος|中)",
         1 => "[ΟΣσςaAʰ'\u{301}\u{200d}ก]{1,9}",
         1 => "[İıßẞŒǅﬁΐȺȾ]{1,4}",
@@ -84,7 +91,11 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 2000,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn fast_equals_plain(rules in rules(), texts in prop::collection::vec(text(), 1..4)) {

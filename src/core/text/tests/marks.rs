@@ -94,14 +94,18 @@ fn hashes(tokens: &[String]) -> Vec<u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 4000,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn every_path_cuts_by_the_rule(text in drawn()) {
         let typed: String = text.iter().map(|(_, c)| c).collect();
         for spaceless in [Spaceless::Part, Spaceless::Char, Spaceless::Run] {
             for marks in [Marks::Keep, Marks::Split] {
-                let rules = TextRules { shingle: Shingle::Words(1), spaceless, marks, ..TextRules::default() };
+                let rules = TextRules { spaceless, marks, ..words(1) };
                 let expected = expected(&text, spaceless, marks);
                 prop_assert_eq!(&tokens(&typed, &rules), &expected, "{:?} {:?}", typed, rules);
                 let units = Units::new(&typed, &rules).units;

@@ -83,18 +83,18 @@ impl<'a> LowercaseWriter<'a> {
     fn push_chars(&mut self, text: &str, from: usize) -> usize {
         let mut rest = text[from..].chars();
         // Whether a mark at this point would be inside a word. The character before is ASCII.
-        let mut holds = self.is_inside();
+        let mut accepts_mark = self.is_inside();
         while let Some(c) = rest.next() {
             match self.classes.class(c) {
                 class @ (Class::Separator | Class::Lower) => {
-                    holds = class == Class::Lower;
-                    self.push_char(c, holds);
+                    accepts_mark = class == Class::Lower;
+                    self.push_char(c, accepts_mark);
                 }
-                Class::Mark => self.push_char(c, holds),
+                Class::Mark => self.push_char(c, accepts_mark),
                 Class::Joiner => {
                     let is_joined = |next| self.classes.class(next).is_joined();
-                    holds = holds && rest.clone().next().is_some_and(is_joined);
-                    self.push_char(c, holds);
+                    accepts_mark = accepts_mark && rest.clone().next().is_some_and(is_joined);
+                    self.push_char(c, accepts_mark);
                 }
                 Class::Upper if c == 'Σ' => {
                     let at = text.len() - rest.as_str().len() - c.len_utf8();
@@ -102,18 +102,18 @@ impl<'a> LowercaseWriter<'a> {
                     lowered.chars().for_each(|lower| self.push_char(lower, true));
                     rest = text[end..].chars();
                     // Marks of the token are already in `lowered`.
-                    holds = false;
+                    accepts_mark = false;
                 }
                 Class::Upper => {
-                    holds = true;
+                    accepts_mark = true;
                     c.to_lowercase().for_each(|lower| self.push_char(lower, true));
                 }
                 Class::Run => {
-                    holds = false;
+                    accepts_mark = false;
                     self.push_char(c, true);
                 }
                 Class::Alone(_) => {
-                    holds = false;
+                    accepts_mark = false;
                     self.has_parts = true;
                     if self.is_inside() {
                         self.push(0, 1);
@@ -136,7 +136,7 @@ impl<'a> LowercaseWriter<'a> {
         let mut next = Class::Upper;
         let is_before = |c: char| {
             let behind = std::mem::replace(&mut next, self.classes.class(c));
-            next.holds(behind)
+            next.may_precede(behind)
         };
         // Marks at the start follow no word.
         let is_mark = |c: char| matches!(self.classes.class(c), Class::Mark | Class::Joiner);
@@ -145,7 +145,7 @@ impl<'a> LowercaseWriter<'a> {
         let mut last = Class::Upper;
         let is_after = |c: char| {
             let ahead = std::mem::replace(&mut last, self.classes.class(c));
-            ahead.holds(last)
+            ahead.may_precede(last)
         };
         let sigma = 'Σ'.len_utf8();
         let after = text[at + sigma..].trim_start_matches(is_after);

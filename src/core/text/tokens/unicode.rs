@@ -2,8 +2,8 @@
 //!
 //! `char`, [`Spaceless`] and [`Marks`] -> [`Class`]. The Basic Multilingual Plane is an array, computed once
 //! per process for each pair of rules from `std` and, for combining marks, from `unicode-normalization`. So
-//! the fast path and the plain one ([`crate::text::tokens`]) use the same versions of Unicode. The few characters
-//! beyond the plane are computed each time.
+//! the fast path and the plain one ([`crate::text::tokens`]) use the same versions of Unicode. The few
+//! characters beyond the plane are computed each time.
 //!
 //! Marks belong to words as in the property `\w` of Unicode Technical Standard #18, without its underscore
 //! and enclosing marks.
@@ -41,7 +41,7 @@ pub(in crate::text) enum Class {
 
 impl Class {
     /// Whether a character of this class and one of class `next`, directly after it, may be in one token.
-    pub(in crate::text) fn holds(self, next: Self) -> bool {
+    pub(in crate::text) fn may_precede(self, next: Self) -> bool {
         match (self, next) {
             (Self::Separator | Self::Alone(_), _) | (_, Self::Separator | Self::Alone(_)) => false,
             (Self::Run, next) => !matches!(next, Self::Mark | Self::Joiner),
@@ -165,7 +165,8 @@ fn is_mark(c: char) -> bool {
 
 /// The general category Me: marks that enclose a character, such as a keycap.
 fn is_enclosing(c: char) -> bool {
-    matches!(c, '\u{488}' | '\u{489}' | '\u{1abe}' | '\u{20dd}'..='\u{20e0}' | '\u{20e2}'..='\u{20e4}' | '\u{a670}'..='\u{a672}')
+    matches!(c, '\u{488}' | '\u{489}' | '\u{1abe}' | '\u{20dd}'..='\u{20e0}' | '\u{20e2}'..='\u{20e4}')
+        || matches!(c, '\u{a670}'..='\u{a672}')
 }
 
 /// The property Variation_Selector: selects a glyph variant of the character before.
@@ -207,8 +208,8 @@ const SPACELESS: [(char, char, WordPart); 20] = [
     ('\u{ff71}', '\u{ff9d}', WordPart::Kana), // Katakana: halfwidth, after it
     ('\u{116d0}', '\u{116ff}', WordPart::Thai), // Myanmar: extended C
     ('\u{16fe3}', '\u{16ff6}', WordPart::Han), // Han: iteration and reading marks
-    ('\u{1aff0}', '\u{1b16f}', WordPart::Kana), // Katakana and Hiragana: Minnan tones, supplement, extensions, small letters
-    ('\u{20000}', '\u{3ffff}', WordPart::Han),  // Han: extensions B onwards, the whole of planes 2 and 3
+    ('\u{1aff0}', '\u{1b16f}', WordPart::Kana), // Kana: Minnan tones, supplement, extensions, small letters
+    ('\u{20000}', '\u{3ffff}', WordPart::Han), // Han: extensions B onwards, the whole of planes 2 and 3
 ];
 
 #[cfg(test)]
@@ -285,7 +286,9 @@ mod tests {
             assert_eq!(class(c, Spaceless::Part, Marks::Split), Class::Separator, "{c:?}");
         }
         // Variation selectors, enclosing marks, format characters, marks that are alphanumeric.
-        for c in "\u{180b}\u{180f}\u{fe00}\u{fe0f}\u{e0100}\u{e01ef}\u{488}\u{20dd}\u{20e3}\u{a670}\u{200b}\u{200e}\u{2060}_".chars() {
+        const OTHERS: &str = "\u{180b}\u{180f}\u{fe00}\u{fe0f}\
+            \u{e0100}\u{e01ef}\u{488}\u{20dd}\u{20e3}\u{a670}\u{200b}\u{200e}\u{2060}_";
+        for c in OTHERS.chars() {
             assert_eq!(kept(c, Spaceless::Part), Class::Separator, "{c:?}");
         }
         assert_eq!(kept('\u{93f}', Spaceless::Part), Class::Lower);

@@ -3,10 +3,12 @@
 use super::super::super::plot::{Axis, Series};
 use super::super::super::search::indexes::live::LiveGroups;
 use super::super::super::search::measured::random;
-use super::super::super::table::{Table, row};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::{DOCUMENTS, SURPLUS, steps};
 use dupflow_core::block::hamming::{Design, Kind};
 use dupflow_core::hash::mix;
@@ -20,19 +22,19 @@ const WIDTH: usize = 8;
 /// Groups of F5: k = 64.
 const GROUPS: usize = 8;
 
-/// Values that are looked up at random.
+/// Number of random values that are looked up.
 const LOOKS: usize = 1000;
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let six = Design::new(64, 3, Kind::Conjunctions { surplus: SURPLUS })?;
     let blocks = six.blocks();
     let widest = blocks.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "003_f3_index",
         "64 bits in 6 groups, and their places in one index",
-        "alg.G intersects the lists of 3 groups for each of the 20 choices; alg.H reads the list of y_i = (i - 1) C + value in each group and \
-         counts. n_g is of 300,000 uniform fingerprints.",
-        &["group", "bits", "width", "C", "y from", "y to", "n_g"],
+        "alg.G intersects the lists of 3 groups for each of the 20 choices; alg.H reads the list of y_i = (i \
+            - 1) C + value in each group and counts. n_g is of 300,000 uniform fingerprints.",
+        "group | bits | width | C | y from | y to | n_g",
     );
     for (i, block) in blocks.iter().enumerate() {
         let values = 1u64 << widest;
@@ -48,31 +50,36 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
         ]);
     }
     let mut lines = vec![
-        Line::new(
-            "003-F2",
-            "k = 64 in 6 groups",
-            "diagram",
-            format!("{} groups, {} choices of 3", blocks.len(), six.keys()),
-            Why::Shown.checked(Claim::each(
+        ItemLine::new("003-F2", "k = 64 in 6 groups", "diagram")
+            .measured(format!("{} groups, {} choices of 3", blocks.len(), six.keys()))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::each(
                 [(6.0, blocks.len() as f64), (20.0, six.keys() as f64)],
                 Tolerance::Exact,
-            )),
-            "block::hamming::Design cuts, evaluate::search::indexes intersects (Conjunctions); table 003_f3_index has the groups.",
-        ),
-        Line::new(
+            )))
+            .because(
+                "block::hamming::Design cuts, evaluate::search::indexes intersects (Conjunctions); table \
+                    003_f3_index has the groups.",
+            ),
+        ItemLine::new(
             "003-F3",
             "one index, y = (i - 1) C + A_i: C for 6 groups of 64 bits",
             "C = 2[k/m], so 2^10 = 1024",
-            format!("2^{widest} = {} values of the widest group", 1u64 << widest),
-            Basis::Exact(Claim::equal(1024.0, (1u64 << widest) as f64, Tolerance::Exact)),
-            "C is 2^ceil(k/m): it has to cover the widest group. (The stored text has lost exponents, so 2[k/m] is read as 2^[k/m].) The \
-             program keeps the lists of a group by its own width.",
+        )
+        .measured(format!("2^{widest} = {} values of the widest group", 1u64 << widest))
+        .judged(Basis::Exact(PrintedClaim::equal(1024.0, (1u64 << widest) as f64, Tolerance::Exact)))
+        .because(
+            "C is 2^ceil(k/m): it has to cover the widest group. (The stored text has lost exponents, so \
+                2[k/m] is read as 2^[k/m].) The program keeps the lists of a group by its own width.",
         ),
     ];
     lines.extend(growth());
     let (of_sizes, sizes) = sizes(work);
     lines.extend(of_sizes);
-    Ok(Made { lines, tables: vec![table], plots: vec![curves(Algorithm::G), curves(Algorithm::H), sizes] })
+    Ok(SectionAnswers {
+        lines,
+        tables: vec![table],
+        plots: vec![curves(Algorithm::G), curves(Algorithm::H), sizes],
+    })
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,29 +98,25 @@ impl Algorithm {
     }
 }
 
-/// "Explodes" is a factor of this at each step of k and of r; "grows little" is less than this over all of
-/// them. The source has no numbers.
+/// "Explodes" is a factor of at least this at each step of k and of r; "grows little" is a smaller factor
+/// over all of them. The source has no numbers.
 const EXPLODES: f64 = 2.0;
 const LITTLE: f64 = 2.0;
 
 /// k of the steps.
 const GROWN: [usize; 6] = [64, 100, 200, 400, 600, 1000];
 
-/// 003-F4, in numbers.
-fn growth() -> Vec<Line> {
-    let line = |of: &str, printed: &str, values: &[f64], claim: Claim, reason: &str| {
-        let told = values
+/// 003-F4 in numbers.
+fn growth() -> Vec<ItemLine> {
+    let line = |of: &str, printed: &str, values: &[f64], claim: PrintedClaim, reason: &str| {
+        let shown = values
             .iter()
             .map(|value| if *value < 1e4 { format!("{value:.1}") } else { format!("{value:.2e}") });
-        let told = told.collect::<Vec<_>>().join(", ");
-        Line::new(
-            "003-F4",
-            format!("{of}, n = 300,000, c = 3"),
-            printed,
-            told,
-            Basis::Measured(claim),
-            reason,
-        )
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        ItemLine::new("003-F4", format!("{of}, n = 300,000, c = 3"), printed)
+            .measured(shown)
+            .judged(Basis::Measured(claim))
+            .because(reason)
     };
     let by_size = GROWN.map(|k| Algorithm::G.steps(k, 0.7));
     let by_similarity = [0.9, 0.8, 0.7, 0.6].map(|r| Algorithm::G.steps(400, r));
@@ -125,28 +128,28 @@ fn growth() -> Vec<Line> {
             "steps of alg.G, k = 64 to 1000, r = 0.7",
             "explodes as k grows",
             &by_size,
-            Claim::Rises(EXPLODES, by_size.to_vec()),
+            PrintedClaim::Rises(EXPLODES, by_size.to_vec()),
             "The curves are lost; the formulas are drawn in their place.",
         ),
         line(
             "steps of alg.G, r = 0.9 to 0.6, k = 400",
             "explodes as r falls",
             &by_similarity,
-            Claim::Rises(EXPLODES, by_similarity.to_vec()),
+            PrintedClaim::Rises(EXPLODES, by_similarity.to_vec()),
             "By its formula.",
         ),
         line(
             "steps of alg.H at k = 1000 by those at k = 64, r = 0.6 to 0.9",
             "grows little",
             &times,
-            Claim::AtMost(LITTLE, times.to_vec()),
+            PrintedClaim::AtMost(LITTLE, times.to_vec()),
             "Little at r = 0.8 and 0.9 only.",
         ),
         line(
             "steps of alg.H at r = 0.6 by those at r = 0.9, k = 1000",
             "grows little",
             &[most],
-            Claim::AtMost(LITTLE, vec![most]),
+            PrintedClaim::AtMost(LITTLE, vec![most]),
             "As r falls groups become narrow and their lists long.",
         ),
     ]
@@ -154,28 +157,27 @@ fn growth() -> Vec<Line> {
 
 fn curves(algorithm: Algorithm) -> Plot {
     let name = if algorithm == Algorithm::G { "g" } else { "h" };
-    let series = SIMILARITIES.map(|r| Series {
-        name: format!("r = {r}"),
-        points: (1..=50).map(|i| 20 * i).map(|k| (k as f64, algorithm.steps(k, r))).collect(),
+    let series = SIMILARITIES.map(|r| {
+        Series::new(format!("r = {r}"), (1..=50).map(|i| 20 * i).map(|k| (k as f64, algorithm.steps(k, r))))
     });
-    Plot {
-        name: format!("003_f4_{name}"),
-        title: format!("Steps of alg.{}, n = 300,000, c = 3", name.to_uppercase()),
-        x: Axis::linear("k, components"),
-        y: Axis::log("steps of a query"),
-        series: series.into(),
-    }
+    Plot::new(
+        format!("003_f4_{name}"),
+        format!("Steps of alg.{}, n = 300,000, c = 3", name.to_uppercase()),
+        Axis::linear("k, components"),
+        Axis::log("steps of a query"),
+        series.into(),
+    )
 }
 
 /// 003-F5: lists of groups of 8 bits.
-fn sizes(work: &Work<'_>) -> (Vec<Line>, Plot) {
+fn sizes(work: &SectionContext<'_>) -> (Vec<ItemLine>, Plot) {
     let corpus = random(WIDTH * GROUPS, DOCUMENTS, work.bench.seed);
     let mut live = LiveGroups::new(DOCUMENTS);
     for group in 0..GROUPS {
         let value = |(_, words): (u32, &[u64])| words[0] >> (WIDTH * group) & 0xff;
         live.add(WIDTH, corpus.iter().map(value).collect());
     }
-    // Each looks for a value drawn at random in each group in turn.
+    // Each round looks up a random value in each group in turn.
     let looks: Vec<usize> = (0..LOOKS)
         .map(|look| live.entries(look % GROUPS, mix(work.bench.seed ^ mix(look as u64)) & 0xff))
         .collect();
@@ -184,31 +186,20 @@ fn sizes(work: &Work<'_>) -> (Vec<Line>, Plot) {
     let variance = looks.iter().map(|n| (*n as f64 - mean).powi(2)).sum::<f64>() / LOOKS as f64;
     let by_print = 3_000_000.0 / 256.0;
     let deviation = (expected / LOOKS as f64).sqrt();
-    let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        Line::new("003-F5", of, printed, measured, basis, reason)
-    };
+    let line = |of: &str, printed: &str| ItemLine::new("003-F5", of, printed);
     let lines = vec![
-        line(
-            "n_g of 8 bits by 300,000 / 2^8",
-            "1,170",
-            format!("{expected:.1}"),
-            Basis::Exact(Claim::equal(1170.0, expected, Tolerance::Within(5.0))),
-            "Cut to tens: coarse, not wrong.",
-        ),
-        line(
-            "n_g of 8 bits, value drawn at random: the mean of 1,000",
-            "1,170 on average",
-            format!("{mean:.1}, sd {:.1}", variance.sqrt()),
-            Basis::Measured(Claim::equal(1170.0, mean, Tolerance::Deviations(4.0, deviation))),
-            "Lists that are built of uniform fingerprints.",
-        ),
-        line(
-            "its quotient",
-            "3000 000/2^8 = 1,170",
-            format!("{by_print:.1}"),
-            Basis::Exact(Claim::equal(by_print, expected, Tolerance::Share(0.01))),
-            "A zero too many.",
-        ),
+        line("n_g of 8 bits by 300,000 / 2^8", "1,170")
+            .measured(format!("{expected:.1}"))
+            .judged(Basis::Exact(PrintedClaim::equal(1170.0, expected, Tolerance::Within(5.0))))
+            .because("Cut to tens: coarse, not wrong."),
+        line("n_g of 8 bits, value drawn at random: the mean of 1,000", "1,170 on average")
+            .measured(format!("{mean:.1}, sd {:.1}", variance.sqrt()))
+            .judged(Basis::Measured(PrintedClaim::equal(1170.0, mean, Tolerance::Deviations(4.0, deviation))))
+            .because("Lists that are built of uniform fingerprints."),
+        line("its quotient", "3000 000/2^8 = 1,170")
+            .measured(format!("{by_print:.1}"))
+            .judged(Basis::Exact(PrintedClaim::equal(by_print, expected, Tolerance::Share(0.01))))
+            .because("A zero too many."),
     ];
     let (low, step) = (1050usize, 10);
     let bins = (0..25usize).map(|bin| {
@@ -216,12 +207,12 @@ fn sizes(work: &Work<'_>) -> (Vec<Line>, Plot) {
         let count = looks.iter().filter(|n| range.contains(*n)).count();
         ((range.start + step / 2) as f64, count as f64)
     });
-    let plot = Plot {
-        name: "003_f5_sizes".to_owned(),
-        title: format!("n_g of groups of 8 bits, {} look-ups, n = 300,000", grouped(LOOKS as u64)),
-        x: Axis::linear("entries of a list"),
-        y: Axis::linear("look-ups"),
-        series: vec![Series { name: "in steps of 10".to_owned(), points: bins.collect() }],
-    };
+    let plot = Plot::new(
+        "003_f5_sizes",
+        format!("n_g of groups of 8 bits, {} look-ups, n = 300,000", grouped(LOOKS as u64)),
+        Axis::linear("entries of a list"),
+        Axis::linear("look-ups"),
+        vec![Series::new("in steps of 10", bins)],
+    );
     (lines, plot)
 }

@@ -1,19 +1,22 @@
-//! 003-F1, F6, H3 and H4: how good the one-bit estimate is by itself.
+//! 003-F1, F6, H3 and H4: the quality of the one-bit estimate by itself.
 //!
-//! A pair of similarity R agrees in each of k one-bit components with probability (1 + R) / 2, so that the
-//! chance to be reported, which is to estimate at least r, is a binomial tail. Of a law of R pairs are drawn,
-//! and their chances summed up; of generated texts, sketches are made and counted.
+//! A pair of similarity R agrees in each of k one-bit components with probability (1 + R) / 2. It is reported
+//! if its estimate is at least r, so the probability of a report is a binomial tail. For a distribution of R,
+//! pairs are drawn and these probabilities summed. For generated texts, sketches are computed and reports
+//! counted.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::super::super::distribution::Distribution;
 use super::super::super::plot::{Axis, Series};
-use super::super::super::table::{Table, row};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
-use super::super::permuted::texts::{Truth, each_pair, generate};
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::permuted::texts::{PairSimilarities, each_pair, generate};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use dupflow_core::block::hamming::{distance, radius};
 use dupflow_core::hash::mix;
 use dupflow_core::probability::Binomial;
@@ -29,62 +32,61 @@ const PRINTED: [(f64, f64, f64); 3] = [(0.7, 0.16, 0.74), (0.8, 0.19, 0.77), (0.
 /// r of the curves.
 const SIMILARITIES: [f64; 9] = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9];
 
-/// Laws of R.
+/// Distributions of R.
 const LAWS: [Distribution; 3] = [Distribution::Funds, Distribution::Gaussian, Distribution::Web];
 
-/// Pairs of a law, and generated texts, at full scale.
+/// Pairs of a distribution, and generated texts, at full scale.
 const PAIRS: usize = 2_000_000;
 const TEXTS: usize = 2500;
 
-/// Chances are computed for so many values of R in between 0 and 1; within such a step they change by less
-/// than 1 %.
+/// Probabilities are computed for this many values of R between 0 and 1; between two of them they change by
+/// less than 1 %.
 const STEPS: usize = 2000;
 
 /// 003-F1.
-pub(super) fn variances(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn variances(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let variance = |bits: usize| move |r: f64| standard_error(r, 1000, bits).powi(2);
     let (minwise, one_bit) = (variance(64), variance(1));
-    let series = |name: &str, of: &dyn Fn(f64) -> f64| Series {
-        name: name.to_owned(),
-        points: (0..=100).map(|i| f64::from(i) / 100.0).map(|r| (r, of(r))).collect(),
+    let series = |name: &str, of: &dyn Fn(f64) -> f64| {
+        Series::new(name, (0..=100).map(|i| f64::from(i) / 100.0).map(|r| (r, of(r))))
     };
-    // By the formulas, at all R but the ends; and where the one-bit estimate would be the better one.
+    // By the formulas, at all R except the ends; and where the one-bit estimate is better.
     let inner = || (1..100).map(|i| f64::from(i) / 100.0);
     let formulas = inner()
         .map(|r| (r * (1.0 - r) / 1000.0, minwise(r)))
         .chain(inner().map(|r| ((1.0 - r * r) / 1000.0, one_bit(r))));
     let smaller = (0..100).map(|i| f64::from(i) / 100.0).filter(|r| one_bit(*r) < minwise(*r)).count();
-    let line = Line::new(
+    let line = ItemLine::new(
         "003-F1",
         "variance at k = 1000: minwise at R = 0.5, one-bit at R = 0",
         "R(1-R)/k and (1-R^2)/k, curves only",
-        format!(
-            "{:.2e} and {:.2e}; of R = 0, 0.01, ... 0.99 the one-bit variance is the smaller at {smaller}",
-            minwise(0.5),
-            one_bit(0.0)
-        ),
-        Basis::Exact(Claim::each(formulas, Tolerance::Share(1e-9))),
-        "At 99 values of R. By sketch::estimate::standard_error; a parabola, and a fall from 1/k to 0.",
+    )
+    .measured(format!(
+        "{:.2e} and {:.2e}; of R = 0, 0.01, ... 0.99 the one-bit variance is the smaller at {smaller}",
+        minwise(0.5),
+        one_bit(0.0)
+    ))
+    .judged(Basis::Exact(PrintedClaim::each(formulas, Tolerance::Share(1e-9))))
+    .because("At 99 values of R. By sketch::estimate::standard_error; a parabola, and a fall from 1/k to 0.");
+    let plot = Plot::new(
+        "003_f1_variance",
+        "Variance of an estimate, k = 1000",
+        Axis::linear("R"),
+        Axis::linear("variance"),
+        vec![series("minwise", &minwise), series("one bit", &one_bit)],
     );
-    let plot = Plot {
-        name: "003_f1_variance".to_owned(),
-        title: "Variance of an estimate, k = 1000".to_owned(),
-        x: Axis::linear("R"),
-        y: Axis::linear("variance"),
-        series: vec![series("minwise", &minwise), series("one bit", &one_bit)],
-    };
-    Ok(Made { lines: vec![line], plots: vec![plot], ..Made::default() })
+    Ok(SectionAnswers { lines: vec![line], plots: vec![plot], ..SectionAnswers::default() })
 }
 
-/// Reported, right, and both: expected counts of pairs.
+/// Expected counts of pairs: reported, right, and both.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counts {
+struct ExpectedCounts {
     reported: f64,
     right: f64,
     both: f64,
 }
 
-impl Counts {
+impl ExpectedCounts {
     fn precision(self) -> f64 {
         self.both / self.reported.max(f64::MIN_POSITIVE)
     }
@@ -94,21 +96,22 @@ impl Counts {
     }
 }
 
-/// Pairs drawn from a law.
+/// Similarities drawn from a distribution.
 fn draw(law: Distribution, pairs: usize, seed: u64) -> Vec<f64> {
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ law as u64));
     (0..pairs).map(|_| law.sample(&mut rng)).collect()
 }
 
-/// Of pairs of these similarities: right if above r, reported by the chance of `k` one-bit components.
-fn expected(similarities: &[f64], k: usize, r: f64) -> Counts {
+/// Expected counts for these similarities: right if above r, reported by the probability of `k` one-bit
+/// components.
+fn expected(similarities: &[f64], k: usize, r: f64) -> ExpectedCounts {
     // At most `radius` of k components differ.
     let least = k - radius(k, r);
     let chance = |step: usize| {
         Binomial::new(k, match_probability(step as f64 / STEPS as f64, 1).min(1.0 - 1e-12)).at_least(least)
     };
     let chances: Vec<f64> = (0..=STEPS).map(chance).collect();
-    let mut counts = Counts::default();
+    let mut counts = ExpectedCounts::default();
     for similarity in similarities {
         #[expect(
             clippy::cast_possible_truncation,
@@ -125,8 +128,8 @@ fn expected(similarities: &[f64], k: usize, r: f64) -> Counts {
     counts
 }
 
-/// Of all pairs of generated texts, by k and then by r.
-fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
+/// Counts over all pairs of generated texts, by k, then by r.
+fn sketched(work: &SectionContext<'_>) -> (usize, Vec<Vec<ExpectedCounts>>) {
     let texts = generate(work.size(TEXTS, 300), 0.5, work.bench.seed);
     let prints: Vec<Vec<Vec<u64>>> = SIZES
         .into_iter()
@@ -134,7 +137,7 @@ fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
             let params =
                 SketchParams { kind: SketchKind::MinHash, size, bits: 1, wide: 0, seed: work.bench.seed };
             let mut sketcher = params.sketcher();
-            let mut print = |text: &super::super::permuted::texts::Text| {
+            let mut print = |text: &super::super::permuted::texts::MeasuredText| {
                 let mut words = Vec::new();
                 sketcher.sketch(text.shingles(), &mut words);
                 words
@@ -142,8 +145,8 @@ fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
             texts.iter().map(&mut print).collect()
         })
         .collect();
-    let blank = || vec![vec![Counts::default(); SIMILARITIES.len()]; SIZES.len()];
-    let visit = |counts: &mut Vec<Vec<Counts>>, (a, b): (usize, usize), truth: Truth| {
+    let blank = || vec![vec![ExpectedCounts::default(); SIMILARITIES.len()]; SIZES.len()];
+    let visit = |counts: &mut Vec<Vec<ExpectedCounts>>, (a, b): (usize, usize), truth: PairSimilarities| {
         if counts.is_empty() {
             *counts = blank();
         }
@@ -157,7 +160,7 @@ fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
             }
         }
     };
-    let add = |all: &mut Vec<Vec<Counts>>, more: Vec<Vec<Counts>>| {
+    let add = |all: &mut Vec<Vec<ExpectedCounts>>, more: Vec<Vec<ExpectedCounts>>| {
         if all.is_empty() {
             *all = blank();
         }
@@ -171,10 +174,10 @@ fn sketched(work: &Work<'_>) -> (usize, Vec<Vec<Counts>>) {
 }
 
 /// 003-F6.
-pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn quality(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let pairs = work.size(PAIRS, 20_000);
-    // By who, k and r.
-    let mut all: Vec<(&str, Vec<Vec<Counts>>)> = Vec::new();
+    // By source of pairs, k and r.
+    let mut all: Vec<(&str, Vec<Vec<ExpectedCounts>>)> = Vec::new();
     for law in LAWS {
         let similarities = draw(law, pairs, work.bench.seed);
         let of = |k: usize| SIMILARITIES.iter().map(|r| expected(&similarities, k, *r)).collect();
@@ -183,42 +186,49 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let (texts, of_texts) = sketched(work);
     all.push(("texts", of_texts));
 
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "003_f6_quality",
         "The one-bit estimate by itself",
         &format!(
-            "Pairs with an estimate of at least r against pairs with R > r. {} pairs of each law, by their chances; all pairs of {texts} \
-             generated texts, half of them edits, by MinHash.",
+            "Pairs with an estimate of at least r against pairs with R > r. {} pairs of each law, by their \
+                chances; all pairs of {texts} generated texts, half of them edits, by MinHash.",
             grouped(pairs as u64)
         ),
-        &["pairs", "r", "precision, k = 64", "recall, k = 64", "precision, k = 400", "recall, k = 400"],
+        "pairs | r | precision, k = 64 | recall, k = 64 | precision, k = 400 | recall, k = 400",
     );
     let mut lines = Vec::new();
     for (size, k) in SIZES.into_iter().enumerate() {
         for (r, precision, recall) in PRINTED {
             let at = SIMILARITIES.iter().position(|other| (other - r).abs() < 1e-9).unwrap_or(0);
-            let of = |(name, by_k): &(&str, Vec<Vec<Counts>>)| {
+            let of = |(name, by_k): &(&str, Vec<Vec<ExpectedCounts>>)| {
                 let counts = by_k[size][at];
                 format!("{name} {:.2}, {:.2}", counts.precision(), counts.recall())
             };
-            // More components err less, whatever the law; of the texts a hundred pairs or so are right, and
-            // few of them move.
+            // More components have a smaller error for every distribution. For the texts about a hundred
+            // pairs are right, and few of them change.
             let grown = all.iter().flat_map(|(_, by_k)| {
                 let [small, large] = [by_k[0][at], by_k[1][at]];
                 [large.precision() / small.precision(), large.recall() / small.recall()]
             });
-            lines.push(Line::new(
-                "003-F6",
-                format!("precision, recall at k = {k}, r = {r}"),
-                if k == 64 { format!("{precision}, {recall}") } else { "\"very good\"".to_owned() },
-                all.iter().map(of).collect::<Vec<_>>().join("; "),
-                if k == 64 { Why::StandIn.into() } else { Why::StandIn.checked(Claim::AtLeast(0.98, grown.collect())) },
-                if k == 64 {
-                    "Both depend on the law of R, which is private: the more pairs lie just below r, the lower the precision, as in GAUSSIAN."
+            lines.push(
+                ItemLine::new(
+                    "003-F6",
+                    format!("precision, recall at k = {k}, r = {r}"),
+                    if k == 64 { format!("{precision}, {recall}") } else { "\"very good\"".to_owned() },
+                )
+                .measured(all.iter().map(of).collect::<Vec<_>>().join("; "))
+                .judged(if k == 64 {
+                    UnjudgedReason::StandIn.into()
+                } else {
+                    UnjudgedReason::StandIn.checked(PrintedClaim::AtLeast(0.98, grown.collect()))
+                })
+                .because(if k == 64 {
+                    "Both depend on the law of R, which is private: the more pairs lie just below r, the \
+                        lower the precision, as in GAUSSIAN."
                 } else {
                     "Checked: each as a multiple of that at k = 64."
-                },
-            ));
+                }),
+            );
         }
     }
     for (name, by_k) in &all {
@@ -227,91 +237,94 @@ pub(super) fn quality(work: &Work<'_>) -> Result<Made, EvaluateError> {
             table.push(row![*name, r, small.precision(), small.recall(), large.precision(), large.recall()]);
         }
     }
-    let plot = |name: &str, title: &str, of: fn(Counts) -> f64| {
+    let plot = |name: &str, title: &str, of: fn(ExpectedCounts) -> f64| {
         let series = all.iter().flat_map(|(who, by_k)| {
-            SIZES.into_iter().zip(by_k).map(move |(k, by_r)| Series {
-                name: format!("{who}, k = {k}"),
-                points: SIMILARITIES.into_iter().zip(by_r).map(|(r, counts)| (r, of(*counts))).collect(),
+            SIZES.into_iter().zip(by_k).map(move |(k, by_r)| {
+                Series::new(
+                    format!("{who}, k = {k}"),
+                    SIMILARITIES.into_iter().zip(by_r).map(|(r, counts)| (r, of(*counts))),
+                )
             })
         });
-        Plot {
-            name: name.to_owned(),
-            title: format!("{title} of the one-bit estimate"),
-            x: Axis::linear("r"),
-            y: Axis::linear("share"),
-            series: series.collect(),
-        }
+        Plot::new(
+            name,
+            format!("{title} of the one-bit estimate"),
+            Axis::linear("r"),
+            Axis::linear("share"),
+            series.collect(),
+        )
     };
     let plots = vec![
-        plot("003_f6_precision", "Precision", Counts::precision),
-        plot("003_f6_recall", "Recall", Counts::recall),
+        plot("003_f6_precision", "Precision", ExpectedCounts::precision),
+        plot("003_f6_recall", "Recall", ExpectedCounts::recall),
     ];
-    Ok(Made { lines, tables: vec![table], plots })
+    Ok(SectionAnswers { lines, tables: vec![table], plots })
 }
 
-/// Variance and standard deviation at R, k = 64, and the range of one of them around R in percent.
+/// Variance and standard deviation at R, k = 64, and one of them to each side of R, in percent.
 fn range(r: f64) -> (f64, f64, [f64; 2]) {
     let deviation = standard_error(r, 64, 1);
     (deviation * deviation, deviation, [100.0 * (r - deviation), 100.0 * (r + deviation)])
 }
 
-/// Those three beside what is printed of them.
+/// These three beside the printed values.
 fn ranges(
     item: &'static str,
     r: f64,
     [variance, deviation, low, high]: [&'static str; 4],
     why: &str,
-) -> [Line; 3] {
+) -> [ItemLine; 3] {
     let (square, root, [from, to]) = range(r);
-    let line = |what: &str, printed: String, measured: String, claim: Claim, reason: &str| {
-        Line::new(item, format!("{what} at R = {r}, k = 64"), printed, measured, Basis::Exact(claim), reason)
+    let line = |what: &str, printed: String, measured: String, claim: PrintedClaim, reason: &str| {
+        ItemLine::new(item, format!("{what} at R = {r}, k = 64"), printed)
+            .measured(measured)
+            .judged(Basis::Exact(claim))
+            .because(reason)
     };
     [
         line(
             "variance",
             variance.to_owned(),
             format!("{square:.5}"),
-            Claim::digits([(variance, square)]),
+            PrintedClaim::digits([(variance, square)]),
             "(1 - R^2) / k, by sketch::estimate.",
         ),
         line(
             "standard deviation",
             deviation.to_owned(),
             format!("{root:.4}"),
-            Claim::digits([(deviation, root)]),
+            PrintedClaim::digits([(deviation, root)]),
             "The root of it.",
         ),
         line(
             "range of one deviation",
             format!("{low}-{high} %"),
             format!("{from:.1}-{to:.1} %"),
-            Claim::digits([(low, from), (high, to)]),
+            PrintedClaim::digits([(low, from), (high, to)]),
             why,
         ),
     ]
 }
 
 /// 003-H3.
-pub(super) fn at_seven_tenths(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn at_seven_tenths(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let lines = ranges("003-H3", 0.7, ["0.009", "0.094", "60.6", "79.4"], "It follows from the deviation.");
-    Ok(Made { lines: lines.into(), ..Made::default() })
+    Ok(SectionAnswers { lines: lines.into(), ..SectionAnswers::default() })
 }
 
 /// 003-H4.
-pub(super) fn at_nine_tenths(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn at_nine_tenths(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let wrong = LAWS.map(|law| {
         let similarities = draw(law, work.size(PAIRS, 20_000), work.bench.seed);
         format!("{} {:.0} %", law.name(), 100.0 * (1.0 - expected(&similarities, 64, 0.9).precision()))
     });
     let why = "The printed range is not even symmetric about 90 %.";
-    let mut lines: Vec<Line> = ranges("003-H4", 0.9, ["0.003", "0.05", "85.0", "95.5"], why).into();
-    lines.push(Line::new(
-        "003-H4",
-        "wrong among the reported at r = 0.9, k = 64",
-        "58 %",
-        wrong.join("; "),
-        Why::StandIn,
-        "1 - precision of figure 6, which depends on the law of R.",
-    ));
-    Ok(Made { lines, ..Made::default() })
+    let mut lines: Vec<ItemLine> = ranges("003-H4", 0.9, ["0.003", "0.05", "85.0", "95.5"], why).into();
+    lines.push(
+        ItemLine::new("003-H4", "wrong among the reported at r = 0.9, k = 64", "58 %")
+            .measured(wrong.join("; "))
+            .judged(UnjudgedReason::StandIn)
+            .because("1 - precision of figure 6, which depends on the law of R."),
+    );
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

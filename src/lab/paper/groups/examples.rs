@@ -1,8 +1,10 @@
 //! 003-E1 to E4: the examples.
 
 use super::super::super::EvaluateError;
-use super::super::super::search::measured::Setting;
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::super::search::measured::SearchSetting;
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::SURPLUS;
 use dupflow_core::block::hamming::{Design, Kind, radius};
 use dupflow_core::sketch::MinHash;
@@ -24,7 +26,7 @@ fn signature(set: &[u64]) -> [u64; 5] {
     PERMUTATIONS.map(|to| MinHash::component(set, |x| image(to, x)))
 }
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let signatures = SETS.map(signature);
     let equal = |[a, b]: [[u64; 5]; 2]| a.iter().zip(&b).filter(|(a, b)| a == b).count();
     let matches = equal(signatures);
@@ -36,11 +38,11 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let (r_h, agreeing) = (radius(64, 0.9), SURPLUS);
     let six = Design::new(64, r_h, Kind::Conjunctions { surplus: agreeing })?;
     let widths: Vec<usize> = six.blocks().iter().map(ExactSizeIterator::len).collect();
-    let small = Setting { bits: 64, documents: 2000, queries: 100, seed: work.bench.seed };
+    let small = SearchSetting { bits: 64, documents: 2000, queries: 100, seed: work.bench.seed };
     let rows = small.run(&[six], work.bench.clock)?;
     let missed = rows[0].missed;
-    // Whole numbers, one by one.
-    let exact = |pairs: Vec<(f64, f64)>| Basis::Exact(Claim::each(pairs, Tolerance::Within(1e-9)));
+    // Integers, one by one.
+    let exact = |pairs: Vec<(f64, f64)>| Basis::Exact(PrintedClaim::each(pairs, Tolerance::Within(1e-9)));
     let by_component = [[3, 1, 1, 2, 2], [2, 1, 1, 1, 2]].into_iter().zip(signatures).flat_map(
         |(printed, own): ([u32; 5], [u64; 5])| {
             printed.into_iter().zip(own).map(|(a, b)| (f64::from(a), b as f64))
@@ -51,61 +53,51 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let parity = estimate(same, 5, 1);
 
     let lines = vec![
-        Line::new(
-            "003-E1",
-            "signatures of {1,2,4} and {2,3,4,5}",
-            "{3,1,1,2,2} and {2,1,1,1,2}",
-            format!("{} and {}", braced(signatures[0]), braced(signatures[1])),
-            exact(by_component.collect()),
-            "The least images, by the component of sketch::MinHash.",
-        ),
-        Line::new(
-            "003-E1",
-            "estimate and truth",
-            "3/5 and 2/5",
-            format!("{matches}/5 = {} and {truth}", estimate(matches, 5, 64)),
-            exact(vec![(0.6, estimate(matches, 5, 64)), (0.4, truth)]),
-            "Right as printed, with 4 going to 4 under the fourth permutation.",
-        ),
-        Line::new(
-            "003-E2",
-            "parities, and their estimate",
-            "lost",
-            format!(
+        ItemLine::new("003-E1", "signatures of {1,2,4} and {2,3,4,5}", "{3,1,1,2,2} and {2,1,1,1,2}")
+            .measured(format!("{} and {}", braced(signatures[0]), braced(signatures[1])))
+            .judged(exact(by_component.collect()))
+            .because("The least images, by the component of sketch::MinHash."),
+        ItemLine::new("003-E1", "estimate and truth", "3/5 and 2/5")
+            .measured(format!("{matches}/5 = {} and {truth}", estimate(matches, 5, 64)))
+            .judged(exact(vec![(0.6, estimate(matches, 5, 64)), (0.4, truth)]))
+            .because("Right as printed, with 4 going to 4 under the fourth permutation."),
+        ItemLine::new("003-E2", "parities, and their estimate", "lost")
+            .measured(format!(
                 "{} and {}, {same} of 5 equal: 2 x {same}/5 - 1 = {:.1}",
                 braced(parities[0]),
                 braced(parities[1]),
                 parity
+            ))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::equal(
+                0.2,
+                parity,
+                Tolerance::Within(1e-9),
+            )))
+            .because("Recomputed from example 1 by sketch::estimate: even is 0, odd is 1."),
+        ItemLine::new("003-E3", "r_h at k = 100, r = 0.8", "10")
+            .measured(radius_100.to_string())
+            .judged(exact(vec![(10.0, radius_100 as f64)]))
+            .because(
+                "block::hamming::radius takes 100 (1 - 0.8) / 2 as a decimal; plain floating point rounds it \
+                    down to 9.",
             ),
-            Why::StandIn.checked(Claim::equal(0.2, parity, Tolerance::Within(1e-9))),
-            "Recomputed from example 1 by sketch::estimate: even is 0, odd is 1.",
-        ),
-        Line::new(
-            "003-E3",
-            "r_h at k = 100, r = 0.8",
-            "10",
-            radius_100.to_string(),
-            exact(vec![(10.0, radius_100 as f64)]),
-            "block::hamming::radius takes 100 (1 - 0.8) / 2 as a decimal; plain floating point rounds it down to 9.",
-        ),
-        Line::new(
+        ItemLine::new(
             "003-E4",
             "k = 64, r_h = 3: groups and conjunctions",
             "6 groups of 11,11,11,11,10,10 bits; C(6,3) = 20",
-            format!("{} groups of {} bits; {}", widths.len(), joined(&widths), six.keys()),
-            exact(groups.collect()),
-            "block::hamming::Design, for r = 0.9.",
-        ),
-        Line::new(
-            "003-E4",
-            "recall of the 20 conjunctions",
-            "1",
-            format!("{missed} of {} planted neighbours at distance 0 to {r_h} missed", small.queries),
-            Basis::Measured(Claim::none(missed)),
-            "Three differing bits spoil three groups at most.",
-        ),
+        )
+        .measured(format!("{} groups of {} bits; {}", widths.len(), joined(&widths), six.keys()))
+        .judged(exact(groups.collect()))
+        .because("block::hamming::Design, for r = 0.9."),
+        ItemLine::new("003-E4", "recall of the 20 conjunctions", "1")
+            .measured(format!(
+                "{missed} of {} planted neighbours at distance 0 to {r_h} missed",
+                small.queries
+            ))
+            .judged(Basis::Measured(PrintedClaim::none(missed)))
+            .because("Three differing bits spoil three groups at most."),
     ];
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }
 
 fn joined<T: ToString>(numbers: &[T]) -> String {

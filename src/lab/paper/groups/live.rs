@@ -6,9 +6,9 @@ use super::super::super::EvaluateError;
 use super::super::super::search::indexes::live::LiveGroups;
 use super::super::super::search::indexes::{Fingerprints, index};
 use super::super::super::search::measured::{neighbour, random};
-use super::super::super::table::{Table, row};
+use super::super::super::table::{ResultTable, row};
 use super::super::permuted::grouped;
-use super::super::{Basis, Claim, Line, Made, Work};
+use super::super::{Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext};
 use super::DOCUMENTS;
 use dupflow_core::block::hamming::{Design, Kind, Selection, radius};
 use dupflow_core::hash::mix;
@@ -19,22 +19,22 @@ const SIMILARITY: f64 = 0.9;
 /// Bits of a group.
 const WIDTH: usize = 10;
 
-/// Groups there are in all.
+/// Total number of groups.
 const GROUPS: usize = 12;
 
-/// Queries after each step, each a neighbour of a document within the radius.
+/// Queries after each step; each is a neighbour of a document within the radius.
 const QUERIES: usize = 200;
 
-/// What is done.
+/// A change of the index.
 #[derive(Clone, Copy)]
-enum Step {
-    /// The next group that is not there is added.
+enum GroupChange {
+    /// Adds the next missing group.
     Add,
-    /// The first one is dropped.
+    /// Drops the first group.
     Drop,
 }
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let n = work.size(DOCUMENTS, 3000);
     let clock = work.bench.clock;
     let whole = random(WIDTH * GROUPS, n, work.bench.seed);
@@ -46,39 +46,30 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     (0..6).for_each(|group| live.add(WIDTH, column(group)));
     let mut present = 0..6;
 
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "003_h5_live",
         "Groups added and dropped",
         &format!(
-            "{} uniform fingerprints, groups of {WIDTH} bits, r = {SIMILARITY}; after each step {QUERIES} queries are asked, each a document \
-             with up to r_h bits flipped. Anew: an index of alg.H built of the same bits.",
+            "{} uniform fingerprints, groups of {WIDTH} bits, r = {SIMILARITY}; after each step {QUERIES} \
+                queries are asked, each a document with up to r_h bits flipped. Anew: an index of alg.H \
+                built of the same bits.",
             grouped(n as u64)
         ),
-        &[
-            "step",
-            "bits",
-            "m",
-            "r_h",
-            "step, ms",
-            "anew, ms",
-            "entries of a query",
-            "candidates",
-            "found",
-            "same results",
-        ],
+        "step | bits | m | r_h | step, ms | anew, ms | entries of a query | candidates | found | same \
+            results",
     );
     let (mut different, mut steps, mut took, mut built) = (0usize, 0usize, Duration::ZERO, Duration::ZERO);
     for (name, step) in [
-        ("add", Step::Add),
-        ("add", Step::Add),
-        ("add", Step::Add),
-        ("add", Step::Add),
-        ("drop the first", Step::Drop),
-        ("drop the first", Step::Drop),
-        ("add", Step::Add),
-        ("drop the first", Step::Drop),
+        ("add", GroupChange::Add),
+        ("add", GroupChange::Add),
+        ("add", GroupChange::Add),
+        ("add", GroupChange::Add),
+        ("drop the first", GroupChange::Drop),
+        ("drop the first", GroupChange::Drop),
+        ("add", GroupChange::Add),
+        ("drop the first", GroupChange::Drop),
     ] {
-        let added = matches!(step, Step::Add).then(|| column(present.end));
+        let added = matches!(step, GroupChange::Add).then(|| column(present.end));
         let began = clock.now();
         match added {
             Some(values) => {
@@ -133,22 +124,25 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             if equal { "yes" } else { "no" },
         ]);
     }
-    let line = Line::new(
+    let line = ItemLine::new(
         "003-H5",
         "groups added and dropped on a live alg.H index",
         "k/m bits at a time; alg.G has to be rebuilt; no numbers",
-        format!(
-            "results different after {different} of {steps} steps, which took {:.0} ms; built anew {:.0} ms",
-            took.as_secs_f64() * 1e3,
-            built.as_secs_f64() * 1e3
-        ),
-        Basis::Measured(Claim::none(different)),
-        "evaluate::search::indexes::live: a group is a column with its own lists, up to 64 bits, and no string keys are needed.",
+    )
+    .measured(format!(
+        "results different after {different} of {steps} steps, which took {:.0} ms; built anew {:.0} ms",
+        took.as_secs_f64() * 1e3,
+        built.as_secs_f64() * 1e3
+    ))
+    .judged(Basis::Measured(PrintedClaim::none(different)))
+    .because(
+        "evaluate::search::indexes::live: a group is a column with its own lists, up to 64 bits, and no \
+            string keys are needed.",
     );
-    Ok(Made { lines: vec![line], tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines: vec![line], tables: vec![table], plots: Vec::new() })
 }
 
-/// Some bits of each fingerprint, side by side.
+/// Selected bits of each fingerprint, concatenated.
 fn joined(whole: &Fingerprints, part: &Selection) -> Fingerprints {
     let mut joined = Fingerprints::new(part.width());
     let ranges = part.ranges();

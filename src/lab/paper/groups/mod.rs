@@ -1,4 +1,4 @@
-//! Items of 003; `stream` has what it leaves out, alg.G and alg.H while the corpus changes.
+//! Items of 003. `stream` has what the source leaves out: alg.G and alg.H while the corpus changes.
 
 mod diagrams;
 mod estimator;
@@ -10,12 +10,12 @@ mod times;
 
 use super::{Effort, Section};
 
-/// What stands in for the source's data.
-pub(super) const ABOUT: &str = "Its 300,000 proposals are private and the body of its table is lost: 300,000 uniform fingerprints stand in \
-    where cost is measured, laws of R and generated texts where pairs have to be right or wrong. Times compare as ratios only: theirs are of \
-    a database.";
+/// The data that replace the source's.
+pub(super) const ABOUT: &str = "Its 300,000 proposals are private and the body of its table is lost: 300,000 \
+    uniform fingerprints stand in where cost is measured, laws of R and generated texts where pairs have to \
+    be right or wrong. Times compare as ratios only: theirs are of a database.";
 
-/// What answers its items, in their order.
+/// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["003-T1"], effort: Effort::Timed, make: times::table },
     Section { items: &["003-F1"], effort: Effort::Moments, make: estimator::variances },
@@ -38,8 +38,8 @@ pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["003-X1", "003-X2"], effort: Effort::Timed, make: stream::make },
 ];
 
-/// Proposals of the source.
+/// Number of proposals of the source.
 const DOCUMENTS: usize = 300_000;
 
-/// Groups that agree beyond the radius.
+/// Groups that must agree beyond the radius.
 const SURPLUS: usize = 3;

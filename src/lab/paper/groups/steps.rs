@@ -1,17 +1,18 @@
-//! Steps of a query by the source's formulas, its equations 16 and 17 as they can be read: verification left
-//! out.
+//! Steps of a query by the source's equations 16 and 17, as far as they are legible, without verification.
 
 use super::super::super::EvaluateError;
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::{DOCUMENTS, SURPLUS};
 use dupflow_core::block::hamming::{binomial, radius};
 
-/// m groups of k components at similarity r.
+/// m: the number of groups of k components at similarity r.
 pub(super) fn groups(k: usize, r: f64) -> usize {
     radius(k, r) + SURPLUS
 }
 
-/// `n_g = n / 2^(k / m)`: how many of n agree in one group, were all groups equally wide.
+/// `n_g = n / 2^(k / m)`: how many of n agree in one group if all groups have equal width.
 pub(super) fn share(k: usize, m: usize, n: usize) -> f64 {
     n as f64 / (k as f64 / m as f64).exp2()
 }
@@ -28,11 +29,11 @@ pub(super) fn of_groups(m: usize, share: f64, n: usize) -> f64 {
 }
 
 /// 003-H2.
-pub(super) fn headline(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn headline(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     const PRINTED: f64 = 90_260.0;
     let m = groups(64, 0.7);
     let line = |of: &str, printed: &str, steps: f64, basis: Basis, reason: &str| {
-        Line::new("003-H2", of, printed, format!("{steps:.0}"), basis, reason)
+        ItemLine::new("003-H2", of, printed).measured(format!("{steps:.0}")).judged(basis).because(reason)
     };
     let by_their_sum = of_groups(m, 7440.0, DOCUMENTS);
     let whole = (4.0 * share(6, 1, DOCUMENTS) + 8.0 * share(5, 1, DOCUMENTS)) / 12.0;
@@ -41,32 +42,32 @@ pub(super) fn headline(_: &Work<'_>) -> Result<Made, EvaluateError> {
             "steps of alg.H at k = 64, r = 0.7, n_g = 7,440 as in its sum",
             "90,260",
             by_their_sum,
-            Basis::Exact(Claim::equal(PRINTED, by_their_sum, Tolerance::Within(5.0))),
+            Basis::Exact(PrintedClaim::equal(PRINTED, by_their_sum, Tolerance::Within(5.0))),
             "12 log2(12 n) + 12 x 7,440.",
         ),
         line(
             "the same with n_g = 7,500",
             "90,260",
             of_groups(m, 7500.0, DOCUMENTS),
-            Why::Construction.into(),
+            UnjudgedReason::Construction.into(),
             "7,500 is chosen so that the sum is the printed one.",
         ),
         line(
             "the same with whole groups: 4 of 6 bits, 8 of 5",
             "not printed",
             of_groups(m, whole, DOCUMENTS),
-            Why::Shown.checked(Claim::equal(7812.5, whole, Tolerance::Exact)),
+            UnjudgedReason::Shown.checked(PrintedClaim::equal(7812.5, whole, Tolerance::Exact)),
             "7,440 would take groups of 5.33 bits; whole ones have 7,812.5 entries on average.",
         ),
         line(
             "steps of alg.G at k = 64, r = 0.7",
             "lost",
             of_conjunctions(64, 0.7, DOCUMENTS),
-            Why::StandIn.into(),
+            UnjudgedReason::StandIn.into(),
             "C(12, 9) x 3 log2 n.",
         ),
     ];
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }
 
 #[cfg(test)]

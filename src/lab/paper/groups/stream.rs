@@ -1,17 +1,19 @@
 //! 003-X1 and X2: alg.G and alg.H in the stream, and groups that are added and dropped there, by runs of the
-//! program as processes.
+//!    program as processes.
 //!
-//! No block is hot in these runs, so that no pair within the radius may be missed, whatever the groups are.
+//! No block is hot in these runs, so no pair within the radius may be missed with any groups.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::super::super::pipelines::{Counts, Temporary};
 use super::super::super::pipelines::{Pipelines, TruthFrom};
-use super::super::super::table::{Table, row};
-use super::super::super::{Bench, EvaluateError};
+use super::super::super::pipelines::{RunCounts, Temporary};
+use super::super::super::table::{ResultTable, row};
+use super::super::super::{EvaluateError, StudyContext};
 use super::super::permuted::grouped;
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::{DOCUMENTS, SURPLUS};
 use dupflow_core::block::hamming::{Design, Kind, MOST_KEYS, radius};
 use dupflow_core::doc::DocId;
@@ -21,13 +23,13 @@ use dupflow_core::pair::Pair;
 const SIZE: usize = 400;
 const SIMILARITY: f64 = 0.7;
 
-/// Documents of the feed.
+/// Number of documents of the feed.
 const FEED: usize = 3000;
 
-/// Each with as many groups beyond the radius.
+/// Each with the number of groups beyond the radius.
 const BLOCKS: [(&str, usize); 3] = [("groups", 3), ("conjunctions", 1), ("conjunctions", 2)];
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let feed = Temporary::new("003.jsonl");
     let documents = work.size(FEED, 100).to_string();
     let seed = work.bench.seed.to_string();
@@ -38,8 +40,8 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     Ok(made)
 }
 
-/// A command that has to end well.
-fn run(work: &Work<'_>, command: &mut Command) -> Result<(), EvaluateError> {
+/// Runs a command that must succeed.
+fn run(work: &SectionContext<'_>, command: &mut Command) -> Result<(), EvaluateError> {
     let output = command.stdin(Stdio::null()).output().map_err(EvaluateError::file(work.program))?;
     if output.status.success() {
         return Ok(());
@@ -48,11 +50,15 @@ fn run(work: &Work<'_>, command: &mut Command) -> Result<(), EvaluateError> {
     Err(EvaluateError::Pipeline { pipeline: "onebit".to_owned(), message })
 }
 
-/// What a run found and took.
-type Ran = (Vec<Pair<DocId>>, Counts);
+/// The pairs that a run found, and its statistics.
+type RunOutput = (Vec<Pair<DocId>>, RunCounts);
 
-fn replay(work: &Work<'_>, feed: &Path, (kind, common): (&str, usize)) -> Result<Ran, EvaluateError> {
-    (work.bench.told)(&format!("003: {kind}, {common} common, in the stream"));
+fn replay(
+    work: &SectionContext<'_>,
+    feed: &Path,
+    (kind, common): (&str, usize),
+) -> Result<RunOutput, EvaluateError> {
+    (work.bench.progress)(&format!("003: {kind}, {common} common, in the stream"));
     let overrides = [
         format!("sketch.size={SIZE}"),
         "blocking.hot=never".to_owned(),
@@ -68,25 +74,27 @@ fn replay(work: &Work<'_>, feed: &Path, (kind, common): (&str, usize)) -> Result
         limit: 0,
         program: work.program.to_owned(),
     };
-    let (mut pairs, counts) = study.replay(&Bench { threads: 1, ..*work.bench }, "onebit", SIMILARITY)?;
+    let (mut pairs, counts) =
+        study.replay(&StudyContext { threads: 1, ..*work.bench }, "onebit", SIMILARITY)?;
     pairs.sort();
     Ok((pairs, counts))
 }
 
 /// 003-X1.
-fn conjunctions(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
+fn conjunctions(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers, EvaluateError> {
     let r_h = radius(SIZE, SIMILARITY);
     let design = |surplus| Design::new(SIZE, r_h, Kind::Conjunctions { surplus });
     let whole = design(SURPLUS)?;
     let refused = whole.selections().err().map_or_else(|| "accepted".to_owned(), |error| error.to_string());
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "003_x1_stream",
         "alg.G and alg.H in the stream, k = 400, r = 0.7",
-        "Runs of pipeline onebit with 400 components on a generated feed, no block hot, one worker, a process each. Meetings: pairs of documents \
-         that share a key; of all: of all pairs of documents. Memory: the peak of the process.",
-        &["blocks", "keys a document", "documents", "pairs", "meetings", "of all, %", "memory, MiB"],
+        "Runs of pipeline onebit with 400 components on a generated feed, no block hot, one worker, a \
+            process each. Meetings: pairs of documents that share a key; of all: of all pairs of documents. \
+            Memory: the peak of the process.",
+        "blocks | keys a document | documents | pairs | meetings | of all, % | memory, MiB",
     );
-    let mut all: Vec<Ran> = Vec::new();
+    let mut all: Vec<RunOutput> = Vec::new();
     let (mut keys_of, mut met) = (Vec::new(), Vec::new());
     for (kind, common) in BLOCKS {
         let (pairs, counts) = replay(work, feed, (kind, common))?;
@@ -110,50 +118,41 @@ fn conjunctions(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
     let memory = |at: usize| all[at].1.peak_rss_bytes as f64 / all[at].1.documents as f64;
     let a_key = (memory(2) - memory(0)) / (keys_of[2] - keys_of[0]);
     let keys = whole.keys() as f64;
-    let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        Line::new("003-X1", of, printed, measured, basis, reason)
-    };
+    let line = |of: &str, printed: &str| ItemLine::new("003-X1", of, printed);
     let lines = vec![
-        line(
-            "keys of a document, c = 3",
-            "C(63, 60) by its formula: 39,711",
-            grouped(whole.keys()),
-            Basis::Exact(Claim::equal(39_711.0, keys, Tolerance::Exact)),
-            "Each is a posting that the stream keeps for as long as the document lives.",
-        ),
-        line(
-            "what check, plan and run say to it",
-            "-",
-            refused,
-            Why::Shown.checked(Claim::AtLeast(MOST_KEYS as f64 + 1.0, vec![keys])),
-            "Refused before the start: checked against the most keys that are kept.",
-        ),
-        line(
-            "pairs of alg.G with c = 1 and 2 beside those of alg.H with c = 3",
-            "the same results",
-            format!("{} pairs; {different} of 2 runs differ", all[0].0.len()),
-            Basis::Measured(Claim::none(different)),
-            "What c changes is which pairs meet, not which are within the radius.",
-        ),
-        line(
-            "meetings of alg.H with c = 3 and of alg.G with c = 1 and 2, of all pairs of documents",
-            "-",
-            met.iter().map(|share| format!("{:.0} %", 100.0 * share)).collect::<Vec<_>>().join(", "),
-            Why::Shown.into(),
-            "By groups of 6 or 7 bits most documents meet; keys of two groups make fewer meet, and take more memory.",
-        ),
-        line(
-            "memory of a key with c = 2, and of 39,711 keys of 300,000 documents by it",
-            "-",
-            format!("{a_key:.1} bytes, {:.0} GB", a_key * keys * DOCUMENTS as f64 / 1e9),
-            Why::Timed.into(),
-            "Peaks of processes; at 12 bytes, as `plan` counts, 143 GB. alg.G at this setting is for a batch that drops each choice once it is read.",
-        ),
+        line("keys of a document, c = 3", "C(63, 60) by its formula: 39,711")
+            .measured(grouped(whole.keys()))
+            .judged(Basis::Exact(PrintedClaim::equal(39_711.0, keys, Tolerance::Exact)))
+            .because("Each is a posting that the stream keeps for as long as the document lives."),
+        line("what check, plan and run say to it", "-")
+            .measured(refused)
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::AtLeast(MOST_KEYS as f64 + 1.0, vec![keys])))
+            .because("Refused before the start: checked against the most keys that are kept."),
+        line("pairs of alg.G with c = 1 and 2 beside those of alg.H with c = 3", "the same results")
+            .measured(format!("{} pairs; {different} of 2 runs differ", all[0].0.len()))
+            .judged(Basis::Measured(PrintedClaim::none(different)))
+            .because("What c changes is which pairs meet, not which are within the radius."),
+        line("meetings of alg.H with c = 3 and of alg.G with c = 1 and 2, of all pairs of documents", "-")
+            .measured(
+                met.iter().map(|share| format!("{:.0} %", 100.0 * share)).collect::<Vec<_>>().join(", "),
+            )
+            .judged(UnjudgedReason::Shown)
+            .because(
+                "By groups of 6 or 7 bits most documents meet; keys of two groups make fewer meet, and take \
+                    more memory.",
+            ),
+        line("memory of a key with c = 2, and of 39,711 keys of 300,000 documents by it", "-")
+            .measured(format!("{a_key:.1} bytes, {:.0} GB", a_key * keys * DOCUMENTS as f64 / 1e9))
+            .judged(UnjudgedReason::Timed)
+            .because(
+                "Peaks of processes; at 12 bytes, as `plan` counts, 143 GB. alg.G at this setting is for a \
+                    batch that drops each choice once it is read.",
+            ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
-/// What is changed between two runs that continue one output.
+/// The changes between two runs that continue one output.
 const STEPS: [(&str, &str, bool); 4] = [
     ("63 groups", "blocking.common=3", true),
     ("a group added: 64", "blocking.common=4", true),
@@ -162,7 +161,7 @@ const STEPS: [(&str, &str, bool); 4] = [
 ];
 
 /// 003-X2: one output, continued by runs with other groups.
-fn moved(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
+fn moved(work: &SectionContext<'_>, feed: &Path) -> Result<SectionAnswers, EvaluateError> {
     let (deployment, output) = (Temporary::new("003.toml"), Temporary::new("003.out.jsonl"));
     let _mark = Temporary::new("003.out.jsonl.mark");
     let quoted = |path: &Path| toml_string(&path.display().to_string());
@@ -172,17 +171,17 @@ fn moved(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
         quoted(&output.0)
     );
     std::fs::write(&deployment.0, text).map_err(EvaluateError::file(&deployment.0))?;
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "003_x2_moved",
         "One output, continued by runs with other groups",
-        "Pipeline onebit, 400 components, r = 0.7, no block hot. Each run continues the output of the one before with --reconcile, which writes \
-         what differs as corrections.",
-        &["groups", "setting", "deltas written"],
+        "Pipeline onebit, 400 components, r = 0.7, no block hot. Each run continues the output of the one \
+            before with --reconcile, which writes what differs as corrections.",
+        "groups | setting | deltas written",
     );
     let mut before = 0;
     let (mut same, mut longer) = (Vec::new(), 0);
     for (n, (name, setting, is_same)) in STEPS.into_iter().enumerate() {
-        (work.bench.told)(&format!("003: {name}, in the stream"));
+        (work.bench.progress)(&format!("003: {name}, in the stream"));
         let mut command = Command::new(work.program);
         command.args(["run", "-q", "-p", "onebit", "--reconcile", "-c"]).arg(&deployment.0);
         for set in [
@@ -205,26 +204,29 @@ fn moved(work: &Work<'_>, feed: &Path) -> Result<Made, EvaluateError> {
         before = lines;
     }
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "003-X2",
             "deltas that differ once a group is added, and once three are dropped, k = 400",
             "groups can be added and dropped; no numbers",
-            same.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "),
-            Basis::Measured(Claim::each(same.iter().map(|count| (0.0, *count as f64)), Tolerance::Exact)),
-            "The next run continues the output with other groups of the same bits (--reconcile); its sketches are the same, so a kept state serves \
-             it too.",
+        )
+        .measured(same.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "))
+        .judged(Basis::Measured(PrintedClaim::each(
+            same.iter().map(|count| (0.0, *count as f64)),
+            Tolerance::Exact,
+        )))
+        .because(
+            "The next run continues the output with other groups of the same bits (--reconcile); its \
+                sketches are the same, so a kept state serves it too.",
         ),
-        Line::new(
-            "003-X2",
-            "the same for three groups of further bits, k = 420",
-            "k/m bits at a time",
-            longer.to_string(),
-            Why::Shown,
-            "Longer fingerprints are another scheme: everything is sketched again, and estimates of pairs move a little. In the stream a group of \
-             further bits is no small step.",
-        ),
+        ItemLine::new("003-X2", "the same for three groups of further bits, k = 420", "k/m bits at a time")
+            .measured(longer.to_string())
+            .judged(UnjudgedReason::Shown)
+            .because(
+                "Longer fingerprints are another scheme: everything is sketched again, and estimates of \
+                    pairs move a little. In the stream a group of further bits is no small step.",
+            ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
 /// A string of TOML.

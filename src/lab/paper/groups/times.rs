@@ -1,11 +1,13 @@
-//! 003-T1 and H1: what a query of alg.G and of alg.H takes.
+//! 003-T1 and H1: times of a query by alg.G and by alg.H.
 
 use super::super::super::plot::{Axis, Series};
-use super::super::super::search::measured::{Row, Setting};
-use super::super::super::table::{Table, row};
+use super::super::super::search::measured::{SearchRow, SearchSetting};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
 use super::super::permuted::grouped;
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::{DOCUMENTS, SURPLUS, steps};
 use dupflow_core::block::hamming::{Design, Form, Kind, binomial, radius, widths};
 
@@ -15,13 +17,13 @@ const SIZES: [usize; 6] = [64, 100, 200, 400, 600, 1000];
 /// r of the table.
 const SIMILARITY: f64 = 0.7;
 
-/// Queries of alg.H and of the scan at random, and as many planted ones.
+/// Random queries of alg.H and of the scan, and as many planted ones.
 const QUERIES: usize = 300;
 
-/// Entries that the queries of alg.G may read together, about.
+/// Entries that the queries of alg.G may read in total, approximately.
 const ENTRIES: f64 = 5e8;
 
-/// Seconds as they are printed, of 1,000 queries: alg.G, alg.H.
+/// The printed seconds of 1,000 queries: alg.G, alg.H.
 fn printed(k: usize) -> Option<(f64, f64)> {
     match k {
         64 => Some((40.0, 15.0)),
@@ -30,21 +32,21 @@ fn printed(k: usize) -> Option<(f64, f64)> {
     }
 }
 
-/// One row of the table: alg.G, alg.H and the scan.
-struct Measured {
+/// A row of the table: alg.G, alg.H and the scan.
+struct TimedRow {
     k: usize,
     n: usize,
-    /// Each with its queries, of either sort.
-    rows: [(usize, Row); 3],
+    /// Each with the number of its queries of each kind.
+    rows: [(usize, SearchRow); 3],
 }
 
-impl Measured {
-    fn of(work: &Work<'_>, k: usize) -> Result<Self, EvaluateError> {
-        (work.bench.told)(&format!("003: alg.G and alg.H, k = {k}"));
+impl TimedRow {
+    fn measure(work: &SectionContext<'_>, k: usize) -> Result<Self, EvaluateError> {
+        (work.bench.progress)(&format!("003: alg.G and alg.H, k = {k}"));
         let n = work.size(DOCUMENTS, 3000);
         let r_h = radius(k, SIMILARITY);
-        let run = |kind, queries| -> Result<(usize, Row), EvaluateError> {
-            let setting = Setting { bits: k, documents: n, queries, seed: work.bench.seed };
+        let run = |kind, queries| -> Result<(usize, SearchRow), EvaluateError> {
+            let setting = SearchSetting { bits: k, documents: n, queries, seed: work.bench.seed };
             let mut rows = setting.run(&[Design::new(k, r_h, kind)?], work.bench.clock)?;
             Ok((queries, rows.remove(0)))
         };
@@ -60,7 +62,7 @@ impl Measured {
         })
     }
 
-    /// Milliseconds of a random query.
+    /// Milliseconds per random query.
     fn milliseconds(&self, of: usize) -> f64 {
         let (queries, row) = &self.rows[of];
         row.time.as_secs_f64() * 1e3 / *queries as f64
@@ -71,7 +73,7 @@ impl Measured {
         row.work.entries as f64 / *queries as f64
     }
 
-    /// How many times as long alg.G takes.
+    /// Time of alg.G divided by that of alg.H.
     fn ratio(&self) -> f64 {
         self.milliseconds(0) / self.milliseconds(1)
     }
@@ -90,49 +92,46 @@ impl Measured {
     }
 }
 
-pub(super) fn table(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let all = SIZES.into_iter().map(|k| Measured::of(work, k)).collect::<Result<Vec<_>, _>>()?;
-    let mut lines: Vec<Line> = all.iter().map(line).collect();
+pub(super) fn table(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let all = SIZES.into_iter().map(|k| TimedRow::measure(work, k)).collect::<Result<Vec<_>, _>>()?;
+    let mut lines: Vec<ItemLine> = all.iter().map(line).collect();
     let at = |k| all.iter().find(|measured| measured.k == k);
     lines.extend(by_steps());
     if let Some(measured) = at(64) {
         let formula = steps::share(64, measured.m(), DOCUMENTS);
         let each = measured.entries(1) / measured.m() as f64 * DOCUMENTS as f64 / measured.n as f64;
-        lines.push(Line::new(
-            "003-T1",
-            "n_g at k = 64, by its equation 14, n / 2^(k/m)",
-            "7,440",
-            format!("{formula:.2}"),
-            Basis::Exact(Claim::equal(7440.0, formula, Tolerance::Within(1.0))),
-            "Cut to whole entries.",
-        ));
-        lines.push(Line::new(
-            "003-T1",
-            "n_g at k = 64, entries of a group on average, of 300,000",
-            "7,440",
-            format!("{each:.1}"),
-            Basis::Measured(Claim::equal(7440.0, each, Tolerance::Share(0.01))),
-            "Equation 14 takes groups of 5.33 bits; 4 groups of 6 bits and 8 of 5 have 7,812.5.",
-        ));
+        lines.push(
+            ItemLine::new("003-T1", "n_g at k = 64, by its equation 14, n / 2^(k/m)", "7,440")
+                .measured(format!("{formula:.2}"))
+                .judged(Basis::Exact(PrintedClaim::equal(7440.0, formula, Tolerance::Within(1.0))))
+                .because("Cut to whole entries."),
+        );
+        lines.push(
+            ItemLine::new("003-T1", "n_g at k = 64, entries of a group on average, of 300,000", "7,440")
+                .measured(format!("{each:.1}"))
+                .judged(Basis::Measured(PrintedClaim::equal(7440.0, each, Tolerance::Share(0.01))))
+                .because(
+                    "Equation 14 takes groups of 5.33 bits; 4 groups of 6 bits and 8 of 5 have 7,812.5.",
+                ),
+        );
     }
-    let missed: usize = all.iter().map(Measured::missed).sum();
-    lines.push(Line::new(
-        "003-T1",
-        "the same results by both",
-        "yes",
-        format!("{missed} planted neighbours missed by alg.G, alg.H or the scan"),
-        Basis::Measured(Claim::none(missed)),
-        "Both are exact within the radius.",
-    ));
-    Ok(Made { lines, tables: vec![designs(), times(&all)], plots: vec![plot(&all)] })
+    let missed: usize = all.iter().map(TimedRow::missed).sum();
+    lines.push(
+        ItemLine::new("003-T1", "the same results by both", "yes")
+            .measured(format!("{missed} planted neighbours missed by alg.G, alg.H or the scan"))
+            .judged(Basis::Measured(PrintedClaim::none(missed)))
+            .because("Both are exact within the radius."),
+    );
+    Ok(SectionAnswers { lines, tables: vec![designs(), times(&all)], plots: vec![plot(&all)] })
 }
 
-fn line(measured: &Measured) -> Line {
+fn line(measured: &TimedRow) -> ItemLine {
     let k = measured.k;
     let (printed, reason) = match printed(k) {
         Some((g, h)) => (
             format!("{g} s / {h} s = {:.2}", g / h),
-            "In memory counting costs about a nanosecond an entry, an intersection more; theirs are look-ups of a database.",
+            "In memory counting costs about a nanosecond an entry, an intersection more; theirs are look-ups \
+                of a database.",
         ),
         None if k > 600 => (
             "no time for alg.G".to_owned(),
@@ -140,73 +139,54 @@ fn line(measured: &Measured) -> Line {
         ),
         None => ("lost".to_owned(), "Nothing is left of this row but its k."),
     };
-    Line::new(
-        "003-T1",
-        format!("alg.G / alg.H, k = {k}"),
-        printed,
-        format!(
+    ItemLine::new("003-T1", format!("alg.G / alg.H, k = {k}"), printed)
+        .measured(format!(
             "{:.2} ms / {:.3} ms a query = {:.1}; by steps {:.2}; the scan {:.2} ms",
             measured.milliseconds(0),
             measured.milliseconds(1),
             measured.ratio(),
             measured.by_steps(),
             measured.milliseconds(2)
-        ),
-        Why::Timed,
-        reason,
-    )
+        ))
+        .judged(UnjudgedReason::Timed)
+        .because(reason)
 }
 
-/// Steps of alg.G by those of alg.H, for all proposals of the source.
+/// Steps of alg.G divided by those of alg.H, for all proposals of the source.
 fn ratio_of_steps(k: usize) -> f64 {
     let m = steps::groups(k, SIMILARITY);
     steps::of_conjunctions(k, SIMILARITY, DOCUMENTS)
         / steps::of_groups(m, steps::share(k, m, DOCUMENTS), DOCUMENTS)
 }
 
-/// alg.G beside alg.H by the steps of the source's own formulas, which depend on no machine.
-fn by_steps() -> Vec<Line> {
-    let told = |all: &[f64]| all.iter().map(|times| format!("{times:.2}")).collect::<Vec<_>>().join(", ");
+/// alg.G and alg.H by the steps of the source's formulas, which do not depend on the machine.
+fn by_steps() -> Vec<ItemLine> {
+    let shown = |all: &[f64]| all.iter().map(|times| format!("{times:.2}")).collect::<Vec<_>>().join(", ");
     let (at_64, beyond) = (ratio_of_steps(64), [400, 600, 1000].map(ratio_of_steps));
     vec![
-        Line::new(
-            "003-T1",
-            "steps of alg.G / of alg.H, k = 64",
-            "2.67 by its seconds, so above 1",
-            told(&[at_64]),
-            Basis::Exact(Claim::AtLeast(1.0, vec![at_64])),
-            "By its own formulas alg.G is the cheaper one here: swapped, the two printed times would fit the text.",
-        ),
-        Line::new(
-            "003-T1",
-            "steps of alg.G / of alg.H, k = 400, 600, 1000",
-            "above 1 where k > 200",
-            told(&beyond),
-            Basis::Exact(Claim::AtLeast(1.0, beyond.to_vec())),
-            "As its text has it.",
-        ),
+        ItemLine::new("003-T1", "steps of alg.G / of alg.H, k = 64", "2.67 by its seconds, so above 1")
+            .measured(shown(&[at_64]))
+            .judged(Basis::Exact(PrintedClaim::AtLeast(1.0, vec![at_64])))
+            .because(
+                "By its own formulas alg.G is the cheaper one here: swapped, the two printed times would fit \
+                    the text.",
+            ),
+        ItemLine::new("003-T1", "steps of alg.G / of alg.H, k = 400, 600, 1000", "above 1 where k > 200")
+            .measured(shown(&beyond))
+            .judged(Basis::Exact(PrintedClaim::AtLeast(1.0, beyond.to_vec())))
+            .because("As its text has it."),
     ]
 }
 
-/// What follows from k, r and n.
-fn designs() -> Table {
-    let mut table = Table::new(
+/// The parameters that follow from k, r and n.
+fn designs() -> ResultTable {
+    let mut table = ResultTable::new(
         "003_t1_designs",
         "Groups at r = 0.7 and n = 300,000",
-        "r_h = floor(k (1 - r) / 2), m = r_h + 3 groups, C(m, r_h) conjunctions; n_g entries of a group, were all equally wide, and as they are; steps by the source's \
-         formulas, without verification.",
-        &[
-            "k",
-            "r_h",
-            "m",
-            "bits of groups",
-            "conjunctions",
-            "n / 2^(k/m)",
-            "n_g",
-            "entries of a query",
-            "steps, alg.G",
-            "steps, alg.H",
-        ],
+        "r_h = floor(k (1 - r) / 2), m = r_h + 3 groups, C(m, r_h) conjunctions; n_g entries of a group, \
+            were all equally wide, and as they are; steps by the source's formulas, without verification.",
+        "k | r_h | m | bits of groups | conjunctions | n / 2^(k/m) | n_g | entries of a query | steps, alg.G \
+            | steps, alg.H",
     );
     for k in SIZES {
         let (r_h, m) = (radius(k, SIMILARITY), steps::groups(k, SIMILARITY));
@@ -234,30 +214,18 @@ fn designs() -> Table {
     table
 }
 
-fn times(all: &[Measured]) -> Table {
+fn times(all: &[TimedRow]) -> ResultTable {
     let n = all.first().map_or(0, |measured| measured.n);
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "003_t1_times",
         "A query of alg.G and of alg.H",
         &format!(
-            "n = {} uniform fingerprints, r = 0.7, one thread; a random query, on average. Entries are looked at in lists, candidates \
-             compared in full.",
+            "n = {} uniform fingerprints, r = 0.7, one thread; a random query, on average. Entries are \
+                looked at in lists, candidates compared in full.",
             grouped(n as u64)
         ),
-        &[
-            "k",
-            "queries of alg.G",
-            "alg.G, ms",
-            "alg.H, ms",
-            "scan, ms",
-            "G / H",
-            "by steps",
-            "printed",
-            "entries of alg.G",
-            "entries of alg.H",
-            "candidates",
-            "missed",
-        ],
+        "k | queries of alg.G | alg.G, ms | alg.H, ms | scan, ms | G / H | by steps | printed | entries of \
+            alg.G | entries of alg.H | candidates | missed",
     );
     for measured in all {
         let (queries, lists) = &measured.rows[1];
@@ -279,58 +247,48 @@ fn times(all: &[Measured]) -> Table {
     table
 }
 
-fn plot(all: &[Measured]) -> Plot {
-    let series = |name: &str, of: usize| Series {
-        name: name.to_owned(),
-        points: all.iter().map(|measured| (measured.k as f64, measured.milliseconds(of))).collect(),
+fn plot(all: &[TimedRow]) -> Plot {
+    let series = |name: &str, of: usize| {
+        Series::new(name, all.iter().map(|measured| (measured.k as f64, measured.milliseconds(of))))
     };
-    Plot {
-        name: "003_t1_times".to_owned(),
-        title: "A query at r = 0.7, uniform fingerprints".to_owned(),
-        x: Axis::linear("k, components"),
-        y: Axis::log("milliseconds"),
-        series: vec![series("alg.G", 0), series("alg.H", 1), series("scan", 2)],
-    }
+    Plot::new(
+        "003_t1_times",
+        "A query at r = 0.7, uniform fingerprints",
+        Axis::linear("k, components"),
+        Axis::log("milliseconds"),
+        vec![series("alg.G", 0), series("alg.H", 1), series("scan", 2)],
+    )
 }
 
 /// 003-H1.
-pub(super) fn headline(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let measured = Measured::of(work, 400)?;
+pub(super) fn headline(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let measured = TimedRow::measure(work, 400)?;
     let (printed, steps, entries) =
         (1921.0 / 273.0, ratio_of_steps(400), measured.entries(0) / measured.entries(1));
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "003-H1",
             "alg.G to alg.H, k = 400, r = 0.7, by its seconds",
             "1,921 s to 273 s; \"ten times\"",
-            format!("{printed:.2}"),
-            Why::Construction,
-            "A printed number beside another. Seconds are of 1,000 queries, though the text calls them averages.",
+        )
+        .measured(format!("{printed:.2}"))
+        .judged(UnjudgedReason::Construction)
+        .because(
+            "A printed number beside another. Seconds are of 1,000 queries, though the text calls them \
+                averages.",
         ),
-        Line::new(
-            "003-H1",
-            "the same by its steps, 300,000 proposals",
-            "\"ten times\"",
-            format!("{steps:.2}"),
-            Basis::Measured(Claim::equal(10.0, steps, Tolerance::Share(0.1))),
-            "By equations 16 and 17.",
-        ),
-        Line::new(
-            "003-H1",
-            "the same by entries that are looked at",
-            "7.04 times or more",
-            format!("{entries:.0}"),
-            Basis::Measured(Claim::AtLeast(7.04, vec![entries])),
-            "An intersection in memory looks at far more entries than a step of the formula.",
-        ),
-        Line::new(
-            "003-H1",
-            "the same by time",
-            "7.04",
-            format!("{:.1}", measured.ratio()),
-            Why::Timed,
-            "In memory, of one thread.",
-        ),
+        ItemLine::new("003-H1", "the same by its steps, 300,000 proposals", "\"ten times\"")
+            .measured(format!("{steps:.2}"))
+            .judged(Basis::Measured(PrintedClaim::equal(10.0, steps, Tolerance::Share(0.1))))
+            .because("By equations 16 and 17."),
+        ItemLine::new("003-H1", "the same by entries that are looked at", "7.04 times or more")
+            .measured(format!("{entries:.0}"))
+            .judged(Basis::Measured(PrintedClaim::AtLeast(7.04, vec![entries])))
+            .because("An intersection in memory looks at far more entries than a step of the formula."),
+        ItemLine::new("003-H1", "the same by time", "7.04")
+            .measured(format!("{:.1}", measured.ratio()))
+            .judged(UnjudgedReason::Timed)
+            .because("In memory, of one thread."),
     ];
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }

@@ -9,11 +9,12 @@ pub(super) use examples::grouped;
 
 use super::{Effort, Section};
 
-/// What stands in for the source's data.
-pub(super) const ABOUT: &str = "It prints no measurement, and its crawled pages are private: uniform fingerprints of 64 bits stand in for \
-    them where cost is measured, and generated texts where pairs have to be right or wrong.";
+/// The data that replace the source's.
+pub(super) const ABOUT: &str = "It prints no measurement, and its crawled pages are private: uniform \
+    fingerprints of 64 bits stand in for them where cost is measured, and generated texts where pairs have \
+    to be right or wrong.";
 
-/// What answers its items, in their order.
+/// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["002-H1"], effort: Effort::Long, make: quality::make },
     Section { items: &["002-E1", "002-E2", "002-E3"], effort: Effort::Moments, make: examples::make },

@@ -1,44 +1,46 @@
-//! 002-H1: which distance is right for 64 bits, on pairs of known similarity.
+//! 002-H1: the best distance for 64 bits, on pairs of known similarity.
 
 use super::super::super::plot::{Axis, Series};
-use super::super::super::table::{Table, row};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use super::texts::{Truth, each_pair, generate};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use super::texts::{PairSimilarities, each_pair, generate};
 use dupflow_core::block::hamming::distance;
 use dupflow_core::sketch::{SimHash, Sketcher};
 
 const ITEM: &str = "002-H1";
 
-/// Texts at full scale.
+/// Number of texts at full scale.
 const TEXTS: usize = 4000;
 
-/// Words changed at most: up to half of them, so that there are pairs of every similarity.
+/// Maximum fraction of words that are changed; a half gives pairs of every similarity.
 const EDITS: f64 = 0.5;
 
-/// How a pair is told to be right.
-type IsRight = fn(Truth) -> bool;
+/// Decides whether a pair is right.
+type IsRight = fn(PairSimilarities) -> bool;
 
-/// What counts as right, by name.
+/// The definitions of right, with names.
 const TRUTHS: [(&str, IsRight); 2] =
     [("cosine >= 0.95", |truth| truth.cosine >= 0.95), ("J of 3 words >= 0.8", |truth| truth.jaccard >= 0.8)];
 
-/// Distances that are told, from 0.
+/// Number of distances that are shown, from 0.
 const DISTANCES: usize = 11;
 
-/// Pairs by their distance: all, and those that are right by each truth.
-type Counts = [[u64; 3]; 65];
+/// Pairs by their distance: all, and those that are right by each definition.
+type DistanceCounts = [[u64; 3]; 65];
 
 #[derive(Clone, Copy)]
-struct Pairs(Counts);
+struct PairCounts(DistanceCounts);
 
-impl Default for Pairs {
+impl Default for PairCounts {
     fn default() -> Self {
         Self([[0; 3]; 65])
     }
 }
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let texts = generate(work.size(TEXTS, 400), EDITS, work.bench.seed);
     let mut sketcher = SimHash::new(64, work.bench.seed);
     let prints: Vec<Vec<u64>> = texts
@@ -49,34 +51,35 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
             words
         })
         .collect();
-    let visit = |Pairs(counts): &mut Pairs, (a, b): (usize, usize), truth: Truth| {
+    let visit = |PairCounts(counts): &mut PairCounts, (a, b): (usize, usize), truth: PairSimilarities| {
         let [all, right @ ..] = &mut counts[distance(&prints[a], &prints[b])];
         *all += 1;
         for (count, (_, is_right)) in right.iter_mut().zip(TRUTHS) {
             *count += u64::from(is_right(truth));
         }
     };
-    let add = |Pairs(all): &mut Pairs, Pairs(more): Pairs| {
+    let add = |PairCounts(all): &mut PairCounts, PairCounts(more): PairCounts| {
         all.iter_mut().flatten().zip(more.iter().flatten()).for_each(|(sum, count)| *sum += count);
     };
-    let Pairs(counts) = each_pair(&texts, work.bench.threads, visit, add);
-    Ok(told(&counts, texts.len()))
+    let PairCounts(counts) = each_pair(&texts, work.bench.threads, visit, add);
+    Ok(shown(&counts, texts.len()))
 }
 
-fn told(counts: &Counts, texts: usize) -> Made {
+fn shown(counts: &DistanceCounts, texts: usize) -> SectionAnswers {
     let within = |k: usize, column: usize| counts[..=k].iter().map(|count| count[column]).sum::<u64>();
     let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
     let quality = |k: usize, truth: usize| {
         (share(within(k, truth), within(k, 0)), share(within(k, truth), within(64, truth)))
     };
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "002_h1_distances",
         "Precision and recall by distance, 64 bits",
         &format!(
-            "All pairs of {texts} generated pages of 40 to 400 words, half of them edits of another one with up to half of their words \
-             changed. SimHash of words, weighed by TF-IDF; the cosine is of the same weights."
+            "All pairs of {texts} generated pages of 40 to 400 words, half of them edits of another one with \
+                up to half of their words changed. SimHash of words, weighed by TF-IDF; the cosine is of the \
+                same weights."
         ),
-        &["k", "pairs within k", "precision, cosine", "recall, cosine", "precision, J", "recall, J"],
+        "k | pairs within k | precision, cosine | recall, cosine | precision, J | recall, J",
     );
     let mut series: Vec<Series> = Vec::new();
     for (truth, (name, _)) in (1..).zip(TRUTHS) {
@@ -85,10 +88,7 @@ fn told(counts: &Counts, texts: usize) -> Made {
                 let (precision, recall) = quality(k, truth);
                 (k as f64, if of == 0 { precision } else { recall })
             };
-            series.push(Series {
-                name: format!("{what}, {name}"),
-                points: (0..DISTANCES).map(point).collect(),
-            });
+            series.push(Series::new(format!("{what}, {name}"), (0..DISTANCES).map(point)));
         }
     }
     for k in 0..DISTANCES {
@@ -104,46 +104,41 @@ fn told(counts: &Counts, texts: usize) -> Made {
                 2.0 * p * r / (p + r).max(f64::MIN_POSITIVE)
             };
             let best = (0..64).max_by(|a, b| f(*a).total_cmp(&f(*b))).unwrap_or(0);
-            Line::new(
+            ItemLine::new(
                 ITEM,
                 format!("64 bits within 3, {name}"),
                 "\"just right\" for 8E9 pages, no numbers",
-                format!(
-                    "precision {precision:.3}, recall {recall:.3} ({} pairs are right); F is best at k = {best}",
-                    within(64, truth)
-                ),
-                Why::StandIn,
-                "Generated pages, judged by their true similarity: a cosine of 0.95 is 6.5 bits apart on average, so within 3 much is missed.",
+            )
+            .measured(format!(
+                "precision {precision:.3}, recall {recall:.3} ({} pairs are right); F is best at k = {best}",
+                within(64, truth)
+            ))
+            .judged(UnjudgedReason::StandIn)
+            .because(
+                "Generated pages, judged by their true similarity: a cosine of 0.95 is 6.5 bits apart on \
+                    average, so within 3 much is missed.",
             )
         })
         .chain([
-            Line::new(
-                ITEM,
-                "2^34 fingerprints are 8E9: log2 of 8E9",
-                "34",
-                format!("{:.1}", 8e9_f64.log2()),
-                Basis::Exact(Claim::equal(34.0, 8e9_f64.log2(), Tolerance::Within(0.5))),
-                "2^34 is 1.7E10.",
-            ),
-            Line::new(
-                ITEM,
-                "what is within the radius",
-                "less than 3",
-                "3 is within the radius",
-                Why::Reading,
-                "The last step of its own algorithm has \"at most k\".",
-            ),
+            ItemLine::new(ITEM, "2^34 fingerprints are 8E9: log2 of 8E9", "34")
+                .measured(format!("{:.1}", 8e9_f64.log2()))
+                .judged(Basis::Exact(PrintedClaim::equal(34.0, 8e9_f64.log2(), Tolerance::Within(0.5))))
+                .because("2^34 is 1.7E10."),
+            ItemLine::new(ITEM, "what is within the radius", "less than 3")
+                .measured("3 is within the radius")
+                .judged(UnjudgedReason::Reading)
+                .because("The last step of its own algorithm has \"at most k\"."),
         ])
         .collect();
-    Made {
+    SectionAnswers {
         lines,
         tables: vec![table],
-        plots: vec![Plot {
-            name: "002_h1_quality".to_owned(),
-            title: "Precision and recall by distance, 64 bits".to_owned(),
-            x: Axis::linear("k, bits"),
-            y: Axis::linear("share"),
+        plots: vec![Plot::new(
+            "002_h1_quality",
+            "Precision and recall by distance, 64 bits",
+            Axis::linear("k, bits"),
+            Axis::linear("share"),
             series,
-        }],
+        )],
     }
 }

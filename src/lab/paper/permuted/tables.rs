@@ -2,65 +2,57 @@
 //! to 10.
 
 use super::super::super::plot::{Axis, Series};
-use super::super::super::search::measured::{Row, Setting};
-use super::super::super::table::{Table, row};
+use super::super::super::search::measured::{SearchRow, SearchSetting};
+use super::super::super::table::{ResultTable, row};
 use super::super::super::{EvaluateError, Plot};
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::examples::grouped;
 use dupflow_core::block::hamming::optimiser::{Costs, Workload};
 use dupflow_core::block::hamming::{Design, Form};
 
-/// Fingerprints at full scale; all radii are measured on the fewer.
+/// Numbers of fingerprints at full scale; the smaller one is used for all radii.
 const SIZES: [usize; 2] = [10_000_000, 100_000_000];
 
-/// Tables at k = 3: those of the source are 4 and 16.
+/// Numbers of tables at k = 3; those of the source are 4 and 16.
 const TABLES: [u64; 4] = [4, 10, 16, 20];
 
-/// Random queries, and as many planted ones, at most.
+/// Maximum number of random queries, and of planted ones.
 const QUERIES: usize = 100_000;
 
-/// What the random queries of a radius may cost together, in entries.
+/// Maximum number of entries that the random queries of a radius read in total.
 const COST: f64 = 5e8;
 
 /// Bytes of a fingerprint and its id.
 const ROW_BYTES: f64 = 12.0;
 
-/// Pages of the source: 2^34.
+/// Number of pages of the source: 2^34.
 const PAGES: u64 = 1 << 34;
 
-/// Tables of a radius at most, in copies of the corpus.
+/// Maximum size of the tables of a radius, in copies of the corpus.
 const MOST_COPIES: f64 = 20.0;
 
-const COLUMNS: &[&str] = &[
-    "fingerprints",
-    "k",
-    "design",
-    "leading bits",
-    "all tables, GB",
-    "a query: probes",
-    "candidates expected",
-    "candidates",
-    "missed",
-    "build, s",
-    "queries/s",
-];
+const COLUMNS: &str = "fingerprints | k | design | leading bits | all tables, GB | a query: probes | \
+    candidates expected | candidates | missed | build, s | queries/s";
 
-pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+pub(super) fn make(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "002_tables",
         "Permuted tables on uniform fingerprints of 64 bits, k = 3",
-        "Each table is sorted, asked by all queries together and dropped; up to two at a time, each on a thread of its own, and times are \
-         their sums. All tables together would take what the table says. Of the queries half are random (counted and timed), half are planted \
-         at distance 0 to k (missed).",
+        "Each table is sorted, asked by all queries together and dropped; up to two at a time, each on a \
+            thread of its own, and times are their sums. All tables together would take what the table says. \
+            Of the queries half are random (counted and timed), half are planted at distance 0 to k \
+            (missed).",
         COLUMNS,
     );
     let mut rows = Vec::new();
     for full in SIZES {
         let documents = work.size(full, 10_000);
         let queries = QUERIES.min(documents);
-        let setting = Setting { bits: 64, documents, queries, seed: work.bench.seed };
+        let setting = SearchSetting { bits: 64, documents, queries, seed: work.bench.seed };
         for tables in TABLES {
-            (work.bench.told)(&format!("002: {documents} fingerprints, {tables} tables"));
+            (work.bench.progress)(&format!("002: {documents} fingerprints, {tables} tables"));
             let design = Design::permuted(64, 3, tables)?;
             let of_design = setting.batch(&[design], work.bench.clock, work.bench.threads)?;
             of_design.iter().for_each(|row| push(&mut table, &setting, row));
@@ -70,22 +62,22 @@ pub(super) fn make(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let (radii, of_radii) = radii(work)?;
     let lines = lines(&rows, &of_radii);
     let plots = vec![candidates(&rows), speed(&of_radii)];
-    Ok(Made { lines, tables: vec![table, radii], plots })
+    Ok(SectionAnswers { lines, tables: vec![table, radii], plots })
 }
 
 /// The cheapest design of each radius.
-fn radii(work: &Work<'_>) -> Result<(Table, Vec<(Setting, Row)>), EvaluateError> {
+fn radii(work: &SectionContext<'_>) -> Result<(ResultTable, Vec<(SearchSetting, SearchRow)>), EvaluateError> {
     let documents = work.size(SIZES[0], 10_000);
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "002_radii",
         "Every radius up to 10 on uniform fingerprints of 64 bits",
-        "For each radius the design that is expected to be the cheapest within 20 copies of the corpus; measured as above, with fewer queries \
-         where they read much.",
+        "For each radius the design that is expected to be the cheapest within 20 copies of the corpus; \
+            measured as above, with fewer queries where they read much.",
         COLUMNS,
     );
     let mut rows = Vec::new();
     for radius in 0..=10 {
-        (work.bench.told)(&format!("002: {documents} fingerprints, k = {radius}"));
+        (work.bench.progress)(&format!("002: {documents} fingerprints, k = {radius}"));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some GB")]
         let budget_bytes = (documents as f64 * MOST_COPIES * ROW_BYTES) as u64;
         let workload = Workload {
@@ -100,7 +92,7 @@ fn radii(work: &Work<'_>) -> Result<(Table, Vec<(Setting, Row)>), EvaluateError>
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of queries")]
         let affordable = (COST / best.cost) as usize;
         let queries = QUERIES.min(affordable).min(documents).max(100);
-        let setting = Setting { bits: 64, documents, queries, seed: work.bench.seed };
+        let setting = SearchSetting { bits: 64, documents, queries, seed: work.bench.seed };
         for row in setting.batch(&[best.design], work.bench.clock, work.bench.threads)? {
             push(&mut table, &setting, &row);
             rows.push((setting, row));
@@ -109,7 +101,7 @@ fn radii(work: &Work<'_>) -> Result<(Table, Vec<(Setting, Row)>), EvaluateError>
     Ok((table, rows))
 }
 
-fn push(table: &mut Table, setting: &Setting, row: &Row) {
+fn push(table: &mut ResultTable, setting: &SearchSetting, row: &SearchRow) {
     let each = |count: u64| count as f64 / setting.queries as f64;
     let leading: Vec<String> = row.design.prefixes().keys().map(usize::to_string).collect();
     let leading = match &leading[..] {
@@ -132,55 +124,61 @@ fn push(table: &mut Table, setting: &Setting, row: &Row) {
     ]);
 }
 
-fn lines(rows: &[(Setting, Row)], radii: &[(Setting, Row)]) -> Vec<Line> {
-    let mut lines: Vec<Line> = [("002-D1", 4), ("002-D2", 16)]
+fn lines(rows: &[(SearchSetting, SearchRow)], radii: &[(SearchSetting, SearchRow)]) -> Vec<ItemLine> {
+    let mut lines: Vec<ItemLine> = [("002-D1", 4), ("002-D2", 16)]
         .into_iter()
         .flat_map(|(item, tables)| designed(item, tables, rows))
         .collect();
     let missed: usize = rows.iter().chain(radii).map(|(_, row)| row.missed).sum();
     let planted: usize = rows.iter().chain(radii).map(|(setting, _)| setting.queries).sum();
-    lines.push(Line::new(
-        "002-A1",
-        "recall of the general form",
-        "1, by the pigeonhole",
-        format!("{missed} of {} planted neighbours at distance 0 to k missed, k = 0 to 10", grouped(planted as u64)),
-        Basis::Measured(Claim::none(missed)),
-        "A design names the leading bits of each table (block::hamming::Design::selections); evaluate::search::indexes::batch sorts, probes, \
-         checks and merges.",
-    ));
+    lines.push(
+        ItemLine::new("002-A1", "recall of the general form", "1, by the pigeonhole")
+            .measured(format!(
+                "{missed} of {} planted neighbours at distance 0 to k missed, k = 0 to 10",
+                grouped(planted as u64)
+            ))
+            .judged(Basis::Measured(PrintedClaim::none(missed)))
+            .because(
+                "A design names the leading bits of each table (block::hamming::Design::selections); \
+                    evaluate::search::indexes::batch sorts, probes, checks and merges.",
+            ),
+    );
     for tables in [10, 20] {
         lines.extend(designed("002-A1", tables, rows));
     }
     if let Some((setting, row)) = rows.last() {
         let (tables, n) = (row.design.tables() as f64, setting.documents as f64);
         let copies = row.estimate.bytes / (n * ROW_BYTES);
-        lines.push(Line::new(
-            "002-A1",
-            "space, in copies of the corpus",
-            "t copies",
-            format!(
-                "{copies:.1} for {tables} tables of {} fingerprints, {:.1} GB at {ROW_BYTES} bytes a row",
-                grouped(setting.documents as u64),
-                row.estimate.bytes / 1e9
-            ),
-            Why::Construction.checked(Claim::equal(tables, copies, Tolerance::Share(0.1))),
-            "A product. Copies are built and dropped one after the other for a batch of queries, so that only up to two are in memory.",
-        ));
+        lines.push(
+            ItemLine::new("002-A1", "space, in copies of the corpus", "t copies")
+                .measured(format!(
+                    "{copies:.1} for {tables} tables of {} fingerprints, {:.1} GB at {ROW_BYTES} bytes a row",
+                    grouped(setting.documents as u64),
+                    row.estimate.bytes / 1e9
+                ))
+                .judged(UnjudgedReason::Construction.checked(PrintedClaim::equal(
+                    tables,
+                    copies,
+                    Tolerance::Share(0.1),
+                )))
+                .because(
+                    "A product. Copies are built and dropped one after the other for a batch of queries, so \
+                        that only up to two are in memory.",
+                ),
+        );
     }
-    lines.push(Line::new(
-        "002-A1",
-        "which distance is within",
-        "\"less than k\", then \"at most k\"",
-        "at most k: planted neighbours at distance k are among those found",
-        Why::Reading.checked(Claim::none(missed)),
-        "The tables find distance k too, and the last step of the source keeps it.",
-    ));
+    lines.push(
+        ItemLine::new("002-A1", "which distance is within", "\"less than k\", then \"at most k\"")
+            .measured("at most k: planted neighbours at distance k are among those found")
+            .judged(UnjudgedReason::Reading.checked(PrintedClaim::none(missed)))
+            .because("The tables find distance k too, and the last step of the source keeps it."),
+    );
     lines
 }
 
-/// Candidates of one design, at the largest size, and what they are at 2^34.
-fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Line> {
-    // The printed leading bits of every table.
+/// Candidates of one design at the largest size, and the expected number at 2^34.
+fn designed(item: &'static str, tables: u64, rows: &[(SearchSetting, SearchRow)]) -> Vec<ItemLine> {
+    // The leading bits of every table, as printed.
     let (printed, bits) = match tables {
         4 => ("2^(d-16) a probe: 262,144 at d = 34", Some(16)),
         16 => ("2^(d-28) a probe: 64 at d = 34", Some(28)),
@@ -192,28 +190,34 @@ fn designed(item: &'static str, tables: u64, rows: &[(Setting, Row)]) -> Vec<Lin
             let (queries, n) = (setting.queries as f64, setting.documents as f64);
             let candidates = row.work.entries as f64 / queries;
             let formula = row.design.estimate(PAGES, Form::Index).candidates;
-            // A count of that many entries varies by its square root.
+            // A Poisson count varies by its square root.
             let near = |expected: f64| {
-                Claim::equal(expected, candidates, Tolerance::Deviations(5.0, (expected / queries).sqrt()))
+                PrintedClaim::equal(
+                    expected,
+                    candidates,
+                    Tolerance::Deviations(5.0, (expected / queries).sqrt()),
+                )
             };
             let basis = match bits {
                 Some(bits) => Basis::Measured(near(tables as f64 * n / f64::from(1_u32 << bits))),
-                None => Why::Shown.checked(near(row.estimate.candidates)),
+                None => UnjudgedReason::Shown.checked(near(row.estimate.candidates)),
             };
             let at_pages = candidates / n * PAGES as f64;
-            Line::new(
+            ItemLine::new(
                 item,
                 format!("{}, n = {}: candidates of a query", row.design, grouped(setting.documents as u64)),
                 printed,
-                format!(
-                    "{candidates:.4}, expected {:.4}; at d = 34 {} in all ({} by the formula)",
-                    row.estimate.candidates,
-                    whole(at_pages),
-                    whole(formula)
-                ),
-                basis,
-                "Judged at this n, by the printed power of two times the tables; d = 34 is carried over by the share of the corpus that a query \
-                 reads.",
+            )
+            .measured(format!(
+                "{candidates:.4}, expected {:.4}; at d = 34 {} in all ({} by the formula)",
+                row.estimate.candidates,
+                whole(at_pages),
+                whole(formula)
+            ))
+            .judged(basis)
+            .because(
+                "Judged at this n, by the printed power of two times the tables; d = 34 is carried over by \
+                    the share of the corpus that a query reads.",
             )
         })
         .into_iter()
@@ -231,7 +235,7 @@ fn whole(number: f64) -> String {
     grouped(rounded)
 }
 
-fn candidates(rows: &[(Setting, Row)]) -> Plot {
+fn candidates(rows: &[(SearchSetting, SearchRow)]) -> Plot {
     let mut series: Vec<Series> = Vec::new();
     for (setting, row) in rows {
         let each = row.work.entries as f64 / setting.queries as f64;
@@ -240,33 +244,32 @@ fn candidates(rows: &[(Setting, Row)]) -> Plot {
             let point = (row.design.tables() as f64, value);
             match series.iter_mut().find(|series| series.name == name) {
                 Some(series) => series.points.push(point),
-                None => series.push(Series { name, points: vec![point] }),
+                None => series.push(Series::new(name, vec![point])),
             }
         }
     }
-    Plot {
-        name: "002_d1_candidates".to_owned(),
-        title: "Candidates of a query by the number of tables, k = 3".to_owned(),
-        x: Axis::linear("tables"),
-        y: Axis::log("candidates of a query"),
+    Plot::new(
+        "002_d1_candidates",
+        "Candidates of a query by the number of tables, k = 3",
+        Axis::linear("tables"),
+        Axis::log("candidates of a query"),
         series,
-    }
+    )
 }
 
-fn speed(rows: &[(Setting, Row)]) -> Plot {
-    let series = |name: &str, of: fn(&Setting, &Row) -> f64| Series {
-        name: name.to_owned(),
-        points: rows.iter().map(|(setting, row)| (row.design.radius() as f64, of(setting, row))).collect(),
+fn speed(rows: &[(SearchSetting, SearchRow)]) -> Plot {
+    let series = |name: &str, of: fn(&SearchSetting, &SearchRow) -> f64| {
+        Series::new(name, rows.iter().map(|(setting, row)| (row.design.radius() as f64, of(setting, row))))
     };
-    Plot {
-        name: "002_a1_radii".to_owned(),
-        title: "Every radius, its cheapest design".to_owned(),
-        x: Axis::linear("k, bits"),
-        y: Axis::log("of a query"),
-        series: vec![
+    Plot::new(
+        "002_a1_radii",
+        "Every radius, its cheapest design",
+        Axis::linear("k, bits"),
+        Axis::log("of a query"),
+        vec![
             series("candidates read", |setting, row| row.work.entries as f64 / setting.queries as f64),
             series("probes", |setting, row| row.work.probes as f64 / setting.queries as f64),
             series("microseconds", |setting, row| row.time.as_secs_f64() * 1e6 / setting.queries as f64),
         ],
-    }
+    )
 }

@@ -1,4 +1,4 @@
-//! Generated texts, of which every pair's similarity is known.
+//! Generated texts with the similarity of every pair.
 
 use std::sync::Arc;
 
@@ -9,29 +9,29 @@ use dupflow_core::text::{
     Features, Featurizer, Idf, IdfForm, IdfTable, Shingle, TextRules, Weigher, Weights,
 };
 
-/// A text as words with their weights by TF-IDF, and as the set of its runs of three words.
+/// A text as words with TF-IDF weights, and as the set of its shingles of three words.
 #[derive(Debug)]
-pub(in super::super) struct Text {
+pub(in super::super) struct MeasuredText {
     words: Vec<u64>,
     weights: Vec<f64>,
     shingles: Vec<u64>,
 }
 
-impl Text {
+impl MeasuredText {
     /// Words with their weights.
     pub(in super::super) fn words(&self) -> Features<'_> {
         Features { ids: &self.words, weights: &self.weights }
     }
 
-    /// Runs of three words, as a set.
+    /// The set of shingles of three words.
     pub(in super::super) fn shingles(&self) -> Features<'_> {
         Features::set(&self.shingles)
     }
 }
 
-/// Pages of the generator, half of them edits of an earlier one: each word of the body is changed with a
-/// probability that is drawn from 0 to `edits`.
-pub(in super::super) fn generate(documents: usize, edits: f64, seed: u64) -> Vec<Text> {
+/// Pages of the generator. Half of them are edits of an earlier one, where each word of the body is changed
+/// with a probability that is drawn from 0 to `edits`.
+pub(in super::super) fn generate(documents: usize, edits: f64, seed: u64) -> Vec<MeasuredText> {
     let params = Params {
         documents: documents as u64,
         seed,
@@ -59,33 +59,35 @@ pub(in super::super) fn generate(documents: usize, edits: f64, seed: u64) -> Vec
     let mut weigher = Weigher::new();
     let weighed = terms.iter().zip(shingles).map(|(terms, shingles)| {
         let Features { ids, weights } = weigher.weigh(terms.view(), &weights);
-        Text { words: ids.to_owned(), weights: weights.to_owned(), shingles }
+        MeasuredText { words: ids.to_owned(), weights: weights.to_owned(), shingles }
     });
     weighed.collect()
 }
 
-/// What is true of two texts.
+/// The similarities of two texts.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Truth {
-    /// The cosine of their words' weights.
+pub(in super::super) struct PairSimilarities {
+    /// The cosine similarity of their word weights.
     pub(in super::super) cosine: f64,
-    /// The Jaccard similarity of their runs of three words.
+    /// The Jaccard similarity of their shingles of three words.
     pub(in super::super) jaccard: f64,
 }
 
-/// Visits every pair of texts on several threads; what is counted is added up.
+/// Visits every pair of texts on several threads, and sums the counts.
 pub(in super::super) fn each_pair<C: Send + Default>(
-    texts: &[Text],
+    texts: &[MeasuredText],
     threads: usize,
-    visit: impl Fn(&mut C, (usize, usize), Truth) + Sync,
+    visit: impl Fn(&mut C, (usize, usize), PairSimilarities) + Sync,
     add: impl Fn(&mut C, C),
 ) -> C {
     let rows = threads::map(threads, texts.len(), |b| {
         let mut counted = C::default();
         for a in 0..b {
             let (x, y) = (&texts[a], &texts[b]);
-            let truth =
-                Truth { cosine: cosine(x.words(), y.words()), jaccard: jaccard(x.shingles(), y.shingles()) };
+            let truth = PairSimilarities {
+                cosine: cosine(x.words(), y.words()),
+                jaccard: jaccard(x.shingles(), y.shingles()),
+            };
             visit(&mut counted, (a, b), truth);
         }
         counted

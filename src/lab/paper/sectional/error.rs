@@ -2,12 +2,14 @@
 
 use rand::Rng;
 
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use super::model::{BASES, Order, Trial, UNION, trials};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use super::model::{BASES, FeatureOrder, Trial, UNION, trials};
 use super::printed::{ERRORS, SECTIONS, SIZES};
 use crate::EvaluateError;
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, Value, row};
+use crate::table::{ResultTable, TableValue, row};
 
 /// "MinHash", or "s = 2" and so on.
 pub(super) fn name(sections: usize) -> String {
@@ -19,45 +21,49 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / n
 }
 
-/// The mean square error against J, and against q J.
+/// The mean square error with respect to J, and to q J.
 fn errors(trials: &[Trial], base: usize, sections: usize, size: usize) -> [f64; 2] {
-    let of = |trial: &Trial| trial.of(base, sections, size);
+    let of = |trial: &Trial| trial.estimate(base, sections, size);
     [
         mean(trials.iter().map(|trial| (of(trial) - trial.jaccard).powi(2))),
         mean(trials.iter().map(|trial| (of(trial) - trial.q[sections] * trial.jaccard).powi(2))),
     ]
 }
 
-/// J drawn evenly; half of the pairs aligned, of the others up to half of the common features moved.
-fn mixed(work: &Work<'_>) -> Vec<Trial> {
+/// J drawn uniformly. Half of the pairs are aligned; in the others up to half of the common features are
+/// moved.
+fn mixed(work: &SectionContext<'_>) -> Vec<Trial> {
     trials(work.bench, work.size(4_000, 40), |rng| {
         let common = rng.random_range(0..=UNION);
-        let order = if rng.random_bool(0.5) { Order::Aligned } else { Order::Moved(rng.random_range(0..50)) };
+        let order = if rng.random_bool(0.5) {
+            FeatureOrder::Aligned
+        } else {
+            FeatureOrder::Moved(rng.random_range(0..50))
+        };
         (common, order)
     })
 }
 
-pub(super) fn mean_square(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn mean_square(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let trials = mixed(work);
-    let columns =
-        ["sketch", "over", "against", "k = 50", "k = 100", "k = 200", "k = 300", "k = 400", "k = 500"];
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "004_t3",
         "Table 3: mean square error",
-        "Pairs of about 400 shingles together, J even on [0, 1], half of them aligned (q = 1), of the others up to half of the common shingles \
-         moved to the other half (so that q is the same for s = 2 and 4). Theory: J (1 - J) / k and q J (1 - q J) / k, mean over the pairs.",
-        &columns,
+        "Pairs of about 400 shingles together, J even on [0, 1], half of them aligned (q = 1), of the others \
+            up to half of the common shingles moved to the other half (so that q is the same for s = 2 and \
+            4). Theory: J (1 - J) / k and q J (1 - q J) / k, mean over the pairs.",
+        "sketch | over | against | k = 50 | k = 100 | k = 200 | k = 300 | k = 400 | k = 500",
     );
     for (printed, sections) in ERRORS.iter().zip(SECTIONS) {
         let mut row = row![format!("{}, printed", name(sections)), "minhash", "J"];
-        row.extend(printed.map(Value::from));
+        row.extend(printed.map(TableValue::from));
         table.push(row);
     }
     let mut series = Vec::new();
     for (at, sections) in SECTIONS.into_iter().enumerate() {
         let variance = mean(trials.iter().map(|t| t.q[at] * t.jaccard * (1.0 - t.q[at] * t.jaccard)));
         let mut theory = row![name(sections), "theory", if at == 0 { "J" } else { "q J" }];
-        theory.extend(SIZES.map(|size| Value::from(variance / size as f64)));
+        theory.extend(SIZES.map(|size| TableValue::from(variance / size as f64)));
         table.push(theory);
         for (base, kind) in BASES.iter().enumerate() {
             let against = if at == 0 { &["J"][..] } else { &["J", "q J"] };
@@ -65,22 +71,22 @@ pub(super) fn mean_square(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 let measured: Vec<f64> =
                     (0..SIZES.len()).map(|k| errors(&trials, base, at, k)[which]).collect();
                 let mut row = row![name(sections), kind.name(), *of];
-                row.extend(measured.iter().copied().map(Value::from));
+                row.extend(measured.iter().copied().map(TableValue::from));
                 table.push(row);
                 if base == 0 {
-                    let points = SIZES.iter().map(|k| *k as f64).zip(measured).collect();
-                    series.push(Series { name: format!("{}, against {of}", name(sections)), points });
+                    let points = SIZES.iter().map(|k| *k as f64).zip(measured);
+                    series.push(Series::new(format!("{}, against {of}", name(sections)), points));
                 }
             }
         }
     }
-    let plot = Plot {
-        name: "004_t3".to_owned(),
-        title: "Mean square error over minhash".to_owned(),
-        x: Axis::linear("k"),
-        y: Axis::log("mean square error"),
+    let plot = Plot::new(
+        "004_t3",
+        "Mean square error over minhash",
+        Axis::linear("k"),
+        Axis::log("mean square error"),
         series,
-    };
+    );
     let last = SIZES.len() - 1;
     let [[short, _], [long, _]] = [errors(&trials, 0, 0, 0), errors(&trials, 0, 0, last)];
     let worse = (0..SIZES.len()).flat_map(|k| (1..5).map(move |s| (k, s)));
@@ -96,103 +102,90 @@ pub(super) fn mean_square(work: &Work<'_>) -> Result<Made, EvaluateError> {
         mean(trials.iter().map(|t| t.q[1] * t.jaccard * (1.0 - t.q[1] * t.jaccard))) / SIZES[last] as f64;
     let slack = Tolerance::Share(5.0 * (2.0 / trials.len() as f64).sqrt());
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "004-T3",
             "MinHash, k = 50 to 500",
             format!("{:.3E} to {:.3E}", ERRORS[0][0], ERRORS[0][last]),
-            format!("{short:.3E} to {long:.3E}"),
-            Basis::Exact(Claim::each(
-                ERRORS[0].into_iter().zip(of_row.iter().copied()),
-                Tolerance::Share(0.5),
-            )),
-            "no unbiased MinHash errs by more than 0.25 / k; a row that does not fall with k is a bias of about 0.195",
+        )
+        .measured(format!("{short:.3E} to {long:.3E}"))
+        .judged(Basis::Exact(PrintedClaim::each(
+            ERRORS[0].into_iter().zip(of_row.iter().copied()),
+            Tolerance::Share(0.5),
+        )))
+        .because(
+            "no unbiased MinHash errs by more than 0.25 / k; a row that does not fall with k is a bias of \
+                about 0.195",
         ),
-        Line::new(
-            "004-T3",
-            "MinHash's own error beside J (1 - J) / k",
-            "-",
-            of_row.iter().map(|error| format!("{error:.2E}")).collect::<Vec<_>>().join(" "),
-            Why::Shown.checked(Claim::each(by_theory.zip(of_row.iter().copied()), slack)),
-            "the mean over the pairs; five standard deviations of a mean of squares",
-        ),
-        Line::new(
+        ItemLine::new("004-T3", "MinHash's own error beside J (1 - J) / k", "-")
+            .measured(of_row.iter().map(|error| format!("{error:.2E}")).collect::<Vec<_>>().join(" "))
+            .judged(
+                UnjudgedReason::Shown
+                    .checked(PrintedClaim::each(by_theory.zip(of_row.iter().copied()), slack)),
+            )
+            .because("the mean over the pairs; five standard deviations of a mean of squares"),
+        ItemLine::new(
             "004-T3",
             "sectional better than MinHash, of 24 cells",
             format!("24 claimed, {} in the table", 24 - printed_worse),
-            format!("{}", 24 - measured_worse),
-            Basis::Exact(Claim::equal(24.0, 24.0 - measured_worse as f64, Tolerance::Exact)),
-            "against J the sectional estimate has the bias (1 - q) J, which no k makes smaller; the printed claim does not even hold in the \
-             printed table",
+        )
+        .measured(format!("{}", 24 - measured_worse))
+        .judged(Basis::Exact(PrintedClaim::equal(24.0, 24.0 - measured_worse as f64, Tolerance::Exact)))
+        .because(
+            "against J the sectional estimate has the bias (1 - q) J, which no k makes smaller; the printed \
+                claim does not even hold in the printed table",
         ),
-        Line::new(
-            "004-T3",
-            "s = 2, k = 500, against J",
-            format!("{:.3E}", ERRORS[1][last]),
-            format!("{against_j:.3E}"),
-            Basis::Measured(Claim::equal(ERRORS[1][last], against_j, Tolerance::Share(0.2))),
-            "it depends on how the pairs are aligned, which is not said; printed rows jump with k (0.0049 at 200, 0.0305 at 300)",
-        ),
-        Line::new(
-            "004-T3",
-            "s = 2, k = 500, against q J",
-            "-",
-            format!("{against_qj:.3E}, by theory {of_qj:.3E}"),
-            Why::Shown.checked(Claim::equal(of_qj, against_qj, slack)),
-            "against q J it errs as MinHash does against J",
-        ),
-        Line::new(
-            "004-T3",
-            "fss in place of MinHash, k = 500, s = 1",
-            "-",
-            format!("{fss:.3E}, {:.2} of MinHash's", fss / long),
-            Why::Shown.checked(Claim::Least(0.8, vec![fss, long])),
-            "the default base of the program errs less where texts have few shingles for k",
-        ),
+        ItemLine::new("004-T3", "s = 2, k = 500, against J", format!("{:.3E}", ERRORS[1][last]))
+            .measured(format!("{against_j:.3E}"))
+            .judged(Basis::Measured(PrintedClaim::equal(ERRORS[1][last], against_j, Tolerance::Share(0.2))))
+            .because(
+                "it depends on how the pairs are aligned, which is not said; printed rows jump with k \
+                    (0.0049 at 200, 0.0305 at 300)",
+            ),
+        ItemLine::new("004-T3", "s = 2, k = 500, against q J", "-")
+            .measured(format!("{against_qj:.3E}, by theory {of_qj:.3E}"))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::equal(of_qj, against_qj, slack)))
+            .because("against q J it errs as MinHash does against J"),
+        ItemLine::new("004-T3", "fss in place of MinHash, k = 500, s = 1", "-")
+            .measured(format!("{fss:.3E}, {:.2} of MinHash's", fss / long))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::Least(0.8, vec![fss, long])))
+            .because("the default base of the program errs less where texts have few shingles for k"),
     ];
-    Ok(Made { lines, tables: vec![table], plots: vec![plot] })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }
 
-/// What is known of one estimate in one band of J.
+/// Mean and spread of one estimate in one band of J.
 ///
-/// The mean, and the spread about q J of each pair's own: the estimates of a band differ by more, since their
-/// J do.
+/// The spread is about q J of each pair. The estimates of a band vary more, since their J vary.
 fn band(trials: &[&Trial], sections: usize) -> (f64, f64) {
     let last = SIZES.len() - 1;
-    let apart = |trial: &&Trial| trial.of(0, sections, last) - trial.q[sections] * trial.jaccard;
+    let apart = |trial: &&Trial| trial.estimate(0, sections, last) - trial.q[sections] * trial.jaccard;
     (
-        mean(trials.iter().map(|trial| trial.of(0, sections, last))),
+        mean(trials.iter().map(|trial| trial.estimate(0, sections, last))),
         mean(trials.iter().map(|trial| apart(trial).powi(2))).sqrt(),
     )
 }
 
-pub(super) fn by_similarity(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn by_similarity(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     const BANDS: usize = 10;
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "004_f4",
         "Figure 4: estimate against J, k = 500, over minhash",
-        "Bands of J of 0.1: the mean of the estimates, and their spread, the root of the mean square distance of each from its own q J. (The \
-         estimates of a band differ by more than that, since their J do.)",
-        &[
-            "order",
-            "J from",
-            "pairs",
-            "q of s = 2",
-            "MinHash, mean",
-            "MinHash, spread",
-            "s = 2, mean",
-            "s = 2, spread",
-            "s = 5, mean",
-            "s = 5, spread",
-        ],
+        "Bands of J of 0.1: the mean of the estimates, and their spread, the root of the mean square \
+            distance of each from its own q J. (The estimates of a band differ by more than that, since \
+            their J do.)",
+        "order | J from | pairs | q of s = 2 | MinHash, mean | MinHash, spread | s = 2, mean | s = 2, spread \
+            | s = 5, mean | s = 5, spread",
     );
     let (mut plots, mut ends) = (Vec::new(), Vec::new());
     let mut spreads = Vec::new();
-    let orders =
-        [("q = 1", Order::Aligned), ("q = 0.8", Order::Moved(20)), ("independent", Order::Independent)];
+    let orders = [
+        ("q = 1", FeatureOrder::Aligned),
+        ("q = 0.8", FeatureOrder::Moved(20)),
+        ("independent", FeatureOrder::Independent),
+    ];
     for (order_name, order) in orders {
         let all = trials(work.bench, work.size(2_000, 40), |rng| (rng.random_range(0..=UNION), order));
-        let mut series: Vec<_> =
-            SECTIONS.iter().map(|s| Series { name: name(*s), points: Vec::new() }).collect();
+        let mut series: Vec<_> = SECTIONS.iter().map(|s| Series::new(name(*s), Vec::new())).collect();
         let mut of_order: Vec<[f64; 2]> = Vec::new();
         for at in 0..BANDS {
             let (from, to) = (at as f64 / 10.0, (at + 1) as f64 / 10.0);
@@ -212,88 +205,81 @@ pub(super) fn by_similarity(work: &Work<'_>) -> Result<Made, EvaluateError> {
             }
         }
         let high: Vec<f64> =
-            all.iter().filter(|t| t.jaccard > 0.0).map(|t| t.of(0, 1, 5) / t.jaccard).collect();
+            all.iter().filter(|t| t.jaccard > 0.0).map(|t| t.estimate(0, 1, 5) / t.jaccard).collect();
         ends.push((order_name, mean(high.into_iter())));
         spreads.push(of_order);
-        plots.push(Plot {
-            name: format!("004_f4_{}", order_name.replace([' ', '='], "")),
-            title: format!("Mean estimate against J, k = 500, {order_name}"),
-            x: Axis::linear("J, middle of the band"),
-            y: Axis::linear("mean estimate"),
+        plots.push(Plot::new(
+            format!("004_f4_{}", order_name.replace([' ', '='], "")),
+            format!("Mean estimate against J, k = 500, {order_name}"),
+            Axis::linear("J, middle of the band"),
+            Axis::linear("mean estimate"),
             series,
-        });
+        ));
     }
-    let told = |all: &[f64]| all.iter().map(|spread| format!("{spread:.4}")).collect::<Vec<_>>().join(", ");
-    // From J = 0.5 on, in bands of every second tenth.
+    let shown = |all: &[f64]| all.iter().map(|spread| format!("{spread:.4}")).collect::<Vec<_>>().join(", ");
+    // From J = 0.5 on, every second band of a tenth.
     let of = |order: usize, sketch: usize| -> Vec<f64> {
         spreads[order].iter().skip(2).map(|both| both[sketch]).collect()
     };
     let (aligned, independent) = (of(0, 1), of(2, 1));
     let least = of(0, 1).into_iter().zip(of(0, 0)).map(|(s2, minhash)| s2 / minhash).collect::<Vec<_>>();
-    let mut lines: Vec<Line> = ends
+    let mut lines: Vec<ItemLine> = ends
         .iter()
         .map(|(order, times)| {
-            Line::new(
+            ItemLine::new(
                 "004-F4",
                 format!("mean estimate of s = 2 by J, {order}"),
                 "looks unbiased: 1 (points lost)",
-                format!("{times:.3}"),
-                Basis::Measured(Claim::equal(1.0, *times, Tolerance::Within(0.02))),
-                "the estimate is of q J: the figure fits q = 1, and contradicts the paper's own E = J / s (equations 16 and 17), which needs \
-                 independent sections",
+            )
+            .measured(format!("{times:.3}"))
+            .judged(Basis::Measured(PrintedClaim::equal(1.0, *times, Tolerance::Within(0.02))))
+            .because(
+                "the estimate is of q J: the figure fits q = 1, and contradicts the paper's own E = J / s \
+                    (equations 16 and 17), which needs independent sections",
             )
         })
         .collect();
     lines.extend([
-        Line::new(
+        ItemLine::new(
             "004-F4",
             "spread of s = 2 in the bands of J = 0.5, 0.7, 0.9, q = 1",
             "shrinks to J = 1",
-            told(&aligned),
-            Basis::Measured(Claim::Falls(1.0, aligned)),
-            "about each pair's own q J; as the root of J (1 - J)",
-        ),
-        Line::new(
-            "004-F4",
-            "the same, independent sections",
-            "shrinks to J = 1",
-            told(&independent),
-            Basis::Measured(Claim::Falls(1.0, independent)),
-            "as the root of q J (1 - q J), which grows up to q J = 1/2: what its equation 17 says too",
-        ),
-        Line::new(
+        )
+        .measured(shown(&aligned))
+        .judged(Basis::Measured(PrintedClaim::Falls(1.0, aligned)))
+        .because("about each pair's own q J; as the root of J (1 - J)"),
+        ItemLine::new("004-F4", "the same, independent sections", "shrinks to J = 1")
+            .measured(shown(&independent))
+            .judged(Basis::Measured(PrintedClaim::Falls(1.0, independent)))
+            .because(
+                "as the root of q J (1 - q J), which grows up to q J = 1/2: what its equation 17 says too",
+            ),
+        ItemLine::new(
             "004-F4",
             "spread of s = 2 by MinHash's in the same bands, q = 1",
             "s = 2 has the least",
-            told(&least),
-            Basis::Measured(Claim::AtMost(0.99, least)),
-            "over aligned texts the two are one estimate; by 1 % at least it would be less",
-        ),
+        )
+        .measured(shown(&least))
+        .judged(Basis::Measured(PrintedClaim::AtMost(0.99, least)))
+        .because("over aligned texts the two are one estimate; by 1 % at least it would be less"),
     ]);
-    Ok(Made { lines, tables: vec![table], plots })
+    Ok(SectionAnswers { lines, tables: vec![table], plots })
 }
 
-pub(super) fn an_eighth(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn an_eighth(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     const K: usize = 2;
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "004_h1",
         "Mean square error against J as a multiple of MinHash's variance, J = 0.8, k = 200, s = 2",
-        "Over minhash; about 400 shingles together, 320 of them common. Below 1 the sectional estimate is the better one.",
-        &[
-            "order",
-            "q",
-            "mean estimate",
-            "q J",
-            "MSE against J",
-            "of MinHash's J (1 - J) / k",
-            "MSE against q J",
-        ],
+        "Over minhash; about 400 shingles together, 320 of them common. Below 1 the sectional estimate is \
+            the better one.",
+        "order | q | mean estimate | q J | MSE against J | of MinHash's J (1 - J) / k | MSE against q J",
     );
     let orders = [
-        ("aligned", Order::Aligned),
-        ("5 % moved", Order::Moved(5)),
-        ("20 % moved", Order::Moved(20)),
-        ("independent", Order::Independent),
+        ("aligned", FeatureOrder::Aligned),
+        ("5 % moved", FeatureOrder::Moved(5)),
+        ("20 % moved", FeatureOrder::Moved(20)),
+        ("independent", FeatureOrder::Independent),
     ];
     let mut ratios = Vec::new();
     for (order_name, order) in orders {
@@ -305,7 +291,7 @@ pub(super) fn an_eighth(work: &Work<'_>) -> Result<Made, EvaluateError> {
         table.push(row![
             order_name,
             q,
-            mean(all.iter().map(|t| t.of(0, 1, K))),
+            mean(all.iter().map(|t| t.estimate(0, 1, K))),
             0.8 * q,
             j,
             j / variance,
@@ -314,24 +300,23 @@ pub(super) fn an_eighth(work: &Work<'_>) -> Result<Made, EvaluateError> {
     }
     let printed = ERRORS[0][K] / ERRORS[1][K];
     let ratio = |k: usize| format!("{:.2}", ERRORS[0][k] / ERRORS[1][k]);
-    let told: Vec<String> = ratios.iter().map(|(order, share)| format!("{share:.2} ({order})")).collect();
+    let shown: Vec<String> = ratios.iter().map(|(order, share)| format!("{share:.2} ({order})")).collect();
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "004-H1",
             "MSE of s = 2 as a share of MinHash's, the least of four orders",
             format!("1/{printed:.2}, k = 200"),
-            told.join(", "),
-            Basis::Exact(Claim::AtMost(0.125, vec![ratios.iter().map(|of| of.1).fold(f64::MAX, f64::min)])),
-            "at best the two are equal; one eighth needs a MinHash with a bias of about 0.195",
-        ),
-        Line::new(
-            "004-H1",
-            "MinHash's printed MSE / that of s = 2, k = 50 to 500",
-            "one eighth",
-            (0..SIZES.len()).map(ratio).collect::<Vec<_>>().join(", "),
-            Why::Construction,
-            "print beside print: in the printed table it is one eighth in one column",
-        ),
+        )
+        .measured(shown.join(", "))
+        .judged(Basis::Exact(PrintedClaim::AtMost(
+            0.125,
+            vec![ratios.iter().map(|of| of.1).fold(f64::MAX, f64::min)],
+        )))
+        .because("at best the two are equal; one eighth needs a MinHash with a bias of about 0.195"),
+        ItemLine::new("004-H1", "MinHash's printed MSE / that of s = 2, k = 50 to 500", "one eighth")
+            .measured((0..SIZES.len()).map(ratio).collect::<Vec<_>>().join(", "))
+            .judged(UnjudgedReason::Construction)
+            .because("print beside print: in the printed table it is one eighth in one column"),
     ];
-    Ok(Made { lines, tables: vec![table], plots: vec![] })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![] })
 }

@@ -1,15 +1,17 @@
-//! 004-X1: the lowest b bits of each of k permutations, beside those of one permutation in k parts.
+//! 004-X1: the lowest b bits of each of k permutations, compared with those of one permutation in k parts.
 //!
-//! Table 1 has b bits (Li & König) and one permutation (Li, Owen & Zhang) as sketches of their own; taken
-//! together they cost one hash for each feature and b bits for each component. An empty part takes the value
-//! of another one (Shrivastava 2017); the program's default fills it by a further round.
+//! Table 1 lists b bits (Li & König) and one permutation (Li, Owen & Zhang) as separate sketches. Combined
+//! they cost one hash per feature and b bits per component. An empty part takes the value of another one
+//! (Shrivastava 2017); the program's default fills it in a further round.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::model::SHAPE;
-use crate::table::{Table, row};
+use crate::table::{ResultTable, row};
 use crate::{EvaluateError, threads};
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::{SketchKind, SketchParams};
@@ -18,13 +20,13 @@ use dupflow_core::text::Features;
 /// b.
 const BITS: [usize; 3] = [1, 2, 4];
 
-/// |A ∪ B|: near k, and far above it.
+/// |A ∪ B|: near k, and much larger.
 const UNIONS: [usize; 2] = [SHAPE.1, 2_000];
 
 /// J.
 const JACCARD: f64 = 0.8;
 
-/// What samples, by name.
+/// The samplers, with names.
 const KINDS: [(&str, SketchKind); 3] =
     [("k permutations", SketchKind::MinHash), ("one permutation", SketchKind::Oph), ("fss", SketchKind::Fss)];
 
@@ -39,7 +41,7 @@ fn error(seed: u64, trials: usize, (kind, bits, union): (SketchKind, usize, usiz
         let seed = mix(seed ^ mix(trial as u64));
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let ids: Vec<u64> = (0..union).map(|_| rng.random()).collect();
-        // Eight tenths of all are common, a tenth each text's own.
+        // Eight tenths of all features are common, a tenth belongs to each text.
         let (common, half) = (union * 8 / 10, union * 9 / 10);
         let texts = [ids[..half].to_vec(), [&ids[..common], &ids[half..]].concat()];
         let params = SketchParams { kind, size: SHAPE.0, bits, wide: 0, seed };
@@ -56,7 +58,7 @@ fn error(seed: u64, trials: usize, (kind, bits, union): (SketchKind, usize, usiz
 }
 
 /// 004-X1.
-pub(super) fn permutations(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn permutations(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let trials = work.size(2_000, 20);
     let cases: Vec<(usize, usize, usize)> = (0..UNIONS.len())
         .flat_map(|u| (0..KINDS.len()).flat_map(move |k| (0..BITS.len()).map(move |b| (u, k, b))))
@@ -65,14 +67,15 @@ pub(super) fn permutations(work: &Work<'_>) -> Result<Made, EvaluateError> {
         let (u, k, b) = cases[n];
         error(work.bench.seed, trials, (KINDS[k].1, BITS[b], UNIONS[u]))
     });
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "004_x1_bits",
         "b bits of k permutations and of one",
         &format!(
-            "{trials} pairs, J = {JACCARD}, k = {}; the mean square error, and its ratio to Li & König's variance of k permutations.",
+            "{trials} pairs, J = {JACCARD}, k = {}; the mean square error, and its ratio to Li & König's \
+                variance of k permutations.",
             SHAPE.0
         ),
-        &["|A ∪ B|", "sketch", "bits", "printed variance", "measured", "measured / printed"],
+        "|A ∪ B| | sketch | bits | printed variance | measured | measured / printed",
     );
     for ((u, k, b), error) in cases.iter().zip(&measured) {
         let variance = printed(BITS[*b]);
@@ -81,16 +84,18 @@ pub(super) fn permutations(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let ratios = |u: usize, k: usize| -> Vec<f64> {
         (0..BITS.len()).map(|b| measured[(u * KINDS.len() + k) * BITS.len() + b] / printed(BITS[b])).collect()
     };
-    let told = |all: &[f64]| all.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(", ");
+    let shown = |all: &[f64]| all.iter().map(|ratio| format!("{ratio:.2}")).collect::<Vec<_>>().join(", ");
     let slack = 4.0 * (2.0 / trials as f64).sqrt();
     let line = |of: &str, printed: &str, all: Vec<f64>, basis: Basis, reason: &str| {
         let of = format!("{of}, b = 1, 2, 4: MSE / (1 - J)/k (J + 1/(2^b - 1))");
-        Line::new("004-X1", of, printed, told(&all), basis, reason)
+        ItemLine::new("004-X1", of, printed).measured(shown(&all)).judged(basis).because(reason)
     };
     let of_permutations = [ratios(0, 0), ratios(1, 0)].concat();
     let (crowded, sparse, rounds) = (ratios(1, 1), ratios(0, 1), [ratios(0, 2), ratios(1, 2)].concat());
-    let ones = |all: &[f64]| Claim::each(all.iter().map(|ratio| (1.0, *ratio)), Tolerance::Within(slack));
-    let most = |bound: f64, all: &[f64]| Why::Shown.checked(Claim::AtMost(bound, all.to_vec()));
+    let ones =
+        |all: &[f64]| PrintedClaim::each(all.iter().map(|ratio| (1.0, *ratio)), Tolerance::Within(slack));
+    let most =
+        |bound: f64, all: &[f64]| UnjudgedReason::Shown.checked(PrintedClaim::AtMost(bound, all.to_vec()));
     let lines = vec![
         line(
             "k permutations, |A ∪ B| = 300 and 2,000",
@@ -110,7 +115,7 @@ pub(super) fn permutations(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "one permutation, |A ∪ B| = 300",
             "-",
             sparse.clone(),
-            Why::Shown.into(),
+            UnjudgedReason::Shown.into(),
             "where features are about k, parts are empty and take values of others, which then count twice",
         ),
         line(
@@ -121,5 +126,5 @@ pub(super) fn permutations(work: &Work<'_>) -> Result<Made, EvaluateError> {
             "the default: further rounds fill empty parts, and it errs less where features are few",
         ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use super::corpora::{Corpus, FRAMED, corpora};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use super::corpora::{FRAMED, LabelledFeatures, corpora};
 use super::error::name;
-use super::printed::{JUDGED, Judged, THRESHOLDS};
+use super::printed::{JUDGED, PrintedQuality, THRESHOLDS};
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
-use crate::{Bench, EvaluateError, threads};
+use crate::table::{ResultTable, row};
+use crate::{EvaluateError, StudyContext, threads};
 use dupflow_core::doc::DocId;
 use dupflow_core::oracle;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
@@ -17,11 +19,11 @@ use dupflow_core::text::Features;
 /// k.
 const SIZE: usize = 500;
 
-/// Pairs above each threshold, and those of them that have one label.
+/// Pairs above each threshold, and those of them with one label.
 #[derive(Clone, Copy, Debug, Default)]
-struct Found([(usize, usize); THRESHOLDS.len()]);
+struct ThresholdCounts([(usize, usize); THRESHOLDS.len()]);
 
-impl Found {
+impl ThresholdCounts {
     fn add(&mut self, similarity: f64, is_right: bool) {
         for (tau, (found, hits)) in THRESHOLDS.iter().zip(&mut self.0) {
             if similarity > *tau {
@@ -39,16 +41,16 @@ impl Found {
     }
 }
 
-/// What one sketch comes to on one corpus, in per cent by tau.
+/// The results of one sketch on one corpus, in percent by tau.
 #[derive(Clone, Debug)]
-struct Curve {
+struct QualityCurve {
     name: String,
     precision: [f64; THRESHOLDS.len()],
     recall: [f64; THRESHOLDS.len()],
 }
 
-impl Curve {
-    fn of(name: String, found: &Found, right: usize) -> Self {
+impl QualityCurve {
+    fn new(name: String, found: &ThresholdCounts, right: usize) -> Self {
         let share = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
         Self {
             name,
@@ -75,7 +77,7 @@ fn sketches(seed: u64) -> Vec<SketchParams> {
 }
 
 /// All pairs of a corpus by a sketch.
-fn found(bench: &Bench<'_>, corpus: &Corpus, params: &SketchParams) -> Found {
+fn found(bench: &StudyContext<'_>, corpus: &LabelledFeatures, params: &SketchParams) -> ThresholdCounts {
     let n = corpus.features.len();
     let words = threads::map(bench.threads, n.div_ceil(16), |chunk| {
         let mut sketcher = params.sketcher();
@@ -90,17 +92,17 @@ fn found(bench: &Bench<'_>, corpus: &Corpus, params: &SketchParams) -> Found {
     .concat();
     let estimator = params.estimator();
     let of_rows = threads::map(bench.threads, n, |a| {
-        let mut found = Found::default();
+        let mut found = ThresholdCounts::default();
         for b in 0..a {
             found.add(estimator.estimate(&words[a], &words[b]), corpus.labels[a] == corpus.labels[b]);
         }
         found
     });
-    of_rows.iter().fold(Found::default(), Found::and)
+    of_rows.iter().fold(ThresholdCounts::default(), ThresholdCounts::and)
 }
 
 /// All pairs of a corpus by exact similarities: J, and q J of s = 2.
-fn exact(corpus: &Corpus) -> [Found; 2] {
+fn exact(corpus: &LabelledFeatures) -> [ThresholdCounts; 2] {
     let id = |n: usize| DocId::new(&n.to_string()).expect("short, and not empty");
     let documents: BTreeMap<DocId, Vec<u64>> =
         corpus.features.iter().enumerate().map(|(n, features)| (id(n), features.clone())).collect();
@@ -109,26 +111,26 @@ fn exact(corpus: &Corpus) -> [Found; 2] {
     let by_set = oracle::pairs(documents.clone(), THRESHOLDS[0]);
     let by_sections = oracle::sectional_pairs(&documents, 2, SectionMode::Attach, THRESHOLDS[0]);
     [by_set, by_sections].map(|pairs| {
-        let mut found = Found::default();
+        let mut found = ThresholdCounts::default();
         pairs.iter().for_each(|(pair, s)| found.add(*s, label[pair.lo()] == label[pair.hi()]));
         found
     })
 }
 
-/// Every sketch of table 4 on a corpus, in its order, then J and q J themselves.
-fn judge(work: &Work<'_>, corpus: &Corpus) -> Vec<Curve> {
+/// Every sketch of table 4 on a corpus, in its order, then J and q J.
+fn judge(work: &SectionContext<'_>, corpus: &LabelledFeatures) -> Vec<QualityCurve> {
     let right = corpus.right();
     let all = sketches(work.bench.seed);
-    let mut curves: Vec<Curve> = JUDGED
+    let mut curves: Vec<QualityCurve> = JUDGED
         .iter()
         .zip(&all)
         .map(|(printed, params)| {
-            Curve::of(printed.name.to_owned(), &found(work.bench, corpus, params), right)
+            QualityCurve::new(printed.name.to_owned(), &found(work.bench, corpus, params), right)
         })
         .collect();
     let [by_set, by_sections] = exact(corpus);
-    curves.push(Curve::of("J, exact".to_owned(), &by_set, right));
-    curves.push(Curve::of(format!("q J of {}, exact", name(2)), &by_sections, right));
+    curves.push(QualityCurve::new("J, exact".to_owned(), &by_set, right));
+    curves.push(QualityCurve::new(format!("q J of {}, exact", name(2)), &by_sections, right));
     curves
 }
 
@@ -137,32 +139,23 @@ fn listed(values: impl IntoIterator<Item = f64>) -> String {
     values.into_iter().map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(" ")
 }
 
-/// Where a row rises with tau.
+/// Where a row increases with tau.
 fn rises(row: &[f64; THRESHOLDS.len()]) -> bool {
     row.windows(2).any(|two| two[1] > two[0])
 }
 
-pub(super) fn precision_and_recall(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut made = Made::default();
+pub(super) fn precision_and_recall(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut made = SectionAnswers::default();
     for corpus in corpora(work)? {
         let curves = judge(work, &corpus);
-        let mut table = Table::new(
+        let mut table = ResultTable::new(
             &format!("004_t4_{}", corpus.name.replace(' ', "_")),
             &format!("Table 4: precision and recall (%), k = 500, {}", corpus.name),
             "Right are pairs of one label. Estimates above tau count, as in the paper.",
-            &[
-                "sketch",
-                "tau",
-                "printed precision",
-                "precision",
-                "printed recall",
-                "recall",
-                "F of the print",
-                "F",
-            ],
+            "sketch | tau | printed precision | precision | printed recall | recall | F of the print | F",
         );
         for (at, curve) in curves.iter().enumerate() {
-            let printed: Option<&Judged> = JUDGED.get(at);
+            let printed: Option<&PrintedQuality> = JUDGED.get(at);
             for (n, tau) in THRESHOLDS.iter().enumerate() {
                 table.push(row![
                     curve.name.as_str(),
@@ -188,57 +181,52 @@ pub(super) fn precision_and_recall(work: &Work<'_>) -> Result<Made, EvaluateErro
     Ok(made)
 }
 
-/// How many of some numbers are below those beside them.
+/// How many of `ours` are below the corresponding number of `theirs`.
 fn below(ours: impl IntoIterator<Item = f64>, theirs: impl IntoIterator<Item = f64>) -> usize {
     ours.into_iter().zip(theirs).filter(|(ours, theirs)| ours + 1e-9 < *theirs).count()
 }
 
-/// What the curves of the first corpus say about table 4.
-fn lines(curves: &[Curve]) -> Vec<Line> {
-    let line = |of: &str, printed: String, measured: String, basis: Basis, reason: &str| {
-        Line::new("004-T4", of, printed, measured, basis, reason)
-    };
-    let mut lines: Vec<Line> = curves
+/// The lines of table 4 from the curves of the first corpus.
+fn lines(curves: &[QualityCurve]) -> Vec<ItemLine> {
+    let line = |of: &str, printed: String| ItemLine::new("004-T4", of, printed);
+    let mut lines: Vec<ItemLine> = curves
         .iter()
         .zip(&JUDGED)
         .map(|(curve, printed)| {
-            line(
-                &format!("recall of {}, tau = 0.5 to 0.9", curve.name),
-                listed(printed.recall),
-                listed(curve.recall),
-                Why::StandIn.checked(Claim::Falls(1.0, curve.recall.to_vec())),
-                "other texts, other shares of each kind of edit",
-            )
+            line(&format!("recall of {}, tau = 0.5 to 0.9", curve.name), listed(printed.recall))
+                .measured(listed(curve.recall))
+                .judged(UnjudgedReason::StandIn.checked(PrintedClaim::Falls(1.0, curve.recall.to_vec())))
+                .because("other texts, other shares of each kind of edit")
         })
         .collect();
     for of in [2, 3] {
         let printed = below(JUDGED[0].recall, JUDGED[of].recall);
         let measured = below(curves[0].recall, curves[of].recall);
-        lines.push(line(
-            &format!("recall of {} above MinHash's, of 5 tau", JUDGED[of].name),
-            printed.to_string(),
-            measured.to_string(),
-            Basis::Exact(Claim::equal(printed as f64, measured as f64, Tolerance::Exact)),
-            "on the same permutations (equation 23) the sectional estimate never exceeds MinHash's, and nor does its recall",
-        ));
+        let what = format!("recall of {} above MinHash's, of 5 tau", JUDGED[of].name);
+        lines.push(
+            line(&what, printed.to_string())
+                .measured(measured.to_string())
+                .judged(Basis::Exact(PrintedClaim::equal(printed as f64, measured as f64, Tolerance::Exact)))
+                .because(
+                    "on the same permutations (equation 23) the sectional estimate never exceeds MinHash's, \
+                        and nor does its recall",
+                ),
+        );
     }
     let printed: Vec<&str> = JUDGED.iter().filter(|of| rises(&of.recall)).map(|of| of.name).collect();
     let rising = curves.iter().filter(|of| rises(&of.recall)).count();
-    lines.push(line(
-        "sketches whose recall rises with tau",
-        printed.join(", "),
-        rising.to_string(),
-        Basis::Exact(Claim::equal(printed.len() as f64, rising as f64, Tolerance::Exact)),
-        "a pair above the higher tau is above the lower one",
-    ));
+    lines.push(
+        line("sketches whose recall rises with tau", printed.join(", "))
+            .measured(rising.to_string())
+            .judged(Basis::Exact(PrintedClaim::equal(printed.len() as f64, rising as f64, Tolerance::Exact)))
+            .because("a pair above the higher tau is above the lower one"),
+    );
     lines
 }
 
-/// What the curves of the corpus in frames say about the precision of table 4.
-fn precise(curves: &[Curve]) -> Vec<Line> {
-    let line = |of: &str, printed: String, measured: String, basis: Basis, reason: &str| {
-        Line::new("004-T4", format!("in frames: {of}"), printed, measured, basis, reason)
-    };
+/// The lines on the precision of table 4 from the curves of the corpus in frames.
+fn precise(curves: &[QualityCurve]) -> Vec<ItemLine> {
+    let line = |of: &str, printed: String| ItemLine::new("004-T4", format!("in frames: {of}"), printed);
     let sketched = &curves[..JUDGED.len()];
     let least = |all: &mut dyn Iterator<Item = f64>| all.fold(100.0, f64::min);
     let printed_least = least(&mut JUDGED.iter().flat_map(|of| of.precision));
@@ -249,62 +237,61 @@ fn precise(curves: &[Curve]) -> Vec<Line> {
     };
     let (printed, measured) = (cells(&|at| JUDGED[at].precision), cells(&|at| curves[at].precision));
     let recalled = below(curves[0].recall, curves[2].recall);
-    let mut lines: Vec<Line> = [0, 2]
+    let mut lines: Vec<ItemLine> = [0, 2]
         .map(|at| {
-            line(
-                &format!("precision of {}, tau = 0.5 to 0.9", JUDGED[at].name),
-                listed(JUDGED[at].precision),
-                listed(curves[at].precision),
-                Why::StandIn.checked(Claim::AtMost(99.9, vec![curves[at].precision[0]])),
-                "checked: below 100 % at tau = 0.5, where short pages of one site are alike",
-            )
+            line(&format!("precision of {}, tau = 0.5 to 0.9", JUDGED[at].name), listed(JUDGED[at].precision))
+                .measured(listed(curves[at].precision))
+                .judged(
+                    UnjudgedReason::StandIn
+                        .checked(PrintedClaim::AtMost(99.9, vec![curves[at].precision[0]])),
+                )
+                .because("checked: below 100 % at tau = 0.5, where short pages of one site are alike")
         })
         .into();
     lines.extend([
-        line(
-            "least precision of all sketches",
-            format!("{printed_least:.2}"),
-            format!("{measured_least:.2}"),
-            Why::StandIn.checked(Claim::AtMost(99.9, vec![measured_least])),
-            "it depends on how much of a page is its site's",
-        ),
-        line(
-            "precision of J itself, tau = 0.5 to 0.9",
-            "-".to_owned(),
-            listed(exact.precision),
-            Why::Shown.checked(Claim::each(exact.precision.into_iter().zip(curves[0].precision), Tolerance::Within(5.0))),
-            "so it is the similarity that errs and not the sketch: checked against MinHash's, in percentage points",
-        ),
-        line(
-            "sectional precision below MinHash's, of 20 cells",
-            format!("{printed}, said to be none"),
-            measured.to_string(),
-            Basis::Measured(Claim::none(measured)),
-            "what two pages of a site have in common stands at other places where the articles differ in length",
-        ),
-        line(
-            "recall of s = 2 above MinHash's, of 5 tau",
-            "5".to_owned(),
-            recalled.to_string(),
-            Basis::Exact(Claim::equal(5.0, recalled as f64, Tolerance::Exact)),
-            "on the same permutations it is never above",
-        ),
+        line("least precision of all sketches", format!("{printed_least:.2}"))
+            .measured(format!("{measured_least:.2}"))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::AtMost(99.9, vec![measured_least])))
+            .because("it depends on how much of a page is its site's"),
+        line("precision of J itself, tau = 0.5 to 0.9", "-".to_owned())
+            .measured(listed(exact.precision))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::each(
+                exact.precision.into_iter().zip(curves[0].precision),
+                Tolerance::Within(5.0),
+            )))
+            .because(
+                "so it is the similarity that errs and not the sketch: checked against MinHash's, in \
+                    percentage points",
+            ),
+        line("sectional precision below MinHash's, of 20 cells", format!("{printed}, said to be none"))
+            .measured(measured.to_string())
+            .judged(Basis::Measured(PrintedClaim::none(measured)))
+            .because(
+                "what two pages of a site have in common stands at other places where the articles differ in \
+                    length",
+            ),
+        line("recall of s = 2 above MinHash's, of 5 tau", "5".to_owned())
+            .measured(recalled.to_string())
+            .judged(Basis::Exact(PrintedClaim::equal(5.0, recalled as f64, Tolerance::Exact)))
+            .because("on the same permutations it is never above"),
     ]);
     lines
 }
 
-/// The points of table 4, joined.
-fn curve_plots(name: &str, curves: &[Curve]) -> [Plot; 2] {
-    let plot = |figure: &str, title: &str, [x, y]: [&str; 2], series: Vec<Series>| Plot {
-        name: format!("004_{figure}_{name}"),
-        title: format!("{title}, {name}"),
-        x: Axis::linear(x),
-        y: Axis::linear(y),
-        series,
+/// The points of table 4 as lines.
+fn curve_plots(name: &str, curves: &[QualityCurve]) -> [Plot; 2] {
+    let plot = |figure: &str, title: &str, [x, y]: [&str; 2], series: Vec<Series>| {
+        Plot::new(
+            format!("004_{figure}_{name}"),
+            format!("{title}, {name}"),
+            Axis::linear(x),
+            Axis::linear(y),
+            series,
+        )
     };
-    let series = |of: fn(&Curve, usize) -> (f64, f64)| -> Vec<Series> {
-        let points = |curve: &Curve| (0..THRESHOLDS.len()).map(|n| of(curve, n)).collect();
-        curves.iter().map(|curve| Series { name: curve.name.clone(), points: points(curve) }).collect()
+    let series = |of: fn(&QualityCurve, usize) -> (f64, f64)| -> Vec<Series> {
+        let points = |curve| (0..THRESHOLDS.len()).map(move |n| of(curve, n));
+        curves.iter().map(|curve| Series::new(curve.name.clone(), points(curve))).collect()
     };
     [
         plot(
@@ -317,19 +304,19 @@ fn curve_plots(name: &str, curves: &[Curve]) -> [Plot; 2] {
     ]
 }
 
-pub(super) fn curves(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let printed: Vec<Curve> = JUDGED
+pub(super) fn curves(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let printed: Vec<QualityCurve> = JUDGED
         .iter()
-        .map(|of| Curve { name: of.name.to_owned(), precision: of.precision, recall: of.recall })
+        .map(|of| QualityCurve { name: of.name.to_owned(), precision: of.precision, recall: of.recall })
         .collect();
     let mut plots: Vec<Plot> = curve_plots("printed", &printed).into();
-    let mut judged: Vec<(&str, Vec<Curve>)> = Vec::new();
+    let mut judged: Vec<(&str, Vec<QualityCurve>)> = Vec::new();
     for corpus in corpora(work)? {
         let curves = judge(work, &corpus);
         plots.extend(curve_plots(&corpus.name.replace(' ', "_"), &curves));
         judged.push((corpus.name, curves));
     }
-    let best = |of: &[Curve]| {
+    let best = |of: &[QualityCurve]| {
         let all = of
             .iter()
             .flat_map(|curve| (0..THRESHOLDS.len()).map(move |n| (curve.f(n), &curve.name, THRESHOLDS[n])));
@@ -337,69 +324,66 @@ pub(super) fn curves(work: &Work<'_>) -> Result<Made, EvaluateError> {
         best.map_or_else(String::new, |(f, name, tau)| format!("{f:.2} ({name}, tau = {tau})"))
     };
     let mut lines = Vec::new();
-    // The user's own corpus is in the tables and plots alone.
+    // The user's own corpus is only in the tables and plots.
     for (name, curves) in &judged[..2] {
-        let f = |curve: &Curve| (0..THRESHOLDS.len()).map(|n| curve.f(n)).collect::<Vec<_>>();
+        let f = |curve: &QualityCurve| (0..THRESHOLDS.len()).map(|n| curve.f(n)).collect::<Vec<_>>();
         let ahead = below(f(&curves[0]), f(&curves[2]));
-        lines.push(Line::new(
-            "004-F6",
-            format!("tau at which the F of s = 2 is above MinHash's, of 5: {name}"),
-            "5: ahead of all",
-            ahead.to_string(),
-            Basis::Measured(Claim::equal(5.0, ahead as f64, Tolerance::Exact)),
-            "at one tau q J finds less than J does, of right pairs and of wrong ones; it follows MinHash's curve, from a lower tau",
-        ));
+        lines.push(
+            ItemLine::new(
+                "004-F6",
+                format!("tau at which the F of s = 2 is above MinHash's, of 5: {name}"),
+                "5: ahead of all",
+            )
+            .measured(ahead.to_string())
+            .judged(Basis::Measured(PrintedClaim::equal(5.0, ahead as f64, Tolerance::Exact)))
+            .because(
+                "at one tau q J finds less than J does, of right pairs and of wrong ones; it follows \
+                    MinHash's curve, from a lower tau",
+            ),
+        );
     }
-    lines.push(Line::new(
-        "004-F7",
-        "best F",
-        "87.05 (s = 2, tau = 0.5)",
-        format!("of the printed table {}", best(&printed)),
-        Why::Construction,
-        "print beside print: it is the harmonic mean of its precision and recall",
-    ));
+    lines.push(
+        ItemLine::new("004-F7", "best F", "87.05 (s = 2, tau = 0.5)")
+            .measured(format!("of the printed table {}", best(&printed)))
+            .judged(UnjudgedReason::Construction)
+            .because("print beside print: it is the harmonic mean of its precision and recall"),
+    );
     for (name, curves) in &judged[..2] {
-        lines.push(Line::new(
-            "004-F7",
-            format!("best F: {name}"),
-            "87.05 (s = 2, tau = 0.5)",
-            best(&curves[..JUDGED.len()]),
-            Why::StandIn,
-            "other texts",
-        ));
+        lines.push(
+            ItemLine::new("004-F7", format!("best F: {name}"), "87.05 (s = 2, tau = 0.5)")
+                .measured(best(&curves[..JUDGED.len()]))
+                .judged(UnjudgedReason::StandIn)
+                .because("other texts"),
+        );
     }
     let sketched = &judged[0].1[..JUDGED.len()];
     lines.extend(printed.iter().zip(sketched).map(|(of, curve)| {
-        let row = |one: &Curve| listed((0..THRESHOLDS.len()).map(|n| one.f(n)));
-        Line::new(
+        let row = |one: &QualityCurve| listed((0..THRESHOLDS.len()).map(|n| one.f(n)));
+        ItemLine::new(
             "004-F7",
             format!("F of {}, tau = 0.5 to 0.9", of.name),
             format!("{} (of table 4)", row(of)),
-            row(curve),
-            Why::StandIn,
-            "the figure is lost; F is computed from table 4",
         )
+        .measured(row(curve))
+        .judged(UnjudgedReason::StandIn)
+        .because("the figure is lost; F is computed from table 4")
     }));
-    let rising = |of: &[Curve]| -> Vec<String> {
+    let rising = |of: &[QualityCurve]| -> Vec<String> {
         let rising = of.iter().filter(|curve| rises(&std::array::from_fn(|n| curve.f(n))));
         rising.map(|curve| curve.name.clone()).collect()
     };
-    lines.push(Line::new(
-        "004-F7",
-        "sketches whose F rises with tau, printed table",
-        "said to be none",
-        rising(&printed).join(", "),
-        Why::Construction,
-        "print beside print: the printed recalls of BitHash and s = 3 rise",
-    ));
+    lines.push(
+        ItemLine::new("004-F7", "sketches whose F rises with tau, printed table", "said to be none")
+            .measured(rising(&printed).join(", "))
+            .judged(UnjudgedReason::Construction)
+            .because("print beside print: the printed recalls of BitHash and s = 3 rise"),
+    );
     let ours = rising(sketched);
-    lines.push(Line::new(
-        "004-F7",
-        "sketches whose F rises with tau",
-        "none",
-        if ours.is_empty() { "none".to_owned() } else { ours.join(", ") },
-        Basis::Measured(Claim::none(ours.len())),
-        "precision is 100 % and recall falls",
-    ));
-    Ok(Made { lines, tables: vec![], plots })
+    lines.push(
+        ItemLine::new("004-F7", "sketches whose F rises with tau", "none")
+            .measured(if ours.is_empty() { "none".to_owned() } else { ours.join(", ") })
+            .judged(Basis::Measured(PrintedClaim::none(ours.len())))
+            .because("precision is 100 % and recall falls"),
+    );
+    Ok(SectionAnswers { lines, tables: vec![], plots })
 }

@@ -1,6 +1,13 @@
-//! Items of 004, by theme: what is printed ([`printed`]), the sketches of its review ([`review`], [`odd`],
-//! [`few_bits`]), pairs of given J and q ([`model`], [`error`]), labelled corpora ([`corpora`], [`judged`]),
-//! formulas and examples ([`formulas`], [`algorithm`]), times ([`times`]).
+//! Items of 004, by theme:
+//!
+//! | files | hold |
+//! |---|---|
+//! | [`printed`] | the printed numbers |
+//! | [`review`], [`odd`], [`few_bits`] | the sketches of its review |
+//! | [`model`], [`error`] | pairs of given J and q |
+//! | [`corpora`], [`judged`] | labelled corpora |
+//! | [`formulas`], [`algorithm`] | formulas and examples |
+//! | [`times`] | times |
 
 mod algorithm;
 mod corpora;
@@ -17,13 +24,14 @@ mod times;
 use super::Effort::{Long, Moments, Timed};
 use super::Section;
 
-/// What stands in for the source's data.
-pub(super) const ABOUT: &str = "Its 2,168 news articles, labelled by hand, do not come with the project. In their place: pairs of a given J \
-    of which a given share q of the common shingles is aligned, for errors; and a generated corpus of the same shape (68 groups, 2,168 \
-    documents of 2,568 words on average) whose labels say which texts come from which, for precision and recall. With --corpus and \
-    --labels, a labelled corpus of your own is judged beside it.";
+/// The data that replace the source's.
+pub(super) const ABOUT: &str = "Its 2,168 news articles, labelled by hand, do not come with the project. In \
+    their place: pairs of a given J of which a given share q of the common shingles is aligned, for errors; \
+    and a generated corpus of the same shape (68 groups, 2,168 documents of 2,568 words on average) whose \
+    labels say which texts come from which, for precision and recall. With --corpus and --labels, a labelled \
+    corpus of your own is judged beside it.";
 
-/// What answers its items, in their order.
+/// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["004-T1"], effort: Long, make: review::sketches },
     Section { items: &["004-T2"], effort: Long, make: corpora::data_set },

@@ -1,55 +1,55 @@
-//! Pairs of texts of a given J, of which a given share of the common features is aligned; and what sketches
-//! say of them.
+//! Pairs of texts with given J and a given fraction of aligned common features, and their estimates by
+//! sketches.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::printed::{SECTIONS, SIZES};
-use crate::{Bench, threads};
+use crate::{StudyContext, threads};
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::sectional::alignment;
 use dupflow_core::sketch::{Sampler, SectionBase, SectionMode, Sectional};
 use dupflow_core::text::Features;
 
-/// Features that a pair has together, about.
+/// Number of features of both texts of a pair, approximately.
 pub(super) const UNION: usize = 400;
 
-/// K and |A ∪ B| of what the source leaves out.
+/// K and |A ∪ B| for what the source leaves out.
 pub(super) const SHAPE: (usize, usize) = (256, 300);
 
-/// Where the common features of a pair stand.
+/// The positions of the common features of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// At the same places: one text is the other with words replaced.
+pub(super) enum FeatureOrder {
+    /// The same in both: one text is the other with words replaced.
     Aligned,
-    /// Of those in the first half, so many in a hundred have changed places with such of the second half.
+    /// This percentage of those in the first half is swapped with features of the second half.
     Moved(usize),
-    /// Anywhere.
+    /// Random.
     Independent,
 }
 
-/// What samples the features, in the order of [`Trial::of`].
+/// The samplers, in the order of [`Trial::estimate`].
 pub(super) const BASES: [SectionBase; 2] = [SectionBase::MinHash, SectionBase::Fss];
 
-/// A pair, and what sketches say of it.
+/// A pair with its estimates.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     pub(super) jaccard: f64,
-    /// For each number of sections.
+    /// By number of sections.
     pub(super) q: [f64; SECTIONS.len()],
     estimates: Vec<f64>,
 }
 
 impl Trial {
-    /// The estimate over a base, with so many sections and components; all by their places in the lists.
-    pub(super) fn of(&self, base: usize, sections: usize, size: usize) -> f64 {
+    /// The estimate with a sampler, a number of sections and a number of components, by their indices.
+    pub(super) fn estimate(&self, base: usize, sections: usize, size: usize) -> f64 {
         self.estimates[(base * SECTIONS.len() + sections) * SIZES.len() + size]
     }
 }
 
-/// Two texts: common features and as many of each text's own, in text order.
-pub(super) fn pair(rng: &mut ChaCha8Rng, common: usize, own: usize, order: Order) -> [Vec<u64>; 2] {
+/// Two texts, in text order: common features, and as many features of each text's own.
+pub(super) fn pair(rng: &mut ChaCha8Rng, common: usize, own: usize, order: FeatureOrder) -> [Vec<u64>; 2] {
     let n = common + own;
     let mut a: Vec<u64> = (0..n).map(|_| rng.random()).collect();
     let mut places: Vec<usize> = (0..n).collect();
@@ -59,14 +59,14 @@ pub(super) fn pair(rng: &mut ChaCha8Rng, common: usize, own: usize, order: Order
         b[*place] = rng.random();
     }
     match order {
-        Order::Aligned => {}
-        Order::Moved(percent) => {
+        FeatureOrder::Aligned => {}
+        FeatureOrder::Moved(percent) => {
             let (mut first, second): (Vec<usize>, Vec<usize>) =
                 places[own..].iter().copied().partition(|place| 2 * place < n);
             first.truncate(first.len() * percent / 100);
             first.into_iter().zip(second).for_each(|(x, y)| b.swap(x, y));
         }
-        Order::Independent => {
+        FeatureOrder::Independent => {
             a.shuffle(rng);
             b.shuffle(rng);
         }
@@ -74,11 +74,11 @@ pub(super) fn pair(rng: &mut ChaCha8Rng, common: usize, own: usize, order: Order
     [a, b]
 }
 
-/// So many pairs; how many features are common, of about [`UNION`], and their order are drawn for each.
+/// Draws pairs; the number of common features, of about [`UNION`], and their order are drawn for each.
 pub(super) fn trials(
-    bench: &Bench<'_>,
+    bench: &StudyContext<'_>,
     count: usize,
-    draw: impl Fn(&mut ChaCha8Rng) -> (usize, Order) + Sync,
+    draw: impl Fn(&mut ChaCha8Rng) -> (usize, FeatureOrder) + Sync,
 ) -> Vec<Trial> {
     threads::map(bench.threads, count, |n| {
         let seed = mix(bench.seed ^ mix(n as u64));
@@ -94,9 +94,9 @@ pub(super) fn trials(
     })
 }
 
-/// The mean of q, and the variance of the estimate over MinHash, of 500 short pairs with J = 0.8 and 64
+/// The mean of q, and the variance of the estimate with MinHash, of 500 short pairs with J = 0.8 and 64
 /// components.
-pub(super) fn spread(seed: u64, sections: usize, order: Order) -> (f64, f64) {
+pub(super) fn spread(seed: u64, sections: usize, order: FeatureOrder) -> (f64, f64) {
     const PAIRS: usize = 500;
     const SIZE: usize = 64;
     let one = |n: usize| {
@@ -106,7 +106,7 @@ pub(super) fn spread(seed: u64, sections: usize, order: Order) -> (f64, f64) {
         let [a, b] = texts.each_ref().map(|text| components(&mut sampler, text, SIZE));
         let equal = a.iter().zip(&b).filter(|(a, b)| a == b).count() as f64 / SIZE as f64;
         let q = alignment(&texts[0], &texts[1], sections).unwrap_or(0.0);
-        // q differs from pair to pair, which is no error of the estimate.
+        // q varies between pairs, which is not an error of the estimate.
         (q, (equal - 0.8 * q).powi(2))
     };
     let all: Vec<(f64, f64)> = (0..PAIRS).map(one).collect();
@@ -114,14 +114,14 @@ pub(super) fn spread(seed: u64, sections: usize, order: Order) -> (f64, f64) {
     (mean(|of| of.0), mean(|of| of.1))
 }
 
-/// So many components of a set.
+/// The first `size` components of a set.
 pub(super) fn components(sampler: &mut dyn Sampler, ids: &[u64], size: usize) -> Vec<u64> {
     let mut out = vec![0; size];
     sampler.components(Features::set(ids), &mut out);
     out
 }
 
-/// Shares of equal components. Those of MinHash are prefixes of one sketch.
+/// Fractions of equal components. The sketches of MinHash are prefixes of one sketch.
 fn estimates(texts: &[Vec<u64>; 2], seed: u64) -> Vec<f64> {
     let mut estimates = Vec::with_capacity(BASES.len() * SECTIONS.len() * SIZES.len());
     let equal = |base, sections, size: usize| -> Vec<bool> {
@@ -151,9 +151,11 @@ mod tests {
     #[test]
     fn pairs_are_as_asked_for() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        for (order, expected) in
-            [(Order::Aligned, 1.0..1.1), (Order::Moved(20), 0.75..0.85), (Order::Independent, 0.35..0.65)]
-        {
+        for (order, expected) in [
+            (FeatureOrder::Aligned, 1.0..1.1),
+            (FeatureOrder::Moved(20), 0.75..0.85),
+            (FeatureOrder::Independent, 0.35..0.65),
+        ] {
             let [a, b] = pair(&mut rng, 320, 40, order);
             let [x, y] = [&a, &b].map(|text| text.iter().collect::<BTreeSet<_>>());
             assert_eq!(

@@ -1,8 +1,8 @@
-//! The odd sketch of table 1 as its source has it, over MinHash; the program's own is over fss.
+//! The odd sketch of table 1 as in its source, with MinHash; the program's own uses fss.
 //!
-//! Every component (place and value) turns one of n bits, so that the bits in which two texts differ are
-//! those that an odd number of their differing components turn. The printed variance is of their number z,
-//! for a given number m of turns.
+//! Every component (place and value) flips one of n bits. So two texts differ in the bits that an odd number
+//! of their different components flip. The printed variance is of the number z of these bits, for a given
+//! number m of flips.
 //!
 //! Reference: M. Mitzenmacher, R. Pagh and N. Pham, *Efficient estimation for high similarities using odd
 //! sketches* (WWW 2014), section 3.
@@ -10,7 +10,7 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Basis, Claim, Line, Tolerance};
+use super::super::{Basis, ItemLine, PrintedClaim, Tolerance};
 use super::model::{SHAPE, components};
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::MinHash;
@@ -18,13 +18,13 @@ use dupflow_core::sketch::MinHash;
 /// J, in percent.
 const PERCENT: usize = 95;
 
-/// The printed variance: of z, when m turns fall on n bits.
+/// The printed variance of z, for m flips of n bits.
 pub(super) fn printed(n: f64, m: f64) -> f64 {
     let (four, two) = ((1.0 - 4.0 / n).powf(m), (1.0 - 2.0 / n).powf(2.0 * m));
     n * n * (four - two) / 4.0 + n * (1.0 - four) / 4.0
 }
 
-/// Bits that an odd number of turns fall on.
+/// The bits with an odd number of flips.
 fn odd(turns: impl Iterator<Item = u64>, bits: usize) -> Vec<bool> {
     let mut turned = vec![false; bits];
     turns.for_each(|turn| {
@@ -39,13 +39,13 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64
 }
 
-/// What is printed beside the variance of z, and beside the mean square error of J.
-pub(super) fn over_minhash(seed: u64, trials: usize) -> [Line; 2] {
+/// The printed formula beside the variance of z, and beside the mean square error of J.
+pub(super) fn over_minhash(seed: u64, trials: usize) -> [ItemLine; 2] {
     let (size, union) = SHAPE;
     let bits = 2 * size;
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ 0x0dd));
     let jaccard = PERCENT as f64 / 100.0;
-    // 2 k (1 - J), rounded: a whole number of turns.
+    // 2 k (1 - J), rounded: an integer number of flips.
     let m = (2 * size * (100 - PERCENT) + 50) / 100;
     let counts: Vec<f64> = (0..trials)
         .map(|_| {
@@ -76,21 +76,21 @@ pub(super) fn over_minhash(seed: u64, trials: usize) -> [Line; 2] {
         + jaccard * (1.0 - jaccard) / size as f64;
     let slack = Tolerance::Share(4.0 * (2.0 / trials as f64).sqrt());
     [
-        Line::new(
+        ItemLine::new(
             "004-T1",
             format!("odd, over MinHash: the printed variance, m = {m}"),
             format!("{of_z:.3}"),
-            format!("variance of z {spread:.3}"),
-            Basis::Exact(Claim::equal(of_z, spread, slack)),
-            "as the variance of z, the number of bits that differ, it is right",
-        ),
-        Line::new(
+        )
+        .measured(format!("variance of z {spread:.3}"))
+        .judged(Basis::Exact(PrintedClaim::equal(of_z, spread, slack)))
+        .because("as the variance of z, the number of bits that differ, it is right"),
+        ItemLine::new(
             "004-T1",
             "odd, over MinHash: the same as a variance of J",
             format!("{:.2E}", printed(bits as f64, turns)),
-            format!("MSE {error:.2E}, right {right:.2E}"),
-            Basis::Exact(Claim::equal(printed(bits as f64, turns), error, slack)),
-            "of J it is that of z / (4 k^2 (1 - 2/n)^2m), and J (1 - J) / k of the permutations",
-        ),
+        )
+        .measured(format!("MSE {error:.2E}, right {right:.2E}"))
+        .judged(Basis::Exact(PrintedClaim::equal(printed(bits as f64, turns), error, slack)))
+        .because("of J it is that of z / (4 k^2 (1 - 2/n)^2m), and J (1 - J) / k of the permutations"),
     ]
 }

@@ -1,4 +1,4 @@
-//! What 004 prints.
+//! The printed numbers of 004.
 
 /// k of table 3.
 pub(super) const SIZES: [usize; 6] = [50, 100, 200, 300, 400, 500];
@@ -20,16 +20,16 @@ pub(super) const THRESHOLDS: [f64; 5] = [0.5, 0.6, 0.7, 0.8, 0.9];
 
 /// A sketch of table 4.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Judged {
+pub(super) struct PrintedQuality {
     pub(super) name: &'static str,
-    /// In per cent, by tau.
+    /// In percent, by tau.
     pub(super) precision: [f64; 5],
-    /// In per cent, by tau.
+    /// In percent, by tau.
     pub(super) recall: [f64; 5],
 }
 
-impl Judged {
-    /// F, in per cent, from the printed precision and recall; it is printed as a figure only.
+impl PrintedQuality {
+    /// F in percent, from the printed precision and recall; the source shows it only as a figure.
     pub(super) fn f(&self, tau: usize) -> f64 {
         let (p, r) = (self.precision[tau], self.recall[tau]);
         2.0 * p * r / (p + r)
@@ -37,33 +37,33 @@ impl Judged {
 }
 
 /// Table 4.
-pub(super) const JUDGED: [Judged; 6] = [
-    Judged {
+pub(super) const JUDGED: [PrintedQuality; 6] = [
+    PrintedQuality {
         name: "MinHash",
         precision: [99.40, 99.39, 99.40, 99.36, 99.33],
         recall: [53.54, 47.79, 43.01, 37.10, 29.27],
     },
-    Judged {
+    PrintedQuality {
         name: "BitHash",
         precision: [99.11, 99.09, 99.61, 99.66, 99.59],
         recall: [50.86, 45.95, 47.31, 39.93, 31.5],
     },
-    Judged {
+    PrintedQuality {
         name: "s = 2",
         precision: [99.41, 99.39, 99.43, 99.37, 99.34],
         recall: [77.43, 71.42, 65.89, 59.43, 52.42],
     },
-    Judged {
+    PrintedQuality {
         name: "s = 3",
         precision: [99.82, 99.95, 99.95, 99.95, 99.96],
         recall: [56.45, 49.45, 43.01, 48.14, 32.13],
     },
-    Judged {
+    PrintedQuality {
         name: "s = 4",
         precision: [99.39, 99.41, 99.38, 99.36, 99.36],
         recall: [49.85, 45.18, 40.74, 34.67, 27.17],
     },
-    Judged {
+    PrintedQuality {
         name: "s = 5",
         precision: [99.42, 99.39, 99.39, 99.35, 99.46],
         recall: [46.99, 43.12, 38.18, 32.97, 25.86],

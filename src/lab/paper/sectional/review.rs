@@ -1,26 +1,35 @@
-//! Table 1: the sketches of the review, each by the program's own one.
+//! Table 1: the sketches of the review, each compared with the program's.
 
-use super::super::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use super::super::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use super::model::SHAPE;
 use super::odd;
-use crate::table::{Table, row};
+use crate::table::{ResultTable, row};
 use crate::{EvaluateError, estimators, threads};
 
 /// A row of the table.
-struct Sketch {
+struct ReviewedSketch {
     name: &'static str,
-    /// As the study of estimates calls it.
+    /// The name in the study of estimates.
     subject: &'static str,
     estimator: &'static str,
     variance: &'static str,
-    /// The printed variance, by K, |A ∪ B| and J; of one of J.
+    /// The printed variance as a function of K, |A ∪ B| and J; for one of J.
     printed: Option<fn(f64, f64, f64) -> f64>,
     jaccard: f64,
     reason: &'static str,
 }
 
-const AT: Sketch =
-    Sketch { name: "", subject: "", estimator: "", variance: "NA", printed: None, jaccard: 0.8, reason: "" };
+const AT: ReviewedSketch = ReviewedSketch {
+    name: "",
+    subject: "",
+    estimator: "",
+    variance: "NA",
+    printed: None,
+    jaccard: 0.8,
+    reason: "",
+};
 
 fn of_connected(k: f64, j: f64, exponent: f64) -> f64 {
     // Runs of two one-bit components.
@@ -29,14 +38,14 @@ fn of_connected(k: f64, j: f64, exponent: f64) -> f64 {
     g * (1.0 - g) / (k * (1.0 - c2).powi(2) * n * g.powf(exponent))
 }
 
-/// The row that is measured over MinHash too.
+/// The row that is also measured with MinHash.
 const ODD: &str = "odd (Mitzenmacher 2014), n = 512, over fss";
 
-/// The row whose printed estimator is that of another.
+/// The row whose printed estimator belongs to another sketch.
 const K_MINS: &str = "k-mins (Cohen 2001)";
 
-const SKETCHES: [Sketch; 11] = [
-    Sketch {
+const SKETCHES: [ReviewedSketch; 11] = [
+    ReviewedSketch {
         name: "min-wise (Broder 1997)",
         subject: "minhash",
         estimator: "J/k",
@@ -45,21 +54,21 @@ const SKETCHES: [Sketch; 11] = [
         reason: "the estimator is printed as J/k: it is the share of equal components",
         ..AT
     },
-    Sketch {
+    ReviewedSketch {
         name: K_MINS,
         subject: "minhash",
         estimator: "of the K smallest of the union, the share in both",
         reason: "that is bottom-k; k-mins is one minimum of each of K permutations",
         ..AT
     },
-    Sketch {
+    ReviewedSketch {
         name: "bottom-k (Cohen & Kaplan 2007)",
         subject: "bottom-k",
         estimator: "#(S(A), S(B), S(A or B) common)/k",
         reason: "the variance, not printed, is J(1-J)/k (u-k)/(u-1)",
         ..AT
     },
-    Sketch {
+    ReviewedSketch {
         name: "b-bit (Li & König 2010), b = 2",
         subject: "minhash, 2 bits",
         estimator: "(equal/k - 2^-b)/(1 - 2^-b)",
@@ -68,21 +77,21 @@ const SKETCHES: [Sketch; 11] = [
         reason: "",
         ..AT
     },
-    Sketch {
+    ReviewedSketch {
         name: "f-fractional (Yuan et al. 2012), f = 1.5",
         subject: "minhash, 1.5 bits",
         estimator: "(E - (w1 C1b1 + w2 C1b2))/(1 - (w1 C2b1 + w2 C2b2))",
         reason: "the program weighs the two widths by their variance, which errs less; sketch/fractional.rs",
         ..AT
     },
-    Sketch {
+    ReviewedSketch {
         name: "k-partition (Li, Owen & Zhang 2012)",
         subject: "oph-original",
         estimator: "matches/(k - jointly empty)",
         reason: "the variance, not printed, is below J(1-J)/k",
         ..AT
     },
-    Sketch {
+    ReviewedSketch {
         name: "min-max (Ji et al. 2013)",
         subject: "min-max",
         estimator: "J",
@@ -91,7 +100,7 @@ const SKETCHES: [Sketch; 11] = [
         reason: "k components of k/2 permutations",
         ..AT
     },
-    Sketch {
+    ReviewedSketch {
         name: ODD,
         subject: "odd, 2 bits",
         estimator: "1 + (n/4k) ln(1 - 2z/n)",
@@ -100,7 +109,7 @@ const SKETCHES: [Sketch; 11] = [
         jaccard: 0.95,
         reason: "the program's, over fss, whose places vary less than MinHash's",
     },
-    Sketch {
+    ReviewedSketch {
         name: "connected bit (Tang 2015), n = 2, b = 1",
         subject: "connected, 2 of 1 bit",
         estimator: "(G^(1/n) - C1)/(1 - C2)",
@@ -109,7 +118,7 @@ const SKETCHES: [Sketch; 11] = [
         reason: "the exponent of G is 2(n-1)/n",
         ..AT
     },
-    Sketch {
+    ReviewedSketch {
         name: "BitHash (Zhang 2016)",
         subject: "minhash, 1 bit",
         estimator: "1 - 2d/k",
@@ -118,7 +127,7 @@ const SKETCHES: [Sketch; 11] = [
         reason: "",
         ..AT
     },
-    Sketch {
+    ReviewedSketch {
         name: "SuperMinHash (Ertl 2017)",
         subject: "superminhash",
         estimator: "(1/m) sum of equal",
@@ -129,29 +138,21 @@ const SKETCHES: [Sketch; 11] = [
     },
 ];
 
-pub(super) fn sketches(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn sketches(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (size, union) = SHAPE;
     let trials = work.size(2_000, 20);
     let measured = threads::map(work.bench.threads, SKETCHES.len(), |n| {
-        let Sketch { subject, jaccard, .. } = SKETCHES[n];
+        let ReviewedSketch { subject, jaccard, .. } = SKETCHES[n];
         estimators::errors(work.bench.seed, trials, subject, (size, union, jaccard))
     });
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "004_t1",
         "Table 1: variances, printed, right and measured",
         &format!(
-            "{trials} pairs of {union} shingles together, K = {size}, J = 0.8 but 0.95 for odd; the mean square error of the program's own \
-             sketches. Right is the theory of `sketch/variance.rs`."
+            "{trials} pairs of {union} shingles together, K = {size}, J = 0.8 but 0.95 for odd; the mean \
+                square error of the program's own sketches. Right is the theory of `sketch/variance.rs`."
         ),
-        &[
-            "sketch",
-            "printed variance",
-            "its value",
-            "right",
-            "measured",
-            "measured / right",
-            "measured / printed",
-        ],
+        "sketch | printed variance | its value | right | measured | measured / right | measured / printed",
     );
     // Four standard deviations of a mean of squares.
     let slack = Tolerance::Share(4.0 * (2.0 / trials as f64).sqrt());
@@ -178,21 +179,25 @@ pub(super) fn sketches(work: &Work<'_>) -> Result<Made, EvaluateError> {
         ]);
         let basis = match printed {
             // Its printed estimator is that of bottom-k.
-            _ if sketch.name == K_MINS => Basis::Exact(Claim::equal(error_of("bottom-k"), error, slack)),
-            Some(printed) if sketch.name != ODD => Basis::Exact(Claim::equal(printed, error, slack)),
-            _ => Why::Shown.checked(Claim::equal(right.unwrap_or(f64::NAN), error, slack)),
+            _ if sketch.name == K_MINS => {
+                Basis::Exact(PrintedClaim::equal(error_of("bottom-k"), error, slack))
+            }
+            Some(printed) if sketch.name != ODD => Basis::Exact(PrintedClaim::equal(printed, error, slack)),
+            _ => UnjudgedReason::Shown.checked(PrintedClaim::equal(right.unwrap_or(f64::NAN), error, slack)),
         };
-        lines.push(Line::new(
-            "004-T1",
-            sketch.name,
-            format!("{}; variance {} = {}", sketch.estimator, sketch.variance, shown(printed)),
-            format!("MSE {}, right {}", shown(Some(error)), shown(right)),
-            basis,
-            sketch.reason,
-        ));
+        lines.push(
+            ItemLine::new(
+                "004-T1",
+                sketch.name,
+                format!("{}; variance {} = {}", sketch.estimator, sketch.variance, shown(printed)),
+            )
+            .measured(format!("MSE {}, right {}", shown(Some(error)), shown(right)))
+            .judged(basis)
+            .because(sketch.reason),
+        );
         if sketch.name == ODD {
             lines.extend(odd::over_minhash(work.bench.seed, trials));
         }
     }
-    Ok(Made { lines, tables: vec![table], plots: vec![] })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![] })
 }

@@ -2,21 +2,21 @@
 
 use std::hint::black_box;
 
-use super::super::{Line, Made, Why, Work};
+use super::super::{ItemLine, SectionAnswers, SectionContext, UnjudgedReason};
 use super::error::name;
 use super::model::BASES;
 use super::printed::SECTIONS;
 use crate::EvaluateError;
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
+use crate::table::{ResultTable, row};
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::{MinHash, Sampler, SectionMode, Sectional};
 use dupflow_core::text::Features;
 
-/// Components, and shingles of a text.
+/// Number of components, and of shingles of a text.
 const SHAPE: (usize, usize) = (500, 1_000);
 
-pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn hashing(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (size, features) = SHAPE;
     let seed = work.bench.seed;
     let ids: Vec<u64> = (0..features as u64).map(|x| mix(seed ^ mix(x))).collect();
@@ -31,55 +31,44 @@ pub(super) fn hashing(work: &Work<'_>) -> Result<Made, EvaluateError> {
         forms[form].1.components(black_box(Features::set(&ids)), &mut out);
         black_box(&out);
     });
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "004_f5",
         "Figure 5: hashing time, k = 500, 1,000 shingles",
         "One thread, shingles to components; the least of rounds in which every form has its turn.",
-        &["sketch", "time, µs/text", "of MinHash's time"],
+        "sketch | time, µs/text | of MinHash's time",
     );
     for ((of, _), seconds) in forms.iter().zip(&times) {
         table.push(row![of.as_str(), seconds * 1e6, seconds / times[0]]);
     }
-    let line = |base: usize| Series {
-        name: format!("over {}", BASES[base].name()),
-        points: SECTIONS
-            .iter()
-            .zip(&times[1 + base * SECTIONS.len()..])
-            .map(|(s, t)| (*s as f64, t / times[0]))
-            .collect(),
+    let line = |base: usize| {
+        Series::new(
+            format!("over {}", BASES[base].name()),
+            SECTIONS.iter().zip(&times[1 + base * SECTIONS.len()..]).map(|(s, t)| (*s as f64, t / times[0])),
+        )
     };
-    let plot = Plot {
-        name: "004_f5".to_owned(),
-        title: "Hashing time as a multiple of MinHash's, k = 500".to_owned(),
-        x: Axis::linear("s, sections"),
-        y: Axis::log("multiple"),
-        series: vec![line(0), line(1)],
-    };
+    let plot = Plot::new(
+        "004_f5",
+        "Hashing time as a multiple of MinHash's, k = 500",
+        Axis::linear("s, sections"),
+        Axis::log("multiple"),
+        vec![line(0), line(1)],
+    );
     let lines = vec![
-        Line::new(
-            "004-F5",
-            "time of s = 2 over MinHash's",
-            "about 1.05",
-            format!("{:.2}", times[2] / times[0]),
-            Why::Timed,
-            "the seconds are lost; each section is sketched by itself, which adds little to a hash for each shingle and component",
-        ),
-        Line::new(
-            "004-F5",
-            format!("time of {} to {} over MinHash's", name(2), name(5)),
-            "linear in s",
-            (2..=5).map(|s| format!("{:.2}", times[s] / times[0])).collect::<Vec<_>>().join(", "),
-            Why::Timed,
-            "hashes are those of MinHash whatever s is; only comparing sections grows with it",
-        ),
-        Line::new(
-            "004-F5",
-            "the same over fss",
-            "-",
-            (7..=10).map(|s| format!("{:.4}", times[s] / times[0])).collect::<Vec<_>>().join(", "),
-            Why::Timed,
-            "the default base; linear in s, since every section fills all components",
-        ),
+        ItemLine::new("004-F5", "time of s = 2 over MinHash's", "about 1.05")
+            .measured(format!("{:.2}", times[2] / times[0]))
+            .judged(UnjudgedReason::Timed)
+            .because(
+                "the seconds are lost; each section is sketched by itself, which adds little to a hash for \
+                    each shingle and component",
+            ),
+        ItemLine::new("004-F5", format!("time of {} to {} over MinHash's", name(2), name(5)), "linear in s")
+            .measured((2..=5).map(|s| format!("{:.2}", times[s] / times[0])).collect::<Vec<_>>().join(", "))
+            .judged(UnjudgedReason::Timed)
+            .because("hashes are those of MinHash whatever s is; only comparing sections grows with it"),
+        ItemLine::new("004-F5", "the same over fss", "-")
+            .measured((7..=10).map(|s| format!("{:.4}", times[s] / times[0])).collect::<Vec<_>>().join(", "))
+            .judged(UnjudgedReason::Timed)
+            .because("the default base; linear in s, since every section fills all components"),
     ];
-    Ok(Made { lines, tables: vec![table], plots: vec![plot] })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }

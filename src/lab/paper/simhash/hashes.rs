@@ -1,10 +1,8 @@
-//! 001-X1: which hash SimHash is made with. The page names MD5, FNV and Murmur as if one were as good as
-//! another.
+//! 001-X1: the word hash of SimHash. The page names MD5, FNV and Murmur as if all were equally good.
 //!
-//! A word turns every bit up or down, so that each of the 64 bits of its hash has to be as good as a coin,
-//! and to fall apart from the others. Then the share of bits in which two texts agree is 1 - θ/π on average,
-//! and errs as the mean of 64 coins does. Hashes are taken as they are, without a seed; generated texts with
-//! other words in each corpus take its place.
+//! A word moves every bit up or down, so the 64 bits of its hash must be uniform and independent. Then two
+//! texts agree in the fraction 1 - θ/π of bits on average, with the error of the mean of 64 coins. Hashes are
+//! used without a seed; generated texts with different words in each corpus take its place.
 
 use std::collections::BTreeMap;
 
@@ -12,36 +10,38 @@ use sha2::{Digest, Sha256};
 
 use crate::EvaluateError;
 use crate::generate::{Generator, Params, Script};
-use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use crate::table::{Table, row};
+use crate::paper::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use crate::table::{ResultTable, row};
 use crate::threads;
 use dupflow_core::hash::mix;
 use dupflow_core::sketch::simhash::fingerprint;
 use dupflow_core::text::measures::cosine;
 use dupflow_core::text::{Features, Shingle, TextRules, tokens};
 
-/// Corpora, and texts of each, at full scale.
+/// Number of corpora, and of texts of each, at full scale.
 const CORPORA: usize = 16;
 const TEXTS: usize = 300;
 
 /// A hash of a word.
-type Hash = fn(&[u8]) -> u64;
+type WordHash = fn(&[u8]) -> u64;
 
-/// Why a hash is tried.
+/// Why a hash is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// The page names it, or what it stands for.
+    /// The page names it, or it represents one that is named.
     Named,
-    /// As the program mixes.
+    /// The program's own mixing.
     Ours,
-    /// As many libraries hash strings.
+    /// Common in libraries, and unsuitable.
     Poor,
 }
 
 /// A hash.
 struct Hashed {
     name: &'static str,
-    of: Hash,
+    of: WordHash,
     role: Role,
 }
 
@@ -58,7 +58,7 @@ const HASHES: [Hashed; 6] = [
     Hashed { name: "sum of 31^i c", of: polynomial, role: Role::Poor },
 ];
 
-/// As good as MD5, which is none of the program's dependencies.
+/// As good as MD5, which is not a dependency of the program.
 fn sha(word: &[u8]) -> u64 {
     Sha256::digest(word).iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
@@ -68,7 +68,7 @@ fn fnv(word: &[u8]) -> u64 {
     word.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// The hash of strings in many languages' libraries; short words leave its upper bits 0.
+/// The string hash of many languages' libraries; for short words its upper bits are 0.
 fn polynomial(word: &[u8]) -> u64 {
     word.iter().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(u64::from(*byte)))
 }
@@ -92,11 +92,11 @@ fn murmur(word: &[u8]) -> u64 {
     hash ^ hash >> 47
 }
 
-/// Words by the numbers that they have in a corpus, ascending, with their counts.
-type Text = (Vec<u64>, Vec<f64>);
+/// Words by their numbers in a corpus, ascending, with their counts.
+type WordCounts = (Vec<u64>, Vec<f64>);
 
 /// The texts of a corpus, and its words by their numbers.
-fn corpus(texts: usize, seed: u64) -> (Vec<Text>, Vec<String>) {
+fn corpus(texts: usize, seed: u64) -> (Vec<WordCounts>, Vec<String>) {
     let params = Params {
         documents: texts as u64,
         seed,
@@ -130,27 +130,27 @@ fn corpus(texts: usize, seed: u64) -> (Vec<Text>, Vec<String>) {
     (counted.collect(), words)
 }
 
-/// What pairs of one corpus say of one hash; sums, to be added up.
+/// Sums over the pairs of one corpus for one hash.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct AgreementSums {
     pairs: f64,
-    /// The share of equal bits less the expected one.
+    /// The fraction of equal bits minus the expected one.
     apart: f64,
     /// The square of that, in units of the variance of 64 coins.
     squares: f64,
-    /// Pairs of a cosine below 0.9 that lie within 3 bits.
+    /// Pairs with a cosine below 0.9 and a distance of at most 3 bits.
     wrong: f64,
 }
 
-fn sums(texts: &[Text], words: &[String], hash: Hash) -> Sums {
+fn sums(texts: &[WordCounts], words: &[String], hash: WordHash) -> AgreementSums {
     let hashes: Vec<u64> = words.iter().map(|word| hash(word.as_bytes())).collect();
-    let print = |(ids, weights): &Text| {
+    let print = |(ids, weights): &WordCounts| {
         let of_words: Vec<u64> =
             ids.iter().filter_map(|id| hashes.get(usize::try_from(*id).ok()?)).copied().collect();
         fingerprint(&of_words, weights)
     };
     let prints: Vec<u64> = texts.iter().map(print).collect();
-    let mut sums = Sums::default();
+    let mut sums = AgreementSums::default();
     for (a, (ids, weights)) in texts.iter().enumerate() {
         for (b, (others, masses)) in texts.iter().enumerate().take(a) {
             let cosine = cosine(Features { ids, weights }, Features { ids: others, weights: masses });
@@ -167,60 +167,64 @@ fn sums(texts: &[Text], words: &[String], hash: Hash) -> Sums {
 }
 
 /// 001-X1.
-pub(super) fn choice(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn choice(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (corpora, texts) = (work.size(CORPORA, 2), work.size(TEXTS, 60));
     let measured = threads::map(work.bench.threads, corpora, |n| {
         let (texts, words) = corpus(texts, mix(work.bench.seed ^ mix(n as u64)));
         HASHES.map(|hash| sums(&texts, &words, hash.of))
     });
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "001_x1_hashes",
         "SimHash by the hash of its words",
         &format!(
-            "All pairs of {texts} generated texts, {corpora} corpora of other words, words weighed by their counts; 64 bits. Apart: the mean of \
-             what the share of equal bits is above 1 - θ/π. Error: its root mean square, in units of that of 64 coins. Wrong: pairs of a cosine \
-             below 0.9 within 3 bits, of a million pairs."
+            "All pairs of {texts} generated texts, {corpora} corpora of other words, words weighed by their \
+                counts; 64 bits. Apart: the mean of what the share of equal bits is above 1 - θ/π. Error: \
+                its root mean square, in units of that of 64 coins. Wrong: pairs of a cosine below 0.9 \
+                within 3 bits, of a million pairs."
         ),
-        &["hash", "apart", "error", "wrong"],
+        "hash | apart | error | wrong",
     );
     let mut lines = Vec::new();
     for (at, hash) in HASHES.iter().enumerate() {
-        let all = measured.iter().map(|of| of[at]).fold(Sums::default(), |sum, more| Sums {
-            pairs: sum.pairs + more.pairs,
-            apart: sum.apart + more.apart,
-            squares: sum.squares + more.squares,
-            wrong: sum.wrong + more.wrong,
-        });
+        let all =
+            measured.iter().map(|of| of[at]).fold(AgreementSums::default(), |sum, more| AgreementSums {
+                pairs: sum.pairs + more.pairs,
+                apart: sum.apart + more.apart,
+                squares: sum.squares + more.squares,
+                wrong: sum.wrong + more.wrong,
+            });
         let (apart, error) = (all.apart / all.pairs, (all.squares / all.pairs).sqrt());
         let wrong = 1e6 * all.wrong / all.pairs;
         table.push(row![hash.name, apart, error, wrong]);
-        let coins = Claim::equal(1.0, error, Tolerance::Within(0.15));
+        let coins = PrintedClaim::equal(1.0, error, Tolerance::Within(0.15));
         let basis = match hash.role {
             Role::Named => Basis::Measured(coins),
-            Role::Ours => Why::Shown.checked(coins),
-            Role::Poor => Why::Shown.checked(Claim::AtLeast(1.15, vec![error])),
+            Role::Ours => UnjudgedReason::Shown.checked(coins),
+            Role::Poor => UnjudgedReason::Shown.checked(PrintedClaim::AtLeast(1.15, vec![error])),
         };
-        lines.push(Line::new(
-            "001-X1",
-            format!("SimHash of words hashed by {}: its error, of 64 coins' 1", hash.name),
-            if hash.role == Role::Named { "one of \"MD5, FNV or Murmur\"" } else { "-" },
-            format!("{error:.3}; {wrong:.0} wrong pairs within 3, of a million"),
-            basis,
-            if error < 1.15 {
+        lines.push(
+            ItemLine::new(
+                "001-X1",
+                format!("SimHash of words hashed by {}: its error, of 64 coins' 1", hash.name),
+                if hash.role == Role::Named { "one of \"MD5, FNV or Murmur\"" } else { "-" },
+            )
+            .measured(format!("{error:.3}; {wrong:.0} wrong pairs within 3, of a million"))
+            .judged(basis)
+            .because(if error < 1.15 {
                 "as good as coins"
             } else {
                 "its bits are no coins: words that are alike, or short, have upper bits that are alike"
-            },
-        ));
+            }),
+        );
     }
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The published values of FNV-1a, and of the program that Murmur's author published.
+    /// The published values of FNV-1a, and of the reference program of Murmur's author.
     #[test]
     fn hashes_are_those_of_others() {
         assert_eq!((fnv(b""), fnv(b"a")), (0xcbf2_9ce4_8422_2325, 0xaf63_dc4c_8601_ec8c));

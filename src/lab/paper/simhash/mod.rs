@@ -1,4 +1,4 @@
-//! Items of 001: problems, the fingerprint, its example, and the hash of its words.
+//! Items of 001: problems, the fingerprint, its example, and the word hash.
 
 mod fingerprints;
 mod hashes;
@@ -6,11 +6,12 @@ mod search;
 
 use super::{Effort, Section};
 
-/// What stands in for the source's data.
-pub(super) const ABOUT: &str = "The page states three problems and a fingerprint, and prints no measurement: problems are answered by \
-    measuring, on uniform fingerprints with planted neighbours, and agreement on pairs of feature sets of a known angle.";
+/// The data that replace the source's.
+pub(super) const ABOUT: &str = "The page states three problems and a fingerprint, and prints no measurement: \
+    problems are answered by measuring, on uniform fingerprints with planted neighbours, and agreement on \
+    pairs of feature sets of a known angle.";
 
-/// What answers its items, in their order.
+/// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["001-P1"], effort: Effort::Long, make: fingerprints::two_documents },
     Section { items: &["001-P2"], effort: Effort::Timed, make: search::one_against_all },

@@ -21,12 +21,14 @@ use crate::distribution::Distribution;
 use crate::filter::rules::{ERROR, PAPER_LOOKS, SIZE};
 use dupflow_core::filter::{FilterError, Schedule, Target};
 
-/// What stands in for the source's data.
-pub(super) const ABOUT: &str = "Its FUNDS data, grant proposals of a science foundation, are private, and GAUSSIAN was drawn from them. Models stand \
-     in: UNIFORM, J from U(0, 1); GAUSSIAN, N(0.5, 0.15²) within [0, 1]; FUNDS-like, 93 % Beta(1, 6), 5 % U(0, 1), 2 % Beta(20, 1.5); \
-     and a generated corpus. K = 1000 samples, first look at 100, an error of 1e-5 at each look. What the filters read of candidates of real corpora, as bands make them, is in `docs/filters.md`.";
+/// The data that replace the source's.
+pub(super) const ABOUT: &str = "Its FUNDS data, grant proposals of a science foundation, are private, and \
+    GAUSSIAN was drawn from them. Models stand in: UNIFORM, J from U(0, 1); GAUSSIAN, N(0.5, 0.15²) within \
+    [0, 1]; FUNDS-like, 93 % Beta(1, 6), 5 % U(0, 1), 2 % Beta(20, 1.5); and a generated corpus. K = 1000 \
+    samples, first look at 100, an error of 1e-5 at each look. What the filters read of candidates of real \
+    corpora, as bands make them, is in `docs/filters.md`.";
 
-/// What answers its items, in their order.
+/// The sections that answer its items, in their order.
 pub(super) const SECTIONS: &[Section] = &[
     Section { items: &["000-T1"], effort: Effort::Moments, make: bounds::tails },
     Section { items: &["000-F1"], effort: Effort::Moments, make: sampling::sort_merge },
@@ -51,17 +53,17 @@ const THRESHOLDS: [f64; 3] = [0.8, 0.5, 0.3];
 /// The models of its sets of pairs.
 const SETS: [Distribution; 3] = [Distribution::Uniform, Distribution::Gaussian, Distribution::Funds];
 
-/// Its filter, corrected, at a threshold; components of full width.
+/// The source's filter, corrected, at a threshold; components of full width.
 fn filter(threshold: f64) -> Result<Schedule, FilterError> {
     Ok(Schedule::per_look(Target::new(threshold, SIZE, 64)?, &PAPER_LOOKS, ERROR))
 }
 
-/// A share in percent, one decimal.
+/// A fraction in percent with one decimal.
 fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// Something of each set, in their order.
+/// A text for each set, joined in their order.
 fn by_set(of: impl FnMut(Distribution) -> String) -> String {
     SETS.map(of).join(" / ")
 }

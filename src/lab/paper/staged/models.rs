@@ -1,5 +1,4 @@
-//! Simulated pairs of the models: what the bounds and the filter do to them, and where their similarities
-//! lie.
+//! Simulated pairs of the models: results of bounds and filter, and the distribution of their similarities.
 
 use std::ops::AddAssign;
 
@@ -8,10 +7,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{PAPER_LOOKS, SETS, SIZE, THRESHOLDS, filter, percent};
 use crate::distribution::Distribution;
-use crate::filter::pair::Matches;
-use crate::paper::{Claim, Line, Made, Tolerance, Why, Work};
+use crate::filter::pair::PairMatches;
+use crate::paper::{ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason};
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
+use crate::table::{ResultTable, row};
 use crate::{EvaluateError, threads};
 use dupflow_core::filter::{Schedule, Stop};
 use dupflow_core::hash::mix;
@@ -26,22 +25,22 @@ const CHUNK: usize = 1 << 14;
 /// k of the first look.
 pub(super) const FIRST: usize = PAPER_LOOKS[0];
 
-/// Looks before the last.
+/// Number of looks before the last.
 pub(super) const EARLY: usize = PAPER_LOOKS.len() - 1;
 
-/// Where similarities of pairs come from.
+/// The distribution of the similarities of pairs.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Law {
+pub(super) enum SimilarityLaw {
     Set(Distribution),
-    /// All the same.
+    /// A single similarity.
     At(f64),
 }
 
-/// What was seen of pairs, at one threshold.
+/// Counts of pairs at one threshold.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct PairStatistics {
     pub(super) pairs: u64,
-    /// By X at the first look: pairs with R_K below T, and those at T or above.
+    /// By X at the first look: pairs with R_K below T, and pairs with T or above.
     pub(super) first: Vec<[u64; 2]>,
     /// By look: pairs that its bounds alone would reject, and accept.
     pub(super) apart: [[u64; 2]; EARLY],
@@ -49,11 +48,11 @@ pub(super) struct Seen {
     pub(super) read: u64,
     /// Pairs that an early look rejects, and accepts.
     pub(super) early: [u64; 2],
-    /// Those of them that the full comparison would not.
+    /// Those of them for which the full comparison decides otherwise.
     pub(super) wrong: [u64; 2],
 }
 
-impl Seen {
+impl PairStatistics {
     fn new() -> Self {
         Self {
             pairs: 0,
@@ -65,7 +64,7 @@ impl Seen {
         }
     }
 
-    fn pair(&mut self, pair: &Matches, schedule: &Schedule, stop: Stop) {
+    fn pair(&mut self, pair: &PairMatches, schedule: &Schedule, stop: Stop) {
         let is_similar = pair.among(SIZE) as usize >= schedule.target().least_matches();
         self.pairs += 1;
         self.first[pair.among(FIRST) as usize][usize::from(is_similar)] += 1;
@@ -87,14 +86,14 @@ impl Seen {
     }
 
     /// Pairs with more than `m` equal samples at the first look (`above`) or fewer, and how many of these are
-    /// on that side of T too.
+    /// on the same side of T.
     fn beyond(&self, m: usize, above: bool) -> (u64, u64) {
         let part = if above { &self.first[m + 1..] } else { &self.first[..m] };
         let right = part.iter().map(|both| both[usize::from(above)]).sum();
         (part.iter().flatten().sum(), right)
     }
 
-    /// Accuracy and recall of "more than m" (`above`), or "fewer than m"; `None` where nothing is there.
+    /// Accuracy and recall of "more than m" (`above`), or "fewer than m"; `None` without pairs.
     pub(super) fn quality(&self, m: usize, above: bool) -> [Option<f64>; 2] {
         let (found, right) = self.beyond(m, above);
         let all: u64 = self.first.iter().map(|both| both[usize::from(above)]).sum();
@@ -102,7 +101,7 @@ impl Seen {
     }
 }
 
-impl AddAssign<&Self> for Seen {
+impl AddAssign<&Self> for PairStatistics {
     fn add_assign(&mut self, more: &Self) {
         self.pairs += more.pairs;
         self.read += more.read;
@@ -116,25 +115,29 @@ impl AddAssign<&Self> for Seen {
     }
 }
 
-/// What is seen of pairs by the filter at each threshold.
-pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Seen>, EvaluateError> {
+/// Results of the filter at each threshold.
+pub(super) fn simulate(
+    work: &SectionContext<'_>,
+    law: SimilarityLaw,
+    pairs: usize,
+) -> Result<Vec<PairStatistics>, EvaluateError> {
     let schedules = THRESHOLDS.map(filter).into_iter().collect::<Result<Vec<_>, _>>()?;
     let kernel = Kernel::new(SIZE, 1);
     let salt = match law {
-        Law::Set(set) => mix(set as u64 + 1),
-        Law::At(similarity) => similarity.to_bits(),
+        SimilarityLaw::Set(set) => mix(set as u64 + 1),
+        SimilarityLaw::At(similarity) => similarity.to_bits(),
     };
     let task = |chunk: usize| {
         let mut rng = ChaCha8Rng::seed_from_u64(mix(work.bench.seed ^ mix(salt) ^ mix(chunk as u64)));
-        let mut seen = vec![Seen::new(); schedules.len()];
+        let mut seen = vec![PairStatistics::new(); schedules.len()];
         for _ in 0..CHUNK.min(pairs - chunk * CHUNK) {
             let similarity = match law {
-                Law::Set(set) => set.sample(&mut rng),
-                Law::At(similarity) => similarity,
+                SimilarityLaw::Set(set) => set.sample(&mut rng),
+                SimilarityLaw::At(similarity) => similarity,
             };
-            // Two different samples of full width have one bit in common by chance only, and none that
-            // counts.
-            let pair = Matches::draw(&mut rng, similarity, 0.0);
+            // Two different samples of full width are equal in their lowest bit by chance only, which is not
+            // counted.
+            let pair = PairMatches::draw(&mut rng, similarity, 0.0);
             let (a, b) = pair.one_bit_sketches();
             for (one, schedule) in seen.iter_mut().zip(&schedules) {
                 one.pair(&pair, schedule, schedule.walk(&kernel, a, b));
@@ -142,7 +145,7 @@ pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Se
         }
         seen
     };
-    let mut all = vec![Seen::new(); schedules.len()];
+    let mut all = vec![PairStatistics::new(); schedules.len()];
     for seen in threads::map(work.bench.threads, pairs.div_ceil(CHUNK), task) {
         all.iter_mut().zip(&seen).for_each(|(sum, more)| *sum += more);
     }
@@ -150,20 +153,23 @@ pub(super) fn simulate(work: &Work<'_>, law: Law, pairs: usize) -> Result<Vec<Se
 }
 
 /// By set, then by threshold.
-pub(super) fn simulate_sets(work: &Work<'_>, full: usize) -> Result<Vec<Vec<Seen>>, EvaluateError> {
+pub(super) fn simulate_sets(
+    work: &SectionContext<'_>,
+    full: usize,
+) -> Result<Vec<Vec<PairStatistics>>, EvaluateError> {
     let pairs = work.size(full, 1000);
-    SETS.iter().map(|set| simulate(work, Law::Set(*set), pairs)).collect()
+    SETS.iter().map(|set| simulate(work, SimilarityLaw::Set(*set), pairs)).collect()
 }
 
 /// 000-F7.
-pub(super) fn densities(_: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+pub(super) fn densities(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "000_f7_shares",
         "000-F7: pairs below the threshold",
         "In percent of the pairs of a model, by its density.",
-        &["T", "UNIFORM, %", "GAUSSIAN, %", "FUNDS-like, %"],
+        "T | UNIFORM, % | GAUSSIAN, % | FUNDS-like, %",
     );
-    // Integrated apart from the program, in percent.
+    // Integrated independently of the program, in percent.
     const APART: [[f64; 3]; 3] = [[80.0, 97.8, 97.1], [50.0, 50.0, 94.0], [30.0, 9.1, 83.6]];
     let mut lines = Vec::new();
     for (threshold, apart) in THRESHOLDS.into_iter().zip(APART) {
@@ -171,34 +177,36 @@ pub(super) fn densities(_: &Work<'_>) -> Result<Made, EvaluateError> {
         let mut row = row![threshold];
         row.extend(shares.map(Into::into));
         table.push(row);
-        lines.push(Line::new(
-            "000-F7",
-            format!("share with R < {threshold}, UNIFORM / GAUSSIAN / FUNDS-like"),
-            "lost",
-            shares.map(|share| percent(share / 100.0)).join(" / "),
-            Why::StandIn.checked(Claim::each(apart.into_iter().zip(shares), Tolerance::Within(0.1))),
-            "The sets are private; these are the models, beside another integration of them.",
-        ));
+        lines.push(
+            ItemLine::new(
+                "000-F7",
+                format!("share with R < {threshold}, UNIFORM / GAUSSIAN / FUNDS-like"),
+                "lost",
+            )
+            .measured(shares.map(|share| percent(share / 100.0)).join(" / "))
+            .judged(
+                UnjudgedReason::StandIn
+                    .checked(PrintedClaim::each(apart.into_iter().zip(shares), Tolerance::Within(0.1))),
+            )
+            .because("The sets are private; these are the models, beside another integration of them."),
+        );
     }
     let low = Distribution::Funds.share_below(0.3);
-    lines.push(Line::new(
-        "000-F7",
-        "FUNDS",
-        "mostly low similarities",
-        format!("{} of FUNDS-like pairs below 0.3", percent(low)),
-        Why::Construction,
-        "The model is made to be so.",
-    ));
-    let series = SETS.map(|set| Series {
-        name: set.name().to_owned(),
-        points: (1..100).map(|i| f64::from(i) / 100.0).map(|s| (s, set.density(s))).collect(),
+    lines.push(
+        ItemLine::new("000-F7", "FUNDS", "mostly low similarities")
+            .measured(format!("{} of FUNDS-like pairs below 0.3", percent(low)))
+            .judged(UnjudgedReason::Construction)
+            .because("The model is made to be so."),
+    );
+    let series = SETS.map(|set| {
+        Series::new(set.name(), (1..100).map(|i| f64::from(i) / 100.0).map(|s| (s, set.density(s))))
     });
-    let plot = Plot {
-        name: "000_f7_densities".to_owned(),
-        title: "000-F7: similarities of the models".to_owned(),
-        x: Axis::linear("similarity"),
-        y: Axis::linear("density"),
-        series: series.to_vec(),
-    };
-    Ok(Made { lines, tables: vec![table], plots: vec![plot] })
+    let plot = Plot::new(
+        "000_f7_densities",
+        "000-F7: similarities of the models",
+        Axis::linear("similarity"),
+        Axis::linear("density"),
+        series.to_vec(),
+    );
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }

@@ -1,42 +1,37 @@
-//! Each bound by itself: accuracy and recall, and the share of pairs that it decides: F8, F9.
+//! F8, F9: each bound by itself: accuracy and recall, and the fraction of pairs that it decides.
 
-use super::models::{EARLY, FIRST, PAIRS, Seen, simulate_sets};
+use super::models::{EARLY, FIRST, PAIRS, PairStatistics, simulate_sets};
 use super::{SETS, THRESHOLDS, filter, percent};
 use crate::EvaluateError;
-use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
+use crate::paper::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
+use crate::table::{ResultTable, row};
 use dupflow_core::probability::Binomial;
 
 /// 000-F8 and 000-F9: each bound by itself.
-pub(super) fn bounds_apart(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn bounds_apart(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let sets = simulate_sets(work, PAIRS)?;
     let mut made = accuracy(&sets)?;
     made += rates(&sets)?;
     Ok(made)
 }
 
-/// A share in percent with enough digits to see what is missing to 100 %.
+/// A percentage with enough digits to show the difference to 100 %.
 fn fine(share: f64) -> String {
     format!("{:.3} %", 100.0 * share)
 }
 
 /// 000-F8.
-fn accuracy(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+fn accuracy(sets: &[Vec<PairStatistics>]) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "000_f8_bounds",
         "000-F8: accuracy and recall of each bound, k = 100",
-        "T_U: pairs with more than m of 100 samples equal; T_L: pairs with fewer. Accuracy: the share of them on the same side of T by \
-         all 1000 samples; recall: the share of those on that side that are found. m: the corrected bounds, and T.",
-        &[
-            "T",
-            "pairs",
-            "m",
-            "accuracy of T_U, %",
-            "recall of T_U, %",
-            "accuracy of T_L, %",
-            "recall of T_L, %",
-        ],
+        "T_U: pairs with more than m of 100 samples equal; T_L: pairs with fewer. Accuracy: the share of \
+            them on the same side of T by all 1000 samples; recall: the share of those on that side that are \
+            found. m: the corrected bounds, and T.",
+        "T | pairs | m | accuracy of T_U, % | recall of T_U, % | accuracy of T_L, % | recall of T_L, %",
     );
     let mut plots = Vec::new();
     for (at, percent) in [80, 50, 30].into_iter().enumerate() {
@@ -49,53 +44,51 @@ fn accuracy(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
                 row.extend(percents.map(|share| share.map(|share| 100.0 * share).into()));
                 table.push(row);
             }
-            let series = |name: &str, above: bool, which: usize| Series {
-                name: name.to_owned(),
-                points: (0..=FIRST)
-                    .filter_map(|m| seen.quality(m, above)[which].map(|share| (m as f64, share)))
-                    .collect(),
+            let series = |name: &str, above: bool, which: usize| {
+                Series::new(
+                    name,
+                    (0..=FIRST).filter_map(|m| seen.quality(m, above)[which].map(|share| (m as f64, share))),
+                )
             };
-            plots.push(Plot {
-                name: format!("000_f8_{}_{threshold}", set.name().to_lowercase()),
-                title: format!("000-F8: bounds at k = 100, {}, T = {threshold}", set.name()),
-                x: Axis::linear("m, of 100 samples"),
-                y: Axis::linear("share"),
-                series: vec![
+            plots.push(Plot::new(
+                format!("000_f8_{}_{threshold}", set.name().to_lowercase()),
+                format!("000-F8: bounds at k = 100, {}, T = {threshold}", set.name()),
+                Axis::linear("m, of 100 samples"),
+                Axis::linear("share"),
+                vec![
                     series("accuracy of T_U", true, 0),
                     series("recall of T_U", true, 1),
                     series("accuracy of T_L", false, 0),
                     series("recall of T_L", false, 1),
                 ],
-            });
+            ));
         }
     }
-    Ok(Made { lines: accuracy_lines(sets), tables: vec![table], plots })
+    Ok(SectionAnswers { lines: accuracy_lines(sets), tables: vec![table], plots })
 }
 
-/// Below this a share is "low", or "not high", and from the second on it is "high": the source has no number
-/// for these words.
+/// Below this a fraction is "low" or "not high", and from the second number on it is "high"; the source has
+/// no numbers for these words.
 const LOW: f64 = 0.7;
 const HIGH: f64 = 0.9;
 
-/// What the source says of 000-F8, at T = 0.8.
-fn accuracy_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
+/// The lines of 000-F8, at T = 0.8.
+fn accuracy_lines(sets: &[Vec<PairStatistics>]) -> Vec<ItemLine> {
     let high = |m: usize, above: bool, which: usize| -> Vec<f64> {
         sets.iter().map(|seen| seen[0].quality(m, above)[which].unwrap_or(f64::NAN)).collect()
     };
-    let told = |shares: &[f64]| shares.iter().map(|share| fine(*share)).collect::<Vec<_>>().join(" / ");
+    let shown = |shares: &[f64]| shares.iter().map(|share| fine(*share)).collect::<Vec<_>>().join(" / ");
     let (at_90, at_85, at_50) = (high(90, true, 0), high(85, true, 0), high(50, true, 0));
     let (found, dropped) = (high(90, true, 1), high(61, false, 1));
     let of = |what: &str| format!("{what}, T = 0.8, UNIFORM / GAUSSIAN / FUNDS-like");
-    let line = |what: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        Line::new("000-F8", of(what), printed, measured, basis, reason)
-    };
-    // The least bound from which on accuracy is 100 % as far as that is printed.
-    let dividing = |seen: &Vec<Seen>| {
+    let line = |what: &str, printed: &str| ItemLine::new("000-F8", of(what), printed);
+    // The least bound with an accuracy of 100 %, to the printed digits.
+    let dividing = |seen: &Vec<PairStatistics>| {
         let is_low = |m: &usize| seen[0].quality(*m, true)[0].is_some_and(|share| share < 0.995);
         (0..FIRST).rev().find(is_low).map_or(0, |m| m + 1)
     };
     let dividing: Vec<usize> = sets.iter().map(dividing).collect();
-    // With R_k on both sides, as it is printed.
+    // With R_k on both sides, as printed.
     let of_itself = sets.iter().map(|seen| {
         let above: u64 = seen[0].first[91..].iter().flatten().sum();
         let both: u64 = (91..=FIRST).filter(|x| *x > 80).map(|x| seen[0].first[x].iter().sum::<u64>()).sum();
@@ -103,65 +96,62 @@ fn accuracy_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
     });
     let of_itself: Vec<f64> = of_itself.collect();
     vec![
-        line(
-            "accuracy of T_U at m = 90",
-            "100 % from 90 on",
-            told(&at_90),
-            Basis::Measured(Claim::each(at_90.iter().map(|share| (1.0, *share)), Tolerance::Within(0.005))),
-            "As a share of what is accepted, to the printed digits; as a tail of pairs at T itself 90 is not enough, and 000-T1 has 95.",
-        ),
-        line(
-            "accuracy of T_U at m = 50",
-            "low below 90",
-            told(&at_50),
-            Basis::Measured(Claim::AtMost(LOW, at_50.clone())),
-            "So it is far below T.",
-        ),
-        line(
-            "accuracy of T_U at m = 85",
-            "low below 90",
-            told(&at_85),
-            Basis::Measured(Claim::AtMost(LOW, at_85.clone())),
-            "It rises between 70 and 90, and is high long before 90.",
-        ),
-        line(
-            "recall of T_U at m = 90",
-            "not high for UNIFORM and GAUSSIAN",
-            told(&found),
-            Basis::Measured(Claim::AtMost(LOW, found[..2].to_vec())),
-            "Pairs between 0.8 and 0.9 have to wait for later looks.",
-        ),
-        line(
-            "recall of T_L at the corrected bound, 61",
-            "high for FUNDS",
-            told(&dropped),
-            Why::Construction.checked(Claim::AtLeast(HIGH, vec![dropped[2]])),
-            "The model is fitted to the rate of this bound (000-F9), and nearly all of its pairs are below T.",
-        ),
-        line(
-            "least m from which accuracy of T_U is 100 % (99.5 % or more)",
-            "90, the same in all sets",
-            dividing.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / "),
-            Basis::Measured(Claim::each(dividing.iter().map(|m| (90.0, *m as f64)), Tolerance::Within(1.0))),
-            "It depends on how many pairs lie just below T, and so on the set.",
-        ),
-        line(
-            "accuracy of T_U at m = 90 with the second set as it is printed, of R_k",
-            "a measure of error",
-            told(&of_itself),
-            Why::Reading.checked(Claim::each(of_itself.iter().map(|share| (1.0, *share)), Tolerance::Exact)),
-            "With R_k on both sides it is 1 by definition for T_U >= T: the second set is of R_K.",
-        ),
+        line("accuracy of T_U at m = 90", "100 % from 90 on")
+            .measured(shown(&at_90))
+            .judged(Basis::Measured(PrintedClaim::each(
+                at_90.iter().map(|share| (1.0, *share)),
+                Tolerance::Within(0.005),
+            )))
+            .because(
+                "As a share of what is accepted, to the printed digits; as a tail of pairs at T itself 90 is \
+                    not enough, and 000-T1 has 95.",
+            ),
+        line("accuracy of T_U at m = 50", "low below 90")
+            .measured(shown(&at_50))
+            .judged(Basis::Measured(PrintedClaim::AtMost(LOW, at_50.clone())))
+            .because("So it is far below T."),
+        line("accuracy of T_U at m = 85", "low below 90")
+            .measured(shown(&at_85))
+            .judged(Basis::Measured(PrintedClaim::AtMost(LOW, at_85.clone())))
+            .because("It rises between 70 and 90, and is high long before 90."),
+        line("recall of T_U at m = 90", "not high for UNIFORM and GAUSSIAN")
+            .measured(shown(&found))
+            .judged(Basis::Measured(PrintedClaim::AtMost(LOW, found[..2].to_vec())))
+            .because("Pairs between 0.8 and 0.9 have to wait for later looks."),
+        line("recall of T_L at the corrected bound, 61", "high for FUNDS")
+            .measured(shown(&dropped))
+            .judged(UnjudgedReason::Construction.checked(PrintedClaim::AtLeast(HIGH, vec![dropped[2]])))
+            .because(
+                "The model is fitted to the rate of this bound (000-F9), and nearly all of its pairs are \
+                    below T.",
+            ),
+        line("least m from which accuracy of T_U is 100 % (99.5 % or more)", "90, the same in all sets")
+            .measured(dividing.iter().map(ToString::to_string).collect::<Vec<_>>().join(" / "))
+            .judged(Basis::Measured(PrintedClaim::each(
+                dividing.iter().map(|m| (90.0, *m as f64)),
+                Tolerance::Within(1.0),
+            )))
+            .because("It depends on how many pairs lie just below T, and so on the set."),
+        line("accuracy of T_U at m = 90 with the second set as it is printed, of R_k", "a measure of error")
+            .measured(shown(&of_itself))
+            .judged(
+                UnjudgedReason::Reading.checked(PrintedClaim::each(
+                    of_itself.iter().map(|share| (1.0, *share)),
+                    Tolerance::Exact,
+                )),
+            )
+            .because("With R_k on both sides it is 1 by definition for T_U >= T: the second set is of R_K."),
     ]
 }
 
 /// 000-F9.
-fn rates(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
-    let mut table = Table::new(
+fn rates(sets: &[Vec<PairStatistics>]) -> Result<SectionAnswers, EvaluateError> {
+    let mut table = ResultTable::new(
         "000_f9_rates",
         "000-F9: pairs that each bound alone decides",
-        "In percent of all pairs, each look over all of them. \"expected\": binomial tails integrated over the model.",
-        &["T", "pairs", "bound", "k = 100, %", "k = 200, %", "k = 400, %", "k = 600, %", "k = 800, %"],
+        "In percent of all pairs, each look over all of them. \"expected\": binomial tails integrated over \
+            the model.",
+        "T | pairs | bound | k = 100, % | k = 200, % | k = 400, % | k = 600, % | k = 800, %",
     );
     let mut plots = Vec::new();
     let mut furthest: f64 = 0.0;
@@ -190,81 +180,70 @@ fn rates(sets: &[Vec<Seen>]) -> Result<Made, EvaluateError> {
                     row.extend(values.iter().map(|share| (100.0 * share).into()));
                     table.push(row);
                 }
-                let points = looks.iter().map(|look| f64::from(look.components)).zip(shares).collect();
-                series.push(Series { name: format!("{bound}, T = {threshold}"), points });
+                let points = looks.iter().map(|look| f64::from(look.components)).zip(shares);
+                series.push(Series::new(format!("{bound}, T = {threshold}"), points));
             }
         }
-        plots.push(Plot {
-            name: format!("000_f9_{}", set.name().to_lowercase()),
-            title: format!("000-F9: share decided by each bound, {}", set.name()),
-            x: Axis::linear("k, samples"),
-            y: Axis::linear("share of pairs"),
+        plots.push(Plot::new(
+            format!("000_f9_{}", set.name().to_lowercase()),
+            format!("000-F9: share decided by each bound, {}", set.name()),
+            Axis::linear("k, samples"),
+            Axis::linear("share of pairs"),
             series,
-        });
+        ));
     }
     let mut lines = rates_lines(sets);
-    lines.push(Line::new(
-        "000-F9",
-        "all other values",
-        "lost",
-        format!("table 000_f9_rates; simulated and expected at most {furthest:.1} standard deviations apart"),
-        Why::StandIn.checked(Claim::AtMost(4.0, vec![furthest])),
-        "On the models, by the corrected bounds; of ninety rates the furthest, in standard deviations.",
-    ));
-    // The widest first: of one threshold together.
+    lines.push(ItemLine::new("000-F9", "all other values", "lost")
+        .measured(format!("table 000_f9_rates; simulated and expected at most {furthest:.1} standard \
+            deviations apart"))
+        .judged(UnjudgedReason::StandIn.checked(PrintedClaim::AtMost(4.0, vec![furthest])))
+        .because(
+            "On the models, by the corrected bounds; of ninety rates the furthest, in standard deviations.",
+        ));
+    // Ordered by threshold, widest first.
     table.rows.sort_by_key(|row| THRESHOLDS.iter().position(|t| row[0] == (*t).into()));
-    Ok(Made { lines, tables: vec![table], plots })
+    Ok(SectionAnswers { lines, tables: vec![table], plots })
 }
 
-/// What the source says of 000-F9.
-fn rates_lines(sets: &[Vec<Seen>]) -> Vec<Line> {
+/// The lines of 000-F9.
+fn rates_lines(sets: &[Vec<PairStatistics>]) -> Vec<ItemLine> {
     let rate = |set: usize, threshold: usize, look: usize, side: usize| {
         let seen = &sets[set][threshold];
         seen.share(seen.apart[look][side])
     };
     let [high, low] = [0, 2].map(|threshold| rate(2, threshold, 0, 0));
-    // How many times as much one bound does as the other, at all looks and in both sets.
+    // The factor between the effects of the two bounds, at all looks and in both sets.
     let leads = |threshold: usize, side: usize| {
         let times =
             |(set, look)| rate(set, threshold, look, side) / rate(set, threshold, look, 1 - side).max(1e-9);
         let all = (0..2).flat_map(|set| (0..EARLY).map(move |look| (set, look))).map(times);
-        Basis::Measured(Claim::AtLeast(1.0, all.collect()))
+        Basis::Measured(PrintedClaim::AtLeast(1.0, all.collect()))
     };
     let at_first = |threshold: usize| {
         let both = |set: usize| [0, 1].map(|side| percent(rate(set, threshold, 0, side))).join(" and ");
         [0, 1].map(both).join(" / ")
     };
-    let line = |of: &str, printed: &str, measured: String, basis: Basis, reason: &str| {
-        Line::new("000-F9", of, printed, measured, basis, reason)
-    };
+    let line = |of: &str, printed: &str| ItemLine::new("000-F9", of, printed);
     vec![
-        line(
-            "FUNDS, T_L at k = 100, T = 0.8",
-            "over 90 %",
-            percent(high),
-            Why::Construction.checked(Claim::AtLeast(0.9, vec![high])),
-            "The FUNDS-like model is fitted to this.",
-        ),
-        line(
-            "FUNDS, T_L at k = 100, T = 0.3",
-            "about 50 %",
-            percent(low),
-            Why::Construction.checked(Claim::equal(0.5, low, Tolerance::Within(0.05))),
-            "The FUNDS-like model is fitted to this.",
-        ),
-        line(
-            "UNIFORM / GAUSSIAN, T = 0.8, T_L and T_U at k = 100",
-            "T_L does most",
-            at_first(0),
-            leads(0, 0),
-            "The one rate by the other, at every look of both sets.",
-        ),
-        line(
-            "UNIFORM / GAUSSIAN, T = 0.3, T_L and T_U at k = 100",
-            "T_U does most",
-            at_first(2),
-            leads(2, 1),
-            "The one rate by the other, at every look of both sets.",
-        ),
+        line("FUNDS, T_L at k = 100, T = 0.8", "over 90 %")
+            .measured(percent(high))
+            .judged(UnjudgedReason::Construction.checked(PrintedClaim::AtLeast(0.9, vec![high])))
+            .because("The FUNDS-like model is fitted to this."),
+        line("FUNDS, T_L at k = 100, T = 0.3", "about 50 %")
+            .measured(percent(low))
+            .judged(UnjudgedReason::Construction.checked(PrintedClaim::equal(
+                0.5,
+                low,
+                Tolerance::Within(0.05),
+            )))
+            .because("The FUNDS-like model is fitted to this."),
+        line("UNIFORM / GAUSSIAN, T = 0.8, T_L and T_U at k = 100", "T_L does most")
+            .measured(at_first(0))
+            .judged(leads(0, 0))
+            .because("The one rate by the other, at every look of both sets."),
+        line("UNIFORM / GAUSSIAN, T = 0.3, T_L and T_U at k = 100", "T_U does most")
+            .measured(at_first(2))
+            .judged(leads(2, 1))
+            .because("The one rate by the other, at every look of both sets."),
     ]
 }

@@ -2,8 +2,10 @@
 
 use super::{SIZE, THRESHOLDS};
 use crate::EvaluateError;
-use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use crate::table::{Table, row};
+use crate::paper::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use crate::table::{ResultTable, row};
 use dupflow_core::cluster::{ClusterKind, Report};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::mix;
@@ -14,7 +16,7 @@ use dupflow_core::sketch::{Cws, Sampler};
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Features, IdfForm};
 
-/// The documents of the toy set, as words; one shingle each.
+/// The documents of the toy set as words; each word is a shingle.
 const TOY: [(&str, &str); 5] = [
     ("A", "nuclear fusion in small reactors"),
     ("B", "nuclear fusion in large reactors"),
@@ -23,10 +25,11 @@ const TOY: [(&str, &str); 5] = [
     ("E", "a grammar of whales"),
 ];
 
-/// 000-F1: shingles sorted, what any two share counted, the threshold, and clusters of what is left.
-pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
+/// 000-F1: shingles are sorted, common ones counted for each two documents, compared with the threshold, and
+///    clustered.
+pub(super) fn sort_merge(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     const THRESHOLD: f64 = 0.5;
-    // A shingle is told by the place where it is met first.
+    // A shingle is identified by its first position.
     let mut shingles: Vec<&str> = Vec::new();
     let mut number = |word: &'static str| {
         let known = shingles.iter().position(|other| *other == word);
@@ -37,11 +40,11 @@ pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
     };
     let documents: Vec<Vec<u64>> =
         TOY.iter().map(|(_, text)| text.split(' ').map(&mut number).collect()).collect();
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_f1_triplets",
         "000-F1: sort-merge on five titles",
         "(shingle, document) is sorted; each run of a shingle gives its pairs; these are sorted and counted.",
-        &["documents", "common", "resemblance", "at least 0.5"],
+        "documents | common | resemblance | at least 0.5",
     );
     let mut pairs = Vec::new();
     let triplets = oracle::shared(&documents);
@@ -51,8 +54,8 @@ pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
         if is_similar {
             pairs.extend(DocId::new(a).zip(DocId::new(b)).and_then(|(a, b)| Pair::new(a, b)));
         }
-        let told = if is_similar { "yes" } else { "no" };
-        table.push(row![format!("{a}, {b}"), triplet.common, triplet.resemblance, told]);
+        let shown = if is_similar { "yes" } else { "no" };
+        table.push(row![format!("{a}, {b}"), triplet.common, triplet.resemblance, shown]);
     }
     let reports = oracle::clusters(&pairs, ClusterKind::Components, TOY.len());
     let mut clusters = std::collections::BTreeMap::<&DocId, Vec<&DocId>>::new();
@@ -65,20 +68,18 @@ pub(super) fn sort_merge(_: &Work<'_>) -> Result<Made, EvaluateError> {
     let clusters: Vec<String> = clusters.values().map(cluster).collect();
     let found =
         format!("{} triplets, {} pairs, clusters {}", triplets.len(), pairs.len(), clusters.join(" "));
-    let line = Line::new(
-        "000-F1",
-        "five titles, words as shingles, T = 0.5",
-        "diagram",
-        found.clone(),
-        // By hand.
-        Why::Shown.checked(Claim::same("4 triplets, 4 pairs, clusters ABC DE", found)),
-        "`oracle::shared`, and in runs `blocking.kind = \"shingles\"`.",
-    );
-    Ok(Made { lines: vec![line], tables: vec![table], plots: Vec::new() })
+    let line = ItemLine::new("000-F1", "five titles, words as shingles, T = 0.5", "diagram")
+        .measured(found.clone())
+        .judged(
+            // By hand.
+            UnjudgedReason::Shown.checked(PrintedClaim::same("4 triplets, 4 pairs, clusters ABC DE", found)),
+        )
+        .because("`oracle::shared`, and in runs `blocking.kind = \"shingles\"`.");
+    Ok(SectionAnswers { lines: vec![line], tables: vec![table], plots: Vec::new() })
 }
 
 /// Elements with their weights.
-type Weighted = Vec<(u64, f64)>;
+type WeightedSet = Vec<(u64, f64)>;
 
 /// The samples of a weighted set.
 fn samples(sampler: &mut Cws, set: &[(u64, f64)], size: usize) -> Vec<u64> {
@@ -88,26 +89,26 @@ fn samples(sampler: &mut Cws, set: &[(u64, f64)], size: usize) -> Vec<u64> {
     out
 }
 
-/// The share of places at which two have the same sample.
+/// The fraction of places with the same sample.
 fn equal(a: &[u64], b: &[u64]) -> f64 {
     a.iter().zip(b).filter(|(a, b)| a == b).count() as f64 / a.len() as f64
 }
 
 /// 000-F2 and 000-F3: samples of one set, and the filter that lets similar pairs through.
-pub(super) fn draw(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn draw(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let set = [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4), (5, 1.0)];
     let total: f64 = set.iter().map(|(_, weight)| weight).sum();
     let mut sampler = Cws::new(SIZE, work.bench.seed);
     let drawn = samples(&mut sampler, &set, SIZE);
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_f2_samples",
         "000-F2: 1000 samples of a weighted set",
         "A sample is an element and a level of its weight; an element is drawn in proportion to its weight.",
-        &["element", "weight", "share of the weight, %", "share of the samples, %"],
+        "element | weight | share of the weight, % | share of the samples, %",
     );
     let mut furthest: f64 = 0.0;
     for (element, weight) in set {
-        // Where the element was drawn, the set has the sample that the element has by itself.
+        // The set has the sample that the element has by itself, where the element is the sample.
         let share = equal(&drawn, &samples(&mut sampler, &[(element, weight)], SIZE));
         let expected = weight / total;
         furthest =
@@ -117,45 +118,43 @@ pub(super) fn draw(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let schedule = super::filter(THRESHOLDS[0])?;
     let passing = [0.7, 0.75, 0.8, 0.85, 0.9].map(|similarity| schedule.operation(similarity).accepted);
     let lines = vec![
-        Line::new(
-            "000-F2",
-            "K samples of a weighted set",
-            "diagram",
-            format!("table 000_f2_samples: at most {furthest:.1} standard deviations from the weights"),
-            Why::Shown.checked(Claim::AtMost(4.0, vec![furthest])),
-            "`sketch/cws.rs`.",
-        ),
-        Line::new(
+        ItemLine::new("000-F2", "K samples of a weighted set", "diagram")
+            .measured(format!(
+                "table 000_f2_samples: at most {furthest:.1} standard deviations from the weights"
+            ))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::AtMost(4.0, vec![furthest])))
+            .because("`sketch/cws.rs`."),
+        ItemLine::new(
             "000-F3",
             "pairs that the filter lets through at T0 = 0.8, of similarity 0.7 / 0.75 / 0.8 / 0.85 / 0.9",
             "diagram",
-            passing.map(super::percent).join(" / "),
-            Why::Shown.checked(Claim::Rises(1.0, passing.to_vec())),
-            "`filter/staged.rs`; by the binomial model of its looks (`Schedule::operation`).",
-        ),
+        )
+        .measured(passing.map(super::percent).join(" / "))
+        .judged(UnjudgedReason::Shown.checked(PrintedClaim::Rises(1.0, passing.to_vec())))
+        .because("`filter/staged.rs`; by the binomial model of its looks (`Schedule::operation`)."),
     ];
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
-/// 000-A1: how often samples are equal, beside the weighted Jaccard similarity.
-pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
+/// 000-A1: the fraction of equal samples, compared with the weighted Jaccard similarity.
+pub(super) fn consistent(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     const SAMPLES: usize = 20_000;
-    let cases: [(&str, Weighted, Weighted); 4] = [
+    let cases: [(&str, WeightedSet, WeightedSet); 4] = [
         ("{1} and {3}, one element", vec![(1, 1.0)], vec![(1, 3.0)]),
         ("{1, 1} and {1, 3}", vec![(1, 1.0), (2, 1.0)], vec![(1, 1.0), (2, 3.0)]),
         ("the same, a thousandth of the weights", vec![(1, 1e-3), (2, 1e-3)], vec![(1, 1e-3), (2, 3e-3)]),
         ("{0.1, 0.25} and {0.3, 0.05, 0.2}", vec![(1, 0.1), (2, 0.25)], vec![(1, 0.3), (2, 0.05), (3, 0.2)]),
     ];
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_a1_samples",
         "000-A1: equal samples and weighted Jaccard similarity",
         "20,000 samples of each of two sets.",
-        &["weights", "J_w", "equal samples", "standard deviations apart"],
+        "weights | J_w | equal samples | standard deviations apart",
     );
     let mut sampler = Cws::new(SAMPLES, work.bench.seed);
     let mut furthest: f64 = 0.0;
     for (name, a, b) in &cases {
-        let unzip = |set: &Weighted| -> (Vec<u64>, Vec<f64>) { set.iter().copied().unzip() };
+        let unzip = |set: &WeightedSet| -> (Vec<u64>, Vec<f64>) { set.iter().copied().unzip() };
         let ((ids, weights), (others, masses)) = (unzip(a), unzip(b));
         let first = Features { ids: &ids, weights: &weights };
         let jaccard = Measure::WeightedJaccard.similarity(first, Features { ids: &others, weights: &masses });
@@ -164,47 +163,39 @@ pub(super) fn consistent(work: &Work<'_>) -> Result<Made, EvaluateError> {
         furthest = furthest.max(apart.abs());
         table.push(row![*name, jaccard, found, apart]);
     }
-    // A word that is one of a hundred, in no other of the source's 1.2 million documents.
+    // A word that is one of a hundred, in none other of the source's 1.2 million documents.
     let heaviest = IdfForm::Paper.idf(1_200_000, 0) / 100.0;
     let lines = vec![
-        Line::new(
-            "000-A1",
-            "P[sample equal], weights above and below 1",
-            "J_w",
-            format!("J_w, within {furthest:.1} standard deviations"),
-            Basis::Measured(Claim::AtMost(4.0, vec![furthest])),
-            "`sketch/cws.rs`, with intervals (2^(k-1), 2^k] for all whole k. Judged in standard deviations.",
-        ),
-        Line::new(
-            "000-A1",
-            "intervals up to \"2k\", k > 0: the least weight that has one",
-            "above 1",
-            format!("{heaviest:.2}, TF-IDF of a word of 100 that no other of 1.2 million documents has"),
-            Basis::Exact(Claim::AtLeast(1.0, vec![heaviest])),
-            "2k is 2^k, and k any whole number: with k > 0 no weight of TF-IDF has an interval.",
-        ),
-        Line::new(
-            "000-A1",
-            "what the draw of h is seeded by",
-            "not printed",
-            "element and sample",
-            Why::Reading,
-            "With a draw for each interval too, one way to read it, samples of {1, 1} and {1, 3} would be equal with 17/35 instead of 1/2.",
-        ),
-        Line::new(
-            "000-A1",
-            "x",
-            "element and weight at once",
-            "the element; its weight is S",
-            Why::Reading,
-            "One letter stands for both.",
-        ),
+        ItemLine::new("000-A1", "P[sample equal], weights above and below 1", "J_w")
+            .measured(format!("J_w, within {furthest:.1} standard deviations"))
+            .judged(Basis::Measured(PrintedClaim::AtMost(4.0, vec![furthest])))
+            .because(
+                "`sketch/cws.rs`, with intervals (2^(k-1), 2^k] for all whole k. Judged in standard \
+                    deviations.",
+            ),
+        ItemLine::new("000-A1", "intervals up to \"2k\", k > 0: the least weight that has one", "above 1")
+            .measured(format!(
+                "{heaviest:.2}, TF-IDF of a word of 100 that no other of 1.2 million documents has"
+            ))
+            .judged(Basis::Exact(PrintedClaim::AtLeast(1.0, vec![heaviest])))
+            .because("2k is 2^k, and k any whole number: with k > 0 no weight of TF-IDF has an interval."),
+        ItemLine::new("000-A1", "what the draw of h is seeded by", "not printed")
+            .measured("element and sample")
+            .judged(UnjudgedReason::Reading)
+            .because(
+                "With a draw for each interval too, one way to read it, samples of {1, 1} and {1, 3} would \
+                    be equal with 17/35 instead of 1/2.",
+            ),
+        ItemLine::new("000-A1", "x", "element and weight at once")
+            .measured("the element; its weight is S")
+            .judged(UnjudgedReason::Reading)
+            .because("One letter stands for both."),
     ];
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
-/// 000-Q: what is wrong in the equations, and by how much.
-pub(super) fn equations(_: &Work<'_>) -> Result<Made, EvaluateError> {
+/// 000-Q: errors in the equations, and their size.
+pub(super) fn equations(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (k, r) = (100, THRESHOLDS[0]);
     let tails = Binomial::new(k, r);
     let all: f64 = tails.masses().iter().sum();
@@ -217,86 +208,65 @@ pub(super) fn equations(_: &Work<'_>) -> Result<Made, EvaluateError> {
     // What the source compares with e: the tail of its own bound.
     let (from_96, other) = (tails.at_least(96), (-(k as f64)).exp());
     let (idf, taken) = ((4.0_f64 / 5.0).ln(), IdfForm::Paper.idf(4, 4));
-    let line = |of: &str, printed: &str, right: String, basis: Basis, reason: &str| {
-        Line::new("000-Q", of, printed, right, basis, reason)
-    };
+    let line = |of: &str, printed: &str| ItemLine::new("000-Q", of, printed);
     let lines = vec![
-        line(
-            "(2), (3): the second index of the sums",
-            "j",
-            "i".to_owned(),
-            Why::Reading.into(),
-            "The sums run over one element of both documents.",
-        ),
+        line("(2), (3): the second index of the sums", "j")
+            .measured("i".to_owned())
+            .judged(UnjudgedReason::Reading)
+            .because("The sums run over one element of both documents."),
         line(
             "X, the equal samples of k: the probabilities of 0 to k by B(n, R), k = 100 and 1000 documents",
             "1",
-            format!("{of_documents:.6}; by B(k, R) {all:.6}"),
-            Basis::Exact(Claim::equal(1.0, of_documents, Tolerance::Within(1e-9))),
-            "n is the number of documents; the law is B(k, R).",
-        ),
-        line(
-            "(4): P[X = m], at m = 80, k = 100, R = 0.8",
-            "another form",
-            format!("C(k, m) R^m (1 - R)^(k - m) = {formula:.6}; `Binomial::mass` {:.6}", tails.mass(80)),
-            Why::Reading.checked(Claim::equal(formula, tails.mass(80), Tolerance::Share(1e-9))),
-            "The binomial probability, by logarithms of factorials and by the program.",
-        ),
-        line(
-            "the sum of (4) written out from i = 1, k = 5, m = 2",
-            &format!("{cut:.5}"),
-            format!("P[X <= 2] = {whole:.5}"),
-            Basis::Exact(Claim::equal(cut, whole, Tolerance::Share(1e-6))),
-            "It runs from i = 0: no equal sample at all is possible too.",
-        ),
-        line(
-            "the second test, e^-k: the tail from 96 on, at k = 100",
-            &format!("within {other:.1e}"),
-            format!("{from_96:.1e}"),
-            Basis::Exact(Claim::AtMost(other, vec![from_96])),
-            "Both tests compare a tail with the same e = 1e-5; by e^-k no pair would be accepted.",
-        ),
-        line(
-            "idf of a word in 4 of 4 documents, ln(N / (df + 1))",
-            "a weight, above 0",
-            format!("{idf:.3}"),
-            Basis::Exact(Claim::AtLeast(0.0, vec![idf])),
-            "It may be 0 or less.",
-        ),
-        line(
-            "the same by `text.idf_form = \"paper\"`",
-            "-",
-            format!("{taken:.0}"),
-            Why::Shown.checked(Claim::equal(0.0, taken, Tolerance::Exact)),
-            "Such words are dropped.",
-        ),
+        )
+        .measured(format!("{of_documents:.6}; by B(k, R) {all:.6}"))
+        .judged(Basis::Exact(PrintedClaim::equal(1.0, of_documents, Tolerance::Within(1e-9))))
+        .because("n is the number of documents; the law is B(k, R)."),
+        line("(4): P[X = m], at m = 80, k = 100, R = 0.8", "another form")
+            .measured(format!(
+                "C(k, m) R^m (1 - R)^(k - m) = {formula:.6}; `Binomial::mass` {:.6}",
+                tails.mass(80)
+            ))
+            .judged(UnjudgedReason::Reading.checked(PrintedClaim::equal(
+                formula,
+                tails.mass(80),
+                Tolerance::Share(1e-9),
+            )))
+            .because("The binomial probability, by logarithms of factorials and by the program."),
+        line("the sum of (4) written out from i = 1, k = 5, m = 2", &format!("{cut:.5}"))
+            .measured(format!("P[X <= 2] = {whole:.5}"))
+            .judged(Basis::Exact(PrintedClaim::equal(cut, whole, Tolerance::Share(1e-6))))
+            .because("It runs from i = 0: no equal sample at all is possible too."),
+        line("the second test, e^-k: the tail from 96 on, at k = 100", &format!("within {other:.1e}"))
+            .measured(format!("{from_96:.1e}"))
+            .judged(Basis::Exact(PrintedClaim::AtMost(other, vec![from_96])))
+            .because("Both tests compare a tail with the same e = 1e-5; by e^-k no pair would be accepted."),
+        line("idf of a word in 4 of 4 documents, ln(N / (df + 1))", "a weight, above 0")
+            .measured(format!("{idf:.3}"))
+            .judged(Basis::Exact(PrintedClaim::AtLeast(0.0, vec![idf])))
+            .because("It may be 0 or less."),
+        line("the same by `text.idf_form = \"paper\"`", "-")
+            .measured(format!("{taken:.0}"))
+            .judged(UnjudgedReason::Shown.checked(PrintedClaim::equal(0.0, taken, Tolerance::Exact)))
+            .because("Such words are dropped."),
     ];
-    Ok(Made { lines, ..Made::default() })
+    Ok(SectionAnswers { lines, ..SectionAnswers::default() })
 }
 
 /// 000-H2.
-pub(super) fn arithmetic(_: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn arithmetic(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (pairs, samples) = (100_000_000_u64, SIZE as u64);
-    let line = Line::new(
-        "000-H2",
-        "comparisons of samples for 100 million pairs",
-        "10^11 (as \"1011\")",
-        format!("{:e}", (pairs * samples) as f64),
-        Why::Construction,
-        "1000 for each pair, a product; the stored text has lost the exponents.",
-    );
-    Ok(Made { lines: vec![line], ..Made::default() })
+    let line = ItemLine::new("000-H2", "comparisons of samples for 100 million pairs", "10^11 (as \"1011\")")
+        .measured(format!("{:e}", (pairs * samples) as f64))
+        .judged(UnjudgedReason::Construction)
+        .because("1000 for each pair, a product; the stored text has lost the exponents.");
+    Ok(SectionAnswers { lines: vec![line], ..SectionAnswers::default() })
 }
 
 /// 000-H5.
-pub(super) fn background(_: &Work<'_>) -> Result<Made, EvaluateError> {
-    let line = Line::new(
-        "000-H5",
-        "redundancy of backups and archives; the usual K",
-        "80 to 90 %; 1000",
-        "-",
-        Why::Quoted,
-        "Quoted from elsewhere, not measured by the source.",
-    );
-    Ok(Made { lines: vec![line], ..Made::default() })
+pub(super) fn background(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let line = ItemLine::new("000-H5", "redundancy of backups and archives; the usual K", "80 to 90 %; 1000")
+        .measured("-")
+        .judged(UnjudgedReason::Quoted)
+        .because("Quoted from elsewhere, not measured by the source.");
+    Ok(SectionAnswers { lines: vec![line], ..SectionAnswers::default() })
 }

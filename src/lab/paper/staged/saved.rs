@@ -1,23 +1,25 @@
-//! What the filter saves, and what it costs in wrong decisions: H1, H4.
+//! H1, H4: the savings of the filter, and its cost in wrong decisions.
 
-use super::models::{Law, PAIRS, Seen, simulate, simulate_sets};
+use super::models::{PAIRS, PairStatistics, SimilarityLaw, simulate, simulate_sets};
 use super::{ERROR, SETS, SIZE, THRESHOLDS, by_set, filter, percent};
 use crate::EvaluateError;
-use crate::paper::{Basis, Claim, Line, Made, Tolerance, Why, Work};
-use crate::table::{Table, row};
+use crate::paper::{
+    Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, Tolerance, UnjudgedReason,
+};
+use crate::table::{ResultTable, row};
 use dupflow_core::probability::Binomial;
 
-/// Simulated pairs where errors are counted.
+/// Number of simulated pairs for the errors.
 const MANY: usize = 10_000_000;
 
 /// 000-H1.
-pub(super) fn saved(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn saved(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let sets = simulate_sets(work, PAIRS)?;
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_h1_saved",
         "000-H1: samples read",
         "Mean over all pairs, of 1000, by the source's looks with corrected bounds.",
-        &["T", "UNIFORM", "saved, %", "GAUSSIAN", "saved, %", "FUNDS-like", "saved, %"],
+        "T | UNIFORM | saved, % | GAUSSIAN | saved, % | FUNDS-like | saved, %",
     );
     let mean = |set: usize, threshold: usize| {
         let seen = &sets[set][threshold];
@@ -35,61 +37,64 @@ pub(super) fn saved(work: &Work<'_>) -> Result<Made, EvaluateError> {
         .chain((0..3).flat_map(|set| (0..3).map(move |at| (set, at))))
         .map(|(set, at)| mean(set, at))
         .collect();
-    // By exact computation, apart from the program: findings for UNIFORM, GAUSSIAN and FUNDS-like pairs at T
-    // = 0.8.
+    // By exact computation, independent of the program: UNIFORM, GAUSSIAN and FUNDS-like pairs at T = 0.8.
     let apart = [268.0, 188.0, 113.0].into_iter().zip((0..3).map(|set| mean(set, 0)));
     let uniform = [0, 1, 2].map(|at| mean(0, at));
-    // What it reads of pairs of one similarity, by the binomial model of its looks.
+    // The samples read for pairs of one similarity, by the binomial model of the looks.
     let schedules = THRESHOLDS.map(filter).into_iter().collect::<Result<Vec<_>, _>>()?;
     let of_similarity = [0.1, 0.3, 0.5, 0.7].map(|s| schedules[0].operation(s).components);
     let lines = vec![
-        Line::new(
-            "000-H1",
-            "comparisons of samples saved",
-            "85 %, 6.7 times fewer",
-            format!("{}, {:.1} times fewer", percent(1.0 - funds / SIZE as f64), SIZE as f64 / funds),
-            Why::StandIn.checked(Claim::each(apart, Tolerance::Share(0.01))),
-            "FUNDS-like pairs at T = 0.8; the source's pairs are private. Beside an exact computation for the three models.",
-        ),
-        Line::new(
+        ItemLine::new("000-H1", "comparisons of samples saved", "85 %, 6.7 times fewer")
+            .measured(format!(
+                "{}, {:.1} times fewer",
+                percent(1.0 - funds / SIZE as f64),
+                SIZE as f64 / funds
+            ))
+            .judged(UnjudgedReason::StandIn.checked(PrintedClaim::each(apart, Tolerance::Share(0.01))))
+            .because(
+                "FUNDS-like pairs at T = 0.8; the source's pairs are private. Beside an exact computation \
+                    for the three models.",
+            ),
+        ItemLine::new(
             "000-H1",
             "where most is saved, of nine sets and thresholds",
             "low similarities and high T",
-            format!("FUNDS-like, T = 0.8: {funds:.0} of 1000 read"),
-            Why::Construction.checked(Claim::Least(1.0, all)),
-            "The FUNDS-like model is fitted to a rate of over 90 % at the first look of T = 0.8.",
-        ),
-        Line::new(
+        )
+        .measured(format!("FUNDS-like, T = 0.8: {funds:.0} of 1000 read"))
+        .judged(UnjudgedReason::Construction.checked(PrintedClaim::Least(1.0, all)))
+        .because("The FUNDS-like model is fitted to a rate of over 90 % at the first look of T = 0.8."),
+        ItemLine::new(
             "000-H1",
             "UNIFORM pairs at T = 0.8, beside 0.5 and 0.3: samples read",
             "high T saves most",
-            uniform.map(|read| format!("{read:.0}")).join(" / "),
-            Basis::Measured(Claim::Least(0.95, uniform.to_vec())),
-            "UNIFORM is U(0, 1) and fitted to nothing.",
-        ),
-        Line::new(
+        )
+        .measured(uniform.map(|read| format!("{read:.0}")).join(" / "))
+        .judged(Basis::Measured(PrintedClaim::Least(0.95, uniform.to_vec())))
+        .because("UNIFORM is U(0, 1) and fitted to nothing."),
+        ItemLine::new(
             "000-H1",
             "pairs of similarity 0.1 / 0.3 / 0.5 / 0.7 at T = 0.8: samples read",
             "low similarities save most",
-            of_similarity.map(|read| format!("{read:.0}")).join(" / "),
-            Basis::Measured(Claim::Rises(1.0, of_similarity.to_vec())),
-            "By the binomial model of the looks (`Schedule::operation`).",
-        ),
+        )
+        .measured(of_similarity.map(|read| format!("{read:.0}")).join(" / "))
+        .judged(Basis::Measured(PrintedClaim::Rises(1.0, of_similarity.to_vec())))
+        .because("By the binomial model of the looks (`Schedule::operation`)."),
     ];
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }
 
 /// 000-H4.
-pub(super) fn errors(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn errors(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let pairs = work.size(MANY, 1000);
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_h4_errors",
         "000-H4: decisions of early looks",
-        "Rejected and accepted before the last look, and how many of these the full comparison of 1000 samples decides otherwise. \
-         At R = T every early decision is one that table 1 would call an error.",
-        &["T", "pairs of", "pairs", "rejected early", "against R_K", "accepted early", "against R_K"],
+        "Rejected and accepted before the last look, and how many of these the full comparison of 1000 \
+            samples decides otherwise. At R = T every early decision is one that table 1 would call an \
+            error.",
+        "T | pairs of | pairs | rejected early | against R_K | accepted early | against R_K",
     );
-    let mut push = |threshold: f64, name: &str, seen: &Seen| {
+    let mut push = |threshold: f64, name: &str, seen: &PairStatistics| {
         let [early, wrong] = [seen.early, seen.wrong];
         table.push(row![threshold, name, seen.pairs, early[0], wrong[0], early[1], wrong[1]]);
     };
@@ -99,7 +104,7 @@ pub(super) fn errors(work: &Work<'_>) -> Result<Made, EvaluateError> {
     }
     let mut at_threshold = Vec::new();
     for (at, threshold) in THRESHOLDS.into_iter().enumerate() {
-        let seen = simulate(work, Law::At(threshold), pairs)?.swap_remove(at);
+        let seen = simulate(work, SimilarityLaw::At(threshold), pairs)?.swap_remove(at);
         push(threshold, "R = T", &seen);
         at_threshold.push(seen);
     }
@@ -110,78 +115,74 @@ pub(super) fn errors(work: &Work<'_>) -> Result<Made, EvaluateError> {
     let all: u64 = sets.iter().flatten().map(|seen| seen.pairs).sum();
     let half = by_set(|set| percent(set.share_below(THRESHOLDS[0])));
     let share = |count: u64, of: u64| count as f64 / of as f64;
-    // 100 %, to the digits that are printed.
+    // 100 %, to the printed digits.
     let whole = |shares: &[f64]| {
-        Basis::Measured(Claim::each(shares.iter().map(|of| (1.0, 1.0 - of)), Tolerance::Within(0.005)))
+        Basis::Measured(PrintedClaim::each(shares.iter().map(|of| (1.0, 1.0 - of)), Tolerance::Within(0.005)))
     };
     let early = worst.early.map(|count| share(count, worst.pairs));
     let expected = [spent.reject, spent.accept];
     // Counts vary by their square roots.
     let slack = |of: f64| 4.0 * (of / worst.pairs as f64).sqrt() + 4.0 / worst.pairs as f64;
-    let within = Claim::All(vec![
-        Claim::equal(expected[0], early[0], Tolerance::Within(slack(expected[0]))),
-        Claim::equal(expected[1], early[1], Tolerance::Within(slack(expected[1]))),
+    let within = PrintedClaim::All(vec![
+        PrintedClaim::equal(expected[0], early[0], Tolerance::Within(slack(expected[0]))),
+        PrintedClaim::equal(expected[1], early[1], Tolerance::Within(slack(expected[1]))),
     ]);
     let accepted = Binomial::new(SIZE, THRESHOLDS[0]).at_least(800);
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "000-H4",
             "accuracy and recall beside the full comparison, the three models at three thresholds",
             "100 %",
-            format!(
-                "of a million pairs {} wrongly rejected, {} wrongly accepted",
-                per_million(wrong[0], all),
-                per_million(wrong[1], all)
-            ),
-            whole(&wrong.map(|wrong| share(wrong, all))),
-            "To the printed digits; not never: an early look may be wrong, with the probability that the bounds allow.",
+        )
+        .measured(format!(
+            "of a million pairs {} wrongly rejected, {} wrongly accepted",
+            per_million(wrong[0], all),
+            per_million(wrong[1], all)
+        ))
+        .judged(whole(&wrong.map(|wrong| share(wrong, all))))
+        .because(
+            "To the printed digits; not never: an early look may be wrong, with the probability that the \
+                bounds allow.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-H4",
             "pairs of true similarity T = 0.8, rejected / accepted early, of a million",
             "none (100 % accuracy)",
-            format!(
-                "{} / {}",
-                per_million(worst.early[0], worst.pairs),
-                per_million(worst.early[1], worst.pairs)
-            ),
-            whole(&early),
-            "To the printed digits: 99.997 %.",
-        ),
-        Line::new(
-            "000-H4",
-            "the same beside exact computation",
-            "1e-5 a look",
-            format!(
+        )
+        .measured(format!(
+            "{} / {}",
+            per_million(worst.early[0], worst.pairs),
+            per_million(worst.early[1], worst.pairs)
+        ))
+        .judged(whole(&early))
+        .because("To the printed digits: 99.997 %."),
+        ItemLine::new("000-H4", "the same beside exact computation", "1e-5 a look")
+            .measured(format!(
                 "{:.2e} / {:.2e}; by computation {:.2e} / {:.2e}",
                 early[0], early[1], expected[0], expected[1]
-            ),
-            Why::Shown.checked(within),
-            "Each look may err with 1e-5, and there are five.",
-        ),
-        Line::new(
+            ))
+            .judged(UnjudgedReason::Shown.checked(within))
+            .because("Each look may err with 1e-5, and there are five."),
+        ItemLine::new(
             "000-H4",
             "of these, those that the full comparison would decide otherwise, of a million",
             "none (100 % accuracy)",
-            format!(
-                "{} / {}",
-                per_million(worst.wrong[0], worst.pairs),
-                per_million(worst.wrong[1], worst.pairs)
-            ),
-            whole(&worst.wrong.map(|count| share(count, worst.pairs))),
-            "All 1000 samples of such a pair often come out on that side too.",
-        ),
-        Line::new(
-            "000-H4",
-            "the full comparison itself, pairs of R = T = 0.8 that it accepts",
-            "100 %",
-            percent(accepted),
-            whole(&[1.0 - accepted]),
-            format!(
-                "About half: no estimate is certain at T, so accuracy can only be meant beside R_K ({half} of the models' pairs are below T)."
-            ),
-        ),
+        )
+        .measured(format!(
+            "{} / {}",
+            per_million(worst.wrong[0], worst.pairs),
+            per_million(worst.wrong[1], worst.pairs)
+        ))
+        .judged(whole(&worst.wrong.map(|count| share(count, worst.pairs))))
+        .because("All 1000 samples of such a pair often come out on that side too."),
+        ItemLine::new("000-H4", "the full comparison itself, pairs of R = T = 0.8 that it accepts", "100 %")
+            .measured(percent(accepted))
+            .judged(whole(&[1.0 - accepted]))
+            .because(format!(
+                "About half: no estimate is certain at T, so accuracy can only be meant beside R_K ({half} \
+                    of the models' pairs are below T)."
+            )),
     ];
     debug_assert!(ERROR < spent.reject, "several looks err more than one");
-    Ok(Made { lines, tables: vec![table], plots: Vec::new() })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: Vec::new() })
 }

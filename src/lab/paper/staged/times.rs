@@ -1,8 +1,9 @@
-//! What comparing takes with the filter and without: on pairs of the models, and on a generated corpus.
+//! F10, H3: times of comparisons with and without the filter, on pairs of the models and on a generated
+//! corpus.
 //!
 //! All forms are the program's own filter on its own sketches: of the full 64 bits of each sample, a word
-//! each, as the source has them, and of 4 bits, in planes. What is compared is always a query with many
-//! documents in memory.
+//! each, as in the source; and of 4 bits, in bit planes. Each comparison is of a query with many documents in
+//! memory.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -13,12 +14,12 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{PAPER_LOOKS, SETS, SIZE, THRESHOLDS, filter};
 use crate::distribution::Distribution;
-use crate::filter::pair::Matches;
+use crate::filter::pair::PairMatches;
 use crate::generate::{Generator, Params, Script};
-use crate::paper::{Basis, Claim, Line, Made, Why, Work};
+use crate::paper::{Basis, ItemLine, PrintedClaim, SectionAnswers, SectionContext, UnjudgedReason};
 use crate::plot::{Axis, Plot, Series};
-use crate::table::{Table, row};
-use crate::{Bench, EvaluateError, threads};
+use crate::table::{ResultTable, row};
+use crate::{EvaluateError, StudyContext, threads};
 use dupflow_core::filter::{FilterError, FilterKind, FilterParams, PairFilter, Schedule, Staged, Target};
 use dupflow_core::hash::mix;
 use dupflow_core::probability::Binomial;
@@ -29,29 +30,29 @@ use dupflow_core::text::{IdfTable, Terms};
 /// Stored bits of a narrow sample.
 const NARROW: usize = 4;
 
-/// Stored bits of a whole one.
+/// Stored bits of a full sample.
 const WIDE: usize = 64;
 
 /// Documents of a part, which takes less than a millisecond.
 const PART: usize = 500;
 
-/// Documents beside the query, of each set.
+/// Documents compared with the query, of each set.
 const BESIDE: usize = 2000;
 
-/// Documents of the corpus, as few as the source's 1.2 million are many.
+/// Documents of the corpus; the source has 1.2 million.
 const CORPUS: usize = 40_000;
 
-/// Queries of the corpus: its documents at equal distances.
+/// Number of queries of the corpus: documents at equal distances.
 const QUERIES: usize = 12;
 
-/// Sketches one after the other.
-struct Arena {
+/// Sketches in one array.
+struct SketchArena {
     size: usize,
     bits: usize,
     words: Vec<u64>,
 }
 
-impl Arena {
+impl SketchArena {
     fn new(size: usize, bits: usize) -> Self {
         Self { size, bits, words: Vec::new() }
     }
@@ -68,29 +69,29 @@ impl Arena {
         SketchRef { words: &self.words[at * self.length()..][..self.length()], features: &[] }
     }
 
-    /// The first samples of these sketches, which are words, and of them so many bits.
+    /// The first `size` samples of these full-width sketches, each reduced to `bits` bits.
     fn cut(&self, size: usize, bits: usize) -> Self {
         let shape = Shape::components(size, bits);
         let sketches = self.words.chunks(self.length());
         Self { size, bits, words: sketches.flat_map(|words| shape.pack(&words[1..])).collect() }
     }
 
-    /// How many of some sketches a filter accepts beside a query.
+    /// The number of sketches that a filter accepts with a query.
     fn accepted(&self, filter: &Staged, query: usize, documents: std::ops::Range<usize>) -> usize {
         let a = self.get(query);
         documents.filter(|at| filter.decide(a, self.get(*at)).accepted.is_some()).count()
     }
 }
 
-/// A filter on sketches of this shape; the looks of kind `paper` are the source's shares of K.
+/// A filter for sketches of this shape; the looks of kind `paper` are the source's fractions of K.
 fn staged(kind: FilterKind, threshold: f64, size: usize, bits: usize) -> Result<Staged, FilterError> {
     let params = FilterParams { kind, error: Some(super::ERROR), ..FilterParams::default() };
     Staged::new(Target::new(threshold, size, bits)?, &params)
 }
 
-/// Nanoseconds a pair of the five forms at one threshold.
+/// Nanoseconds per pair of the five forms at one threshold.
 #[derive(Clone, Copy, Debug)]
-struct Times {
+struct FormTimes {
     full: f64,
     paper: f64,
     staged: f64,
@@ -98,11 +99,16 @@ struct Times {
     narrow_staged: f64,
 }
 
-impl Times {
-    /// Of queries with all sketches.
-    fn of(bench: &Bench<'_>, wide: &Arena, queries: &[usize], threshold: f64) -> Result<Self, EvaluateError> {
+impl FormTimes {
+    /// Times of queries against all sketches.
+    fn measure(
+        bench: &StudyContext<'_>,
+        wide: &SketchArena,
+        queries: &[usize],
+        threshold: f64,
+    ) -> Result<Self, EvaluateError> {
         let narrow = wide.cut(wide.size, NARROW);
-        let filter = |kind, arena: &Arena| staged(kind, threshold, arena.size, arena.bits);
+        let filter = |kind, arena: &SketchArena| staged(kind, threshold, arena.size, arena.bits);
         let forms = [
             (wide, filter(FilterKind::Full, wide)?),
             (wide, filter(FilterKind::Paper, wide)?),
@@ -123,8 +129,8 @@ impl Times {
         Ok(Self { full, paper, staged, narrow_full, narrow_staged })
     }
 
-    /// As a row, after what tells it apart.
-    fn row(self) -> Vec<crate::table::Value> {
+    /// As a row, after the cells that identify it.
+    fn row(self) -> Vec<crate::table::TableValue> {
         row![
             self.full,
             self.paper,
@@ -138,31 +144,23 @@ impl Times {
     }
 }
 
-const COLUMNS: [&str; 8] = [
-    "full, ns",
-    "source's filter, ns",
-    "times as fast",
-    "ours, ns",
-    "times as fast",
-    "4 bits full, ns",
-    "4 bits ours, ns",
-    "times as fast",
-];
+const COLUMNS: &str = "full, ns | source's filter, ns | times as fast | ours, ns | times as fast | 4 bits \
+    full, ns | 4 bits ours, ns | times as fast";
 
-const ABOUT: &str = "Nanoseconds a pair, one thread. \"source's filter\": its looks with corrected bounds; \"ours\": the default filter. The first five \
-     columns are of 64 bits a sample, the last three of 4 bits of the same samples; each ratio is to the full comparison of the \
-     same bits.";
+const ABOUT: &str = "Nanoseconds a pair, one thread. \"source's filter\": its looks with corrected bounds; \
+    \"ours\": the default filter. The first five columns are of 64 bits a sample, the last three of 4 bits \
+    of the same samples; each ratio is to the full comparison of the same bits.";
 
-/// A query, and documents of similarities to it from a distribution.
-fn sketches(seed: u64, set: Distribution) -> Arena {
+/// A query, and documents whose similarities to it follow a distribution.
+fn sketches(seed: u64, set: Distribution) -> SketchArena {
     let mut rng = ChaCha8Rng::seed_from_u64(mix(seed ^ mix(set as u64 + 77)));
-    let mut arena = Arena::new(SIZE, WIDE);
+    let mut arena = SketchArena::new(SIZE, WIDE);
     let shape = Shape::components(SIZE, WIDE);
     let query: Vec<u64> = (0..SIZE).map(|_| rng.random()).collect();
     arena.words.extend(shape.pack(&query));
     for _ in 0..BESIDE {
         let similarity = set.sample(&mut rng);
-        let pair = Matches::draw(&mut rng, similarity, 0.0);
+        let pair = PairMatches::draw(&mut rng, similarity, 0.0);
         let (_, differing) = pair.one_bit_sketches();
         let sample = |(j, sample): (usize, &u64)| {
             if differing[j / 64] >> (j % 64) & 1 == 1 { rng.random() } else { *sample }
@@ -174,21 +172,21 @@ fn sketches(seed: u64, set: Distribution) -> Arena {
 }
 
 /// 000-F10.
-pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
-    let mut table = Table::new("000_f10_times", "000-F10: time by set and threshold", ABOUT, &["T", "pairs"]);
+pub(super) fn by_set(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
+    let mut table =
+        ResultTable::new("000_f10_times", "000-F10: time by set and threshold", ABOUT, "T | pairs");
     add_columns(&mut table);
-    let mut series: Vec<Series> =
-        SETS.iter().map(|set| Series { name: set.name().to_owned(), points: Vec::new() }).collect();
+    let mut series: Vec<Series> = SETS.iter().map(|set| Series::new(set.name(), Vec::new())).collect();
     let arenas = SETS.map(|set| sketches(work.bench.seed, set));
-    // Of each set and threshold: the share that the first look decides, and the samples read of a pair.
+    // For each set and threshold: the fraction that the first look decides, and the samples read per pair.
     // Neither is a time.
     let mut decided_and_read: Vec<(f64, f64)> = Vec::new();
-    let mut told = Vec::new();
+    let mut nanoseconds = Vec::new();
     for threshold in THRESHOLDS {
         let schedule = filter(threshold)?;
         let mut by_set = Vec::new();
         for ((set, arena), line) in SETS.iter().zip(&arenas).zip(&mut series) {
-            let times = Times::of(work.bench, arena, &[0], threshold)?;
+            let times = FormTimes::measure(work.bench, arena, &[0], threshold)?;
             let mut row = row![threshold, set.name()];
             row.extend(times.row());
             table.push(row);
@@ -199,19 +197,19 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
                 set.expectation(|s| schedule.operation(s).components),
             ));
         }
-        told.push(by_set.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(" / "));
+        nanoseconds.push(by_set.iter().map(|time| format!("{time:.0}")).collect::<Vec<_>>().join(" / "));
     }
     series.iter_mut().for_each(|series| series.points.reverse());
-    let plot = Plot {
-        name: "000_f10_ratios".to_owned(),
-        title: "000-F10: how much faster the source's filter is than the full comparison".to_owned(),
-        x: Axis::linear("T"),
-        y: Axis::linear("times as fast"),
+    let plot = Plot::new(
+        "000_f10_ratios",
+        "000-F10: how much faster the source's filter is than the full comparison",
+        Axis::linear("T"),
+        Axis::linear("times as fast"),
         series,
-    };
+    );
     let read = |of: usize| decided_and_read[of].1;
-    let cheapest: Vec<Claim> = (0..THRESHOLDS.len())
-        .map(|at| Claim::Least(1.0, vec![read(3 * at + 2), read(3 * at), read(3 * at + 1)]))
+    let cheapest: Vec<PrintedClaim> = (0..THRESHOLDS.len())
+        .map(|at| PrintedClaim::Least(1.0, vec![read(3 * at + 2), read(3 * at), read(3 * at + 1)]))
         .collect();
     let shown = |of: &dyn Fn(usize) -> f64| -> String {
         let of_threshold =
@@ -223,32 +221,38 @@ pub(super) fn by_set(work: &Work<'_>) -> Result<Made, EvaluateError> {
     decided_and_read.sort_by(|a, b| b.0.total_cmp(&a.0));
     let by_rate: Vec<f64> = decided_and_read.iter().map(|(_, samples)| *samples).collect();
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "000-F10",
             "the source's filter at T = 0.8; 0.5; 0.3, UNIFORM / GAUSSIAN / FUNDS, a pair",
             "seconds, lost",
-            format!("{} ns", told.join("; ")),
-            Why::Timed,
-            "On the models; the ratios to the full comparison are in table 000_f10_times.",
-        ),
-        Line::new(
+        )
+        .measured(format!("{} ns", nanoseconds.join("; ")))
+        .judged(UnjudgedReason::Timed)
+        .because("On the models; the ratios to the full comparison are in table 000_f10_times."),
+        ItemLine::new(
             "000-F10",
             "the cheapest set, by the samples that are read of a pair: the same sets and thresholds",
             "FUNDS",
-            all_read,
-            Basis::Measured(Claim::All(cheapest)),
-            "By counts, since times change with the load. At T = 0.3 UNIFORM pairs end sooner: many FUNDS-like ones lie near the threshold.",
+        )
+        .measured(all_read)
+        .judged(Basis::Measured(PrintedClaim::All(cheapest)))
+        .because(
+            "By counts, since times change with the load. At T = 0.3 UNIFORM pairs end sooner: many \
+                FUNDS-like ones lie near the threshold.",
         ),
-        Line::new(
+        ItemLine::new(
             "000-F10",
-            "what the time follows, in samples read, from the set and threshold with the highest rate at k = 100 on",
+            "what the time follows, in samples read, from the set and threshold with the highest rate at k = \
+                100 on",
             "the filtering rate",
-            format!("rates {rates} %; samples, the highest rate first: {}", listed(&by_rate)),
-            Basis::Measured(Claim::Rises(0.9, by_rate)),
+        )
+        .measured(format!("rates {rates} %; samples, the highest rate first: {}", listed(&by_rate)))
+        .judged(Basis::Measured(PrintedClaim::Rises(0.9, by_rate)))
+        .because(
             "By counts. A set that is decided at the first look more often is read less, but for a tenth.",
         ),
     ];
-    Ok(Made { lines, tables: vec![table], plots: vec![plot] })
+    Ok(SectionAnswers { lines, tables: vec![table], plots: vec![plot] })
 }
 
 /// Numbers, rounded.
@@ -256,20 +260,20 @@ fn listed(numbers: &[f64]) -> String {
     numbers.iter().map(|number| format!("{number:.0}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The probability that the first look decides a pair of a similarity, either way.
+/// The probability that the first look decides a pair of a similarity.
 fn first_look(schedule: &Schedule, similarity: f64) -> f64 {
     let look = schedule.looks()[0];
     let tails = Binomial::new(look.components as usize, similarity);
     tails.below(look.reject_below as usize) + tails.at_least(look.accept_from as usize)
 }
 
-fn add_columns(table: &mut Table) {
-    let columns = Table::new("", "", "", &COLUMNS).columns;
+fn add_columns(table: &mut ResultTable) {
+    let columns = ResultTable::new("", "", "", COLUMNS).columns;
     table.columns.extend(columns);
 }
 
-/// The corpus as consistent weighted samples of its TF-IDF weights, and the seconds that they took.
-fn proposals(work: &Work<'_>) -> Result<(Arena, f64), EvaluateError> {
+/// The corpus as consistent weighted samples of its TF-IDF weights, and the seconds to compute them.
+fn proposals(work: &SectionContext<'_>) -> Result<(SketchArena, f64), EvaluateError> {
     let params = Params {
         documents: work.size(CORPUS, 400) as u64,
         seed: work.bench.seed,
@@ -296,7 +300,7 @@ fn proposals(work: &Work<'_>) -> Result<(Arena, f64), EvaluateError> {
         let sketch = |text: &Terms| own.sketch_terms(text, &table).map(|(_, sketch)| sketch.words.to_vec());
         some.iter().filter_map(sketch).flatten().collect::<Vec<u64>>()
     };
-    let mut arena = Arena::new(scheme.sketch.size, scheme.sketch.bits);
+    let mut arena = SketchArena::new(scheme.sketch.size, scheme.sketch.bits);
     for words in threads::map(work.bench.threads, terms.len().div_ceil(PART), task) {
         arena.words.extend(words);
     }
@@ -305,42 +309,34 @@ fn proposals(work: &Work<'_>) -> Result<(Arena, f64), EvaluateError> {
 }
 
 /// 000-H3.
-pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
+pub(super) fn corpus(work: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateError> {
     let (arena, sketching) = proposals(work)?;
     let documents = arena.len();
     let pairs = (documents * (documents - 1) / 2) as f64;
     let queries: Vec<usize> = (0..QUERIES).map(|query| query * documents / QUERIES).collect();
-    let mut table = Table::new(
+    let mut table = ResultTable::new(
         "000_h3_corpus",
         "000-H3: a generated corpus",
         &format!(
-            "{documents} generated proposals of 60 to 240 words, a third of them near-duplicates or copies; {QUERIES} of them compared with \
-             all. {ABOUT}"
+            "{documents} generated proposals of 60 to 240 words, a third of them near-duplicates or copies; \
+                {QUERIES} of them compared with all. {ABOUT}"
         ),
-        &["K", "T"],
+        "K | T",
     );
     add_columns(&mut table);
-    let mut whole = Table::new(
+    let mut whole = ResultTable::new(
         "000_h3_all_pairs",
         "000-H3: all pairs of the corpus",
-        "Seconds: making the sketches (K = 1000, text included), and comparing all pairs on one thread, from the times above.",
-        &[
-            "T",
-            "pairs",
-            "sketches, s",
-            "full, s",
-            "source's filter, s",
-            "ours, s",
-            "4 bits full, s",
-            "4 bits ours, s",
-        ],
+        "Seconds: making the sketches (K = 1000, text included), and comparing all pairs on one thread, from \
+            the times above.",
+        "T | pairs | sketches, s | full, s | source's filter, s | ours, s | 4 bits full, s | 4 bits ours, s",
     );
     let mut headline = None;
     let mut series = Vec::new();
     for size in [200, 500, SIZE] {
         let cut = arena.cut(size, WIDE);
         for threshold in THRESHOLDS {
-            let times = Times::of(work.bench, &cut, &queries, threshold)?;
+            let times = FormTimes::measure(work.bench, &cut, &queries, threshold)?;
             let mut row = row![size, threshold];
             row.extend(times.row());
             table.push(row);
@@ -363,80 +359,77 @@ pub(super) fn corpus(work: &Work<'_>) -> Result<Made, EvaluateError> {
             }
         }
     }
-    let line = |name: &str, of: &dyn Fn(&Times) -> f64| Series {
-        name: name.to_owned(),
-        points: series.iter().map(|(size, times)| (*size, of(times))).collect(),
+    let line = |name: &str, of: &dyn Fn(&FormTimes) -> f64| {
+        Series::new(name, series.iter().map(|(size, times)| (*size, of(times))))
     };
-    let plot = Plot {
-        name: "000_h3_lengths".to_owned(),
-        title: "000-F10, 000-H3: time a pair by length of the signature, T = 0.8".to_owned(),
-        x: Axis::linear("K, samples"),
-        y: Axis::log("ns a pair"),
-        series: vec![
+    let plot = Plot::new(
+        "000_h3_lengths",
+        "000-F10, 000-H3: time a pair by length of the signature, T = 0.8",
+        Axis::linear("K, samples"),
+        Axis::log("ns a pair"),
+        vec![
             line("full, 64 bits", &|times| times.full),
             line("source's filter, 64 bits", &|times| times.paper),
             line("ours, 64 bits", &|times| times.staged),
             line("full, 4 bits", &|times| times.narrow_full),
             line("ours, 4 bits", &|times| times.narrow_staged),
         ],
-    };
+    );
     let times = headline.expect("the longest signature is among them");
     let first = PAPER_LOOKS[0];
     let lines = vec![
-        Line::new(
+        ItemLine::new(
             "000-H3",
             "comparing with and without the source's filter",
             "about 5000 s and 280 s, 17.9 times",
-            format!(
-                "{:.0} and {:.0} ns a pair, {:.1} times",
-                times.full,
-                times.paper,
-                times.full / times.paper
-            ),
-            Why::Timed,
-            "A generated corpus at K = 1000, T = 0.8, the program's sketches of 64 bits; the source's 1.2 million proposals are private.",
+        )
+        .measured(format!(
+            "{:.0} and {:.0} ns a pair, {:.1} times",
+            times.full,
+            times.paper,
+            times.full / times.paper
+        ))
+        .judged(UnjudgedReason::Timed)
+        .because(
+            "A generated corpus at K = 1000, T = 0.8, the program's sketches of 64 bits; the source's 1.2 \
+                million proposals are private.",
         ),
-        Line::new(
-            "000-H3",
-            "the same with our filter",
-            "-",
-            format!(
-                "{:.1} times on 64 bits; 4 bits {:.1} times on the same bits, {:.0} times beside 64 bits in full",
+        ItemLine::new("000-H3", "the same with our filter", "-")
+            .measured(format!(
+                "{:.1} times on 64 bits; 4 bits {:.1} times on the same bits, {:.0} times beside 64 bits in \
+                    full",
                 times.full / times.staged,
                 times.narrow_full / times.narrow_staged,
                 times.full / times.narrow_staged
+            ))
+            .judged(UnjudgedReason::Timed)
+            .because("What is above the ratio on the same bits comes of the narrower samples."),
+        ItemLine::new("000-H3", "most that comparisons alone can save", "17.9 times")
+            .measured(format!("{} times", SIZE / first))
+            .judged(UnjudgedReason::Construction)
+            .because(
+                "Arithmetic: the first look reads 100 of 1000 samples, so the filter reads a tenth at least.",
             ),
-            Why::Timed,
-            "What is above the ratio on the same bits comes of the narrower samples.",
-        ),
-        Line::new(
-            "000-H3",
-            "most that comparisons alone can save",
-            "17.9 times",
-            format!("{} times", SIZE / first),
-            Why::Construction,
-            "Arithmetic: the first look reads 100 of 1000 samples, so the filter reads a tenth at least.",
-        ),
-        Line::new(
+        ItemLine::new(
             "000-H3",
             "comparisons of samples a second, without the filter",
             "2E10: 10^11 pairs of 1000 in 5000 s",
-            format!("{:.1e}", SIZE as f64 / times.full * 1e9),
-            Why::Timed,
-            "Here on one thread; section 6.4 of the source has 10^8 pairs, not 10^11.",
-        ),
+        )
+        .measured(format!("{:.1e}", SIZE as f64 / times.full * 1e9))
+        .judged(UnjudgedReason::Timed)
+        .because("Here on one thread; section 6.4 of the source has 10^8 pairs, not 10^11."),
     ];
-    Ok(Made { lines, tables: vec![table, whole], plots: vec![plot] })
+    Ok(SectionAnswers { lines, tables: vec![table, whole], plots: vec![plot] })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What is cut is what a sketch of that shape has.
+    /// A cut sketch equals a sketch of that shape.
     #[test]
     fn a_cut_keeps_the_first_samples_and_planes() {
-        let mut arena = Arena::new(200, WIDE);
+        let mut arena = SketchArena::new(200, WIDE);
         let samples: Vec<u64> = (0..400).map(mix).collect();
         let (wide, narrow) = (Shape::components(200, WIDE), Shape::components(70, 2));
         arena.words = samples.chunks(200).flat_map(|samples| wide.pack(samples)).collect();

@@ -1,23 +1,23 @@
 //! alg.G: for each choice of c of the k + c groups, the ids that agree in all of them.
 //!
-//! Choices that begin with the same groups share the intersection of those, and one that is empty ends all
-//! choices that begin with it. An id is compared in full once, however many choices find it.
+//! Choices with a common prefix share its intersection, and an empty intersection ends all choices with that
+//! prefix. An id is compared in full once, even if several choices find it.
 //!
 //! Reference: Yuan et al. (2012), section 3.1.
 
-use super::postings::Postings;
-use super::{Fingerprints, HammingSearch, Work};
+use super::postings::GroupPostings;
+use super::{Fingerprints, HammingSearch, SearchWork};
 use dupflow_core::block::hamming::{Design, distance};
 
-/// Lists of all groups, intersected.
+/// Intersects the lists of all groups.
 #[derive(Debug)]
 pub(super) struct Conjunctions<'a> {
     corpus: &'a Fingerprints,
     radius: usize,
     /// c.
     surplus: usize,
-    postings: Postings,
-    /// The query that last compared an id.
+    postings: GroupPostings,
+    /// For each id, the last query that compared it.
     seen: Vec<u32>,
     query: u32,
     /// Intersections of 2, 3, ... c groups.
@@ -30,28 +30,28 @@ impl<'a> Conjunctions<'a> {
             corpus,
             radius: design.radius(),
             surplus: design.surplus(),
-            postings: Postings::new(corpus, design),
+            postings: GroupPostings::new(corpus, design),
             seen: vec![0; corpus.len()],
             query: 0,
             levels: vec![Vec::new(); design.surplus()],
         }
     }
 
-    /// All choices that go on from `chosen` groups, of which the last is before `from`, and which the ids in
-    /// `common` have in common.
+    /// Continues all choices that begin with `chosen` groups, the last one before `from`, whose common ids
+    /// are `common`.
     fn choose(
         &mut self,
         query: &[u64],
         common: &[u32],
         (chosen, from): (usize, usize),
         found: &mut Vec<u32>,
-        work: &mut Work,
+        work: &mut SearchWork,
     ) {
         if chosen == self.surplus {
             self.verify(query, common, found, work);
             return;
         }
-        // The last group that leaves enough for the rest of the choice.
+        // The last group that leaves enough groups for the rest of the choice.
         for group in from..=self.postings.groups() - (self.surplus - chosen) {
             let mut both = std::mem::take(&mut self.levels[chosen]);
             both.clear();
@@ -69,7 +69,7 @@ impl<'a> Conjunctions<'a> {
         }
     }
 
-    fn verify(&mut self, query: &[u64], ids: &[u32], found: &mut Vec<u32>, work: &mut Work) {
+    fn verify(&mut self, query: &[u64], ids: &[u32], found: &mut Vec<u32>, work: &mut SearchWork) {
         work.entries += ids.len() as u64;
         for id in ids {
             if std::mem::replace(&mut self.seen[*id as usize], self.query) != self.query {
@@ -83,24 +83,24 @@ impl<'a> Conjunctions<'a> {
 }
 
 impl HammingSearch for Conjunctions<'_> {
-    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> SearchWork {
         found.clear();
         self.query = self.query.wrapping_add(1);
         if self.query == 0 {
             self.seen.fill(0);
             self.query = 1;
         }
-        let mut work = Work::default();
+        let mut work = SearchWork::default();
         self.choose(query, &[], (0, 0), found, &mut work);
         found.sort_unstable();
         work
     }
 }
 
-/// Appends what two ascending lists have in common; how many entries were looked at.
+/// Appends the intersection of two ascending lists; returns the number of entries read.
 ///
-/// Each entry of the shorter list is searched in the longer one by strides that double, from where the last
-/// one was found.
+/// Each entry of the shorter list is searched in the longer one by strides that double, from the last
+/// position on.
 fn intersect(a: &[u32], b: &[u32], common: &mut Vec<u32>) -> u64 {
     let (short, mut long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let mut looks = 0;
@@ -111,7 +111,7 @@ fn intersect(a: &[u32], b: &[u32], common: &mut Vec<u32>) -> u64 {
             stride *= 2;
             looks += 1;
         }
-        // The entry is not before half the stride, nor behind the stride.
+        // The entry is between half the stride and the stride.
         let (from, to) = (stride / 2, stride.min(long.len()));
         looks += u64::from((to - from).max(1).ilog2());
         long = &long[from + long[from..to].partition_point(|other| other < id)..];

@@ -1,6 +1,6 @@
-//! Many fingerprints of one length, side by side.
+//! A list of fingerprints of one length.
 
-/// A corpus of fingerprints; the id of one is its position.
+/// A corpus of fingerprints; an id is a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprints {
     bits: usize,
@@ -9,19 +9,19 @@ pub struct Fingerprints {
 }
 
 impl Fingerprints {
-    /// None yet, of `bits` bits, at least 1.
+    /// An empty list of fingerprints of `bits` bits, at least 1.
     ///
     /// # Panics
-    /// If there is no bit.
+    /// If `bits` is 0.
     pub fn new(bits: usize) -> Self {
         assert!(bits > 0, "fingerprints without a bit");
         Self { bits, stride: bits.div_ceil(64), words: Vec::new() }
     }
 
-    /// Appends one: its `ceil(bits / 64)` words, unused bits 0.
+    /// Appends a fingerprint: its `ceil(bits / 64)` words, with unused bits 0.
     ///
     /// # Panics
-    /// If it has another number of words, or the corpus 2^32 - 1 fingerprints already.
+    /// If the number of words is wrong, or if there are already 2^32 - 1 fingerprints.
     pub fn push(&mut self, words: &[u64]) {
         assert_eq!(words.len(), self.stride, "words of a fingerprint of {} bits", self.bits);
         debug_assert!(self.bits.is_multiple_of(64) || words[self.stride - 1] >> (self.bits % 64) == 0);
@@ -44,12 +44,12 @@ impl Fingerprints {
         self.words.len() / self.stride
     }
 
-    /// Whether there is none.
+    /// Whether there is no fingerprint.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The words of one.
+    /// The words of a fingerprint.
     ///
     /// # Panics
     /// If there is no such id.
@@ -59,7 +59,7 @@ impl Fingerprints {
         &self.words[start..start + self.stride]
     }
 
-    /// All, with their ids.
+    /// All fingerprints with their ids.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &[u64])> + Clone {
         // Ids have 32 bits, see `push`.
         (0..u32::MAX).zip(self.words.chunks_exact(self.stride))

@@ -1,20 +1,21 @@
-//! alg.H: count in how many groups each id agrees with the query; c of k + c at least are candidates.
+//! alg.H: counts for each id the groups that agree with the query; with at least c of k + c it is a
+//! candidate.
 //!
 //! Reference: Yuan et al. (2012), section 4.
 
-use super::postings::Postings;
-use super::{Fingerprints, HammingSearch, Work};
+use super::postings::GroupPostings;
+use super::{Fingerprints, HammingSearch, SearchWork};
 use dupflow_core::block::hamming::{Design, distance};
 
-/// Lists of all groups, counted.
+/// Counts the lists of all groups.
 #[derive(Debug)]
 pub(super) struct Groups<'a> {
     corpus: &'a Fingerprints,
     radius: usize,
     /// c, at most 255.
     surplus: usize,
-    postings: Postings,
-    counter: Counter,
+    postings: GroupPostings,
+    counter: IdCounter,
 }
 
 impl<'a> Groups<'a> {
@@ -23,14 +24,14 @@ impl<'a> Groups<'a> {
             corpus,
             radius: design.radius(),
             surplus: design.surplus(),
-            postings: Postings::new(corpus, design),
-            counter: Counter::new(corpus.len()),
+            postings: GroupPostings::new(corpus, design),
+            counter: IdCounter::new(corpus.len()),
         }
     }
 }
 
 impl HammingSearch for Groups<'_> {
-    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> SearchWork {
         found.clear();
         let Self { corpus, radius, surplus, postings, counter } = self;
         let lists = (0..postings.groups()).map(|group| postings.list(group, query));
@@ -44,30 +45,30 @@ impl HammingSearch for Groups<'_> {
     }
 }
 
-/// How many lists each id is in. Counters are bytes, one for each id, and stop at 255; which ones to set back
-/// is kept in a list.
+/// Counts in how many lists each id is. Counters are bytes, one per id, and saturate at 255. A list records
+/// which ones to reset.
 #[derive(Debug)]
-pub(super) struct Counter {
-    /// 0 between queries.
+pub(super) struct IdCounter {
+    /// All 0 between queries.
     counts: Vec<u8>,
     /// Ids whose count is not 0.
     touched: Vec<u32>,
 }
 
-impl Counter {
-    /// Of ids below `documents`.
+impl IdCounter {
+    /// For ids below `documents`.
     pub(super) fn new(documents: usize) -> Self {
         Self { counts: vec![0; documents], touched: Vec::new() }
     }
 
-    /// Visits each id that is in at least `least` of the lists, from 1 to 255.
+    /// Visits each id that is in at least `least` of the lists; `least` is 1 to 255.
     pub(super) fn at_least<'l>(
         &mut self,
         least: usize,
         lists: impl Iterator<Item = &'l [u32]>,
         mut visit: impl FnMut(u32),
-    ) -> Work {
-        let mut work = Work::default();
+    ) -> SearchWork {
+        let mut work = SearchWork::default();
         for list in lists {
             work.probes += 1;
             work.entries += list.len() as u64;

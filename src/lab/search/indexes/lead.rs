@@ -1,27 +1,27 @@
-//! Which bits lead a table, and how near to the query's they are looked up.
+//! The leading bits of a sorted table, and the distance up to which keys are looked up.
 
 use dupflow_core::block::hamming::{Design, DesignError, Kind, Selection};
 
-/// What leads a sorted table.
+/// The key of a sorted table.
 #[derive(Clone, Debug)]
 pub(super) struct Lead {
     selection: Selection,
-    /// The greatest distance of keys, inclusive; 0 where they have to be equal.
+    /// Maximum distance of keys, inclusive; 0 for equality.
     near: usize,
 }
 
 impl Lead {
-    /// By these bits, looked up for equality.
+    /// A key of these bits, looked up for equality.
     pub(super) fn equal(selection: Selection) -> Self {
         Self { selection, near: 0 }
     }
 
-    /// The tables that a query is looked up in: one for each block of multi-index hashing, looked up for
-    /// nearness, and one for each selection of any other design.
+    /// The tables of a design: for multi-index hashing one per block, looked up by distance; for any other
+    /// design one per selection.
     ///
     /// # Errors
     /// If the design has more keys than [`MOST_KEYS`](dupflow_core::block::hamming::MOST_KEYS).
-    pub(super) fn of(design: &Design) -> Result<Vec<Self>, DesignError> {
+    pub(super) fn for_design(design: &Design) -> Result<Vec<Self>, DesignError> {
         if !matches!(design.kind(), Kind::MultiIndex { .. }) {
             return Ok(design.selections()?.into_iter().map(Self::equal).collect());
         }
@@ -29,7 +29,7 @@ impl Lead {
         Ok(design.blocks().into_iter().enumerate().map(block).collect())
     }
 
-    /// The first 64 of the leading bits, of a fingerprint.
+    /// The first 64 leading bits of a fingerprint.
     #[inline]
     pub(super) fn key(&self, words: &[u64]) -> u64 {
         self.selection.key(words)
@@ -40,12 +40,12 @@ impl Lead {
         self.selection.key_width()
     }
 
-    /// Visits every key that is looked up for this one, once.
+    /// Visits every key that must be looked up for this one, once.
     pub(super) fn each(&self, key: u64, visit: &mut impl FnMut(u64)) {
         each_near(key, 0, self.width(), self.near, visit);
     }
 
-    /// Whether one is found where the other is looked up.
+    /// Whether a lookup of `a` finds `b`.
     pub(super) fn meets(&self, a: &[u64], b: &[u64]) -> bool {
         (self.key(a) ^ self.key(b)).count_ones() as usize <= self.near
     }

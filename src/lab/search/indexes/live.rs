@@ -1,87 +1,86 @@
-//! alg.H over groups of bits that come and go: fingerprints that grow longer, or shorter, while they are
+//! alg.H with groups of bits that are added and dropped: fingerprints that grow and shrink while they are
 //! searched.
 //!
-//! A group is a column of values with its lists. Adding one makes these and touches nothing else; dropping
-//! one frees them. (In alg.G each choice of groups would change.) Fingerprints of m groups within distance k
-//! agree in m - k groups at least, whatever the widths.
+//! A group is a column of values with its lists. Adding a group creates these and changes nothing else;
+//! dropping it frees them. (In alg.G each choice of groups would change.) Fingerprints of m groups within
+//! distance k agree in at least m - k groups, whatever the widths.
 //!
-//! Reference: Yuan et al. (2012), section 4, where groups are said to be added and dropped k / m bits at a
-//! time.
+//! Reference: Yuan et al. (2012), section 4, which adds and drops groups of k / m bits.
 
-use super::Work;
-use super::groups::Counter;
-use super::postings::Group;
+use super::SearchWork;
+use super::groups::IdCounter;
+use super::postings::GroupLists;
 
-/// Most groups of an index, inclusive: they are counted in bytes.
+/// Maximum number of groups, inclusive: they are counted in bytes.
 pub const MOST_GROUPS: usize = 255;
 
-/// Some fingerprints, group by group.
+/// Fingerprints stored by group.
 #[derive(Debug)]
 pub struct LiveGroups {
     documents: usize,
-    groups: Vec<Column>,
-    counter: Counter,
+    groups: Vec<LiveGroup>,
+    counter: IdCounter,
 }
 
 #[derive(Debug)]
-struct Column {
+struct LiveGroup {
     width: usize,
     /// By id.
     values: Vec<u64>,
-    lists: Group,
+    lists: GroupLists,
 }
 
 impl LiveGroups {
-    /// Of so many fingerprints, which have no bit yet.
+    /// An index of `documents` fingerprints without any bit.
     pub fn new(documents: usize) -> Self {
-        Self { documents, groups: Vec::new(), counter: Counter::new(documents) }
+        Self { documents, groups: Vec::new(), counter: IdCounter::new(documents) }
     }
 
-    /// Groups now.
+    /// Present number of groups.
     pub fn groups(&self) -> usize {
         self.groups.len()
     }
 
-    /// Bits of a fingerprint now.
+    /// Present number of bits of a fingerprint.
     pub fn bits(&self) -> usize {
         self.groups.iter().map(|group| group.width).sum()
     }
 
-    /// Adds a group of `width` bits, 1 to 64, behind the others: its value in each fingerprint.
+    /// Appends a group of `width` bits, 1 to 64, with its value in each fingerprint.
     ///
     /// # Panics
-    /// If there is a value too many or too few or none of this width, or [`MOST_GROUPS`] are there already.
+    /// If the number of values is wrong, if a value has more bits, or if there are already [`MOST_GROUPS`].
     pub fn add(&mut self, width: usize, values: Vec<u64>) {
         assert_eq!(values.len(), self.documents, "a value for each fingerprint");
         assert!((1..=64).contains(&width) && self.groups.len() < MOST_GROUPS, "a group of {width} bits");
         assert!(values.iter().all(|value| value.checked_shr(place(width)).unwrap_or(0) == 0), "{width} bits");
-        let lists = Group::new(width, values.iter().copied());
-        self.groups.push(Column { width, values, lists });
+        let lists = GroupLists::new(width, values.iter().copied());
+        self.groups.push(LiveGroup { width, values, lists });
     }
 
-    /// Drops a group, from 0; those behind it move up.
+    /// Drops a group, from 0; later groups move up.
     ///
     /// # Panics
-    /// If there is none of this number.
+    /// If there is no such group.
     pub fn drop_group(&mut self, group: usize) {
         self.groups.remove(group);
     }
 
-    /// How many fingerprints have this value in a group; some more are counted where lists are by the value's
-    /// first bits.
+    /// An upper bound of the number of fingerprints with this value in a group. It is exact unless the lists
+    /// are by the value's first bits.
     ///
     /// # Panics
-    /// If there is no group of this number.
+    /// If there is no such group.
     pub fn entries(&self, group: usize, value: u64) -> usize {
         self.groups[group].lists.list(value).len()
     }
 
-    /// The ids within `radius` of a query, inclusive, ascending; `query` has a value for each group. All are
-    /// compared where no group has to agree.
+    /// Finds the ids within `radius` of a query, inclusive, ascending; `query` has a value for each group. If
+    /// no group has to agree, all are compared.
     ///
     /// # Panics
-    /// If the query has a value too many or too few.
-    pub fn within(&mut self, query: &[u64], radius: usize, found: &mut Vec<u32>) -> Work {
+    /// If the number of values is wrong.
+    pub fn within(&mut self, query: &[u64], radius: usize, found: &mut Vec<u32>) -> SearchWork {
         assert_eq!(query.len(), self.groups.len(), "a value for each group");
         found.clear();
         let Self { documents, groups, counter } = self;
@@ -91,7 +90,7 @@ impl LiveGroups {
         };
         if radius >= groups.len() {
             found.extend((0..).take(*documents).filter(|id| distance(*id) <= radius));
-            return Work { probes: 0, entries: *documents as u64, verified: *documents as u64 };
+            return SearchWork { probes: 0, entries: *documents as u64, verified: *documents as u64 };
         }
         let lists = groups.iter().zip(query).map(|(group, value)| group.lists.list(*value));
         let work = counter.at_least(groups.len() - radius, lists, |id| {

@@ -1,10 +1,11 @@
 //! Static indexes of a whole corpus: the ids within the radius of a query, by every design, and in batches.
 //!
-//! In: [`Fingerprints`] and a [`Design`]. Out: ids, which are positions in the corpus, with the [`Work`] that
-//! it took. All indexes find the same ids; the scan is what the others are held against.
+//! Input: [`Fingerprints`] and a [`Design`]. Output: ids, which are positions in the corpus, with the
+//! [`SearchWork`]. All indexes find the same ids; tests compare them with the scan.
 //!
-//! An index is built once; but groups of bits can be added to [alg.H's](live) and dropped. Fingerprints that
-//! come later belong into a stream ([`Tables`](dupflow_core::block::hamming::Tables)).
+//! An index is built once, except that groups of bits can be added to [alg.H](live) and dropped. For
+//! fingerprints that arrive over time there is a streaming form
+//! ([`SortedTables`](dupflow_core::block::hamming::Tables)).
 
 pub mod batch;
 mod conjunctions;
@@ -24,10 +25,10 @@ pub use fingerprints::Fingerprints;
 
 use dupflow_core::block::hamming::{Design, DesignError, Kind};
 
-/// What a search did.
+/// The work of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// Look-ups in a table or in the lists of a group.
+pub struct SearchWork {
+    /// Lookups in a table or in the lists of a group.
     pub probes: u64,
     /// Entries read, of tables or of lists.
     pub entries: u64,
@@ -35,7 +36,7 @@ pub struct Work {
     pub verified: u64,
 }
 
-impl AddAssign for Work {
+impl AddAssign for SearchWork {
     fn add_assign(&mut self, more: Self) {
         self.probes += more.probes;
         self.entries += more.entries;
@@ -43,23 +44,23 @@ impl AddAssign for Work {
     }
 }
 
-/// Finds what lies within the radius of a query.
+/// Finds the fingerprints within the radius of a query.
 ///
-/// Contract: `query` has the words of a fingerprint of the corpus. After the call `found` holds, instead of
-/// what was in it, the ids within the radius, inclusive: all of them, ascending, each once. Only buffers
-/// change.
+/// Contract: `query` has the words of a fingerprint of the corpus. The call replaces the contents of `found`
+/// by all ids within the radius, inclusive, ascending, each once. Only buffers change.
 pub trait HammingSearch: fmt::Debug {
     /// The ids within the radius of `query`.
-    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work;
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> SearchWork;
 }
 
 /// The index of a corpus by a design.
 ///
 /// # Errors
-/// If a design of permuted tables has more of them than [`MOST_KEYS`](dupflow_core::block::hamming::MOST_KEYS).
+/// If a design of permuted tables has more of them than
+/// [`MOST_KEYS`](dupflow_core::block::hamming::MOST_KEYS).
 ///
 /// # Panics
-/// If the fingerprints are not those that the design is for.
+/// If the fingerprints have another length than the design.
 pub fn index<'a>(
     design: &Design,
     corpus: &'a Fingerprints,
@@ -67,11 +68,11 @@ pub fn index<'a>(
     assert_eq!(design.bits(), corpus.bits(), "a design for other fingerprints");
     Ok(match design.kind() {
         Kind::OneLevel { .. } | Kind::TwoLevel { .. } | Kind::MultiIndex { .. } => {
-            Box::new(tables::Tables::new(corpus, design)?)
+            Box::new(tables::SortedTables::new(corpus, design)?)
         }
         Kind::Groups { .. } => Box::new(groups::Groups::new(corpus, design)),
         Kind::Conjunctions { .. } => Box::new(conjunctions::Conjunctions::new(corpus, design)),
-        Kind::Scan => Box::new(scan::Scan::new(corpus, design.radius())),
+        Kind::Scan => Box::new(scan::ScanIndex::new(corpus, design.radius())),
     })
 }
 

@@ -1,9 +1,9 @@
-//! For each group of bits, the ids by the group's value: what alg.G intersects and alg.H counts.
+//! For each group of bits, the ids by the group's value: alg.G intersects these lists, alg.H counts them.
 //!
-//! The lists of a group stand in one array, value after value, ids ascending; those of all groups one after
-//! the other are the index over `y = (i - 1) C + value` of the paper, with C by the width of each group. A
-//! group of more bits than the corpus needs is indexed by its first ⌈log2 n⌉: equal values have equal first
-//! bits, and lists are no longer than an entry or two.
+//! The lists of a group are one array, ordered by value, then by id. Those of all groups together are the
+//! paper's index over `y = (i - 1) C + value`, with C by the width of each group. A group of more bits than
+//! the corpus needs is indexed by its first ⌈log2 n⌉ bits. Equal values have equal first bits, and the lists
+//! then have one or two entries.
 //!
 //! Reference: Yuan et al. (2012), section 4.
 
@@ -12,25 +12,25 @@ use dupflow_core::block::hamming::{Design, Selection};
 
 /// Lists of ids by group and value.
 #[derive(Debug)]
-pub(super) struct Postings {
-    groups: Vec<(Selection, Group)>,
+pub(super) struct GroupPostings {
+    groups: Vec<(Selection, GroupLists)>,
 }
 
 /// The lists of one group.
 #[derive(Debug)]
-pub(super) struct Group {
-    /// Selects what of a value is indexed.
+pub(super) struct GroupLists {
+    /// Selects the bits of a value that are indexed.
     mask: u64,
-    /// Where the list of a value begins; one more at the end.
+    /// The start of the list of each value; one more at the end.
     starts: Vec<u32>,
     ids: Vec<u32>,
 }
 
-impl Postings {
+impl GroupPostings {
     pub(super) fn new(corpus: &Fingerprints, design: &Design) -> Self {
         let groups = design.blocks().into_iter().map(|range| {
             let (width, selection) = (range.len(), Selection::from(range));
-            let group = Group::new(width, corpus.iter().map(|(_, words)| selection.key(words)));
+            let group = GroupLists::new(width, corpus.iter().map(|(_, words)| selection.key(words)));
             (selection, group)
         });
         Self { groups: groups.collect() }
@@ -40,7 +40,7 @@ impl Postings {
         self.groups.len()
     }
 
-    /// The ids that agree with the query in a group, and maybe some more.
+    /// The ids that agree with the query in a group, and possibly some more.
     #[inline]
     pub(super) fn list(&self, group: usize, query: &[u64]) -> &[u32] {
         let (selection, group) = &self.groups[group];
@@ -48,14 +48,16 @@ impl Postings {
     }
 }
 
-impl Group {
-    /// Lists by counting: the first 64 bits of a group of `width` bits, of each id from 0 on.
+impl GroupLists {
+    /// Builds the lists by counting. `values` are the first 64 bits of a group of `width` bits, for each id
+    /// from 0 on.
     pub(super) fn new(width: usize, values: impl ExactSizeIterator<Item = u64> + Clone) -> Self {
         let most = values.len().next_power_of_two().ilog2() as usize;
         let width = width.min(most);
         let mut group =
             Self { mask: (1 << width) - 1, starts: vec![0; (1 << width) + 2], ids: vec![0; values.len()] };
-        // Counts, moved on by two: then starts, moved on by one, which the filling moves to their places.
+        // Counts are stored two places ahead; summed they are starts one place ahead, and filling moves them
+        // by one.
         for value in values.clone() {
             let place = group.place(value);
             group.starts[place + 2] += 1;
@@ -75,7 +77,7 @@ impl Group {
         group
     }
 
-    /// The ids of a value, and maybe some more.
+    /// The ids of a value, and possibly some more.
     #[inline]
     pub(super) fn list(&self, value: u64) -> &[u32] {
         let place = self.place(value);

@@ -1,27 +1,28 @@
 //! The linear scan: every fingerprint, in the order of the corpus.
 //!
-//! The first words of all fingerprints stand in one column, the second words maybe in another, the rest of
-//! each fingerprint apart. There are as many columns as two random fingerprints need to be beyond the radius
-//! on average (they differ in 32 bits a word), so most are done with after a few bytes: one column for k = 3,
-//! two for k = 60. Columns are read [`STEP`] fingerprints at a time, in loops without a branch.
+//! The first words of all fingerprints form a column, and so may the second words; the other words of each
+//! fingerprint are stored separately. There are as many columns as make two random fingerprints differ by
+//! more than the radius on average (they differ in 32 bits per word): one for k = 3, two for k = 60. So most
+//! fingerprints are rejected after a few bytes. Columns are read [`STEP`] fingerprints at a time, in loops
+//! without branches.
 
-use super::{Fingerprints, HammingSearch, Work};
+use super::{Fingerprints, HammingSearch, SearchWork};
 use dupflow_core::block::hamming::distance;
 
-/// Fingerprints in one step: their distances fit into a few cache lines.
+/// Fingerprints per step: their distances fit into a few cache lines.
 const STEP: usize = 64;
 
-/// Columns of a corpus.
+/// The columns of a corpus.
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(super) struct ScanIndex {
     radius: usize,
     documents: usize,
     columns: Vec<Vec<u64>>,
-    /// The words of all fingerprints that are in no column.
+    /// The words that are in no column.
     rest: Vec<u64>,
 }
 
-impl Scan {
+impl ScanIndex {
     pub(super) fn new(corpus: &Fingerprints, radius: usize) -> Self {
         let lead = (radius / 32 + 1).min(corpus.stride());
         let column = |at: usize| corpus.iter().map(|(_, words)| words[at]).collect();
@@ -33,8 +34,7 @@ impl Scan {
         }
     }
 
-    /// The distance in the words of the columns, from fingerprint `start` on; what is beyond the corpus stays
-    /// 0.
+    /// Distances in the words of the columns, from fingerprint `start` on; 0 beyond the end of the corpus.
     fn leading_distances(&self, query: &[u64], start: usize) -> [u64; STEP] {
         let mut distances = [0; STEP];
         for (column, word) in self.columns.iter().zip(query) {
@@ -47,8 +47,8 @@ impl Scan {
     }
 }
 
-impl HammingSearch for Scan {
-    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
+impl HammingSearch for ScanIndex {
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> SearchWork {
         found.clear();
         let others = &query[self.columns.len()..];
         let mut ids = 0..;
@@ -65,6 +65,6 @@ impl HammingSearch for Scan {
                 }
             }
         }
-        Work { probes: 0, entries: self.documents as u64, verified: self.documents as u64 }
+        SearchWork { probes: 0, entries: self.documents as u64, verified: self.documents as u64 }
     }
 }

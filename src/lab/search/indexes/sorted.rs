@@ -1,37 +1,37 @@
 //! A sorted table: a copy of the corpus in the order of some selected bits, with a directory of their first
 //! values.
 //!
-//! The rows themselves are not permuted: `a ^ b` then serves every table, and the selected bits are compared
-//! by extracting them. The directory cuts the order into about a quarter as many pieces as there are rows, by
-//! the highest bits of the key (4 bytes each, 1 byte a row); within a piece a binary search finds the range,
-//! so that a corpus of many equal keys costs a few steps more and not a walk.
+//! Rows are not permuted: `a ^ b` serves every table, and the selected bits are extracted to compare keys.
+//! The directory divides the order by the highest bits of the key, into about a quarter as many pieces as
+//! there are rows (4 bytes each, 1 byte per row). Within a piece a binary search finds the range. So many
+//! equal keys cost a few more steps instead of a linear scan.
 //!
-//! Rows are sorted in two steps, since a hundred million of them are far beyond any cache: they are counted
-//! and moved into parts by the highest bits of their keys, and each part is sorted by itself, digit by digit.
-//! Nothing is needed beside the table but one part.
+//! Rows are sorted in two steps, since a hundred million of them exceed every cache. They are counted and
+//! moved into parts by the highest bits of their keys; then each part is sorted by itself, digit by digit.
+//! The extra memory is one part.
 
 use std::ops::Range;
 
 use super::lead::Lead;
-use super::{Fingerprints, Work};
+use super::{Fingerprints, SearchWork};
 use dupflow_core::block::hamming::distance;
 
-/// Rows of a part, as a power of two: what is sorted at a time stays in a cache.
+/// Rows of a part, as a power of two: a part fits into a cache.
 const PART_BITS: u32 = 15;
 
-/// Parts at most, as a power of two: about as many pages as a processor knows the places of.
+/// Maximum number of parts, as a power of two: about the number of pages in a processor's TLB.
 const MOST_PARTS_BITS: u32 = 11;
 
-/// Rows in the order of their keys; those of one key in the order of their ids.
+/// Rows in the order of their keys, then of their ids.
 #[derive(Debug)]
 pub(super) struct SortedTable {
     lead: Lead,
     stride: usize,
     rows: Vec<u64>,
     ids: Vec<u32>,
-    /// Where the rows begin whose key has these highest bits; one more at the end.
+    /// The start of the rows whose key has these highest bits; one more at the end.
     directory: Vec<u32>,
-    /// The key's bits below those of the directory.
+    /// The number of key bits below those of the directory.
     shift: u32,
 }
 
@@ -50,7 +50,7 @@ impl SortedTable {
         let parts = below(n.max(1).ilog2().saturating_sub(PART_BITS).min(MOST_PARTS_BITS));
         let starts = table.move_into_parts(corpus, parts);
         table.directory = vec![0; table.piece(!0 >> (64 - lead.width().max(1))) + 2];
-        let mut buffer = Buffer::default();
+        let mut buffer = SortBuffer::default();
         for part in starts.windows(2) {
             table.sort(part[0]..part[1], parts, &mut buffer);
         }
@@ -62,10 +62,11 @@ impl SortedTable {
         table
     }
 
-    /// Rows and ids by the bits of their keys above `shift`, in the order of the corpus; where each part
-    /// begins, and one more.
+    /// Moves rows and ids into parts by the bits of their keys above `shift`, in the order of the corpus;
+    /// returns the start of each part, and one more.
     fn move_into_parts(&mut self, corpus: &Fingerprints, shift: u32) -> Vec<usize> {
-        // Counts, moved on by two: then starts, moved on by one, which the moving makes the starts.
+        // Counts are stored two places ahead; summed they are starts one place ahead, and moving shifts them
+        // by one.
         let parts = high(!0 >> (64 - self.lead.width().max(1)), shift) + 1;
         let mut starts = vec![0; parts + 2];
         for (_, words) in corpus.iter() {
@@ -87,8 +88,8 @@ impl SortedTable {
     }
 
     /// Sorts a part, whose keys differ in the lowest `bits` only, and counts its rows for the directory.
-    fn sort(&mut self, part: Range<usize>, bits: u32, buffer: &mut Buffer) {
-        let Buffer { order, spare, rows, ids } = buffer;
+    fn sort(&mut self, part: Range<usize>, bits: u32, buffer: &mut SortBuffer) {
+        let SortBuffer { order, spare, rows, ids } = buffer;
         let stride = self.stride;
         let old = &mut self.rows[part.start * stride..part.end * stride];
         order.clear();
@@ -108,10 +109,10 @@ impl SortedTable {
         }
     }
 
-    /// Reads the rows that are looked up for a query, and has `found` told those within the radius: id and
-    /// distance, each once.
-    pub(super) fn near(&self, query: &[u64], radius: usize, mut found: impl FnMut(u32, usize)) -> Work {
-        let mut work = Work::default();
+    /// Reads the rows that are looked up for a query, and calls `found` with id and distance of those within
+    /// the radius, each once.
+    pub(super) fn near(&self, query: &[u64], radius: usize, mut found: impl FnMut(u32, usize)) -> SearchWork {
+        let mut work = SearchWork::default();
         self.lead.each(self.lead.key(query), &mut |key| {
             let range = self.probe(key);
             work.probes += 1;
@@ -127,7 +128,7 @@ impl SortedTable {
         work
     }
 
-    /// Rows of one key, of all keys.
+    /// Ranges of rows with equal keys.
     pub(super) fn runs(&self) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
         std::iter::from_fn(move || {
@@ -158,39 +159,39 @@ impl SortedTable {
         low..end
     }
 
-    /// Where a key stands in the directory.
+    /// The piece of the directory that contains a key.
     fn piece(&self, key: u64) -> usize {
         high(key, self.shift)
     }
 
-    /// The fingerprint in a place of the order.
+    /// The fingerprint at a position of the order.
     #[inline]
     pub(super) fn row(&self, at: usize) -> &[u64] {
         &self.rows[at * self.stride..(at + 1) * self.stride]
     }
 
-    /// Whose it is.
+    /// The id at a position of the order.
     pub(super) fn id(&self, at: usize) -> u32 {
         self.ids[at]
     }
 }
 
-/// What a part is sorted with.
+/// The buffers for sorting a part.
 #[derive(Default)]
-struct Buffer {
-    /// Keys, with the places of their rows in the part.
+struct SortBuffer {
+    /// Keys with the positions of their rows in the part.
     order: Vec<(u64, u32)>,
     spare: Vec<(u64, u32)>,
     rows: Vec<u64>,
     ids: Vec<u32>,
 }
 
-/// Bits of a digit: its counters fit into the nearest cache.
+/// Bits of a digit: its counters fit into the first-level cache.
 const DIGIT_BITS: u32 = 11;
 
-/// Sorts keys by their lowest `bits`; those of one key stay in their order.
+/// Sorts keys by their lowest `bits`; the sort is stable.
 fn sort_by_digits(keys: &mut Vec<(u64, u32)>, spare: &mut Vec<(u64, u32)>, bits: u32) {
-    // A few keys are sorted before the counters are cleared.
+    // For few keys, clearing the counters would take longer than sorting.
     if keys.len() < 1 << (DIGIT_BITS - 1) {
         keys.sort_unstable();
         return;
@@ -216,7 +217,7 @@ fn sort_by_digits(keys: &mut Vec<(u64, u32)>, spare: &mut Vec<(u64, u32)>, bits:
     }
 }
 
-/// The words of one fingerprint; most have one.
+/// Copies the words of a fingerprint; most have one.
 #[inline(always)]
 fn copy(from: &[u64], to: &mut [u64]) {
     match (from, to) {

@@ -1,26 +1,26 @@
-//! Sorted copies of the corpus, all at once: a query reads, in each, the rows of its own leading bits
+//! All sorted tables of a design at once. A query reads in each table the rows of its own leading bits
 //! (permuted tables), or of all values near them (multi-index hashing).
 //!
 //! A block of more than 64 bits is indexed by its first 64, which differ in no more bits than the block.
 //!
-//! References: Manku, Jain and Das Sarma (2007), section 3.1; Norouzi, Punjani and Fleet (2012), section 3,
-//! and section 3.1, corollary, for which blocks are looked up one bit less near.
+//! References: Manku, Jain and Das Sarma (2007), section 3.1; Norouzi, Punjani and Fleet (2012), section 3;
+//! its section 3.1, corollary, for the blocks that are looked up at one bit less distance.
 
 use super::lead::Lead;
 use super::sorted::SortedTable;
-use super::{Fingerprints, HammingSearch, Work};
+use super::{Fingerprints, HammingSearch, SearchWork};
 use dupflow_core::block::hamming::{Design, DesignError};
 
 /// All tables of a design.
 #[derive(Debug)]
-pub(super) struct Tables {
+pub(super) struct SortedTables {
     radius: usize,
     tables: Vec<SortedTable>,
 }
 
-impl Tables {
+impl SortedTables {
     pub(super) fn new(corpus: &Fingerprints, design: &Design) -> Result<Self, DesignError> {
-        let leads = Lead::of(design)?;
+        let leads = Lead::for_design(design)?;
         Ok(Self {
             radius: design.radius(),
             tables: leads.iter().map(|lead| SortedTable::new(lead, corpus)).collect(),
@@ -28,10 +28,10 @@ impl Tables {
     }
 }
 
-impl HammingSearch for Tables {
-    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> Work {
+impl HammingSearch for SortedTables {
+    fn within(&mut self, query: &[u64], found: &mut Vec<u32>) -> SearchWork {
         found.clear();
-        let mut work = Work::default();
+        let mut work = SearchWork::default();
         for table in &self.tables {
             work += table.near(query, self.radius, |id, _| found.push(id));
         }

@@ -1,4 +1,4 @@
-//! Every index against brute force: the ids within the radius, no more, no fewer, none twice.
+//! Every index compared with brute force: exactly the ids within the radius, each once.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use super::*;
 use dupflow_core::block::hamming::Selection;
 use dupflow_core::hash::mix;
 
-/// Random fingerprints, every other one a neighbour of an earlier one at a distance of up to twice the
-/// radius; some equal.
+/// Random fingerprints. Every other one is a neighbour of an earlier one, at a distance of up to twice the
+/// radius; some are equal.
 fn corpus(bits: usize, radius: usize, n: usize, seed: u64) -> Fingerprints {
     let fresh = random(bits, n, seed);
     let mut corpus = Fingerprints::new(bits);
@@ -35,7 +35,7 @@ fn brute_force(corpus: &Fingerprints, query: &[u64], radius: usize) -> Vec<u32> 
     corpus.iter().filter(near).map(|(id, _)| id).collect()
 }
 
-/// Every kind, small and large.
+/// Designs of every kind, small and large.
 fn designs(bits: usize, radius: usize) -> Vec<Design> {
     let kinds = [1, 2, radius, radius + 1, radius + 2, radius + 3, radius + 5].into_iter().flat_map(|n| {
         [
@@ -49,7 +49,7 @@ fn designs(bits: usize, radius: usize) -> Vec<Design> {
     kinds
         .chain([Kind::Scan])
         .filter_map(|kind| Design::new(bits, radius, kind).ok())
-        // What takes long rather than what is refused.
+        // Excludes designs that would take long.
         .filter(|design| design.estimate(1000, dupflow_core::block::hamming::Form::Index).probes < 3000.0)
         .collect()
 }
@@ -129,7 +129,7 @@ fn a_pair_has_its_smaller_id_first_and_its_distance() {
     assert!(some);
 }
 
-/// Ranges of equal keys that are longer than a piece of a directory, as texts of one origin make them.
+/// Ranges of equal keys that are longer than a piece of the directory, as with texts from one template.
 #[test]
 fn crowded_prefixes_are_found() {
     let mut crowded = Fingerprints::new(64);
@@ -146,13 +146,12 @@ fn crowded_prefixes_are_found() {
     }
 }
 
-/// Groups are added at the end and dropped anywhere; after each change what is found is what an index built
-/// anew of the groups that are there finds, a static one of the fingerprints that they make up, and brute
-/// force.
+/// Groups are added at the end and dropped anywhere. After each change the ids found equal those of a new
+/// index of the present groups, of a static index of the joined fingerprints, and of brute force.
 #[test]
 fn groups_come_and_go() {
     let (widths, n) = ([7, 11, 1, 64, 6, 9, 13, 5, 8], 300);
-    // Copies with some bits flipped, over all groups.
+    // Copies with some flipped bits in all groups.
     let whole = corpus(widths.iter().sum(), 6, n, 41);
     let columns: Vec<(usize, Vec<u64>)> = widths
         .into_iter()
@@ -216,7 +215,7 @@ fn groups_come_and_go() {
     assert!(near > 1000, "{near} neighbours were there to be found");
 }
 
-/// Values side by side, the first one lowest.
+/// Concatenates values, the first one lowest.
 fn join(values: impl Iterator<Item = (usize, u64)>, bits: usize) -> Vec<u64> {
     let mut words = vec![0; bits.div_ceil(64)];
     let mut at = 0;
@@ -243,7 +242,7 @@ fn entries_are_as_many_as_estimated() {
     ] {
         let design = Design::new(64, 3, kind).unwrap();
         let mut index = index(&design, &corpus).unwrap();
-        let mut total = Work::default();
+        let mut total = SearchWork::default();
         for (_, query) in queries.iter() {
             total += index.within(query, &mut Vec::new());
         }

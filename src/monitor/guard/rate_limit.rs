@@ -1,4 +1,4 @@
-//! So many in a second, by a clock that is handed in: a token bucket of one second's tokens.
+//! A token bucket that limits events per second; it holds at most one second's tokens. Callers pass the time.
 
 use std::time::Duration;
 
@@ -6,35 +6,35 @@ use parking_lot::Mutex;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Bucket {
-    /// Tokens that come in a second, and that there may be.
+pub(crate) struct RateLimit {
+    /// Tokens added per second; also the capacity.
     per_second: f64,
-    /// How many there are, and when they were counted.
+    /// Tokens, and the time at which they were counted.
     state: Mutex<(f64, Duration)>,
 }
 
-impl Bucket {
-    /// It begins full.
-    pub(super) fn new(per_second: u32) -> Self {
+impl RateLimit {
+    /// A full bucket.
+    pub(crate) fn new(per_second: u32) -> Self {
         let per_second = f64::from(per_second);
         Self { per_second, state: Mutex::new((per_second, Duration::ZERO)) }
     }
 
-    /// Takes a token, if there is one; otherwise says in how long there will be.
-    pub(super) fn take(&self, now: Duration) -> Result<(), Duration> {
+    /// Takes a token. If there is none, returns the time until there is one.
+    pub(crate) fn take(&self, now: Duration) -> Result<(), Duration> {
         self.take_above(0.0, now)
     }
 
-    /// Takes a token if that leaves half of a second's tokens to others; otherwise says in how long it will.
-    pub(super) fn take_upper_half(&self, now: Duration) -> Result<(), Duration> {
+    /// Takes a token if half of the capacity remains for others. If not, returns the time until it would.
+    pub(crate) fn take_upper_half(&self, now: Duration) -> Result<(), Duration> {
         self.take_above((self.per_second / 2.0).floor(), now)
     }
 
     fn take_above(&self, left: f64, now: Duration) -> Result<(), Duration> {
         let mut state = self.state.lock();
         let (tokens, counted) = *state;
-        let came = now.saturating_sub(counted).as_secs_f64() * self.per_second;
-        let tokens = (tokens + came).min(self.per_second);
+        let added = now.saturating_sub(counted).as_secs_f64() * self.per_second;
+        let tokens = (tokens + added).min(self.per_second);
         let counted = now.max(counted);
         if tokens >= 1.0 + left {
             *state = (tokens - 1.0, counted);
@@ -50,25 +50,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_takes_many_leaves_half_a_second_to_others() {
+    fn take_upper_half_leaves_half_a_second() {
         for (per_second, many) in [(1, 1), (2, 1), (5, 3), (500, 250)] {
-            let bucket = Bucket::new(per_second);
-            let taken = (0..1000).take_while(|_| bucket.take_upper_half(Duration::ZERO).is_ok()).count();
+            let limit = RateLimit::new(per_second);
+            let taken = (0..1000).take_while(|_| limit.take_upper_half(Duration::ZERO).is_ok()).count();
             assert_eq!(taken, many, "{per_second}");
-            let others = (0..1000).take_while(|_| bucket.take(Duration::ZERO).is_ok()).count();
+            let others = (0..1000).take_while(|_| limit.take(Duration::ZERO).is_ok()).count();
             assert_eq!(taken + others, per_second as usize);
-            let wait = bucket.take_upper_half(Duration::ZERO).unwrap_err();
+            let wait = limit.take_upper_half(Duration::ZERO).unwrap_err();
             assert!(
-                bucket.take_upper_half(wait + Duration::from_nanos(1)).is_ok(),
+                limit.take_upper_half(wait + Duration::from_nanos(1)).is_ok(),
                 "it does not wait for ever"
             );
         }
     }
 
     #[test]
-    fn so_many_in_a_second_and_then_as_they_come() {
-        let bucket = Bucket::new(4);
-        let at = |ms| bucket.take(Duration::from_millis(ms));
+    fn tokens_refill_at_the_rate() {
+        let limit = RateLimit::new(4);
+        let at = |ms| limit.take(Duration::from_millis(ms));
         let first: Vec<bool> = (0..6).map(|_| at(0).is_ok()).collect();
         assert_eq!(first, [true, true, true, true, false, false]);
         assert_eq!(at(125), Err(Duration::from_millis(125)));

@@ -1,8 +1,8 @@
-//! A connection that does not wait for ever until its client takes what it is sent.
+//! A connection whose writes time out.
 //!
-//! The server library waits without bound where a client reads nothing; here a write that has been pending
-//! for the limit fails, which ends the connection. A client that takes a little now and then begins anew each
-//! time.
+//! The server library waits without bound for a client that does not read. Here a write that is pending for
+//! the limit fails, which ends the connection. Each successful write restarts the timer, so a slow client is
+//! served.
 
 use std::future::Future;
 use std::io;
@@ -15,20 +15,20 @@ use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 /// See the [module](self).
-pub(super) struct Patient {
+pub(super) struct TimedStream {
     stream: TcpStream,
     limit: Duration,
-    /// Runs while a write is pending.
+    /// Set while a write is pending.
     pending: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
+impl TimedStream {
     pub(super) fn new(stream: TcpStream, limit: Duration) -> Self {
         Self { stream, limit, pending: None }
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -38,7 +38,7 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for TimedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,70 +1,70 @@
-//! Who may ask.
+//! Access control: which requests are answered.
 //!
-//! | the monitor listens on | who may ask |
+//! | the monitor listens on | required of a request |
 //! |---|---|
-//! | a loopback address, no token | whoever is on the machine, by a name of the loopback or one of [`Entry::hosts`](super::Entry) |
-//! | any address, with a token | whoever has the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
+//! | a loopback address, no token | `Host` is a name of the loopback, or in [`Endpoint::hosts`](crate::Entry) |
+//! | any address, with a token | the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
 //!
-//! `/health` answers everybody. The name in `Host` is looked at so that no page of another site can ask by a
-//! name of its own that leads here (DNS rebinding); where a token is needed it may be any, since such a page
-//! has none. Whatever is no GET or HEAD must not come from another site's page: browsers say so in
-//! `Sec-Fetch-Site`. Tokens are compared by their SHA-256 hashes, in a time that says nothing of where they
-//! differ.
+//! `/health` needs neither. The check of `Host` stops DNS rebinding, where a page of another site reaches the
+//! monitor by a name of its own. With a token `Host` may be anything, since such a page has no token.
+//!
+//! A request other than GET and HEAD is refused if `Sec-Fetch-Site`, which browsers set, says that a page of
+//! another site sends it. Tokens are compared by their SHA-256 hashes in constant time.
 
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use super::refusals::Refused;
+use super::refusals::RefusalReason;
 
-/// The cookie's name.
-pub(super) const COOKIE: &str = "dupflow";
+/// The name of the cookie.
+pub(crate) const COOKIE: &str = "dupflow";
 
-/// The least length of a token, in bytes.
+/// Minimum length of a token, in bytes.
 pub const TOKEN_BYTES: usize = 16;
 
-/// Who may ask.
+/// See the [module](self).
 #[derive(Clone, Debug)]
-pub(super) struct Access {
-    /// The address is a loopback address.
-    pub(super) is_loopback: bool,
-    /// What has to be shown, if anything has.
-    token: Option<Hashes>,
-    /// Names by which it may be called, in lower case, beside those of the loopback.
+pub(crate) struct Access {
+    /// Whether the monitor listens on a loopback address.
+    pub(crate) is_loopback: bool,
+    /// The hashes of the token; `None` if no token is required.
+    token: Option<TokenHashes>,
+    /// Accepted values of `Host` besides the names of the loopback, in lower case.
     hosts: Vec<String>,
-    /// The path of the page; cookies are sent to what is below it.
+    /// The path of the page, and of its cookies.
     home: String,
 }
 
-/// Of a token: nothing here tells it.
+/// SHA-256 hashes; the token itself is not stored.
 #[derive(Clone, Debug)]
-struct Hashes {
+struct TokenHashes {
     token: [u8; 32],
-    /// Of what the cookie holds.
+    /// Hash of the cookie's value.
     cookie: [u8; 32],
 }
 
-/// Why somebody may not ask.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Denied {
-    pub(super) reason: Refused,
-    pub(super) status: StatusCode,
-    pub(super) why: &'static str,
+pub(crate) struct Denied {
+    pub(crate) reason: RefusalReason,
+    pub(crate) status: StatusCode,
+    pub(crate) why: &'static str,
 }
 
 impl Access {
-    pub(super) fn new(is_loopback: bool, token: Option<&str>) -> Self {
-        let token = token.map(|token| Hashes { token: hash(token), cookie: hash(&cookie_of(token)) });
+    pub(crate) fn new(is_loopback: bool, token: Option<&str>) -> Self {
+        let token = token.map(|token| TokenHashes { token: hash(token), cookie: hash(&cookie_of(token)) });
         Self { is_loopback, token, hosts: Vec::new(), home: "/".to_owned() }
     }
 
-    /// The same, called by these names too, and shown below this path.
-    pub(super) fn behind(self, hosts: &[String], base_path: &str) -> Self {
+    /// Accepts these names in `Host` too, and serves the page under this base path.
+    pub(crate) fn with_proxy(self, hosts: &[String], base_path: &str) -> Self {
         let hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         Self { hosts, home: format!("{base_path}/"), ..self }
     }
 
-    /// Whether the value of `Host` is a name by which it may be called.
-    fn goes_by(&self, host: &[u8]) -> bool {
+    /// Whether the value of `Host` is accepted.
+    fn accepts_host(&self, host: &[u8]) -> bool {
         let name = std::str::from_utf8(host).ok().map(|host| match host.rsplit_once(':') {
             Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
             _ => host,
@@ -72,62 +72,65 @@ impl Access {
         is_local(host) || name.is_some_and(|name| self.hosts.contains(&name.to_ascii_lowercase()))
     }
 
-    /// The path at which the page is.
-    pub(super) fn home(&self) -> &str {
+    /// The path of the page.
+    pub(crate) fn home(&self) -> &str {
         &self.home
     }
 
-    pub(super) fn needs_token(&self) -> bool {
+    pub(crate) fn needs_token(&self) -> bool {
         self.token.is_some()
     }
 
     /// Whether a request may be answered.
     ///
     /// # Errors
-    /// Why not.
-    pub(super) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
+    /// Why it is refused.
+    pub(crate) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
         let refused = |reason, status, why| Err(Denied { reason, status, why });
         let is_guarded = self.token.is_some() || !self.is_loopback;
-        if !is_guarded && !headers.get_all(header::HOST).iter().all(|host| self.goes_by(host.as_bytes())) {
+        if !is_guarded && !headers.get_all(header::HOST).iter().all(|host| self.accepts_host(host.as_bytes()))
+        {
             return refused(
-                Refused::Host,
+                RefusalReason::Host,
                 StatusCode::FORBIDDEN,
-                "the host is not a name of the loopback, such as localhost or 127.0.0.1, and not in monitor.hosts",
+                "the host is not a name of the loopback, such as localhost or 127.0.0.1, and not in \
+                    monitor.hosts",
             );
         }
         let is_read = [Method::GET, Method::HEAD].contains(method);
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
         if !is_read && !matches!(site, None | Some(b"same-origin" | b"none")) {
             return refused(
-                Refused::Site,
+                RefusalReason::Site,
                 StatusCode::FORBIDDEN,
                 "the request comes from a page of another site",
             );
         }
-        if is_open(path) || self.token.as_ref().is_none_or(|token| token.is_shown(headers)) {
+        if is_open(path) || self.token.as_ref().is_none_or(|token| token.is_presented(headers)) {
             return Ok(());
         }
         refused(
-            Refused::Token,
+            RefusalReason::Token,
             StatusCode::UNAUTHORIZED,
             "a token is needed: Authorization: Bearer TOKEN, or the cookie of /login",
         )
     }
 
-    /// The cookie of whoever shows the token.
-    pub(super) fn login(&self, token: &str) -> Option<String> {
-        let is_it = self.token.as_ref().is_some_and(|known| same(&known.token, &hash(token)));
+    /// The `Set-Cookie` value for a request that presents the token; `None` for a wrong token.
+    pub(crate) fn login(&self, token: &str) -> Option<String> {
+        let is_it =
+            self.token.as_ref().is_some_and(|known| equal_in_constant_time(&known.token, &hash(token)));
         is_it.then(|| format!("{COOKIE}={}; SameSite=Strict; HttpOnly; Path={}", cookie_of(token), self.home))
     }
 }
 
-/// Whether a path answers everybody.
-pub(super) fn is_open(path: &str) -> bool {
+/// Whether a path needs no token.
+pub(crate) fn is_open(path: &str) -> bool {
     path == "/health" || path == "/login"
 }
 
-impl Hashes {
-    fn is_shown(&self, headers: &HeaderMap) -> bool {
+impl TokenHashes {
+    fn is_presented(&self, headers: &HeaderMap) -> bool {
         let text = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         let bearer = text(header::AUTHORIZATION).filter_map(|value| {
             let (scheme, token) = value.split_once(' ')?;
@@ -135,12 +138,12 @@ impl Hashes {
         });
         let cookies = text(header::COOKIE).flat_map(|value| value.split(';'));
         let mut cookies = cookies.filter_map(|one| one.trim().strip_prefix(COOKIE)?.strip_prefix('='));
-        bearer.into_iter().any(|token| same(&self.token, &hash(token)))
-            || cookies.any(|value| same(&self.cookie, &hash(value)))
+        bearer.into_iter().any(|token| equal_in_constant_time(&self.token, &hash(token)))
+            || cookies.any(|value| equal_in_constant_time(&self.cookie, &hash(value)))
     }
 }
 
-/// What the cookie of a token holds: it opens what the token opens, and does not tell it.
+/// The value of the cookie: it grants the same access as the token and does not reveal it.
 fn cookie_of(token: &str) -> String {
     Sha256::digest(format!("dupflow monitor cookie\0{token}"))
         .iter()
@@ -152,12 +155,12 @@ fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// Looks at all bytes, wherever the first difference is.
-fn same(a: &[u8; 32], b: &[u8; 32]) -> bool {
+/// Compares in constant time.
+fn equal_in_constant_time(a: &[u8; 32], b: &[u8; 32]) -> bool {
     a.iter().zip(b).fold(0, |all, (x, y)| all | (x ^ y)) == 0
 }
 
-/// Whether the value of `Host` names the loopback, with a port or without.
+/// Whether the value of `Host` is a name of the loopback, with or without a port.
 fn is_local(host: &[u8]) -> bool {
     let Ok(host) = std::str::from_utf8(host) else { return false };
     let name = match host.strip_prefix('[') {
@@ -185,7 +188,7 @@ fn is_port(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    type With<'h> = &'h [(&'static str, &'h str)];
+    type Headers<'h> = &'h [(&'static str, &'h str)];
 
     const TOKEN: &str = "correct horse battery staple";
 
@@ -193,12 +196,14 @@ mod tests {
         all.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
-    fn status(access: &Access, method: &Method, path: &str, with: &[(&'static str, &str)]) -> u16 {
-        access.check(method, path, &headers(with)).map_or_else(|refused| refused.status.as_u16(), |()| 200)
+    fn status(access: &Access, method: &Method, path: &str, headers_given: &[(&'static str, &str)]) -> u16 {
+        access
+            .check(method, path, &headers(headers_given))
+            .map_or_else(|refused| refused.status.as_u16(), |()| 200)
     }
 
     #[test]
-    fn names_of_the_loopback_are_known() {
+    fn loopback_hosts_are_accepted() {
         for local in ["localhost", "LocalHost:9600", "127.0.0.1", "127.8.0.1:1", "[::1]", "[::1]:9600"] {
             assert!(is_local(local.as_bytes()), "{local}");
         }
@@ -221,7 +226,7 @@ mod tests {
     #[test]
     fn on_loopback_other_names_and_other_sites_are_refused() {
         let access = Access::new(true, None);
-        let get = |with: With<'_>| status(&access, &Method::GET, "/status", with);
+        let get = |headers_given: Headers<'_>| status(&access, &Method::GET, "/status", headers_given);
         assert_eq!((get(&[("host", "localhost:1")]), get(&[])), (200, 200));
         assert_eq!(get(&[("host", "rebound.example")]), 403);
         assert_eq!(
@@ -238,11 +243,11 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_set_are_known_and_a_token_opens_by_any() {
+    fn configured_hosts_are_accepted_and_a_token_allows_any_host() {
         let hosts = ["dupflow.example".to_owned(), "Other.example".to_owned()];
-        let access = Access::new(true, None).behind(&hosts, "/near");
-        let get = |by: &Access, host: &str, with: With<'_>| {
-            status(by, &Method::GET, "/status", &[&[("host", host)], with].concat())
+        let access = Access::new(true, None).with_proxy(&hosts, "/near");
+        let get = |by: &Access, host: &str, headers_given: Headers<'_>| {
+            status(by, &Method::GET, "/status", &[&[("host", host)], headers_given].concat())
         };
         for host in ["dupflow.example", "DUPFLOW.example:443", "other.EXAMPLE", "localhost:1"] {
             assert_eq!(get(&access, host, &[]), 200, "{host}");
@@ -250,7 +255,7 @@ mod tests {
         for host in ["example", "x.dupflow.example", "dupflow.example.evil", "dupflow.example:x", ""] {
             assert_eq!(get(&access, host, &[]), 403, "{host}");
         }
-        let guarded = Access::new(true, Some(TOKEN)).behind(&[], "/near");
+        let guarded = Access::new(true, Some(TOKEN)).with_proxy(&[], "/near");
         let bearer = format!("Bearer {TOKEN}");
         let any = "any.example";
         assert_eq!(get(&guarded, any, &[]), 401);
@@ -259,9 +264,9 @@ mod tests {
     }
 
     #[test]
-    fn whoever_shows_the_token_or_its_cookie_may_ask() {
+    fn token_or_cookie_grants_access() {
         let access = Access::new(false, Some(TOKEN));
-        let get = |path: &str, with: With<'_>| status(&access, &Method::GET, path, with);
+        let get = |path: &str, headers_given: Headers<'_>| status(&access, &Method::GET, path, headers_given);
         for path in
             ["/", "/metrics", "/ready", "/status", "/openapi.json", "/nowhere", "/health/", "//health"]
         {

@@ -1,21 +1,22 @@
-//! What is not answered, counted by why: each reason from 0, so that a rise from nothing is one.
+//! Counts of refused requests by reason. All reasons are exported from 0, so that the first increase is
+//! visible.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Why a question, or a request of any kind, is not answered.
+/// Why a query or another request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refused {
-    /// More questions than are answered in a second.
+pub(crate) enum RefusalReason {
+    /// More queries in a second than the limit.
     Rate,
-    /// Too many bodies at a time.
+    /// Too many bodies at the same time.
     Bodies,
-    /// Too many questions are with the workers.
+    /// Too many queries are waiting for the workers.
     Full,
     /// The run is not live yet.
     NotLive,
     /// The run has ended.
     Ended,
-    /// The workers have not answered in time.
+    /// The workers did not answer in time.
     Late,
     /// Too many connections.
     Connections,
@@ -23,16 +24,16 @@ pub(super) enum Refused {
     Streams,
     /// Too many attempts to log in.
     Logins,
-    /// By a name that the monitor does not go by.
+    /// The value of `Host` is not accepted.
     Host,
-    /// From the page of another site.
+    /// A page of another site sends the request.
     Site,
-    /// Without the token.
+    /// The token is missing or wrong.
     Token,
 }
 
-impl Refused {
-    /// Of questions.
+impl RefusalReason {
+    /// The reasons for queries, with their labels.
     const QUESTIONS: [(Self, &str); 6] = [
         (Self::Rate, "rate"),
         (Self::Bodies, "bodies"),
@@ -42,7 +43,7 @@ impl Refused {
         (Self::Late, "late"),
     ];
 
-    /// Of requests.
+    /// The reasons for all other requests, with their labels.
     const REQUESTS: [(Self, &str); 6] = [
         (Self::Connections, "connections"),
         (Self::Streams, "streams"),
@@ -53,31 +54,31 @@ impl Refused {
     ];
 }
 
-/// How many were refused so far.
+/// The counts, indexed by [`RefusalReason`].
 #[derive(Debug, Default)]
-pub(super) struct Refusals([AtomicU64; 12]);
+pub(crate) struct RefusalCounts([AtomicU64; 12]);
 
-/// By reason.
-pub(super) type Counted = [(&'static str, u64); 6];
+/// Counts with the labels of their reasons.
+pub(crate) type CountsByReason = [(&'static str, u64); 6];
 
-impl Refusals {
-    /// One more.
-    pub(super) fn add(&self, why: Refused) {
+impl RefusalCounts {
+    /// Counts one refusal.
+    pub(crate) fn add(&self, why: RefusalReason) {
         self.0[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    fn of(&self, reasons: [(Refused, &'static str); 6]) -> Counted {
+    fn counts(&self, reasons: [(RefusalReason, &'static str); 6]) -> CountsByReason {
         reasons.map(|(why, name)| (name, self.0[why as usize].load(Ordering::Relaxed)))
     }
 
-    /// Questions.
-    pub(super) fn questions(&self) -> Counted {
-        self.of(Refused::QUESTIONS)
+    /// Refused queries.
+    pub(crate) fn questions(&self) -> CountsByReason {
+        self.counts(RefusalReason::QUESTIONS)
     }
 
-    /// Requests of any kind.
-    pub(super) fn requests(&self) -> Counted {
-        self.of(Refused::REQUESTS)
+    /// Refused requests other than queries.
+    pub(crate) fn requests(&self) -> CountsByReason {
+        self.counts(RefusalReason::REQUESTS)
     }
 }
 
@@ -87,8 +88,8 @@ mod tests {
 
     #[test]
     fn each_reason_has_a_count_of_its_own_from_zero() {
-        let refusals = Refusals::default();
-        let reasons = || Refused::QUESTIONS.into_iter().chain(Refused::REQUESTS);
+        let refusals = RefusalCounts::default();
+        let reasons = || RefusalReason::QUESTIONS.into_iter().chain(RefusalReason::REQUESTS);
         for (n, (why, _)) in (1..).zip(reasons()) {
             let all = || refusals.questions().into_iter().chain(refusals.requests());
             assert_eq!(all().filter(|(_, count)| *count > 0).count(), n - 1);

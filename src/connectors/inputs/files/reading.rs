@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use walkdir::DirEntry;
 
-use super::folder::{holds_records, in_order, is_hidden};
+use super::super::folder::{holds_records, in_order, is_hidden};
+use super::super::input::{Input, InputPlace};
+use super::super::open::{Opened, Opening};
+use super::super::texts::RecordIndex;
 use super::followed::Followed;
-use super::input::{Input, InputPlace};
-use super::open::{Opened, Opening};
-use super::texts::RecordIndex;
 use crate::formats::feed::LineRules;
 use crate::formats::{
     BadRecord, Damage, FeedReader, FileRow, IdRule, InputLayout, InputProgress, NextRow, READ_BYTES,
@@ -239,25 +239,8 @@ impl InputReading<'_> {
                     return Ok(());
                 }
             } else if read > self.longest {
-                let head = self.cutter.take_line(start);
-                let mut rest = RestOfLine::new(reader);
-                if let Some(followed) = &mut self.followed {
-                    followed.missed();
-                }
-                let at = BadRecordAt {
-                    reason: BadRecord::TooLong,
-                    input: Arc::clone(name),
-                    place: RecordPlace::Line(line),
-                    cause: None,
-                };
-                if self.cutter.reports() {
-                    self.report(at, &head, &mut rest)?;
-                } else {
-                    drop(io::copy(&mut rest, &mut io::sink()));
-                }
-                passed += read as u64 + rest.taken;
-                let error = rest.error;
-                self.cutter.bad(1)?;
+                let (taken, error) = self.skip_long_line(name, line, start, reader)?;
+                passed += read as u64 + taken;
                 start = self.cutter.buffer().len();
                 drained = true;
                 if let Some(error) = error {
@@ -265,6 +248,36 @@ impl InputReading<'_> {
                 }
             }
         }
+    }
+
+    /// Reports the line that begins at `start` in the buffer as too long, and skips the rest of it. Returns
+    /// the number of bytes skipped, and the read error that ended the line, if any.
+    fn skip_long_line(
+        &mut self,
+        name: &Arc<str>,
+        line: u64,
+        start: usize,
+        reader: &mut impl BufRead,
+    ) -> Result<(u64, Option<io::Error>), ReadEnd> {
+        let head = self.cutter.take_line(start);
+        let mut rest = RestOfLine::new(reader);
+        if let Some(followed) = &mut self.followed {
+            followed.missed();
+        }
+        let at = BadRecordAt {
+            reason: BadRecord::TooLong,
+            input: Arc::clone(name),
+            place: RecordPlace::Line(line),
+            cause: None,
+        };
+        if self.cutter.reports() {
+            self.report(at, &head, &mut rest)?;
+        } else {
+            drop(io::copy(&mut rest, &mut io::sink()));
+        }
+        let (taken, error) = (rest.taken, rest.error);
+        self.cutter.bad(1)?;
+        Ok((taken, error))
     }
 
     /// Reports a read error in the middle of the line that begins with `head`.

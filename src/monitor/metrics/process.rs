@@ -1,27 +1,27 @@
-//! How much memory the process holds, and how many files it may open, as the system says.
+//! Memory and file limits of the process, as the operating system reports them.
 
-/// Resident memory in bytes, now and at most so far; from `/proc`, `None` where there is none.
-pub(super) fn resident_bytes() -> Option<(u64, u64)> {
+/// Resident memory in bytes, current and peak, from `/proc`; `None` on systems without it.
+pub(crate) fn resident_bytes() -> Option<(u64, u64)> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     Some((bytes(&status, "VmRSS:")?, bytes(&status, "VmHWM:")?))
 }
 
-/// Files, connections included, that the process may have open.
+/// Maximum number of open files of the process, connections included.
 #[cfg(unix)]
-pub(super) fn most_files() -> usize {
+pub(crate) fn most_files() -> usize {
     use rustix::process::{Resource, getrlimit};
 
     let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// Files, connections included, that the process may have open.
+/// Maximum number of open files of the process, connections included.
 #[cfg(not(unix))]
-pub(super) fn most_files() -> usize {
+pub(crate) fn most_files() -> usize {
     1024
 }
 
-/// A line such as `VmRSS:     1234 kB`.
+/// Reads a line such as `VmRSS:     1234 kB`.
 fn bytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)

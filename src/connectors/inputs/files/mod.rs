@@ -4,17 +4,19 @@
 //! regular files below it, in the order of the bytes of their paths. Hidden files and everything below hidden
 //! folders (names that begin with a point or `_`) are skipped, and symbolic links are not followed. A
 //! document's id is its path below the folder, with `/`. A file whose name says that it has records
-//! ([`opened`](super::opened)) is read as if it had been named itself.
+//! ([`open`](super::open)) is read as if it had been named itself.
 //!
 //! A feed may start with a UTF-8 byte order mark, its lines may end in CRLF, and its last line may have no
 //! line end. A line longer than [`MAX_RECORD_BYTES`] is one bad record and never in memory as a whole. If a
 //! compressed feed ends early or is damaged, or if reading fails, the records before count, the broken line
 //! is one bad record, and the next input follows.
 
+mod followed;
+mod reading;
+
 use std::sync::Arc;
 
 use super::input::Input;
-use super::reading::InputReading;
 use super::texts::{FileTexts, RecordIndex};
 use crate::formats::{IdRule, InputProgress, MAX_RECORD_BYTES, RecordShape, ValueFormat};
 use crate::intake::{
@@ -23,6 +25,7 @@ use crate::intake::{
 };
 use dupflow_core::run::origins::Origins;
 use dupflow_core::time::{Clock, Offsets};
+use reading::InputReading;
 
 /// A source of recorded inputs.
 #[derive(Clone, Debug)]
@@ -183,5 +186,4 @@ impl FilesReader {
 }
 
 #[cfg(test)]
-#[path = "files_tests.rs"]
 mod tests;

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-use super::super::catch_up::{CatchUpLine, Peers};
+use super::catch_up::{CatchUpLine, Peers};
 use super::*;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::time::Offsets;

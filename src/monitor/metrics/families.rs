@@ -1,162 +1,64 @@
-//! Every metric: name, type, labels and help, with where its value comes from. One table, of which the text
-//! that is served and the page in the docs are made.
-//!
-//! Counts are kept in atomics of our own; at a scrape they are handed to the library of the format
-//! (OpenMetrics 1.0) as what they are then.
-//!
-//! Names are `dupflow_<noun>_<unit>`, in base units (seconds, bytes); counters end in `_total`. All are of
-//! this process: those of several processes add up, but for epochs, which are the run's.
+//! The table of metric families.
 
-use std::fmt;
-use std::sync::Arc;
-use std::time::Duration;
-
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::MetricType;
-use prometheus_client::registry::Registry;
-
-use super::exposition::{Kind, Samples};
-use super::refusals::Counted;
+use super::encoder::{MetricKind, SampleWriter};
+use super::{MetricRow, MetricScrape};
 use dupflow_core::run::backlog::Waiting;
-use dupflow_core::run::metrics::{Counter, Counts};
-use dupflow_core::run::status::{Phase, Status};
-
-/// A metric as the docs list it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// Its name.
-    pub name: String,
-    /// Its type.
-    pub kind: Kind,
-    /// The label that tells its samples apart, if it has several.
-    pub label: Option<&'static str>,
-    /// What it is.
-    pub help: &'static str,
-}
-
-/// Every metric, in the order in which they are served.
-pub fn listed() -> Vec<Listed> {
-    all().into_iter().map(|family| family.listed).collect()
-}
-
-/// Every metric as the page in the docs has it: the rows of a table.
-pub fn page() -> String {
-    let mut page = String::from("| metric | type | label | what it is |\n|---|---|---|---|\n");
-    for Listed { name, kind, label, help } in listed() {
-        let label = label.map_or(String::new(), |label| format!("`{label}`"));
-        page += &format!("| `{name}` | {} | {label} | {help} |\n", kind.name());
-    }
-    page
-}
-
-/// What values are taken from, all at one moment.
-#[derive(Debug)]
-pub(super) struct Scrape {
-    pub(super) counts: Counts,
-    pub(super) status: Arc<Status>,
-    /// Time since the run's clock was started.
-    pub(super) now: Duration,
-    /// Resident memory in bytes, and the most so far.
-    pub(super) resident: Option<(u64, u64)>,
-    /// Questions, and requests of any kind, that were refused, by reason.
-    pub(super) refused: (Counted, Counted),
-    /// Streams of deltas that are open.
-    pub(super) streams: usize,
-    /// What of pairs, clusters and deltas is held in memory, where it is.
-    pub(super) held: Option<Held>,
-    /// Distinct sketches that the blocks are planned for, in this process, where some may get hot.
-    pub(super) planned: Option<u64>,
-}
-
-/// What the view holds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    /// Clusters that are no giants.
-    pub(super) clusters: usize,
-    pub(super) giants: usize,
-}
+use dupflow_core::run::metrics::Counter;
+use dupflow_core::run::status::Phase;
 
 /// Writes the samples of a family.
-type Write = Box<dyn Fn(&Scrape, &mut Samples<'_>) + Send + Sync>;
+pub(super) type Write = Box<dyn Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync>;
 
 /// A metric with its values.
-struct Family {
-    listed: Listed,
-    write: Write,
-}
-
-/// The whole text.
-pub(super) fn text(scrape: Scrape) -> Result<String, fmt::Error> {
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(scrape));
-    let mut out = String::with_capacity(16 << 10);
-    encode(&mut out, &registry).map(|()| out)
-}
-
-impl Collector for Scrape {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for Family { listed: Listed { name, kind, help, .. }, write } in all() {
-            let of = match kind {
-                Kind::Counter => MetricType::Counter,
-                Kind::Gauge => MetricType::Gauge,
-                Kind::Histogram => MetricType::Histogram,
-            };
-            // The format has the name of a counter without the end that its samples have.
-            let name = name.strip_suffix("_total").unwrap_or(&name);
-            let mut samples = Samples::new(encoder.encode_descriptor(name, help, None, of)?, kind);
-            write(self, &mut samples);
-            samples.outcome()?;
-        }
-        Ok(())
-    }
+pub(super) struct Family {
+    pub(super) metric_rows: MetricRow,
+    pub(super) write: Write,
 }
 
 /// Every metric.
-fn all() -> Vec<Family> {
+pub(super) fn all() -> Vec<Family> {
     let mut all: Vec<Family> = Counter::TABLE
         .iter()
         .map(|(counter, name, help)| {
             let counter = *counter;
-            let write = move |s: &Scrape, out: &mut Samples<'_>| out.one(s.counts.get(counter));
-            family(&format!("{name}_total"), Kind::Counter, None, help, write)
+            let write = move |s: &MetricScrape, out: &mut SampleWriter<'_>| out.one(s.counts.get(counter));
+            family(&format!("{name}_total"), MetricKind::Counter, None, help, write)
         })
         .collect();
-    all.extend(counted());
+    all.extend(more_counters());
     all.extend(alive());
     all.extend(epochs());
     all.extend(input());
-    all.extend(asked());
+    all.extend(requests());
     all.extend(process());
     all
 }
 
 fn family(
     name: &str,
-    kind: Kind,
+    kind: MetricKind,
     label: Option<&'static str>,
     help: &'static str,
-    write: impl Fn(&Scrape, &mut Samples<'_>) + Send + Sync + 'static,
+    write: impl Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync + 'static,
 ) -> Family {
-    let listed = Listed { name: format!("dupflow_{name}"), kind, label, help };
-    Family { listed, write: Box::new(write) }
+    let metric_rows = MetricRow { name: format!("dupflow_{name}"), kind, label, help };
+    Family { metric_rows, write: Box::new(write) }
 }
 
 fn gauge(
     name: &str,
     help: &'static str,
-    write: impl Fn(&Scrape, &mut Samples<'_>) + Send + Sync + 'static,
+    write: impl Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync + 'static,
 ) -> Family {
-    family(name, Kind::Gauge, None, help, write)
+    family(name, MetricKind::Gauge, None, help, write)
 }
 
-/// Counters beside those of the table.
-fn counted() -> Vec<Family> {
+/// Counters that are not in [`Counter::TABLE`].
+fn more_counters() -> Vec<Family> {
     vec![
         family(
             "compared_by_look_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("look"),
             "Pairs of sketches that the filter compared, by the look that decided, from 1.",
             |s, out| {
@@ -167,14 +69,14 @@ fn counted() -> Vec<Family> {
         ),
         family(
             "deltas_by_cause_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("cause"),
             "Deltas of both signs, by what caused them.",
             |s, out| s.counts.causes().for_each(|(cause, n)| out.labelled("cause", cause.name(), n)),
         ),
         family(
             "bad_records_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("reason"),
             "Records that are no events, by what is wrong with them.",
             |s, out| {
@@ -184,10 +86,10 @@ fn counted() -> Vec<Family> {
     ]
 }
 
-/// What comes and goes, and is there.
+/// What is alive: documents, sketches, blocks, pairs, clusters.
 fn alive() -> Vec<Family> {
     let balance =
-        |name, help, came, went| gauge(name, help, move |s, out| out.one(s.counts.balance(came, went)));
+        |name, help, born, died| gauge(name, help, move |s, out| out.one(s.counts.balance(born, died)));
     vec![
         gauge("documents", "Documents alive.", |s, out| out.one(s.counts.documents())),
         balance(
@@ -199,7 +101,8 @@ fn alive() -> Vec<Family> {
         balance("sketches", "Distinct sketches alive.", Counter::SketchesBorn, Counter::SketchesDied),
         gauge(
             "planned_sketches",
-            "Distinct sketches that the blocks are planned for, by blocking.documents; with more, blocks that get hot lose pairs.",
+            "Distinct sketches that the blocks are planned for, by blocking.documents; with more, blocks \
+                that get hot lose pairs.",
             |s, out| {
                 if let Some(planned) = s.planned {
                     out.one(planned);
@@ -223,7 +126,7 @@ fn alive() -> Vec<Family> {
     ]
 }
 
-/// The way of an epoch.
+/// Progress of epochs.
 fn epochs() -> Vec<Family> {
     vec![
         gauge("closed_epoch", "The last epoch that all workers have computed.", |s, out| {
@@ -240,7 +143,7 @@ fn epochs() -> Vec<Family> {
         }),
         family(
             "commit_seconds",
-            Kind::Histogram,
+            MetricKind::Histogram,
             None,
             "How long commits took: deltas and progress made durable together.",
             |s, out| out.histogram(&s.status.commit_seconds()),
@@ -280,10 +183,10 @@ fn epochs() -> Vec<Family> {
     ]
 }
 
-/// What waits to be read.
+/// Unread records.
 fn input() -> Vec<Family> {
     let of_partition = |name, help, value: fn(&Waiting) -> u64| {
-        family(name, Kind::Gauge, Some("partition"), help, move |s, out| {
+        family(name, MetricKind::Gauge, Some("partition"), help, move |s, out| {
             for (partition, waiting) in s.status.input().iter().flatten() {
                 out.labelled("partition", &partition.to_string(), value(waiting));
             }
@@ -292,19 +195,22 @@ fn input() -> Vec<Family> {
     vec![
         of_partition(
             "input_behind_records",
-            "Offsets of a topic from where it has been read to the last stable one; no sample of other inputs.",
+            "Offsets of a topic from where it has been read to the last stable one; no sample of other \
+                inputs.",
             |waiting| waiting.behind,
         ),
         of_partition(
             "input_undecided_records",
-            "Offsets of a topic beyond the last stable one: they wait for a transaction of their producer that is open.",
+            "Offsets of a topic beyond the last stable one: they wait for a transaction of their producer \
+                that is open.",
             |waiting| waiting.undecided,
         ),
         family(
             "input_oldest_unread_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("partition"),
-            "How long the first record that has not been read has waited, undecided ones included; 0 if there is none.",
+            "How long the first record that has not been read has waited, undecided ones included; 0 if \
+                there is none.",
             |s, out| {
                 for (partition, waiting) in s.status.input().iter().flatten() {
                     out.labelled("partition", &partition.to_string(), waiting.oldest.as_secs_f64());
@@ -313,9 +219,10 @@ fn input() -> Vec<Family> {
         ),
         family(
             "input_unseen_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("partition"),
-            "How long ago a broker last said where the partition ends; a second or two, unless the broker is away.",
+            "How long ago a broker last said where the partition ends; a second or two, unless the broker is \
+                away.",
             |s, out| {
                 for (partition, waiting) in s.status.input().iter().flatten() {
                     out.labelled("partition", &partition.to_string(), waiting.unseen.as_secs_f64());
@@ -325,27 +232,29 @@ fn input() -> Vec<Family> {
     ]
 }
 
-/// Those who ask.
-fn asked() -> Vec<Family> {
+/// Queries and requests.
+fn requests() -> Vec<Family> {
     vec![
-        family("questions_total", Kind::Counter, None, "Questions put to the workers.", |s, out| {
+        family("questions_total", MetricKind::Counter, None, "Questions put to the workers.", |s, out| {
             out.one(s.status.questions());
         }),
         family(
             "questions_refused_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("reason"),
-            "Questions without an answer: too many in a second (rate), too many bodies or with the workers (full), not live yet, ended, too late.",
+            "Questions without an answer: too many in a second (rate), too many bodies or with the workers \
+                (full), not live yet, ended, too late.",
             |s, out| s.refused.0.iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
         ),
         family(
             "requests_refused_total",
-            Kind::Counter,
+            MetricKind::Counter,
             Some("reason"),
-            "Requests that were not let in: too many connections, streams or logins, another host or site, or no token.",
+            "Requests that were not let in: too many connections, streams or logins, another host or site, \
+                or no token.",
             |s, out| s.refused.1.iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
         ),
-        family("answer_seconds", Kind::Histogram, None, "How long answers took.", |s, out| {
+        family("answer_seconds", MetricKind::Histogram, None, "How long answers took.", |s, out| {
             out.histogram(&s.status.answer_seconds());
         }),
         gauge("streams", "Streams of deltas that are open.", |s, out| out.one(s.streams)),
@@ -357,7 +266,7 @@ fn process() -> Vec<Family> {
     vec![
         family(
             "phase",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("phase"),
             "1 for the phase that the run is in, 0 for all others.",
             |s, out| {
@@ -371,9 +280,10 @@ fn process() -> Vec<Family> {
         gauge("workers", "Worker threads of this process.", |s, out| out.one(s.status.workers())),
         family(
             "worker_step_age_seconds",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("worker"),
-            "How long ago each worker began its last step: a few seconds, but for one that is in a long one or hangs.",
+            "How long ago each worker began its last step: a few seconds, but for one that is in a long one \
+                or hangs.",
             |s, out| {
                 for (worker, age) in s.status.step_ages(s.now) {
                     out.labelled("worker", &worker.to_string(), age.as_secs_f64());
@@ -402,7 +312,7 @@ fn process() -> Vec<Family> {
         ),
         family(
             "build_info",
-            Kind::Gauge,
+            MetricKind::Gauge,
             Some("version"),
             "1, with the version of the program.",
             |_, out| {

@@ -4,15 +4,21 @@
 //! its input or its epoch ends, at a bad record, before the reader waits for input, and when it has
 //! [`BATCH_RECORDS`] records or [`BATCH_BYTES`] bytes.
 
+mod epochs;
+mod share;
+mod speed;
+
 use std::mem;
 use std::sync::Arc;
 
+pub use epochs::{EpochRule, interval};
+pub use share::Share;
+use speed::ReplayPace;
+pub use speed::Speed;
+
 use super::batch::{Batch, FileDocument, Payload, is_blank};
-use super::epochs::EpochRule;
 use super::error::SourceError;
 use super::queue::{Closed, Queue};
-use super::share::Share;
-use super::speed::{ReplayPace, Speed};
 use crate::formats::feed::LineRules;
 use crate::formats::{FileRow, KeyedRecord, KeyedRecords, RecordShape, RowText};
 use dupflow_core::doc::{Letter, Position};

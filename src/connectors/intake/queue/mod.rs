@@ -8,7 +8,7 @@
 //! and a [cut](Queue::cut) ends that epoch for all readers at once. So a reader with nothing to push does not
 //! delay the others.
 //!
-//! Before the run is live there are [lines](super::ahead) to reach: batches beyond the next line wait until
+//! Before the run is live there are [lines](catch_up) to reach: batches beyond the next line wait until
 //! all partitions and processes have reached it. Each process has its own queue; [`Peers`] sends the cuts of
 //! one process to the others.
 //!
@@ -20,6 +20,8 @@
 //! decrease. The epoch of a [`Dequeued::Nothing`] never decreases except after a failure, and no batch of an
 //! earlier epoch is taken after it.
 
+mod catch_up;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -28,8 +30,9 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+pub use catch_up::{CatchUp, CatchUpLine, Peers};
+
 use super::batch::{Batch, Payload};
-use super::catch_up::{CatchUp, Peers};
 use dupflow_core::doc::Position;
 use dupflow_core::time::{Epoch, LiveFrom};
 
@@ -556,5 +559,4 @@ impl fmt::Debug for Queue {
 }
 
 #[cfg(test)]
-#[path = "queue_tests.rs"]
 mod tests;

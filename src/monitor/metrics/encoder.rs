@@ -1,4 +1,4 @@
-//! The kind of a family and its samples, as the library of the format takes them.
+//! Metric kinds, and the writer that passes the samples of one family to the OpenMetrics encoder.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use prometheus_client::encoding::{EncodeCounterValue, EncodeGaugeValue, MetricEn
 
 use dupflow_core::run::histogram::Buckets;
 
-/// What kind of values a metric has.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Goes up only, from 0 when the process starts.
+pub enum MetricKind {
+    /// Only increases, from 0 at the start of the process.
     Counter,
-    /// Goes up and down.
+    /// Increases and decreases.
     Gauge,
-    /// Times by bucket.
+    /// Durations by bucket.
     Histogram,
 }
 
-impl Kind {
-    /// As it is written.
+impl MetricKind {
+    /// Its name in the documentation.
     pub fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -28,31 +28,31 @@ impl Kind {
     }
 }
 
-/// Takes the samples of one family.
-pub(super) struct Samples<'e> {
+/// Writes the samples of one family.
+pub(super) struct SampleWriter<'e> {
     encoder: MetricEncoder<'e>,
-    kind: Kind,
-    /// The first failure: of whoever the text is written to.
+    kind: MetricKind,
+    /// The first error of the encoder.
     outcome: fmt::Result,
 }
 
-impl<'e> Samples<'e> {
-    pub(super) fn new(encoder: MetricEncoder<'e>, kind: Kind) -> Self {
+impl<'e> SampleWriter<'e> {
+    pub(super) fn new(encoder: MetricEncoder<'e>, kind: MetricKind) -> Self {
         Self { encoder, kind, outcome: Ok(()) }
     }
 
-    /// What came of it.
+    /// The first error, if there was one.
     pub(super) fn outcome(self) -> fmt::Result {
         self.outcome
     }
 
-    /// The only sample.
+    /// Writes the family's only sample.
     pub(super) fn one(&mut self, value: impl EncodeGaugeValue + EncodeCounterValue + Copy) {
         let written = write(&mut self.encoder, self.kind, &value);
         self.outcome = self.outcome.and(written);
     }
 
-    /// One of several, told apart by a label.
+    /// Writes one of several samples, distinguished by a label.
     pub(super) fn labelled(
         &mut self,
         label: &str,
@@ -64,10 +64,10 @@ impl<'e> Samples<'e> {
         self.outcome = self.outcome.and(written);
     }
 
-    /// A histogram in seconds.
+    /// Writes a histogram in seconds.
     pub(super) fn histogram(&mut self, buckets: &Buckets) {
         let mut before = 0;
-        // The library adds them up.
+        // The encoder wants counts per bucket, not cumulative ones.
         let each: Vec<(f64, u64)> = buckets
             .up_to
             .iter()
@@ -80,11 +80,11 @@ impl<'e> Samples<'e> {
 
 fn write(
     encoder: &mut MetricEncoder<'_>,
-    kind: Kind,
+    kind: MetricKind,
     value: &(impl EncodeGaugeValue + EncodeCounterValue),
 ) -> fmt::Result {
     match kind {
-        Kind::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(value, None),
-        Kind::Gauge | Kind::Histogram => encoder.encode_gauge(value),
+        MetricKind::Counter => encoder.encode_counter::<NoLabelSet, _, u64>(value, None),
+        MetricKind::Gauge | MetricKind::Histogram => encoder.encode_gauge(value),
     }
 }
