@@ -168,10 +168,10 @@ fn blocks(page: &Path) -> Vec<Block> {
         if let Some(names) = line.strip_prefix("<!-- needs: ").and_then(|rest| rest.strip_suffix(" -->")) {
             needs = names.split(", ").map(str::to_owned).collect();
         } else if let Some(language) = line.strip_prefix("```") {
-            let text = lines.by_ref().take_while(|line| *line != "```").map(|line| format!("{line}\n"));
+            let body = lines.by_ref().take_while(|next| *next != "```").map(|next| format!("{next}\n"));
             blocks.push(Block {
                 language: language.to_owned(),
-                text: text.collect(),
+                text: body.collect(),
                 needs: std::mem::take(&mut needs),
             });
         }

@@ -92,7 +92,7 @@ fn defined(line: &str) -> Option<&str> {
     let mut rest = line.trim_start();
     if let Some(public) = rest.strip_prefix("pub") {
         let in_parentheses = public.strip_prefix('(').and_then(|scope| scope.split_once(')'));
-        rest = in_parentheses.map_or(public, |(_, rest)| rest).trim_start();
+        rest = in_parentheses.map_or(public, |(_, behind)| behind).trim_start();
     }
     let (kind, rest) = rest.split_once(' ')?;
     let name = words(rest).next().filter(|name| rest.starts_with(name))?;
@@ -204,10 +204,10 @@ fn words_are_found_in_comments_only() {
     let found = with_words(&source("src/a.rs", text), &GROUPS[0]);
     assert_eq!(found, ["src/a.rs:1: /// Whoever: counts.", "src/a.rs:3: // nobody", "src/a.rs:5: /// (who)"]);
     assert_eq!(comments(&source("src/a.rs", text)).count(), 4);
-    let found = with_words(&source("src/a.rs", "// It is told.\n// telling\n// tell_all\n"), &GROUPS[1]);
-    assert_eq!(found, ["src/a.rs:1: // It is told."]);
-    let found = with_words(&source("src/a.rs", "// It goes.\n// become\n// Came and went\n"), &GROUPS[2]);
-    assert_eq!(found.len(), 2);
+    let second = with_words(&source("src/a.rs", "// It is told.\n// telling\n// tell_all\n"), &GROUPS[1]);
+    assert_eq!(second, ["src/a.rs:1: // It is told."]);
+    let third = with_words(&source("src/a.rs", "// It goes.\n// become\n// Came and went\n"), &GROUPS[2]);
+    assert_eq!(third.len(), 2);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn every_bad_line_is_counted_reported_and_kept() {
         assert!(found_the_pair(&run), "{shown}: {run:?}");
         assert_eq!((&stats["bad_records"], &stats["events"]), (&json!({ reason: 1 }), &json!(2)), "{shown}");
         let place_of_record = "bad record in \"feed\", line 2: ";
-        let warning = run.err.lines().find(|line| line.contains(place_of_record));
+        let warning = run.err.lines().find(|printed| printed.contains(place_of_record));
         assert!(warning.is_some_and(|warning| warning.contains(message)), "{shown}: {run:?}");
         assert!(
             run.err.contains(&format!("bad         1 record is no event: 1 {reason}\n")),

@@ -96,8 +96,11 @@ fn committed(broker: &Broker, topic: &str) -> Vec<String> {
     events
 }
 
-/// Key, value and headers of the first committed records of a topic of letters.
-fn letters_in(broker: &Broker, topic: &str, count: usize) -> Vec<(Option<Vec<u8>>, Option<Vec<u8>>, String)> {
+/// Key, value and headers of a record.
+type WrittenLetter = (Option<Vec<u8>>, Option<Vec<u8>>, String);
+
+/// The first committed records of a topic of letters.
+fn letters_in(broker: &Broker, topic: &str, count: usize) -> Vec<WrittenLetter> {
     let own = [("group.id", "letters"), ("isolation.level", "read_committed")];
     let reader: BaseConsumer<_> = broker.connection().consumer("letters", &own).unwrap();
     let mut list = TopicPartitionList::new();

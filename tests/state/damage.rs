@@ -103,8 +103,8 @@ fn truncations_and_bit_flips_everywhere() {
                         assert!(name.starts_with("manifest-") && name != newest, "{name} at {at}");
                         without_effect += 1;
                     }
-                    (Ok(contents), log_text) => {
-                        assert!(name == newest && log_text.contains(name), "{name} at {at}: {log_text}");
+                    (Ok(contents), printed) => {
+                        assert!(name == newest && printed.contains(name), "{name} at {at}: {printed}");
                         assert!((contents.0, contents.1) == (7, usual_documents(7)), "{name} at {at}");
                         older += 1;
                     }

@@ -138,7 +138,7 @@ impl Extractor {
         match holder {
             Holder::Main if self.visibility != Visibility::Hidden => self.begins_here(ContentMark::Main),
             Holder::Article if self.visibility != Visibility::Hidden => {
-                self.begins_here(ContentMark::Article)
+                self.begins_here(ContentMark::Article);
             }
             _ => {}
         }

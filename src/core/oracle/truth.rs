@@ -1,8 +1,8 @@
 //! True similarities: all pairs of documents whose feature sets have a Jaccard similarity of at least
 //! `floor`.
 //!
-//! In: documents with their features (in any order, repeats allowed). Out: the pairs with `|x ∩ y| / |x ∪ y|
-//! >= floor` (inclusive), sorted. Documents without a feature are in no pair. Sketches, blocks and filters
+//! In: documents with their features (in any order, repeats allowed). Out: the pairs with Jaccard similarity
+//! `|x ∩ y| / |x ∪ y| >= floor` (inclusive), sorted. Documents without a feature are in no pair. Sketches, blocks and filters
 //! are not used: recall and precision are measured against this result.
 //!
 //! The *prefix filter* makes it exact and far from quadratic. All features are in one order, rarest first.

@@ -234,7 +234,9 @@ fn sketched(
         }
         Some(text) => {
             let made = maker.sketch(&text);
-            made.map_or(ArrivalContent::Empty, |(id, sketch)| ArrivalContent::Sketch(id, Box::new(sketch)))
+            made.map_or(ArrivalContent::Empty, |(sketch_id, sketch)| {
+                ArrivalContent::Sketch(sketch_id, Box::new(sketch))
+            })
         }
     };
     let hash = hash::bytes(0, id.as_str().as_bytes());

@@ -61,13 +61,13 @@ impl Listener {
                 let (on_peer, running) = (on_peer.clone(), Arc::clone(&at_once));
                 let handshake = move || {
                     match accept(stream, &identity, within) {
-                        Ok(peer) => on_peer(Ok(peer)),
+                        Ok(accepted) => on_peer(Ok(accepted)),
                         Err(HandshakeRefusal { from: Some(from), why }) => {
                             log.note(peer.ip(), &format!("process {from} ({peer})"), &why);
                             on_peer(Err((from, why)));
                         }
                         Err(HandshakeRefusal { from: None, why }) => {
-                            log.note(peer.ip(), &peer.to_string(), &why)
+                            log.note(peer.ip(), &peer.to_string(), &why);
                         }
                     }
                     running.fetch_sub(1, Ordering::SeqCst);

@@ -60,9 +60,9 @@ static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
             if one is set."},
         "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "What POST /login sets."},
     });
-    let refused = |description: &str| {
+    let refused = |text: &str| {
         let schema = json!({"$ref": "#/components/schemas/Failure"});
-        json!({"description": description, "content": {"application/json": {"schema": schema}}})
+        json!({"description": text, "content": {"application/json": {"schema": schema}}})
     };
     for (path, operations) in description["paths"].as_object_mut().into_iter().flatten() {
         for operation in operations.as_object_mut().into_iter().flat_map(|of| of.values_mut()) {

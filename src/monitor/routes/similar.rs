@@ -252,13 +252,13 @@ async fn lines(
             }
             Err(failure) => Err((None, failure)),
         };
-        let line = match answered {
+        let written = match answered {
             Ok(answered) => serde_json::to_vec(&answered),
             Err((id, failure)) => serde_json::to_vec(&serde_json::json!({"id": id, "error": failure.line()})),
         };
-        let mut line = line.expect("texts and numbers are written to memory");
-        line.push(b'\n');
-        if fill.send(line.into()).await.is_err() {
+        let mut answer_line = written.expect("texts and numbers are written to memory");
+        answer_line.push(b'\n');
+        if fill.send(answer_line.into()).await.is_err() {
             break;
         }
     }

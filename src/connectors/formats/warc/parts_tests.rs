@@ -79,9 +79,9 @@ fn an_archive_in_an_archive_is_a_document() {
     let mut wrong = 0;
     for part in 0..archive.count() {
         archive.read(part, &mut |piece| {
-            let inner = RowText::Is(b"inner".to_vec());
+            let inner_text = RowText::Is(b"inner".to_vec());
             let is_inner =
-                matches!(piece, ArchivePiece::Record(Ok((NextRow::Row, row))) if row.text == inner);
+                matches!(piece, ArchivePiece::Record(Ok((NextRow::Row, row))) if row.text == inner_text);
             wrong += usize::from(is_inner);
             true
         });

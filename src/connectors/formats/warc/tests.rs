@@ -486,7 +486,7 @@ fn damage_loses_only_what_it_touches() {
                 .iter()
                 .map(|row| &row.text)
                 .filter(|text| {
-                    let is_known = |text: &[u8]| texts.iter().any(|one| one.as_bytes() == text);
+                    let is_known = |read: &[u8]| texts.iter().any(|one| one.as_bytes() == read);
                     matches!(text, RowText::Is(text) if is_known(text))
                 })
                 .collect();

@@ -385,7 +385,7 @@ fn retry<T>(
             serve(FIRST_PAUSE);
             let last = match consumer.context().last() {
                 Some(fatal @ KafkaFailure::Fatal(_)) => return fatal,
-                other => other.map_or(last, |failure| failure.to_string()),
+                other => other.map_or(last, |other| other.to_string()),
             };
             KafkaFailure::Fatal(format!("{what}: no answer within {} s: {last}", patience.as_secs()))
         }

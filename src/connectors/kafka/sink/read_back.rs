@@ -88,7 +88,7 @@ impl KafkaOutput {
                     let key = key.unwrap_or_default();
                     match value.filter(|value| !value.is_empty()) {
                         Some(value) => {
-                            drop(now.insert(key.to_vec(), read_present(key, value).map_err(named)?))
+                            drop(now.insert(key.to_vec(), read_present(key, value).map_err(named)?));
                         }
                         None => drop(now.remove(key)),
                     }

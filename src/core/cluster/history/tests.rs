@@ -334,7 +334,7 @@ fn by_definition(before: &BTreeSet<ClusterReport>, after: &BTreeSet<ClusterRepor
         }
         match from.map(|from| was[&from].cmp(&size)) {
             Some(std::cmp::Ordering::Less) if is_whole => {
-                events.push((ClusterEventKind::Grew, size, Vec::new()))
+                events.push((ClusterEventKind::Grew, size, Vec::new()));
             }
             Some(std::cmp::Ordering::Greater) if is_whole => {
                 events.push((ClusterEventKind::Shrank, size, Vec::new()));

@@ -77,7 +77,7 @@ pub(in crate::cli) fn report_failure<T>(
 ) -> anyhow::Result<T> {
     let failure_sender = together.as_ref().map(ProcessGroup::failure_sender);
     work(together).inspect_err(|error| {
-        failure_sender.iter().for_each(|failure_sender| failure_sender.fail(&format!("{error:#}")))
+        failure_sender.iter().for_each(|sender| sender.fail(&format!("{error:#}")));
     })
 }
 

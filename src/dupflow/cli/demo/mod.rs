@@ -99,9 +99,9 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, None, Arc::new(SystemClock::start()))?;
     job.sink = Box::new(Narrator::new(io::stdout()));
     let page_server = monitor::start(&plan, &deployment, &mut job)?;
-    let page = page_server.as_ref().map(|server| server.address());
-    print(&heading(page))?;
-    if page.is_some() {
+    let page_address = page_server.as_ref().map(|server| server.address());
+    print(&heading(page_address))?;
+    if page_address.is_some() {
         job.source = Box::new(Staying::new(job.source, |_| {
             // If the output is closed, the run ends at its next line.
             print("The feed has ended. The page stays until Ctrl-C.\n").unwrap_or(());

@@ -92,10 +92,10 @@ impl<W: Write> Narrator<W> {
     /// The documents that pairs connect with `id`, itself included.
     fn cluster(&self, id: &DocId) -> BTreeSet<DocId> {
         let (mut cluster, mut next) = (BTreeSet::new(), vec![id.clone()]);
-        while let Some(id) = next.pop() {
-            next.extend(self.partners.get(&id).into_iter().flatten().cloned());
-            cluster.insert(id);
-            next.retain(|id| !cluster.contains(id));
+        while let Some(member) = next.pop() {
+            next.extend(self.partners.get(&member).into_iter().flatten().cloned());
+            cluster.insert(member);
+            next.retain(|other| !cluster.contains(other));
         }
         cluster
     }

@@ -177,10 +177,11 @@ mod tests {
         });
         let token = Credential::new("hunter2hunter2hunter2");
         let mut answers = Vec::new();
-        let outcome = ask(&url, Some(&token), &[question("二 \"texts\"\n", None)], Some(2), |_, answer| {
-            answers.push(answer);
-            Ok(())
-        });
+        let outcome =
+            ask(&url, Some(&token), &[question("二 \"texts\"\n", None)], Some(2), |_, received| {
+                answers.push(received);
+                Ok(())
+            });
         let answered = outcome.map(|()| answers.remove(0)).map_err(|error| format!("{error:#}"));
         (answered, server.join().unwrap())
     }

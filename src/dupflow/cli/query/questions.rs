@@ -89,7 +89,7 @@ mod tests {
             "{\"text\":\"one\",\"id\":\"a\"}\n\n{\"text\":\"two\",\"top\":3}\r\n{\"text\":\"\",\"id\":[7]}\n";
         let found: Option<Vec<_>> = by_line("file", text, &mut problems).into_iter().collect();
         let question =
-            |name: &str, text: &str, top| UserQuery { name: name.to_owned(), text: text.to_owned(), top };
+            |name: &str, words: &str, top| UserQuery { name: name.to_owned(), text: words.to_owned(), top };
         assert_eq!(
             found.unwrap(),
             [question("a", "one", None), question("file:3", "two", Some(3)), question("[7]", "", None)]
@@ -102,13 +102,13 @@ mod tests {
         let mut problems = Problems::default();
         let text = "{\"text\":\"one\"}\nno\n{\"txt\":\"two\"}\n";
         assert_eq!(by_line("file", text, &mut problems).iter().filter(|line| line.is_none()).count(), 2);
-        let text = problems.settle(None::<()>).unwrap_err().to_string();
-        let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 3, "{text}");
-        assert!(lines[1].starts_with("  \"file\", line 2: expected {\"text\":\"…\"}"), "{text}");
+        let report = problems.settle(None::<()>).unwrap_err().to_string();
+        let lines: Vec<_> = report.lines().collect();
+        assert_eq!(lines.len(), 3, "{report}");
+        assert!(lines[1].starts_with("  \"file\", line 2: expected {\"text\":\"…\"}"), "{report}");
         assert!(
             lines[2].starts_with("  \"file\", line 3: ") && lines[2].contains("unknown field `txt`"),
-            "{text}"
+            "{report}"
         );
     }
 }

@@ -161,8 +161,7 @@ mod tests {
         if commit {
             drop(watched.commit(&Mark::default()));
         }
-        let reported = epochs.0.lock().clone();
-        reported
+        std::mem::take(&mut *epochs.0.lock())
     }
 
     #[test]

@@ -115,7 +115,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let data = sockets.zip(peers.clone()).map(|(sockets, peers)| PeerSockets {
         index: process.0,
         sockets,
-        lost: Box::new(move |process, why| peers.suspect(process, why)),
+        lost: Box::new(move |lost, why| peers.suspect(lost, why)),
     });
     let give_up = |error: &RunError| {
         cancellation.cancel();
@@ -217,7 +217,7 @@ fn start_committer(
     committer.announce = announce;
     let metrics = Arc::clone(&stages.observers.metrics);
     let growth = GrowthWarning::new(stages.planned);
-    let work = move |shared: &RunShared| commit(committer, &metrics, growth, peers.as_deref(), shared);
+    let work = move |run: &RunShared| commit(committer, &metrics, growth, peers.as_deref(), run);
     Ok(spawn("committer", shared, work))
 }
 

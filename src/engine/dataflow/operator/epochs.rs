@@ -76,7 +76,7 @@ where
 {
     let mut operator = Operator::new(name, stream.scope());
     let mut input = operator.input(stream, pact);
-    let (mut output, stream) = operator.output();
+    let (mut output, results) = operator.output();
     let mut stash = Stash::<D>::new();
     operator.build(move |frontiers| {
         input.for_each_time(|time, data| stash.keep(&time, 1, data));
@@ -85,7 +85,7 @@ where
             logic(*capabilities[0].time(), records, &mut |record| output.give(record));
         }
     });
-    stream
+    results
 }
 
 #[cfg(test)]

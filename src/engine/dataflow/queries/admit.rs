@@ -59,8 +59,8 @@ impl Admission {
                 Query::Text { text, top } => {
                     let query_id = self.pending.borrow_mut().admit(reply, top);
                     let subject = self.subject(&text, maker);
-                    let query = ResolvedQuery { query_id, top, document: None, subject };
-                    self.resolved.at(capabilities).give(query);
+                    let resolved = ResolvedQuery { query_id, top, document: None, subject };
+                    self.resolved.at(capabilities).give(resolved);
                 }
                 Query::Document { id, top } => {
                     let query_id = self.pending.borrow_mut().admit(reply, top);

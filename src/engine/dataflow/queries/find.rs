@@ -40,8 +40,12 @@ pub(in crate::dataflow) fn find<'scope, V: InForce, D: Clone + 'static>(
             for IdQuery { query_id, top, hash, id } in present {
                 let (document, subject) = match documents.alive(hash, &id) {
                     Some((place, found)) => {
-                        let (position, ts, changed) = (found.position(), found.ts(), found.changed());
-                        (Some((id, LastEvent { position, ts, changed })), subject(place, found.value))
+                        let event = LastEvent {
+                            position: found.position(),
+                            ts: found.ts(),
+                            changed: found.changed(),
+                        };
+                        (Some((id, event)), subject(place, found.value))
                     }
                     None => (None, QuerySubject::Nothing),
                 };

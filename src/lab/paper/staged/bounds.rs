@@ -96,14 +96,14 @@ pub(super) fn tails(_: &SectionContext<'_>) -> Result<SectionAnswers, EvaluateEr
         line("the tail at T_L = 0.60, reject at or below", "within 1e-5")
             .measured(shown(at_60))
             .judged(Basis::Exact(PrintedClaim::AtMost(ERROR, vec![at_60])))
-            .because(&format!(
+            .because(format!(
                 "Valid, and coarse: steps of 5 pass over {lower}, the greatest valid count, with {}.",
                 shown(tails.below(lower + 1))
             )),
         line("the tail at T_U = 0.95, accept at or above (000-A2)", "within 1e-5")
             .measured(shown(from_95))
             .judged(Basis::Exact(PrintedClaim::AtMost(ERROR, vec![from_95])))
-            .because(&format!("{upper} is the least valid count.")),
+            .because(format!("{upper} is the least valid count.")),
         line("the tail at T_U = 0.95, accept above (its text)", "within 1e-5")
             .measured(shown(above_95))
             .judged(Basis::Exact(PrintedClaim::AtMost(ERROR, vec![above_95])))

@@ -1,7 +1,5 @@
 //! Databases in a deployment file: accepted values and reported problems.
 
-#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
-
 use std::time::Duration;
 
 use super::{parse, problems};
