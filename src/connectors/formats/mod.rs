@@ -1,7 +1,7 @@
 //! The formats of inputs: lines of a feed ([`feed`]), CSV, Parquet, web archives, and files that are one
 //! document.
 //!
-//! A file whose records are not lines -> its records, in order: a [`FileRow`], or the damage. The reader of a
+//! A file whose records are not lines -> its records, in order: a `FileRow`, or the damage. The reader of a
 //! format only finds documents; ids are checked and texts are decoded elsewhere. `shape` reads documents from
 //! the values of records with keys; `storage` has the bytes of inputs, decompressed and counted.
 

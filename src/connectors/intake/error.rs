@@ -14,7 +14,7 @@ pub enum SourceError {
     /// Inputs that cannot be read at all, found before the run begins: one message for each.
     #[error("{}", .0.join("\n"))]
     Inputs(Vec<String>),
-    /// A bad record under [`OnError::Fail`].
+    /// A bad record under [`OnError::Fail`](super::OnError::Fail).
     #[error(transparent)]
     BadRecord(#[from] BadRecordAt),
     /// Records that are still to be read no longer exist, or never did.

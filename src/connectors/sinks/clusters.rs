@@ -110,7 +110,7 @@ impl<W: Destination> ClusterLines<JsonLines<W>> {
 }
 
 impl<R: RowWriter> ClusterLines<R> {
-    /// As [`ClusterDeltaLines::of`].
+    /// As [`ClusterDeltaLines::with_rows`].
     pub fn with_rows(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
         Self { out, clusters, metrics, alive: BTreeSet::new() }
     }

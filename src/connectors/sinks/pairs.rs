@@ -91,7 +91,7 @@ impl<W: Destination> PairLines<JsonLines<W>> {
 }
 
 impl<R: RowWriter> PairLines<R> {
-    /// As [`DeltaLines::of`].
+    /// As [`DeltaLines::with_rows`].
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
         Self { out, evidence, alive: BTreeSet::new() }
     }

@@ -5,7 +5,7 @@
 //!
 //! An index is built once, except that groups of bits can be added to [alg.H](live) and dropped. For
 //! fingerprints that arrive over time there is a streaming form
-//! ([`SortedTables`](dupflow_core::block::hamming::Tables)).
+//! ([`HammingTables`](dupflow_core::block::hamming::HammingTables)).
 
 pub mod batch;
 mod conjunctions;
