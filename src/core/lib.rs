@@ -116,6 +116,7 @@ pub mod run;
 pub mod sketch;
 pub mod text;
 pub mod time;
+pub mod views;
 
 pub use block::{BlockKey, Blocking};
 pub use detect::{Detector, DetectorError, LiveCorpus};
