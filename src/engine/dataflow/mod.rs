@@ -34,6 +34,7 @@ mod sketches;
 mod stages;
 mod upsert;
 mod verify;
+mod views;
 mod workers;
 
 use std::cell::{Cell, RefCell};
@@ -104,6 +105,7 @@ pub fn build(
         entered.partial_answers.concat(met.partial_answers).concat(verified.partial_answers),
         pending,
     );
-    let reports = reports.concat(collapsed.reports);
-    output::output(expanded.concat(collapsed.copies), reports, stages, emit, open, wake);
+    let deltas = expanded.concat(collapsed.copies);
+    let (reports, rows) = views::views(&deltas, reports.concat(collapsed.reports), stages);
+    output::output(deltas, rows, reports, stages, emit, open, wake);
 }

@@ -21,6 +21,7 @@ use dupflow_core::doc::{DocChange, Letter, Position};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
+use dupflow_core::views::{ViewDelta, ViewRow};
 
 /// The results of one epoch, from all workers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +33,9 @@ pub struct ClosedEpoch {
     /// Changes of live documents, if [requested](Stages::emits_documents): at most one for each document,
     /// sorted by id.
     pub documents: Vec<DocChange>,
+    /// Changes of the rows of [views](Stages::views): sorted by (view, group, id, value, diff), distinct, each
+    /// with diff 1 or -1.
+    pub views: Vec<ViewDelta>,
     /// What a later run needs of these changes, if documents are [kept](Stages::keeps). The changes of one
     /// document are in order.
     pub kept: Vec<Changes>,
@@ -80,6 +84,7 @@ pub(super) enum EpochReport {
 #[derive(Default)]
 struct OpenEpoch {
     deltas: Vec<(DocPair, isize)>,
+    views: Vec<(ViewRow, isize)>,
     documents: Vec<DocChange>,
     kept: Vec<Changes>,
     letters: Vec<Letter>,
@@ -103,6 +108,7 @@ struct Closing {
 /// that is not closed, and activates `wake` so that the ingest reads it.
 pub(super) fn output(
     deltas: Deltas<'_, DocPair>,
+    rows: Option<Deltas<'_, ViewRow>>,
     reports: Stream<'_, Epoch, Vec<EpochReport>>,
     stages: &Stages,
     mut emit: Box<dyn Emit>,
@@ -114,6 +120,8 @@ pub(super) fn output(
     let mut operator = Operator::new("Output", scope);
     let mut deltas = operator.input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
     let mut reports = operator.input(reports, Exchange::new(|_: &EpochReport| 0));
+    let mut rows =
+        rows.map(|rows| operator.input(rows, Exchange::new(|_: &(ViewRow, Epoch, isize)| 0)));
     let mut closing = Closing {
         open: BTreeMap::new(),
         progress: Progress { epoch: open.get() - 1, ..stages.start.past.clone() },
@@ -126,6 +134,13 @@ pub(super) fn output(
                 closing.open.entry(epoch).or_default().deltas.push((pair, diff));
             }
         });
+        if let Some(rows) = &mut rows {
+            rows.for_each_time(|_, data| {
+                for (row, epoch, diff) in data.flat_map(|d| d.drain(..)) {
+                    closing.open.entry(epoch).or_default().views.push((row, diff));
+                }
+            });
+        }
         reports.for_each_time(|time, data| {
             let epoch = closing.open.entry(*time.time()).or_default();
             data.flat_map(|d| d.drain(..)).for_each(|report| epoch.add(report));
@@ -172,11 +187,15 @@ impl Closing {
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
-            let OpenEpoch { mut deltas, mut documents, kept, mut letters, seen, next, table, clock, causes } =
-                self.open.remove(&epoch).unwrap_or_default();
+            let open = self.open.remove(&epoch).unwrap_or_default();
+            let (seen, next, table, clock, causes) = (open.seen, open.next, open.table, open.clock, open.causes);
+            let OpenEpoch { mut deltas, mut views, mut documents, kept, mut letters, .. } = open;
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             letters.sort_by_key(|letter| letter.position);
             consolidate(&mut deltas);
+            consolidate(&mut views);
+            views.sort_unstable();
+            let views = views.into_iter().map(|(row, diff)| ViewDelta { row, diff }).collect();
             deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
             let causes = causes.sorted();
             let deltas: Vec<_> = (deltas.into_iter())
@@ -195,7 +214,7 @@ impl Closing {
                 *so_far = offset.max(*so_far);
             }
             let progress = self.progress.clone();
-            emit.closed(ClosedEpoch { progress, deltas, documents, kept, letters, seen });
+            emit.closed(ClosedEpoch { progress, deltas, views, documents, kept, letters, seen });
         }
         if first_open.is_none() {
             emit.ended();

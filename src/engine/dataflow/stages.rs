@@ -14,6 +14,7 @@ use dupflow_core::run::query::QueryQueue;
 use dupflow_core::sketch::Scheme;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{LiveFrom, Progress};
+use dupflow_core::views::ViewPlan;
 
 /// What the dataflow computes, where it begins, and what it shares with the rest of the process.
 ///
@@ -43,6 +44,8 @@ pub struct Stages {
     pub keeps: bool,
     /// Whether each closed epoch carries its [changes of documents](dupflow_core::doc::DocChange).
     pub emits_documents: bool,
+    /// The views that are kept. They do not change the pairs.
+    pub views: Arc<[ViewPlan]>,
     /// Where the run begins.
     pub start: RunStart,
     /// What the rest of the process shares with the run.
@@ -100,9 +103,15 @@ impl Stages {
             planned: u64::MAX,
             keeps: false,
             emits_documents: false,
+            views: [].into(),
             start: RunStart::default(),
             observers,
         }
+    }
+
+    /// Whether the changes of documents are collected: for the output, or for the views.
+    pub(super) fn collects_documents(&self) -> bool {
+        self.emits_documents || self.views.iter().any(ViewPlan::needs_documents)
     }
 }
 

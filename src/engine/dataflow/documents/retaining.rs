@@ -121,7 +121,7 @@ impl<F: Follow> Retaining<F> {
             places: 0,
             clock,
             touched: Vec::new(),
-            doc_changes: stages.emits_documents.then(BTreeMap::new),
+            doc_changes: stages.collects_documents().then(BTreeMap::new),
             keeps: stages.keeps,
             changes: Changes::default(),
             full: Vec::new(),
