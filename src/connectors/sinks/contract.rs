@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
+use super::side::SideDelta;
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::pair::{Delta, DocPair};
@@ -112,6 +113,23 @@ pub trait Sink {
     /// # Errors
     /// Any error of the destination; that another run has taken it over.
     fn commit(&mut self, mark: &Mark) -> io::Result<()>;
+
+    /// Passes each change of rows that the destination holds under this name, a topic or a table, from side
+    /// outputs ([`crate::sinks::side`]). Called after [`Self::take_over`]; creates what is missing.
+    ///
+    /// # Errors
+    /// Any error of the destination; [`io::ErrorKind::Unsupported`] if it takes no rows.
+    fn side_rows(&mut self, _name: &str, _each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "the output takes no rows of views"))
+    }
+
+    /// Writes changes of rows under this name, to be durable with the next commit.
+    ///
+    /// # Errors
+    /// As [`Self::side_rows`].
+    fn side(&mut self, _name: &str, _epoch: Epoch, _deltas: &[SideDelta]) -> io::Result<()> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "the output takes no rows of views"))
+    }
 
     /// Writes out everything that is still buffered.
     ///

@@ -12,6 +12,7 @@ mod marked;
 mod memory;
 mod pairs;
 pub(crate) mod rows;
+pub mod side;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use contract::Sink;

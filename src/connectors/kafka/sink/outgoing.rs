@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::sinks::StandardError;
 use crate::sinks::rows::cluster_json::{ReportChange, write_change, write_cluster};
 use crate::sinks::rows::pair_json::{write_delta, write_pair};
+use crate::sinks::side::SideDelta;
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Delta, DocPair};
@@ -28,6 +30,8 @@ pub(super) struct Outgoing {
     /// Keys and values in order, as ranges of `bytes`; no value is a tombstone.
     records: Vec<(Range<usize>, Option<Range<usize>>)>,
     letters: Vec<Letter>,
+    /// Records of side outputs: topic, key and value.
+    side: Vec<(Arc<str>, String, String)>,
 }
 
 impl Outgoing {
@@ -129,6 +133,17 @@ impl Outgoing {
         start..self.bytes.len()
     }
 
+    /// Encodes changes of rows for a topic of their own.
+    pub(super) fn side(&mut self, topic: &Arc<str>, epoch: Epoch, deltas: &[SideDelta]) {
+        let record = |delta: &SideDelta| (Arc::clone(topic), delta.row.key.clone(), delta.record(epoch));
+        self.side.extend(deltas.iter().map(record));
+    }
+
+    /// The records of side outputs, in order.
+    pub(super) fn side_records(&self) -> &[(Arc<str>, String, String)] {
+        &self.side
+    }
+
     /// Adds dead letters.
     pub(super) fn letters(&mut self, letters: &[Letter]) {
         self.letters.extend_from_slice(letters);
@@ -152,6 +167,7 @@ impl Outgoing {
         self.records.clear();
         self.records.shrink_to(1 << 15);
         self.letters.clear();
+        self.side.clear();
     }
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use super::output::KafkaOutput;
 use super::read;
-use crate::kafka::broker::{Admin, KafkaFailure};
+use crate::kafka::broker::{Admin, KEEPS_ALL, KafkaFailure, TopicRequest};
 use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::Standing;
 use crate::sinks::rows::cluster_json::{ReportSums, read_present};
 use crate::sinks::rows::pair_json::read_delta;
+use crate::sinks::side::SideDelta;
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::pair::{DocPair, Evidence};
 
@@ -99,12 +100,35 @@ impl KafkaOutput {
         }
     }
 
-    /// The first partition whose records have partly expired, with the first offset it still holds.
+    /// Passes each committed change of rows in a topic of a side output; creates the topic if it is missing.
+    pub(super) fn side_rows(&self, topic: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
+        let admin = Admin::new(&self.connection).map_err(io_error)?;
+        let wanted = TopicRequest { topic, partitions: None, compacted: false };
+        admin.ensure_with(wanted, KEEPS_ALL).map_err(io_error)?;
+        if let Some((partition, first)) = self.expired_in(topic).map_err(io_error)? {
+            return Err(invalid_data(format!(
+                "topic \"{topic}\": records before offset {first} of partition {partition} have expired, so \
+                 the rows that it adds up to are not known: name another topic"
+            )));
+        }
+        read::topic(&self.connection, topic, |key, value| {
+            let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+            let named = |error: io::Error| invalid_data(format!("topic \"{topic}\": {error}"));
+            each(SideDelta::read(&text(key), &text(value)).map_err(named)?);
+            Ok(())
+        })
+    }
+
+    /// The first partition of the output whose records have partly expired, with the first offset it holds.
     pub(super) fn expired(&self) -> Result<Option<(u32, u64)>, KafkaFailure> {
+        self.expired_in(&self.topic)
+    }
+
+    fn expired_in(&self, topic: &str) -> Result<Option<(u32, u64)>, KafkaFailure> {
         let admin = Admin::new(&self.connection)?;
-        let found = admin.find(&self.topic)?;
+        let found = admin.find(topic)?;
         for partition in 0..found.map_or(0, |found| found.partitions) {
-            let (first, _) = admin.offset_range(&self.topic, partition)?;
+            let (first, _) = admin.offset_range(topic, partition)?;
             if first > 0 {
                 return Ok(Some((partition, first)));
             }

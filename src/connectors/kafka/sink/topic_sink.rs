@@ -15,6 +15,7 @@ use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::{Mark, Standing, Topic};
 use crate::sinks::cluster_changes::ClusterChanges;
 use crate::sinks::rows::cluster_json::ReportChange;
+use crate::sinks::side::SideDelta;
 use crate::sinks::{Sink, StandardError};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::Letter;
@@ -183,6 +184,15 @@ impl Sink for KafkaSink {
             self.encode_changes(mark.progress.epoch, &corrections)?;
         }
         self.write(mark).map_err(io_error)
+    }
+
+    fn side_rows(&mut self, name: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
+        self.output.side_rows(name, each)
+    }
+
+    fn side(&mut self, name: &str, epoch: Epoch, deltas: &[SideDelta]) -> io::Result<()> {
+        self.outgoing.side(&name.into(), epoch, deltas);
+        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {

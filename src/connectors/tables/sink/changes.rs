@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::sinks::StandardError;
 use crate::sinks::rows::cluster_json::ReportChange;
+use crate::sinks::side::SideDelta;
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocChange, DocId, Facts};
 use dupflow_core::pair::{Delta, DocPair, Pair};
@@ -29,6 +30,8 @@ pub(super) struct TableChanges {
     pub(super) deltas_anew: bool,
     /// Every delta, in order.
     pub(super) deltas: Vec<(Epoch, Delta)>,
+    /// Rows of side outputs, by table and row, each with its key and its epoch.
+    pub(super) side: BTreeMap<(String, String), Option<(String, Epoch)>>,
 }
 
 impl TableChanges {
@@ -65,6 +68,14 @@ impl TableChanges {
 
     pub(super) fn documents(&mut self, changes: &[DocChange]) {
         self.documents.extend(changes.iter().map(|DocChange { id, now }| (id.clone(), *now)));
+    }
+
+    /// Adds changes of the rows of a side output.
+    pub(super) fn side(&mut self, table: &str, epoch: Epoch, deltas: &[SideDelta]) {
+        for SideDelta { row, diff } in deltas {
+            let value = (*diff > 0).then(|| (row.key.clone(), epoch));
+            self.side.insert((table.to_owned(), row.json.clone()), value);
+        }
     }
 
     pub(super) fn clear(&mut self) {

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::changes::{PairRow, TableChanges, split_rows};
-use super::store::{LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair};
+use super::store::{
+    LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair, side_row,
+};
 use crate::failpoint;
+use crate::sinks::side::SideRow;
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
@@ -195,6 +198,7 @@ impl TableStore for SqliteStore {
 
     fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
         let (path, run, keeps, causes) = (self.path.clone(), self.run.clone(), self.deltas, self.causes);
+        let prefix = self.prefix.clone();
         let tables = ["pairs", "clusters", "documents", "deltas", "progress"].map(|name| self.table(name));
         let open = self.connection()?;
         let write_once = |connection: &mut Connection| -> Result<(), DatabaseFailure> {
@@ -208,7 +212,7 @@ impl TableStore for SqliteStore {
             if changes.deltas_anew {
                 begin_deltas(&transaction, &tables, keeps, causes).map_err(failed)?;
             }
-            put(&transaction, changes, &tables, causes).map_err(failed)?;
+            put(&transaction, changes, &tables, (causes, &prefix)).map_err(failed)?;
             let sql = format!(
                 "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = \
                  ?1, at = {NOW}",
@@ -248,6 +252,17 @@ impl TableStore for SqliteStore {
         rows.into_iter().map(member).collect()
     }
 
+    fn side_rows(&mut self, table: &str) -> Result<Vec<SideRow>, DatabaseFailure> {
+        let (path, table) = (self.path.clone(), self.table(table));
+        let sql = format!(
+            "CREATE TABLE IF NOT EXISTS {table} (row TEXT NOT NULL PRIMARY KEY, key TEXT NOT NULL,
+                epoch INTEGER NOT NULL, at TEXT) WITHOUT ROWID"
+        );
+        self.connection()?.execute(&sql, []).map_err(|error| sqlite::failure(&path, &error))?;
+        let rows = self.rows(&format!("SELECT key, row FROM {table}"), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.into_iter().map(|(key, row): (String, String)| side_row(key, &row)).collect()
+    }
+
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure> {
         let sql =
             format!("SELECT id, ts, bytes, source_partition, source_offset FROM {}", self.table("documents"));
@@ -282,12 +297,13 @@ fn put(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     [pairs, clusters, documents, deltas, _]: &[String; 5],
-    causes: bool,
+    (causes, prefix): (bool, &str),
 ) -> rusqlite::Result<()> {
     put_pairs(transaction, changes, pairs)?;
     put_clusters(transaction, changes, clusters)?;
     put_documents(transaction, changes, documents)?;
-    put_deltas(transaction, changes, deltas, causes)
+    put_deltas(transaction, changes, deltas, causes)?;
+    put_side(transaction, changes, prefix)
 }
 
 fn put_pairs(transaction: &Transaction<'_>, changes: &TableChanges, pairs: &str) -> rusqlite::Result<()> {
@@ -368,6 +384,25 @@ fn put_deltas(
         let cause = causes.then(|| delta.cause.name());
         let diff = if delta.diff > 0 { 1 } else { -1 };
         insert.execute(params![epoch.cast_signed(), diff, a, b, delta.pair.similarity.get(), cause])?;
+    }
+    Ok(())
+}
+
+/// Writes the rows of side outputs.
+fn put_side(transaction: &Transaction<'_>, changes: &TableChanges, prefix: &str) -> rusqlite::Result<()> {
+    for ((table, row), value) in &changes.side {
+        let table = quoted(&format!("{prefix}{table}"));
+        let row = format!("{{{row}}}");
+        match value {
+            Some((key, epoch)) => {
+                let sql = format!("INSERT OR REPLACE INTO {table} VALUES (?1, ?2, ?3, {NOW})");
+                transaction.prepare_cached(&sql)?.execute(params![row, key, epoch.cast_signed()])?;
+            }
+            None => {
+                let sql = format!("DELETE FROM {table} WHERE row = ?1");
+                transaction.prepare_cached(&sql)?.execute([row])?;
+            }
+        }
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::changes::TableChanges;
+use crate::sinks::side::SideRow;
 use crate::tables::database::{Address, DatabaseFailure};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts};
@@ -50,6 +51,9 @@ pub(super) trait TableStore: Send {
     /// The rows of clusters.
     fn clusters(&mut self) -> Result<BTreeSet<ClusterReport>, DatabaseFailure>;
 
+    /// The rows of a side output, key and row; creates its table if it is missing.
+    fn side_rows(&mut self, table: &str) -> Result<Vec<SideRow>, DatabaseFailure>;
+
     /// The rows of documents.
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure>;
 }
@@ -94,6 +98,15 @@ pub(super) fn must_write(found: &ProgressRow, own: &str, commits: i64) -> Result
             found.run
         ))),
     }
+}
+
+/// A row of a side output, from the object in a table.
+pub(super) fn side_row(key: String, object: &str) -> Result<SideRow, DatabaseFailure> {
+    let members = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let json = members.ok_or_else(|| {
+        DatabaseFailure::Refused(format!("a table of the output holds a row that is no object: {object}"))
+    })?;
+    Ok(SideRow { key, json: json.to_owned() })
 }
 
 /// Parses an id of a table.

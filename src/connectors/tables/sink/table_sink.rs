@@ -12,6 +12,7 @@ use super::store::{TableOutput, TableStore};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use crate::sinks::cluster_changes::ClusterChanges;
+use crate::sinks::side::SideDelta;
 use crate::sinks::{Sink, StandardError};
 use crate::tables::database::DatabaseFailure;
 use dupflow_core::cluster::{ClusterKind, Clusters};
@@ -19,7 +20,7 @@ use dupflow_core::description::Description;
 use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
-use dupflow_core::time::Progress;
+use dupflow_core::time::{Epoch, Progress};
 
 /// Writes the tables of an output.
 pub struct TableSink {
@@ -169,6 +170,17 @@ impl Sink for TableSink {
             self.correct_documents()?;
         }
         self.write(mark)
+    }
+
+    fn side_rows(&mut self, name: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
+        let rows = self.store.side_rows(name).map_err(io_error)?;
+        rows.into_iter().for_each(|row| each(SideDelta { row, diff: 1 }));
+        Ok(())
+    }
+
+    fn side(&mut self, name: &str, epoch: Epoch, deltas: &[SideDelta]) -> io::Result<()> {
+        self.changes.side(name, epoch, deltas);
+        Ok(())
     }
 
     fn finish(&mut self) -> io::Result<()> {

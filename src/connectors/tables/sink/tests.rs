@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::sinks::side::SideRow;
 use crate::tables::database::Address;
 use crate::tables::sink::store::{ProgressRow, must_write};
 use dupflow_core::cluster::ClusterReport;
@@ -140,6 +141,34 @@ fn meets_the_contract(open: &dyn Fn(&str) -> TableSink) {
     corrects_an_output(&mut open("third"));
 }
 
+/// Rows of side outputs are part of a commit, and are read back by the next run.
+fn keeps_rows(open: &dyn Fn(&str) -> TableSink) {
+    let rows = |sink: &mut TableSink, table: &str| {
+        let mut rows = BTreeSet::new();
+        sink.side_rows(table, &mut |delta| assert!(rows.insert((delta.row.key, delta.row.json)))).unwrap();
+        rows
+    };
+    let row = |json: &str, diff| SideDelta {
+        row: SideRow { key: "[\"v\"]".to_owned(), json: json.to_owned() },
+        diff,
+    };
+    let mut first = open("writes rows");
+    first.take_over().unwrap();
+    assert_eq!((rows(&mut first, "ours"), rows(&mut first, "others")), (BTreeSet::new(), BTreeSet::new()));
+    first.side("ours", 1, &[row("\"value\":\"a'\\u0000\"", 1), row("\"value\":2", 1)]).unwrap();
+    first.side("others", 1, &[row("\"value\":9", 1)]).unwrap();
+    step(&mut first, 1, &[], &mut []).unwrap();
+    first.side("ours", 2, &[row("\"value\":2", -1), row("\"value\":3", 1)]).unwrap();
+    step(&mut first, 2, &[], &mut []).unwrap();
+    first.side("ours", 3, &[row("\"value\":4", 1)]).unwrap();
+    let mut second = open("reads rows");
+    second.take_over().unwrap();
+    let held = |json: &str| ("[\"v\"]".to_owned(), json.to_owned());
+    assert_eq!(rows(&mut second, "ours"), [held("\"value\":\"a'\\u0000\""), held("\"value\":3")].into());
+    assert_eq!(rows(&mut second, "others"), [held("\"value\":9")].into());
+    assert!(step(&mut first, 3, &[], &mut []).is_err(), "another run has taken over");
+}
+
 /// Corrects the output of [`meets_the_contract`] to other pairs and documents, in two commits.
 fn corrects_an_output(third: &mut TableSink) {
     let nul = IDS[0];
@@ -179,6 +208,8 @@ fn sqlite_meets_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.db");
     meets_the_contract(&|run| output(Address::Sqlite(path.clone()), run));
+    let rows = folder.path().join("rows.db");
+    keeps_rows(&|run| output(Address::Sqlite(rows.clone()), run));
     let read = rusqlite::Connection::open(&path).unwrap();
     let column = |sql: &str| -> Vec<String> {
         let mut statement = read.prepare(sql).unwrap();

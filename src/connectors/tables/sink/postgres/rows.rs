@@ -21,8 +21,33 @@ impl PostgresStore {
         self.put_pairs(transaction, changes)?;
         self.put_clusters(transaction, changes)?;
         self.put_documents(transaction, changes)?;
-        self.put_deltas(transaction, changes)
+        self.put_deltas(transaction, changes)?;
+        self.put_side(transaction, changes)
     }
+
+    /// Writes the rows of side outputs.
+    fn put_side(
+        &self,
+        transaction: &mut Transaction<'_>,
+        changes: &TableChanges,
+    ) -> Result<(), postgres::Error> {
+        for ((table, row), value) in &changes.side {
+            let table = self.table(table);
+            let row = format!("{{{row}}}");
+            match value {
+                Some((key, epoch)) => {
+                    let sql = format!(
+                        "INSERT INTO {table} (row, key, epoch) VALUES ($1, $2, $3)
+                         ON CONFLICT (row) DO UPDATE SET epoch = excluded.epoch, at = now()"
+                    );
+                    execute(transaction, &sql, &[&row, key, &epoch.cast_signed()])?;
+                }
+                None => execute(transaction, &format!("DELETE FROM {table} WHERE row = $1"), &[&row])?,
+            }
+        }
+        Ok(())
+    }
+
 
     /// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.
     fn begin_deltas(&self, transaction: &mut Transaction<'_>) -> Result<(), postgres::Error> {

@@ -7,11 +7,12 @@ use postgres::{Client, Transaction};
 
 use crate::credential::Credential;
 use crate::failpoint;
+use crate::sinks::side::SideRow;
 use crate::tables::database::postgres::{connect, failure, from_stored_text};
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable};
 use crate::tables::sink::changes::TableChanges;
 use crate::tables::sink::store::{
-    LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair,
+    LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair, side_row,
 };
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
@@ -213,6 +214,20 @@ impl TableStore for PostgresStore {
             })
         };
         rows.into_iter().map(member).collect()
+    }
+
+    fn side_rows(&mut self, table: &str) -> Result<Vec<SideRow>, DatabaseFailure> {
+        let table = self.table(table);
+        let sql = format!(
+            "CREATE TABLE IF NOT EXISTS {table} (row text COLLATE \"C\" PRIMARY KEY,
+                key text COLLATE \"C\" NOT NULL, epoch bigint NOT NULL, at timestamptz DEFAULT now())"
+        );
+        retry_until_reachable("output postgres", None, || {
+            self.with(|client| client.batch_execute(&sql).map_err(|error| failure(&error)))
+        })?;
+        let sql = format!("SELECT key, row FROM {table}");
+        let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;
+        rows.into_iter().map(|(key, row)| side_row(key, &row)).collect()
     }
 
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure> {
