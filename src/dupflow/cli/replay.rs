@@ -20,10 +20,11 @@ use super::arguments::inputs::{InputArgs, look_at_standard_input};
 use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::verbosity::Verbosity;
+use super::arguments::views;
 use super::arguments::written;
 use crate::config::{
     DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat, ProcessConfig,
-    SinkConfig, SourceConfig, WITHOUT_MONITOR,
+    SinkConfig, SourceConfig, ViewConfig, WITHOUT_MONITOR,
 };
 use crate::pipeline::{self, Mode, RunError, RunJob, Summary};
 use dupflow_connectors::inputs::{Input, Staying};
@@ -100,6 +101,11 @@ pub struct Args {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
     pub dry_run: Option<NonZeroU64>,
 
+    /// Keep the views that this TOML file names in [[view]] tables: their changes or their final rows (.csv)
+    /// are written to the files named there, and shown with --monitor.
+    #[arg(long, value_name = "FILE")]
+    pub views: Option<PathBuf>,
+
     /// Options for several processes.
     #[command(flatten)]
     pub processes: ProcessArgs,
@@ -117,7 +123,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
-    let deployment = args.deployment(verbosity.format);
+    let mut deployment = args.deployment(verbosity.format);
+    if let Some(path) = &args.views {
+        let loaded = ViewConfig::load(path, &deployment.field_names());
+        deployment.views = problems.take(loaded).unwrap_or_default();
+    }
+    views::note_conflicts(plan.as_ref(), &deployment, true, &mut problems);
     if deployment.evidence && !deployment.emit.is_of_pairs() {
         problems.note("--evidence: only pairs have evidence, and something else is to be emitted");
     }
@@ -149,23 +160,27 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if args.monitor.is_some() && args.processes.are_several() {
         problems.note("--monitor: one process shows a replay");
     }
+    let of_views = views::files(&deployment.views, true);
     let written = [
         ("--output", deployment.output()),
         ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
     ];
+    let of_views = of_views.iter().map(|(key, path, _)| (&**key, Some(*path)));
+    let written: Vec<_> = written.into_iter().chain(of_views).collect();
     // Only process 0 writes.
     if args.processes.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
-        let files = written.iter().filter(|(option, _)| option.starts_with("--"));
+        let files = written.iter().filter(|(option, _)| *option != "standard output");
         written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
     }
     // A replay writes no files beside its output.
     let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, &[][..])));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
+    let of_views = args.views.clone().map(|path| ("the file --views", path));
     written::check(
         &written.collect::<Vec<_>>(),
-        &args.pipeline.file().into_iter().chain(list).collect::<Vec<_>>(),
+        &args.pipeline.file().into_iter().chain(list).chain(of_views).collect::<Vec<_>>(),
         &inputs.clone().unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect()),
         &mut problems,
     );
@@ -264,6 +279,7 @@ impl Args {
             causes: self.causes,
             kafka: Connection::default(),
             state: None,
+            views: Vec::new(),
             monitor: self.monitor.map(MonitorConfig::at),
             processes: ProcessConfig::default(),
             level: LogLevel::default(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::commit::SideOutputs;
 use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::StoredState;
 use dupflow_core::description::Description;
@@ -21,6 +22,8 @@ pub struct Continuity {
     pub letters: Option<LetterFile>,
     /// Where documents are stored, and the shortest time between two commits there; `None` = nowhere.
     pub state: Option<(StoredState, Duration)>,
+    /// Outputs of rows beside the deltas.
+    pub sides: SideOutputs,
 }
 
 impl Continuity {
@@ -33,6 +36,7 @@ impl Continuity {
             reconcile: false,
             letters: None,
             state: None,
+            sides: SideOutputs::default(),
         }
     }
 }

@@ -24,7 +24,7 @@ mod past_error;
 mod run;
 
 pub use assemble::{AssembleError, Mode, stages};
-pub use commit::Follower;
+pub use commit::{Follower, SideOutputs};
 pub use continuity::Continuity;
 pub use error::RunError;
 pub use outcome::{Demands, HotBlockReport, Latencies, Measures, Quantiles, Summary};

@@ -5,6 +5,7 @@ mod parse;
 pub(in crate::cli) mod problems;
 pub mod processes;
 pub(in crate::cli) mod verbosity;
+pub(in crate::cli) mod views;
 pub(in crate::cli) mod written;
 
 pub(super) use parse::{at_least_one, read, workers};

@@ -147,6 +147,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         causes: false,
         kafka: Connection::default(),
         state: None,
+        views: Vec::new(),
         monitor: page.map(MonitorConfig::at),
         processes: ProcessConfig::default(),
         level: LogLevel::Warn,

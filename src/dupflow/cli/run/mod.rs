@@ -26,6 +26,7 @@ use super::PipelineArgs;
 use super::arguments::problems::Problems;
 use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::verbosity::VerbosityArgs;
+use super::arguments::views;
 use super::arguments::written::{self, ReadFile};
 use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary};
@@ -243,11 +244,15 @@ pub(super) fn note_conflicts(
     read.extend(deployment.files_from().map(|path| ("the list source.files_from", path.to_owned())));
     read.extend(deployment.database_file().into_iter().flat_map(|path| written::database(path, tables)));
     let output = deployment.output().map(|path| ("sink.path", path, deployment.beside_output()));
+    views::note_conflicts(plan, deployment, false, problems);
+    let of_views = views::files(&deployment.views, false);
     let written = [
         output.or(redirected.map(|path| ("standard output", path, &[][..]))),
         deployment.letter_file().map(|path| ("dead_letter.path", path, &[][..])),
     ];
-    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), &read, inputs, problems);
+    let of_views = of_views.iter().map(|(key, path, beside)| (&**key, *path, *beside));
+    let written: Vec<_> = written.into_iter().flatten().chain(of_views).collect();
+    written::check(&written, &read, inputs, problems);
 }
 
 /// Reports a rule of `output.keep` that tables cannot apply: their views always keep the document that names

@@ -64,6 +64,7 @@ pub(in crate::cli) fn start(
         let view = View::start(job.continuity.run.clone(), place.pairs, clusters).context("the monitor")?;
         job.follow(view.feeder());
         subject.view = Some(view);
+        subject.views = job.continuity.sides.keep_tables();
     }
     subject.pipeline = pipeline(plan, job);
     subject.queries = Some(Arc::clone(&job.stages.observers.queries));

@@ -16,6 +16,7 @@ use super::sink::{self, SinkConfig};
 use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, StateConfig};
 use super::tables::{self, TablesConfig};
+use super::views::{self, ViewConfig};
 use super::{broker, values};
 use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, read_file};
 use dupflow_connectors::formats::InputLayout;
@@ -31,7 +32,7 @@ pub const MOST_WORKERS: usize = 1024;
 
 /// Every key of a deployment file, by module.
 pub(in crate::config) const KEYS: &[&[DeploymentKey]] =
-    &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS];
+    &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS, &views::KEYS];
 
 /// The keys that this module reads.
 const OWN_KEYS: &[DeploymentKey] = &[
@@ -115,6 +116,9 @@ const OWN_KEYS: &[DeploymentKey] = &[
 /// Keys, and tables of keys, whose values are secret: they are never printed or served.
 const HIDDEN: [&str; 5] = ["monitor.token", "processes.secret", "kafka.settings", "source.url", "sink.url"];
 
+/// The parts of an id before its first and its second slash.
+const FIELDS: [&str; 2] = ["first", "second"];
+
 /// Where a pipeline runs, validated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
@@ -145,6 +149,8 @@ pub struct Deployment {
     pub kafka: Connection,
     /// Where documents are kept for a restart; `None` = nowhere.
     pub state: Option<StateConfig>,
+    /// The views that are kept, in the order of the file.
+    pub views: Vec<ViewConfig>,
     /// Where the run's page and metrics are served; `None` = nowhere.
     pub monitor: Option<MonitorConfig>,
     /// How the processes of one run find each other.
@@ -185,6 +191,7 @@ impl Deployment {
         let sink = sink::sink(&mut settings);
         let emit = results::emit(&mut settings, &sink);
         let output_format = results::output_format(&mut settings, &source, &sink, emit);
+        let views = views::views(&mut settings, &FIELDS.map(str::to_owned), &sink);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
             shutdown: values::seconds(&mut settings, "shutdown_seconds", 0, 10),
@@ -199,6 +206,7 @@ impl Deployment {
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
             state: storage::state(&mut settings),
+            views,
             monitor: monitor::monitor(&mut settings),
             processes: processes::processes(&mut settings),
             level: logging::level(&mut settings),
@@ -217,6 +225,11 @@ impl Deployment {
             SourceConfig::Files { layout, .. } => layout.clone(),
             SourceConfig::Kafka { .. } | SourceConfig::Table(_) => InputLayout::default(),
         }
+    }
+
+    /// The names of the fields of documents.
+    pub fn field_names(&self) -> Vec<String> {
+        FIELDS.map(str::to_owned).to_vec()
     }
 
     /// The inputs as the user named them; empty if a topic or a table is read.
@@ -270,6 +283,7 @@ impl Deployment {
         self.output_format = OutputFormat::Jsonl;
         self.state = None;
         self.dead_letter = None;
+        self.views.clear();
         self.monitor = None;
     }
 

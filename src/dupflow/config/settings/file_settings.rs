@@ -145,6 +145,11 @@ impl FileSettings {
                     self.insert(&format!("{key}.{}", name.get_ref()), name.span(), inner, source);
                 }
             }
+            DeValue::Array(tables) if self.below(key).any(|name| name.starts_with("#.")) => {
+                for (n, table) in (1..).zip(tables) {
+                    self.insert(&format!("{key}.{n}"), table.span(), table, source);
+                }
+            }
             plain => {
                 let entry = ConfigSetting {
                     value: ConfigValue::from_toml(plain),
@@ -172,6 +177,12 @@ impl FileSettings {
     /// The names that are set in a table of free names, sorted.
     pub(in crate::config) fn names(&self, table: &str) -> Vec<String> {
         self.entries.keys().filter_map(|key| within(key, table)).map(str::to_owned).collect()
+    }
+
+    /// The numbers of the tables in a list of tables, `[[table]]`, in order.
+    pub(in crate::config) fn numbers(&self, table: &str) -> Vec<usize> {
+        let number = |key: &String| within(key, table)?.split('.').next()?.parse().ok();
+        self.entries.keys().filter_map(number).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Replaces `${VAR}` and `${VAR:-default}` in all texts by the values of `environment`. The default also
@@ -219,7 +230,7 @@ impl FileSettings {
                     }
                     keys => format!(
                         "a table with the keys {}",
-                        keys.join(", ").replace(".**", "").replace(".*", "")
+                        keys.join(", ").replace(".**", "").replace(".*", "").replace("#.", "")
                     ),
                 };
                 ProblemKind::Unexpected { found: entry.typed.clone(), expected }
@@ -291,7 +302,7 @@ impl FileSettings {
     }
 
     /// Reports that a required key is not set.
-    pub(in crate::config) fn missing(&mut self, key: &'static str) {
+    pub(in crate::config) fn missing(&mut self, key: &str) {
         let expected = self.expected(key);
         self.problem(key, ProblemKind::Unexpected { found: "nothing".to_owned(), expected });
     }

@@ -3,7 +3,7 @@
 /// A key that a file may have.
 pub(in crate::config) trait ConfigKey: Sync {
     /// The dotted name, as in `sketch.size`. `text.fields.*` stands for all keys of that table,
-    /// `kafka.settings.**` also for those in nested tables.
+    /// `kafka.settings.**` also for those in nested tables, `view.#.name` for that of each `[[view]]`.
     fn name(&self) -> &'static str;
 
     /// The accepted values with their range; completes "expected …".
@@ -31,7 +31,7 @@ pub(in crate::config) trait ConfigKey: Sync {
 
     /// Whether `name` is a setting of this key.
     fn has(&self, name: &str) -> bool {
-        self.table().map_or(name == self.name(), |table| within(name, table).is_some())
+        self.table().map_or_else(|| is_numbered(name, self.name()), |table| within(name, table).is_some())
     }
 }
 
@@ -66,6 +66,16 @@ impl ConfigKey for &dyn ConfigKey {
     fn bounds(&self) -> Vec<String> {
         (**self).bounds()
     }
+}
+
+/// Whether `name` is `key`, with a number for each `#` of it.
+fn is_numbered(name: &str, key: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let mut parts = name.split('.');
+    let fits = key.split('.').all(|of_key| {
+        parts.next().is_some_and(|part| part == of_key || (of_key == "#" && is_number(part)))
+    });
+    fits && parts.next().is_none()
 }
 
 /// The part of `name` after `table` and a dot; `None` if `name` is not in that table.

@@ -12,6 +12,7 @@ use std::thread;
 pub use error::AssembleError;
 pub use mode::Mode;
 
+use super::commit::SideOutputs;
 use super::continuity::Continuity;
 use super::outcome::Demands;
 use super::run::{ProcessGroup, RunJob, nowhere};
@@ -87,6 +88,7 @@ impl RunJob {
 /// The stages of a job with `count` processes, with the cheapest filter that gives what is written and shown.
 fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -> Stages {
     let mut stages = stages(plan, deployment.evidence);
+    stages.views = deployment.views.iter().map(|view| view.plan.clone()).collect();
     if let Mode::Run { .. } = mode {
         stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
@@ -161,6 +163,11 @@ fn continuity(
         };
         let letters = letters.map_err(|source| AssembleError::Letters { path: path.to_owned(), source });
         continuity.letters = Some(letters?);
+    }
+    if writes {
+        let opened = SideOutputs::open(&deployment.views, matches!(mode, Mode::Replay));
+        let output = |(path, source): (String, _)| AssembleError::Output { path: path.into(), source };
+        continuity.sides = opened.map_err(output)?;
     }
     if let Mode::Run { reconcile } = mode {
         continuity.reconcile = *reconcile;

@@ -6,7 +6,8 @@
 //! 1. The dead letters of its epochs are written.
 //! 2. New tables of document frequencies are stored in the state.
 //! 3. The deltas and the mark are committed by the sink, in one step.
-//! 4. The document changes are handed to the [keeper](super::keeper).
+//! 4. Lines of [side outputs](super::side_outputs) are committed.
+//! 5. The document changes are handed to the [keeper](super::keeper).
 //!
 //! So after a crash between two steps, the mark in the output says what the output contains, and everything
 //! else is at or behind it.
@@ -24,6 +25,7 @@ use std::time::Duration;
 
 use super::keeper::Keeper;
 use super::queue::{Commits, CommitterTask};
+use super::side_outputs::SideOutputs;
 use crate::pipeline::error::RunError;
 use crate::pipeline::past::Past;
 use dupflow_connectors::failpoint;
@@ -59,6 +61,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) repeated: Progress,
     /// Whether the sink has been notified that the run is live.
     pub(in crate::pipeline) notified_live: bool,
+    /// Outputs beside the sink.
+    pub(in crate::pipeline) sides: SideOutputs,
 }
 
 /// Two results to compare: the pairs in the output, and the summed deltas of this run.
@@ -90,6 +94,7 @@ impl Committer {
             announce: None,
             repeated: past.mark.progress.clone(),
             notified_live: false,
+            sides: SideOutputs::default(),
         }
     }
 
@@ -105,6 +110,7 @@ impl Committer {
         clock: &dyn Clock,
         mut durable: impl FnMut(Epoch, Epoch, Duration, bool),
     ) -> Result<(), RunError> {
+        self.sides.take_over(&mut *self.sink).map_err(RunError::Sink)?;
         if self.live.holds(self.repeated.epoch + 1) {
             // The run is live from its first epoch on.
             self.live()?;
@@ -130,6 +136,7 @@ impl Committer {
                         self.live()?;
                     }
                     self.sink.finish().map_err(RunError::Sink)?;
+                    self.sides.finish().map_err(RunError::Sink)?;
                     return self.keeper.map_or(Ok(()), Keeper::finish);
                 }
             }
@@ -146,7 +153,7 @@ impl Committer {
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         self.live()?;
-        for ClosedEpoch { progress, deltas, documents, letters, .. } in &of_live {
+        for ClosedEpoch { progress, deltas, views, documents, letters, .. } in &of_live {
             // The first epoch that reads from a new partition sets its start.
             for (partition, next) in &progress.next {
                 self.mark.start.entry(*partition).or_insert(*next);
@@ -156,8 +163,11 @@ impl Committer {
             }
             self.tell(documents, false)?;
             self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
+            self.sides.epoch(progress.epoch, views, &mut *self.sink).map_err(RunError::Sink)?;
         }
         self.write(last)?;
+        self.sides.commit(&self.mark).map_err(RunError::Sink)?;
+        of_live.iter().for_each(|epoch| self.sides.durable(epoch.progress.epoch, &epoch.views));
         if let Some(keeper) = &self.keeper {
             keeper.keep(&self.mark, of_live.into_iter().flat_map(|epoch| epoch.kept));
         }
@@ -198,7 +208,8 @@ impl Committer {
 
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
-        let ClosedEpoch { progress, deltas, documents, kept, .. } = epoch;
+        let ClosedEpoch { progress, deltas, views, documents, kept, .. } = epoch;
+        self.sides.restored(progress.epoch, &views);
         if let Some(keeper) = &self.keeper {
             // The mark has this epoch's offsets, and an epoch not beyond the output's.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
@@ -223,7 +234,14 @@ impl Committer {
     fn live(&mut self) -> Result<(), RunError> {
         self.correct()?;
         if !std::mem::replace(&mut self.notified_live, true) {
-            self.sink.live(self.repeated.epoch);
+            let progress = self.repeated.clone();
+            let waits = self.sides.live(progress.epoch, &self.mark, &mut *self.sink).map_err(RunError::Sink)?;
+            self.sink.live(progress.epoch);
+            if waits {
+                // Rows of the main output, which the end of the last run or of the definitions left wrong.
+                self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;
+                self.write(progress)?;
+            }
         }
         Ok(())
     }

@@ -56,6 +56,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         announce: None,
         repeated: mark(past).progress,
         notified_live: false,
+        sides: SideOutputs::default(),
     }
 }
 

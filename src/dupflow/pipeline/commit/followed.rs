@@ -5,6 +5,7 @@ use std::io;
 
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::Sink;
+use dupflow_connectors::sinks::side::SideDelta;
 use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::{Epoch, Progress};
@@ -97,6 +98,14 @@ impl Sink for FollowedSink {
             self.follower.committed(epoch, deltas);
         }
         Ok(())
+    }
+
+    fn side_rows(&mut self, name: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
+        self.sink.side_rows(name, each)
+    }
+
+    fn side(&mut self, name: &str, epoch: Epoch, deltas: &[SideDelta]) -> io::Result<()> {
+        self.sink.side(name, epoch, deltas)
     }
 
     fn finish(&mut self) -> io::Result<()> {

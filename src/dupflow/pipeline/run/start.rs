@@ -215,6 +215,7 @@ fn start_committer(
     }
     let mut committer = Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), past);
     committer.announce = announce;
+    committer.sides = continuity.sides;
     let metrics = Arc::clone(&stages.observers.metrics);
     let growth = GrowthWarning::new(stages.planned);
     let work = move |run: &RunShared| commit(committer, &metrics, growth, peers.as_deref(), run);

@@ -1,0 +1,272 @@
+//! The side outputs of a run: from the changes of views to the rows of files, topics and tables.
+//!
+//! A file of lines is committed after the main output, so it is never ahead of what a restart repeats. Rows
+//! of a topic or a table are part of the main output's commit. Both are corrected when the run is live
+//! ([`dupflow_connectors::sinks::side`]).
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::mem;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use crate::config::ViewConfig;
+use dupflow_connectors::failpoint;
+use dupflow_connectors::mark::Mark;
+use dupflow_connectors::sinks::side::{FinalRows, RestoredRows, SideDelta, SideLines, SideRow};
+use dupflow_connectors::sinks::{Destination, MarkedFile, Sink};
+use dupflow_core::run::view_tables::ViewTables;
+use dupflow_core::time::Epoch;
+use dupflow_core::views::{ViewDelta, ViewKind, ViewMeasure, ViewPlan, ViewRow};
+
+/// The side outputs of a run. The default has none.
+#[derive(Debug, Default)]
+pub struct SideOutputs {
+    plans: Arc<[ViewPlan]>,
+    outputs: Vec<SideOutput>,
+    /// The rows in memory, if the run has a monitor.
+    tables: Option<Arc<ViewTables>>,
+}
+
+/// One output, and the views whose rows it takes.
+struct SideOutput {
+    /// By view, whether its rows are written here.
+    takes: Vec<bool>,
+    /// As the user named it: a path, a topic or a table.
+    name: String,
+    to: SideDestination,
+}
+
+/// Where the rows of an output are written.
+enum SideDestination {
+    /// Every change, to a file.
+    Lines(SideLines<Box<dyn Destination + Send>>),
+    /// The rows that are left at the end, to a file.
+    Final(FinalRows<BufWriter<File>>),
+    /// Every change, with the main output; with the rows before the run is live.
+    Main(Option<RestoredRows>),
+}
+
+impl SideOutputs {
+    /// The outputs of these views. Opens the files: those of a run keep what they hold, those of a replay are
+    /// written anew.
+    ///
+    /// # Errors
+    /// If a file cannot be opened: its path, and why.
+    pub(in crate::pipeline) fn open(views: &[ViewConfig], is_replay: bool) -> Result<Self, (String, io::Error)> {
+        let plans: Arc<[ViewPlan]> = views.iter().map(|view| view.plan.clone()).collect();
+        let mut opened = Self { plans, ..Self::default() };
+        for (at, view) in views.iter().enumerate() {
+            if let Some(path) = &view.output {
+                let to = || {
+                    Ok(if view.is_final() {
+                        let out = BufWriter::new(File::create(path)?);
+                        SideDestination::Final(FinalRows::new(out, columns(&view.plan)))
+                    } else {
+                        SideDestination::Lines(SideLines::new(lines(path, is_replay)?))
+                    })
+                };
+                let name = path.display().to_string();
+                opened.add(at, &name, to).map_err(|error| (name, error))?;
+            }
+            for name in view.topic.iter().chain(&view.table) {
+                let to = || Ok(SideDestination::Main(Some(RestoredRows::default())));
+                opened.add(at, name, to).map_err(|error| (name.clone(), error))?;
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Adds the output of a view. Views that name the same output share it.
+    fn add(
+        &mut self,
+        view: usize,
+        name: &str,
+        to: impl FnOnce() -> io::Result<SideDestination>,
+    ) -> io::Result<()> {
+        if let Some(output) = self.outputs.iter_mut().find(|output| output.name == name) {
+            output.takes[view] = true;
+            return Ok(());
+        }
+        let mut takes = vec![false; self.plans.len()];
+        takes[view] = true;
+        self.outputs.push(SideOutput { takes, name: name.to_owned(), to: to()? });
+        Ok(())
+    }
+
+    /// Keeps the rows in memory too, for a monitor; `None` if there is no view.
+    pub fn keep_tables(&mut self) -> Option<Arc<ViewTables>> {
+        if self.plans.is_empty() {
+            return None;
+        }
+        let plans = Arc::clone(&self.plans);
+        Some(Arc::clone(self.tables.get_or_insert_with(|| Arc::new(ViewTables::new(plans)))))
+    }
+
+    /// Takes the outputs over, after the main one, and reads what they hold.
+    pub(super) fn take_over(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        for output in &mut self.outputs {
+            let taken = match &mut output.to {
+                SideDestination::Lines(lines) => lines.take_over(),
+                SideDestination::Main(Some(rows)) => sink.side_rows(&output.name, &mut |delta| rows.held(delta)),
+                SideDestination::Final(_) | SideDestination::Main(None) => Ok(()),
+            };
+            taken.map_err(|error| output.named(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Takes the changes of an epoch before the run is live.
+    pub(super) fn restored(&mut self, epoch: Epoch, views: &[ViewDelta]) {
+        for output in &mut self.outputs {
+            let deltas = output.chosen(&self.plans, views);
+            match &mut output.to {
+                SideDestination::Lines(lines) => lines.restored(deltas),
+                SideDestination::Main(Some(rows)) => deltas.for_each(|delta| rows.restored(delta)),
+                SideDestination::Main(None) => {}
+                SideDestination::Final(_) => output.to.add_up(&output.takes, &self.plans, views),
+            }
+        }
+        self.durable(epoch, views);
+    }
+
+    /// The run is live after `epoch`: corrects the outputs. Returns whether the main output has rows that
+    /// wait for its commit.
+    pub(super) fn live(&mut self, epoch: Epoch, mark: &Mark, sink: &mut dyn Sink) -> io::Result<bool> {
+        let mut waits = false;
+        for output in &mut self.outputs {
+            let corrected = match &mut output.to {
+                SideDestination::Lines(lines) => lines.live(epoch, mark),
+                SideDestination::Main(rows) => {
+                    let differences = mem::take(rows).map(RestoredRows::differences).unwrap_or_default();
+                    waits |= !differences.is_empty();
+                    if differences.is_empty() { Ok(()) } else { sink.side(&output.name, epoch, &differences) }
+                }
+                SideDestination::Final(_) => Ok(()),
+            };
+            corrected.map_err(|error| output.named(&error))?;
+        }
+        Ok(waits)
+    }
+
+    /// Writes the changes of an epoch.
+    pub(super) fn epoch(&mut self, epoch: Epoch, views: &[ViewDelta], sink: &mut dyn Sink) -> io::Result<()> {
+        for output in &mut self.outputs {
+            let deltas = output.chosen(&self.plans, views);
+            let written = match &mut output.to {
+                SideDestination::Lines(lines) => lines.epoch(epoch, &deltas.collect::<Vec<_>>()),
+                SideDestination::Main(_) => {
+                    let deltas: Vec<_> = deltas.collect();
+                    if deltas.is_empty() { Ok(()) } else { sink.side(&output.name, epoch, &deltas) }
+                }
+                SideDestination::Final(_) => {
+                    output.to.add_up(&output.takes, &self.plans, views);
+                    Ok(())
+                }
+            };
+            written.map_err(|error| output.named(&error))?;
+        }
+        Ok(())
+    }
+
+    /// The main output has made these epochs durable, with this mark.
+    pub(super) fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+        for output in &mut self.outputs {
+            if let SideDestination::Lines(lines) = &mut output.to {
+                lines.commit(mark).map_err(|error| output.named(&error))?;
+            }
+        }
+        failpoint::reach("side");
+        Ok(())
+    }
+
+    /// The changes of an epoch are durable.
+    pub(super) fn durable(&self, epoch: Epoch, views: &[ViewDelta]) {
+        if let Some(tables) = &self.tables {
+            tables.apply(epoch, views);
+        }
+    }
+
+    /// Writes what is written at the end.
+    pub(super) fn finish(self) -> io::Result<()> {
+        for SideOutput { name, to, .. } in self.outputs {
+            if let SideDestination::Final(rows) = to {
+                rows.finish().map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SideOutput {
+    /// The changes that this output takes.
+    fn chosen<'a>(
+        &self,
+        plans: &'a [ViewPlan],
+        views: &'a [ViewDelta],
+    ) -> impl Iterator<Item = SideDelta> + use<'a> {
+        let takes = self.takes.clone();
+        let taken = views.iter().filter(move |delta| takes[usize::from(delta.row.view)]);
+        taken.map(|delta| SideDelta { row: side_row(plans, &delta.row), diff: delta.diff })
+    }
+
+    /// An error with the name of the output.
+    fn named(&self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.name))
+    }
+}
+
+impl SideDestination {
+    /// Adds up the changes of final rows.
+    fn add_up(&mut self, takes: &[bool], plans: &[ViewPlan], views: &[ViewDelta]) {
+        let Self::Final(rows) = self else { return };
+        for ViewDelta { row, diff } in views.iter().filter(|delta| takes[usize::from(delta.row.view)]) {
+            let values = row.group.iter().map(|value| value.to_string());
+            let id = row.id.as_ref().map(|id| id.as_str().to_owned());
+            rows.change(values.chain(id).chain([row.value.to_string()]).collect(), *diff);
+            debug_assert!(plans.len() > usize::from(row.view), "rows are of views of the run");
+        }
+    }
+}
+
+/// A row as the members of a JSON object, with its key: the name of the view and the values of its group.
+fn side_row(plans: &[ViewPlan], row: &ViewRow) -> SideRow {
+    let name = &*plans[usize::from(row.view)].name;
+    let group: Vec<&str> = row.group.iter().map(|value| &**value).collect();
+    let key = Json::from_iter([name].into_iter().chain(group.iter().copied())).to_string();
+    let id = row.id.as_ref().map_or_else(String::new, |id| format!("\"id\":{},", json!(id.as_str())));
+    let members = format!("\"view\":{},\"group\":{},{id}\"value\":{}", json!(name), json!(group), row.value);
+    SideRow { key, json: members }
+}
+
+/// The columns of the final rows of a view.
+fn columns(plan: &ViewPlan) -> Vec<String> {
+    let (id, value) = match (plan.kind, plan.measure) {
+        (kind, ViewMeasure::Count) => (None, match kind {
+            ViewKind::Pairs => "pairs",
+            ViewKind::Documents => "documents",
+            ViewKind::Clusters => "clusters",
+        }),
+        (ViewKind::Clusters, ViewMeasure::Top(_)) => (Some("cluster"), "documents"),
+        (ViewKind::Pairs | ViewKind::Documents, ViewMeasure::Top(_)) => (Some("document"), "pairs"),
+    };
+    plan.columns().into_iter().chain(id.map(str::to_owned)).chain([value.to_owned()]).collect()
+}
+
+/// A file of lines.
+fn lines(path: &Path, is_replay: bool) -> io::Result<Box<dyn Destination + Send>> {
+    Ok(if is_replay {
+        Box::new(BufWriter::new(File::create(path)?))
+    } else {
+        Box::new(MarkedFile::open(path.to_owned())?)
+    })
+}
+
+impl fmt::Debug for SideOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SideOutput").field("name", &self.name).finish_non_exhaustive()
+    }
+}
