@@ -11,6 +11,7 @@ use dupflow_core::pair::Evidence;
 use dupflow_core::run::metrics::Metrics;
 use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
+use dupflow_core::run::view_tables::ViewTables;
 use dupflow_core::time::Clock;
 
 /// A run. All fields except the first three may be absent; requests that need an absent one are answered with
@@ -36,6 +37,8 @@ pub struct MonitoredRun {
     pub config: Value,
     /// Given a limit, returns the number of hot blocks and the largest of them, largest first.
     pub hot_blocks: Box<dyn Fn(usize) -> (usize, Vec<HotBlockInfo>) + Send + Sync>,
+    /// The rows of the views, if the run keeps any; only in the process that writes the output.
+    pub views: Option<Arc<ViewTables>>,
     /// The number of distinct sketches for which the run's blocks are planned, over all its processes.
     pub planned: Option<u64>,
 }
@@ -135,6 +138,7 @@ impl MonitoredRun {
             },
             config: empty,
             hot_blocks: Box::new(|_| (0, Vec::new())),
+            views: None,
             planned: None,
         }
     }

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::{clusters, compare, deltas, documents, pairs, plain, similar, status};
+use super::{clusters, compare, deltas, documents, pairs, plain, similar, status, views};
 use crate::guard::access::{COOKIE, is_open};
 
 /// A run of dupflow: its pairs of near-duplicate documents, its clusters, its counters.
@@ -35,9 +35,11 @@ use crate::guard::access::{COOKIE, is_open};
         clusters::cluster,
         clusters::cluster_by,
         deltas::deltas,
-        similar::similar
+        similar::similar,
+        views::views,
+        views::view
     ),
-    components(schemas(similar::SimilarQuery, clusters::OrderText))
+    components(schemas(similar::SimilarQuery, clusters::OrderText, views::RowOrderText))
 )]
 struct ApiDescription;
 

@@ -11,6 +11,7 @@ mod pairs;
 mod plain;
 mod similar;
 mod status;
+mod views;
 
 use std::sync::Arc;
 
@@ -173,6 +174,8 @@ fn table() -> Vec<Route> {
         ("/clusters/{id}", &["after", "limit"], get(clusters::cluster)),
         ("/deltas", &["after", "tail"], get(deltas::deltas)),
         ("/similar", &[], post(similar::similar)),
+        ("/views", &[], get(views::views)),
+        ("/views/{name}", &["order", "offset", "limit"], get(views::view)),
     ]
 }
 
