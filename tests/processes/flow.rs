@@ -12,6 +12,7 @@ use dupflow::core::doc::{DocChange, DocEvent, DocId, Position};
 use dupflow::core::hash;
 use dupflow::core::pair::Delta;
 use dupflow::core::time::{Epoch, Progress};
+use dupflow::core::views::{ViewDelta, ViewKind, ViewMeasure, ViewPlan};
 use dupflow::engine::dataflow::{
     BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, Workers,
 };
@@ -22,11 +23,18 @@ use crate::group::PATIENCE;
 type DocumentEvent = (u64, String, Option<String>);
 
 /// The closed epochs; `None` is the end.
-type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>)>;
+type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>, Vec<ViewDelta>)>;
 
 fn stages(pipeline: &str) -> Stages {
     let stages = dupflow::pipeline::stages(&Plan::load(pipeline, &[]).unwrap(), false);
-    Stages { emits_documents: true, ..stages }
+    let view = |kind, measure| ViewPlan { name: "v".into(), kind, group: Vec::new(), measure };
+    let views = [
+        view(ViewKind::Pairs, ViewMeasure::Count),
+        view(ViewKind::Documents, ViewMeasure::Count),
+        view(ViewKind::Documents, ViewMeasure::Top(5)),
+        view(ViewKind::Clusters, ViewMeasure::Top(3)),
+    ];
+    Stages { emits_documents: true, views: views.into(), ..stages }
 }
 
 /// Pages that are edited, copied and deleted, in epochs.
@@ -113,7 +121,7 @@ struct Tells(Sender<Told>);
 
 impl Emit for Tells {
     fn closed(&mut self, closed: ClosedEpoch) {
-        self.0.send(Some((closed.progress, closed.deltas, closed.documents))).unwrap();
+        self.0.send(Some((closed.progress, closed.deltas, closed.documents, closed.views))).unwrap();
     }
 
     fn ended(&mut self) {
@@ -225,12 +233,14 @@ fn several_processes_tell_what_one_tells() {
         let deltas: Vec<isize> = expected
             .iter()
             .flatten()
-            .flat_map(|(_, deltas, _)| deltas.iter().map(|delta| delta.diff))
+            .flat_map(|(_, deltas, ..)| deltas.iter().map(|delta| delta.diff))
             .collect();
         assert!(deltas.contains(&1) && deltas.contains(&-1), "{} deltas", deltas.len());
-        let documents = expected.iter().flatten().flat_map(|(_, _, documents)| documents);
+        let documents = expected.iter().flatten().flat_map(|(_, _, documents, _)| documents);
         assert!(documents.clone().any(|change| change.now.is_none()), "some end");
         assert!(documents.count() > 60, "some are told of");
+        let rows = expected.iter().flatten().flat_map(|(.., rows)| rows).count();
+        assert!(rows > 100, "{rows} rows change");
         assert_eq!(alone(pipeline, &history, 2), expected);
         for (processes, workers) in [(2, 1), (2, 2), (3, 1)] {
             assert_eq!(
