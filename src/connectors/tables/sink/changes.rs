@@ -64,7 +64,7 @@ impl TableChanges {
     }
 
     pub(super) fn documents(&mut self, changes: &[DocChange]) {
-        self.documents.extend(changes.iter().map(|DocChange { id, now }| (id.clone(), *now)));
+        self.documents.extend(changes.iter().map(|DocChange { id, now, .. }| (id.clone(), *now)));
     }
 
     pub(super) fn clear(&mut self) {

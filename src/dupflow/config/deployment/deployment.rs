@@ -16,7 +16,7 @@ use super::sink::{self, SinkConfig};
 use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, StateConfig};
 use super::tables::{self, TablesConfig};
-use super::{broker, values};
+use super::{broker, fields, values};
 use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, read_file};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, EpochRule};
@@ -24,6 +24,7 @@ use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sinks::MarkedFile;
 use dupflow_connectors::tables::database::Address;
+use dupflow_core::doc::fields::FieldRules;
 
 /// Most worker threads of one process, inclusive. Each has a stack, and a channel to each other worker for
 /// every operator.
@@ -62,6 +63,10 @@ const OWN_KEYS: &[DeploymentKey] = &[
     },
     DeploymentKey { name: "source.ts_path", expected: "names with points between them, as in \"page.date\"" },
     DeploymentKey { name: "source.headers", expected: "a list of names" },
+    DeploymentKey {
+        name: "source.fields",
+        expected: "a list of fields, as in [\"lang\", \"site = host(url)\"]",
+    },
     DeploymentKey { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
     DeploymentKey { name: "source.ids", expected: "\"once\", \"file\" or \"last\"" },
     DeploymentKey { name: "source.max_bad", expected: "a number from 0 to 1, or \"\" for any" },
@@ -124,6 +129,8 @@ pub struct Deployment {
     pub shutdown: Duration,
     /// What is read.
     pub source: SourceConfig,
+    /// The fields of documents. A run holds those that something asks for.
+    pub fields: FieldRules,
     /// When the epochs of a topic or table end: at the first limit that is reached.
     pub commit: EpochLimits,
     /// Where bad records are kept; `None` = nowhere.
@@ -181,7 +188,8 @@ impl Deployment {
         let shown = settings.shown(&HIDDEN);
         settings.interpolate(environment);
 
-        let source = source::source(&mut settings);
+        let fields = fields::fields(&mut settings);
+        let source = source::source(&mut settings, &fields);
         let sink = sink::sink(&mut settings);
         let emit = results::emit(&mut settings, &sink);
         let output_format = results::output_format(&mut settings, &source, &sink, emit);
@@ -193,6 +201,7 @@ impl Deployment {
             kafka: broker::connection(&mut settings, &source, &sink),
             max_bad: source::max_bad(&mut settings),
             source,
+            fields,
             sink,
             emit,
             output_format,
