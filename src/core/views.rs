@@ -18,9 +18,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::doc::DocId;
+use crate::doc::fields::FieldRow;
 
 /// The values of a group, in the order of its [columns](ViewPlan::columns).
-pub type Group = Arc<[Arc<str>]>;
+pub type Group = FieldRow;
 
 /// What a view is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +46,11 @@ pub enum ViewMeasure {
 /// A part of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupPart {
-    /// A field of documents, by its place among the fields of the source.
+    /// A field of documents.
     Field {
         /// The name of the field.
         name: Arc<str>,
-        /// Its place, from 0.
+        /// Its place in the [`FieldRow`] of a document, from 0.
         at: usize,
     },
     /// The class of a cluster's size: [`size_class`].
@@ -95,7 +96,12 @@ impl ViewPlan {
     /// The greatest K of a top, inclusive: each change of a group looks at up to 64 K rows of it.
     pub const MOST_TOP: usize = 1000;
 
-    /// The fields that the view is grouped by.
+    /// The names of the fields that the view is grouped by.
+    pub fn field_names(&self) -> impl Iterator<Item = &str> {
+        self.group.iter().filter_map(|part| if let GroupPart::Field { name, .. } = part { Some(&**name) } else { None })
+    }
+
+    /// The places of the fields that the view is grouped by.
     pub fn fields(&self) -> impl Iterator<Item = usize> {
         self.group.iter().filter_map(|part| if let GroupPart::Field { at, .. } = part { Some(*at) } else { None })
     }
@@ -108,6 +114,12 @@ impl ViewPlan {
     /// Whether the rows depend on the documents themselves, and not only on the pairs.
     pub fn needs_documents(&self) -> bool {
         self.reads_fields() || (self.kind, self.measure) == (ViewKind::Documents, ViewMeasure::Count)
+    }
+
+    /// The values of a row's group, one for each of its columns.
+    pub fn values<'g>(&self, group: &'g Group) -> impl Iterator<Item = &'g str> + use<'g> {
+        let ends = if self.kind == ViewKind::Pairs { 2 } else { 1 };
+        (0..ends * self.group.len()).map(|place| group.get(place))
     }
 
     /// The names of the columns of a row's group. A view of pairs has each field twice.

@@ -17,6 +17,7 @@ use super::{EvaluateError, Findings, Study, StudyContext};
 use crate::generate::Script;
 use crate::generate::labelled::{Labelled, LabelledDocument};
 use dupflow_connectors::formats::feed::{self, FeedRecord};
+use dupflow_core::doc::fields::EventFields;
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;
@@ -157,7 +158,8 @@ fn write<'d>(
     let failed = |source| EvaluateError::File { path: file.0.clone(), source };
     let mut out = BufWriter::new(File::create(&file.0).map_err(failed)?);
     for LabelledDocument { id, text, .. } in documents {
-        let event = DocEvent { id: id.clone(), ts: None, written: None, text: Some(text.into()) };
+        let (text, fields) = (Some(text.into()), EventFields::default());
+        let event = DocEvent { id: id.clone(), ts: None, written: None, text, fields };
         feed::write(&mut out, &FeedRecord { event, ts: None }).map_err(failed)?;
     }
     std::io::Write::flush(&mut out).map_err(failed)

@@ -17,6 +17,7 @@ use dupflow::connectors::inputs::{Input, for_each_event};
 use dupflow::connectors::intake::{BadRecords, Batch, Decoder, OnError, Payload, SourceError};
 use dupflow::connectors::state::{MemoryStore, StatePosition, Store, StoredState, verify};
 use dupflow::core::doc::changes::Changes;
+use dupflow::core::doc::fields::FieldRules;
 use dupflow::core::doc::{DocEvent, Position};
 use dupflow::core::html;
 use dupflow::core::text::TextRules;
@@ -76,7 +77,7 @@ fn record(bytes: &[u8]) {
     ];
     for called in names {
         let text = called.text.clone();
-        let mut parser = Parser::with_names(called, &["title".to_owned()]);
+        let mut parser = Parser::with_names(called, &["title".to_owned()], &FieldRules::default());
         let first = parser.parse(bytes).map(|record| format!("{record:?}"));
         let again = parser.parse(bytes).map(|record| format!("{record:?}"));
         assert_eq!(first, again, "what one line leaves behind must not show in the next");

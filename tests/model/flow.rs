@@ -16,6 +16,7 @@ use dupflow::connectors::intake::{
 use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sinks::{MemorySink, Sink};
 use dupflow::core::description::Description;
+use dupflow::core::doc::fields::EventFields;
 use dupflow::core::doc::{DocEvent, DocId, Letter, Position};
 use dupflow::core::pair::Delta;
 use dupflow::core::run::metrics::Counter;
@@ -57,7 +58,8 @@ impl Intake for Fast {
         let position = Position { partition: 0, offset: self.next };
         let id = DocId::new(&self.next.to_string()).unwrap();
         let text = Some("the same text for all of them".into());
-        each(BatchRecord::Event(position, DocEvent { id, ts: None, written: None, text }));
+        let fields = EventFields::default();
+        each(BatchRecord::Event(position, DocEvent { id, ts: None, written: None, text, fields }));
         self.next += 1;
         let end = Some(Position { offset: position.offset + 1, ..position });
         BatchEnd { end, ..BatchEnd::default() }

@@ -164,7 +164,7 @@ fn accumulated(told: &[ClosedEpoch]) -> Accumulated {
 /// Applies an epoch's changes of documents: at most one of a document, by id, and none without effect.
 pub(crate) fn advance(documents: &mut BTreeMap<DocId, Facts>, changes: &[DocChange]) {
     assert!(changes.is_sorted_by(|a, b| a.id < b.id), "one change of a document, by id");
-    for DocChange { id, now } in changes {
+    for DocChange { id, now, .. } in changes {
         let was = match now {
             Some(facts) => documents.insert(id.clone(), *facts),
             None => documents.remove(id),

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use dupflow::core::doc::fields::EventFields;
 use dupflow::core::doc::{DocEvent, DocId, Position};
 use dupflow::core::pair::DocPair;
 use dupflow::core::time::Epoch;
@@ -199,7 +200,8 @@ impl Intake for Script {
         let last = events.iter().map(|(position, _)| *position).max();
         kept.iter().for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
         for (position, Stamped { id, text, ts, written }) in events {
-            each(BatchRecord::Event(position, DocEvent { id, ts, written, text: text.map(Into::into) }));
+            let (text, fields) = (text.map(Into::into), EventFields::default());
+            each(BatchRecord::Event(position, DocEvent { id, ts, written, text, fields }));
         }
         let end = last.map(|last| Position { offset: last.offset + 1, ..last });
         BatchEnd { end, at, ..BatchEnd::default() }

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
+use dupflow::core::doc::fields::EventFields;
 use dupflow::core::doc::{DocChange, DocEvent, DocId, Position};
 use dupflow::core::hash;
 use dupflow::core::pair::Delta;
@@ -93,7 +94,8 @@ impl Intake for Script {
         for (offset, id, text) in events {
             end = offset + 1;
             let text = text.map(Into::into);
-            let event = DocEvent { id: DocId::new(&id).unwrap(), ts: None, written: None, text };
+            let (id, fields) = (DocId::new(&id).unwrap(), EventFields::default());
+            let event = DocEvent { id, ts: None, written: None, text, fields };
             each(BatchRecord::Event(Position { partition: 0, offset }, event));
         }
         BatchEnd { end: Some(Position { partition: 0, offset: end }), ..BatchEnd::default() }

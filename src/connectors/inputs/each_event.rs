@@ -7,6 +7,7 @@ use super::input::Input;
 use crate::intake::{
     BadRecords, Decoder, Dequeued, EpochLimits, EpochRule, Queue, QueueRoom, Source, SourceError,
 };
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocEvent, Position};
 use dupflow_core::time::{Epoch, Offsets, SystemClock};
 
@@ -35,13 +36,13 @@ pub fn for_each_event(
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>),
 ) -> Result<(), SourceError> {
-    for_each_event_until(inputs, fields, bad, |position, event| {
+    for_each_event_until(inputs, fields, &FieldRules::default(), bad, |position, event| {
         each(position, event);
         ControlFlow::Continue(())
     })
 }
 
-/// Like [`for_each_event`], until `each` returns [`ControlFlow::Break`]; what has been read beyond that event
+/// Like [`for_each_event`], with the fields of documents by the rules `own`, until `each` returns [`ControlFlow::Break`]; what has been read beyond that event
 /// is dropped.
 ///
 /// # Errors
@@ -49,15 +50,16 @@ pub fn for_each_event(
 pub fn for_each_event_until(
     inputs: Vec<Input>,
     fields: &[String],
+    own: &FieldRules,
     bad: &BadRecords,
     mut each: impl FnMut(Position, DocEvent<'_>) -> ControlFlow<()>,
 ) -> Result<(), SourceError> {
-    let files = Box::new(Files::new(inputs, EpochRule::All, fields.to_vec()));
+    let files = Box::new(Files::new(inputs, EpochRule::All, own.with_columns(fields.to_vec())));
     let queue = Queue::new(1, 1, ROOM, EpochLimits::default());
     let clock = SystemClock::start();
     let reading = std::thread::current();
     queue.register(Box::new(move || reading.unpark()));
-    let mut decoder = Decoder::new(fields);
+    let mut decoder = Decoder::with_own(fields, own);
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             let _finish = Finish(&queue);

@@ -9,6 +9,7 @@ use super::batch::{Batch, FileDocument, Payload, RecordLine};
 use super::error::{BadRecordAt, SourceError};
 use crate::formats::feed::LineReader;
 use crate::formats::{BadRecord, KeyedRecords, RecordPlace, ShapeReader, read_text};
+use dupflow_core::doc::fields::{FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
 
 /// Decodes batches into events. Its buffers are reused.
@@ -17,6 +18,7 @@ pub struct Decoder {
     lines: LineReader,
     file: Vec<u8>,
     fields: Vec<String>,
+    own: FieldRules,
     /// The shape of the last keyed records; a source has only one.
     shape: Option<ShapeReader>,
 }
@@ -25,7 +27,13 @@ impl Decoder {
     /// A decoder with empty buffers. It reads further fields of these names with the text of a line or of a
     /// keyed record; a file has no fields.
     pub fn new(fields: &[String]) -> Self {
-        Self { lines: LineReader::new(fields), file: Vec::new(), fields: fields.to_vec(), shape: None }
+        Self::with_own(fields, &FieldRules::default())
+    }
+
+    /// As [`Self::new`]; it also reads the fields of documents by these rules. A file has no columns.
+    pub fn with_own(fields: &[String], own: &FieldRules) -> Self {
+        let lines = LineReader::new(fields, own);
+        Self { lines, file: Vec::new(), fields: fields.to_vec(), own: own.clone(), shape: None }
     }
 
     /// Calls `each` with every event of the batch, in order of position. Every other record is reported to
@@ -97,7 +105,8 @@ impl Decoder {
                 let has_fields = !self.fields.is_empty();
                 let text = if has_fields { without_separators(&text).into_owned().into() } else { text };
                 let id = file.id.clone();
-                out.event(offset, DocEvent { id, ts: None, written: None, text: Some(text) });
+                let fields = self.own.read(&id, None, |_| RawValue::Absent);
+                out.event(offset, DocEvent { id, ts: None, written: None, text: Some(text), fields });
                 return Ok(());
             }
             Err(why) => why,
@@ -113,8 +122,8 @@ impl Decoder {
 
     fn decode_records(&mut self, records: &KeyedRecords, out: &mut Decoded<'_>) -> Result<(), SourceError> {
         let shape = self.shape.take().filter(|shape| shape.reads(records.shape()));
-        let shape =
-            self.shape.insert(shape.unwrap_or_else(|| ShapeReader::new(records.shape(), &self.fields)));
+        let new = || ShapeReader::new(records.shape(), &self.fields, &self.own);
+        let shape = self.shape.insert(shape.unwrap_or_else(new));
         for (place, record) in records.iter().enumerate() {
             match shape.read(&record, &records.headers(place)) {
                 Ok(event) => out.event(record.offset, event),

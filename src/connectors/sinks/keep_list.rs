@@ -76,7 +76,7 @@ impl<R: RowWriter> Sink for KeepList<R> {
     }
 
     fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
-        for DocChange { id, now } in changes {
+        for DocChange { id, now, .. } in changes {
             match now {
                 Some(facts) => drop(self.alive.insert(id.clone(), *facts)),
                 None => drop(self.alive.remove(id)),

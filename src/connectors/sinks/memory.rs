@@ -68,7 +68,7 @@ impl Sink for MemorySink {
 
     fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
         debug_assert!(changes.is_sorted_by(|a, b| a.id < b.id), "one change of a document, by id");
-        for DocChange { id, now } in changes {
+        for DocChange { id, now, .. } in changes {
             let was = match now {
                 Some(facts) => self.documents.insert(id.clone(), *facts),
                 None => self.documents.remove(id),

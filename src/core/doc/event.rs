@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::DocId;
+use super::fields::{EventFields, FieldRow};
 
 /// The position of an event in its source: a partition, and an offset within it.
 ///
@@ -64,6 +65,9 @@ pub struct DocChange {
     pub id: DocId,
     /// Its facts after the epoch; `None` if it is no longer alive.
     pub now: Option<Facts>,
+    /// Its fields after the epoch, in the order of `source.fields`, of those that the run holds; empty if it
+    /// is no longer alive.
+    pub fields: FieldRow,
 }
 
 /// An event; it borrows its text from the buffer of the reader.
@@ -79,6 +83,8 @@ pub struct DocEvent<'a> {
     /// The new text, or `None` for a delete. If further fields are read, they follow in their order, each
     /// after a [`FIELD_SEPARATOR`]; the fields themselves then contain no separator.
     pub text: Option<Cow<'a, str>>,
+    /// The fields of the document that are read; empty for a delete.
+    pub fields: EventFields,
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 pub mod changes;
 mod event;
+pub mod fields;
 mod id;
 pub mod retention;
 

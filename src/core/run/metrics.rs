@@ -28,6 +28,11 @@ counters! {
     Events "events" "Records read that are events.",
     Bytes "bytes" "Bytes of text read.",
     Empty "empty" "Upserts whose text has no token.",
+    FieldsMissing "fields_missing" "Fields of upserts without a value: absent, null or an empty text.",
+    FieldsTooLong "fields_too_long" "Fields of upserts whose value is longer than 256 bytes: they are empty.",
+    FieldsUnusable "fields_unusable"
+        "Fields of upserts whose value is no text, number or truth value, or no address where a host is \
+        wanted: they are empty.",
     Unchanged "unchanged" "Upserts that repeat what is in force.",
     UnknownDeletes "unknown_deletes" "Deletes of ids that are not alive.",
     Restored "restored" "Documents taken from the state of an earlier run.",

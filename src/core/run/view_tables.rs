@@ -135,7 +135,7 @@ mod tests {
         };
         let tables = ViewTables::new([plan].into());
         let delta = |group: &str, value, diff| {
-            let group: Group = [Arc::<str>::from(group)].into();
+            let group = Group::new([group]);
             ViewDelta { row: ViewRow { view: 0, group, id: None, value }, diff }
         };
         tables.apply(1, &[delta("a", 4, 1), delta("b", 7, 1), delta("c", 4, 1)]);
@@ -144,7 +144,7 @@ mod tests {
         let rows = |order, offset, limit| {
             let page = tables.page(0, order, offset, limit).unwrap();
             assert_eq!((page.epoch, page.total), (2, 2));
-            page.rows.into_iter().map(|((group, _), value)| (group[0].to_string(), value)).collect::<Vec<_>>()
+            page.rows.into_iter().map(|((group, _), value)| (group.get(0).to_owned(), value)).collect::<Vec<_>>()
         };
         let (a, b) = (("a".to_owned(), 4), ("b".to_owned(), 5));
         assert_eq!(rows(RowOrder::Group, 0, 10), [a.clone(), b.clone()]);

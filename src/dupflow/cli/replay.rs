@@ -26,10 +26,11 @@ use crate::config::{
     DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat, ProcessConfig,
     SinkConfig, SourceConfig, ViewConfig, WITHOUT_MONITOR,
 };
-use crate::pipeline::{self, Mode, RunError, RunJob, Summary};
+use crate::pipeline::{self, Mode, RunError, RunJob, Summary, missing_fields};
 use dupflow_connectors::inputs::{Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Processes;
@@ -123,15 +124,16 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
-    let mut deployment = args.deployment(verbosity.format);
+    let fields = args.inputs.layout.columns.fields(&mut problems);
+    let mut deployment = args.deployment(fields, verbosity.format);
     if let Some(path) = &args.views {
-        let loaded = ViewConfig::load(path, &deployment.field_names());
-        deployment.views = problems.take(loaded).unwrap_or_default();
+        deployment.views = problems.take(ViewConfig::load(path, &deployment.fields)).unwrap_or_default();
     }
     views::note_conflicts(plan.as_ref(), &deployment, true, &mut problems);
     if deployment.evidence && !deployment.emit.is_of_pairs() {
         problems.note("--evidence: only pairs have evidence, and something else is to be emitted");
     }
+    plan.iter().flat_map(|plan| missing_fields(plan, &deployment)).for_each(|missing| problems.note(missing));
     if deployment.causes && deployment.emit != EmitKind::Deltas {
         problems.note("--causes: only deltas have causes, and something else is to be emitted");
     }
@@ -257,7 +259,7 @@ pub(super) fn run_until_signalled(job: RunJob) -> anyhow::Result<Result<Summary,
 
 impl Args {
     /// The options as a deployment.
-    fn deployment(&self, format: LogFormat) -> Deployment {
+    fn deployment(&self, fields: FieldRules, format: LogFormat) -> Deployment {
         Deployment {
             workers: self.workers,
             shutdown: Duration::ZERO,
@@ -269,6 +271,7 @@ impl Args {
                 speed: self.speed,
                 follow: false,
             },
+            fields,
             commit: EpochLimits::default(),
             dead_letter: self.dead_letter.clone().map(DeadLetterConfig::File),
             max_bad: self.max_bad,

@@ -23,7 +23,7 @@ mod past;
 mod past_error;
 mod run;
 
-pub use assemble::{AssembleError, Mode, stages};
+pub use assemble::{AssembleError, Mode, held_fields, missing_fields, stages};
 pub use commit::{Follower, SideOutputs};
 pub use continuity::Continuity;
 pub use error::RunError;

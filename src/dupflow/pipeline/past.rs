@@ -166,7 +166,7 @@ impl Past {
         let Continuity { run, pipeline, reconcile, letters, state, .. } = continuity;
         let mut state = state.as_mut().map(|(state, _)| state);
         let reconcile = *reconcile;
-        let scheme = stages.scheme.description();
+        let scheme = stages.stored_description();
         // First: nothing is made, and no one is replaced, for an input that is not there.
         let mut look = source.inspect()?;
         // Then: no run is ended by one that is refused.

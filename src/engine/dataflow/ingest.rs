@@ -21,6 +21,7 @@ use super::output::EpochReport;
 use super::queries::{Admission, IdQuery, PendingQueries, ResolvedQuery};
 use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::retain::Tick;
+use dupflow_core::doc::fields::FieldFlaws;
 use dupflow_core::doc::retention::{Retention, RetentionClock};
 use dupflow_core::doc::{DocEvent, Position};
 use dupflow_core::hash;
@@ -158,10 +159,14 @@ impl Batches {
         let (is_live, ids_move) = (self.is_live, self.ids_move);
         let mut arrivals = self.outputs.arrivals.at(capabilities);
         let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
-        let mut newest = None;
+        let (mut newest, mut flaws) = (None, [0; 3]);
         let end = intake.read(&mut |record| {
             let arrival = match record {
                 BatchRecord::Event(position, event) => {
+                    let FieldFlaws { missing, too_long, unusable } = event.fields.flaws;
+                    for (count, n) in flaws.iter_mut().zip([missing, too_long, unusable]) {
+                        *count += u64::from(n);
+                    }
                     let arrival = sketched(position, event, maker, is_live, ids_move);
                     events += 1;
                     bytes += u64::from(arrival.bytes);
@@ -185,6 +190,9 @@ impl Batches {
             (Counter::Events, events),
             (Counter::Bytes, bytes),
             (Counter::Empty, empty),
+            (Counter::FieldsMissing, flaws[0]),
+            (Counter::FieldsTooLong, flaws[1]),
+            (Counter::FieldsUnusable, flaws[2]),
         ] {
             self.metrics.add(counter, n);
         }
@@ -225,7 +233,7 @@ fn sketched(
     is_live: bool,
     ids_move: bool,
 ) -> Arrival {
-    let DocEvent { id, ts, written, text } = event;
+    let DocEvent { id, ts, written, text, fields } = event;
     let bytes = text.as_ref().map_or(0, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
     let content = match text {
         None => ArrivalContent::Delete,
@@ -243,5 +251,6 @@ fn sketched(
     // Between partitions the time of the record decides, not the `ts` of its payload.
     let key = ids_move.then(|| EventKey::new(written, position));
     let key = key.filter(|key| *key != EventKey::new(ts, position)).map(Box::new);
-    Arrival { hash, id, position, ts, content, bytes, is_restored: false, key }
+    let fields = fields.row;
+    Arrival { hash, id, position, ts, content, bytes, is_restored: false, key, fields }
 }

@@ -48,7 +48,7 @@ use ingest::IngestOutputs;
 pub use intake::{BatchEnd, BatchRecord, Intake, Pull};
 pub use output::{ClosedEpoch, Emit};
 use queries::PendingQueries;
-pub use stages::{Observers, RunStart, Stages};
+pub use stages::{Observers, RunStart, Stages, described_fields};
 pub use workers::link::OnLost;
 pub use workers::run::{Cancellation, PeerSockets, Workers};
 

@@ -6,6 +6,8 @@ use std::sync::{Arc, Once};
 use parking_lot::Mutex;
 
 use dupflow_core::block::{Blocking, HotBlocks};
+use dupflow_core::description::{Description, FieldValue};
+use dupflow_core::doc::fields::{FieldRule, FieldRules};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::run::metrics::Metrics;
@@ -32,6 +34,8 @@ pub struct Stages {
     pub expand_limit: usize,
     /// Whether pairs carry their evidence; if not, it is zero, and no part of a pair's identity.
     pub evidence: bool,
+    /// The fields that documents hold. Events carry one value for each, in this order.
+    pub fields: FieldRules,
     /// The rules by which documents expire.
     pub retention: Retention,
     /// Whether an id may have events in several partitions. If so, the id's home decides which event is its
@@ -98,6 +102,7 @@ impl Stages {
             filter,
             expand_limit,
             evidence: false,
+            fields: FieldRules::default(),
             retention: Retention::default(),
             ids_move: false,
             planned: u64::MAX,
@@ -113,6 +118,21 @@ impl Stages {
     pub(super) fn collects_documents(&self) -> bool {
         self.emits_documents || self.views.iter().any(ViewPlan::needs_documents)
     }
+}
+
+impl Stages {
+    /// What decides whether stored documents can be restored: the scheme, and the fields that are stored with
+    /// them.
+    pub fn stored_description(&self) -> Description {
+        self.scheme.description().and(described_fields(&self.fields))
+    }
+}
+
+/// The fields that documents hold, by the key that names them; empty if there are none.
+pub fn described_fields(fields: &FieldRules) -> Description {
+    let written = fields.rules().iter().map(FieldRule::written);
+    let described = Description::new();
+    if fields.is_empty() { described } else { described.with("source.fields", FieldValue::list(written)) }
 }
 
 impl Default for RunStart {

@@ -34,6 +34,7 @@ pub use self::vocabulary::Script;
 use self::vocabulary::ScriptVocabulary;
 use self::words::WordSequence;
 use dupflow_connectors::formats::feed::FeedRecord;
+use dupflow_core::doc::fields::EventFields;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// Parameters of a synthetic feed. Fractions are probabilities in `0.0..=1.0`.
@@ -275,7 +276,8 @@ impl Generator {
         self.ts += u64::from(self.rng.random_ratio(1, 8));
         #[expect(clippy::cast_precision_loss, reason = "seconds stay far below 2^53")]
         let ts = Some(self.ts as f64);
-        FeedRecord { event: DocEvent { id, ts, written: None, text: text.map(Cow::Owned) }, ts }
+        let (text, fields) = (text.map(Cow::Owned), EventFields::default());
+        FeedRecord { event: DocEvent { id, ts, written: None, text, fields }, ts }
     }
 }
 

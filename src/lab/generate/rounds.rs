@@ -18,6 +18,7 @@ use super::vocabulary::ScriptVocabulary;
 use super::words::WordSequence;
 use super::{Script, log_uniform, problems_of_words};
 use dupflow_connectors::formats::feed::FeedRecord;
+use dupflow_core::doc::fields::EventFields;
 use dupflow_core::doc::{DocEvent, DocId};
 
 /// Parameters of such a feed.
@@ -99,7 +100,13 @@ impl Rounds {
         events.zip(times()).map(|((n, text), ts)| {
             let id = DocId::new(&format!("doc/{n:08}")).expect("short, and not empty");
             FeedRecord {
-                event: DocEvent { id, ts: Some(ts), written: None, text: text.map(Into::into) },
+                event: DocEvent {
+                    id,
+                    ts: Some(ts),
+                    written: None,
+                    text: text.map(Into::into),
+                    fields: EventFields::default(),
+                },
                 ts: Some(ts),
             }
         })

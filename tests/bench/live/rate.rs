@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use dupflow::connectors::formats::feed;
 use dupflow::connectors::formats::feed::FeedRecord;
 use dupflow::connectors::mark::Mark;
+use dupflow::core::doc::fields::EventFields;
 use dupflow::core::doc::{DocEvent, DocId};
 use rdkafka::message::Message as _;
 
@@ -41,6 +42,7 @@ pub(crate) fn fill(place: &Place, documents: u64, mut feed: Option<&mut dyn Writ
                 text: Some((&*text).into()),
                 ts: None,
                 written: None,
+                fields: EventFields::default(),
             };
             feed::write(feed, &FeedRecord { event, ts: None }).unwrap();
         }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use dupflow::connectors::formats::feed;
 use dupflow::connectors::formats::feed::FeedRecord;
+use dupflow::core::doc::fields::EventFields;
 use dupflow::core::doc::{DocEvent, DocId};
 use serde_json::Value;
 
@@ -48,6 +49,7 @@ fn append(folder: &Path, numbers: impl Iterator<Item = u64>, version: u64) {
             text: Some((&*text).into()),
             ts: None,
             written: None,
+            fields: EventFields::default(),
         };
         feed::write(&mut out, &FeedRecord { event, ts: None }).unwrap();
     }
@@ -105,7 +107,8 @@ pub(crate) fn run(options: &Options) {
         let mut text = String::new();
         Documents::new(WORDS).text(0, 0, &mut text);
         let new = DocId::new(&format!("copy-{time}")).unwrap();
-        let event = DocEvent { id: new, text: Some((&*text).into()), ts: None, written: None };
+        let (text, fields) = (Some((&*text).into()), EventFields::default());
+        let event = DocEvent { id: new, text, ts: None, written: None, fields };
         feed::write(&mut BufWriter::new(file), &FeedRecord { event, ts: None }).unwrap();
         let again = run_through(folder.path());
         let output = fs::read_to_string(folder.path().join("out.jsonl")).unwrap();

@@ -2,29 +2,82 @@
 
 use super::super::bad_record::BadRecord;
 use dupflow_core::doc::DocId;
+use dupflow_core::doc::fields::RawValue;
 
-/// A further field that is read with the text.
+/// A further field: it is read with the text, or is a column of a [rule](dupflow_core::doc::fields::FieldRules).
 #[derive(Debug)]
 pub(super) struct Further {
-    pub(super) name: String,
-    /// Its value in the last line; empty if it is absent.
-    pub(super) content: String,
-    /// Whether it is absent or a string.
-    pub(super) good: bool,
+    name: String,
+    kind: FurtherKind,
+    /// The last string.
+    content: String,
+}
+
+/// The value of a further field in the last line.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum FurtherKind {
+    Absent,
+    /// A string, which is the content.
+    Text,
+    Whole(i128),
+    Number(f64),
+    Flag(bool),
+    Null,
+    Other,
 }
 
 impl Further {
-    /// Resets the value before a new line.
-    pub(super) fn reset(&mut self) {
-        self.content.clear();
-        self.good = true;
+    pub(super) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), kind: FurtherKind::Absent, content: String::new() }
     }
 
-    /// Sets the value: the string, or `None` for a value that is no string.
-    pub(super) fn set(&mut self, string: Option<&str>) {
+    /// Resets the value before a new line.
+    pub(super) fn reset(&mut self) {
+        self.kind = FurtherKind::Absent;
+    }
+
+    /// Sets the value to a string.
+    pub(super) fn set_text(&mut self, text: &str) {
         self.content.clear();
-        self.content.push_str(string.unwrap_or_default());
-        self.good = string.is_some();
+        self.content.push_str(text);
+        self.kind = FurtherKind::Text;
+    }
+
+    /// Sets the value; `buffer` is the buffer given to the reader.
+    pub(super) fn set(&mut self, value: &FieldValue<'_>, buffer: &str) {
+        self.kind = match value {
+            FieldValue::Str(text) => return self.set_text(text),
+            FieldValue::Buffered => return self.set_text(buffer),
+            FieldValue::Whole(whole) => FurtherKind::Whole(*whole),
+            FieldValue::Number(number) => FurtherKind::Number(*number),
+            FieldValue::Flag(flag) => FurtherKind::Flag(*flag),
+            FieldValue::Null => FurtherKind::Null,
+            FieldValue::Other => FurtherKind::Other,
+        };
+    }
+
+    /// The value as a part of the text, empty if it is absent.
+    ///
+    /// # Errors
+    /// If it is no string.
+    pub(super) fn text(&self) -> Result<&str, BadRecord> {
+        match self.kind {
+            FurtherKind::Absent => Ok(""),
+            FurtherKind::Text => Ok(&self.content),
+            _ => Err(BadRecord::BadField),
+        }
+    }
+
+    /// The value as a field of the document.
+    pub(super) fn raw(&self) -> RawValue<'_> {
+        match self.kind {
+            FurtherKind::Absent | FurtherKind::Null => RawValue::Absent,
+            FurtherKind::Text => RawValue::Text(&self.content),
+            FurtherKind::Whole(whole) => RawValue::Whole(whole),
+            FurtherKind::Number(number) => RawValue::Number(number),
+            FurtherKind::Flag(flag) => RawValue::Flag(flag),
+            FurtherKind::Other => RawValue::Unusable,
+        }
     }
 }
 
@@ -106,6 +159,8 @@ pub(super) enum FieldValue<'de> {
     Buffered,
     Whole(i128),
     Number(f64),
+    Flag(bool),
+    Null,
     Other,
 }
 
@@ -118,7 +173,7 @@ impl<'de> FieldValue<'de> {
         match self {
             Self::Str(s) => Some(s),
             Self::Buffered => Some(buffer),
-            Self::Whole(_) | Self::Number(_) | Self::Other => None,
+            Self::Whole(_) | Self::Number(_) | Self::Flag(_) | Self::Null | Self::Other => None,
         }
     }
 

@@ -77,12 +77,12 @@ impl<'de> Visitor<'de> for AnyValue<'_> {
         Ok(FieldValue::Whole(x.into()))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<FieldValue<'de>, E> {
-        Ok(FieldValue::Other)
+    fn visit_bool<E>(self, flag: bool) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Flag(flag))
     }
 
     fn visit_unit<E>(self) -> Result<FieldValue<'de>, E> {
-        Ok(FieldValue::Other)
+        Ok(FieldValue::Null)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<FieldValue<'de>, A::Error> {
@@ -167,7 +167,7 @@ impl<'de> Visitor<'de> for ObjectSeed<'_> {
                 FieldKind::Text => found.text = Some(map.next_value_seed(AnyValue(&mut self.buffers.text))?),
                 FieldKind::Further(which) => {
                     let value = map.next_value_seed(AnyValue(&mut self.buffers.short))?;
-                    self.further[which].set(value.as_str(&self.buffers.short));
+                    self.further[which].set(&value, &self.buffers.short);
                 }
                 FieldKind::Other => {
                     map.next_value::<IgnoredAny>()?;

@@ -7,11 +7,13 @@ use super::super::shape::{KeyedRecord, ShapeReader};
 use super::line_rules::LineRules;
 use super::record::Parser;
 use dupflow_core::doc::DocEvent;
+use dupflow_core::doc::fields::FieldRules;
 
 /// Parses lines by the rules of their input. Its buffers are reused.
 #[derive(Debug)]
 pub(crate) struct LineReader {
     fields: Vec<String>,
+    own: FieldRules,
     rules: Arc<LineRules>,
     parser: Parser,
     /// For records with nested fields.
@@ -21,12 +23,14 @@ pub(crate) struct LineReader {
 }
 
 impl LineReader {
-    /// A parser with further fields of these names.
-    pub(crate) fn new(fields: &[String]) -> Self {
+    /// A parser with further fields of these names, and fields of documents by these rules.
+    pub(crate) fn new(fields: &[String], own: &FieldRules) -> Self {
+        let rules = Arc::<LineRules>::default();
         Self {
             fields: fields.to_vec(),
-            rules: Arc::default(),
-            parser: Parser::with_fields(fields),
+            own: own.clone(),
+            parser: Parser::with_names(rules.names.clone(), fields, own),
+            rules,
             shape: None,
             id: String::new(),
         }
@@ -38,10 +42,10 @@ impl LineReader {
             return;
         }
         if self.rules.names != rules.names {
-            self.parser = Parser::with_names(rules.names.clone(), &self.fields);
+            self.parser = Parser::with_names(rules.names.clone(), &self.fields, &self.own);
         }
         if self.rules.shape != rules.shape {
-            self.shape = rules.shape.as_ref().map(|shape| ShapeReader::new(shape, &self.fields));
+            self.shape = rules.shape.as_ref().map(|shape| ShapeReader::new(shape, &self.fields, &self.own));
         }
         self.rules = Arc::clone(rules);
     }

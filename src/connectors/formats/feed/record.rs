@@ -13,6 +13,7 @@ use super::super::bad_record::BadRecord;
 use super::fields::{FieldNames, FieldValue, Further, ParsedFields};
 use super::{json, usual};
 use crate::instant;
+use dupflow_core::doc::fields::{EventFields, FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 use dupflow_core::time::UnixTime;
 
@@ -33,9 +34,23 @@ pub struct Parser {
     usual: usual::UsualBuffers,
     /// Strings of lines that are parsed by serde_json.
     json: json::JsonBuffers,
+    /// The fields that are read with the text, then the other columns of the rules.
     further: Vec<Further>,
+    /// Number of fields that are read with the text.
+    in_text: usize,
+    rules: FieldRules,
+    /// By column of the rules.
+    places: Vec<ColumnPlace>,
     /// The text with its further fields.
     joined: String,
+}
+
+/// Where a column of the rules is.
+#[derive(Clone, Copy, Debug)]
+enum ColumnPlace {
+    Id,
+    Ts,
+    Further(usize),
 }
 
 impl Parser {
@@ -47,18 +62,34 @@ impl Parser {
     /// A parser with further fields of these names. The names are distinct, and none is the name of a known
     /// field.
     pub fn with_fields(names: &[String]) -> Self {
-        let further = |name: &String| Further { name: name.clone(), content: String::new(), good: true };
-        Self { further: names.iter().map(further).collect(), ..Self::default() }
+        Self::with_names(FieldNames::default(), names, &FieldRules::default())
     }
 
-    /// A parser for records with these field names; the further fields as in [`Self::with_fields`].
-    pub fn with_names(names: FieldNames, fields: &[String]) -> Self {
-        Self { names, ..Self::with_fields(fields) }
+    /// A parser for records with these field names; the further fields as in [`Self::with_fields`], and the
+    /// fields of documents by these rules.
+    pub fn with_names(names: FieldNames, fields: &[String], rules: &FieldRules) -> Self {
+        let mut further: Vec<String> = fields.to_vec();
+        let mut place = |column: &String| match column {
+            _ if *column == names.id && !names.no_ids => ColumnPlace::Id,
+            _ if *column == names.ts => ColumnPlace::Ts,
+            _ => ColumnPlace::Further(further.iter().position(|name| name == column).unwrap_or_else(|| {
+                further.push(column.clone());
+                further.len() - 1
+            })),
+        };
+        Self {
+            places: rules.columns().iter().map(&mut place).collect(),
+            further: further.iter().map(|name| Further::new(name)).collect(),
+            in_text: fields.len(),
+            rules: rules.clone(),
+            names,
+            ..Self::default()
+        }
     }
 
     /// Whether further fields are read.
     pub fn has_fields(&self) -> bool {
-        !self.further.is_empty()
+        self.in_text > 0
     }
 
     /// Parses one line, with or without its line end. The fields are checked in the order id, op, ts, text,
@@ -84,7 +115,17 @@ impl Parser {
             Some(found) => found,
             None => json::read(line, &self.names, &mut self.json, &mut self.further)?,
         };
-        Self::examine(found, other, &self.json.text, &self.further, &mut self.joined)
+        let Self { further, in_text, rules, places, joined, .. } = self;
+        let mut record = Self::examine(found, other, &self.json.text, &further[..*in_text], joined)?;
+        if record.event.text.is_some() {
+            let DocEvent { id, ts, .. } = &record.event;
+            record.event.fields = rules.read(id, *ts, |place| match places[place] {
+                ColumnPlace::Id => RawValue::Text(id.as_str()),
+                ColumnPlace::Ts => ts.map_or(RawValue::Absent, RawValue::Number),
+                ColumnPlace::Further(which) => further[which].raw(),
+            });
+        }
+        Ok(record)
     }
 
     /// The record with these fields, or the reason of the first field that is bad or missing.
@@ -110,15 +151,14 @@ impl Parser {
             (true, None) => return Err(BadRecord::MissingText),
             (true, Some(FieldValue::Str(text))) => Some(text),
             (true, Some(FieldValue::Buffered)) => Some(buffered),
-            (true, Some(FieldValue::Whole(_) | FieldValue::Number(_) | FieldValue::Other)) => {
-                return Err(BadRecord::BadText);
-            }
+            (true, Some(_)) => return Err(BadRecord::BadText),
         };
         let text = match text {
             Some(text) if !further.is_empty() => Some(join(text, further, joined)?),
             alone => alone,
         };
-        Ok(FeedRecord { event: DocEvent { id, ts, written: None, text: text.map(Cow::Borrowed) }, ts })
+        let (text, fields) = (text.map(Cow::Borrowed), EventFields::default());
+        Ok(FeedRecord { event: DocEvent { id, ts, written: None, text, fields }, ts })
     }
 }
 
@@ -126,10 +166,8 @@ impl Parser {
 fn join<'b>(text: &str, further: &[Further], joined: &'b mut String) -> Result<&'b str, BadRecord> {
     joined.clear();
     joined.push_str(&without_separators(text));
-    for Further { content, good, .. } in further {
-        if !good {
-            return Err(BadRecord::BadField);
-        }
+    for field in further {
+        let content = field.text()?;
         joined.push(FIELD_SEPARATOR);
         joined.push_str(&without_separators(content));
     }

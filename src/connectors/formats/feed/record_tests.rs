@@ -1,5 +1,6 @@
 use super::*;
 use dupflow_core::doc::DocId;
+use dupflow_core::doc::fields::EventFields;
 
 fn bad(line: &[u8]) -> BadRecord {
     Parser::new().parse(line).unwrap_err()
@@ -197,7 +198,13 @@ fn written_lines_can_be_parsed() {
     ];
     for (id, text, ts) in cases {
         let record = FeedRecord {
-            event: DocEvent { id: DocId::new(id).unwrap(), ts, written: None, text: text.map(Cow::from) },
+            event: DocEvent {
+                id: DocId::new(id).unwrap(),
+                ts,
+                written: None,
+                text: text.map(Cow::from),
+                fields: EventFields::default(),
+            },
             ts,
         };
         let mut line = Vec::new();
@@ -208,13 +215,21 @@ fn written_lines_can_be_parsed() {
 
 #[test]
 fn a_written_line_has_this_form() {
-    let event = DocEvent { id: DocId::new("a").unwrap(), ts: None, written: None, text: Some("x\n".into()) };
+    let fields = EventFields::default();
+    let id = DocId::new("a").unwrap();
+    let event = DocEvent { id, ts: None, written: None, text: Some("x\n".into()), fields };
     let mut lines = Vec::new();
     write(&mut lines, &FeedRecord { event, ts: Some(1_700_000_000.0) }).unwrap();
     write(
         &mut lines,
         &FeedRecord {
-            event: DocEvent { id: DocId::new("a").unwrap(), ts: None, written: None, text: None },
+            event: DocEvent {
+                id: DocId::new("a").unwrap(),
+                ts: None,
+                written: None,
+                text: None,
+                fields: EventFields::default(),
+            },
             ts: None,
         },
     )

@@ -65,9 +65,14 @@ pub(super) fn read<'a>(
                 (held, at) = string(line, at, text.take()?)?;
                 found.text = Some(FieldValue::Str(held));
             }
-            FieldKind::Further(which) => {
+            FieldKind::Further(which) if line.get(at) == Some(&b'"') => {
                 (content, at) = string(line, at, &mut buffers.short)?;
-                further[which].set(Some(content));
+                further[which].set_text(content);
+            }
+            FieldKind::Further(which) => {
+                let value;
+                (value, at) = scalar(line, at)?;
+                further[which].set(&value, "");
             }
             FieldKind::Other => at = any(line, at)?,
         }
@@ -119,6 +124,24 @@ fn seconds(line: &[u8], at: usize) -> Option<(f64, usize)> {
         serde_json::from_slice(token).ok()?
     };
     Some((value, at + token.len()))
+}
+
+/// A number, a truth value or null, and the offset after it.
+fn scalar(line: &[u8], at: usize) -> Option<(FieldValue<'static>, usize)> {
+    for (word, value) in
+        [("true", FieldValue::Flag(true)), ("false", FieldValue::Flag(false)), ("null", FieldValue::Null)]
+    {
+        if line[at..].starts_with(word.as_bytes()) {
+            return Some((value, at + word.len()));
+        }
+    }
+    if let Some((digits, behind)) = whole(line, at) {
+        return Some((FieldValue::Whole(digits.parse().ok()?), behind));
+    }
+    let (number, behind) = seconds(line, at)?;
+    // Other whole numbers (0, negative ones, long ones) are left to the parser that knows their type.
+    line[at..behind].iter().any(|byte| matches!(byte, b'.' | b'e' | b'E')).then_some(())?;
+    Some((FieldValue::Number(number), behind))
 }
 
 /// The offset after any complete value.

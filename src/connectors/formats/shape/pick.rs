@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::instant;
+use dupflow_core::doc::fields::RawValue;
 
 /// A picked value.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,7 +24,9 @@ pub(crate) enum Leaf<'a> {
     Number(f64),
     /// An object.
     Object,
-    /// An array, `true` or `false`.
+    /// `true` or `false`.
+    Flag(bool),
+    /// An array.
     Other,
 }
 
@@ -35,6 +38,18 @@ impl Leaf<'_> {
             Self::Whole(n) => Some(*n as f64),
             Self::Number(x) => Some(*x),
             _ => None,
+        }
+    }
+
+    /// The value as a field of a document.
+    pub(crate) fn raw(&self) -> RawValue<'_> {
+        match self {
+            Self::Absent | Self::Null => RawValue::Absent,
+            Self::Text(text) => RawValue::Text(text),
+            Self::Whole(whole) => RawValue::Whole(*whole),
+            Self::Number(number) => RawValue::Number(*number),
+            Self::Flag(flag) => RawValue::Flag(*flag),
+            Self::Object | Self::Other => RawValue::Unusable,
         }
     }
 
@@ -165,8 +180,8 @@ impl<'de> Visitor<'de> for ValueSeed<'_, '_, 'de> {
         self.set(Leaf::Number(x))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        self.set(Leaf::Other)
+    fn visit_bool<E>(self, flag: bool) -> Result<(), E> {
+        self.set(Leaf::Flag(flag))
     }
 
     fn visit_unit<E>(self) -> Result<(), E> {

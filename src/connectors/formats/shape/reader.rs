@@ -30,6 +30,8 @@
 //!   ([`RecordShape::needs_time`]). The time of the record is also kept as [`DocEvent::written`].
 //! - **Further fields**: the header of that name if [`RecordShape::headers`] names it and the record has it.
 //!   Otherwise the string in the row, `meta.title` below `meta`. A missing field is empty.
+//! - **Fields of documents** ([rules](FieldRules)): the columns of the rules as further fields are, and other
+//!   values than strings too. A value that cannot be used leaves the field empty.
 //! - A column that the database left out of an update (`__debezium_unavailable_value`) makes the record bad
 //!   if it is the text. The document keeps its present text, which is what the update means.
 //! - Other names are ignored. Of a repeated name the last one counts. A byte order mark before JSON is
@@ -47,6 +49,7 @@ use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
 use super::pick::{Leaf, Picks};
 use super::records::KeyedRecord;
 use super::settings::{RecordShape, ValueFormat};
+use dupflow_core::doc::fields::{EventFields, FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 use dupflow_core::html;
 use dupflow_core::time::UnixTime;
@@ -61,6 +64,9 @@ pub(crate) struct ShapeReader {
     fields: usize,
     /// For each header of the shape, the index of the further field that it holds, if any.
     field_of_header: Vec<Option<usize>>,
+    /// The fields of documents; for each column of these, the index of its header.
+    own: FieldRules,
+    header_of_column: Vec<Option<usize>>,
     values: ValuePicks,
     keys: KeyPicks,
 }
@@ -95,6 +101,8 @@ struct RowPicks {
     id: Option<usize>,
     ts: usize,
     fields: Vec<usize>,
+    /// By column of the fields of documents.
+    columns: Vec<usize>,
 }
 
 /// Indices of what is picked from a key: the id, at two paths.
@@ -113,14 +121,17 @@ enum PickedEvent<'r, 'a> {
 }
 
 impl ShapeReader {
-    /// A reader for this shape, with further fields of these names.
-    pub(crate) fn new(shape: &Arc<RecordShape>, fields: &[String]) -> Self {
+    /// A reader for this shape, with further fields of these names, and fields of documents by these rules.
+    pub(crate) fn new(shape: &Arc<RecordShape>, fields: &[String], own: &FieldRules) -> Self {
+        let header = |column: &String| shape.headers.iter().position(|header| header == column);
         let of_header = |header: &String| fields.iter().position(|field| field == header);
         Self {
             shape: Arc::clone(shape),
             fields: fields.len(),
             field_of_header: shape.headers.iter().map(of_header).collect(),
-            values: ValuePicks::new(shape, fields),
+            header_of_column: own.columns().iter().map(header).collect(),
+            own: own.clone(),
+            values: ValuePicks::new(shape, fields, own.columns()),
             keys: KeyPicks::new(shape),
         }
     }
@@ -143,7 +154,8 @@ impl ShapeReader {
         let written = time(record.ts).unwrap_or(None);
         let Some(value) = record.value.filter(|value| is_row || !value.is_empty()) else {
             let id = self.id(record, None, &[])?;
-            return Ok(DocEvent { id, ts: self.time_of(record)?, written, text: None });
+            let (ts, fields) = (self.time_of(record)?, EventFields::default());
+            return Ok(DocEvent { id, ts, written, text: None, fields });
         };
         if value.len() > MAX_RECORD_BYTES {
             return Err(BadRecord::TooLong);
@@ -185,7 +197,9 @@ impl ShapeReader {
         let ts = if ts.is_some() { time(ts)? } else { self.time_of(record)? };
         let is_column = format == ValueFormat::Debezium;
         let text = match found {
-            PickedEvent::Delete(_) => return Ok(DocEvent { id, ts, written, text: None }),
+            PickedEvent::Delete(_) => {
+                return Ok(DocEvent { id, ts, written, text: None, fields: EventFields::default() });
+            }
             PickedEvent::Text(text) => text,
             PickedEvent::Upsert(of) => match std::mem::take(&mut leaves[of.text]) {
                 Leaf::Text(text) if is_column && text == UNAVAILABLE => return Err(BadRecord::MissingText),
@@ -196,7 +210,8 @@ impl ShapeReader {
             },
         };
         let text = if self.fields == 0 { text } else { self.join(&text, row, &leaves, headers, is_column)? };
-        Ok(DocEvent { id, ts, written, text: Some(text) })
+        let fields = self.own_fields(&id, ts, row, &leaves, headers);
+        Ok(DocEvent { id, ts, written, text: Some(text), fields })
     }
 
     /// The time of the record itself. In a row it is a column; in a topic's record it is the clock of the
@@ -254,6 +269,24 @@ impl ShapeReader {
         DocId::new(key).ok_or(BadRecord::BadId)
     }
 
+    /// The fields of the document: from the headers, otherwise from the row.
+    fn own_fields<'a>(
+        &self,
+        id: &DocId,
+        ts: Option<f64>,
+        row: Option<&RowPicks>,
+        leaves: &[Leaf<'_>],
+        headers: &(impl Iterator<Item = (usize, &'a [u8])> + Clone),
+    ) -> EventFields {
+        self.own.read(id, ts, |column| {
+            let of_column = |(which, _): &(usize, &[u8])| self.header_of_column[column] == Some(*which);
+            match headers.clone().filter(of_column).last() {
+                Some((_, value)) => str::from_utf8(value).map_or(RawValue::Unusable, RawValue::Text),
+                None => row.map_or(RawValue::Absent, |row| leaves[row.columns[column]].raw()),
+            }
+        })
+    }
+
     /// The text and its further fields, each after a separator; only the text if all of them are empty.
     fn join<'t, 'a>(
         &self,
@@ -288,9 +321,9 @@ impl ShapeReader {
 }
 
 impl ValuePicks {
-    fn new(shape: &RecordShape, fields: &[String]) -> Self {
+    fn new(shape: &RecordShape, fields: &[String], columns: &[String]) -> Self {
         let mut picks = Picks::default();
-        let mut row = |base: &[&'static str]| RowPicks::new(&mut picks, base, shape, fields);
+        let mut row = |base: &[&'static str]| RowPicks::new(&mut picks, base, shape, [fields, columns]);
         let rows = [
             &[][..],
             &["insert"],
@@ -384,20 +417,18 @@ impl EnvelopePicks {
 }
 
 impl RowPicks {
-    fn new(picks: &mut Picks, base: &[&'static str], shape: &RecordShape, fields: &[String]) -> Self {
+    fn new(picks: &mut Picks, base: &[&'static str], shape: &RecordShape, names: [&[String]; 2]) -> Self {
         fn below<'p>(base: &'p [&'static str], path: &'p [String]) -> impl Iterator<Item = &'p str> {
             base.iter().copied().chain(path.iter().map(String::as_str))
         }
-        Self {
-            whole: picks.want(base.iter().copied()),
-            text: picks.want(below(base, &shape.text)),
-            id: shape.id.as_ref().map(|id| picks.want(below(base, id))),
-            ts: picks.want(below(base, &shape.ts)),
-            fields: fields
-                .iter()
-                .map(|field| picks.want(base.iter().copied().chain(field.split('.'))))
-                .collect(),
-        }
+        let whole = picks.want(base.iter().copied());
+        let text = picks.want(below(base, &shape.text));
+        let id = shape.id.as_ref().map(|id| picks.want(below(base, id)));
+        let ts = picks.want(below(base, &shape.ts));
+        let mut places = |names: &[String]| -> Vec<usize> {
+            names.iter().map(|name| picks.want(base.iter().copied().chain(name.split('.')))).collect()
+        };
+        Self { whole, text, id, ts, fields: places(names[0]), columns: places(names[1]) }
     }
 }
 

@@ -22,7 +22,7 @@ impl ShapeCase {
     /// Id, ts and text, a delete as `-`; or the reason.
     fn read(&self, value: impl AsRef<[u8]>) -> String {
         let shape = Arc::new(self.shape.clone());
-        let reader = ShapeReader::new(&shape, &self.fields);
+        let reader = ShapeReader::new(&shape, &self.fields, &FieldRules::default());
         let record = KeyedRecord { offset: 3, ts: Some(7.0), key: self.key, value: Some(value.as_ref()) };
         match reader.read(&record, &self.headers.iter().copied()) {
             Ok(DocEvent { id, ts, text, .. }) => {
@@ -115,10 +115,14 @@ fn a_missing_value_is_a_delete_and_the_word_null_is_bad() {
         assert_eq!(given.read(""), "k 7 -");
         let shape = Arc::new(given.shape.clone());
         let none = KeyedRecord { offset: 3, ts: None, key: Some(b"k"), value: None };
-        let event = ShapeReader::new(&shape, &[]).read(&none, &[].into_iter()).unwrap();
+        let event =
+            ShapeReader::new(&shape, &[], &FieldRules::default()).read(&none, &[].into_iter()).unwrap();
         assert_eq!((event.ts, event.text), (None, None));
         let no_key = KeyedRecord { key: None, ..none };
-        assert_eq!(ShapeReader::new(&shape, &[]).read(&no_key, &[].into_iter()), Err(BadRecord::MissingId));
+        assert_eq!(
+            ShapeReader::new(&shape, &[], &FieldRules::default()).read(&no_key, &[].into_iter()),
+            Err(BadRecord::MissingId)
+        );
         let is_text = matches!(format, ValueFormat::Text | ValueFormat::Auto);
         for null in ["null", " null\n"] {
             assert_eq!(given.read(null), if is_text { "bad_text" } else { "not_an_object" });
@@ -288,7 +292,8 @@ fn a_record_of_an_impossible_time_is_a_document_where_no_time_is_needed() {
                 KeyedRecord { offset: 3, ts: Some(ts), key: Some(b"k"), value: Some(value.as_bytes()) };
             let read = |needs_time| {
                 let shape = Arc::new(RecordShape { format, needs_time, ..RecordShape::default() });
-                let event = ShapeReader::new(&shape, &[]).read(&record, &[].into_iter());
+                let event =
+                    ShapeReader::new(&shape, &[], &FieldRules::default()).read(&record, &[].into_iter());
                 event.map(|event| (event.ts, event.text.map(Cow::into_owned)))
             };
             assert_eq!(

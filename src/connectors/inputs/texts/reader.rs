@@ -20,6 +20,7 @@ use crate::formats::{
     read_text,
 };
 use crate::intake::{FoundText, NoText, PARTITION, Texts, is_blank, of_event};
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocId, FIELD_SEPARATOR, Position, without_separators};
 
 /// The maximum of decompressed bytes that are read to find a record: 1 GiB.
@@ -46,7 +47,7 @@ enum SearchResult {
 
 impl FileTexts {
     pub(crate) fn new(places: Arc<RecordIndex>, fields: &[String]) -> Self {
-        let reader = LineReader::new(fields);
+        let reader = LineReader::new(fields, &FieldRules::default());
         Self { places, fields: fields.to_vec(), reader, line: Vec::new(), most: MOST_BYTES }
     }
 

@@ -19,6 +19,7 @@ use super::topic::{DetachedClient, Kafka};
 use crate::formats::{KeyedRecords, ShapeReader};
 use crate::intake::{FoundText, NoText, SourceError, Texts, of_event};
 use crate::kafka::broker::{KafkaFailure, code_of};
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::time::{Clock, SystemClock};
 
@@ -46,7 +47,7 @@ pub(super) struct KafkaTexts {
 
 impl KafkaTexts {
     pub(super) fn new(kafka: Kafka, fields: &[String]) -> Self {
-        let shape = ShapeReader::new(&kafka.shape, fields);
+        let shape = ShapeReader::new(&kafka.shape, fields, &FieldRules::default());
         Self { kafka, shape, client: None }
     }
 

@@ -67,7 +67,7 @@ impl TableChanges {
     }
 
     pub(super) fn documents(&mut self, changes: &[DocChange]) {
-        self.documents.extend(changes.iter().map(|DocChange { id, now }| (id.clone(), *now)));
+        self.documents.extend(changes.iter().map(|DocChange { id, now, .. }| (id.clone(), *now)));
     }
 
     /// Adds changes of the rows of a side output.

@@ -142,7 +142,7 @@ impl Sink for TableSink {
         if !restored {
             self.changes.documents(changes);
         } else if let Some(alive) = &mut self.alive {
-            for DocChange { id, now } in changes {
+            for DocChange { id, now, .. } in changes {
                 match now {
                     Some(facts) => drop(alive.insert(id.clone(), *facts)),
                     None => drop(alive.remove(id)),

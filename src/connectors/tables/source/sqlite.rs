@@ -152,7 +152,7 @@ impl SqliteRows {
             }
             Some(ValueRef::Blob(_)) => Some(f64::NAN),
         };
-        let fields = self.layout.fields.clone().map(|place| Ok(text(row.get_ref(place)?)));
+        let fields = self.layout.fields.clone().map(|place| Ok(scalar(row.get_ref(place)?)));
         Ok(TableRow {
             order,
             id,
@@ -166,6 +166,15 @@ impl SqliteRows {
     fn number(&self, sql: &str) -> Result<u64, DatabaseFailure> {
         let found: Result<i64, _> = self.connection.query_row(sql, [], |row| row.get(0));
         found.map(|number| u64::try_from(number).unwrap_or(0)).map_err(|error| self.failed(&error))
+    }
+}
+
+/// A text, or a number as text; `None` for other values.
+fn scalar(value: ValueRef<'_>) -> Option<Vec<u8>> {
+    match value {
+        ValueRef::Integer(number) => Some(number.to_string().into_bytes()),
+        ValueRef::Real(number) => Some(number.to_string().into_bytes()),
+        other => text(other),
     }
 }
 

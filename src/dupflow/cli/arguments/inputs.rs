@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::problems::Problems;
 use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, WarcId};
 use dupflow_connectors::inputs::{Input, listed, refused_beginning};
+use dupflow_core::doc::fields::{FieldRule, FieldRules};
 
 /// The inputs, and how they are read.
 #[derive(Debug, clap::Args)]
@@ -70,6 +71,12 @@ pub struct ColumnArgs {
     #[arg(long, value_enum, value_name = "RULE")]
     pub ids: Option<IdRule>,
 
+    /// A field of the documents: a column, or host(COLUMN), prefix(COLUMN, "/", N) or day(ts), with a name
+    /// before it if it is to have another, as in 'site = host(url)'; several times for several fields. The
+    /// pipeline says what they are for (pairs.where).
+    #[arg(long = "field", value_name = "FIELD", value_parser = FieldRule::parse)]
+    pub fields: Vec<FieldRule>,
+
     /// The id of an archived page: "record", the id of its record, which differs for each fetch, or "uri",
     /// its address [default: record].
     #[arg(long, value_enum, value_name = "WHICH")]
@@ -129,6 +136,19 @@ impl ColumnArgs {
         if self.ids == Some(IdRule::File) && self.id_field.is_some() {
             problems.note("--id-field: has no effect with --ids file, which names records by their files");
         }
+    }
+
+    /// The fields of documents as typed. Reports a name that two have, and the text.
+    pub(in crate::cli) fn fields(&self, problems: &mut Problems) -> FieldRules {
+        let fields = FieldRules::new(self.fields.clone()).unwrap_or_else(|name| {
+            problems.note(format_args!("--field: two fields are named {name:?}"));
+            FieldRules::default()
+        });
+        let text = self.layout().text;
+        if fields.columns().contains(&text) {
+            problems.note(format_args!("--field: {text:?} is the text of the documents, which is no field"));
+        }
+        fields
     }
 
     /// The layout as typed, for inputs whose format is detected.

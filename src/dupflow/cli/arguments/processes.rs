@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use super::problems::Problems;
 use crate::config::{Deployment, Plan, ProcessConfig, SourceConfig};
-use crate::pipeline::ProcessGroup;
+use crate::pipeline::{ProcessGroup, held_fields};
 use dupflow_core::description::{Description, FieldValue};
+use dupflow_engine::dataflow::described_fields;
 use dupflow_engine::processes::{self, ConnectLimits, ConnectSettings, Processes, Secret};
 
 /// The number of processes, and which one this is.
@@ -99,6 +100,7 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
     };
     plan.description()
         .and(source)
+        .and(described_fields(&held_fields(plan, deployment)))
         .with("program.command", command)
         .with("program.version", env!("CARGO_PKG_VERSION"))
         .with("workers", FieldValue::from(workers as u64))

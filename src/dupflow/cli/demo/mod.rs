@@ -31,6 +31,7 @@ use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::{Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::time::SystemClock;
 use narrator::Narrator;
 
@@ -137,6 +138,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
             speed: Speed::REAL,
             follow: false,
         },
+        fields: FieldRules::default(),
         commit: EpochLimits::default(),
         dead_letter: None,
         max_bad: None,

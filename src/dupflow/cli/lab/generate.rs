@@ -14,6 +14,7 @@ use crate::cli::arguments::verbosity::Verbosity;
 use crate::cli::arguments::written;
 use crate::cli::summary::count;
 use dupflow_connectors::formats::feed::FeedRecord;
+use dupflow_core::doc::fields::EventFields;
 use dupflow_core::doc::{DocEvent, DocId};
 use dupflow_core::oracle;
 use dupflow_core::pair::Pair;
@@ -253,7 +254,8 @@ fn run_labelled(
     for LabelledDocument { id, label, text, .. } in of.corpus() {
         writeln!(of_labels, "{id}\t{label}").context("the labels cannot be written")?;
         (documents, bytes) = (documents + 1, bytes + text.len() as u64);
-        let event = DocEvent { id, ts: None, written: None, text: Some(text.into()) };
+        let (text, fields) = (Some(text.into()), EventFields::default());
+        let event = DocEvent { id, ts: None, written: None, text, fields };
         out.write(&FeedRecord { event, ts: None }).context("the corpus cannot be written")?;
     }
     out.finish().context("the corpus cannot be written")?;

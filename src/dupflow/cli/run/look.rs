@@ -10,6 +10,7 @@ use crate::cli::summary::{count, quoted};
 use crate::config::Plan;
 use dupflow_connectors::inputs::{Input, described, folder_kinds, for_each_event_until};
 use dupflow_connectors::intake::{BadRecords, OnError};
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR};
 use dupflow_core::text;
 
@@ -60,7 +61,7 @@ fn records(
 ) -> anyhow::Result<()> {
     let bad = BadRecords::new(OnError::Count, None);
     let mut seen = 0;
-    for_each_event_until(vec![input], fields, &bad, |_, mut event| {
+    for_each_event_until(vec![input], fields, &FieldRules::default(), &bad, |_, mut event| {
         seen += 1;
         if let Some(below) = root.and_then(|root| event.id.as_str().strip_prefix(root)).and_then(DocId::new) {
             event.id = below;

@@ -29,7 +29,7 @@ use super::arguments::verbosity::VerbosityArgs;
 use super::arguments::views;
 use super::arguments::written::{self, ReadFile};
 use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
-use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary};
+use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary, missing_fields};
 use dupflow_connectors::inputs::Input;
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::time::SystemClock;
@@ -235,6 +235,7 @@ pub(super) fn note_conflicts(
     if deployment.causes && deployment.emit != EmitKind::Deltas {
         problems.note("sink.causes: only deltas have causes, and something else is to be emitted");
     }
+    plan.iter().flat_map(|plan| missing_fields(plan, deployment)).for_each(|missing| problems.note(missing));
     let are_tables = matches!(deployment.sink, SinkConfig::Tables(_));
     if let Some(plan) = plan.filter(|_| are_tables) {
         note_keep(plan, problems);

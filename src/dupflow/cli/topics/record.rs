@@ -209,6 +209,7 @@ fn bad_line(letter: &Letter) -> Vec<u8> {
 mod tests {
     use super::*;
     use dupflow_core::doc::DocId;
+    use dupflow_core::doc::fields::EventFields;
 
     #[test]
     fn a_line_reads_back_with_its_position() {
@@ -217,6 +218,7 @@ mod tests {
             ts: Some(1.5),
             written: None,
             text: Some("a\n\"b\"".into()),
+            fields: EventFields::default(),
         };
         let at = Position { partition: 2, offset: 17 };
         let line = line(at, event.clone());

@@ -17,7 +17,7 @@ use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, StateConfig};
 use super::tables::{self, TablesConfig};
 use super::views::{self, ViewConfig};
-use super::{broker, values};
+use super::{broker, fields, values};
 use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, read_file};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, EpochRule};
@@ -25,6 +25,7 @@ use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sinks::MarkedFile;
 use dupflow_connectors::tables::database::Address;
+use dupflow_core::doc::fields::FieldRules;
 
 /// Most worker threads of one process, inclusive. Each has a stack, and a channel to each other worker for
 /// every operator.
@@ -63,6 +64,10 @@ const OWN_KEYS: &[DeploymentKey] = &[
     },
     DeploymentKey { name: "source.ts_path", expected: "names with points between them, as in \"page.date\"" },
     DeploymentKey { name: "source.headers", expected: "a list of names" },
+    DeploymentKey {
+        name: "source.fields",
+        expected: "a list of fields, as in [\"lang\", \"site = host(url)\"]",
+    },
     DeploymentKey { name: "source.refresh_seconds", expected: "a whole number from 1 to 3600" },
     DeploymentKey { name: "source.ids", expected: "\"once\", \"file\" or \"last\"" },
     DeploymentKey { name: "source.max_bad", expected: "a number from 0 to 1, or \"\" for any" },
@@ -116,9 +121,6 @@ const OWN_KEYS: &[DeploymentKey] = &[
 /// Keys, and tables of keys, whose values are secret: they are never printed or served.
 const HIDDEN: [&str; 5] = ["monitor.token", "processes.secret", "kafka.settings", "source.url", "sink.url"];
 
-/// The parts of an id before its first and its second slash.
-const FIELDS: [&str; 2] = ["first", "second"];
-
 /// Where a pipeline runs, validated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
@@ -128,6 +130,8 @@ pub struct Deployment {
     pub shutdown: Duration,
     /// What is read.
     pub source: SourceConfig,
+    /// The fields of documents. A run holds those that something asks for.
+    pub fields: FieldRules,
     /// When the epochs of a topic or table end: at the first limit that is reached.
     pub commit: EpochLimits,
     /// Where bad records are kept; `None` = nowhere.
@@ -187,11 +191,12 @@ impl Deployment {
         let shown = settings.shown(&HIDDEN);
         settings.interpolate(environment);
 
-        let source = source::source(&mut settings);
+        let fields = fields::fields(&mut settings);
+        let source = source::source(&mut settings, &fields);
         let sink = sink::sink(&mut settings);
         let emit = results::emit(&mut settings, &sink);
         let output_format = results::output_format(&mut settings, &source, &sink, emit);
-        let views = views::views(&mut settings, &FIELDS.map(str::to_owned), &sink);
+        let views = views::views(&mut settings, &fields, &sink);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
             shutdown: values::seconds(&mut settings, "shutdown_seconds", 0, 10),
@@ -200,6 +205,7 @@ impl Deployment {
             kafka: broker::connection(&mut settings, &source, &sink),
             max_bad: source::max_bad(&mut settings),
             source,
+            fields,
             sink,
             emit,
             output_format,
@@ -225,11 +231,6 @@ impl Deployment {
             SourceConfig::Files { layout, .. } => layout.clone(),
             SourceConfig::Kafka { .. } | SourceConfig::Table(_) => InputLayout::default(),
         }
-    }
-
-    /// The names of the fields of documents.
-    pub fn field_names(&self) -> Vec<String> {
-        FIELDS.map(str::to_owned).to_vec()
     }
 
     /// The inputs as the user named them; empty if a topic or a table is read.

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::tables;
 use super::values::{System, dotted_names, key_names, path, required_topic, seconds, system, time};
+use super::{fields, tables};
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
 use dupflow_connectors::inputs::listed;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::tables::DatabaseTable;
+use dupflow_core::doc::fields::FieldRules;
 
 /// Where events are read from.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,17 +130,24 @@ const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", 
 const RECORD_KEYS: &[&str] = &["source.format", "source.text_path", "source.id_path", "source.ts_path"];
 const COMMIT_KEYS: &[&str] = &["commit.interval", "commit.records", "commit.bytes"];
 /// Reads the tables `[source]`, `[csv]` and `[warc]`.
-pub(super) fn source(settings: &mut FileSettings) -> SourceConfig {
-    match system(settings, "source.kind", "files") {
+pub(super) fn source(settings: &mut FileSettings, fields: &FieldRules) -> SourceConfig {
+    let source = match system(settings, "source.kind", "files") {
         System::Database(database) => {
             for keys in [FILES_KEYS, TOPIC_KEYS, RECORD_KEYS] {
                 without_effect(settings, "source.kind", database.name(), keys);
             }
-            SourceConfig::Table(Box::new(tables::source(settings, database)))
+            SourceConfig::Table(Box::new(tables::source(settings, database, fields)))
         }
         System::Local => files(settings),
         System::Kafka => topic(settings),
-    }
+    };
+    let text = match &source {
+        SourceConfig::Files { layout, .. } => layout.text.clone(),
+        SourceConfig::Kafka { shape, .. } => shape.text.join("."),
+        SourceConfig::Table(table) => table.text.clone(),
+    };
+    fields::reject_text(settings, fields, &text);
+    source
 }
 
 /// Reads the keys of `[source]` for files.

@@ -8,9 +8,10 @@ use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake::EpochLimits;
 use dupflow_connectors::tables::database::Address;
 use dupflow_connectors::tables::{DatabaseTable, Relation, RoundOverlap};
+use dupflow_core::doc::fields::FieldRules;
 
 /// Keys of the table that is read.
-pub(super) const SOURCE_KEYS: [DeploymentKey; 15] = [
+pub(super) const SOURCE_KEYS: [DeploymentKey; 14] = [
     DeploymentKey { name: "source.path", expected: "the path of a database" },
     DeploymentKey { name: "source.url", expected: URL },
     DeploymentKey { name: "source.url_file", expected: "a path, or \"\" for none" },
@@ -27,7 +28,6 @@ pub(super) const SOURCE_KEYS: [DeploymentKey; 15] = [
     },
     DeploymentKey { name: "source.deleted", expected: "the name of a column, or \"\" for none" },
     DeploymentKey { name: "source.ts", expected: "the name of a column, or \"\" for none" },
-    DeploymentKey { name: "source.fields", expected: "a list of names of columns" },
     DeploymentKey { name: "source.page", expected: "a whole number from 1 to 100000" },
     DeploymentKey { name: "source.poll", expected: "a time from \"1ms\" to \"3600s\"" },
     DeploymentKey {
@@ -101,7 +101,7 @@ fn address(settings: &mut FileSettings, keys: &AddressKeys, database: Database) 
 }
 
 /// Reads `[source]` for a table that is read.
-pub(super) fn source(settings: &mut FileSettings, database: Database) -> DatabaseTable {
+pub(super) fn source(settings: &mut FileSettings, database: Database, fields: &FieldRules) -> DatabaseTable {
     let address = address(settings, &FROM, database);
     let text = |value: &ConfigValue| value.text().filter(|text| !text.trim().is_empty()).map(str::to_owned);
     let maybe = |value: &ConfigValue| {
@@ -141,7 +141,7 @@ pub(super) fn source(settings: &mut FileSettings, database: Database) -> Databas
         order: order.unwrap_or_default(),
         deleted: settings.read("source.deleted", maybe).flatten(),
         ts: settings.read("source.ts", maybe).flatten(),
-        fields: settings.read("source.fields", |v| v.list(text)).unwrap_or_default(),
+        fields: fields.columns().to_vec(),
         page: settings.read("source.page", |v| v.integer(1..=100_000)).unwrap_or(1000),
         poll: every.unwrap_or(Duration::from_secs(1)),
         overlap: overlap.unwrap_or(default),

@@ -1,6 +1,7 @@
 //! Makes a job of a plan and a deployment: the stages of the dataflow, the source, the sink, the state.
 
 mod error;
+mod fields;
 mod mode;
 mod sink;
 mod source;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use std::thread;
 
 pub use error::AssembleError;
+pub use fields::{held_fields, missing_fields};
 pub use mode::Mode;
 
 use super::commit::SideOutputs;
@@ -28,7 +30,8 @@ use dupflow_core::description::Description;
 use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
 use dupflow_core::time::Clock;
-use dupflow_engine::dataflow::Stages;
+use dupflow_engine::dataflow::{Stages, described_fields};
+use fields::held_views;
 use sink::SinkParts;
 
 impl RunJob {
@@ -88,7 +91,8 @@ impl RunJob {
 /// The stages of a job with `count` processes, with the cheapest filter that gives what is written and shown.
 fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -> Stages {
     let mut stages = stages(plan, deployment.evidence);
-    stages.views = deployment.views.iter().map(|view| view.plan.clone()).collect();
+    stages.fields = held_fields(plan, deployment);
+    stages.views = held_views(&stages.fields, deployment);
     if let Mode::Run { .. } = mode {
         stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
@@ -123,6 +127,7 @@ fn described(plan: &Plan, deployment: &Deployment) -> Description {
         let (key, value) = TableOutput::WITH_DELTAS;
         described = described.with(key, value);
     }
+    described = described.and(described_fields(&held_fields(plan, deployment)));
     for (key, value) in deployment.source.description() {
         described = described.with(key, &*value);
     }

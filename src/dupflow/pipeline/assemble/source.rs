@@ -3,6 +3,7 @@
 #[cfg(feature = "kafka")]
 use std::sync::Arc;
 
+use super::fields::held_fields;
 use crate::config::{Deployment, Plan, SourceConfig};
 #[cfg(feature = "kafka")]
 use dupflow_connectors::formats::RecordShape;
@@ -17,7 +18,7 @@ pub(super) fn source(
     inputs: Vec<Input>,
     share: Share,
 ) -> Box<dyn Source> {
-    let fields = plan.scheme.text.field_names();
+    let fields = held_fields(plan, deployment).with_columns(plan.scheme.text.field_names());
     match &deployment.source {
         SourceConfig::Files { epoch, speed, follow, .. } => {
             let files = Files::new(inputs, *epoch, fields).shared(share);

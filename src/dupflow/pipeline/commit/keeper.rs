@@ -98,7 +98,7 @@ impl Keeper {
             changed: Condvar::new(),
             tables: Arc::clone(&stages.observers.tables),
             rules: stages.scheme.text.clone(),
-            scheme: stages.scheme.description().encode(),
+            scheme: stages.stored_description().encode(),
             ended,
             metrics: Arc::clone(&stages.observers.metrics),
             status,

@@ -224,18 +224,18 @@ impl SideDestination {
     fn add_up(&mut self, takes: &[bool], plans: &[ViewPlan], views: &[ViewDelta]) {
         let Self::Final(rows) = self else { return };
         for ViewDelta { row, diff } in views.iter().filter(|delta| takes[usize::from(delta.row.view)]) {
-            let values = row.group.iter().map(|value| value.to_string());
+            let plan = &plans[usize::from(row.view)];
+            let values = plan.values(&row.group).map(str::to_owned);
             let id = row.id.as_ref().map(|id| id.as_str().to_owned());
             rows.change(values.chain(id).chain([row.value.to_string()]).collect(), *diff);
-            debug_assert!(plans.len() > usize::from(row.view), "rows are of views of the run");
         }
     }
 }
 
 /// A row as the members of a JSON object, with its key: the name of the view and the values of its group.
 fn side_row(plans: &[ViewPlan], row: &ViewRow) -> SideRow {
-    let name = &*plans[usize::from(row.view)].name;
-    let group: Vec<&str> = row.group.iter().map(|value| &**value).collect();
+    let plan = &plans[usize::from(row.view)];
+    let (name, group): (&str, Vec<&str>) = (&plan.name, plan.values(&row.group).collect());
     let key = Json::from_iter([name].into_iter().chain(group.iter().copied())).to_string();
     let id = row.id.as_ref().map_or_else(String::new, |id| format!("\"id\":{},", json!(id.as_str())));
     let members = format!("\"view\":{},\"group\":{},{id}\"value\":{}", json!(name), json!(group), row.value);

@@ -41,12 +41,13 @@ pub(in crate::pipeline) fn start(
     shared: &Arc<RunShared>,
 ) -> Result<Workers, String> {
     let (shared, fields) = (Arc::clone(shared), stages.scheme.text.field_names());
+    let own = stages.fields.clone();
     let live = Arc::clone(&stages.start.live);
     // One worker of one process attaches the clock time, so that all workers see the same.
     let attaches_time = shared.process.0 == 0 && stages.retention.follows(RetentionClock::Wall);
     let first_here = shared.process.0 * workers;
     let parts = move |index: usize| -> (Box<dyn Intake>, Box<dyn Emit>) {
-        let decoder = Decoder::new(&fields);
+        let decoder = Decoder::with_own(&fields, &own);
         let worker = index - first_here;
         let events =
             WorkerIntake { shared: Arc::clone(&shared), worker, decoder, batch: None, attaches_time };

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::dataflow::documents::key::EventKey;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
@@ -38,6 +39,8 @@ pub(in crate::dataflow) struct Arrival {
     /// The key that the event gives its document, if it differs from the key of `ts` and `position`: the
     /// record was written at another time, or the key was kept.
     pub(in crate::dataflow) key: Option<Box<EventKey>>,
+    /// The fields of its document.
+    pub(in crate::dataflow) fields: FieldRow,
 }
 
 impl Arrival {

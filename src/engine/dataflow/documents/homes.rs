@@ -91,6 +91,7 @@ mod tests {
     use crate::dataflow::documents::arrival::ArrivalContent;
     use crate::dataflow::documents::store::DocumentStore;
     use dupflow_core::doc::Position;
+    use dupflow_core::doc::fields::FieldRow;
     use dupflow_core::doc::retention::Retention;
     use dupflow_core::hash;
 
@@ -98,7 +99,8 @@ mod tests {
         let hash = hash::bytes(0, id.as_bytes());
         let (id, position) = (DocId::new(id).unwrap(), Position { partition, offset });
         let (content, is_restored) = (ArrivalContent::Empty, false);
-        Arrival { hash, id, position, ts, content, bytes: 0, is_restored, key: None }
+        let fields = FieldRow::default();
+        Arrival { hash, id, position, ts, content, bytes: 0, is_restored, key: None, fields }
     }
 
     /// The remaining events, as partition and offset, and the counts.

@@ -1,15 +1,16 @@
 //! Kept: the value from which a later run restores a document, stored by id in [`Changes`].
 //!
 //! ```text
-//! partition u32 | offset u64 | ts f64 (NaN: none) | kind u8 | key | length u32 | content
+//! partition u32 | offset u64 | ts f64 (NaN: none) | kind u8 | key | length u32 | fields | content
 //! ```
 //!
-//! All little-endian. Two parts are optional, and a number added to the kind says that they are there:
+//! All little-endian. Three parts are optional, and a number added to the kind says that they are there:
 //!
 //! | part | added | |
 //! |---|---|---|
 //! | key | 128 | `when u64`, `partition u32`, `offset u64`; where the document's [key](crate::dataflow::documents::key) is that of an earlier event, and in slots |
 //! | length | 64 | of the text, in bytes; older versions did not store it, and it is then read as 0; slots have none |
+//! | fields | 32 | length in bytes `u32`, then the [joined](FieldRow::joined) values, UTF-8; where one is not empty |
 //!
 //! The content by kind:
 //!
@@ -27,6 +28,7 @@
 use crate::dataflow::documents::arrival::{Arrival, ArrivalContent};
 use crate::dataflow::documents::key::EventKey;
 use dupflow_core::doc::changes::Changes;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::hash;
 use dupflow_core::sketch::SketchMaker;
@@ -40,6 +42,9 @@ const WITH_KEY: u8 = 128;
 
 /// Added to the kind if the length of the text follows.
 const WITH_LENGTH: u8 = 64;
+
+/// Added to the kind if fields follow.
+const WITH_FIELDS: u8 = 32;
 
 /// The kind of a slot of a document that has ended.
 const SLOT: u8 = 3;
@@ -59,9 +64,17 @@ pub(in crate::dataflow) fn keep(arrival: &Arrival, key: Option<EventKey>, change
         bytes.extend_from_slice(&arrival.position.partition.to_le_bytes());
         bytes.extend_from_slice(&arrival.position.offset.to_le_bytes());
         bytes.extend_from_slice(&arrival.ts.unwrap_or(f64::NAN).to_le_bytes());
-        bytes.push(kind | WITH_LENGTH | if key.is_some() { WITH_KEY } else { 0 });
+        let fields = arrival.fields.joined();
+        let with = |is_there: bool, part: u8| if is_there { part } else { 0 };
+        let parts = WITH_LENGTH | with(key.is_some(), WITH_KEY) | with(!fields.is_empty(), WITH_FIELDS);
+        bytes.push(kind | parts);
         key.iter().for_each(|key| bytes.extend_from_slice(&key.to_bytes()));
         bytes.extend_from_slice(&arrival.bytes.to_le_bytes());
+        if !fields.is_empty() {
+            // A value of a field is short, and a record cannot be as long as 4 GiB.
+            bytes.extend_from_slice(&u32::try_from(fields.len()).unwrap_or(u32::MAX).to_le_bytes());
+            bytes.extend_from_slice(fields.as_bytes());
+        }
     };
     changes.put_with(id, |bytes| match &arrival.content {
         ArrivalContent::Delete | ArrivalContent::Empty => head(bytes, 0),
@@ -107,7 +120,13 @@ pub(in crate::dataflow) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker)
         let (read, behind) = content.split_first_chunk()?;
         (bytes, content) = (u32::from_le_bytes(*read), behind);
     }
-    let content = match kind & !(WITH_KEY | WITH_LENGTH) {
+    let mut fields = FieldRow::default();
+    if kind & WITH_FIELDS != 0 {
+        let (length, behind) = content.split_first_chunk()?;
+        let (joined, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        (fields, content) = (FieldRow::from_joined(str::from_utf8(joined).ok()?), behind);
+    }
+    let content = match kind & !(WITH_KEY | WITH_LENGTH | WITH_FIELDS) {
         0 if content.is_empty() => ArrivalContent::Empty,
         1 => {
             let (words, []) = content.as_chunks() else { return None };
@@ -128,7 +147,7 @@ pub(in crate::dataflow) fn restore(id: &[u8], value: &[u8], maker: &SketchMaker)
         Position { partition: u32::from_le_bytes(*partition), offset: u64::from_le_bytes(*offset) };
     let ts = Some(f64::from_le_bytes(*ts)).filter(|ts| !ts.is_nan());
     let hash = hash::bytes(0, id.as_str().as_bytes());
-    Some(Arrival { hash, id, position, ts, content, bytes, is_restored: true, key })
+    Some(Arrival { hash, id, position, ts, content, bytes, is_restored: true, key, fields })
 }
 
 #[cfg(test)]
@@ -154,7 +173,10 @@ mod tests {
         let position = Position { partition: 7, offset: u64::MAX - 1 };
         let mut changes = Changes::default();
         let bytes = u32::MAX - 1;
-        let arrival = Arrival { hash: 0, id, position, ts, content, bytes, is_restored: false, key: None };
+        let is_empty = matches!(content, ArrivalContent::Empty);
+        let fields = if is_empty { FieldRow::default() } else { FieldRow::new(["a", "", "頁"]) };
+        let (hash, is_restored, key) = (0, false, None);
+        let arrival = Arrival { hash, id, position, ts, content, bytes, is_restored, key, fields };
         keep(&arrival, None, &mut changes);
         let mut with_key = Changes::default();
         let greater = EventKey::new(Some(9.0), position);
@@ -162,9 +184,11 @@ mod tests {
         let (of_both, both) = with_key.iter().next().unwrap();
         let back_with_key = restore(of_both, both.unwrap(), maker).unwrap();
         assert_eq!((back_with_key.facts(), back_with_key.key()), (arrival.facts(), greater));
+        assert_eq!(back_with_key.fields, arrival.fields);
         let (key, value) = changes.iter().next().unwrap();
         let back = restore(key, value.unwrap(), maker).unwrap();
         assert_eq!((back.id.as_str(), back.facts()), ("頁/1", arrival.facts()));
+        assert_eq!(back.fields, arrival.fields);
         assert_eq!(back.key(), EventKey::new(ts, position));
         assert_eq!((back.hash, back.is_restored), (hash::bytes(0, "頁/1".as_bytes()), true));
         for cut in 0..value.unwrap().len() {
@@ -213,9 +237,9 @@ mod tests {
         let mut changes = Changes::default();
         let id = DocId::new("a").unwrap();
         let position = Position::default();
-        let content = ArrivalContent::Delete;
-        let arrival =
-            Arrival { hash: 0, id, position, ts: None, content, bytes: 0, is_restored: false, key: None };
+        let (content, fields) = (ArrivalContent::Delete, FieldRow::default());
+        let (ts, key, is_restored) = (None, None, false);
+        let arrival = Arrival { hash: 0, id, position, ts, content, bytes: 0, is_restored, key, fields };
         keep(&arrival, None, &mut changes);
         assert_eq!(changes.iter().collect::<Vec<_>>(), [(&b"a"[..], None)]);
         let maker = maker(false);

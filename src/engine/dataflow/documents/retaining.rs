@@ -17,6 +17,7 @@ use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::store::{DocumentStore, InForce, SharedDocuments};
 use crate::dataflow::output::EpochReport;
 use dupflow_core::doc::changes::Changes;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocChange, DocId, Facts};
 use dupflow_core::hash;
@@ -89,9 +90,9 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     clock: Option<UnixTime>,
     /// Unsorted until [`settle`](Self::settle) sorts by place; touches of one place stay in their order.
     touched: Vec<Touch<F>>,
-    /// The facts of documents that were added or changed, by id, if changes of documents are emitted; `None`
+    /// The facts and fields of documents that were added or changed, by id, if changes of documents are emitted; `None`
     /// for removed ones.
-    doc_changes: Option<BTreeMap<DocId, Option<Facts>>>,
+    doc_changes: Option<BTreeMap<DocId, Option<(Facts, FieldRow)>>>,
     keeps: bool,
     changes: Changes,
     /// Full parcels of changes, older than `changes`.
@@ -163,6 +164,7 @@ impl<F: Follow> Retaining<F> {
             let before = known.map_or(F::LiveValue::ENDED, |known| known.value);
             // The offset of the event in force, which identifies its input.
             let mut offset_in_force = known.map(|known| known.position().offset);
+            let mut fields_in_force = place.map_or_else(FieldRow::default, |place| documents.fields(place));
             let mut in_force = before;
             let mut key = last.key();
             let mut is_late;
@@ -180,7 +182,10 @@ impl<F: Follow> Retaining<F> {
                     (false, true) => inserted += 1,
                     (true, false) if is_late => expired += 1,
                     (true, false) => deleted += 1,
-                    (true, true) => unchanged += u64::from(F::repeats(in_force, next)),
+                    (true, true) => {
+                        let same_fields = fields_in_force == last.fields;
+                        unchanged += u64::from(same_fields && F::repeats(in_force, next));
+                    }
                 }
                 if let (true, true, Some(origins), Some(earlier)) = (was, is, &self.origins, offset_in_force)
                 {
@@ -188,6 +193,7 @@ impl<F: Follow> Retaining<F> {
                 }
                 offset_in_force = Some(last.position.offset);
                 in_force = next;
+                fields_in_force.clone_from(&last.fields);
                 let Some(later) = arrivals.next_if(|a| a.id == last.id) else { break };
                 if F::REPORTS_EACH {
                     // A report needs a place, so a new document gets one even if a later event ends it.
@@ -210,7 +216,7 @@ impl<F: Follow> Retaining<F> {
             }
             let place = documents.put(place, &last, key, in_force, epoch);
             if let Some(facts) = self.doc_changes.as_mut().filter(|_| is_alive) {
-                facts.insert(last.id.clone(), Some(last.facts()));
+                facts.insert(last.id.clone(), Some((last.facts(), last.fields.clone())));
             }
             if self.keeps && is_alive {
                 if self.changes.len_bytes() >= kept::PARCEL_BYTES {
@@ -333,7 +339,11 @@ impl<F: Follow> Retaining<F> {
         drop(documents);
         self.touched = touched;
         if let Some(changed) = &mut self.doc_changes {
-            let mut changes = std::mem::take(changed).into_iter().map(|(id, now)| DocChange { id, now });
+            let changed = std::mem::take(changed).into_iter();
+            let mut changes = changed.map(|(id, now)| {
+                let (now, fields) = now.map_or_else(Default::default, |(facts, row)| (Some(facts), row));
+                DocChange { id, now, fields }
+            });
             loop {
                 let parcel: Vec<_> = changes.by_ref().take(PARCEL).collect();
                 if parcel.is_empty() {

@@ -20,6 +20,7 @@ use std::rc::Rc;
 use crate::dataflow::documents::arrival::Arrival;
 use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::order::AgeOrder;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::memory::{Rows, Slab};
@@ -63,6 +64,8 @@ pub(in crate::dataflow) struct DocumentStore<V> {
     /// By place, the time (NaN: none) of a live document's greatest key, if it is not the `ts` of its last
     /// event. Used where ids move and have no slots.
     newest: BTreeMap<u32, f64>,
+    /// By place, the fields of a live document, where fields are held.
+    fields: Option<Rows<FieldRow>>,
 }
 
 /// The order of slots, and by place the key of each.
@@ -108,7 +111,27 @@ impl<V: InForce> DocumentStore<V> {
             slots: retention.max_documents.map(|_| slots()),
             ids_move,
             newest: BTreeMap::new(),
+            fields: None,
         }
+    }
+
+    /// The store with fields.
+    pub(in crate::dataflow) fn with_fields(self, are_held: bool) -> Self {
+        Self { fields: are_held.then(|| Rows::new(1)), ..self }
+    }
+
+    /// The fields of a live document; empty where none are held.
+    pub(in crate::dataflow) fn fields(&self, place: u32) -> FieldRow {
+        let rows = self.fields.as_ref().filter(|rows| (place as usize) < rows.len());
+        rows.map_or_else(FieldRow::default, |rows| rows.row(place as usize)[0].clone())
+    }
+
+    fn set_fields(&mut self, place: u32, row: FieldRow) {
+        let Some(rows) = &mut self.fields else { return };
+        while rows.len() <= place as usize {
+            rows.push(std::iter::once(FieldRow::default()));
+        }
+        rows.row_mut(place as usize)[0] = row;
     }
 
     /// Starts to apply an epoch, until [`settle`](Self::settle).
@@ -183,8 +206,10 @@ impl<V: InForce> DocumentStore<V> {
         if self.remembers_homes() {
             self.set_newest(here, newest);
         }
+        let is_alive = value != V::ENDED;
+        self.set_fields(here, if is_alive { last.fields.clone() } else { FieldRow::default() });
         let has_ts = self.get(here).is_some_and(|document| !document.ts.is_nan());
-        self.order_by_ts(here, has_ts && (value != V::ENDED || self.remembers_homes()));
+        self.order_by_ts(here, has_ts && (is_alive || self.remembers_homes()));
         if let Some(SlotOrder { order, keys }) = &mut self.slots {
             let greatest = &mut keys.row_mut(here as usize)[0];
             *greatest = key.max(*greatest);
@@ -250,6 +275,7 @@ impl<V: InForce> DocumentStore<V> {
     /// Ends a document, which keeps its slot. Returns the value that was in force.
     fn end(&mut self, place: u32) -> V {
         let newest = self.key(place);
+        self.set_fields(place, FieldRow::default());
         let was = self
             .by_id
             .get_mut(place)
@@ -337,13 +363,14 @@ mod tests {
         let position = Position { partition: 7, offset };
         let hash = hash::bytes(0, id.as_bytes());
         let id = DocId::new(id).unwrap();
-        Arrival { hash, id, position, ts, content: ArrivalContent::Empty, bytes: 0, is_restored, key: None }
+        let (content, fields) = (ArrivalContent::Empty, FieldRow::new([id.as_str()]));
+        Arrival { hash, id, position, ts, content, bytes: 0, is_restored, key: None, fields }
     }
 
     #[test]
     fn a_document_is_where_and_when_its_last_event_says() {
         assert_eq!(size_of::<Option<StoredDocument<dupflow_core::hash::SketchId>>>(), 64);
-        let mut documents = DocumentStore::<u8>::new(&Retention::default(), false);
+        let mut documents = DocumentStore::<u8>::new(&Retention::default(), false).with_fields(true);
         let long = "頁".repeat(341);
         for id in ["a", "\u{202e}א", &long] {
             let first = arrival(id, 1, None, true);
@@ -356,7 +383,9 @@ mod tests {
             let (_, changed) = documents.alive(first.hash, &first.id).unwrap();
             assert_eq!((changed.position(), changed.ts()), (later.position, Some(-0.5)));
             assert_eq!(changed.changed(), Some(u64::from(u32::MAX)));
+            assert_eq!(documents.fields(place).get(0), id);
             documents.put(Some(place), &later, EventKey::default(), 0, 10);
+            assert!(documents.fields(place).is_empty());
             assert!(documents.alive(first.hash, &first.id).is_none(), "it has ended");
             assert_eq!(documents.find(first.hash, &first.id), Some(place), "and has a slot");
             assert_eq!(documents.get(place).and_then(StoredDocument::changed), Some(10));

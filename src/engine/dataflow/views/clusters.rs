@@ -4,7 +4,7 @@
 //! label of its neighbours until none changes. A change costs the documents whose labels change, times the
 //! rounds that a label needs to reach them. A component that loses its smallest member is labelled again.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use differential_dataflow::VecCollection;
 use differential_dataflow::algorithms::graphs::propagate::propagate_core;
@@ -39,7 +39,7 @@ pub(super) fn groups<'scope>(
         let (grouped, all): (Vec<_>, Vec<_>) = views.into_iter().partition(Grouping::reads_fields);
         let whole = (!all.is_empty()).then(|| {
             sizes.clone().flat_map(move |(cluster, size)| {
-                let sized = |view: &Grouping| ((view.view, with_size(view, &[].into(), size)), (size, cluster.clone()));
+                let sized = |view: &Grouping| ((view.view, with_size(view, &Group::default(), size)), (size, cluster.clone()));
                 all.iter().map(sized).collect::<Vec<_>>()
             })
         });
@@ -82,9 +82,14 @@ fn by_fields<'scope>(
         })
 }
 
-/// The group, with the class of the cluster's size where the view has it.
+/// The group, with the class of the cluster's size where the view has it. `values`: those of its fields.
 fn with_size(view: &Grouping, values: &Group, size: u64) -> Group {
     let Some(at) = view.size_at else { return values.clone() };
-    let (before, after) = values.split_at(at);
-    before.iter().cloned().chain([size_class(size).into()]).chain(after.iter().cloned()).collect()
+    let class = size_class(size);
+    let value = |place: usize| match place.cmp(&at) {
+        Ordering::Less => values.get(place),
+        Ordering::Equal => &*class,
+        Ordering::Greater => values.get(place - 1),
+    };
+    Group::new((0..=view.fields()).map(value))
 }

@@ -8,15 +8,12 @@ use timely::dataflow::channels::pact::Pipeline;
 use super::Documents;
 use crate::dataflow::operator::Operator;
 use crate::dataflow::output::EpochReport;
-use dupflow_core::doc::DocId;
+use dupflow_core::doc::fields::FieldRow;
+use dupflow_core::doc::{DocChange, DocId};
 use dupflow_core::time::Epoch;
-use dupflow_core::views::Group;
-
-/// The fields of a document, in the order of the source.
-pub(super) type FieldValues = Group;
 
 /// A document with its fields after an epoch; `None` if it is no longer alive.
-type FieldChange = (DocId, Option<FieldValues>, Epoch);
+type FieldChange = (DocId, Option<FieldRow>, Epoch);
 
 /// Takes the changes of documents out of the reports. `keeps`: they stay among the reports as well, because
 /// the output needs them.
@@ -37,8 +34,8 @@ pub(super) fn changes<'scope>(
                     others.give(report);
                     continue;
                 };
-                changes.give_all(documents.iter().map(|change| {
-                    (change.id.clone(), change.now.as_ref().map(|_| values(&change.id)), epoch)
+                changes.give_all(documents.iter().map(|DocChange { id, now, fields }| {
+                    (id.clone(), now.as_ref().map(|_| fields.clone()), epoch)
                 }));
                 if keeps {
                     others.give(report);
@@ -47,12 +44,6 @@ pub(super) fn changes<'scope>(
         });
     });
     (others_stream, changes_stream)
-}
-
-/// The parts of an id before its first and its second slash.
-fn values(id: &DocId) -> FieldValues {
-    let mut parts = id.as_str().splitn(3, '/');
-    [parts.next().unwrap_or_default().into(), parts.next().unwrap_or_default().into()].into()
 }
 
 /// Arranges the fields of live documents by id. A document has at most one change in an epoch.

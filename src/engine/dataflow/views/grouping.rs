@@ -1,8 +1,8 @@
 //! Grouping: from the fields of documents to the group of a view.
 
 use super::ViewGroup;
-use super::documents::FieldValues;
-use dupflow_core::views::{GroupPart, ViewPlan};
+use dupflow_core::doc::fields::FieldRow;
+use dupflow_core::views::{Group, GroupPart, ViewPlan};
 
 /// How a view groups. The operators of the views hold this instead of the plan.
 #[derive(Clone, Debug)]
@@ -32,21 +32,26 @@ impl Grouping {
         !self.fields.is_empty()
     }
 
+    /// The number of fields in the group.
+    pub(super) fn fields(&self) -> usize {
+        self.fields.len()
+    }
+
     /// The one group of each view without fields.
     pub(super) fn whole(views: &[Self]) -> Vec<ViewGroup> {
-        views.iter().map(|view| (view.view, [].into())).collect()
+        views.iter().map(|view| (view.view, Group::default())).collect()
     }
 
     /// The group of a document.
-    pub(super) fn group(&self, values: &FieldValues) -> ViewGroup {
-        (self.view, self.fields.iter().map(|at| values[*at].clone()).collect())
+    pub(super) fn group(&self, values: &FieldRow) -> ViewGroup {
+        (self.view, Group::new(self.fields.iter().map(|at| values.get(*at))))
     }
 
     /// The group of a pair, from the values of its two documents: the smaller list first.
-    pub(super) fn group_of_pair(&self, a: &FieldValues, b: &FieldValues) -> ViewGroup {
-        let of = |values: &FieldValues| self.fields.iter().map(|at| values[*at].clone()).collect::<Vec<_>>();
-        let (a, b) = (of(a), of(b));
-        let (first, second) = if a <= b { (a, b) } else { (b, a) };
-        (self.view, first.into_iter().chain(second).collect())
+    pub(super) fn group_of_pair(&self, a: &FieldRow, b: &FieldRow) -> ViewGroup {
+        let values = |of: &FieldRow| self.fields.iter().map(|at| of.get(*at).to_owned()).collect::<Vec<_>>();
+        let mut ends = [values(a), values(b)];
+        ends.sort_unstable();
+        (self.view, Group::new(ends.iter().flatten().map(String::as_str)))
     }
 }

@@ -32,11 +32,11 @@ use differential_dataflow::trace::implementations::ValSpine;
 use differential_dataflow::{AsCollection, VecCollection};
 use timely::dataflow::Stream;
 
-use self::documents::FieldValues;
 use self::grouping::Grouping;
 use super::output::EpochReport;
 use super::{Deltas, Stages};
 use dupflow_core::doc::DocId;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::pair::DocPair;
 use dupflow_core::time::Epoch;
 use dupflow_core::views::{Group, ViewKind, ViewMeasure, ViewPlan, ViewRow};
@@ -48,7 +48,7 @@ type ViewGroup = (u16, Group);
 type Ranked = (Reverse<u64>, DocId);
 
 /// The fields of live documents, by id.
-type Documents<'scope> = Arranged<'scope, TraceAgent<ValSpine<DocId, FieldValues, Epoch, isize>>>;
+type Documents<'scope> = Arranged<'scope, TraceAgent<ValSpine<DocId, FieldRow, Epoch, isize>>>;
 
 /// Two documents that are a pair, the smaller id first.
 type Ends<'scope> = VecCollection<'scope, Epoch, (DocId, DocId), isize>;

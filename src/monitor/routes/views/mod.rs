@@ -105,9 +105,9 @@ impl ViewSummary {
 }
 
 impl ViewRowBody {
-    fn new(((group, id), value): &TableRow) -> Self {
+    fn new(plan: &ViewPlan, ((group, id), value): &TableRow) -> Self {
         Self {
-            group: group.iter().map(ToString::to_string).collect(),
+            group: plan.values(group).map(str::to_owned).collect(),
             id: id.as_ref().map(ToString::to_string),
             value: *value,
         }
@@ -177,7 +177,7 @@ pub(crate) async fn view(
             Json(ViewPage {
                 epoch: page.epoch,
                 view: ViewSummary::new(plan, page.total),
-                page: page.rows.iter().map(ViewRowBody::new).collect(),
+                page: page.rows.iter().map(|row| ViewRowBody::new(plan, row)).collect(),
                 next: (end < page.total).then_some(end),
             })
         })

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::sink::SinkConfig;
 use super::values::{path, topic_name};
 use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, ProblemKind, read_file};
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::views::{GroupPart, SIZE, ViewKind, ViewMeasure, ViewPlan};
 
 /// The keys of `[[view]]`.
@@ -45,7 +46,7 @@ impl ViewConfig {
     ///
     /// # Errors
     /// If the file cannot be read; otherwise all problems of the file at once.
-    pub fn load(path: &Path, fields: &[String]) -> Result<Vec<Self>, ConfigError> {
+    pub fn load(path: &Path, fields: &FieldRules) -> Result<Vec<Self>, ConfigError> {
         let mut settings = FileSettings::new(&[&KEYS], &[]);
         settings.add_file(&path.to_string_lossy(), &read_file(path)?, Path::new(""));
         settings.reject_unknown();
@@ -67,7 +68,7 @@ impl ViewConfig {
 }
 
 /// Reads all views. `fields` are the names of the fields of documents.
-pub(super) fn views(settings: &mut FileSettings, fields: &[String], sink: &SinkConfig) -> Vec<ViewConfig> {
+pub(super) fn views(settings: &mut FileSettings, fields: &FieldRules, sink: &SinkConfig) -> Vec<ViewConfig> {
     let numbers = settings.numbers("view");
     if numbers.len() > MOST_VIEWS {
         let what = format!("at most {MOST_VIEWS} views are kept by one run, and there are {}", numbers.len());
@@ -173,17 +174,18 @@ fn group(
     settings: &mut FileSettings,
     key: &str,
     kind: Option<ViewKind>,
-    fields: &[String],
+    fields: &FieldRules,
 ) -> Vec<GroupPart> {
     let names = settings.read(key, |value| value.list(|name| name.text().map(str::to_owned)));
     let mut group = Vec::new();
     for name in names.unwrap_or_default() {
-        let part = match fields.iter().position(|field| *field == name) {
+        let part = match fields.place(&name) {
             Some(at) => GroupPart::Field { name: name.as_str().into(), at },
             None if name == SIZE && kind == Some(ViewKind::Clusters) => GroupPart::Size,
             None => {
-                let known = if fields.is_empty() { "it has none".to_owned() } else { fields.join(", ") };
-                let what = format!("\"{name}\" is no field of the source (source.fields: {known})");
+                let names: Vec<_> = fields.rules().iter().map(|rule| format!("{:?}", rule.name())).collect();
+                let known = if names.is_empty() { "there are none".to_owned() } else { names.join(", ") };
+                let what = format!("no field {name:?} in source.fields (or --field): {known}");
                 settings.problem(key, ProblemKind::Contradiction(what));
                 continue;
             }

@@ -1,0 +1,39 @@
+//! The fields of documents that a run holds: those of `source.fields` that a setting asks for.
+
+use std::sync::Arc;
+
+use crate::config::{Deployment, Plan};
+use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::views::{GroupPart, ViewPlan};
+
+/// The names of fields that settings ask for, each with the setting.
+fn wanted<'s>(_plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item = (&'static str, &'s str)> {
+    deployment.views.iter().flat_map(|view| view.plan.field_names()).map(|name| ("view.group", name))
+}
+
+/// The fields that a run holds, in the order of `source.fields`.
+pub fn held_fields(plan: &Plan, deployment: &Deployment) -> FieldRules {
+    deployment.fields.only(|name| wanted(plan, deployment).any(|(_, other)| other == name))
+}
+
+/// The views, with the places of their fields among those that the run holds.
+pub(super) fn held_views(held: &FieldRules, deployment: &Deployment) -> Arc<[ViewPlan]> {
+    let placed = |part: &GroupPart| match part {
+        GroupPart::Field { name, .. } => {
+            GroupPart::Field { name: Arc::clone(name), at: held.place(name).unwrap_or_default() }
+        }
+        GroupPart::Size => GroupPart::Size,
+    };
+    let view = |plan: &ViewPlan| ViewPlan { group: plan.group.iter().map(placed).collect(), ..plan.clone() };
+    deployment.views.iter().map(|config| view(&config.plan)).collect()
+}
+
+/// A problem for each field that a setting asks for and that `source.fields` does not have.
+pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
+    let known: Vec<_> = deployment.fields.rules().iter().map(|rule| format!("{:?}", rule.name())).collect();
+    let among = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
+    let missing = wanted(plan, deployment).filter(|(_, name)| deployment.fields.place(name).is_none());
+    missing
+        .map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"))
+        .collect()
+}
