@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use dupflow::core::doc::fields::EventFields;
+use dupflow::core::doc::fields::{FieldRules, RawValue};
 use dupflow::core::doc::{DocEvent, DocId, Position};
 use dupflow::core::pair::DocPair;
 use dupflow::core::time::Epoch;
@@ -143,7 +143,7 @@ fn closed_through(
         let _alarm = Alarm(&failed);
         let batches = shares.lock().unwrap()[worker.index()].take().unwrap();
         let sender = sender.lock().unwrap().clone();
-        let intake = through(worker.index(), Box::new(Script(batches)));
+        let intake = through(worker.index(), Box::new(Script(batches, stages.fields.clone())));
         worker.dataflow(|scope| build(scope, &stages, first, intake, Box::new(Tape(sender))));
         while worker.step_or_park(Some(PATIENCE)) {
             assert!(!failed.load(Ordering::Relaxed), "another worker failed");
@@ -184,7 +184,8 @@ impl Batch {
     }
 }
 
-struct Script(VecDeque<Batch>);
+/// Batches to read, and the fields of their documents.
+struct Script(VecDeque<Batch>, FieldRules);
 
 impl Intake for Script {
     fn pull(&mut self, limit: Epoch) -> Pull {
@@ -200,7 +201,9 @@ impl Intake for Script {
         let last = events.iter().map(|(position, _)| *position).max();
         kept.iter().for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
         for (position, Stamped { id, text, ts, written }) in events {
-            let (text, fields) = (text.map(Into::into), EventFields::default());
+            let read = || self.1.read(&id, ts, |_| RawValue::Absent);
+            let fields = text.as_ref().map(|_| read()).unwrap_or_default();
+            let text = text.map(Into::into);
             each(BatchRecord::Event(position, DocEvent { id, ts, written, text, fields }));
         }
         let end = last.map(|last| Position { offset: last.offset + 1, ..last });

@@ -8,11 +8,12 @@
 //! that differs by the number of workers or after a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use dupflow::core::doc::DocId;
+use dupflow::core::doc::fields::{FieldRule, FieldRules};
+use dupflow::core::hash::mix;
 use dupflow::core::pair::Pair;
-use dupflow::core::views::{GroupPart, ViewKind, ViewMeasure, ViewPlan, ViewRow, size_class};
+use dupflow::core::views::{Group, GroupPart, ViewKind, ViewMeasure, ViewPlan, ViewRow, size_class};
 use dupflow::engine::dataflow::{ClosedEpoch, Stages};
 use proptest::prelude::*;
 
@@ -21,11 +22,11 @@ use crate::history::{check, cut, events, runs, sizes};
 use crate::pipelines::{CROWDED, plan};
 use crate::script::{self, Epoched, Past, Run, Stamped};
 
-/// Fields of documents in these tests, by their places.
-const FIELDS: [&str; 2] = ["host", "lang"];
+/// Fields of documents in these tests: one that an id always has, and one that an event sets or leaves empty.
+const FIELDS: [&str; 2] = ["host=prefix(id,\"/\",1)", "lang=day(ts)"];
 
 fn view(name: &str, kind: ViewKind, group: &[&str], measure: ViewMeasure) -> ViewPlan {
-    let part = |name: &&str| match FIELDS.iter().position(|field| field == name) {
+    let part = |name: &&str| match FIELDS.iter().position(|field| field.split('=').next() == Some(name)) {
         Some(at) => GroupPart::Field { name: (*name).into(), at },
         None => GroupPart::Size,
     };
@@ -53,17 +54,23 @@ fn all_views() -> Vec<ViewPlan> {
     ]
 }
 
-/// The id with two fields before it: its host, by its first byte, and its language, by its last.
-fn with_fields((id, text): &Event) -> Event {
-    let bytes = id.as_bytes();
-    let id = format!("h{}/l{}/{}", bytes[0] % 3, bytes[bytes.len() - 1] % 2, id.as_str());
+/// The id behind its host, which follows from its first byte.
+fn with_host((id, text): &Event) -> Event {
+    let id = format!("h{}/{}", id.as_bytes()[0] % 3, id.as_str());
     (DocId::new(&id).unwrap(), text.clone())
 }
 
-/// The values of the fields of a document.
-fn values(id: &DocId) -> Vec<Arc<str>> {
-    id.as_str().splitn(3, '/').take(2).map(Arc::from).collect()
+/// The time of an event, and what its document's field is after it: one of two days, or empty.
+fn lang(event: usize) -> (Option<f64>, &'static str) {
+    match mix(event as u64) % 4 {
+        0 => (None, ""),
+        1 | 2 => (Some(0.0), "1970-01-01"),
+        _ => (Some(86_400.0), "1970-01-02"),
+    }
 }
+
+/// The live documents with the values of their fields.
+type Live = BTreeMap<DocId, Vec<String>>;
 
 /// The smallest member of each document's component, by a search from each document.
 fn clusters(pairs: &BTreeSet<Pair<DocId>>) -> BTreeMap<DocId, BTreeSet<DocId>> {
@@ -89,31 +96,31 @@ fn clusters(pairs: &BTreeSet<Pair<DocId>>) -> BTreeMap<DocId, BTreeSet<DocId>> {
 fn expected(
     at: u16,
     view: &ViewPlan,
-    alive: &BTreeSet<DocId>,
+    alive: &Live,
     pairs: &BTreeSet<Pair<DocId>>,
 ) -> BTreeSet<ViewRow> {
-    let group = |values: &[Arc<str>], size: Option<u64>| {
+    let group = |id: &DocId, size: Option<u64>| {
         let part = |part: &GroupPart| match part {
-            GroupPart::Field { at, .. } => values[*at].clone(),
-            GroupPart::Size => size_class(size.unwrap()).into(),
+            GroupPart::Field { at, .. } => alive[id][*at].clone(),
+            GroupPart::Size => size_class(size.unwrap()),
         };
-        view.group.iter().map(part).collect::<Vec<Arc<str>>>()
+        view.group.iter().map(part).collect::<Vec<String>>()
     };
     // Of each group its members, with what they are ranked by.
-    let mut groups: BTreeMap<Vec<Arc<str>>, BTreeMap<String, u64>> = BTreeMap::new();
+    let mut groups: BTreeMap<Vec<String>, BTreeMap<String, u64>> = BTreeMap::new();
     match view.kind {
         ViewKind::Pairs => {
             for pair in pairs {
-                let mut ends = [pair.lo(), pair.hi()].map(|id| group(&values(id), None));
+                let mut ends = [pair.lo(), pair.hi()].map(|id| group(id, None));
                 ends.sort();
                 groups.entry(ends.concat()).or_default().insert(format!("{pair:?}"), 0);
             }
         }
         ViewKind::Documents => {
-            for id in alive {
+            for id in alive.keys() {
                 let degree = pairs.iter().filter(|pair| [pair.lo(), pair.hi()].contains(&id)).count() as u64;
                 if view.measure == ViewMeasure::Count || degree > 0 {
-                    groups.entry(group(&values(id), None)).or_default().insert(id.as_str().to_owned(), degree);
+                    groups.entry(group(id, None)).or_default().insert(id.as_str().to_owned(), degree);
                 }
             }
         }
@@ -121,7 +128,7 @@ fn expected(
             for (cluster, members) in clusters(pairs) {
                 let size = members.len() as u64;
                 for member in &members {
-                    let group = group(&values(member), Some(size));
+                    let group = group(member, Some(size));
                     groups.entry(group).or_default().insert(cluster.as_str().to_owned(), size);
                 }
             }
@@ -129,7 +136,7 @@ fn expected(
     }
     let mut rows = BTreeSet::new();
     for (group, members) in groups {
-        let row = |id, value| ViewRow { view: at, group: group.as_slice().into(), id, value };
+        let row = |id, value| ViewRow { view: at, group: Group::new(group.iter().map(String::as_str)), id, value };
         match view.measure {
             ViewMeasure::Count => drop(rows.insert(row(None, members.len() as u64))),
             ViewMeasure::Top(most) => {
@@ -165,7 +172,7 @@ impl Accumulated {
         }
     }
 
-    fn assert_right(&self, views: &[ViewPlan], alive: &BTreeSet<DocId>, what: &str) {
+    fn assert_right(&self, views: &[ViewPlan], alive: &Live, what: &str) {
         for (at, view) in (0..).zip(views) {
             let found: BTreeSet<_> = self.rows.iter().filter(|row| row.view == at).cloned().collect();
             let expected = expected(at, view, alive, &self.pairs);
@@ -175,15 +182,25 @@ impl Accumulated {
     }
 }
 
-fn epoched(epochs: &[Vec<Event>]) -> Vec<Epoched> {
-    let stamped = |(id, text): &Event| Stamped { id: id.clone(), text: text.clone(), ts: None, written: None };
-    epochs.iter().map(|epoch| Epoched { events: epoch.iter().map(stamped).collect(), at: None }).collect()
+/// The epochs with the times of their events, the first of which has this number.
+fn epoched(epochs: &[Vec<Event>], mut event: usize) -> Vec<Epoched> {
+    let mut stamped = |(id, text): &Event| {
+        event += 1;
+        Stamped { id: id.clone(), text: text.clone(), ts: lang(event - 1).0, written: None }
+    };
+    epochs.iter().map(|epoch| Epoched { events: epoch.iter().map(&mut stamped).collect(), at: None }).collect()
 }
 
 /// Applies an epoch to the live documents.
-fn apply(alive: &mut BTreeSet<DocId>, epoch: &[Event]) {
+fn apply(alive: &mut Live, epoch: &[Event], event: &mut usize) {
     for (id, text) in epoch {
-        if text.is_some() { alive.insert(id.clone()) } else { alive.remove(id) };
+        if text.is_some() {
+            let host = id.as_str().split('/').next().unwrap().to_owned();
+            alive.insert(id.clone(), vec![host, lang(*event).1.to_owned()]);
+        } else {
+            alive.remove(id);
+        }
+        *event += 1;
     }
 }
 
@@ -191,12 +208,12 @@ fn apply(alive: &mut BTreeSet<DocId>, epoch: &[Event]) {
 fn assert_views(stages: &Stages, epochs: &[Vec<Event>], restart: usize, run: Run) {
     let stages = Stages { keeps: true, ..stages.clone() };
     let (before, after) = epochs.split_at(restart.min(epochs.len()));
-    let (mut alive, mut sum) = (BTreeSet::new(), Accumulated::default());
+    let (mut alive, mut sum, mut event) = (Live::new(), Accumulated::default(), 0);
     let mut past = Past::default();
-    let closed = script::closed(&stages, &epoched(before), &Past::default(), run);
+    let closed = script::closed(&stages, &epoched(before, 0), &Past::default(), run);
     let mut closed = closed.iter();
     for (epoch, events) in (1..).zip(before) {
-        apply(&mut alive, events);
+        apply(&mut alive, events, &mut event);
         // A last epoch without effect may not be reported.
         if let Some(closed) = closed.next() {
             sum.advance(closed);
@@ -214,14 +231,14 @@ fn assert_views(stages: &Stages, epochs: &[Vec<Event>], restart: usize, run: Run
     let restored = usize::from(!past.kept.is_empty());
     let before = sum;
     let mut sum = Accumulated::default();
-    let closed = script::closed(&stages, &epoched(after), &past, run);
+    let closed = script::closed(&stages, &epoched(after, event), &past, run);
     if let Some(closed) = closed.first().filter(|_| restored > 0) {
         sum.advance(closed);
         assert_eq!((&sum.rows, &sum.pairs), (&before.rows, &before.pairs), "restored, {run:?}");
     }
     let mut closed = closed.iter().skip(restored);
     for (epoch, events) in (1..).zip(after) {
-        apply(&mut alive, events);
+        apply(&mut alive, events, &mut event);
         if let Some(closed) = closed.next() {
             sum.advance(closed);
         }
@@ -230,7 +247,8 @@ fn assert_views(stages: &Stages, epochs: &[Vec<Event>], restart: usize, run: Run
 }
 
 fn stages(settings: &str) -> Stages {
-    Stages { views: all_views().into(), ..dupflow::pipeline::stages(&plan(settings), false) }
+    let fields = FieldRules::new(FIELDS.map(|field| FieldRule::parse(field).unwrap()).to_vec()).unwrap();
+    Stages { views: all_views().into(), fields, ..dupflow::pipeline::stages(&plan(settings), false) }
 }
 
 #[test]
@@ -239,7 +257,7 @@ fn rows_are_those_of_the_corpus_after_every_epoch_and_restart() {
     for settings in [CROWDED, "sketch = { size = 64 }\nblocking = { bands = 32, rows = 2 }\nfilter.threshold = 0.3"] {
         let stages = stages(settings);
         check(60, (events(0..120), sizes(), runs(), 0usize..20), |(events, sizes, run, restart)| {
-            let events: Vec<_> = events.iter().map(with_fields).collect();
+            let events: Vec<_> = events.iter().map(with_host).collect();
             assert_views(&stages, &cut(&events, &sizes), restart, run);
         });
     }
@@ -253,7 +271,7 @@ fn each_view_alone_is_right() {
     let one = (0..all.len(), events(0..80), sizes(), runs());
     check(80, one, |(at, events, sizes, run)| {
         let stages = Stages { views: [all[at].clone()].into(), ..stages.clone() };
-        let events: Vec<_> = events.iter().map(with_fields).collect();
+        let events: Vec<_> = events.iter().map(with_host).collect();
         assert_views(&stages, &cut(&events, &sizes), 3, run);
     });
 }
@@ -268,7 +286,7 @@ fn the_first_rows_of_many_are_right() {
     ];
     let stages = Stages { views: views.into(), expand_limit: 100, ..stages };
     let event = |n: usize, text: Option<usize>| {
-        let id = DocId::new(&format!("h{}/l/{n}", n % 2)).unwrap();
+        let id = DocId::new(&format!("h{}/{n}", n % 2)).unwrap();
         (id, text.map(|text| format!("page {text} of a few words {text} {text}")))
     };
     let inserts: Vec<_> = (0..300).map(|n| event(n, Some(n * n / 500))).collect();
