@@ -51,7 +51,7 @@ impl Verbosity {
             .with_env_filter(self.filter(level))
             .with_writer(io::stderr)
             .with_target(false);
-        // Otherwise it would report a write error of standard error on standard error, and panic.
+        // By default the subscriber reports a failed write by writing to standard error again, and panics.
         let messages = messages.log_internal_errors(false);
         // A second call in one process, as in tests, keeps the first subscriber.
         drop(match self.format {
@@ -63,7 +63,7 @@ impl Verbosity {
     }
 
     fn filter(self, level: LogLevel) -> EnvFilter {
-        let typed = match (self.quiet, self.verbose) {
+        let asked_level = match (self.quiet, self.verbose) {
             (true, _) => LogLevel::Error,
             (false, 0) => {
                 return EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level.name()));
@@ -71,7 +71,7 @@ impl Verbosity {
             (false, 1) => LogLevel::Debug,
             (false, _) => LogLevel::Trace,
         };
-        EnvFilter::new(typed.name())
+        EnvFilter::new(asked_level.name())
     }
 
     /// Whether a progress line may be drawn if standard error is a terminal.
@@ -79,8 +79,8 @@ impl Verbosity {
         !self.quiet && self.verbose == 0
     }
 
-    /// Prints the result of a command on standard error, in the format of the messages. A closed standard
-    /// error is ignored.
+    /// Prints the result of a command on standard error, in the format of the log: as text, or a JSON
+    /// object for each line. With `--quiet` it prints nothing. A closed standard error is ignored.
     pub(in crate::cli) fn print(self, lines: &str) -> io::Result<()> {
         match self.format {
             _ if self.quiet => Ok(()),
