@@ -206,8 +206,8 @@ pub(super) fn usable(
         }
         OldState::Use => tracing::warn!(
             as_of_hours_ago,
-            "the state is older than delete.retention.ms, and is used: it may contain documents whose deletes \
-            the input dropped before they were read"
+            "the state is older than delete.retention.ms, and is used: it may contain documents whose \
+            deletes the input dropped before they were read"
         ),
         OldState::Assume => tracing::warn!(
             as_of_hours_ago,
