@@ -136,6 +136,50 @@ fn a_run_corrects_rows_that_are_not_those_of_its_corpus() {
     assert_eq!(rows(&run("\"lang\"")), fresh("\"lang\""));
 }
 
+/// Copies a file or a folder.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    if !from.is_dir() {
+        std::fs::copy(from, to).expect("it can be copied");
+        return;
+    }
+    std::fs::create_dir_all(to).expect("it can be made");
+    for entry in std::fs::read_dir(from).expect("it can be read") {
+        let entry = entry.expect("it can be read");
+        copy(&entry.path(), &to.join(entry.file_name()));
+    }
+}
+
+/// A run ends between the commits of its two outputs: whichever is ahead, the next run makes the rows right.
+#[test]
+fn outputs_of_different_epochs_become_right() {
+    const MAIN: [&str; 3] = ["out.jsonl", "out.jsonl.mark", "state"];
+    const ROWS: [&str; 2] = ["rows.jsonl", "rows.jsonl.mark"];
+    let deployment = "[source]\ninputs = [\"feed.jsonl\"]\nfields = [\"host(url)\"]\nepoch = \"events:1\"\n\
+        [sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\n\
+        [[view]]\nname = \"pairs\"\nof = \"pairs\"\ngroup = [\"host\"]\noutput = \"rows.jsonl\"\n";
+    let place = Place::new();
+    place.file("here.toml", deployment);
+    let whole = feed() + &event("e", "one.org", "de", &page(0..0, 0)) + &super::feeds::delete("a");
+    let mut states = Vec::new();
+    for (name, text) in [("early", feed()), ("late", whole)] {
+        place.file("feed.jsonl", text);
+        let run = place.run("run -c here.toml");
+        assert_eq!(run.code, 0, "{run:?}");
+        std::fs::create_dir(place.path(name)).expect("it can be made");
+        MAIN.iter().chain(&ROWS).for_each(|file| copy(&place.path(file), &place.path(name).join(file)));
+        states.push(rows(&place.read("rows.jsonl")));
+    }
+    assert_ne!(states[0], states[1]);
+    for (main, side) in [("early", "late"), ("late", "early"), ("early", "early")] {
+        std::fs::remove_dir_all(place.path("state")).expect("it was written");
+        MAIN.iter().for_each(|file| copy(&place.path(main).join(file), &place.path(file)));
+        ROWS.iter().for_each(|file| copy(&place.path(side).join(file), &place.path(file)));
+        let run = place.run("run -c here.toml");
+        assert_eq!(run.code, 0, "{run:?}");
+        assert_eq!(rows(&place.read("rows.jsonl")), states[1], "the pairs of {main}, the rows of {side}");
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused_with_its_place() {
     let place = Place::new();

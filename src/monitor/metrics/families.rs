@@ -123,6 +123,9 @@ fn alive() -> Vec<Family> {
                 out.one(s.held.map_or(written, |held| held.giants as u64));
             },
         ),
+        family("view_rows", MetricKind::Gauge, Some("view"), "Rows of a view.", |s, out| {
+            s.view_rows.iter().for_each(|(name, rows)| out.labelled("view", name, *rows as u64));
+        }),
     ]
 }
 

@@ -76,6 +76,8 @@ pub(crate) struct MetricScrape {
     pub(crate) held: Option<ViewCounts>,
     /// Distinct sketches for which the blocks of this process are planned, if blocks can get hot.
     pub(crate) planned: Option<u64>,
+    /// Views with their numbers of rows.
+    pub(crate) view_rows: Vec<(String, usize)>,
 }
 
 /// Numbers of the view.

@@ -14,6 +14,7 @@ use super::{ErrorAnswer, RouteState, Unslashed};
 use crate::guard::refusals::RefusalReason;
 use crate::metrics::{self, MetricScrape, ViewCounts, process};
 use crate::page;
+use dupflow_core::run::view_tables::ViewTables;
 
 /// Maximum size of the login form in bytes.
 const FORM_BYTES: usize = 8 << 10;
@@ -130,6 +131,7 @@ impl RouteState {
             streams: self.limits.streams - self.streams.available_permits(),
             held,
             planned: subject.planned_here(),
+            view_rows: view_rows(subject.views.as_deref()),
         }
     }
 }
@@ -175,4 +177,13 @@ fn line(found: Result<(), String>, well: &str) -> Response {
         Err(what) => (StatusCode::SERVICE_UNAVAILABLE, what),
     };
     (code, line + "\n").into_response()
+}
+
+/// The views by name, each with its number of rows.
+fn view_rows(views: Option<&ViewTables>) -> Vec<(String, usize)> {
+    let named = |views: &ViewTables| {
+        let names = views.plans().iter().map(|plan| plan.name.to_string());
+        names.zip(views.lengths().1).collect()
+    };
+    views.map(named).unwrap_or_default()
 }

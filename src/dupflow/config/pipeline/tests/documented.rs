@@ -16,7 +16,9 @@ fn named_in(text: &str) -> BTreeSet<String> {
     let mut table = String::new();
     let mut keys = BTreeSet::new();
     for line in text.lines() {
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        if let Some(name) = line.strip_prefix("# [[").and_then(|rest| rest.strip_suffix("]]")) {
+            table = format!("{name}.#.");
+        } else if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             table = format!("{name}.");
         }
         let setting = line.strip_prefix("# ").unwrap_or(line).split_once(" = ");
