@@ -24,7 +24,7 @@ mod settings;
 pub use deployment::{
     DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MOST_WORKERS,
     MonitorConfig, OutputFormat, ProcessConfig, SinkConfig, SourceConfig, StateConfig, TablesConfig,
-    WITHOUT_MONITOR,
+    without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
 pub use settings::{ConfigError, Origin, Problem, ProblemKind};

@@ -168,7 +168,7 @@ impl ProcessGroup {
                         emits_upserts,
                         snapshot: None,
                         table,
-                        there: None,
+                        output_pairs: None,
                         as_of: None,
                     });
                 }
