@@ -45,8 +45,8 @@ pub fn date(seconds: f64) -> Option<String> {
     Timestamp::from_duration(whole).ok().map(|time| time.to_string())
 }
 
-/// Formats unix milliseconds as a time of UTC with its milliseconds: `2024-05-06T07:08:09.500Z`; the beginning
-/// of 1970 if there is no such date.
+/// Formats unix milliseconds as a time of UTC with its milliseconds: `2024-05-06T07:08:09.500Z`; the
+/// beginning of 1970 if there is no such date.
 pub fn millisecond_of(millis: u64) -> String {
     let time = i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
     time.unwrap_or_default().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()

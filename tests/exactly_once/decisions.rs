@@ -1,5 +1,5 @@
-//! The decisions in an output, against the events of the input: each upsert has one, none has two, and each is
-//! right as of its epoch where a mark says what the epoch had read.
+//! The decisions in an output, against the events of the input: each upsert has one, none has two, and
+//! each is right as of its epoch where a mark says what the epoch had read.
 
 use std::collections::{BTreeMap, BTreeSet};
 

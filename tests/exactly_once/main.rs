@@ -25,8 +25,9 @@
 //! | `postgres` | a feed, then a table | tables on a real server |
 //! | `kafka` | a topic | a topic, on a real broker |
 //!
-//! Without options, as run by `cargo test`: a small feed into files, as deltas and as decisions, and the feed
-//! and a table into tables of a SQLite file and, if one is installed, of a PostgreSQL server. Anything missing is reported with SKIPPED.
+//! Without options, as run by `cargo test`: a small feed into files, as deltas and as decisions, and the
+//! feed and a table into tables of a SQLite file and, if one is installed, of a PostgreSQL server.
+//! Anything missing is reported with SKIPPED.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Decisions in a topic: a crawler that waits for them, through a kill; kept current in a compacted topic; the
-//! crawler of the documentation.
+//! Decisions in a topic: a crawler that waits for them, through a kill; kept current in a compacted topic;
+//! the crawler of the documentation.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -124,7 +124,8 @@ fn a_crawler_waits_for_each_decision(broker: &Broker) {
 }
 
 fn a_compacted_topic_holds_the_current_record(broker: &Broker) {
-    let more = "sink.emit = \"decisions\"\nsink.decisions = \"current\"\nsink.envelope = \"upsert\"\n[state]\npath = \"state\"\n";
+    let more = "sink.emit = \"decisions\"\nsink.decisions = \"current\"\nsink.envelope = \"upsert\"\n\
+                [state]\npath = \"state\"\n";
     let scene = Scene { more: more.to_owned(), ..Scene::new(broker, 1) };
     let mut run = scene.run(&[]);
     run.says("topic");

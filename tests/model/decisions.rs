@@ -2,9 +2,9 @@
 //! where they are kept current, the last record of each document is that of a fresh run. Through ends and
 //! restarts too.
 //!
-//! Bug classes: an upsert without a decision, or with two; a decision that an end of a run repeats; a record
-//! that is not written again when the oldest document of a cluster changes, a giant forms, or a copy goes; one
-//! that is written again and has not changed.
+//! Bug classes: an upsert without a decision, or with two; a decision that an end of a run repeats; a
+//! record that is not written again when the oldest document of a cluster changes, a giant forms, or a
+//! copy goes; one that is written again and has not changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Cursor, Write};
@@ -110,7 +110,9 @@ impl Record {
             .zip(read["offset"].as_u64())
             .map(|(partition, offset)| Position { partition: u32::try_from(partition).unwrap(), offset });
         let fields = read.as_object_mut().unwrap();
-        ["id", "epoch", "at", "partition", "offset"].map(|key| fields.remove(key));
+        for key in ["id", "epoch", "at", "partition", "offset"] {
+            fields.remove(key);
+        }
         fields.entry("giant").or_insert(json!(false));
         Self { id, epoch, position, content: Some(read).filter(|_| !has_ended) }
     }

@@ -45,10 +45,10 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end of
-    /// the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of each
-    /// cluster and all that are in none, and "remove", all others; "decisions", what every epoch finds of each
-    /// document that it upserts.
+    /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end
+    /// of the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of
+    /// each cluster and all that are in none, and "remove", all others; "decisions", what every epoch
+    /// finds of each document that it upserts.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
 

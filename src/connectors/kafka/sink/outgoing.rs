@@ -108,8 +108,8 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Encodes decisions. The key is the document; its end has no value. `marks_ends`: an upsert of a document
-    /// that is not alive has its decision, and then the end.
+    /// Encodes decisions. The key is the document; its end has no value. `marks_ends`: an upsert of a
+    /// document that is not alive has its decision, and then the end.
     pub(super) fn decisions(
         &mut self,
         epoch: Epoch,

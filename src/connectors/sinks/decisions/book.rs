@@ -132,8 +132,8 @@ impl DecisionBook {
         decisions.into_values().collect()
     }
 
-    /// Further records to write with this commit, sorted by id: the correction of the output, once `mark` says
-    /// that all pairs have been passed.
+    /// Further records to write with this commit, sorted by id: the correction of the output, once `mark`
+    /// says that all pairs have been passed.
     pub(crate) fn corrections(&mut self, mark: &Mark) -> Vec<Decision> {
         if mark.in_correction {
             return Vec::new();

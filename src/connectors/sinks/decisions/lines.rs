@@ -17,8 +17,8 @@ use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, Progress, unix_milliseconds};
 
-/// Writes decisions epoch by epoch, by id within an epoch. Flushes at each commit, so that a reader sees whole
-/// epochs.
+/// Writes decisions epoch by epoch, by id within an epoch. Flushes at each commit, so that a reader sees
+/// whole epochs.
 pub struct DecisionLines<W> {
     out: W,
     book: DecisionBook,

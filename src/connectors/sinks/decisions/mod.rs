@@ -6,9 +6,9 @@
 //!  deltas ───────────────┘
 //! ```
 //!
-//! A decision is of the corpus at the end of its epoch: the pairs of the document, its cluster, and the oldest
-//! document there. It is written in the commit of its epoch, so each upsert has exactly one, through any
-//! restart; of several upserts of a document in one epoch the last one has it.
+//! A decision is of the corpus at the end of its epoch: the pairs of the document, its cluster, and the
+//! oldest document there. It is written in the commit of its epoch, so each upsert has exactly one,
+//! through any restart; of several upserts of a document in one epoch the last one has it.
 //!
 //! | [`DecisionMode`] | a record is written |
 //! |---|---|
@@ -18,10 +18,10 @@
 //! Under `Current` the last record of each document is a function of the corpus: those of documents that have
 //! ended aside, the last records are those of a fresh run, except for their epochs and times.
 //!
-//! **Correcting an output.** The records in the output are read, and the run adds up its pairs without writing.
-//! The last commit of the correction writes, in one step, what differs: under `Current` every record whose
-//! content or position does, and an end for each document that is not alive; under `First` a decision of each
-//! live document whose last event has none.
+//! **Correcting an output.** The records in the output are read, and the run adds up its pairs without
+//! writing. The last commit of the correction writes, in one step, what differs: under `Current` every
+//! record whose content or position does, and an end for each document that is not alive; under `First` a
+//! decision of each live document whose last event has none.
 
 mod book;
 mod lines;

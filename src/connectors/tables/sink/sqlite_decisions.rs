@@ -62,7 +62,8 @@ pub(super) fn put(
 /// The rows of decisions.
 pub(super) fn read(connection: &Connection, table: &str) -> rusqlite::Result<Vec<(String, DecisionColumns)>> {
     let sql = format!(
-        "SELECT id, source_partition, source_offset, ended, copy, \"of\", repeats, pairs, cluster FROM {table}"
+        "SELECT id, source_partition, source_offset, ended, copy, \"of\", repeats, pairs, cluster
+         FROM {table}"
     );
     let row = |row: &rusqlite::Row<'_>| {
         let columns = DecisionColumns {

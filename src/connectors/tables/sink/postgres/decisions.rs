@@ -52,10 +52,10 @@ impl PostgresStore {
             let pairs = each(&columns, |one| one.pairs);
             let cluster = each(&columns, |one| stored(&one.cluster));
             let sql = format!(
-                "INSERT INTO {table} (id, source_partition, source_offset, epoch, ended, copy, \"of\", repeats,
-                    pairs, cluster)
-                 SELECT id, source_partition, source_offset, epoch, ended, copy, \"of\", repeats::json, pairs,
-                    cluster
+                "INSERT INTO {table} (id, source_partition, source_offset, epoch, ended, copy, \"of\",
+                    repeats, pairs, cluster)
+                 SELECT id, source_partition, source_offset, epoch, ended, copy, \"of\", repeats::json,
+                    pairs, cluster
                  FROM unnest($1::text[], $2::int8[], $3::int8[], $4::int8[], $5::bool[], $6::bool[],
                     $7::text[], $8::text[], $9::int8[], $10::text[])
                     AS added (id, source_partition, source_offset, epoch, ended, copy, \"of\", repeats, pairs,
