@@ -147,8 +147,8 @@ fn tables_hold_the_last_decision_of_each_document() {
     place.file("feed.jsonl", feed());
     let open = || rusqlite::Connection::open(place.path("out.db")).expect("the database opens");
     let rows = |connection: &rusqlite::Connection| {
-        let sql = "SELECT concat_ws(' ', id, source_offset, epoch, ended, copy, coalesce(\"of\", '-'), repeats, \
-                   pairs, coalesce(cluster, '-')) FROM decisions WHERE at IS NOT NULL ORDER BY id";
+        let sql = "SELECT concat_ws(' ', id, source_offset, epoch, ended, copy, coalesce(\"of\", '-'), \
+                   repeats, pairs, coalesce(cluster, '-')) FROM decisions WHERE at IS NOT NULL ORDER BY id";
         let mut query = connection.prepare(sql).expect("the table is there");
         let rows = query.query_map([], |row| row.get::<_, String>(0)).expect("rows");
         rows.collect::<Result<Vec<_>, _>>().expect("rows")

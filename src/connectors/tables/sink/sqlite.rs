@@ -16,7 +16,7 @@ use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{Cause, DocPair, Evidence};
 
 /// SQL of the present time: UTC in ISO 8601, which SQLite's functions parse.
-pub(super) const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
 /// Tables in a file.
 pub(super) struct SqliteStore {
@@ -220,7 +220,7 @@ impl TableStore for SqliteStore {
                 begin_deltas(&transaction, &tables, keeps, causes).map_err(failed)?;
             }
             put(&transaction, changes, &tables, causes).map_err(failed)?;
-            sqlite_decisions::put(&transaction, changes, &decisions).map_err(failed)?;
+            sqlite_decisions::put(&transaction, changes, &decisions, NOW).map_err(failed)?;
             let sql = format!(
                 "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = \
                  ?1, at = {NOW}",

@@ -3,7 +3,6 @@
 use rusqlite::{Connection, Transaction, params};
 
 use super::changes::{DecisionRow, TableChanges, split_rows};
-use super::sqlite::NOW;
 use super::store::{DecisionColumns, id};
 use crate::sinks::decisions::LastDecisions;
 use crate::tables::database::DatabaseFailure;
@@ -20,11 +19,12 @@ pub(super) fn schema(table: &str, index: &str) -> String {
     )
 }
 
-/// Writes the rows of decisions.
+/// Writes the rows of decisions; `now` is the SQL of their time.
 pub(super) fn put(
     transaction: &Transaction<'_>,
     changes: &TableChanges,
     table: &str,
+    now: &str,
 ) -> rusqlite::Result<()> {
     if changes.decisions_anew {
         transaction.execute(&format!("DELETE FROM {table}"), [])?;
@@ -38,7 +38,7 @@ pub(super) fn put(
         delete.execute([document.as_str()])?;
     }
     let sql =
-        format!("INSERT OR REPLACE INTO {table} VALUES (?1, ?2, ?3, ?4, {NOW}, ?5, ?6, ?7, ?8, ?9, ?10)");
+        format!("INSERT OR REPLACE INTO {table} VALUES (?1, ?2, ?3, ?4, {now}, ?5, ?6, ?7, ?8, ?9, ?10)");
     let mut insert = transaction.prepare_cached(&sql)?;
     for (document, DecisionRow { decision, epoch }) in upserts {
         let Position { partition, offset } = decision.position.unwrap_or_default();
