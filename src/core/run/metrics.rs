@@ -79,7 +79,8 @@ counters! {
         "Decisions of documents that were not alive at the end of their epoch: deleted in it, too old, or \
         expired.",
     DecisionsChanged "decisions_changed"
-        "Records that replace a decision later, ends included (sink.decisions), and those that correct an output.",
+        "Records that replace a decision later, ends included (sink.decisions), and those that correct an \
+        output.",
 }
 
 /// The counters of one process while it runs, with the comparisons of the filter by the look that decided.
