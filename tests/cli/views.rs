@@ -114,7 +114,10 @@ fn a_run_corrects_rows_that_are_not_those_of_its_corpus() {
     assert_eq!(rows(&first), fresh("\"host\""));
     assert_eq!(run("\"host\""), first, "nothing to correct");
     let copy = page(0..0, 0);
-    place.file("feed.jsonl", feed() + &event("e", "one.org", "de", &copy) + &event("a", "two.org", "en", &copy));
+    place.file(
+        "feed.jsonl",
+        feed() + &event("e", "one.org", "de", &copy) + &event("a", "two.org", "en", &copy),
+    );
     let second = run("\"host\"");
     assert!(second.starts_with(&first) && second.len() > first.len());
     assert_eq!(rows(&second), fresh("\"host\""));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
 use dupflow::core::doc::fields::EventFields;
-use dupflow::core::doc::{DocChange, DocEvent, DocId, Position};
+use dupflow::core::doc::{DocChange, DocEvent, DocId, Position, UpsertedDoc};
 use dupflow::core::hash;
 use dupflow::core::pair::Delta;
 use dupflow::core::time::{Epoch, Progress};
@@ -24,7 +24,7 @@ use crate::group::PATIENCE;
 type DocumentEvent = (u64, String, Option<String>);
 
 /// The closed epochs; `None` is the end.
-type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>, Vec<ViewDelta>)>;
+type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>, Vec<ViewDelta>, Vec<UpsertedDoc>)>;
 
 fn stages(pipeline: &str) -> Stages {
     let stages = dupflow::pipeline::stages(&Plan::load(pipeline, &[]).unwrap(), false);
@@ -35,7 +35,7 @@ fn stages(pipeline: &str) -> Stages {
         view(ViewKind::Documents, ViewMeasure::Top(5)),
         view(ViewKind::Clusters, ViewMeasure::Top(3)),
     ];
-    Stages { emits_documents: true, views: views.into(), ..stages }
+    Stages { emits_documents: true, emits_upserts: true, views: views.into(), ..stages }
 }
 
 /// Pages that are edited, copied and deleted, in epochs.
@@ -123,7 +123,8 @@ struct Tells(Sender<Told>);
 
 impl Emit for Tells {
     fn closed(&mut self, closed: ClosedEpoch) {
-        self.0.send(Some((closed.progress, closed.deltas, closed.documents, closed.views))).unwrap();
+        let ClosedEpoch { progress, deltas, documents, views, upserts, .. } = closed;
+        self.0.send(Some((progress, deltas, documents, views, upserts))).unwrap();
     }
 
     fn ended(&mut self) {
@@ -238,11 +239,13 @@ fn several_processes_tell_what_one_tells() {
             .flat_map(|(_, deltas, ..)| deltas.iter().map(|delta| delta.diff))
             .collect();
         assert!(deltas.contains(&1) && deltas.contains(&-1), "{} deltas", deltas.len());
-        let documents = expected.iter().flatten().flat_map(|(_, _, documents, _)| documents);
+        let documents = expected.iter().flatten().flat_map(|(_, _, documents, _, _)| documents);
         assert!(documents.clone().any(|change| change.now.is_none()), "some end");
         assert!(documents.count() > 60, "some are told of");
-        let rows = expected.iter().flatten().flat_map(|(.., rows)| rows).count();
+        let rows = expected.iter().flatten().flat_map(|(_, _, _, rows, _)| rows).count();
         assert!(rows > 100, "{rows} rows change");
+        let upserts = expected.iter().flatten().flat_map(|(.., upserts)| upserts);
+        assert!(upserts.count() > 200, "most events are upserts");
         assert_eq!(alone(pipeline, &history, 2), expected);
         for (processes, workers) in [(2, 1), (2, 2), (3, 1)] {
             assert_eq!(

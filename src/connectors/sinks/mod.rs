@@ -4,6 +4,7 @@
 pub(crate) mod cluster_changes;
 mod clusters;
 mod contract;
+pub(crate) mod decisions;
 mod deferred;
 mod destination;
 mod keep_list;
@@ -16,6 +17,7 @@ pub mod side;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use contract::Sink;
+pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;
 pub use keep_list::{DocumentList, KeepList};

@@ -9,5 +9,7 @@ pub mod fields;
 mod id;
 pub mod retention;
 
-pub use event::{DocChange, DocEvent, FIELD_SEPARATOR, Facts, Letter, Position, without_separators};
+pub use event::{
+    DocChange, DocEvent, FIELD_SEPARATOR, Facts, Letter, Position, UpsertedDoc, without_separators,
+};
 pub use id::DocId;

@@ -17,7 +17,7 @@ use super::causes::Causes;
 use super::operator::Operator;
 use super::{Deltas, Stages};
 use dupflow_core::doc::changes::Changes;
-use dupflow_core::doc::{DocChange, Letter, Position};
+use dupflow_core::doc::{DocChange, Letter, Position, UpsertedDoc};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
@@ -36,6 +36,9 @@ pub struct ClosedEpoch {
     /// Changes of the rows of [views](Stages::views): sorted by (view, group, id, value, diff), distinct, each
     /// with diff 1 or -1.
     pub views: Vec<ViewDelta>,
+    /// Documents with an upsert in the epoch, if [requested](Stages::emits_upserts), sorted by id. Restored
+    /// documents are not among them.
+    pub upserts: Vec<UpsertedDoc>,
     /// What a later run needs of these changes, if documents are [kept](Stages::keeps). The changes of one
     /// document are in order.
     pub kept: Vec<Changes>,
@@ -68,6 +71,8 @@ pub(super) enum EpochReport {
     Table(TableInForce),
     /// Changes of documents: all changes of one document in an epoch are in one record.
     Documents(Vec<DocChange>),
+    /// Documents with an upsert in the epoch, each in one record.
+    Upserts(Vec<UpsertedDoc>),
     /// What is kept of the changed documents.
     Kept(Changes),
     /// An invalid record.
@@ -86,6 +91,7 @@ struct OpenEpoch {
     deltas: Vec<(DocPair, isize)>,
     views: Vec<(ViewRow, isize)>,
     documents: Vec<DocChange>,
+    upserts: Vec<UpsertedDoc>,
     kept: Vec<Changes>,
     letters: Vec<Letter>,
     seen: BTreeMap<usize, u64>,
@@ -120,8 +126,7 @@ pub(super) fn output(
     let mut operator = Operator::new("Output", scope);
     let mut deltas = operator.input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
     let mut reports = operator.input(reports, Exchange::new(|_: &EpochReport| 0));
-    let mut rows =
-        rows.map(|rows| operator.input(rows, Exchange::new(|_: &(ViewRow, Epoch, isize)| 0)));
+    let mut rows = rows.map(|rows| operator.input(rows, Exchange::new(|_: &(ViewRow, Epoch, isize)| 0)));
     let mut closing = Closing {
         open: BTreeMap::new(),
         progress: Progress { epoch: open.get() - 1, ..stages.start.past.clone() },
@@ -168,6 +173,7 @@ impl OpenEpoch {
             }
             EpochReport::Table(table) => self.table = Some(table),
             EpochReport::Documents(mut changes) => self.documents.append(&mut changes),
+            EpochReport::Upserts(mut upserts) => self.upserts.append(&mut upserts),
             EpochReport::Kept(changes) => self.kept.push(changes),
             EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
             EpochReport::Causes(causes) => self.causes.add(causes),
@@ -188,9 +194,11 @@ impl Closing {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
             let open = self.open.remove(&epoch).unwrap_or_default();
-            let (seen, next, table, clock, causes) = (open.seen, open.next, open.table, open.clock, open.causes);
-            let OpenEpoch { mut deltas, mut views, mut documents, kept, mut letters, .. } = open;
+            let (seen, next, table, clock, causes) =
+                (open.seen, open.next, open.table, open.clock, open.causes);
+            let OpenEpoch { mut deltas, mut views, mut documents, mut upserts, kept, mut letters, .. } = open;
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+            upserts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             letters.sort_by_key(|letter| letter.position);
             consolidate(&mut deltas);
             consolidate(&mut views);
@@ -214,7 +222,7 @@ impl Closing {
                 *so_far = offset.max(*so_far);
             }
             let progress = self.progress.clone();
-            emit.closed(ClosedEpoch { progress, deltas, views, documents, kept, letters, seen });
+            emit.closed(ClosedEpoch { progress, deltas, views, documents, upserts, kept, letters, seen });
         }
         if first_open.is_none() {
             emit.ended();

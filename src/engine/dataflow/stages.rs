@@ -50,6 +50,8 @@ pub struct Stages {
     pub emits_documents: bool,
     /// The views that are kept. They do not change the pairs.
     pub views: Arc<[ViewPlan]>,
+    /// Whether each closed epoch carries the documents that it [upserts](dupflow_core::doc::UpsertedDoc).
+    pub emits_upserts: bool,
     /// Where the run begins.
     pub start: RunStart,
     /// What the rest of the process shares with the run.
@@ -109,6 +111,7 @@ impl Stages {
             keeps: false,
             emits_documents: false,
             views: [].into(),
+            emits_upserts: false,
             start: RunStart::default(),
             observers,
         }

@@ -9,6 +9,7 @@ use super::read;
 use crate::kafka::broker::{Admin, KEEPS_ALL, KafkaFailure, TopicRequest};
 use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::Standing;
+use crate::sinks::decisions::LastDecisions;
 use crate::sinks::rows::cluster_json::{ReportSums, read_present};
 use crate::sinks::rows::pair_json::read_delta;
 use crate::sinks::side::SideDelta;
@@ -98,6 +99,22 @@ impl KafkaOutput {
                 Ok(now.into_values().collect())
             }
         }
+    }
+
+    /// The last decision of each document in the topic.
+    pub(super) fn decisions(&self) -> io::Result<LastDecisions> {
+        let topic = &self.topic;
+        let mut last = LastDecisions::default();
+        read::topic(&self.connection, topic, |key, value| match value.filter(|value| !value.is_empty()) {
+            Some(value) => {
+                last.add(value).map_err(|error| invalid_data(format!("topic \"{topic}\": {error}")))
+            }
+            None => {
+                last.end(key.unwrap_or_default());
+                Ok(())
+            }
+        })?;
+        Ok(last)
     }
 
     /// Passes each committed change of rows in a topic of a side output; creates the topic if it is missing.

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::sinks::StandardError;
 use crate::sinks::rows::cluster_json::ReportChange;
 use crate::sinks::side::SideDelta;
+use crate::sinks::{Decision, StandardError};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocChange, DocId, Facts};
 use dupflow_core::pair::{Delta, DocPair, Pair};
@@ -17,6 +17,14 @@ pub(super) struct PairRow {
     pub(super) epoch: Epoch,
     /// Present if evidence is written.
     pub(super) standard_error: Option<f64>,
+}
+
+/// A row of the table of decisions.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DecisionRow {
+    /// It has a position.
+    pub(super) decision: Decision,
+    pub(super) epoch: Epoch,
 }
 
 /// New and changed rows; `None` deletes the row.
@@ -32,6 +40,9 @@ pub(super) struct TableChanges {
     pub(super) deltas: Vec<(Epoch, Delta)>,
     /// Rows of side outputs, by table and row, each with its key and its epoch.
     pub(super) side: BTreeMap<(String, String), Option<(String, Epoch)>>,
+    /// Whether the table of decisions is emptied first.
+    pub(super) decisions_anew: bool,
+    pub(super) decisions: BTreeMap<DocId, Option<DecisionRow>>,
 }
 
 impl TableChanges {
@@ -75,6 +86,16 @@ impl TableChanges {
         for SideDelta { row, diff } in deltas {
             let value = (*diff > 0).then(|| (row.key.clone(), epoch));
             self.side.insert((table.to_owned(), row.json.clone()), value);
+        }
+    }
+
+    /// Adds decisions of an epoch. `drops_ended`: the table has no row of a document that is not alive.
+    pub(super) fn decisions(&mut self, epoch: Epoch, decisions: Vec<Decision>, drops_ended: bool) {
+        for decision in decisions {
+            let has_ended = decision.repetition.is_none() && drops_ended;
+            let id = decision.id.clone();
+            let row = DecisionRow { decision, epoch };
+            self.decisions.insert(id, Some(row).filter(|_| !has_ended));
         }
     }
 

@@ -198,6 +198,7 @@ fn output(address: Address, run: &str) -> TableSink {
         prefix: "near \"".to_owned(),
         deltas: true,
         causes: true,
+        decisions: None,
         patience: Duration::from_secs(5),
         run: run.to_owned(),
     };
@@ -359,6 +360,7 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
             prefix: "near \"".to_owned(),
             deltas: false,
             causes: false,
+            decisions: None,
             patience: Duration::from_secs(5),
             run: String::new(),
         };
@@ -391,6 +393,7 @@ fn tables_of_other_programs_are_not_touched() {
         prefix: prefix.to_owned(),
         deltas: false,
         causes: false,
+        decisions: None,
         patience: Duration::from_secs(5),
         run: "r".to_owned(),
     };

@@ -23,7 +23,7 @@ use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, EpochRule};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sinks::MarkedFile;
+use dupflow_connectors::sinks::{DecisionMode, MarkedFile};
 use dupflow_connectors::tables::database::Address;
 use dupflow_core::doc::fields::FieldRules;
 
@@ -94,8 +94,10 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
     DeploymentKey {
         name: "sink.emit",
-        expected: "\"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
+        expected: "\"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\", \"remove\" or \
+            \"decisions\"",
     },
+    DeploymentKey { name: "sink.decisions", expected: "\"first\" or \"current\"" },
     DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
     DeploymentKey { name: "sink.evidence", expected: "true or false" },
     DeploymentKey { name: "sink.causes", expected: "true or false" },
@@ -143,6 +145,8 @@ pub struct Deployment {
     pub sink: SinkConfig,
     /// What the results are: deltas, pairs, clusters or lists.
     pub emit: EmitKind,
+    /// When records of a document are written, where the results are decisions.
+    pub decisions: DecisionMode,
     /// The file format of the results; a topic has its own.
     pub output_format: OutputFormat,
     /// Whether each pair carries its evidence.
@@ -195,6 +199,7 @@ impl Deployment {
         let source = source::source(&mut settings, &fields);
         let sink = sink::sink(&mut settings);
         let emit = results::emit(&mut settings, &sink);
+        let decisions = results::decisions(&mut settings, emit);
         let output_format = results::output_format(&mut settings, &source, &sink, emit);
         let views = views::views(&mut settings, &fields, &sink);
         let deployment = Self {
@@ -208,6 +213,7 @@ impl Deployment {
             fields,
             sink,
             emit,
+            decisions,
             output_format,
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),

@@ -72,9 +72,9 @@ impl ConfigKey for &dyn ConfigKey {
 fn is_numbered(name: &str, key: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let mut parts = name.split('.');
-    let fits = key.split('.').all(|of_key| {
-        parts.next().is_some_and(|part| part == of_key || (of_key == "#" && is_number(part)))
-    });
+    let fits = key
+        .split('.')
+        .all(|of_key| parts.next().is_some_and(|part| part == of_key || (of_key == "#" && is_number(part))));
     fits && parts.next().is_none()
 }
 

@@ -153,7 +153,7 @@ impl Committer {
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         self.live()?;
-        for ClosedEpoch { progress, deltas, views, documents, letters, .. } in &of_live {
+        for ClosedEpoch { progress, deltas, views, documents, upserts, letters, .. } in &of_live {
             // The first epoch that reads from a new partition sets its start.
             for (partition, next) in &progress.next {
                 self.mark.start.entry(*partition).or_insert(*next);
@@ -162,6 +162,9 @@ impl Committer {
                 file.append(letters).map_err(RunError::Letters)?;
             }
             self.pass_documents(documents, false)?;
+            if !upserts.is_empty() {
+                self.sink.upserts(upserts).map_err(RunError::Sink)?;
+            }
             self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
             self.sides.epoch(progress.epoch, views, &mut *self.sink).map_err(RunError::Sink)?;
         }
@@ -235,7 +238,8 @@ impl Committer {
         self.correct()?;
         if !std::mem::replace(&mut self.notified_live, true) {
             let progress = self.repeated.clone();
-            let waits = self.sides.live(progress.epoch, &self.mark, &mut *self.sink).map_err(RunError::Sink)?;
+            let waits =
+                self.sides.live(progress.epoch, &self.mark, &mut *self.sink).map_err(RunError::Sink)?;
             self.sink.live(progress.epoch);
             if waits {
                 // Rows of the main output, which the end of the last run or of the definitions left wrong.

@@ -116,7 +116,10 @@ fn count_documents<'scope>(
     views: Vec<Grouping>,
 ) -> Option<VecCollection<'scope, Epoch, ViewGroup, isize>> {
     let documents = (!views.is_empty()).then(|| documents.clone())?;
-    Some(documents.flat_map_ref(move |_, values| views.iter().map(|view| view.group(values)).collect::<Vec<_>>()))
+    Some(
+        documents
+            .flat_map_ref(move |_, values| views.iter().map(|view| view.group(values)).collect::<Vec<_>>()),
+    )
 }
 
 /// Each pair in its groups.
@@ -162,11 +165,13 @@ fn rank_documents<'scope>(
         }));
     }
     if let Some(documents) = documents.filter(|_| !grouped.is_empty()) {
-        let groups = (degrees.arrange_by_key_named("Numbers of pairs"))
-            .join_core(documents.clone(), move |id, n, values| {
+        let groups = (degrees.arrange_by_key_named("Numbers of pairs")).join_core(
+            documents.clone(),
+            move |id, n, values| {
                 let ranked = (Reverse(n.unsigned_abs() as u64), id.clone());
                 grouped.iter().map(|view| (view.group(values), ranked.clone())).collect::<Vec<_>>()
-            });
+            },
+        );
         ranked.push(groups);
     }
     ranked

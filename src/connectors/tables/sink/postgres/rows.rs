@@ -22,6 +22,7 @@ impl PostgresStore {
         self.put_clusters(transaction, changes)?;
         self.put_documents(transaction, changes)?;
         self.put_deltas(transaction, changes)?;
+        self.put_decisions(transaction, changes)?;
         self.put_side(transaction, changes)
     }
 
@@ -47,7 +48,6 @@ impl PostgresStore {
         }
         Ok(())
     }
-
 
     /// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.
     fn begin_deltas(&self, transaction: &mut Transaction<'_>) -> Result<(), postgres::Error> {
