@@ -1,7 +1,7 @@
 //! The law: after every epoch of any history, the accumulated deltas equal what the oracle finds in the
 //! corpus.
 //!
-//! Thirteen families:
+//! Fourteen families:
 //!
 //! | module | tests |
 //! |---|---|
@@ -17,6 +17,7 @@
 //! | [`sources`] | partitions, readers and cuts of any kind |
 //! | [`flow`] | backpressure and failures |
 //! | [`distance`] | that no pair within a distance is missed |
+//! | [`watch`] | the notices of a watch list |
 //!
 //! [`history`] describes how seeds are set and regressions are recorded.
 //!
@@ -50,3 +51,4 @@ mod retention;
 mod script;
 mod sources;
 mod truth;
+mod watch;

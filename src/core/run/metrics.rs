@@ -72,6 +72,7 @@ counters! {
     ClustersDissolved "clusters_dissolved" "Clusters that ceased to be.",
     GiantsFormed "giant_clusters_formed" "Clusters that grew beyond the limit, by their ids.",
     GiantsDissolved "giant_clusters_dissolved" "Clusters that ceased to be beyond the limit.",
+    Notices "notices" "Notices of watches, of both signs.",
 }
 
 /// The counters of one process while it runs, with the comparisons of the filter by the look that decided.

@@ -8,6 +8,7 @@
 //! | [`origins`] | the input file of an offset | inputs | dataflow |
 //! | [`query`] | queries and their answers | monitor | dataflow |
 //! | [`histogram`] | durations by range | the run | monitor |
+//! | [`watch`] | watch lists and their notices | inputs, monitor, dataflow | dataflow, outputs, monitor |
 
 pub mod backlog;
 pub mod histogram;
@@ -15,3 +16,4 @@ pub mod metrics;
 pub mod origins;
 pub mod query;
 pub mod status;
+pub mod watch;

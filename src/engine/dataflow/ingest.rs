@@ -19,6 +19,7 @@ use super::intake::{BatchEnd, BatchRecord, Intake, Pull};
 use super::operator::{Operator, Output};
 use super::output::EpochReport;
 use super::queries::{Admission, IdQuery, PendingQueries, ResolvedQuery};
+use super::watches::{WatchContent, WatchUpdate};
 use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::retain::Tick;
 use dupflow_core::doc::retention::{Retention, RetentionClock};
@@ -26,6 +27,7 @@ use dupflow_core::doc::{DocEvent, Position};
 use dupflow_core::hash;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::run::origins::Origins;
+use dupflow_core::run::watch::WatchChange;
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::time::{Epoch, LiveFrom, UnixTime};
 
@@ -44,6 +46,8 @@ pub(super) struct IngestOutputs<'scope> {
     pub(super) resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     /// Id queries, at the time of an epoch that is open.
     pub(super) id_queries: Stream<'scope, Epoch, Vec<IdQuery>>,
+    /// Changes of the watch list for every worker; `None` if there is no list.
+    pub(super) watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     /// Schedules the operator again, so that it reads the first open epoch.
     pub(super) wake: Activator,
 }
@@ -64,13 +68,14 @@ pub(super) fn ingest<'scope>(
     let (ticks, ticks_stream) = operator.output();
     let (resolved, resolved_stream) = operator.output();
     let (id_queries, id_queries_stream) = operator.output();
+    let (watches, watches_stream) = stages.watches.then(|| operator.output()).unzip();
     intake.wake_with(operator.waker());
     let receiver = stages.observers.queries.register(operator.waker());
     let (again, wake) = (operator.activator(), operator.activator());
 
     let live = Arc::clone(&stages.start.live);
     let mut maker = SketchMaker::new(&stages.scheme);
-    let mut batches = Batches::new(stages, scope.peers(), BatchOutputs { arrivals, reports, ticks });
+    let mut batches = Batches::new(stages, scope.peers(), BatchOutputs { arrivals, reports, ticks, watches });
     let mut admission = Admission::new(stages, receiver, pending, resolved, id_queries);
     operator.build_source(move |capabilities| {
         if capabilities.is_empty() {
@@ -96,6 +101,7 @@ pub(super) fn ingest<'scope>(
         ticks: ticks_stream,
         resolved: resolved_stream,
         id_queries: id_queries_stream,
+        watches: watches_stream,
         wake,
     }
 }
@@ -113,6 +119,7 @@ struct BatchOutputs {
     arrivals: Output<Arrival>,
     reports: Output<EpochReport>,
     ticks: Output<Tick>,
+    watches: Option<Output<WatchUpdate>>,
 }
 
 /// Reads batches of events.
@@ -159,6 +166,7 @@ impl Batches {
         let mut arrivals = self.outputs.arrivals.at(capabilities);
         let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
         let mut newest = None;
+        let mut updates = Vec::new();
         let end = intake.read(&mut |record| {
             let arrival = match record {
                 BatchRecord::Event(position, event) => {
@@ -174,11 +182,13 @@ impl Batches {
                     restored += u64::from(!matches!(arrival.content, ArrivalContent::Delete));
                     arrival
                 }
+                BatchRecord::Watched(change) => return updates.push(watch_update(change, maker, is_live)),
             };
             newest = newest.max(arrival.ts.and_then(UnixTime::new));
             arrivals.give(arrival);
         });
         drop(arrivals);
+        self.send_watches(updates, capabilities);
         self.report(end, epoch, newest, capabilities);
         for (counter, n) in [
             (Counter::Restored, restored),
@@ -187,6 +197,15 @@ impl Batches {
             (Counter::Empty, empty),
         ] {
             self.metrics.add(counter, n);
+        }
+    }
+
+    /// Sends changes of the watch list to all workers.
+    fn send_watches(&mut self, updates: Vec<WatchUpdate>, capabilities: &[Capability<Epoch>]) {
+        let Some(watches) = self.outputs.watches.as_mut().filter(|_| !updates.is_empty()) else { return };
+        let mut watches = watches.at(capabilities);
+        for update in &updates {
+            watches.give_all((0..self.peers).map(|to| WatchUpdate { to, ..update.clone() }));
         }
     }
 
@@ -244,4 +263,19 @@ fn sketched(
     let key = ids_move.then(|| EventKey::new(written, position));
     let key = key.filter(|key| *key != EventKey::new(ts, position)).map(Box::new);
     Arrival { hash, id, position, ts, content, bytes, is_restored: false, key }
+}
+
+/// A change of the watch list as the dataflow sends it: with the sketch of its text or, under live weights,
+/// the terms.
+fn watch_update(change: &WatchChange, maker: &mut SketchMaker, is_live: bool) -> WatchUpdate {
+    let content = match &change.text {
+        None => WatchContent::Nothing,
+        Some(text) if is_live => {
+            maker.terms(text).map_or(WatchContent::Nothing, |terms| WatchContent::Terms(Box::new(terms)))
+        }
+        Some(text) => maker
+            .sketch(text)
+            .map_or(WatchContent::Nothing, |(id, sketch)| WatchContent::Sketch(id, Box::new(sketch))),
+    };
+    WatchUpdate { to: 0, number: change.number, watch: change.id.clone(), content }
 }

@@ -20,6 +20,7 @@ use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocChange, Letter, Position};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_core::run::watch::{Notice, WatchMatch};
 use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
 
 /// The results of one epoch, from all workers.
@@ -40,6 +41,9 @@ pub struct ClosedEpoch {
     /// Where each of several processes reads the whole input: for each process, a hash of what it has read.
     /// The hashes are equal unless the processes have read different inputs.
     pub seen: BTreeMap<usize, u64>,
+    /// Changes of what is similar to a watch, if there is a [list](Stages::watches): sorted by (watch, id,
+    /// diff), distinct.
+    pub notices: Vec<Notice>,
 }
 
 /// Receives the closed epochs from the dataflow.
@@ -74,6 +78,8 @@ pub(super) enum EpochReport {
     Causes(Vec<(u64, Cause)>),
     /// A batch that all processes have read: the index of this process, and a hash of the batch.
     Seen(usize, u64),
+    /// Changes of what is similar to a watch.
+    Notices(Vec<(WatchMatch, isize)>),
 }
 
 /// What has been reported of an epoch that is still open.
@@ -89,6 +95,7 @@ struct OpenEpoch {
     table: Option<TableInForce>,
     clock: Option<RetentionTime>,
     causes: Causes,
+    notices: Vec<(WatchMatch, isize)>,
 }
 
 /// The open epochs of one worker.
@@ -157,6 +164,7 @@ impl OpenEpoch {
             EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
             EpochReport::Causes(causes) => self.causes.add(causes),
             EpochReport::Letter(letter) => self.letters.push(letter),
+            EpochReport::Notices(mut notices) => self.notices.append(&mut notices),
             EpochReport::Seen(process, hash) => {
                 // Wrapping addition: the order of batches does not matter.
                 let seen = self.seen.entry(process).or_default();
@@ -172,8 +180,11 @@ impl Closing {
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
-            let OpenEpoch { mut deltas, mut documents, kept, mut letters, seen, next, table, clock, causes } =
-                self.open.remove(&epoch).unwrap_or_default();
+            let mut open = self.open.remove(&epoch).unwrap_or_default();
+            let notices = consolidated(std::mem::take(&mut open.notices));
+            self.metrics.add(Counter::Notices, notices.len() as u64);
+            let OpenEpoch { mut deltas, mut documents, kept, mut letters, seen, next, table, clock, causes, .. } =
+                open;
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             letters.sort_by_key(|letter| letter.position);
             consolidate(&mut deltas);
@@ -195,10 +206,20 @@ impl Closing {
                 *so_far = offset.max(*so_far);
             }
             let progress = self.progress.clone();
-            emit.closed(ClosedEpoch { progress, deltas, documents, kept, letters, seen });
+            emit.closed(ClosedEpoch { progress, deltas, documents, kept, letters, seen, notices });
         }
         if first_open.is_none() {
             emit.ended();
         }
     }
+}
+
+/// The notices of an epoch: consolidated, and sorted by (watch, id, diff).
+fn consolidated(mut noticed: Vec<(WatchMatch, isize)>) -> Vec<Notice> {
+    consolidate(&mut noticed);
+    let diff = |diff: isize| if diff > 0 { 1 } else { -1 };
+    let mut notices: Vec<_> =
+        noticed.into_iter().map(|(of, change)| Notice { of, diff: diff(change) }).collect();
+    notices.sort_unstable_by(|a, b| (&a.of.watch, &a.of.id, a.diff).cmp(&(&b.of.watch, &b.of.id, b.diff)));
+    notices
 }

@@ -43,6 +43,8 @@ pub struct Stages {
     pub keeps: bool,
     /// Whether each closed epoch carries its [changes of documents](dupflow_core::doc::DocChange).
     pub emits_documents: bool,
+    /// Whether there is a list of [watches](dupflow_core::run::watch): each closed epoch carries its notices.
+    pub watches: bool,
     /// Where the run begins.
     pub start: RunStart,
     /// What the rest of the process shares with the run.
@@ -100,6 +102,7 @@ impl Stages {
             planned: u64::MAX,
             keeps: false,
             emits_documents: false,
+            watches: false,
             start: RunStart::default(),
             observers,
         }
