@@ -29,4 +29,5 @@ mod replay;
 mod run;
 mod state;
 mod terminal;
+mod watch;
 mod wrong_usage;

@@ -23,7 +23,7 @@ use super::arguments::verbosity::Verbosity;
 use super::arguments::written;
 use crate::config::{
     DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat, ProcessConfig,
-    SinkConfig, SourceConfig, WITHOUT_MONITOR,
+    SinkConfig, SourceConfig, WITHOUT_MONITOR, WatchConfig,
 };
 use crate::pipeline::{self, Mode, RunError, RunJob, Summary};
 use dupflow_connectors::inputs::{Input, Staying};
@@ -91,6 +91,14 @@ pub struct Args {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_bad: Option<f64>,
 
+    /// Watch for documents that resemble those of this file, or folder; may be given several times.
+    #[arg(long, value_name = "FILE", requires = "notices")]
+    pub watch: Vec<PathBuf>,
+
+    /// The file of what comes of the watches: for each match that begins or ends one line.
+    #[arg(long, value_name = "FILE", requires = "watch")]
+    pub notices: Option<PathBuf>,
+
     /// Show the run in a browser, at this loopback address, as in 127.0.0.1:9600 (port 0: any free port). The
     /// page stays until Ctrl-C, and a result that is written at the end is written then.
     #[arg(long, value_name = "ADDRESS")]
@@ -154,6 +162,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
+        ("--notices", args.notices.as_deref()),
     ];
     // Only process 0 writes.
     if args.processes.process.unwrap_or_default() == 0 && args.dry_run.is_none() {
@@ -163,6 +172,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     // A replay writes no files beside its output.
     let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, &[][..])));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
+    let list = list.into_iter().chain(args.watch.iter().map(|path| ("the watch list --watch", path.clone())));
     written::check(
         &written.collect::<Vec<_>>(),
         &args.pipeline.file().into_iter().chain(list).collect::<Vec<_>>(),
@@ -265,6 +275,7 @@ impl Args {
             kafka: Connection::default(),
             state: None,
             monitor: self.monitor.map(MonitorConfig::at),
+            watch: self.notices.clone().map(|path| WatchConfig::of_files(self.watch.clone(), path)),
             processes: ProcessConfig::default(),
             level: LogLevel::default(),
             format,

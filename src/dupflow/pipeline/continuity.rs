@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::StoredState;
+#[cfg(feature = "webhook")]
+use dupflow_connectors::watch::hook::HookSettings;
+use dupflow_connectors::watch::{NoticeFile, WatchedRun};
 use dupflow_core::description::Description;
 
 /// What a run needs to continue after an earlier one.
@@ -21,6 +24,20 @@ pub struct Continuity {
     pub letters: Option<LetterFile>,
     /// Where documents are stored, and the shortest time between two commits there; `None` = nowhere.
     pub state: Option<(StoredState, Duration)>,
+    /// The watch list and its notices, if there is one.
+    pub watch: Option<WatchParts>,
+}
+
+/// The watch list of a run, and where its notices go.
+#[derive(Debug)]
+pub struct WatchParts {
+    /// The list, and what is read again.
+    pub run: WatchedRun,
+    /// The file of notices.
+    pub notices: NoticeFile,
+    /// The web hook, if there is one.
+    #[cfg(feature = "webhook")]
+    pub hook: Option<HookSettings>,
 }
 
 impl Continuity {
@@ -33,6 +50,7 @@ impl Continuity {
             reconcile: false,
             letters: None,
             state: None,
+            watch: None,
         }
     }
 }

@@ -163,7 +163,7 @@ impl Past {
         continuity: &mut Continuity,
         first: Epoch,
     ) -> Result<Self, RunError> {
-        let Continuity { run, pipeline, reconcile, letters, state } = continuity;
+        let Continuity { run, pipeline, reconcile, letters, state, .. } = continuity;
         let mut state = state.as_mut().map(|(state, _)| state);
         let reconcile = *reconcile;
         let scheme = stages.scheme.description();

@@ -148,6 +148,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         kafka: Connection::default(),
         state: None,
         monitor: page.map(MonitorConfig::at),
+        watch: None,
         processes: ProcessConfig::default(),
         level: LogLevel::Warn,
         format: verbosity.format,

@@ -27,7 +27,7 @@ use super::arguments::problems::Problems;
 use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::verbosity::VerbosityArgs;
 use super::arguments::written::{self, ReadFile};
-use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
+use crate::config::{Deployment, EmitKind, Plan, SinkConfig, WatchConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary};
 use dupflow_connectors::inputs::Input;
 use dupflow_core::cluster::{ClusterKind, KeepRule};
@@ -243,11 +243,15 @@ pub(super) fn note_conflicts(
     read.extend(deployment.files_from().map(|path| ("the list source.files_from", path.to_owned())));
     read.extend(deployment.database_file().into_iter().flat_map(|path| written::database(path, tables)));
     let output = deployment.output().map(|path| ("sink.path", path, deployment.beside_output()));
+    let watches = deployment.watch.iter().flat_map(|watch| &watch.inputs);
+    read.extend(watches.map(|path| ("the watch list watch.inputs", path.clone())));
     let written = [
         output.or(redirected.map(|path| ("standard output", path, &[][..]))),
         deployment.letter_file().map(|path| ("dead_letter.path", path, &[][..])),
     ];
-    written::check(&written.into_iter().flatten().collect::<Vec<_>>(), &read, inputs, problems);
+    let of_watches = deployment.watch.iter().flat_map(WatchConfig::written).map(|(key, path)| (key, path, &[][..]));
+    let written = written.into_iter().flatten().chain(of_watches);
+    written::check(&written.collect::<Vec<_>>(), &read, inputs, problems);
 }
 
 /// Reports a rule of `output.keep` that tables cannot apply: their views always keep the document that names

@@ -16,6 +16,7 @@ use super::sink::{self, SinkConfig};
 use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, StateConfig};
 use super::tables::{self, TablesConfig};
+use super::watch::{self, WatchConfig};
 use super::{broker, values};
 use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, read_file};
 use dupflow_connectors::formats::InputLayout;
@@ -31,7 +32,7 @@ pub const MOST_WORKERS: usize = 1024;
 
 /// Every key of a deployment file, by module.
 pub(in crate::config) const KEYS: &[&[DeploymentKey]] =
-    &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS];
+    &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS, &watch::KEYS];
 
 /// The keys that this module reads.
 const OWN_KEYS: &[DeploymentKey] = &[
@@ -113,7 +114,15 @@ const OWN_KEYS: &[DeploymentKey] = &[
 ];
 
 /// Keys, and tables of keys, whose values are secret: they are never printed or served.
-const HIDDEN: [&str; 5] = ["monitor.token", "processes.secret", "kafka.settings", "source.url", "sink.url"];
+const HIDDEN: [&str; 7] = [
+    "monitor.token",
+    "processes.secret",
+    "kafka.settings",
+    "source.url",
+    "sink.url",
+    "watch.url",
+    "notices.hook.secret",
+];
 
 /// Where a pipeline runs, validated.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +156,8 @@ pub struct Deployment {
     pub state: Option<StateConfig>,
     /// Where the run's page and metrics are served; `None` = nowhere.
     pub monitor: Option<MonitorConfig>,
+    /// The watch list and its notices; `None` = none.
+    pub watch: Option<WatchConfig>,
     /// How the processes of one run find each other.
     pub processes: ProcessConfig,
     /// The least severe messages that are logged.
@@ -200,6 +211,7 @@ impl Deployment {
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
             state: storage::state(&mut settings),
             monitor: monitor::monitor(&mut settings),
+            watch: watch::watch(&mut settings),
             processes: processes::processes(&mut settings),
             level: logging::level(&mut settings),
             format: logging::format(&mut settings),
@@ -264,18 +276,21 @@ impl Deployment {
         }
     }
 
-    /// Replaces the output by standard output, and drops state, monitor and dead letters.
+    /// Replaces the output by standard output, and drops state, monitor, watches and dead letters.
     pub fn prints_only(&mut self) {
         self.sink = SinkConfig::Lines { path: None };
         self.output_format = OutputFormat::Jsonl;
         self.state = None;
         self.dead_letter = None;
         self.monitor = None;
+        self.watch = None;
     }
 
     /// Whether the run needs a broker.
     pub fn has_broker(&self) -> bool {
-        matches!(self.source, SourceConfig::Kafka { .. }) || matches!(self.sink, SinkConfig::Kafka { .. })
+        matches!(self.source, SourceConfig::Kafka { .. })
+            || matches!(self.sink, SinkConfig::Kafka { .. })
+            || self.watch.as_ref().is_some_and(|watch| watch.topic.is_some())
     }
 
     /// The dead-letter file; `None` if bad records are not kept in a file.

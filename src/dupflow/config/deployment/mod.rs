@@ -17,6 +17,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod values;
+mod watch;
 
 #[cfg(test)]
 pub(in crate::config) use deployment::KEYS;
@@ -29,3 +30,4 @@ pub use sink::SinkConfig;
 pub use source::SourceConfig;
 pub use storage::{DeadLetterConfig, StateConfig};
 pub use tables::TablesConfig;
+pub use watch::{HookConfig, WatchConfig};

@@ -6,7 +6,8 @@
 //! 1. The dead letters of its epochs are written.
 //! 2. New tables of document frequencies are stored in the state.
 //! 3. The deltas and the mark are committed by the sink, in one step.
-//! 4. The document changes are handed to the [keeper](super::keeper).
+//! 4. The notices of the watch list are written.
+//! 5. The document changes are handed to the [keeper](super::keeper).
 //!
 //! So after a crash between two steps, the mark in the output says what the output contains, and everything
 //! else is at or behind it.
@@ -30,6 +31,7 @@ use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{Announce, AsOf, BadRecords};
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sinks::{LetterFile, Sink};
+use dupflow_connectors::watch::NoticeFile;
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, Progress};
@@ -43,6 +45,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) sink: Box<dyn Sink + Send>,
     pub(in crate::pipeline) letters: Option<LetterFile>,
     pub(in crate::pipeline) keeper: Option<Keeper>,
+    /// The file of notices, if there is a watch list. Written after the sink.
+    pub(in crate::pipeline) notices: Option<NoticeFile>,
     pub(in crate::pipeline) bad: Arc<BadRecords>,
     pub(in crate::pipeline) live: Arc<LiveFrom>,
     /// The fields that all marks of this run share.
@@ -81,6 +85,7 @@ impl Committer {
             sink,
             letters,
             keeper,
+            notices: None,
             bad,
             live: Arc::clone(&past.live),
             mark: past.mark.clone(),
@@ -158,6 +163,12 @@ impl Committer {
             self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
         }
         self.write(last)?;
+        if let Some(file) = &mut self.notices {
+            for epoch in &of_live {
+                file.epoch(epoch.progress.epoch, &epoch.notices).map_err(RunError::Notices)?;
+            }
+            file.commit().map_err(RunError::Notices)?;
+        }
         if let Some(keeper) = &self.keeper {
             keeper.keep(&self.mark, of_live.into_iter().flat_map(|epoch| epoch.kept));
         }
@@ -198,7 +209,10 @@ impl Committer {
 
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
-        let ClosedEpoch { progress, deltas, documents, kept, .. } = epoch;
+        let ClosedEpoch { progress, deltas, documents, kept, notices, .. } = epoch;
+        if let Some(file) = &mut self.notices {
+            file.restored(notices);
+        }
         if let Some(keeper) = &self.keeper {
             // The mark has this epoch's offsets, and an epoch not beyond the output's.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
@@ -224,6 +238,9 @@ impl Committer {
         self.correct()?;
         if !std::mem::replace(&mut self.notified_live, true) {
             self.sink.live(self.repeated.epoch);
+            if let Some(file) = &mut self.notices {
+                file.live(self.repeated.epoch).map_err(RunError::Notices)?;
+            }
         }
         Ok(())
     }

@@ -1,0 +1,204 @@
+//! The file of notices: JSON Lines, appended to in order of epochs.
+//!
+//! ```text
+//! {"epoch":7,"diff":1,"watch":"press-17","id":"page-4711","similarity":0.93}
+//! ```
+//!
+//! The lines accumulate to the similar watches and documents. The file needs no mark: a run reads what it holds,
+//! and when it is live it writes the difference from what the restored corpus and the present list give. So it
+//! is right whether it is behind the main output or the list has changed meanwhile; the lines of that
+//! difference have the epoch at which the output stood. It is never ahead: a commit writes here after the main
+//! output.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::notice_board::NoticeBoard;
+use crate::failpoint;
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::Similarity;
+use dupflow_core::run::watch::{DurableNotice, Notice, WatchMatch};
+use dupflow_core::time::Epoch;
+
+/// A line of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoticeLine {
+    /// The epoch that made the notice.
+    pub epoch: Epoch,
+    /// 1 or -1.
+    pub diff: i8,
+    /// The watch.
+    pub watch: DocId,
+    /// The document.
+    pub id: DocId,
+    /// Their similarity.
+    pub similarity: f64,
+}
+
+/// Appends notices; see the [module](self).
+pub struct NoticeFile {
+    file: File,
+    /// What an earlier run has written accumulates to these; empty once the run is live.
+    held: BTreeMap<WatchMatch, i64>,
+    /// What the run has given so far, until it is live.
+    restored: BTreeMap<WatchMatch, i64>,
+    lines: Vec<u8>,
+    unsynced: Vec<DurableNotice>,
+    length: u64,
+    count: u64,
+    board: Arc<NoticeBoard>,
+}
+
+impl NoticeFile {
+    /// Opens the file of a run, or creates it, and reads what it holds; a replay begins with an empty file.
+    ///
+    /// # Errors
+    /// Any error of the file; that another run writes to it; that it holds something else.
+    pub fn open(path: &Path, is_new: bool, board: Arc<NoticeBoard>) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another run writes to it")),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let mut notices = Self {
+            file,
+            held: BTreeMap::new(),
+            restored: BTreeMap::new(),
+            lines: Vec::new(),
+            unsynced: Vec::new(),
+            length: 0,
+            count: 0,
+            board,
+        };
+        if !is_new {
+            notices.read()?;
+        }
+        // A pipe or a device has no length.
+        if notices.file.metadata()?.is_file() {
+            notices.file.set_len(notices.length)?;
+            notices.file.seek(SeekFrom::Start(notices.length))?;
+        }
+        notices.publish();
+        Ok(notices)
+    }
+
+    /// Reads the lines; one without an end was never confirmed.
+    fn read(&mut self) -> io::Result<()> {
+        let mut reader = BufReader::new(self.file.try_clone()?);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+            self.count += 1;
+            let NoticeLine { epoch, diff, watch, id, similarity } = parse(&line, self.count)?;
+            let similarity = Similarity::clamped(similarity);
+            let of = WatchMatch { watch, id, similarity };
+            add(&mut self.held, &of, diff);
+            self.unsynced.push(DurableNotice { number: self.count, epoch, notice: Notice { of, diff } });
+            self.length += line.len() as u64;
+            line.clear();
+            if self.unsynced.len() >= 2 * NoticeBoard::HELD {
+                self.unsynced.drain(..NoticeBoard::HELD);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows other threads what is durable.
+    fn publish(&mut self) {
+        let notices = std::mem::take(&mut self.unsynced);
+        self.board.add(notices, self.count, self.length);
+    }
+
+    /// Receives the notices of an epoch before the run is live, which the file may hold already.
+    pub fn restored(&mut self, notices: Vec<Notice>) {
+        notices.into_iter().for_each(|Notice { of, diff }| add(&mut self.restored, &of, diff));
+    }
+
+    /// The run is live, and the output stands at epoch `past`: writes the difference from what the file holds.
+    ///
+    /// # Errors
+    /// Any error of the file.
+    pub fn live(&mut self, past: Epoch) -> io::Result<()> {
+        let mut difference = std::mem::take(&mut self.restored);
+        for (of, held) in std::mem::take(&mut self.held) {
+            let n = difference.entry(of).or_default();
+            *n -= held;
+        }
+        let mut notices = Vec::new();
+        for (of, n) in difference {
+            for _ in 0..n.unsigned_abs() {
+                notices.push(Notice { of: of.clone(), diff: if n > 0 { 1 } else { -1 } });
+            }
+        }
+        // A match with another similarity ends before it begins.
+        notices.sort_by(|a, b| (&a.of.watch, &a.of.id, a.diff).cmp(&(&b.of.watch, &b.of.id, b.diff)));
+        self.epoch(past, &notices)?;
+        self.commit()
+    }
+
+    /// Buffers the notices of an epoch until the next [`Self::commit`].
+    ///
+    /// # Errors
+    /// None: notices stay in memory.
+    pub fn epoch(&mut self, epoch: Epoch, notices: &[Notice]) -> io::Result<()> {
+        for Notice { of, diff } in notices {
+            let (watch, id) = (of.watch.clone(), of.id.clone());
+            let line = NoticeLine { epoch, diff: *diff, watch, id, similarity: of.similarity.get() };
+            serde_json::to_writer(&mut self.lines, &line)?;
+            self.lines.push(b'\n');
+            self.count += 1;
+            let notice = Notice { of: of.clone(), diff: *diff };
+            self.unsynced.push(DurableNotice { number: self.count, epoch, notice });
+        }
+        Ok(())
+    }
+
+    /// Writes and syncs the buffered notices.
+    ///
+    /// # Errors
+    /// Any error of the file.
+    pub fn commit(&mut self) -> io::Result<()> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        self.file.write_all(&self.lines)?;
+        failpoint::reach("notices-written");
+        match self.file.sync_data() {
+            // A pipe cannot be synced.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+            synced => synced?,
+        }
+        self.length += self.lines.len() as u64;
+        self.lines.clear();
+        self.lines.shrink_to(1 << 20);
+        self.publish();
+        Ok(())
+    }
+}
+
+/// A line as a notice; `number` counts lines from 1.
+pub(super) fn parse(line: &[u8], number: u64) -> io::Result<NoticeLine> {
+    serde_json::from_slice(line).map_err(|error| {
+        let what = format!("line {number} is no notice ({error}): move the file away");
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    })
+}
+
+fn add(sum: &mut BTreeMap<WatchMatch, i64>, of: &WatchMatch, diff: i8) {
+    let n = sum.entry(of.clone()).or_default();
+    *n += i64::from(diff);
+    if *n == 0 {
+        sum.remove(of);
+    }
+}
+
+impl std::fmt::Debug for NoticeFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NoticeFile").field("notices", &self.count).finish_non_exhaustive()
+    }
+}
