@@ -1,6 +1,7 @@
 //! The table of metric families.
 
 use super::encoder::{MetricKind, SampleWriter};
+use super::watch::watches;
 use super::{MetricRow, MetricScrape};
 use dupflow_core::run::backlog::UnreadRecords;
 use dupflow_core::run::metrics::Counter;
@@ -31,10 +32,11 @@ pub(super) fn all() -> Vec<Family> {
     all.extend(input());
     all.extend(requests());
     all.extend(process());
+    all.extend(watches());
     all
 }
 
-fn family(
+pub(super) fn family(
     name: &str,
     kind: MetricKind,
     label: Option<&'static str>,
@@ -45,7 +47,7 @@ fn family(
     Family { metric_rows, write: Box::new(write) }
 }
 
-fn gauge(
+pub(super) fn gauge(
     name: &str,
     help: &'static str,
     write: impl Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync + 'static,

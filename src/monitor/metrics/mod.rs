@@ -12,6 +12,7 @@ mod encoder;
 mod families;
 pub(crate) mod process;
 pub(crate) mod samples;
+mod watch;
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use prometheus_client::registry::Registry;
 use crate::guard::refusals::CountsByReason;
 use dupflow_core::run::metrics::Counts;
 use dupflow_core::run::status::Status;
+use dupflow_core::run::watch::WatchState;
 use encoder::SampleWriter;
 use families::{Family, all};
 
@@ -76,6 +78,8 @@ pub(crate) struct MetricScrape {
     pub(crate) held: Option<ViewCounts>,
     /// Distinct sketches for which the blocks of this process are planned, if blocks can get hot.
     pub(crate) planned: Option<u64>,
+    /// The watch list, if there is one.
+    pub(crate) watch: Option<WatchState>,
 }
 
 /// Numbers of the view.

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::{clusters, compare, deltas, documents, pairs, plain, similar, status};
+use super::{clusters, compare, deltas, documents, pairs, plain, similar, status, watches};
 use crate::guard::access::{COOKIE, is_open};
 
 /// A run of dupflow: its pairs of near-duplicate documents, its clusters, its counters.
@@ -35,9 +35,13 @@ use crate::guard::access::{COOKIE, is_open};
         clusters::cluster,
         clusters::cluster_by,
         deltas::deltas,
-        similar::similar
+        similar::similar,
+        watches::watches,
+        watches::add,
+        watches::remove,
+        watches::notices
     ),
-    components(schemas(similar::SimilarQuery, clusters::OrderText))
+    components(schemas(similar::SimilarQuery, clusters::OrderText, watches::WatchToAdd))
 )]
 struct ApiDescription;
 

@@ -11,6 +11,7 @@ mod pairs;
 mod plain;
 mod similar;
 mod status;
+mod watches;
 
 use std::sync::Arc;
 
@@ -173,6 +174,12 @@ fn table() -> Vec<Route> {
         ("/clusters/{id}", &["after", "limit"], get(clusters::cluster)),
         ("/deltas", &["after", "tail"], get(deltas::deltas)),
         ("/similar", &[], post(similar::similar)),
+        (
+            "/watch",
+            &["after", "limit", "id"],
+            get(watches::watches).post(watches::add).delete(watches::remove),
+        ),
+        ("/notices", &["before", "limit"], get(watches::notices)),
     ]
 }
 
