@@ -9,11 +9,16 @@
 //! | [`query`] | queries and their answers | monitor | dataflow |
 //! | [`histogram`] | durations by range | the run | monitor |
 //! | [`watch`] | watch lists and their notices | inputs, monitor, dataflow | dataflow, outputs, monitor |
+//!
+//! [`missing_feature`] is the message for what a build lacks.
 
 pub mod backlog;
+mod feature;
 pub mod histogram;
 pub mod metrics;
 pub mod origins;
 pub mod query;
 pub mod status;
 pub mod watch;
+
+pub use feature::missing_feature;

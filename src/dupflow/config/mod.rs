@@ -23,8 +23,8 @@ mod settings;
 
 pub use deployment::{
     DeadLetterConfig, Deployment, EmitKind, HookConfig, LogFormat, LogLevel, MOST_WORKERS, MonitorConfig,
-    OutputFormat, ProcessConfig, SinkConfig, SourceConfig, StateConfig, TablesConfig, WITHOUT_MONITOR,
-    WatchConfig,
+    OutputFormat, ProcessConfig, SinkConfig, SourceConfig, StateConfig, TablesConfig, WatchConfig,
+    without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
 pub use settings::{ConfigError, Origin, Problem, ProblemKind};

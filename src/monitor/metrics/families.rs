@@ -12,7 +12,7 @@ pub(super) type Write = Box<dyn Fn(&MetricScrape, &mut SampleWriter<'_>) + Send 
 
 /// A metric with its values.
 pub(super) struct Family {
-    pub(super) metric_rows: MetricRow,
+    pub(super) row: MetricRow,
     pub(super) write: Write,
 }
 
@@ -43,8 +43,8 @@ pub(super) fn family(
     help: &'static str,
     write: impl Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync + 'static,
 ) -> Family {
-    let metric_rows = MetricRow { name: format!("dupflow_{name}"), kind, label, help };
-    Family { metric_rows, write: Box::new(write) }
+    let row = MetricRow { name: format!("dupflow_{name}"), kind, label, help };
+    Family { row, write: Box::new(write) }
 }
 
 pub(super) fn gauge(

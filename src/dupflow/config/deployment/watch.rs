@@ -8,6 +8,7 @@ use super::values::{Database, path, secret, secret_in_file, time, topic_name};
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::tables::DatabaseTable;
+use dupflow_core::run::missing_feature;
 
 /// The keys of `[watch]` and `[notices]`.
 pub(super) const KEYS: [DeploymentKey; 18] = [
@@ -101,8 +102,8 @@ pub(super) fn watch(settings: &mut FileSettings) -> Option<WatchConfig> {
     });
     let topic = topic.flatten();
     if topic.is_some() && cfg!(not(feature = "kafka")) {
-        let what = "this dupflow was built without Kafka: build it with the feature `kafka`";
-        settings.problem("watch.topic", ProblemKind::Contradiction(what.to_owned()));
+        let what = missing_feature("Kafka", "kafka");
+        settings.problem("watch.topic", ProblemKind::Contradiction(what));
     }
     let table = table(settings);
     let refresh = time(settings, "watch.refresh", Duration::from_secs(3600));
@@ -198,8 +199,8 @@ fn hook(settings: &mut FileSettings, notices: Option<&PathBuf>) -> Option<HookCo
         return None;
     }
     if cfg!(not(feature = "webhook")) {
-        let what = "this dupflow was built without web hooks: build it with the feature `webhook`";
-        settings.problem(URL, ProblemKind::Contradiction(what.to_owned()));
+        let what = missing_feature("web hooks", "webhook");
+        settings.problem(URL, ProblemKind::Contradiction(what));
     }
     if secret.is_none() && settings.sound(&["notices.hook.secret", "notices.hook.secret_file"]) {
         settings.missing("notices.hook.secret");
