@@ -55,12 +55,14 @@ fn notices_are_the_pairs_that_a_watch_would_be_in_as_a_document() {
     }
 }
 
-/// The list and the corpus change between two starts, and the file of notices is cut or lost: when a run ends,
-/// it holds what is similar.
+/// The list and the corpus change between two starts, and the file of notices is cut or lost: when a run
+/// ends, it holds what is similar.
 #[test]
 fn a_restart_corrects_the_notices() {
     let place = Place::new();
-    let deployment = "workers = 2\n[source]\ninputs = [\"feed.jsonl\"]\nepoch = \"events:2\"\n[sink]\npath = \"out\"\n\
+    let deployment =
+        "workers = 2\n[source]\ninputs = [\"feed.jsonl\"]\nepoch = \"events:2\"\n\
+        [sink]\npath = \"out\"\n\
         [state]\npath = \"state\"\n[watch]\ninputs = [\"list.jsonl\"]\n[notices]\npath = \"notices\"\n";
     place.file("here.toml", deployment);
     let feed = upsert("a", &page(0..0, 0)) + &upsert("b", &page(0..3, 7)) + &upsert("c", &page(0..100, 3));
@@ -105,18 +107,27 @@ fn wrong_settings_of_watches_are_refused_at_once() {
             assert!(run.err.contains(what), "{settings}: {what:?} is not in {}", run.err);
         }
     };
-    refused("[watch]\ninputs = [\"list\"]\nrefresh = \"1ms\"\n", &["notices.path", "watch.refresh", "less than"]);
+    refused(
+        "[watch]\ninputs = [\"list\"]\nrefresh = \"1ms\"\n",
+        &["notices.path", "watch.refresh", "less than"],
+    );
     refused("[notices]\npath = \"notices\"\n", &["notices.path: there are no watches"]);
     refused("[watch]\npath = \"w\"\n[notices]\npath = \"w\"\n", &["is written to by"]);
     refused("[watch]\ninputs = [\"feed.jsonl\"]\n[notices]\npath = \"feed.jsonl\"\n", &["would be lost"]);
-    refused("[watch]\npath = \"w\"\ntable = \"t\"\ndatabase = \"d\"\n[notices]\npath = \"n\"\n", &["watch.order"]);
+    refused(
+        "[watch]\npath = \"w\"\ntable = \"t\"\ndatabase = \"d\"\n[notices]\npath = \"n\"\n",
+        &["watch.order"],
+    );
     if cfg!(feature = "webhook") {
         let hook = "[watch]\npath = \"w\"\n[notices]\npath = \"n\"\n[notices.hook]\n";
         refused(&format!("{hook}url = \"ftp://x\"\nsecret = \"short\"\n"), &["notices.hook.url", "16 bytes"]);
         refused(&format!("{hook}url = \"http://x\"\n"), &["notices.hook.secret"]);
     }
     place.file("list", "oops\n{\"id\":\"w\",\"text\":\"text\"}\n");
-    place.file("here.toml", "[source]\ninputs = [\"feed.jsonl\"]\n[watch]\ninputs = [\"list\"]\n[notices]\npath = \"n\"\n");
+    place.file(
+        "here.toml",
+        "[source]\ninputs = [\"feed.jsonl\"]\n[watch]\ninputs = [\"list\"]\n[notices]\npath = \"n\"\n",
+    );
     let run = place.run("run -c here.toml");
     assert!(run.code == 0 && run.err.contains("records of the watch list are no watches"), "{run:?}");
     let run: Value = lines(&place.read("n")).remove(0);

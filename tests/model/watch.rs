@@ -1,9 +1,10 @@
-//! The law of watch lists: after every epoch, the accumulated notices are the similar watches and documents of
-//! the present list and the present corpus. And the pairs are those of a run without a list.
+//! The law of watch lists: after every epoch, the accumulated notices are the similar watches and documents
+//! of the present list and the present corpus. And the pairs are those of a run without a list.
 //!
-//! The reference compares every watch with every document, by the same sketches, blocks and filter. Bug classes:
-//! a watch and a document that begin or end in the same epoch; a sketch that loses its last watch and gets
-//! another one; copies; a watch that is a copy; blocks that are hot; a new table of document frequencies.
+//! The reference compares every watch with every document, by the same sketches, blocks and filter. Bug
+//! classes: a watch and a document that begin or end in the same epoch; a sketch that loses its last watch
+//! and gets another one; copies; a watch that is a copy; blocks that are hot; a new table of document
+//! frequencies.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -76,7 +77,13 @@ impl Intake for WithWatches {
 }
 
 /// The closed epochs of a history of the corpus and of the list, from what another run has kept.
-fn closed(stages: &Stages, epochs: &[Vec<Event>], list: &ListHistory, past: &Past, run: Run) -> Vec<ClosedEpoch> {
+fn closed(
+    stages: &Stages,
+    epochs: &[Vec<Event>],
+    list: &ListHistory,
+    past: &Past,
+    run: Run,
+) -> Vec<ClosedEpoch> {
     let stages = Stages { watches: true, ..stages.clone() };
     let stamped =
         |(id, text): &Event| Stamped { id: id.clone(), text: text.clone(), ts: None, written: None };
@@ -155,8 +162,11 @@ fn shared_blocks(a: &Sketch, b: &Sketch, blocking: &dyn Blocking) -> usize {
         blocking.keys(sketch.view(), &mut keys);
         keys.into_iter().collect::<BTreeSet<_>>()
     };
-    let near =
-        |table| blocking.near(table).is_none_or(|near: dupflow::core::block::NearRule| near.meet(a.words[0], b.words[0]));
+    let near = |table| {
+        blocking
+            .near(table)
+            .is_none_or(|near: dupflow::core::block::NearRule| near.meet(a.words[0], b.words[0]))
+    };
     keys(a).intersection(&keys(b)).filter(|key| near(key.table)).count()
 }
 
@@ -203,13 +213,24 @@ fn law(histories: u32, plan: &Plan) -> usize {
 fn notices_equal_the_list_against_the_corpus() {
     let many = law(150, &plan(CROWDED));
     assert!(many > 150 * 100, "{many} notices");
-    law(100, &plan("sketch = { size = 64, bits = 4 }\nblocking = { recall = 0.9, cap = 3 }\nfilter = { verify = \"exact\" }"));
-    law(100, &plan("sketch = { size = 64, bits = 1 }\nblocking = { bands = 4, rows = 1, cap = 8, leaders = 2 }"));
+    law(
+        100,
+        &plan(
+            "sketch = { size = 64, bits = 4 }\nblocking = { recall = 0.9, cap = 3 }\n\
+             filter = { verify = \"exact\" }",
+        ),
+    );
+    law(
+        100,
+        &plan("sketch = { size = 64, bits = 1 }\nblocking = { bands = 4, rows = 1, cap = 8, leaders = 2 }"),
+    );
 }
 
 #[test]
 fn notices_of_every_sketch_with_every_blocking() {
-    each_admitted(|plan| drop(law(5, plan)));
+    each_admitted(|plan| {
+        law(5, plan);
+    });
 }
 
 #[test]
@@ -228,24 +249,28 @@ fn notices_under_live_weights() {
     let lists = || (events(0..40), sizes());
     let shipped = Plan::load("weighted", &small("weighted")).unwrap();
     for (plan, histories) in [(plan(live::LIVE), 150), (shipped, 20)] {
-        check(histories, (events(0..120), sizes(), lists(), runs()), |(events, sizes, (list, list_sizes), run)| {
-            let stages = dupflow::pipeline::stages(&plan, false);
-            let (epochs, list) = (cut(&events, &sizes), list_history(&list, &list_sizes));
-            let told = closed(&stages, &epochs, &list, &Past::default(), run);
-            let (mut corpus, mut watches) = (live::Corpus::new(&stages), List::default());
-            let mut accumulated = BTreeSet::new();
-            for (at, of_epoch) in told.iter().enumerate() {
-                corpus.apply(epochs.get(at).map_or(&[], |events| events));
-                watches.apply(list.get(at).map_or(&[], |changes| changes));
-                advance(&mut accumulated, &of_epoch.notices);
-                let mut maker = SketchMaker::new(&corpus.scheme());
-                let expected = watches.similar(&corpus.sketches(), &mut maker, &stages);
-                assert_eq!(accumulated, expected, "after epoch {}, {run:?}", at + 1);
-            }
-            let pairs: Vec<_> = told.into_iter().flat_map(deltas_of).collect();
-            let stages = dupflow::pipeline::stages(&plan, false);
-            assert_eq!(pairs, script::deltas(&stages, &epochs, run), "a list changes no table");
-        });
+        check(
+            histories,
+            (events(0..120), sizes(), lists(), runs()),
+            |(events, sizes, (list, list_sizes), run)| {
+                let stages = dupflow::pipeline::stages(&plan, false);
+                let (epochs, list) = (cut(&events, &sizes), list_history(&list, &list_sizes));
+                let told = closed(&stages, &epochs, &list, &Past::default(), run);
+                let (mut corpus, mut watches) = (live::Corpus::new(&stages), List::default());
+                let mut accumulated = BTreeSet::new();
+                for (at, of_epoch) in told.iter().enumerate() {
+                    corpus.apply(epochs.get(at).map_or(&[], |events| events));
+                    watches.apply(list.get(at).map_or(&[], |changes| changes));
+                    advance(&mut accumulated, &of_epoch.notices);
+                    let mut maker = SketchMaker::new(&corpus.scheme());
+                    let expected = watches.similar(&corpus.sketches(), &mut maker, &stages);
+                    assert_eq!(accumulated, expected, "after epoch {}, {run:?}", at + 1);
+                }
+                let pairs: Vec<_> = told.into_iter().flat_map(deltas_of).collect();
+                let stages = dupflow::pipeline::stages(&plan, false);
+                assert_eq!(pairs, script::deltas(&stages, &epochs, run), "a list changes no table");
+            },
+        );
     }
 }
 
@@ -273,7 +298,8 @@ fn a_restart_gives_the_notices_of_the_restored_corpus() {
         let whole: Vec<WatchChange> = list.into_iter().flatten().collect();
         let stages = dupflow::pipeline::stages(&plan, false);
         let told = closed(&stages, &epochs[half..], &vec![whole.clone()], &past, run);
-        let (mut corpus, mut watches, mut accumulated) = (Corpus::new(&stages), List::default(), BTreeSet::new());
+        let (mut corpus, mut watches, mut accumulated) =
+            (Corpus::new(&stages), List::default(), BTreeSet::new());
         epochs.iter().for_each(|epoch| corpus.apply(epoch));
         watches.apply(&whole);
         told.iter().for_each(|epoch| advance(&mut accumulated, &epoch.notices));

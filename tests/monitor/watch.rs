@@ -90,7 +90,9 @@ fn serve(mut stream: TcpStream, mode: &Mutex<Mode>, received: &Mutex<Vec<Receive
             continue;
         };
         let value = |name: &str| {
-            let line = head.lines().find_map(|line| line.split_once(": ").filter(|(key, _)| key.eq_ignore_ascii_case(name)));
+            let line = head
+                .lines()
+                .find_map(|line| line.split_once(": ").filter(|(key, _)| key.eq_ignore_ascii_case(name)));
             line.map(|(_, value)| value.to_owned()).unwrap_or_default()
         };
         let length: usize = value("content-length").parse().unwrap();
@@ -147,7 +149,8 @@ fn post(run: &Process, body: &Value) -> Answer {
     ask(
         run.address,
         &format!(
-            "POST /watch HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            "POST /watch HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\
+             content-length: {}\r\n\r\n{body}",
             body.len()
         ),
     )
@@ -214,14 +217,20 @@ fn posted_watches_are_durable_and_noticed() {
     ] {
         assert_eq!(post(&run, &body).code, code, "{body}");
     }
-    assert_eq!((delete(&run, "none"), post(&run, &json!({ "id": "v", "text": text(2, 9) })).code), (404, 201));
+    assert_eq!(
+        (delete(&run, "none"), post(&run, &json!({ "id": "v", "text": text(2, 9) })).code),
+        (404, 201)
+    );
     // Confirmed, so it survives what comes at once.
     run.kill();
 
     let run = place.start("run -c here.toml");
     until(|| state(&run, "/notices")["count"] == 3);
     let list = state(&run, "/watch");
-    assert_eq!((&list["count"], &list["watches"][0]["id"], &list["watches"][1]["origin"]), (&2.into(), &"v".into(), &"posted".into()));
+    assert_eq!(
+        (&list["count"], &list["watches"][0]["id"], &list["watches"][1]["origin"]),
+        (&2.into(), &"v".into(), &"posted".into())
+    );
     assert_eq!(state(&run, "/watch?limit=1")["next"], "v");
     assert_eq!(state(&run, "/watch?after=v")["watches"][0]["id"], "w");
     assert_eq!(delete(&run, "w"), 204);
@@ -281,7 +290,9 @@ fn a_web_hook_delivers_each_notice_in_order_whatever_the_receiver_does() {
     append(&place, 9, 1);
     until(|| receiver.accepted().last() == Some(&10));
     let metrics = get(run.address, "/metrics").body;
-    for expected in ["dupflow_hook_refused_total 1", "dupflow_hook_undelivered 0", "dupflow_hook_oldest_seconds 0"] {
+    for expected in
+        ["dupflow_hook_refused_total 1", "dupflow_hook_undelivered 0", "dupflow_hook_oldest_seconds 0"]
+    {
         assert!(metrics.contains(expected), "{expected:?} is not in {metrics}");
     }
     assert!(run.interrupt().success());

@@ -11,6 +11,7 @@ use dupflow::config::Plan;
 use dupflow::core::doc::{DocChange, DocEvent, DocId, Position};
 use dupflow::core::hash;
 use dupflow::core::pair::Delta;
+use dupflow::core::run::watch::{Notice, WatchChange};
 use dupflow::core::time::{Epoch, Progress};
 use dupflow::engine::dataflow::{
     BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, Workers,
@@ -22,11 +23,11 @@ use crate::group::PATIENCE;
 type DocumentEvent = (u64, String, Option<String>);
 
 /// The closed epochs; `None` is the end.
-type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>)>;
+type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>, Vec<Notice>)>;
 
 fn stages(pipeline: &str) -> Stages {
     let stages = dupflow::pipeline::stages(&Plan::load(pipeline, &[]).unwrap(), false);
-    Stages { emits_documents: true, ..stages }
+    Stages { emits_documents: true, watches: true, ..stages }
 }
 
 /// Pages that are edited, copied and deleted, in epochs.
@@ -84,6 +85,12 @@ impl Intake for Script {
         let mut end = 0;
         for (offset, id, text) in events {
             end = offset + 1;
+            if id.ends_with('7') {
+                // A watch of the same id and text.
+                let watch = DocId::new(&id).unwrap();
+                let text = text.as_deref().map(Arc::from);
+                each(BatchRecord::Watched(&WatchChange { number: offset, id: watch, text }));
+            }
             let text = text.map(Into::into);
             let event = DocEvent { id: DocId::new(&id).unwrap(), ts: None, written: None, text };
             each(BatchRecord::Event(Position { partition: 0, offset }, event));
@@ -113,7 +120,8 @@ struct Tells(Sender<Told>);
 
 impl Emit for Tells {
     fn closed(&mut self, closed: ClosedEpoch) {
-        self.0.send(Some((closed.progress, closed.deltas, closed.documents))).unwrap();
+        let ClosedEpoch { progress, deltas, documents, notices, .. } = closed;
+        self.0.send(Some((progress, deltas, documents, notices))).unwrap();
     }
 
     fn ended(&mut self) {
@@ -225,12 +233,15 @@ fn several_processes_tell_what_one_tells() {
         let deltas: Vec<isize> = expected
             .iter()
             .flatten()
-            .flat_map(|(_, deltas, _)| deltas.iter().map(|delta| delta.diff))
+            .flat_map(|(_, deltas, ..)| deltas.iter().map(|delta| delta.diff))
             .collect();
         assert!(deltas.contains(&1) && deltas.contains(&-1), "{} deltas", deltas.len());
-        let documents = expected.iter().flatten().flat_map(|(_, _, documents)| documents);
+        let documents = expected.iter().flatten().flat_map(|(_, _, documents, _)| documents);
         assert!(documents.clone().any(|change| change.now.is_none()), "some end");
         assert!(documents.count() > 60, "some are told of");
+        let notices = expected.iter().flatten().flat_map(|(.., notices)| notices);
+        let signs: Vec<i8> = notices.map(|notice| notice.diff).collect();
+        assert!(signs.contains(&1) && signs.contains(&-1), "{} notices", signs.len());
         assert_eq!(alone(pipeline, &history, 2), expected);
         for (processes, workers) in [(2, 1), (2, 2), (3, 1)] {
             assert_eq!(

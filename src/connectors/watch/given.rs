@@ -1,8 +1,8 @@
 //! Watches that inputs give: read whole, at the start and again every so often.
 //!
-//! A list is small, so nothing of its inputs is remembered but the list: a file, a table or a topic that is read
-//! again gives the list that it holds then, and its difference from the list before is what changes. A topic is
-//! read up to where it ends when reading begins.
+//! A list is small, so nothing of its inputs is remembered but the list: a file, a table or a topic that is
+//! read again gives the list that it holds then, and its difference from the list before is what changes. A
+//! topic is read up to where it ends when reading begins.
 
 use std::collections::BTreeMap;
 use std::fmt;

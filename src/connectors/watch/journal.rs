@@ -5,9 +5,9 @@
 //! {"id":"press-17"}                 it has ended
 //! ```
 //!
-//! A change is durable when [`WatchJournal::append`] returns. A line without its end, as a crash leaves it, was
-//! never confirmed, and is cut off. The journal is written anew when it is opened, if half of its lines or more
-//! are of the past.
+//! A change is durable when [`WatchJournal::append`] returns. A line without its end, as a crash leaves it,
+//! was never confirmed, and is cut off. The journal is written anew when it is opened, if half of its lines
+//! or more are of the past.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -154,7 +154,11 @@ mod tests {
         drop(journal);
         let (mut journal, posted) = open(&path);
         assert_eq!(posted.keys().map(DocId::as_str).collect::<Vec<_>>(), ["c"]);
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"id\":\"c\",\"text\":\"three\"}\n", "compacted");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "{\"id\":\"c\",\"text\":\"three\"}\n",
+            "compacted"
+        );
         journal.append(&id("e"), Some("five")).unwrap();
         drop(journal);
         assert_eq!(open(&path).1.len(), 2);

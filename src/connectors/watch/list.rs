@@ -87,8 +87,8 @@ impl WatchList {
         &self.board
     }
 
-    /// Replaces the watches of inputs by these, which are all that the inputs hold. Posted watches of the same
-    /// ids stay. Returns how many watches began, changed or ended.
+    /// Replaces the watches of inputs by these, which are all that the inputs hold. Posted watches of the
+    /// same ids stay. Returns how many watches began, changed or ended.
     ///
     /// # Errors
     /// [`Closed`] if the run has ended.
@@ -98,9 +98,9 @@ impl WatchList {
         let (mut shadowed, mut empty) = (0_u64, 0_u64);
         {
             let mut entries = self.entries.lock();
-            let gone = entries.iter().filter(|(id, listed)| {
-                listed.origin == WatchOrigin::Input && !given.contains_key(*id)
-            });
+            let gone = entries
+                .iter()
+                .filter(|(id, listed)| listed.origin == WatchOrigin::Input && !given.contains_key(*id));
             let gone: Vec<DocId> = gone.map(|(id, _)| id.clone()).collect();
             for id in gone {
                 entries.remove(&id);
@@ -267,7 +267,10 @@ mod tests {
             changes.extend(of_batch);
         }
         assert!(changes.is_sorted_by(|a, b| a.number < b.number));
-        changes.into_iter().map(|change| (change.id.to_string(), change.text.map(|t| t.to_string()))).collect()
+        changes
+            .into_iter()
+            .map(|change| (change.id.to_string(), change.text.map(|t| t.to_string())))
+            .collect()
     }
 
     #[test]
@@ -305,7 +308,8 @@ mod tests {
             change("p", None),
         ];
         assert_eq!(taken(&queue), expected);
-        let ids = |after| list.page(after, 2).into_iter().map(|entry| entry.id.to_string()).collect::<Vec<_>>();
+        let ids =
+            |after| list.page(after, 2).into_iter().map(|entry| entry.id.to_string()).collect::<Vec<_>>();
         assert_eq!((ids(None), ids(Some("c"))), (vec!["b".into(), "c".into()], vec!["q".to_owned()]));
         assert_eq!(list.state().watches, 3);
 
@@ -313,6 +317,10 @@ mod tests {
         assert_eq!(list.add(&id("z"), "too late"), Err(WatchRefusal::Ended));
         drop(list);
         let (_, posted) = WatchJournal::open(&path).unwrap();
-        assert_eq!(posted.keys().map(DocId::as_str).collect::<Vec<_>>(), ["q", "z"], "the last is durable too");
+        assert_eq!(
+            posted.keys().map(DocId::as_str).collect::<Vec<_>>(),
+            ["q", "z"],
+            "the last is durable too"
+        );
     }
 }

@@ -10,9 +10,10 @@
 //! pipeline must be able to sketch them anew. Every start gives the whole list to the dataflow before the
 //! first document.
 //!
-//! The [`NoticeFile`] holds the notices. It compares itself, at the start, with what the restored corpus gives:
-//! so it is right after a crash between two of its writes and after a change of the list meanwhile. What is in
-//! it is durable, and it is the queue of the [web hook](hook): a receiver that is down costs no memory.
+//! The [`NoticeFile`] holds the notices. It compares itself, at the start, with what the restored corpus
+//! gives: so it is right after a crash between two of its writes and after a change of the list meanwhile.
+//! What is in it is durable, and it is the queue of the [web hook](hook): a receiver that is down costs no
+//! memory.
 
 mod given;
 #[cfg(feature = "webhook")]

@@ -4,11 +4,11 @@
 //! {"epoch":7,"diff":1,"watch":"press-17","id":"page-4711","similarity":0.93}
 //! ```
 //!
-//! The lines accumulate to the similar watches and documents. The file needs no mark: a run reads what it holds,
-//! and when it is live it writes the difference from what the restored corpus and the present list give. So it
-//! is right whether it is behind the main output or the list has changed meanwhile; the lines of that
-//! difference have the epoch at which the output stood. It is never ahead: a commit writes here after the main
-//! output.
+//! The lines accumulate to the similar watches and documents. The file needs no mark: a run reads what it
+//! holds, and when it is live it writes the difference from what the restored corpus and the present list
+//! give. So it is right whether it is behind the main output or the list has changed meanwhile; the lines of
+//! that difference have the epoch at which the output stood. It is never ahead: a commit writes here after
+//! the main output.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -119,7 +119,8 @@ impl NoticeFile {
         notices.into_iter().for_each(|Notice { of, diff }| add(&mut self.restored, &of, diff));
     }
 
-    /// The run is live, and the output stands at epoch `past`: writes the difference from what the file holds.
+    /// The run is live, and the output stands at epoch `past`: writes the difference from what the file
+    /// holds.
     ///
     /// # Errors
     /// Any error of the file.
@@ -200,5 +201,68 @@ fn add(sum: &mut BTreeMap<WatchMatch, i64>, of: &WatchMatch, diff: i8) {
 impl std::fmt::Debug for NoticeFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("NoticeFile").field("notices", &self.count).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice(watch: &str, id: &str, similarity: f64, diff: i8) -> Notice {
+        let name = |name| DocId::new(name).unwrap();
+        let similarity = Similarity::clamped(similarity);
+        Notice { of: WatchMatch { watch: name(watch), id: name(id), similarity }, diff }
+    }
+
+    /// Opens the file, and tries again while a process that another test has just started holds the lock.
+    fn open(path: &Path) -> (NoticeFile, Arc<NoticeBoard>) {
+        let opened = || {
+            let board = Arc::<NoticeBoard>::default();
+            NoticeFile::open(path, false, Arc::clone(&board)).map(|file| (file, board))
+        };
+        let is_locked = |opened: &io::Result<_>| {
+            opened.as_ref().is_err_and(|error: &io::Error| error.to_string().contains("another run"))
+        };
+        let mut tries = std::iter::repeat_with(opened).take(100_000);
+        tries.find(|opened| !is_locked(opened)).expect("the lock is released").unwrap()
+    }
+
+    #[test]
+    fn a_live_run_writes_the_difference_from_what_the_file_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notices");
+        let (mut file, _) = open(&path);
+        file.live(0).unwrap();
+        file.epoch(1, &[notice("w", "a", 0.75, 1), notice("w", "b", 1.0, 1)]).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "", "nothing is written before the commit");
+        file.commit().unwrap();
+        file.epoch(2, &[notice("w", "a", 0.75, -1), notice("w", "c", 0.5, 1)]).unwrap();
+        file.commit().unwrap();
+        drop(file);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            whole.lines().next(),
+            Some("{\"epoch\":1,\"diff\":1,\"watch\":\"w\",\"id\":\"a\",\"similarity\":0.75}")
+        );
+        // A crash has cut the last line; b has ended, and c has another similarity.
+        std::fs::write(&path, &whole[..whole.len() - 2]).unwrap();
+        let (mut file, board) = open(&path);
+        assert_eq!(board.count(), 3);
+        file.restored(vec![notice("w", "b", 1.0, 1), notice("w", "c", 0.25, 1)]);
+        file.restored(vec![notice("w", "b", 1.0, -1)]);
+        file.live(2).unwrap();
+        let lines: Vec<NoticeLine> = (1..)
+            .zip(std::fs::read_to_string(&path).unwrap().lines())
+            .skip(3)
+            .map(|(number, line)| parse(line.as_bytes(), number).unwrap())
+            .collect();
+        let written = lines.iter().map(|line| (line.epoch, line.diff, line.id.as_str())).collect::<Vec<_>>();
+        assert_eq!(written, [(2, -1, "b"), (2, 1, "c")]);
+        let numbers: Vec<u64> = board.last(None, 10).iter().map(|notice| notice.number).collect();
+        assert_eq!(numbers, [5, 4, 3, 2, 1]);
+        drop(file);
+        std::fs::write(&path, "another's\n").unwrap();
+        let error = NoticeFile::open(&path, false, Arc::default()).unwrap_err();
+        assert!(error.to_string().contains("move the file away"), "{error}");
     }
 }

@@ -1,11 +1,11 @@
 //! Watch lists: texts that a run compares with the documents of its corpus, and the notices that result.
 //!
-//! A **watch** is a text with an id. A watch and a document are *similar* if the pipeline would accept them as
-//! a pair; the blocks that they share have no cap, and copies of a document are noticed one by one. A
+//! A **watch** is a text with an id. A watch and a document are *similar* if the pipeline would accept them
+//! as a pair; the blocks that they share have no cap, and copies of a document are noticed one by one. A
 //! **notice** says that a watch and a document became similar (`diff` 1) or no longer are (-1).
 //!
-//! Invariant: after every epoch, the accumulated notices are the similar (watch, document) of the present list
-//! and the present corpus. So they equal those of a fresh run.
+//! Invariant: after every epoch, the accumulated notices are the similar (watch, document) of the present
+//! list and the present corpus. So they equal those of a fresh run.
 
 use std::sync::Arc;
 

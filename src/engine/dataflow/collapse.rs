@@ -16,7 +16,7 @@ use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::sketches::parcels::{Parcel, Parcels};
 use crate::dataflow::sketches::store::{MemberChange, Sketches, StarChange};
 use crate::dataflow::upsert::Membership;
-use crate::dataflow::watches::{WatchUpdate, Watching};
+use crate::dataflow::watches::{WatchUpdate, WatchMatcher};
 use crate::dataflow::{Deltas, Stages};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash;
@@ -57,7 +57,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
     let mut input = operator.input(memberships, Exchange::new(|m: &Membership| m.sketch.low()));
     let mut watches = watches.map(|updates| {
         let updates = operator.input(updates, Exchange::new(|update: &WatchUpdate| update.to));
-        (updates, Watching::new(&stages))
+        (updates, WatchMatcher::new(&stages))
     });
     let (mut postings, postings_stream) = operator.output();
     let (mut changed, changed_stream) = operator.output();

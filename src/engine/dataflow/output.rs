@@ -183,8 +183,18 @@ impl Closing {
             let mut open = self.open.remove(&epoch).unwrap_or_default();
             let notices = consolidated(std::mem::take(&mut open.notices));
             self.metrics.add(Counter::Notices, notices.len() as u64);
-            let OpenEpoch { mut deltas, mut documents, kept, mut letters, seen, next, table, clock, causes, .. } =
-                open;
+            let OpenEpoch {
+                mut deltas,
+                mut documents,
+                kept,
+                mut letters,
+                seen,
+                next,
+                table,
+                clock,
+                causes,
+                ..
+            } = open;
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             letters.sort_by_key(|letter| letter.position);
             consolidate(&mut deltas);

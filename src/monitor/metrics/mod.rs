@@ -12,7 +12,6 @@ mod encoder;
 mod families;
 pub(crate) mod process;
 pub(crate) mod samples;
-mod watch;
 
 use std::fmt;
 use std::sync::Arc;

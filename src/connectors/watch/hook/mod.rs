@@ -8,19 +8,19 @@
 //!
 //! The file of notices is the queue, so a receiver that is down costs no memory and holds nothing back: the
 //! thread of the hook waits, no other thread does. The cursor is a file. It is stored after every
-//! [`STORED_EVERY`] deliveries, before each wait and at the end; a crash in between sends those again. So each
-//! notice is delivered at least once, in order, and one that is sent again has the same key.
+//! [`STORED_EVERY`] deliveries, before each wait and at the end; a crash in between sends those again. So
+//! each notice is delivered at least once, in order, and one that is sent again has the same key.
 //!
 //! References: `Idempotency-Key` as in the draft of the IETF httpapi group; RFC 9110, section 10.2.3
 //! (`Retry-After`); RFC 2104 (HMAC).
 
 mod cursor;
 mod receiver;
+mod settings;
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -30,9 +30,9 @@ use serde::Serialize;
 
 use self::cursor::Cursor;
 use self::receiver::{Answered, Receiver};
+pub use self::settings::HookSettings;
 use super::notice_board::{MoreNotices, NoticeBoard};
 use super::notice_file::{NoticeLine, parse};
-use crate::credential::Credential;
 use crate::failpoint;
 use dupflow_core::run::watch::HookState;
 use dupflow_core::time::Clock;
@@ -51,23 +51,6 @@ const LONGEST_ASKED: Duration = Duration::from_secs(3600);
 
 /// How long the end of a run waits for an attempt.
 const GRACE: Duration = Duration::from_secs(3);
-
-/// Where notices are sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookSettings {
-    /// The receiver: `http://` or `https://`.
-    pub url: String,
-    /// The key of signatures.
-    pub secret: Credential,
-    /// How long an attempt may take, from the connection to the end of the answer.
-    pub timeout: Duration,
-    /// The file of notices.
-    pub notices: PathBuf,
-    /// The file of the cursor.
-    pub cursor: PathBuf,
-    /// The file of notices that the receiver has refused.
-    pub dead_letter: PathBuf,
-}
 
 /// The thread of a web hook.
 #[derive(Debug)]
@@ -115,7 +98,7 @@ impl Hook {
         let work = move || {
             let ran = catch_unwind(AssertUnwindSafe(|| deliveries.run()));
             if let Err(error) = ran.unwrap_or_else(|_| Err(io::Error::other("it panicked"))) {
-                tracing::error!(%error, "the web hook has ended; the run goes on, and a restart delivers the rest");
+                tracing::error!(%error, "the web hook has ended; the run continues, a restart delivers the rest");
                 deliveries.update(|hook| hook.failure = Some(error.to_string()));
             }
             deliveries.board.hook_has_ended();
@@ -215,12 +198,4 @@ impl Deliveries {
     fn update(&self, change: impl FnOnce(&mut HookState)) {
         self.board.update_hook(self.cursor.number, change);
     }
-}
-
-/// Reads at most this many bytes of an answer.
-fn limited(mut body: impl Read, most: u64) -> String {
-    let mut bytes = Vec::new();
-    // A cut answer is as good as a whole one.
-    drop(body.by_ref().take(most).read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).trim().to_owned()
 }

@@ -9,13 +9,13 @@
 //! {"number":17,"epoch":7,"diff":1,"watch":"press-17","id":"page-4711","similarity":0.93}
 //! ```
 //!
-//! The signature is HMAC-SHA-256, keyed with the secret, of the seconds, a point and the body. The seconds are
-//! those of the attempt, so that a receiver can refuse old requests. The key is a hash of what the notice is: its
-//! number in the file, epoch, watch, document and diff. Epoch, watch, document and diff alone do not identify
-//! it: where a list is changed between two starts without an epoch between them, a match may begin, end and
-//! begin again in one epoch.
+//! The signature is HMAC-SHA-256, keyed with the secret, of the seconds, a point and the body. The seconds
+//! are those of the attempt, so that a receiver can refuse old requests. The key is a hash of what the notice
+//! is: its number in the file, epoch, watch, document and diff. Epoch, watch, document and diff alone do not
+//! identify it: where a list is changed between two starts without an epoch between them, a match may begin,
+//! end and begin again in one epoch.
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ use ureq::Agent;
 use ureq::http::{Response, StatusCode};
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
-use super::{HookSettings, limited};
+use super::settings::HookSettings;
 use crate::credential::Credential;
 use crate::watch::notice_file::NoticeLine;
 
@@ -138,6 +138,14 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Reads at most this many bytes of an answer.
+fn limited(mut body: impl Read, most: u64) -> String {
+    let mut bytes = Vec::new();
+    // A cut answer is as good as a whole one.
+    drop(body.by_ref().take(most).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).trim().to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,7 +187,8 @@ mod tests {
     fn an_answer_is_accepted_or_refused_or_tried_again() {
         let answered = |status: u16, retry: Option<&str>| {
             let response = Response::builder().status(status);
-            let response = retry.into_iter().fold(response, |response, retry| response.header("Retry-After", retry));
+            let response =
+                retry.into_iter().fold(response, |response, retry| response.header("Retry-After", retry));
             judged(&response.body(()).unwrap(), "why")
         };
         for status in [200, 201, 202, 204] {

@@ -249,7 +249,8 @@ pub(super) fn note_conflicts(
         output.or(redirected.map(|path| ("standard output", path, &[][..]))),
         deployment.letter_file().map(|path| ("dead_letter.path", path, &[][..])),
     ];
-    let of_watches = deployment.watch.iter().flat_map(WatchConfig::written).map(|(key, path)| (key, path, &[][..]));
+    let of_watches =
+        deployment.watch.iter().flat_map(WatchConfig::written).map(|(key, path)| (key, path, &[][..]));
     let written = written.into_iter().flatten().chain(of_watches);
     written::check(&written.collect::<Vec<_>>(), &read, inputs, problems);
 }

@@ -93,7 +93,8 @@ impl WatchConfig {
 
 /// Reads `[watch]` and `[notices]`.
 pub(super) fn watch(settings: &mut FileSettings) -> Option<WatchConfig> {
-    let some = |value: &ConfigValue| path(value).map(|path| Some(path).filter(|path| !path.as_os_str().is_empty()));
+    let some =
+        |value: &ConfigValue| path(value).map(|path| Some(path).filter(|path| !path.as_os_str().is_empty()));
     let list = settings.read("watch.path", some).flatten();
     let inputs = settings.read("watch.inputs", |v| v.list(path)).unwrap_or_default();
     let topic = settings.read("watch.topic", |v| match v.text()? {
@@ -142,8 +143,7 @@ fn table(settings: &mut FileSettings) -> Option<Box<DatabaseTable>> {
     };
     let file = settings.read("watch.database", path).filter(|path| !path.as_os_str().is_empty());
     let name = settings.read("watch.table", text).flatten();
-    let columns =
-        ["watch.id", "watch.text", "watch.order"].map(|key| settings.read(key, text).flatten());
+    let columns = ["watch.id", "watch.text", "watch.order"].map(|key| settings.read(key, text).flatten());
     let database = if file.is_some() { Database::Sqlite } else { Database::Postgres };
     if name.is_none() {
         if file.is_some() || columns.iter().any(Option::is_some) {

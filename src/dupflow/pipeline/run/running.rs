@@ -49,7 +49,8 @@ impl Running {
     /// # Errors
     /// The first failure.
     pub fn join(self) -> Result<Summary, RunError> {
-        let Self { stages, shared, workers, threads, committer, peers, demands, publication, deliveries } = self;
+        let Self { stages, shared, workers, threads, committer, peers, demands, publication, deliveries } =
+            self;
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }

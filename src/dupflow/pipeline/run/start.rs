@@ -136,7 +136,12 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let mut continuity = continuity;
     let (watches, notices, deliveries) = begin_watches(continuity.watch.take(), &shared.clock, give_up)?;
     let output = CommitterParts {
-            notices, sink, continuity, announce, has_ended: has_ended(&stages, snapshot.as_ref()) };
+        notices,
+        sink,
+        continuity,
+        announce,
+        has_ended: has_ended(&stages, snapshot.as_ref()),
+    };
     let committer = if process.0 == 0 {
         start_committer(output, &mut past, &stages, peers.clone(), &shared).inspect_err(give_up)?
     } else {

@@ -103,8 +103,8 @@ impl From<StateError> for RestoreEnd {
     }
 }
 
-/// Pushes the watch list and the documents of the state into the queue, then lets the readers begin. It runs as
-/// the first of the readers that the queue waits for.
+/// Pushes the watch list and the documents of the state into the queue, then lets the readers begin. It runs
+/// as the first of the readers that the queue waits for.
 pub(super) fn restore(
     watches: Option<&WatchList>,
     snapshot: Option<Snapshot>,
@@ -158,7 +158,9 @@ pub(super) fn read_watches(list: &WatchList, given: &GivenList, shared: &RunShar
                 Ok(changes) => tracing::info!(changes, "the watch list has changed"),
                 Err(Closed) => break,
             },
-            Err(error) => tracing::warn!(error, "the inputs of the watch list cannot be read; it stays as it is"),
+            Err(error) => {
+                tracing::warn!(error, "the inputs of the watch list cannot be read; it stays as it is")
+            }
         }
     }
     Ok(())

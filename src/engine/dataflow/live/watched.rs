@@ -1,7 +1,7 @@
 //! Watched: the terms of the watches, and their sketches by the table in force.
 //!
-//! Every worker holds all of them. They are sketched when they change, and again by every table; they count for
-//! no table.
+//! Every worker holds all of them. They are sketched when they change, and again by every table; they count
+//! for no table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

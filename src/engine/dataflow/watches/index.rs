@@ -101,9 +101,10 @@ impl WatchIndex {
     /// Whether a sketch with this first word may be similar to one of the index; true is not exact.
     pub(super) fn may_be_similar(&self, id: SketchId, word: u64) -> bool {
         self.sketches.len() > FIRST_WORDS
-            || self.sketches.iter().any(|(watched, sketch)| {
-                *watched == id || self.filter.first_word(word, sketch.words[0])
-            })
+            || self
+                .sketches
+                .iter()
+                .any(|(watched, sketch)| *watched == id || self.filter.first_word(word, sketch.words[0]))
     }
 
     /// Calls `found` with each watched sketch that is similar to this one, and the similarity. `keys` are the
@@ -121,16 +122,22 @@ impl WatchIndex {
         }
         let Self { blocking, filter, blocks, sketches, shared, .. } = self;
         let least = blocking.least();
-        blocks.visit(keys, id, sketch.words[0], |a, b| filter.first_word(a, b), |watched| {
-            let other = sketches[&watched].view();
-            if least > 1 && shared_blocks(&**blocking, keys, other, shared) < least {
-                return;
-            }
-            let (lo, hi) = if id < watched { (sketch, other) } else { (other, sketch) };
-            if let Some(similarity) = filter.decide_passed(lo, hi).accepted {
-                found(watched, similarity);
-            }
-        });
+        blocks.visit(
+            keys,
+            id,
+            sketch.words[0],
+            |a, b| filter.first_word(a, b),
+            |watched| {
+                let other = sketches[&watched].view();
+                if least > 1 && shared_blocks(&**blocking, keys, other, shared) < least {
+                    return;
+                }
+                let (lo, hi) = if id < watched { (sketch, other) } else { (other, sketch) };
+                if let Some(similarity) = filter.decide_passed(lo, hi).accepted {
+                    found(watched, similarity);
+                }
+            },
+        );
     }
 }
 

@@ -6,9 +6,9 @@
 //!           └─ under live weights: Terms, Weigh ─┘
 //! ```
 //!
-//! Watches are few, documents many. So every worker holds all watches, in an index by block, and compares them
-//! with the sketches that it owns, where these begin and end. No sketch travels for it, and the blocks of
-//! documents neither count watches nor choose them as leaders.
+//! Watches are few, documents many. So every worker holds all watches, in an index by block, and compares
+//! them with the sketches that it owns, where these begin and end. No sketch travels for it, and the blocks
+//! of documents neither count watches nor choose them as leaders.
 //!
 //! With W the watches, S the distinct sketches, and M(s) *all* members of a sketch s, the notices accumulate
 //! to W ⋈ S ⋈ M, joined where a watch and a sketch are similar. From the state before an epoch to the state
@@ -19,7 +19,7 @@
 //! ```
 //!
 //! so "Collapse" first joins the changes of members with the old watches, then the changed watches with the
-//! new members ([`Watching`]). Similarity is a pure function of two sketches. It is stored for similar ones
+//! new members ([`WatchMatcher`]). Similarity is a pure function of two sketches. It is stored for similar ones
 //! only, so that a retraction repeats it.
 //!
 //! Two sketches are similar if they share a block (as many as [`least`](dupflow_core::block::Blocking::least)
@@ -30,35 +30,8 @@
 //! blocks. A watch that begins while the run is live is compared with each sketch of the corpus.
 
 mod index;
+mod update;
 mod watching;
 
-use serde::{Deserialize, Serialize};
-
-pub(super) use watching::Watching;
-
-use dupflow_core::doc::DocId;
-use dupflow_core::hash::SketchId;
-use dupflow_core::sketch::Sketch;
-use dupflow_core::text::Terms;
-
-/// A change of the list, sent to one worker.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct WatchUpdate {
-    /// The index of that worker.
-    pub(super) to: u64,
-    /// See [`WatchChange::number`](dupflow_core::run::watch::WatchChange::number).
-    pub(super) number: u64,
-    pub(super) watch: DocId,
-    pub(super) content: WatchContent,
-}
-
-/// What a watch is compared by from now on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) enum WatchContent {
-    /// Nothing: it has ended, or has no token.
-    Nothing,
-    /// This sketch.
-    Sketch(SketchId, Box<Sketch>),
-    /// These terms, to be weighted by the table in force.
-    Terms(Box<Terms>),
-}
+pub(super) use update::{WatchContent, WatchUpdate};
+pub(super) use watching::WatchMatcher;

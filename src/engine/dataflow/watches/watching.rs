@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::index::WatchIndex;
-use super::{WatchContent, WatchUpdate};
+use super::update::{WatchContent, WatchUpdate};
 use crate::dataflow::Stages;
 use crate::dataflow::sketches::store::Sketches;
 use crate::dataflow::upsert::Membership;
@@ -21,7 +21,7 @@ use dupflow_core::time::Epoch;
 pub(in crate::dataflow) type Noticed = Vec<(WatchMatch, isize)>;
 
 /// All watches, and where they are similar to a sketch of this worker.
-pub(in crate::dataflow) struct Watching {
+pub(in crate::dataflow) struct WatchMatcher {
     blocking: Arc<dyn Blocking>,
     filter: Arc<dyn PairFilter>,
     /// By watch, its sketch; without the watches that have none.
@@ -43,7 +43,7 @@ struct WatchedSketch {
     similar: BTreeMap<SketchId, Similarity>,
 }
 
-impl Watching {
+impl WatchMatcher {
     pub(in crate::dataflow) fn new(stages: &Stages) -> Self {
         Self {
             blocking: Arc::clone(&stages.blocking),
@@ -62,8 +62,8 @@ impl Watching {
         self.updates.entry(epoch).or_default().extend(updates);
     }
 
-    /// Notices the changes of a sketch's members, by the watches before the epoch. `born` has the sketch and its
-    /// block keys if it had no members before; `dies` says that it has none now.
+    /// Notices the changes of a sketch's members, by the watches before the epoch. `born` has the sketch and
+    /// its block keys if it had no members before; `dies` says that it has none now.
     pub(in crate::dataflow) fn members_changed(
         &mut self,
         id: SketchId,

@@ -155,7 +155,8 @@ pub(super) async fn watches(
     let Query(which) = which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
     let most = limit(which.limit, LIMIT, MOST)?;
     let book = book(&state)?;
-    let (mut page, state) = state.read(move || (book.page(which.after.as_deref(), most + 1), book.state())).await?;
+    let (mut page, state) =
+        state.read(move || (book.page(which.after.as_deref(), most + 1), book.state())).await?;
     let has_more = page.len() > most;
     page.truncate(most);
     let next = page.last().filter(|_| has_more).map(|entry| entry.id.to_string());
@@ -269,8 +270,8 @@ pub(super) async fn notices(
 
 /// The list of the run.
 fn book(state: &RouteState) -> Result<Arc<dyn WatchBook>, ErrorAnswer> {
-    let what = "this process has no watch list; process 0 of a run with watch.path, watch.inputs, watch.topic or \
-        watch.table has one";
+    let what = "this process has no watch list; process 0 of a run with watch.path, watch.inputs, watch.topic \
+        or watch.table has one";
     state.subject.watch.clone().ok_or_else(|| ErrorAnswer::new(StatusCode::NOT_IMPLEMENTED, what))
 }
 
