@@ -11,3 +11,4 @@ pub mod mark;
 pub mod sinks;
 pub mod state;
 pub mod tables;
+pub mod watch;

@@ -12,6 +12,7 @@ use dupflow_core::run::metrics::Metrics;
 use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
 use dupflow_core::run::view_tables::ViewTables;
+use dupflow_core::run::watch::WatchBook;
 use dupflow_core::time::Clock;
 
 /// A run. All fields except the first three may be absent; requests that need an absent one are answered with
@@ -27,6 +28,8 @@ pub struct MonitoredRun {
     pub view: Option<Arc<View>>,
     /// Sends queries to the workers.
     pub queries: Option<Arc<QueryQueue>>,
+    /// The watch list; only in the process that writes the output.
+    pub watch: Option<Arc<dyn WatchBook>>,
     /// Reads texts again from their source.
     pub texts: Option<Arc<dyn TextReader>>,
     /// Finds the passages that two texts share.
@@ -127,6 +130,7 @@ impl MonitoredRun {
             clock,
             view: None,
             queries: None,
+            watch: None,
             texts: None,
             compare: None,
             pipeline: Pipeline {

@@ -31,4 +31,5 @@ mod run;
 mod state;
 mod terminal;
 mod views;
+mod watch;
 mod wrong_usage;

@@ -19,6 +19,7 @@
 //! | [`flow`] | backpressure and failures |
 //! | [`views`] | views against a recomputation |
 //! | [`distance`] | that no pair within a distance is missed |
+//! | [`watch`] | the notices of a watch list |
 //!
 //! [`history`] describes how seeds are set and regressions are recorded.
 //!
@@ -54,3 +55,4 @@ mod script;
 mod sources;
 mod truth;
 mod views;
+mod watch;

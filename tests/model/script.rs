@@ -85,7 +85,7 @@ pub(crate) fn closed(stages: &Stages, epochs: &[Epoched], past: &Past, run: Run)
 }
 
 /// As [`closed`] and [`deltas_through`].
-fn closed_through(
+pub(crate) fn closed_through(
     stages: &Stages,
     epochs: &[Epoched],
     past: &Past,

@@ -15,7 +15,6 @@ use dupflow::core::hash::mix;
 use dupflow::core::pair::Pair;
 use dupflow::core::views::{Group, GroupPart, ViewKind, ViewMeasure, ViewPlan, ViewRow, size_class};
 use dupflow::engine::dataflow::{ClosedEpoch, Stages};
-use proptest::prelude::*;
 
 use crate::data::Event;
 use crate::history::{check, cut, events, runs, sizes};

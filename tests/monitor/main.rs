@@ -20,6 +20,8 @@ mod restarts;
 mod run;
 mod scrape;
 mod stalling;
+#[cfg(feature = "webhook")]
+mod watch;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -12,6 +12,7 @@ use dupflow::core::doc::fields::EventFields;
 use dupflow::core::doc::{DocChange, DocEvent, DocId, Position, UpsertedDoc};
 use dupflow::core::hash;
 use dupflow::core::pair::Delta;
+use dupflow::core::run::watch::{Notice, WatchChange};
 use dupflow::core::time::{Epoch, Progress};
 use dupflow::core::views::{ViewDelta, ViewKind, ViewMeasure, ViewPlan};
 use dupflow::engine::dataflow::{
@@ -24,7 +25,7 @@ use crate::group::PATIENCE;
 type DocumentEvent = (u64, String, Option<String>);
 
 /// The closed epochs; `None` is the end.
-type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>, Vec<ViewDelta>, Vec<UpsertedDoc>)>;
+type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>, Vec<ViewDelta>, Vec<UpsertedDoc>, Vec<Notice>)>;
 
 fn stages(pipeline: &str) -> Stages {
     let stages = dupflow::pipeline::stages(&Plan::load(pipeline, &[]).unwrap(), false);
@@ -35,7 +36,7 @@ fn stages(pipeline: &str) -> Stages {
         view(ViewKind::Documents, ViewMeasure::Top(5)),
         view(ViewKind::Clusters, ViewMeasure::Top(3)),
     ];
-    Stages { emits_documents: true, emits_upserts: true, views: views.into(), ..stages }
+    Stages { emits_documents: true, emits_upserts: true, watches: true, views: views.into(), ..stages }
 }
 
 /// Pages that are edited, copied and deleted, in epochs.
@@ -93,6 +94,12 @@ impl Intake for Script {
         let mut end = 0;
         for (offset, id, text) in events {
             end = offset + 1;
+            if id.ends_with('7') {
+                // A watch of the same id and text.
+                let watch = DocId::new(&id).unwrap();
+                let text = text.as_deref().map(Arc::from);
+                each(BatchRecord::Watched(&WatchChange { number: offset, id: watch, text }));
+            }
             let text = text.map(Into::into);
             let (id, fields) = (DocId::new(&id).unwrap(), EventFields::default());
             let event = DocEvent { id, ts: None, written: None, text, fields };
@@ -123,8 +130,8 @@ struct Tells(Sender<Told>);
 
 impl Emit for Tells {
     fn closed(&mut self, closed: ClosedEpoch) {
-        let ClosedEpoch { progress, deltas, documents, views, upserts, .. } = closed;
-        self.0.send(Some((progress, deltas, documents, views, upserts))).unwrap();
+        let ClosedEpoch { progress, deltas, documents, views, upserts, notices, .. } = closed;
+        self.0.send(Some((progress, deltas, documents, views, upserts, notices))).unwrap();
     }
 
     fn ended(&mut self) {
@@ -239,13 +246,16 @@ fn several_processes_tell_what_one_tells() {
             .flat_map(|(_, deltas, ..)| deltas.iter().map(|delta| delta.diff))
             .collect();
         assert!(deltas.contains(&1) && deltas.contains(&-1), "{} deltas", deltas.len());
-        let documents = expected.iter().flatten().flat_map(|(_, _, documents, _, _)| documents);
+        let documents = expected.iter().flatten().flat_map(|(_, _, documents, ..)| documents);
         assert!(documents.clone().any(|change| change.now.is_none()), "some end");
         assert!(documents.count() > 60, "some are told of");
-        let rows = expected.iter().flatten().flat_map(|(_, _, _, rows, _)| rows).count();
+        let rows = expected.iter().flatten().flat_map(|(_, _, _, rows, ..)| rows).count();
         assert!(rows > 100, "{rows} rows change");
-        let upserts = expected.iter().flatten().flat_map(|(.., upserts)| upserts);
+        let upserts = expected.iter().flatten().flat_map(|(.., upserts, _)| upserts);
         assert!(upserts.count() > 200, "most events are upserts");
+        let notices = expected.iter().flatten().flat_map(|(.., notices)| notices);
+        let signs: Vec<i8> = notices.map(|notice| notice.diff).collect();
+        assert!(signs.contains(&1) && signs.contains(&-1), "{} notices", signs.len());
         assert_eq!(alone(pipeline, &history, 2), expected);
         for (processes, workers) in [(2, 1), (2, 2), (3, 1)] {
             assert_eq!(

@@ -8,6 +8,7 @@ use crate::formats::KeyedRecords;
 use crate::formats::feed::LineRules;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Letter, Position};
+use dupflow_core::run::watch::WatchChange;
 
 /// Records of one input and one partition, in order of offset, not yet decoded.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +56,8 @@ pub enum Payload {
     Records(KeyedRecords),
     /// Documents that an earlier run stored. They have no position in this source.
     Kept(Changes),
+    /// Changes of the watch list. They have no position, and count as no records.
+    Watched(Vec<WatchChange>),
 }
 
 /// A file that is one document.
@@ -86,28 +89,32 @@ impl Batch {
             Payload::Files { files, .. } => files.iter().map(|file| file.bytes).sum(),
             Payload::Records(records) => records.bytes() as u64,
             Payload::Kept(documents) => documents.len_bytes() as u64,
+            Payload::Watched(changes) => {
+                changes.iter().map(|change| change.text.as_ref().map_or(0, |text| text.len() as u64)).sum()
+            }
         }
     }
 
-    /// The position after its last record; `None` for documents of an earlier run.
+    /// The position after its last record; `None` for documents of an earlier run, and for watches.
     pub fn end(&self) -> Option<Position> {
-        let is_read = !matches!(self.payload, Payload::Kept(_));
+        let is_read = !matches!(self.payload, Payload::Kept(_) | Payload::Watched(_));
         is_read.then_some(Position { partition: self.partition, offset: self.next })
     }
 
     /// A batch of documents of an earlier run.
     pub fn kept(documents: Changes) -> Self {
         let records = documents.iter().count() as u64;
-        let payload = Payload::Kept(documents);
-        Self {
-            input: "state".into(),
-            partition: 0,
-            records,
-            next: 0,
-            payload,
-            letters: Vec::new(),
-            seen: None,
-        }
+        Self::beside("state", records, Payload::Kept(documents))
+    }
+
+    /// A batch of changes of the watch list.
+    pub fn watched(changes: Vec<WatchChange>) -> Self {
+        Self::beside("watch", 0, Payload::Watched(changes))
+    }
+
+    /// A batch of something that is not read from the source.
+    fn beside(input: &str, records: u64, payload: Payload) -> Self {
+        Self { input: input.into(), partition: 0, records, next: 0, payload, letters: Vec::new(), seen: None }
     }
 }
 

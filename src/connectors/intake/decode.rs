@@ -38,7 +38,7 @@ impl Decoder {
 
     /// Calls `each` with every event of the batch, in order of position. Every other record is reported to
     /// `bad`, and added to `letters` if bad records are kept with their epoch. A batch of restored documents
-    /// has nothing to decode.
+    /// or of watches has nothing to decode.
     ///
     /// # Errors
     /// A bad record under [`OnError::Fail`](super::OnError::Fail), or a dead-letter file that cannot be
@@ -58,7 +58,7 @@ impl Decoder {
         };
         let mut out = Decoded { batch, bad, letters, each: &mut each };
         match &batch.payload {
-            Payload::Kept(_) => {}
+            Payload::Kept(_) | Payload::Watched(_) => {}
             Payload::Lines { bytes, first_line, first, rules } => {
                 self.lines.set_rules(rules);
                 for line in batch::records(bytes, *first_line, *first) {

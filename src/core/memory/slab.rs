@@ -66,6 +66,13 @@ impl<T> Slab<T> {
         self.things.row_mut(place as usize)[0].take().expect("what the index names is there")
     }
 
+    /// All values, by place.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..self.things.len())
+            .filter_map(|place| u32::try_from(place).ok())
+            .filter_map(|place| self.get(place).map(|thing| (place, thing)))
+    }
+
     /// Number of values.
     pub fn len(&self) -> usize {
         self.things.len() - self.free.len()

@@ -86,6 +86,7 @@ counters! {
     DecisionsChanged "decisions_changed"
         "Records that replace a decision later, ends included (sink.decisions), and those that correct an \
         output.",
+    Notices "notices" "Notices of watches, of both signs.",
 }
 
 /// The counters of one process while it runs, with the comparisons of the filter by the look that decided.

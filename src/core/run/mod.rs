@@ -9,6 +9,7 @@
 //! | [`query`] | queries and their answers | monitor | dataflow |
 //! | [`histogram`] | durations by range | the run | monitor |
 //! | [`view_tables`] | rows of views | the run | monitor |
+//! | [`watch`] | watch lists and their notices | inputs, monitor, dataflow | dataflow, outputs, monitor |
 //!
 //! [`missing_feature`] is the message for what a build lacks.
 
@@ -20,5 +21,6 @@ pub mod origins;
 pub mod query;
 pub mod status;
 pub mod view_tables;
+pub mod watch;
 
 pub use feature::missing_feature;

@@ -24,7 +24,7 @@ use super::arguments::views;
 use super::arguments::written;
 use crate::config::{
     DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig,
-    OutputFormat, ProcessConfig, SinkConfig, SourceConfig, ViewConfig, without_monitor,
+    OutputFormat, ProcessConfig, SinkConfig, SourceConfig, ViewConfig, WatchConfig, without_monitor,
 };
 use crate::pipeline::{self, Mode, RunError, RunJob, Summary, missing_fields};
 use dupflow_connectors::inputs::{Input, Staying};
@@ -99,6 +99,14 @@ pub struct Args {
     /// is written at the end is not published [default: any; for "keep" and "remove" 0].
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub max_bad: Option<f64>,
+
+    /// Watch for documents that resemble those of this file, or folder; may be given several times.
+    #[arg(long, value_name = "FILE", requires = "notices")]
+    pub watch: Vec<PathBuf>,
+
+    /// The file of what comes of the watches: for each match that begins or ends one line.
+    #[arg(long, value_name = "FILE", requires = "watch")]
+    pub notices: Option<PathBuf>,
 
     /// Show the run in a browser, at this loopback address, as in 127.0.0.1:9600 (port 0: any free port). The
     /// page stays until Ctrl-C, and a result that is written at the end is written then.
@@ -182,6 +190,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
+        ("--notices", args.notices.as_deref()),
     ];
     let of_views = of_views.iter().map(|(key, path, _)| (&**key, Some(*path)));
     let written: Vec<_> = written.into_iter().chain(of_views).collect();
@@ -194,6 +203,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, &[][..])));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
     let of_views = args.views.clone().map(|path| ("the file --views", path));
+    let list = list.into_iter().chain(args.watch.iter().map(|path| ("the watch list --watch", path.clone())));
     written::check(
         &written.collect::<Vec<_>>(),
         &args.pipeline.file().into_iter().chain(list).chain(of_views).collect::<Vec<_>>(),
@@ -299,6 +309,7 @@ impl Args {
             state: None,
             views: Vec::new(),
             monitor: self.monitor.map(MonitorConfig::at),
+            watch: self.notices.clone().map(|path| WatchConfig::of_files(self.watch.clone(), path)),
             processes: ProcessConfig::default(),
             level: LogLevel::default(),
             format,

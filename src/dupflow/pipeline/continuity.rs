@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::commit::SideOutputs;
 use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::StoredState;
+#[cfg(feature = "webhook")]
+use dupflow_connectors::watch::hook::HookSettings;
+use dupflow_connectors::watch::{NoticeFile, WatchedRun};
 use dupflow_core::description::Description;
 
 /// What a run needs to continue after an earlier one.
@@ -24,6 +27,20 @@ pub struct Continuity {
     pub state: Option<(StoredState, Duration)>,
     /// Outputs of rows beside the deltas.
     pub sides: SideOutputs,
+    /// The watch list and its notices, if there is one.
+    pub watch: Option<WatchParts>,
+}
+
+/// The watch list of a run, and where its notices go.
+#[derive(Debug)]
+pub struct WatchParts {
+    /// The list, and what is read again.
+    pub run: WatchedRun,
+    /// The file of notices.
+    pub notices: NoticeFile,
+    /// The web hook, if there is one.
+    #[cfg(feature = "webhook")]
+    pub hook: Option<HookSettings>,
 }
 
 impl Continuity {
@@ -37,6 +54,7 @@ impl Continuity {
             letters: None,
             state: None,
             sides: SideOutputs::default(),
+            watch: None,
         }
     }
 }

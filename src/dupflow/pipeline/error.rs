@@ -20,6 +20,9 @@ pub enum RunError {
     /// A dead letter cannot be written.
     #[error("the dead letters cannot be written")]
     Letters(#[source] io::Error),
+    /// Notices cannot be written.
+    #[error("the notices cannot be written")]
+    Notices(#[source] io::Error),
     /// The state cannot be read or written.
     #[error(transparent)]
     State(#[from] StateError),

@@ -16,6 +16,7 @@ use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::sketches::parcels::{Parcel, Parcels};
 use crate::dataflow::sketches::store::{MemberChange, Sketches, StarChange};
 use crate::dataflow::upsert::Membership;
+use crate::dataflow::watches::{WatchMatcher, WatchUpdate};
 use crate::dataflow::{Deltas, Stages};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash;
@@ -31,7 +32,7 @@ pub(in crate::dataflow) struct CollapseOutputs<'scope> {
     pub(in crate::dataflow) changed: Stream<'scope, Epoch, Vec<MembersChanged>>,
     /// Pairs of documents of one sketch.
     pub(in crate::dataflow) copies: Deltas<'scope, DocPair>,
-    /// Causes: documents that begin or stop representing their copies.
+    /// Causes: documents that begin or stop representing their copies. Notices, if there is a watch list.
     pub(in crate::dataflow) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
 }
 
@@ -40,9 +41,10 @@ pub(in crate::dataflow) struct CollapseOutputs<'scope> {
 pub(in crate::dataflow) struct MembersChanged;
 
 /// Stores the sketches with their members, partitioned by sketch id, and shares them with `verify` and
-/// `pairs`.
+/// `pairs`. Compares them with the watches, if there is a list.
 pub(in crate::dataflow) fn collapse<'scope>(
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
+    watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     stages: &Stages,
 ) -> (Rc<RefCell<Sketches>>, CollapseOutputs<'scope>) {
     let scheme = &stages.scheme;
@@ -53,6 +55,10 @@ pub(in crate::dataflow) fn collapse<'scope>(
     let mut parcels = Parcels::new(memberships.scope().peers());
     let mut operator = Operator::new("Collapse", memberships.scope());
     let mut input = operator.input(memberships, Exchange::new(|m: &Membership| m.sketch.low()));
+    let mut watches = watches.map(|updates| {
+        let updates = operator.input(updates, Exchange::new(|update: &WatchUpdate| update.to));
+        (updates, WatchMatcher::new(&stages))
+    });
     let (mut postings, postings_stream) = operator.output();
     let (mut changed, changed_stream) = operator.output();
     let (mut copies, copies_stream) = operator.output();
@@ -61,6 +67,12 @@ pub(in crate::dataflow) fn collapse<'scope>(
     let mut stash = Stash::<Membership>::new();
     operator.build(move |frontiers| {
         input.for_each_time(|time, data| stash.keep(&time, 4, data));
+        if let Some((updates, watching)) = &mut watches {
+            updates.for_each_time(|time, data| {
+                stash.keep::<Membership>(&time, 4, std::iter::empty());
+                watching.receive(*time.time(), data.flat_map(|d| d.drain(..)));
+            });
+        }
         while let Some((capabilities, mut changes)) = stash.next_closed(frontiers) {
             let epoch = *capabilities[0].time();
             let (mut postings, mut copies) = (postings.at(&capabilities), copies.at(&capabilities));
@@ -80,10 +92,15 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 let is_new_star = before <= stages.expand_limit && after > stages.expand_limit;
                 stages.observers.metrics.add(Counter::Starred, u64::from(is_new_star));
                 let diff = i8::from(after > 0) - i8::from(before > 0);
+                if diff != 0 {
+                    stages.blocking.keys(sketch, &mut keys);
+                }
+                if let Some((_, watching)) = &mut watches {
+                    watching.members_changed(id, (diff > 0).then_some((sketch, &keys[..])), group, diff < 0);
+                }
                 if diff == 0 {
                     continue;
                 }
-                stages.blocking.keys(sketch, &mut keys);
                 parcels.add(id, sketch.words[0], diff, keys.drain(..), |parcel| postings.give(parcel));
                 if diff > 0 {
                     stages.observers.metrics.add(Counter::SketchesBorn, 1);
@@ -96,8 +113,15 @@ pub(in crate::dataflow) fn collapse<'scope>(
             let AppliedChanges { members, stars, causes } = applied;
             sketches.keep_changes(epoch, members, stars);
             changed.at(&capabilities).give(MembersChanged);
+            let mut reports = reports.at(&capabilities);
             if !causes.is_empty() {
-                reports.at(&capabilities).give(EpochReport::Causes(causes));
+                reports.give(EpochReport::Causes(causes));
+            }
+            if let Some((_, watching)) = &mut watches {
+                let notices = watching.close(epoch, &sketches);
+                if !notices.is_empty() {
+                    reports.give(EpochReport::Notices(notices));
+                }
             }
         }
     });

@@ -19,6 +19,7 @@ use super::intake::{BatchEnd, BatchRecord, Intake, Pull};
 use super::operator::{Operator, Output};
 use super::output::EpochReport;
 use super::queries::{Admission, IdQuery, PendingQueries, ResolvedQuery};
+use super::watches::{WatchContent, WatchUpdate};
 use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::retain::Tick;
 use dupflow_core::doc::fields::FieldFlaws;
@@ -27,6 +28,7 @@ use dupflow_core::doc::{DocEvent, Position};
 use dupflow_core::hash;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::run::origins::Origins;
+use dupflow_core::run::watch::WatchChange;
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::time::{Epoch, LiveFrom, UnixTime};
 
@@ -45,6 +47,8 @@ pub(super) struct IngestOutputs<'scope> {
     pub(super) resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     /// Id queries, at the time of an epoch that is open.
     pub(super) id_queries: Stream<'scope, Epoch, Vec<IdQuery>>,
+    /// Changes of the watch list for every worker; `None` if there is no list.
+    pub(super) watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     /// Schedules the operator again, so that it reads the first open epoch.
     pub(super) wake: Activator,
 }
@@ -65,13 +69,14 @@ pub(super) fn ingest<'scope>(
     let (ticks, ticks_stream) = operator.output();
     let (resolved, resolved_stream) = operator.output();
     let (id_queries, id_queries_stream) = operator.output();
+    let (watches, watches_stream) = stages.watches.then(|| operator.output()).unzip();
     intake.wake_with(operator.waker());
     let receiver = stages.observers.queries.register(operator.waker());
     let (again, wake) = (operator.activator(), operator.activator());
 
     let live = Arc::clone(&stages.start.live);
     let mut maker = SketchMaker::new(&stages.scheme);
-    let mut batches = Batches::new(stages, scope.peers(), BatchOutputs { arrivals, reports, ticks });
+    let mut batches = Batches::new(stages, scope.peers(), BatchOutputs { arrivals, reports, ticks, watches });
     let mut admission = Admission::new(stages, receiver, pending, resolved, id_queries);
     operator.build_source(move |capabilities| {
         if capabilities.is_empty() {
@@ -97,6 +102,7 @@ pub(super) fn ingest<'scope>(
         ticks: ticks_stream,
         resolved: resolved_stream,
         id_queries: id_queries_stream,
+        watches: watches_stream,
         wake,
     }
 }
@@ -114,6 +120,7 @@ struct BatchOutputs {
     arrivals: Output<Arrival>,
     reports: Output<EpochReport>,
     ticks: Output<Tick>,
+    watches: Option<Output<WatchUpdate>>,
 }
 
 /// Reads batches of events.
@@ -160,6 +167,7 @@ impl Batches {
         let mut arrivals = self.outputs.arrivals.at(capabilities);
         let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
         let (mut newest, mut flaws) = (None, [0; 3]);
+        let mut updates = Vec::new();
         let end = intake.read(&mut |record| {
             let arrival = match record {
                 BatchRecord::Event(position, event) => {
@@ -179,11 +187,13 @@ impl Batches {
                     restored += u64::from(!matches!(arrival.content, ArrivalContent::Delete));
                     arrival
                 }
+                BatchRecord::Watched(change) => return updates.push(watch_update(change, maker, is_live)),
             };
             newest = newest.max(arrival.ts.and_then(UnixTime::new));
             arrivals.give(arrival);
         });
         drop(arrivals);
+        self.send_watches(updates, capabilities);
         self.report(end, epoch, newest, capabilities);
         for (counter, n) in [
             (Counter::Restored, restored),
@@ -195,6 +205,15 @@ impl Batches {
             (Counter::FieldsUnusable, flaws[2]),
         ] {
             self.metrics.add(counter, n);
+        }
+    }
+
+    /// Sends changes of the watch list to all workers.
+    fn send_watches(&mut self, updates: Vec<WatchUpdate>, capabilities: &[Capability<Epoch>]) {
+        let Some(watches) = self.outputs.watches.as_mut().filter(|_| !updates.is_empty()) else { return };
+        let mut watches = watches.at(capabilities);
+        for update in &updates {
+            watches.give_all((0..self.peers).map(|to| WatchUpdate { to, ..update.clone() }));
         }
     }
 
@@ -253,4 +272,19 @@ fn sketched(
     let key = key.filter(|key| *key != EventKey::new(ts, position)).map(Box::new);
     let fields = fields.row;
     Arrival { hash, id, position, ts, content, bytes, is_restored: false, key, fields }
+}
+
+/// A change of the watch list as the dataflow sends it: with the sketch of its text or, under live weights,
+/// the terms.
+fn watch_update(change: &WatchChange, maker: &mut SketchMaker, is_live: bool) -> WatchUpdate {
+    let content = match &change.text {
+        None => WatchContent::Nothing,
+        Some(text) if is_live => {
+            maker.terms(text).map_or(WatchContent::Nothing, |terms| WatchContent::Terms(Box::new(terms)))
+        }
+        Some(text) => maker
+            .sketch(text)
+            .map_or(WatchContent::Nothing, |(id, sketch)| WatchContent::Sketch(id, Box::new(sketch))),
+    };
+    WatchUpdate { to: 0, number: change.number, watch: change.id.clone(), content }
 }

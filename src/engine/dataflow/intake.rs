@@ -3,6 +3,7 @@
 //! A batch is the records of one epoch that were read together; it may be empty.
 
 use dupflow_core::doc::{DocEvent, Letter, Position};
+use dupflow_core::run::watch::WatchChange;
 use dupflow_core::time::Epoch;
 
 /// The answer of [`Intake::pull`].
@@ -23,6 +24,8 @@ pub enum BatchRecord<'a> {
     Event(Position, DocEvent<'a>),
     /// A live document: its id, and the value that an earlier run kept.
     Restored(&'a [u8], &'a [u8]),
+    /// A change of the watch list.
+    Watched(&'a WatchChange),
 }
 
 /// What a batch holds except its events.

@@ -35,6 +35,7 @@ mod stages;
 mod upsert;
 mod verify;
 mod views;
+mod watches;
 mod workers;
 
 use std::cell::{Cell, RefCell};
@@ -78,19 +79,20 @@ pub fn build(
     let pending = Rc::new(RefCell::new(PendingQueries::new(scope.index())));
 
     let ingested = ingest::ingest(scope, stages, intake, Rc::clone(&open), Rc::clone(&pending));
-    let IngestOutputs { arrivals, ticks, read, resolved, id_queries, wake } = ingested;
-    let (memberships, resolved, id_queries, reports) = match stages.scheme.live() {
+    let IngestOutputs { arrivals, ticks, read, resolved, id_queries, watches, wake } = ingested;
+    let (memberships, watches, resolved, id_queries, reports) = match stages.scheme.live() {
         None => {
             let upserted = upsert::upsert(arrivals, ticks, stages);
-            (upserted.records, resolved, Some((id_queries, upserted.documents)), upserted.reports)
+            let id_queries = Some((id_queries, upserted.documents));
+            (upserted.records, watches, resolved, id_queries, upserted.reports)
         }
         Some(growth) => {
-            let live = live::live(arrivals, ticks, resolved, id_queries, growth, stages);
-            (live.memberships, live.resolved, None, live.reports)
+            let live = live::live(arrivals, ticks, watches, resolved, id_queries, growth, stages);
+            (live.memberships, live.watches, live.resolved, None, live.reports)
         }
     };
     let reports = read.concat(reports);
-    let (sketches, collapsed) = collapse::collapse(memberships, stages);
+    let (sketches, collapsed) = collapse::collapse(memberships, watches, stages);
     let resolved = match id_queries {
         None => resolved,
         Some((id_queries, documents)) => {

@@ -20,6 +20,7 @@ use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocChange, Letter, Position, UpsertedDoc};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_core::run::watch::{Notice, WatchMatch};
 use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
 use dupflow_core::views::{ViewDelta, ViewRow};
 
@@ -47,6 +48,9 @@ pub struct ClosedEpoch {
     /// Where each of several processes reads the whole input: for each process, a hash of what it has read.
     /// The hashes are equal unless the processes have read different inputs.
     pub seen: BTreeMap<usize, u64>,
+    /// Changes of what is similar to a watch, if there is a [list](Stages::watches): sorted by (watch, id,
+    /// diff), distinct.
+    pub notices: Vec<Notice>,
 }
 
 /// Receives the closed epochs from the dataflow.
@@ -83,6 +87,8 @@ pub(super) enum EpochReport {
     Causes(Vec<(u64, Cause)>),
     /// A batch that all processes have read: the index of this process, and a hash of the batch.
     Seen(usize, u64),
+    /// Changes of what is similar to a watch.
+    Notices(Vec<(WatchMatch, isize)>),
 }
 
 /// What has been reported of an epoch that is still open.
@@ -100,6 +106,7 @@ struct OpenEpoch {
     table: Option<TableInForce>,
     clock: Option<RetentionTime>,
     causes: Causes,
+    notices: Vec<(WatchMatch, isize)>,
 }
 
 /// The open epochs of one worker.
@@ -178,6 +185,7 @@ impl OpenEpoch {
             EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
             EpochReport::Causes(causes) => self.causes.add(causes),
             EpochReport::Letter(letter) => self.letters.push(letter),
+            EpochReport::Notices(mut notices) => self.notices.append(&mut notices),
             EpochReport::Seen(process, hash) => {
                 // Wrapping addition: the order of batches does not matter.
                 let seen = self.seen.entry(process).or_default();
@@ -193,7 +201,9 @@ impl Closing {
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
-            let open = self.open.remove(&epoch).unwrap_or_default();
+            let mut open = self.open.remove(&epoch).unwrap_or_default();
+            let notices = consolidated(std::mem::take(&mut open.notices));
+            self.metrics.add(Counter::Notices, notices.len() as u64);
             let (seen, next, table, clock, causes) =
                 (open.seen, open.next, open.table, open.clock, open.causes);
             let OpenEpoch { mut deltas, mut views, mut documents, mut upserts, kept, mut letters, .. } = open;
@@ -222,10 +232,30 @@ impl Closing {
                 *so_far = offset.max(*so_far);
             }
             let progress = self.progress.clone();
-            emit.closed(ClosedEpoch { progress, deltas, views, documents, upserts, kept, letters, seen });
+            emit.closed(ClosedEpoch {
+                progress,
+                deltas,
+                views,
+                documents,
+                upserts,
+                kept,
+                letters,
+                seen,
+                notices,
+            });
         }
         if first_open.is_none() {
             emit.ended();
         }
     }
+}
+
+/// The notices of an epoch: consolidated, and sorted by (watch, id, diff).
+fn consolidated(mut noticed: Vec<(WatchMatch, isize)>) -> Vec<Notice> {
+    consolidate(&mut noticed);
+    let diff = |diff: isize| if diff > 0 { 1 } else { -1 };
+    let mut notices: Vec<_> =
+        noticed.into_iter().map(|(of, change)| Notice { of, diff: diff(change) }).collect();
+    notices.sort_unstable_by(|a, b| (&a.of.watch, &a.of.id, a.diff).cmp(&(&b.of.watch, &b.of.id, b.diff)));
+    notices
 }

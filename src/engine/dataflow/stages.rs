@@ -52,6 +52,8 @@ pub struct Stages {
     pub views: Arc<[ViewPlan]>,
     /// Whether each closed epoch carries the documents that it [upserts](dupflow_core::doc::UpsertedDoc).
     pub emits_upserts: bool,
+    /// Whether there is a list of [watches](dupflow_core::run::watch): each closed epoch carries its notices.
+    pub watches: bool,
     /// Where the run begins.
     pub start: RunStart,
     /// What the rest of the process shares with the run.
@@ -112,6 +114,7 @@ impl Stages {
             emits_documents: false,
             views: [].into(),
             emits_upserts: false,
+            watches: false,
             start: RunStart::default(),
             observers,
         }

@@ -5,6 +5,7 @@ use super::{MetricRow, MetricScrape};
 use dupflow_core::run::backlog::UnreadRecords;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::status::Phase;
+use dupflow_core::run::watch::HookState;
 
 /// Writes the samples of a family.
 pub(super) type Write = Box<dyn Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync>;
@@ -31,6 +32,7 @@ pub(super) fn all() -> Vec<Family> {
     all.extend(input());
     all.extend(requests());
     all.extend(process());
+    all.extend(watches());
     all
 }
 
@@ -323,4 +325,48 @@ fn process() -> Vec<Family> {
             },
         ),
     ]
+}
+
+/// The watch list and its web hook; no samples without a list, or without a hook.
+fn watches() -> Vec<Family> {
+    let counter = |name, help, of: fn(&HookState) -> u64| {
+        family(name, MetricKind::Counter, None, help, move |s, out| write_hook(s, out, of))
+    };
+    vec![
+        gauge("watches", "Watches of the list.", |s, out| {
+            if let Some(watch) = &s.watch {
+                out.one(watch.watches);
+            }
+        }),
+        counter("hook_delivered_total", "Notices that the web hook's receiver has accepted.", |hook| {
+            hook.delivered
+        }),
+        counter(
+            "hook_refused_total",
+            "Notices that the web hook's receiver has refused; they are in its dead letters.",
+            |hook| hook.refused,
+        ),
+        counter("hook_retries_total", "Attempts of the web hook that failed and are made again.", |hook| {
+            hook.retries
+        }),
+        gauge("hook_undelivered", "Notices that the web hook has not delivered yet.", |s, out| {
+            write_hook(s, out, |hook| hook.undelivered);
+        }),
+        gauge(
+            "hook_oldest_seconds",
+            "Age of the oldest notice that the web hook has not delivered yet, since this run has known of it; \
+                0 if there is none.",
+            |s, out| {
+                if let Some(hook) = s.watch.as_ref().and_then(|watch| watch.hook.as_ref()) {
+                    out.one(hook.oldest_seconds);
+                }
+            },
+        ),
+    ]
+}
+
+fn write_hook(scrape: &MetricScrape, out: &mut SampleWriter<'_>, of: impl Fn(&HookState) -> u64) {
+    if let Some(hook) = scrape.watch.as_ref().and_then(|watch| watch.hook.as_ref()) {
+        out.one(of(hook));
+    }
 }

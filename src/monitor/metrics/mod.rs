@@ -26,6 +26,7 @@ use prometheus_client::registry::Registry;
 use crate::guard::refusals::CountsByReason;
 use dupflow_core::run::metrics::Counts;
 use dupflow_core::run::status::Status;
+use dupflow_core::run::watch::WatchState;
 use encoder::SampleWriter;
 use families::{Family, all};
 
@@ -78,6 +79,8 @@ pub(crate) struct MetricScrape {
     pub(crate) planned: Option<u64>,
     /// Views with their numbers of rows.
     pub(crate) view_rows: Vec<(String, usize)>,
+    /// The watch list, if there is one.
+    pub(crate) watch: Option<WatchState>,
 }
 
 /// Numbers of the view.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `show` `plot` `list` | elements, ids and numbers; plots over time; the list of deltas |
 //! | `run` `stream` | the state of the run, fetched once a second; deltas as they are committed |
-//! | `overview` `deltas` `clusters` `documents` `pair` `pipeline` `similar` `views` | one view each |
+//! | `overview` `deltas` `clusters` `documents` `pair` `pipeline` `similar` `views` `watch` | one view each |
 //! | `main` | navigation between views, keys, theme |
 //!
 //! Invariants:
@@ -43,6 +43,7 @@ const SCRIPT: &str = concat!(
     include_str!("script/pipeline.js"),
     include_str!("script/similar.js"),
     include_str!("script/views.js"),
+    include_str!("script/watch.js"),
     include_str!("script/main.js"),
 );
 

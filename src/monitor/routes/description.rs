@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::{clusters, compare, deltas, documents, pairs, plain, similar, status, views};
+use super::{clusters, compare, deltas, documents, pairs, plain, similar, status, views, watches};
 use crate::guard::access::{COOKIE, is_open};
 
 /// A run of dupflow: its pairs of near-duplicate documents, its clusters, its counters.
@@ -37,9 +37,18 @@ use crate::guard::access::{COOKIE, is_open};
         deltas::deltas,
         similar::similar,
         views::views,
-        views::view
+        views::view,
+        watches::watches,
+        watches::add,
+        watches::remove,
+        watches::notices
     ),
-    components(schemas(similar::SimilarQuery, clusters::OrderText, views::RowOrderText))
+    components(schemas(
+        similar::SimilarQuery,
+        clusters::OrderText,
+        views::RowOrderText,
+        watches::WatchToAdd
+    ))
 )]
 struct ApiDescription;
 

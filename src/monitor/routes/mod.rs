@@ -12,6 +12,7 @@ mod plain;
 mod similar;
 mod status;
 mod views;
+mod watches;
 
 use std::sync::Arc;
 
@@ -176,6 +177,12 @@ fn table() -> Vec<Route> {
         ("/similar", &[], post(similar::similar)),
         ("/views", &[], get(views::views)),
         ("/views/{name}", &["order", "offset", "limit"], get(views::view)),
+        (
+            "/watch",
+            &["after", "limit", "id"],
+            get(watches::watches).post(watches::add).delete(watches::remove),
+        ),
+        ("/notices", &["before", "limit"], get(watches::notices)),
     ]
 }
 

@@ -130,6 +130,7 @@ impl RouteState {
             refused: (self.refusals.questions(), self.refusals.requests()),
             streams: self.limits.streams - self.streams.available_permits(),
             held,
+            watch: self.subject.watch.as_ref().map(|watch| watch.state()),
             planned: subject.planned_here(),
             view_rows: view_rows(subject.views.as_deref()),
         }

@@ -161,7 +161,7 @@ pub(super) async fn similar(
     if declared.is_some_and(|length: u64| length > state.limits.body_bytes as u64) {
         return Err(too_large(state.limits.body_bytes));
     }
-    let bytes = read(&state, body).await?;
+    let bytes = read_body(&state, body).await?;
     let query = match body_format {
         BodyFormat::Lines => {
             let (fill, answers) = BodyStream::open();
@@ -190,7 +190,7 @@ fn body_format(headers: &HeaderMap) -> Result<BodyFormat, ErrorAnswer> {
 }
 
 /// Reads the body, within its limits of size and time.
-async fn read(state: &RouteState, body: Body) -> Result<Bytes, ErrorAnswer> {
+pub(super) async fn read_body(state: &RouteState, body: Body) -> Result<Bytes, ErrorAnswer> {
     let (most, within) = (state.limits.body_bytes, state.limits.body);
     match timeout(within, axum::body::to_bytes(body, most)).await {
         Ok(Ok(bytes)) => Ok(bytes),

@@ -354,6 +354,13 @@ impl Queue {
         self.wake();
     }
 
+    /// Ends the open epoch, if no clock does. For batches that no record may follow for long.
+    pub fn cut_if_not_by_clock(&self) {
+        if self.limits.interval.is_none() {
+            self.cut();
+        }
+    }
+
     /// Ends each epoch [`EpochLimits::interval`] after its first batch, until no reader is left. Blocks;
     /// returns at once without an interval.
     pub fn cut_by_clock(&self) {

@@ -76,7 +76,7 @@ impl DecisionBook {
 
     /// Applies an epoch's changes of documents.
     pub(crate) fn documents(&mut self, changes: &[DocChange]) {
-        for DocChange { id, now } in changes {
+        for DocChange { id, now, .. } in changes {
             let Some(facts) = now else {
                 self.alive.remove(id);
                 self.open.ended.extend(Some(id.clone()).filter(|_| self.is_live));

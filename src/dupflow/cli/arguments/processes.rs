@@ -116,4 +116,5 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
         .with("source.max_bad", format!("{:?}", deployment.max_bad).as_str())
         .with("sink.evidence", if deployment.evidence { "true" } else { "false" })
         .with("sink.causes", if deployment.causes { "true" } else { "false" })
+        .with("watch", if deployment.watch.is_some() { "a list" } else { "none" })
 }

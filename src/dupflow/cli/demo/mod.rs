@@ -152,6 +152,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         state: None,
         views: Vec::new(),
         monitor: page.map(MonitorConfig::at),
+        watch: None,
         processes: ProcessConfig::default(),
         level: LogLevel::Warn,
         format: verbosity.format,

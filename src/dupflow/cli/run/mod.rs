@@ -28,7 +28,7 @@ use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::verbosity::VerbosityArgs;
 use super::arguments::views;
 use super::arguments::written::{self, ReadFile};
-use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
+use crate::config::{Deployment, EmitKind, Plan, SinkConfig, WatchConfig};
 use crate::pipeline::{self, Mode, ProcessGroup, RunError, RunJob, Running, Summary, missing_fields};
 use dupflow_connectors::inputs::Input;
 use dupflow_core::cluster::{ClusterKind, KeepRule};
@@ -247,12 +247,16 @@ pub(super) fn note_conflicts(
     let output = deployment.output().map(|path| ("sink.path", path, deployment.beside_output()));
     views::note_conflicts(plan, deployment, false, problems);
     let of_views = views::files(&deployment.views, false);
+    let watches = deployment.watch.iter().flat_map(|watch| &watch.inputs);
+    read.extend(watches.map(|path| ("the watch list watch.inputs", path.clone())));
     let written = [
         output.or(redirected.map(|path| ("standard output", path, &[][..]))),
         deployment.letter_file().map(|path| ("dead_letter.path", path, &[][..])),
     ];
     let of_views = of_views.iter().map(|(key, path, beside)| (&**key, *path, *beside));
-    let written: Vec<_> = written.into_iter().flatten().chain(of_views).collect();
+    let of_watches =
+        deployment.watch.iter().flat_map(WatchConfig::written).map(|(key, path)| (key, path, &[][..]));
+    let written: Vec<_> = written.into_iter().flatten().chain(of_views).chain(of_watches).collect();
     written::check(&written, &read, inputs, problems);
 }
 

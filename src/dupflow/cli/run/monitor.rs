@@ -14,6 +14,7 @@ use dupflow_connectors::intake;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::{Delta, Evidence};
+use dupflow_core::run::watch::WatchBook;
 use dupflow_core::sketch::estimate::standard_error;
 use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::Epoch;
@@ -66,6 +67,8 @@ pub(in crate::cli) fn start(
         subject.view = Some(view);
         subject.views = job.continuity.sides.keep_tables();
     }
+    let watches = job.continuity.watch.as_ref();
+    subject.watch = watches.map(|watch| -> Arc<dyn WatchBook> { Arc::clone(&watch.run.list) as _ });
     subject.pipeline = pipeline(plan, job);
     subject.queries = Some(Arc::clone(&job.stages.observers.queries));
     subject.compare = Some(compare(plan));

@@ -17,7 +17,9 @@ pub(super) fn connection(
         let listed = v.list(|one| one.text().map(str::to_owned)).map(|all| all.join(","));
         listed.or_else(|| v.text().map(str::to_owned)).filter(|brokers| !brokers.trim().is_empty())
     });
-    let is_used = matches!(source, SourceConfig::Kafka { .. }) || matches!(sink, SinkConfig::Kafka { .. });
+    let is_used = matches!(source, SourceConfig::Kafka { .. })
+        || matches!(sink, SinkConfig::Kafka { .. })
+        || settings.is_set("watch.topic");
     if is_used && brokers.is_none() && settings.sound(&["kafka.brokers"]) {
         settings.missing("kafka.brokers");
     }

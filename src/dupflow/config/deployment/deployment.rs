@@ -17,6 +17,7 @@ use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, StateConfig};
 use super::tables::{self, TablesConfig};
 use super::views::{self, ViewConfig};
+use super::watch::{self, WatchConfig};
 use super::{broker, fields, values};
 use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, read_file};
 use dupflow_connectors::formats::InputLayout;
@@ -33,7 +34,7 @@ pub const MOST_WORKERS: usize = 1024;
 
 /// Every key of a deployment file, by module.
 pub(in crate::config) const KEYS: &[&[DeploymentKey]] =
-    &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS, &views::KEYS];
+    &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS, &views::KEYS, &watch::KEYS];
 
 /// The keys of all other modules of this folder.
 const OWN_KEYS: &[DeploymentKey] = &[
@@ -121,7 +122,15 @@ const OWN_KEYS: &[DeploymentKey] = &[
 ];
 
 /// Keys, and tables of keys, whose values are secret: they are never printed or served.
-const HIDDEN: [&str; 5] = ["monitor.token", "processes.secret", "kafka.settings", "source.url", "sink.url"];
+const HIDDEN: [&str; 7] = [
+    "monitor.token",
+    "processes.secret",
+    "kafka.settings",
+    "source.url",
+    "sink.url",
+    "watch.url",
+    "notices.hook.secret",
+];
 
 /// Where a pipeline runs, validated.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,6 +170,8 @@ pub struct Deployment {
     pub views: Vec<ViewConfig>,
     /// Where the run's page and metrics are served; `None` = nowhere.
     pub monitor: Option<MonitorConfig>,
+    /// The watch list and its notices; `None` = none.
+    pub watch: Option<WatchConfig>,
     /// How the processes of one run find each other.
     pub processes: ProcessConfig,
     /// The least severe messages that are logged.
@@ -220,6 +231,7 @@ impl Deployment {
             state: storage::state(&mut settings),
             views,
             monitor: monitor::monitor(&mut settings),
+            watch: watch::watch(&mut settings),
             processes: processes::processes(&mut settings),
             level: logging::level(&mut settings),
             format: logging::format(&mut settings),
@@ -284,7 +296,7 @@ impl Deployment {
         }
     }
 
-    /// Replaces the output by standard output, and drops state, monitor and dead letters.
+    /// Replaces the output by standard output, and drops state, monitor, watches and dead letters.
     pub fn prints_only(&mut self) {
         self.sink = SinkConfig::Lines { path: None };
         self.output_format = OutputFormat::Jsonl;
@@ -292,11 +304,14 @@ impl Deployment {
         self.dead_letter = None;
         self.views.clear();
         self.monitor = None;
+        self.watch = None;
     }
 
     /// Whether the run needs a broker.
     pub fn has_broker(&self) -> bool {
-        matches!(self.source, SourceConfig::Kafka { .. }) || matches!(self.sink, SinkConfig::Kafka { .. })
+        matches!(self.source, SourceConfig::Kafka { .. })
+            || matches!(self.sink, SinkConfig::Kafka { .. })
+            || self.watch.as_ref().is_some_and(|watch| watch.topic.is_some())
     }
 
     /// The dead-letter file; `None` if bad records are not kept in a file.

@@ -19,6 +19,7 @@ mod tables;
 mod tests;
 mod values;
 mod views;
+mod watch;
 
 #[cfg(test)]
 pub(in crate::config) use deployment::KEYS;
@@ -32,3 +33,4 @@ pub use source::SourceConfig;
 pub use storage::{DeadLetterConfig, StateConfig};
 pub use tables::TablesConfig;
 pub use views::ViewConfig;
+pub use watch::{HookConfig, WatchConfig};

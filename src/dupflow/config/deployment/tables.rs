@@ -48,7 +48,7 @@ pub(super) const SINK_KEYS: [DeploymentKey; 4] = [
     },
 ];
 
-const URL: &str = "an address, as in \"postgres://user@host:5432/database\"";
+pub(super) const URL: &str = "an address, as in \"postgres://user@host:5432/database\"";
 const COLUMN: &str = "the name of a column";
 
 /// Default time limit for connecting to a server, unless its address sets another one.
@@ -66,6 +66,41 @@ const FROM: AddressKeys =
     AddressKeys { kind: "source.kind", path: "source.path", url: "source.url", url_file: "source.url_file" };
 const INTO: AddressKeys =
     AddressKeys { kind: "sink.kind", path: "sink.path", url: "sink.url", url_file: "sink.url_file" };
+
+const WATCHED: AddressKeys =
+    AddressKeys { kind: "watch.table", path: "watch.database", url: "watch.url", url_file: "watch.url_file" };
+
+/// The address of the table of watches.
+pub(super) fn watched(settings: &mut FileSettings, database: Database) -> Address {
+    address(settings, &WATCHED, database)
+}
+
+/// A table that is read whole and not followed.
+pub(super) fn whole_table(
+    address: Address,
+    table: String,
+    id: String,
+    text: String,
+    order: String,
+) -> DatabaseTable {
+    DatabaseTable {
+        address,
+        relation: Relation::Table(table),
+        id,
+        text,
+        order,
+        deleted: None,
+        ts: None,
+        fields: Vec::new(),
+        page: 1000,
+        poll: Duration::from_secs(1),
+        overlap: RoundOverlap { time: Duration::ZERO, number: 0 },
+        follow: false,
+        patience: PATIENCE,
+        limits: EpochLimits::default(),
+        is_here: true,
+    }
+}
 
 /// The address of a database.
 fn address(settings: &mut FileSettings, keys: &AddressKeys, database: Database) -> Address {

@@ -30,6 +30,14 @@ pub enum AssembleError {
         /// The error of the operating system.
         source: io::Error,
     },
+    /// The watch list cannot be read, or a file of it cannot be opened.
+    #[error("{key}: {what}")]
+    Watch {
+        /// The key that names it.
+        key: &'static str,
+        /// What is wrong.
+        what: String,
+    },
     /// The state cannot be opened.
     #[error(transparent)]
     State(#[from] StateError),

@@ -5,6 +5,7 @@ mod fields;
 mod mode;
 mod sink;
 mod source;
+mod watch;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -52,7 +53,10 @@ impl RunJob {
         let writes = index == 0;
         let stages = job_stages(plan, deployment, mode, count);
         let bad = bad_records(plan, deployment, mode, count)?;
-        let continuity = continuity(plan, deployment, mode, bad.with_letters(), writes)?;
+        let mut continuity = continuity(plan, deployment, mode, bad.with_letters(), writes)?;
+        if let Some(watch) = deployment.watch.as_ref().filter(|_| writes) {
+            continuity.watch = Some(watch::parts(plan, deployment, watch, mode, &clock)?);
+        }
         // The clocks of two processes would cut epochs at different records.
         let by_clock =
             matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some());
@@ -98,8 +102,10 @@ fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -
     }
     // Similarities are needed if any process has a monitor. In a run another process may have one; in a
     // replay by several processes none has.
-    let is_watched = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
-    if !deployment.emit.has_similarities() && !is_watched {
+    // So are those of notices.
+    stages.watches = deployment.watch.is_some();
+    let has_monitor = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
+    if !deployment.emit.has_similarities() && !has_monitor && !stages.watches {
         stages.filter = plan.membership_filter();
     }
     stages

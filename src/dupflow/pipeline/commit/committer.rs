@@ -6,7 +6,7 @@
 //! 1. The dead letters of its epochs are written.
 //! 2. New tables of document frequencies are stored in the state.
 //! 3. The deltas and the mark are committed by the sink, in one step.
-//! 4. Lines of [side outputs](super::side_outputs) are committed.
+//! 4. Lines of [side outputs](super::side_outputs) are committed, and the notices of the watch list written.
 //! 5. The document changes are handed to the [keeper](super::keeper).
 //!
 //! So after a crash between two steps, the mark in the output says what the output contains, and everything
@@ -32,6 +32,7 @@ use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{Announce, AsOf, BadRecords};
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sinks::{LetterFile, Sink};
+use dupflow_connectors::watch::NoticeFile;
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, Progress};
@@ -45,6 +46,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) sink: Box<dyn Sink + Send>,
     pub(in crate::pipeline) letters: Option<LetterFile>,
     pub(in crate::pipeline) keeper: Option<Keeper>,
+    /// The file of notices, if there is a watch list. Written after the sink.
+    pub(in crate::pipeline) notices: Option<NoticeFile>,
     pub(in crate::pipeline) bad: Arc<BadRecords>,
     pub(in crate::pipeline) live: Arc<LiveFrom>,
     /// The fields that all marks of this run share.
@@ -85,6 +88,7 @@ impl Committer {
             sink,
             letters,
             keeper,
+            notices: None,
             bad,
             live: Arc::clone(&past.live),
             mark: past.mark.clone(),
@@ -171,6 +175,12 @@ impl Committer {
         self.write(last)?;
         self.sides.commit(&self.mark).map_err(RunError::Sink)?;
         of_live.iter().for_each(|epoch| self.sides.durable(epoch.progress.epoch, &epoch.views));
+        if let Some(file) = &mut self.notices {
+            for epoch in &of_live {
+                file.epoch(epoch.progress.epoch, &epoch.notices).map_err(RunError::Notices)?;
+            }
+            file.commit().map_err(RunError::Notices)?;
+        }
         if let Some(keeper) = &self.keeper {
             keeper.keep(&self.mark, of_live.into_iter().flat_map(|epoch| epoch.kept));
         }
@@ -211,8 +221,11 @@ impl Committer {
 
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
-        let ClosedEpoch { progress, deltas, views, documents, kept, .. } = epoch;
+        let ClosedEpoch { progress, deltas, views, documents, kept, notices, .. } = epoch;
         self.sides.restored(progress.epoch, &views);
+        if let Some(file) = &mut self.notices {
+            file.restored(notices);
+        }
         if let Some(keeper) = &self.keeper {
             // The mark has this epoch's offsets, and an epoch not beyond the output's.
             let at_most = Progress { epoch: self.past, ..progress.clone() };
@@ -241,6 +254,9 @@ impl Committer {
             let waits =
                 self.sides.live(progress.epoch, &self.mark, &mut *self.sink).map_err(RunError::Sink)?;
             self.sink.live(progress.epoch);
+            if let Some(file) = &mut self.notices {
+                file.live(progress.epoch).map_err(RunError::Notices)?;
+            }
             if waits {
                 // Rows of the main output, which the end of the last run or of the definitions left wrong.
                 self.sink.epoch(&progress, &[], &[]).map_err(RunError::Sink)?;

@@ -46,6 +46,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
     Committer {
         sink: Box::new(sink),
         letters: None,
+        notices: None,
         keeper: None,
         bad: Arc::default(),
         live: live_from,

@@ -11,6 +11,7 @@ use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary};
 use dupflow_connectors::intake::Queue;
 use dupflow_connectors::sinks::Publication;
 use dupflow_core::run::status::{Phase, Status};
+use dupflow_core::run::watch::HookState;
 use dupflow_engine::dataflow::{Stages, Workers};
 
 /// A run in progress.
@@ -25,7 +26,12 @@ pub struct Running {
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
     pub(super) publication: Option<Publication>,
+    /// Ends the deliveries of the web hook, if there is one.
+    pub(super) deliveries: Option<EndDeliveries>,
 }
+
+/// Ends the deliveries of a web hook, and returns what is known of them.
+pub(super) type EndDeliveries = Box<dyn FnOnce() -> HookState + Send>;
 
 /// Ends a run before its input does.
 #[derive(Clone)]
@@ -43,13 +49,18 @@ impl Running {
     /// # Errors
     /// The first failure.
     pub fn join(self) -> Result<Summary, RunError> {
-        let Self { stages, shared, workers, threads, committer, peers, demands, publication } = self;
+        let Self { stages, shared, workers, threads, committer, peers, demands, publication, deliveries } =
+            self;
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }
         // The workers have answered or refused all open queries.
         stages.observers.queries.close();
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        if let Some(end) = deliveries {
+            let HookState { delivered, refused, undelivered, .. } = end();
+            tracing::info!(delivered, refused, undelivered, "the web hook has ended");
+        }
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(peers) = &peers
             && !shared.failure.has_failed()

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use super::failure::{RunFailure, SendFailure};
 use super::job::RunJob;
 use super::process_group::{PeerProcesses, ProcessGroup, QueuePeers};
-use super::running::Running;
-use super::threads::{commit, read, restore, spawn};
+use super::running::{EndDeliveries, Running};
+use super::threads::{commit, read, read_watches, restore, spawn};
 use super::worker::{self, RunShared};
 use crate::pipeline::commit::{Commits, Committer, GrowthWarning, Keeper};
-use crate::pipeline::continuity::Continuity;
+use crate::pipeline::continuity::{Continuity, WatchParts};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Latencies, Summary};
 use crate::pipeline::past::Past;
@@ -22,8 +22,10 @@ use dupflow_connectors::intake::{
 };
 use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::Snapshot;
+use dupflow_connectors::watch::{NoticeFile, WatchedRun};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::RetentionClock;
+use dupflow_core::time::Clock;
 use dupflow_engine::dataflow::{Cancellation, PeerSockets, Stages};
 
 /// How long an input may be idle before an empty epoch begins, if documents expire by wall-clock time.
@@ -131,15 +133,22 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         listen(Arc::clone(&shared));
     }
     let snapshot = past.snapshot.take();
-    let output =
-        CommitterParts { sink, continuity, announce, has_ended: has_ended(&stages, snapshot.as_ref()) };
+    let mut continuity = continuity;
+    let (watches, notices, deliveries) = begin_watches(continuity.watch.take(), &shared.clock, give_up)?;
+    let output = CommitterParts {
+        notices,
+        sink,
+        continuity,
+        announce,
+        has_ended: has_ended(&stages, snapshot.as_ref()),
+    };
     let committer = if process.0 == 0 {
         start_committer(output, &mut past, &stages, peers.clone(), &shared).inspect_err(give_up)?
     } else {
         None
     };
-    start_threads(readers, snapshot, limits, &stages, &shared);
-    Ok(Running { stages, shared, workers, threads, committer, peers, demands, publication })
+    start_threads(readers, watches, snapshot, limits, &stages, &shared);
+    Ok(Running { deliveries, stages, shared, workers, threads, committer, peers, demands, publication })
 }
 
 /// Sets what the stages take over from the source and from the past of the run.
@@ -187,8 +196,33 @@ fn has_ended(stages: &Stages, snapshot: Option<&Snapshot>) -> bool {
     saved.ended
 }
 
+/// The list, the file of notices, and what ends the deliveries of the web hook.
+type BegunWatches = (Option<WatchedRun>, Option<NoticeFile>, Option<EndDeliveries>);
+
+/// Starts the web hook, if there is one.
+fn begin_watches(
+    parts: Option<WatchParts>,
+    clock: &Arc<dyn Clock>,
+    give_up: impl Fn(&RunError),
+) -> Result<BegunWatches, RunError> {
+    let Some(parts) = parts else { return Ok((None, None, None)) };
+    #[cfg(feature = "webhook")]
+    let deliveries = {
+        let start = |settings| {
+            let board = Arc::clone(parts.run.list.board());
+            let hook = dupflow_connectors::watch::hook::Hook::start(settings, board, Arc::clone(clock));
+            hook.map(|hook| Box::new(move || hook.end()) as EndDeliveries)
+        };
+        parts.hook.map(start).transpose().map_err(RunError::Notices).inspect_err(give_up)?
+    };
+    #[cfg(not(feature = "webhook"))]
+    let (deliveries, _) = (None, (clock, give_up));
+    Ok((Some(parts.run), Some(parts.notices), deliveries))
+}
+
 /// What process 0 writes to.
 struct CommitterParts {
+    notices: Option<NoticeFile>,
     sink: Box<dyn Sink + Send>,
     continuity: Continuity,
     announce: Option<Announce>,
@@ -204,7 +238,7 @@ fn start_committer(
     peers: Option<Arc<PeerProcesses>>,
     shared: &Arc<RunShared>,
 ) -> Result<Option<JoinHandle<Latencies>>, RunError> {
-    let CommitterParts { sink, continuity, announce, has_ended } = output;
+    let CommitterParts { notices, sink, continuity, announce, has_ended } = output;
     let keeper = continuity.state.map(|(state, every)| {
         let failed = Arc::clone(shared);
         let fail = move |error| failed.failure.fail(error);
@@ -217,6 +251,7 @@ fn start_committer(
     let mut committer = Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), past);
     committer.announce = announce;
     committer.sides = continuity.sides;
+    committer.notices = notices;
     let metrics = Arc::clone(&stages.observers.metrics);
     let growth = GrowthWarning::new(stages.planned);
     let work = move |run: &RunShared| commit(committer, &metrics, growth, peers.as_deref(), run);
@@ -226,6 +261,7 @@ fn start_committer(
 /// Starts the readers, the restore, and the threads that wake the queue.
 fn start_threads(
     readers: Vec<Box<dyn SourceReader>>,
+    watches: Option<WatchedRun>,
     snapshot: Option<Snapshot>,
     limits: EpochLimits,
     stages: &Stages,
@@ -235,7 +271,11 @@ fn start_threads(
         spawn("reader", shared, move |shared| read(reader, shared));
     }
     let live = Arc::clone(&stages.start.live);
-    spawn("restore", shared, move |shared| restore(snapshot, &live, shared));
+    let (list, again) = watches.map(|watches| (watches.list, watches.again)).unzip();
+    if let Some((list, given)) = list.clone().zip(again.flatten()) {
+        spawn("watches", shared, move |shared| read_watches(&list, &given, shared));
+    }
+    spawn("restore", shared, move |shared| restore(list.as_deref(), snapshot, &live, shared));
     let writes = shared.process.0 == 0;
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
         spawn("ticks", shared, |shared| {

@@ -13,6 +13,7 @@ use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::Latencies;
 use dupflow_connectors::intake::{BadRecords, Batch, Closed, SourceReader};
 use dupflow_connectors::state::{Snapshot, StateError};
+use dupflow_connectors::watch::{GivenList, WatchList};
 use dupflow_core::run::metrics::{Counter, Counts, Metrics};
 use dupflow_core::run::status::Phase;
 use dupflow_core::time::{Epoch, LiveFrom};
@@ -102,14 +103,19 @@ impl From<StateError> for RestoreEnd {
     }
 }
 
-/// Pushes the documents of the state into the queue, then lets the readers begin. It runs as the first of the
-/// readers that the queue waits for.
+/// Pushes the watch list and the documents of the state into the queue, then lets the readers begin. It runs
+/// as the first of the readers that the queue waits for.
 pub(super) fn restore(
+    watches: Option<&WatchList>,
     snapshot: Option<Snapshot>,
     live: &LiveFrom,
     shared: &RunShared,
 ) -> Result<(), RunError> {
     shared.status.enter(Phase::Restoring);
+    if let Some(list) = watches {
+        // Before the first document: no sketch has to be compared with it later. Closed: the run has ended.
+        list.begin(&shared.queue).unwrap_or(());
+    }
     if let Some(snapshot) = snapshot {
         let (mut in_epoch, mut documents) = (0, 0);
         let begun = shared.clock.now();
@@ -139,6 +145,24 @@ pub(super) fn restore(
         shared.status.enter(Phase::Live);
     }
     shared.queue.finish();
+    Ok(())
+}
+
+/// Reads the inputs of the watch list again every so often, until the run ends. An input that cannot be read
+/// leaves the list as it is.
+pub(super) fn read_watches(list: &WatchList, given: &GivenList, shared: &RunShared) -> Result<(), RunError> {
+    while shared.queue.pause(given.every).is_ok() {
+        match given.read() {
+            Ok(watches) => match list.give(watches) {
+                Ok(0) => {}
+                Ok(changes) => tracing::info!(changes, "the watch list has changed"),
+                Err(Closed) => break,
+            },
+            Err(error) => {
+                tracing::warn!(error, "the inputs of the watch list cannot be read; it stays as it is")
+            }
+        }
+    }
     Ok(())
 }
 

@@ -101,6 +101,9 @@ impl Intake for WorkerIntake {
             let alive = documents.iter().filter_map(|(id, value)| Some((id, value?)));
             alive.for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
         }
+        if let Payload::Watched(changes) = &batch.payload {
+            changes.iter().for_each(|change| each(BatchRecord::Watched(change)));
+        }
         let decoded = self.decoder.decode(&batch, &self.shared.bad, &mut letters, |position, event| {
             each(BatchRecord::Event(position, event));
         });

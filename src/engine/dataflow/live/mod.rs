@@ -28,6 +28,7 @@
 mod documents;
 mod tables;
 mod terms;
+mod watched;
 mod weigh;
 
 use timely::dataflow::Stream;
@@ -39,6 +40,7 @@ use super::documents::retain::{RetainOutputs, Tick};
 use super::output::EpochReport;
 use super::queries::{self, IdQuery, ResolvedQuery};
 use super::upsert::Membership;
+use super::watches::WatchUpdate;
 use dupflow_core::doc::DocId;
 use dupflow_core::text::{Growth, Terms};
 use dupflow_core::time::Epoch;
@@ -67,14 +69,18 @@ pub(super) struct LiveOutputs<'scope> {
     /// worker 0, the table that is in force from the end of its epoch on. Before the first table there is
     /// none.
     pub(super) reports: Stream<'scope, Epoch, Vec<EpochReport>>,
+    /// Changes of the watch list with their sketches; `None` if there is no list.
+    pub(super) watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     /// Queries with their sketches.
     pub(super) resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
 }
 
-/// Sketches documents by live weights, and queries by the table in force when they are handled.
+/// Sketches documents by live weights, and queries by the table in force when they are handled. Watches are
+/// sketched as documents are, and count for no table.
 pub(super) fn live<'scope>(
     arrivals: Stream<'scope, Epoch, Vec<Arrival>>,
     ticks: Stream<'scope, Epoch, Vec<Tick>>,
+    watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     id_queries: Stream<'scope, Epoch, Vec<IdQuery>>,
     growth: Growth,
@@ -82,9 +88,10 @@ pub(super) fn live<'scope>(
 ) -> LiveOutputs<'scope> {
     let RetainOutputs { records, more, reports, documents } = documents::documents(arrivals, ticks, stages);
     let found = queries::find(id_queries, &more, documents, documents::subject);
-    let weighed = weighed(records, more, resolved.concat(found), growth, stages);
+    let weighed = weighed(records, more, watches, resolved.concat(found), growth, stages);
     LiveOutputs {
         memberships: weighed.memberships,
+        watches: weighed.watches,
         reports: reports.concat(weighed.reports),
         resolved: weighed.resolved,
     }
@@ -93,6 +100,7 @@ pub(super) fn live<'scope>(
 /// The outputs of [`weighed`].
 struct WeighOutputs<'scope> {
     memberships: Stream<'scope, Epoch, Vec<Membership>>,
+    watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     reports: Stream<'scope, Epoch, Vec<EpochReport>>,
     resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
 }
@@ -101,15 +109,17 @@ struct WeighOutputs<'scope> {
 fn weighed<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     changes: Stream<'scope, Epoch, Vec<i64>>,
+    watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     growth: Growth,
     stages: &Stages,
 ) -> WeighOutputs<'scope> {
     let due = tables::tables(changes, growth, stages);
-    let applied = weigh::apply(updates, due, resolved, stages);
-    let (memberships, reports) = weigh::weigh(applied.frequencies, applied.documents, stages);
+    let applied = weigh::apply(updates, due, watches, resolved, stages);
+    let (memberships, again, reports) = weigh::weigh(applied.frequencies, applied.documents, stages);
     let memberships = applied.memberships.concat(memberships);
-    WeighOutputs { memberships, reports, resolved: applied.resolved }
+    let watches = applied.watches.zip(again).map(|(watches, again)| watches.concat(again));
+    WeighOutputs { memberships, watches, reports, resolved: applied.resolved }
 }
 
 #[cfg(test)]
@@ -163,7 +173,7 @@ mod tests {
                 let (updates, of_updates) = scope.new_input();
                 let (changes, of_changes) = scope.new_input();
                 let (_, no_queries) = scope.new_input();
-                let weighed = weighed(of_updates, of_changes, no_queries, Growth::default(), &stages);
+                let weighed = weighed(of_updates, of_changes, None, no_queries, Growth::default(), &stages);
                 weighed.reports.inspect_time(move |epoch, report| {
                     if let EpochReport::Table(table) = report {
                         sender.send((*epoch, *table)).unwrap();

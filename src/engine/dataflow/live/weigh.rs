@@ -16,6 +16,7 @@ use timely::scheduling::Activator;
 
 use super::tables::TableDue;
 use super::terms::{CodedTerms, FeatureNumbers};
+use super::watched::WatchedTerms;
 use super::{TextUpdate, Update};
 use crate::dataflow::Stages;
 use crate::dataflow::operator::Operator;
@@ -23,6 +24,7 @@ use crate::dataflow::operator::epochs::Stash;
 use crate::dataflow::output::EpochReport;
 use crate::dataflow::queries::{QuerySubject, ResolvedQuery};
 use crate::dataflow::upsert::Membership;
+use crate::dataflow::watches::WatchUpdate;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::{self, SketchId};
 use dupflow_core::pair::Cause;
@@ -46,6 +48,7 @@ pub(super) struct WeighedDocuments {
     documents: Vec<Option<WeighedDocument>>,
     /// Places that the epoch changed.
     touched: Vec<u32>,
+    watched: WatchedTerms,
     table: Arc<IdfTable>,
     maker: SketchMaker,
     metrics: Arc<Metrics>,
@@ -59,6 +62,13 @@ pub(super) struct WeighedDocuments {
 enum TermsRecord {
     Update(Update),
     Due(TableDue),
+    Watched(WatchUpdate),
+}
+
+impl From<WatchUpdate> for TermsRecord {
+    fn from(update: WatchUpdate) -> Self {
+        Self::Watched(update)
+    }
 }
 
 impl From<Update> for TermsRecord {
@@ -86,6 +96,8 @@ struct WeighedDocument {
 pub(super) struct TermsOutputs<'scope> {
     /// Memberships of the touched documents, in an epoch without a new table.
     pub(super) memberships: Stream<'scope, Epoch, Vec<Membership>>,
+    /// Changes of the watch list, in an epoch without a new table.
+    pub(super) watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     /// Parts of the table, in an epoch with a new table.
     pub(super) frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
     /// Queries with their sketches.
@@ -99,6 +111,7 @@ pub(super) struct TermsOutputs<'scope> {
 pub(super) fn apply<'scope>(
     updates: Stream<'scope, Epoch, Vec<Update>>,
     due: Stream<'scope, Epoch, Vec<TableDue>>,
+    watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     resolved: Stream<'scope, Epoch, Vec<ResolvedQuery>>,
     stages: &Stages,
 ) -> TermsOutputs<'scope> {
@@ -111,14 +124,22 @@ pub(super) fn apply<'scope>(
     let (mut memberships, memberships_stream) = operator.output();
     let (mut frequencies, frequencies_stream) = operator.output();
     let (mut sketched, sketched_stream) = operator.output();
+    // The last input and the last output: queries are begun by the frontiers of the first two.
+    let to_this = || Exchange::new(|update: &WatchUpdate| update.to);
+    let mut watches = watches.map(|updates| operator.input(updates, to_this()));
+    let (mut watched, watched_stream) = watches.as_ref().map(|_| operator.output()).unzip();
+    let ports = if watched.is_some() { 4 } else { 2 };
     let documents = Rc::new(RefCell::new(WeighedDocuments::new(stages, operator.activator())));
     let shared = Rc::clone(&documents);
 
     let mut stash = Stash::<TermsRecord>::new();
     let mut querying = Stash::<ResolvedQuery>::new();
     operator.build(move |frontiers| {
-        updates.for_each_time(|time, data| stash.keep(&time, 2, data));
-        due.for_each_time(|time, data| stash.keep(&time, 2, data));
+        updates.for_each_time(|time, data| stash.keep(&time, ports, data));
+        due.for_each_time(|time, data| stash.keep(&time, ports, data));
+        if let Some(watches) = &mut watches {
+            watches.for_each_time(|time, data| stash.keep(&time, ports, data));
+        }
         resolved.for_each_time(|time, data| querying.keep(&time, 3, data));
         let mut documents = documents.borrow_mut();
         while !documents.waits {
@@ -140,35 +161,50 @@ pub(super) fn apply<'scope>(
             } else {
                 let mut memberships = memberships.at(&capabilities);
                 documents.sketch_touched(|membership| memberships.give(membership));
+                if let Some(watched) = &mut watched {
+                    let mut watched = watched.at(&capabilities);
+                    documents.sketch_watches(false, |update| watched.give(update));
+                }
             }
         }
     });
     TermsOutputs {
         memberships: memberships_stream,
+        watches: watched_stream,
         frequencies: frequencies_stream,
         resolved: sketched_stream,
         documents: shared,
     }
 }
 
+/// The outputs of [`weigh`].
+type WeighStreams<'scope> = (
+    Stream<'scope, Epoch, Vec<Membership>>,
+    Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
+    Stream<'scope, Epoch, Vec<EpochReport>>,
+);
+
 /// Makes the tables, and sketches all documents by each. Worker 0 reports the table, each worker reports
-/// which of its documents the table changes.
+/// which of its documents the table changes. The second output is the watch list, sketched by the table, if
+/// there is one.
 pub(super) fn weigh<'scope>(
     frequencies: Stream<'scope, Epoch, Vec<LocalFrequencies>>,
     documents: Rc<RefCell<WeighedDocuments>>,
     stages: &Stages,
-) -> (Stream<'scope, Epoch, Vec<Membership>>, Stream<'scope, Epoch, Vec<EpochReport>>) {
+) -> WeighStreams<'scope> {
     let scope = frequencies.scope();
     let mut operator = Operator::new("Weigh", scope);
     let mut input = operator.input(frequencies, Exchange::new(|f: &LocalFrequencies| f.table.to));
     let (mut memberships, memberships_stream) = operator.output();
     let (mut reports, reports_stream) = operator.output();
+    let (mut watched, watched_stream) = stages.watches.then(|| operator.output()).unzip();
+    let ports = if watched.is_some() { 3 } else { 2 };
     let is_first = scope.index() == 0;
     let tables = stages.keeps.then(|| Arc::clone(&stages.observers.tables));
 
     let mut stash = Stash::<LocalFrequencies>::new();
     operator.build(move |frontiers| {
-        input.for_each_time(|time, data| stash.keep(&time, 2, data));
+        input.for_each_time(|time, data| stash.keep(&time, ports, data));
         while let Some((capabilities, parts)) = stash.next_closed(frontiers) {
             let Some(TableDue { number, documents: count, .. }) = parts.first().map(|part| part.table) else {
                 continue;
@@ -186,12 +222,16 @@ pub(super) fn weigh<'scope>(
             let mut memberships = memberships.at(&capabilities);
             let causes =
                 documents.borrow_mut().sketch_all_by(table, |membership| memberships.give(membership));
+            if let Some(watched) = &mut watched {
+                let mut watched = watched.at(&capabilities);
+                documents.borrow_mut().sketch_watches(true, |update| watched.give(update));
+            }
             if !causes.is_empty() {
                 reports.give(EpochReport::Causes(causes));
             }
         }
     });
-    (memberships_stream, reports_stream)
+    (memberships_stream, watched_stream, reports_stream)
 }
 
 impl WeighedDocuments {
@@ -200,6 +240,7 @@ impl WeighedDocuments {
             vocabulary: FeatureNumbers::default(),
             documents: Vec::new(),
             touched: Vec::new(),
+            watched: WatchedTerms::default(),
             table: stages.start.table.clone().unwrap_or_else(|| Arc::new(IdfTable::new(0, []))),
             maker: SketchMaker::new(&stages.scheme),
             metrics: Arc::clone(&stages.observers.metrics),
@@ -216,6 +257,7 @@ impl WeighedDocuments {
             match record {
                 TermsRecord::Update(update) => self.apply(update),
                 TermsRecord::Due(table) => due = Some(table),
+                TermsRecord::Watched(update) => self.watched.apply(update),
             }
         }
         due
@@ -274,6 +316,11 @@ impl WeighedDocuments {
             self.sketch(place as usize, &mut emit);
         }
         self.touched = touched;
+    }
+
+    /// Sketches the watches that the epoch changed, or all, by the table in force.
+    fn sketch_watches(&mut self, all: bool, emit: impl FnMut(WatchUpdate)) {
+        self.watched.sketch(all, &mut self.maker, &self.table, emit);
     }
 
     /// Sketches all documents by a new table, emits the changes of memberships, and unblocks later epochs.

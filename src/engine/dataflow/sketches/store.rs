@@ -231,6 +231,18 @@ impl Sketches {
         all
     }
 
+    /// All members of a sketch now, visible or not.
+    pub(in crate::dataflow) fn all_members(&self, id: SketchId) -> impl Iterator<Item = &DocId> {
+        self.members_of(id).into_iter().flat_map(SketchMembers::iter)
+    }
+
+    /// Calls `each` with every sketch that has a member now.
+    pub(in crate::dataflow) fn each_with_members(&self, mut each: impl FnMut(SketchId, SketchRef<'_>)) {
+        for (place, entry) in self.entries.iter().filter(|(_, entry)| entry.members.len() > 0) {
+            each(entry.id, read(&self.words, self.features.as_ref(), place));
+        }
+    }
+
     /// Sets example documents for the hot blocks whose sketches are stored here: for all blocks, or only for
     /// those without examples.
     pub(in crate::dataflow) fn name_examples(&self, blocks: &mut HotBlocks, all: bool) {

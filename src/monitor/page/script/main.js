@@ -1,6 +1,6 @@
 // Which view is shown: by the address behind the #, so that a link to it can be shared. Keys, theme, start.
 
-const VIEWS = { '': overview, deltas, pairs, clusters, cluster, document: document_, pair, pipeline: pipelineView, similar, views: viewTables };
+const VIEWS = { '': overview, deltas, pairs, clusters, cluster, document: document_, pair, pipeline: pipelineView, similar, views: viewTables, watch: watchList };
 const TABS = { '': 'overview', cluster: 'clusters', document: '', pair: 'pairs' };
 
 const view = {

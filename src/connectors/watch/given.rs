@@ -1,0 +1,150 @@
+//! Watches that inputs give: read whole, at the start and again every so often.
+//!
+//! A list is small, so nothing of its inputs is remembered but the list: a file, a table or a topic that is
+//! read again gives the list that it holds then, and its difference from the list before is what changes. A
+//! topic is read up to where it ends when reading begins.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::intake::{
+    BadRecords, CatchUp, CatchUpLine, Decoder, Dequeued, EpochLimits, OnError, Queue, QueueRoom, Source,
+};
+use dupflow_core::doc::DocId;
+use dupflow_core::time::{Clock, LiveFrom, Offsets, SystemClock};
+
+/// Opens an input of the list; called for each reading.
+pub type OpenGiven = Box<dyn Fn() -> Result<Box<dyn Source>, String> + Send + Sync>;
+
+/// The inputs of a list.
+pub struct GivenList {
+    /// Opens each input.
+    pub inputs: Vec<OpenGiven>,
+    /// Names of further fields that are read with a text.
+    pub fields: Vec<String>,
+    /// The time between two readings.
+    pub every: Duration,
+}
+
+/// Capacity of the queue between a reader and the list.
+const ROOM: QueueRoom = QueueRoom { bytes: 1 << 20, batches: 64 };
+
+impl GivenList {
+    /// Reads all inputs: the watches with their texts. Of two inputs with the same id, the later one counts.
+    ///
+    /// # Errors
+    /// The first error of an input.
+    pub fn read(&self) -> Result<BTreeMap<DocId, String>, String> {
+        let mut all = BTreeMap::new();
+        for open in &self.inputs {
+            read_whole(open()?, &self.fields, &mut all)?;
+        }
+        Ok(all)
+    }
+}
+
+/// Wakes the thread that reads, and holds the failure of a reader.
+#[derive(Default)]
+struct ReaderSignals {
+    woken: Mutex<bool>,
+    changed: Condvar,
+    failure: Mutex<Option<String>>,
+}
+
+impl ReaderSignals {
+    fn wake(&self) {
+        *self.woken.lock() = true;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self) {
+        let mut woken = self.woken.lock();
+        self.changed.wait_while(&mut woken, |woken| !std::mem::take(woken));
+    }
+}
+
+/// Reads a source to its end, or to where it ended when reading began.
+fn read_whole(
+    mut source: Box<dyn Source>,
+    fields: &[String],
+    all: &mut BTreeMap<DocId, String>,
+) -> Result<(), String> {
+    let error = |error: crate::intake::SourceError| error.to_string();
+    let info = source.inspect().map_err(error)?;
+    let begin = source.begin(None).map_err(error)?;
+    let mut lines = Vec::new();
+    if let Some(held) = info.held {
+        let has_more = |(partition, end): &(u32, u64)| begin.get(partition).is_none_or(|begin| begin < end);
+        let ends: Offsets = held.into_iter().map(|(of, (_, end))| (of, end)).filter(has_more).collect();
+        if ends.is_empty() {
+            return Ok(());
+        }
+        lines.push(CatchUpLine::Offsets(ends));
+    }
+    let is_endless = !lines.is_empty();
+    let readers = source.readers(&begin);
+    let live = Arc::new(LiveFrom::default());
+    let (room, limits) = (ROOM, EpochLimits::default());
+    let queue = Queue::behind(CatchUp::new(lines), live, None, readers.len(), 1, room, limits);
+    let (queue, signals) = (Arc::new(queue), Arc::<ReaderSignals>::default());
+    let bad = Arc::new(BadRecords::new(OnError::Count, None));
+    let wakes = Arc::clone(&signals);
+    queue.register(Box::new(move || wakes.wake()));
+    for mut reader in readers {
+        let (queue, signals, bad) = (Arc::clone(&queue), Arc::clone(&signals), Arc::clone(&bad));
+        // As those of a run, a reader that waits for its input forever is not joined.
+        let work = move || match reader.read(&queue, &bad, &SystemClock::start() as &dyn Clock) {
+            Ok(()) => queue.finish(),
+            Err(failure) => {
+                signals.failure.lock().get_or_insert(failure.to_string());
+                queue.fail();
+            }
+        };
+        thread::Builder::new().name("watches".to_owned()).spawn(work).map_err(|why| why.to_string())?;
+    }
+    let mut decoder = Decoder::new(fields);
+    loop {
+        match queue.take(u64::MAX) {
+            Dequeued::Batch(_, batch) => {
+                let decoded = decoder.decode(&batch, &bad, &mut Vec::new(), |_, event| {
+                    match event.text {
+                        Some(text) => drop(all.insert(event.id, text.into_owned())),
+                        None => drop(all.remove(&event.id)),
+                    };
+                });
+                queue.give_back(batch);
+                if let Err(failure) = decoded {
+                    queue.fail();
+                    return Err(failure.to_string());
+                }
+            }
+            Dequeued::Nothing { .. } => {
+                if let Some(failure) = signals.failure.lock().take() {
+                    return Err(failure);
+                }
+                if is_endless && queue.is_live() {
+                    queue.stop();
+                } else {
+                    signals.wait();
+                }
+            }
+            Dequeued::Done => break,
+        }
+    }
+    let wrong: u64 = bad.counts().into_values().sum();
+    if wrong > 0 {
+        tracing::warn!(records = wrong, "records of the watch list are no watches");
+    }
+    Ok(())
+}
+
+impl fmt::Debug for GivenList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GivenList").field("inputs", &self.inputs.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! The web hook: each notice is sent to a receiver by POST, in the order of the file of notices.
+//!
+//! ```text
+//!  NoticeFile (durable) ─▶ cursor ─▶ POST ─┬─ 2xx: the cursor moves on
+//!                            ▲             ├─ 408, 425, 429, 5xx, no answer: again, after a pause
+//!                            └─ next start └─ any other: to the dead letters, and the cursor moves on
+//! ```
+//!
+//! The file of notices is the queue, so a receiver that is down costs no memory and holds nothing back: the
+//! thread of the hook waits, no other thread does. The cursor is a file. It is stored after every
+//! [`STORED_EVERY`] deliveries, before each wait and at the end; a crash in between sends those again. So
+//! each notice is delivered at least once, in order, and one that is sent again has the same key.
+//!
+//! References: `Idempotency-Key` as in the draft of the IETF httpapi group; RFC 9110, section 10.2.3
+//! (`Retry-After`); RFC 2104 (HMAC).
+
+mod cursor;
+mod receiver;
+mod settings;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use serde::Serialize;
+
+use self::cursor::Cursor;
+use self::receiver::{Answered, Receiver};
+pub use self::settings::HookSettings;
+use super::notice_board::{MoreNotices, NoticeBoard};
+use super::notice_file::{NoticeLine, parse};
+use crate::failpoint;
+use dupflow_core::run::watch::HookState;
+use dupflow_core::time::Clock;
+
+/// Deliveries after which the cursor is stored.
+const STORED_EVERY: u64 = 32;
+
+/// First pause before another attempt; it doubles with each failure, with jitter.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Longest pause before another attempt, unless the receiver asks for a longer one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// Longest pause that a receiver may ask for.
+const LONGEST_ASKED: Duration = Duration::from_secs(3600);
+
+/// How long the end of a run waits for an attempt.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// The thread of a web hook.
+#[derive(Debug)]
+pub struct Hook {
+    board: Arc<NoticeBoard>,
+}
+
+/// What the thread works with.
+struct Deliveries {
+    settings: HookSettings,
+    receiver: Receiver,
+    notices: BufReader<File>,
+    dead_letters: File,
+    cursor: Cursor,
+    board: Arc<NoticeBoard>,
+    clock: Arc<dyn Clock>,
+}
+
+/// A notice in the file of dead letters.
+#[derive(Serialize)]
+struct RefusedNotice<'a> {
+    number: u64,
+    key: &'a str,
+    reason: &'a str,
+    notice: &'a NoticeLine,
+}
+
+impl Hook {
+    /// Starts to deliver what is in the file of notices and what follows.
+    ///
+    /// # Errors
+    /// If a file cannot be opened, if the cursor is not of this file of notices, or if the thread cannot be
+    /// started.
+    pub fn start(settings: HookSettings, board: Arc<NoticeBoard>, clock: Arc<dyn Clock>) -> io::Result<Self> {
+        let mut notices = File::open(&settings.notices)?;
+        let cursor = Cursor::read(&settings.cursor, &mut notices)?;
+        notices.seek(SeekFrom::Start(cursor.offset))?;
+        let dead_letters = OpenOptions::new().create(true).append(true).open(&settings.dead_letter)?;
+        let receiver = Receiver::new(&settings)?;
+        board.update_hook(cursor.number, |_| {});
+        let notices = BufReader::new(notices);
+        let shared = Arc::clone(&board);
+        let mut deliveries =
+            Deliveries { settings, receiver, notices, dead_letters, cursor, board: shared, clock };
+        let work = move || {
+            let ran = catch_unwind(AssertUnwindSafe(|| deliveries.run()));
+            if let Err(error) = ran.unwrap_or_else(|_| Err(io::Error::other("it panicked"))) {
+                tracing::error!(%error, "the web hook has ended; the run continues, a restart delivers the rest");
+                deliveries.update(|hook| hook.failure = Some(error.to_string()));
+            }
+            deliveries.board.hook_has_ended();
+        };
+        // Not joined: an attempt may take as long as its time limit.
+        thread::Builder::new().name("web hook".to_owned()).spawn(work)?;
+        Ok(Self { board })
+    }
+
+    /// Ends the hook, once no more notices are written: what is left is delivered, up to the first attempt
+    /// that fails or takes more than [`GRACE`]; the next run delivers the rest. Returns what is known of the
+    /// deliveries.
+    pub fn end(self) -> HookState {
+        self.board.end();
+        self.board.wait_for_hook(GRACE);
+        self.board.hook().unwrap_or_default()
+    }
+}
+
+impl Deliveries {
+    fn run(&mut self) -> io::Result<()> {
+        let mut unstored = 0;
+        loop {
+            if self.board.wait_beyond(self.cursor.offset) == MoreNotices::Ended {
+                return self.cursor.store(&self.settings.cursor);
+            }
+            let mut line = Vec::new();
+            self.notices.read_until(b'\n', &mut line)?;
+            let notice = parse(&line, self.cursor.number + 1)?;
+            if !self.deliver(&notice)? {
+                // The run has ended meanwhile; the next one goes on here.
+                return self.cursor.store(&self.settings.cursor);
+            }
+            failpoint::reach("delivered");
+            self.cursor.number += 1;
+            self.cursor.offset += line.len() as u64;
+            unstored += 1;
+            let is_last = self.notices.buffer().is_empty();
+            if unstored >= STORED_EVERY || is_last {
+                self.cursor.store(&self.settings.cursor)?;
+                unstored = 0;
+            }
+        }
+    }
+
+    /// Sends a notice until it is accepted or refused. False if the run has ended and an attempt fails.
+    fn deliver(&mut self, notice: &NoticeLine) -> io::Result<bool> {
+        let number = self.cursor.number + 1;
+        let key = receiver::key(number, notice);
+        let mut pauses = ExponentialBuilder::default()
+            .with_jitter()
+            .with_min_delay(FIRST_PAUSE)
+            .with_max_delay(LONGEST_PAUSE)
+            .without_max_times()
+            .build();
+        loop {
+            match self.receiver.post(&key, number, notice, self.clock.unix()) {
+                Answered::Accepted => {
+                    self.done(|hook| hook.delivered += 1);
+                    return Ok(true);
+                }
+                Answered::Refused(reason) => {
+                    tracing::warn!(number, reason, "the receiver of notices refuses one");
+                    let letter = RefusedNotice { number, key: &key, reason: &reason, notice };
+                    let mut letter = serde_json::to_vec(&letter)?;
+                    letter.push(b'\n');
+                    self.dead_letters.write_all(&letter)?;
+                    self.dead_letters.sync_data()?;
+                    self.done(|hook| hook.refused += 1);
+                    return Ok(true);
+                }
+                Answered::Failed { reason, asked } => {
+                    tracing::warn!(number, reason, "a notice could not be delivered, and is sent again");
+                    self.update(|hook| {
+                        hook.retries += 1;
+                        hook.failure = Some(reason);
+                    });
+                    self.cursor.store(&self.settings.cursor)?;
+                    let pause = pauses.next().unwrap_or(LONGEST_PAUSE);
+                    let pause = pause.max(asked.unwrap_or_default().min(LONGEST_ASKED));
+                    if self.board.wait_for_end(pause) {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Notes that the notice at the cursor is done.
+    fn done(&self, count: impl FnOnce(&mut HookState)) {
+        self.board.update_hook(self.cursor.number + 1, |hook| {
+            hook.failure = None;
+            count(hook);
+        });
+    }
+
+    fn update(&self, change: impl FnOnce(&mut HookState)) {
+        self.board.update_hook(self.cursor.number, change);
+    }
+}

@@ -1,0 +1,23 @@
+//! The settings of a web hook.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::credential::Credential;
+
+/// Where notices are sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookSettings {
+    /// The receiver: `http://` or `https://`.
+    pub url: String,
+    /// The key of signatures.
+    pub secret: Credential,
+    /// How long an attempt may take, from the connection to the end of the answer.
+    pub timeout: Duration,
+    /// The file of notices.
+    pub notices: PathBuf,
+    /// The file of the cursor.
+    pub cursor: PathBuf,
+    /// The file of notices that the receiver has refused.
+    pub dead_letter: PathBuf,
+}

@@ -1,0 +1,268 @@
+//! The file of notices: JSON Lines, appended to in order of epochs.
+//!
+//! ```text
+//! {"epoch":7,"diff":1,"watch":"press-17","id":"page-4711","similarity":0.93}
+//! ```
+//!
+//! The lines accumulate to the similar watches and documents. The file needs no mark: a run reads what it
+//! holds, and when it is live it writes the difference from what the restored corpus and the present list
+//! give. So it is right whether it is behind the main output or the list has changed meanwhile; the lines of
+//! that difference have the epoch at which the output stood. It is never ahead: a commit writes here after
+//! the main output.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::notice_board::NoticeBoard;
+use crate::failpoint;
+use dupflow_core::doc::DocId;
+use dupflow_core::pair::Similarity;
+use dupflow_core::run::watch::{DurableNotice, Notice, WatchMatch};
+use dupflow_core::time::Epoch;
+
+/// A line of the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoticeLine {
+    /// The epoch that made the notice.
+    pub epoch: Epoch,
+    /// 1 or -1.
+    pub diff: i8,
+    /// The watch.
+    pub watch: DocId,
+    /// The document.
+    pub id: DocId,
+    /// Their similarity.
+    pub similarity: f64,
+}
+
+/// Appends notices; see the [module](self).
+pub struct NoticeFile {
+    file: File,
+    /// What an earlier run has written accumulates to these; empty once the run is live.
+    held: BTreeMap<WatchMatch, i64>,
+    /// What the run has given so far, until it is live.
+    restored: BTreeMap<WatchMatch, i64>,
+    lines: Vec<u8>,
+    unsynced: Vec<DurableNotice>,
+    length: u64,
+    count: u64,
+    board: Arc<NoticeBoard>,
+}
+
+impl NoticeFile {
+    /// Opens the file of a run, or creates it, and reads what it holds; a replay begins with an empty file.
+    ///
+    /// # Errors
+    /// Any error of the file; that another run writes to it; that it holds something else.
+    pub fn open(path: &Path, is_new: bool, board: Arc<NoticeBoard>) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another run writes to it")),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let mut notices = Self {
+            file,
+            held: BTreeMap::new(),
+            restored: BTreeMap::new(),
+            lines: Vec::new(),
+            unsynced: Vec::new(),
+            length: 0,
+            count: 0,
+            board,
+        };
+        if !is_new {
+            notices.read()?;
+        }
+        // A pipe or a device has no length.
+        if notices.file.metadata()?.is_file() {
+            notices.file.set_len(notices.length)?;
+            notices.file.seek(SeekFrom::Start(notices.length))?;
+        }
+        notices.publish();
+        Ok(notices)
+    }
+
+    /// Reads the lines; one without an end was never confirmed.
+    fn read(&mut self) -> io::Result<()> {
+        let mut reader = BufReader::new(self.file.try_clone()?);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+            self.count += 1;
+            let NoticeLine { epoch, diff, watch, id, similarity } = parse(&line, self.count)?;
+            let similarity = Similarity::clamped(similarity);
+            let of = WatchMatch { watch, id, similarity };
+            add(&mut self.held, &of, diff);
+            self.unsynced.push(DurableNotice { number: self.count, epoch, notice: Notice { of, diff } });
+            self.length += line.len() as u64;
+            line.clear();
+            if self.unsynced.len() >= 2 * NoticeBoard::HELD {
+                self.unsynced.drain(..NoticeBoard::HELD);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows other threads what is durable.
+    fn publish(&mut self) {
+        let notices = std::mem::take(&mut self.unsynced);
+        self.board.add(notices, self.count, self.length);
+    }
+
+    /// Receives the notices of an epoch before the run is live, which the file may hold already.
+    pub fn restored(&mut self, notices: Vec<Notice>) {
+        notices.into_iter().for_each(|Notice { of, diff }| add(&mut self.restored, &of, diff));
+    }
+
+    /// The run is live, and the output stands at epoch `past`: writes the difference from what the file
+    /// holds.
+    ///
+    /// # Errors
+    /// Any error of the file.
+    pub fn live(&mut self, past: Epoch) -> io::Result<()> {
+        let mut difference = std::mem::take(&mut self.restored);
+        for (of, held) in std::mem::take(&mut self.held) {
+            let n = difference.entry(of).or_default();
+            *n -= held;
+        }
+        let mut notices = Vec::new();
+        for (of, n) in difference {
+            for _ in 0..n.unsigned_abs() {
+                notices.push(Notice { of: of.clone(), diff: if n > 0 { 1 } else { -1 } });
+            }
+        }
+        // A match with another similarity ends before it begins.
+        notices.sort_by(|a, b| (&a.of.watch, &a.of.id, a.diff).cmp(&(&b.of.watch, &b.of.id, b.diff)));
+        self.epoch(past, &notices)?;
+        self.commit()
+    }
+
+    /// Buffers the notices of an epoch until the next [`Self::commit`].
+    ///
+    /// # Errors
+    /// None: notices stay in memory.
+    pub fn epoch(&mut self, epoch: Epoch, notices: &[Notice]) -> io::Result<()> {
+        for Notice { of, diff } in notices {
+            let (watch, id) = (of.watch.clone(), of.id.clone());
+            let line = NoticeLine { epoch, diff: *diff, watch, id, similarity: of.similarity.get() };
+            serde_json::to_writer(&mut self.lines, &line)?;
+            self.lines.push(b'\n');
+            self.count += 1;
+            let notice = Notice { of: of.clone(), diff: *diff };
+            self.unsynced.push(DurableNotice { number: self.count, epoch, notice });
+        }
+        Ok(())
+    }
+
+    /// Writes and syncs the buffered notices.
+    ///
+    /// # Errors
+    /// Any error of the file.
+    pub fn commit(&mut self) -> io::Result<()> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        self.file.write_all(&self.lines)?;
+        failpoint::reach("notices-written");
+        match self.file.sync_data() {
+            // A pipe cannot be synced.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+            synced => synced?,
+        }
+        self.length += self.lines.len() as u64;
+        self.lines.clear();
+        self.lines.shrink_to(1 << 20);
+        self.publish();
+        Ok(())
+    }
+}
+
+/// A line as a notice; `number` counts lines from 1.
+pub(super) fn parse(line: &[u8], number: u64) -> io::Result<NoticeLine> {
+    serde_json::from_slice(line).map_err(|error| {
+        let what = format!("line {number} is no notice ({error}): move the file away");
+        io::Error::new(io::ErrorKind::InvalidData, what)
+    })
+}
+
+fn add(sum: &mut BTreeMap<WatchMatch, i64>, of: &WatchMatch, diff: i8) {
+    let n = sum.entry(of.clone()).or_default();
+    *n += i64::from(diff);
+    if *n == 0 {
+        sum.remove(of);
+    }
+}
+
+impl std::fmt::Debug for NoticeFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NoticeFile").field("notices", &self.count).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice(watch: &str, id: &str, similarity: f64, diff: i8) -> Notice {
+        let name = |name| DocId::new(name).unwrap();
+        let similarity = Similarity::clamped(similarity);
+        Notice { of: WatchMatch { watch: name(watch), id: name(id), similarity }, diff }
+    }
+
+    /// Opens the file, and tries again while a process that another test has just started holds the lock.
+    fn open(path: &Path) -> (NoticeFile, Arc<NoticeBoard>) {
+        let opened = || {
+            let board = Arc::<NoticeBoard>::default();
+            NoticeFile::open(path, false, Arc::clone(&board)).map(|file| (file, board))
+        };
+        let is_locked = |opened: &io::Result<_>| {
+            opened.as_ref().is_err_and(|error: &io::Error| error.to_string().contains("another run"))
+        };
+        let mut tries = std::iter::repeat_with(opened).take(100_000);
+        tries.find(|opened| !is_locked(opened)).expect("the lock is released").unwrap()
+    }
+
+    #[test]
+    fn a_live_run_writes_the_difference_from_what_the_file_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notices");
+        let (mut file, _) = open(&path);
+        file.live(0).unwrap();
+        file.epoch(1, &[notice("w", "a", 0.75, 1), notice("w", "b", 1.0, 1)]).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "", "nothing is written before the commit");
+        file.commit().unwrap();
+        file.epoch(2, &[notice("w", "a", 0.75, -1), notice("w", "c", 0.5, 1)]).unwrap();
+        file.commit().unwrap();
+        drop(file);
+        let whole = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            whole.lines().next(),
+            Some("{\"epoch\":1,\"diff\":1,\"watch\":\"w\",\"id\":\"a\",\"similarity\":0.75}")
+        );
+        // A crash has cut the last line; b has ended, and c has another similarity.
+        std::fs::write(&path, &whole[..whole.len() - 2]).unwrap();
+        let (mut file, board) = open(&path);
+        assert_eq!(board.count(), 3);
+        file.restored(vec![notice("w", "b", 1.0, 1), notice("w", "c", 0.25, 1)]);
+        file.restored(vec![notice("w", "b", 1.0, -1)]);
+        file.live(2).unwrap();
+        let lines: Vec<NoticeLine> = (1..)
+            .zip(std::fs::read_to_string(&path).unwrap().lines())
+            .skip(3)
+            .map(|(number, line)| parse(line.as_bytes(), number).unwrap())
+            .collect();
+        let written = lines.iter().map(|line| (line.epoch, line.diff, line.id.as_str())).collect::<Vec<_>>();
+        assert_eq!(written, [(2, -1, "b"), (2, 1, "c")]);
+        let numbers: Vec<u64> = board.last(None, 10).iter().map(|notice| notice.number).collect();
+        assert_eq!(numbers, [5, 4, 3, 2, 1]);
+        drop(file);
+        std::fs::write(&path, "another's\n").unwrap();
+        let error = NoticeFile::open(&path, false, Arc::default()).unwrap_err();
+        assert!(error.to_string().contains("move the file away"), "{error}");
+    }
+}
