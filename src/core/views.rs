@@ -98,12 +98,16 @@ impl ViewPlan {
 
     /// The names of the fields that the view is grouped by.
     pub fn field_names(&self) -> impl Iterator<Item = &str> {
-        self.group.iter().filter_map(|part| if let GroupPart::Field { name, .. } = part { Some(&**name) } else { None })
+        self.group
+            .iter()
+            .filter_map(|part| if let GroupPart::Field { name, .. } = part { Some(&**name) } else { None })
     }
 
     /// The places of the fields that the view is grouped by.
     pub fn fields(&self) -> impl Iterator<Item = usize> {
-        self.group.iter().filter_map(|part| if let GroupPart::Field { at, .. } = part { Some(*at) } else { None })
+        self.group
+            .iter()
+            .filter_map(|part| if let GroupPart::Field { at, .. } = part { Some(*at) } else { None })
     }
 
     /// Whether the rows depend on fields of documents.

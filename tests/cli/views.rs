@@ -114,7 +114,10 @@ fn a_run_corrects_rows_that_are_not_those_of_its_corpus() {
     assert_eq!(rows(&first), fresh("\"host\""));
     assert_eq!(run("\"host\""), first, "nothing to correct");
     let copy = page(0..0, 0);
-    place.file("feed.jsonl", feed() + &event("e", "one.org", "de", &copy) + &event("a", "two.org", "en", &copy));
+    place.file(
+        "feed.jsonl",
+        feed() + &event("e", "one.org", "de", &copy) + &event("a", "two.org", "en", &copy),
+    );
     let second = run("\"host\"");
     assert!(second.starts_with(&first) && second.len() > first.len());
     assert_eq!(rows(&second), fresh("\"host\""));
@@ -159,7 +162,7 @@ fn outputs_of_different_epochs_become_right() {
         [[view]]\nname = \"pairs\"\nof = \"pairs\"\ngroup = [\"host\"]\noutput = \"rows.jsonl\"\n";
     let place = Place::new();
     place.file("here.toml", deployment);
-    let whole = feed() + &event("e", "one.org", "de", &page(0..0, 0)) + &super::feeds::delete("a");
+    let whole = feed() + &event("e", "four.org", "de", &page(0..0, 0)) + &super::feeds::delete("a");
     let mut states = Vec::new();
     for (name, text) in [("early", feed()), ("late", whole)] {
         place.file("feed.jsonl", text);

@@ -15,7 +15,6 @@ use dupflow::core::hash::mix;
 use dupflow::core::pair::Pair;
 use dupflow::core::views::{Group, GroupPart, ViewKind, ViewMeasure, ViewPlan, ViewRow, size_class};
 use dupflow::engine::dataflow::{ClosedEpoch, Stages};
-use proptest::prelude::*;
 
 use crate::data::Event;
 use crate::history::{check, cut, events, runs, sizes};
@@ -93,12 +92,7 @@ fn clusters(pairs: &BTreeSet<Pair<DocId>>) -> BTreeMap<DocId, BTreeSet<DocId>> {
 }
 
 /// The rows that a view of this place has.
-fn expected(
-    at: u16,
-    view: &ViewPlan,
-    alive: &Live,
-    pairs: &BTreeSet<Pair<DocId>>,
-) -> BTreeSet<ViewRow> {
+fn expected(at: u16, view: &ViewPlan, alive: &Live, pairs: &BTreeSet<Pair<DocId>>) -> BTreeSet<ViewRow> {
     let group = |id: &DocId, size: Option<u64>| {
         let part = |part: &GroupPart| match part {
             GroupPart::Field { at, .. } => alive[id][*at].clone(),
@@ -136,7 +130,8 @@ fn expected(
     }
     let mut rows = BTreeSet::new();
     for (group, members) in groups {
-        let row = |id, value| ViewRow { view: at, group: Group::new(group.iter().map(String::as_str)), id, value };
+        let row =
+            |id, value| ViewRow { view: at, group: Group::new(group.iter().map(String::as_str)), id, value };
         match view.measure {
             ViewMeasure::Count => drop(rows.insert(row(None, members.len() as u64))),
             ViewMeasure::Top(most) => {
@@ -161,7 +156,11 @@ impl Accumulated {
         for delta in &closed.deltas {
             let pair = delta.pair.pair.clone();
             // A pair whose similarity changes is removed and added.
-            if delta.diff > 0 { self.pairs.insert(pair) } else { self.pairs.remove(&pair) };
+            if delta.diff > 0 {
+                self.pairs.insert(pair)
+            } else {
+                self.pairs.remove(&pair)
+            };
         }
         assert!(closed.views.is_sorted(), "{:?}", closed.views);
         for delta in closed.views.iter().filter(|delta| delta.diff < 0) {
@@ -188,7 +187,10 @@ fn epoched(epochs: &[Vec<Event>], mut event: usize) -> Vec<Epoched> {
         event += 1;
         Stamped { id: id.clone(), text: text.clone(), ts: lang(event - 1).0, written: None }
     };
-    epochs.iter().map(|epoch| Epoched { events: epoch.iter().map(&mut stamped).collect(), at: None }).collect()
+    epochs
+        .iter()
+        .map(|epoch| Epoched { events: epoch.iter().map(&mut stamped).collect(), at: None })
+        .collect()
 }
 
 /// Applies an epoch to the live documents.
@@ -254,7 +256,7 @@ fn stages(settings: &str) -> Stages {
 #[test]
 fn rows_are_those_of_the_corpus_after_every_epoch_and_restart() {
     // With `CROWDED` blocks become hot and groups of copies stars.
-    for settings in [CROWDED, "sketch = { size = 64 }\nblocking = { bands = 32, rows = 2 }\nfilter.threshold = 0.3"] {
+    for settings in [CROWDED, "sketch = { size = 64 }\nblocking = { bands = 32, rows = 2 }"] {
         let stages = stages(settings);
         check(60, (events(0..120), sizes(), runs(), 0usize..20), |(events, sizes, run, restart)| {
             let events: Vec<_> = events.iter().map(with_host).collect();

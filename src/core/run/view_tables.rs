@@ -144,7 +144,10 @@ mod tests {
         let rows = |order, offset, limit| {
             let page = tables.page(0, order, offset, limit).unwrap();
             assert_eq!((page.epoch, page.total), (2, 2));
-            page.rows.into_iter().map(|((group, _), value)| (group.get(0).to_owned(), value)).collect::<Vec<_>>()
+            page.rows
+                .into_iter()
+                .map(|((group, _), value)| (group.get(0).to_owned(), value))
+                .collect::<Vec<_>>()
         };
         let (a, b) = (("a".to_owned(), 4), ("b".to_owned(), 5));
         assert_eq!(rows(RowOrder::Group, 0, 10), [a.clone(), b.clone()]);

@@ -33,8 +33,8 @@ pub struct ClosedEpoch {
     /// Changes of live documents, if [requested](Stages::emits_documents): at most one for each document,
     /// sorted by id.
     pub documents: Vec<DocChange>,
-    /// Changes of the rows of [views](Stages::views): sorted by (view, group, id, value, diff), distinct, each
-    /// with diff 1 or -1.
+    /// Changes of the rows of [views](Stages::views): sorted by (view, group, id, value, diff), distinct,
+    /// each with diff 1 or -1.
     pub views: Vec<ViewDelta>,
     /// What a later run needs of these changes, if documents are [kept](Stages::keeps). The changes of one
     /// document are in order.
@@ -120,8 +120,7 @@ pub(super) fn output(
     let mut operator = Operator::new("Output", scope);
     let mut deltas = operator.input(deltas, Exchange::new(|_: &(DocPair, Epoch, isize)| 0));
     let mut reports = operator.input(reports, Exchange::new(|_: &EpochReport| 0));
-    let mut rows =
-        rows.map(|rows| operator.input(rows, Exchange::new(|_: &(ViewRow, Epoch, isize)| 0)));
+    let mut rows = rows.map(|rows| operator.input(rows, Exchange::new(|_: &(ViewRow, Epoch, isize)| 0)));
     let mut closing = Closing {
         open: BTreeMap::new(),
         progress: Progress { epoch: open.get() - 1, ..stages.start.past.clone() },
@@ -188,7 +187,8 @@ impl Closing {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
             let open = self.open.remove(&epoch).unwrap_or_default();
-            let (seen, next, table, clock, causes) = (open.seen, open.next, open.table, open.clock, open.causes);
+            let (seen, next, table, clock, causes) =
+                (open.seen, open.next, open.table, open.clock, open.causes);
             let OpenEpoch { mut deltas, mut views, mut documents, kept, mut letters, .. } = open;
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             letters.sort_by_key(|letter| letter.position);

@@ -44,7 +44,10 @@ impl SideDelta {
             Some(Self { row: SideRow { key: key.to_owned(), json: json.to_owned() }, diff })
         };
         read().ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, format!("expected the change of a row, found: {record}"))
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("expected the change of a row, found: {record}"),
+            )
         })
     }
 }
@@ -99,7 +102,13 @@ mod tests {
             assert_eq!(SideDelta::read("k", &one.record(12)).unwrap(), one);
         }
         assert_eq!(delta("\"a\":1", -1).record(3), "{\"epoch\":3,\"diff\":-1,\"a\":1}");
-        for other in ["", "{}", "{\"epoch\":1,\"diff\":1}", "{\"epoch\":x,\"diff\":1,\"a\":1}", "{\"epoch\":1,\"diff\":1,}"] {
+        for other in [
+            "",
+            "{}",
+            "{\"epoch\":1,\"diff\":1}",
+            "{\"epoch\":x,\"diff\":1,\"a\":1}",
+            "{\"epoch\":1,\"diff\":1,}",
+        ] {
             assert!(SideDelta::read("k", other).is_err(), "{other}");
         }
     }

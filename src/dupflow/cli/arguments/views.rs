@@ -32,7 +32,8 @@ pub(in crate::cli) fn note_conflicts(
         let is_read = view.output.is_some() || view.topic.is_some() || view.table.is_some();
         if !is_read && deployment.monitor.is_none() {
             let also = if is_replay { "" } else { ", a topic or a table" };
-            problems.note(format_args!("{}: found nothing, expected a path{also}, or a monitor", key("output")));
+            problems
+                .note(format_args!("{}: found nothing, expected a path{also}, or a monitor", key("output")));
         }
         if view.is_final() && !is_replay {
             problems.note(format_args!(

@@ -56,7 +56,10 @@ impl SideOutputs {
     ///
     /// # Errors
     /// If a file cannot be opened: its path, and why.
-    pub(in crate::pipeline) fn open(views: &[ViewConfig], is_replay: bool) -> Result<Self, (String, io::Error)> {
+    pub(in crate::pipeline) fn open(
+        views: &[ViewConfig],
+        is_replay: bool,
+    ) -> Result<Self, (String, io::Error)> {
         let plans: Arc<[ViewPlan]> = views.iter().map(|view| view.plan.clone()).collect();
         let mut opened = Self { plans, ..Self::default() };
         for (at, view) in views.iter().enumerate() {
@@ -111,7 +114,9 @@ impl SideOutputs {
         for output in &mut self.outputs {
             let taken = match &mut output.to {
                 SideDestination::Lines(lines) => lines.take_over(),
-                SideDestination::Main(Some(rows)) => sink.side_rows(&output.name, &mut |delta| rows.held(delta)),
+                SideDestination::Main(Some(rows)) => {
+                    sink.side_rows(&output.name, &mut |delta| rows.held(delta))
+                }
                 SideDestination::Final(_) | SideDestination::Main(None) => Ok(()),
             };
             taken.map_err(|error| output.named(&error))?;
@@ -245,11 +250,14 @@ fn side_row(plans: &[ViewPlan], row: &ViewRow) -> SideRow {
 /// The columns of the final rows of a view.
 fn columns(plan: &ViewPlan) -> Vec<String> {
     let (id, value) = match (plan.kind, plan.measure) {
-        (kind, ViewMeasure::Count) => (None, match kind {
-            ViewKind::Pairs => "pairs",
-            ViewKind::Documents => "documents",
-            ViewKind::Clusters => "clusters",
-        }),
+        (kind, ViewMeasure::Count) => (
+            None,
+            match kind {
+                ViewKind::Pairs => "pairs",
+                ViewKind::Documents => "documents",
+                ViewKind::Clusters => "clusters",
+            },
+        ),
         (ViewKind::Clusters, ViewMeasure::Top(_)) => (Some("cluster"), "documents"),
         (ViewKind::Pairs | ViewKind::Documents, ViewMeasure::Top(_)) => (Some("document"), "pairs"),
     };

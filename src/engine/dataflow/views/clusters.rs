@@ -10,8 +10,8 @@ use differential_dataflow::VecCollection;
 use differential_dataflow::algorithms::graphs::propagate::propagate_core;
 use differential_dataflow::operators::{CountTotal, ThresholdTotal};
 
+use super::collections::{Documents, Ends, Ranked, ViewGroup, concatenated};
 use super::grouping::Grouping;
-use super::{Documents, Ends, Ranked, ViewGroup};
 use dupflow_core::doc::DocId;
 use dupflow_core::time::Epoch;
 use dupflow_core::views::{Group, size_class};
@@ -39,13 +39,15 @@ pub(super) fn groups<'scope>(
         let (grouped, all): (Vec<_>, Vec<_>) = views.into_iter().partition(Grouping::reads_fields);
         let whole = (!all.is_empty()).then(|| {
             sizes.clone().flat_map(move |(cluster, size)| {
-                let sized = |view: &Grouping| ((view.view, with_size(view, &Group::default(), size)), (size, cluster.clone()));
+                let sized = |view: &Grouping| {
+                    ((view.view, with_size(view, &Group::default(), size)), (size, cluster.clone()))
+                };
                 all.iter().map(sized).collect::<Vec<_>>()
             })
         });
         let by_fields = (documents.filter(|_| !grouped.is_empty()))
             .map(|documents| by_fields(&labels, &sizes, documents, grouped));
-        super::concatenated(whole.into_iter().chain(by_fields).collect())
+        concatenated(whole.into_iter().chain(by_fields).collect())
     };
     ClusterGroups {
         counted: sized(count).map(|sized| sized.map(|(group, _)| group)),
@@ -76,10 +78,13 @@ fn by_fields<'scope>(
         .arrange_by_self_named("Groups of members")
         .threshold_total(|_, members| isize::from(*members > 0))
         .arrange_by_key_named("Groups of clusters")
-        .join_core(sizes.clone().arrange_by_key_named("Sizes of clusters"), move |cluster, (at, group), size| {
-            let view = &views[*at];
-            Some(((view.view, with_size(view, group, *size)), (*size, cluster.clone())))
-        })
+        .join_core(
+            sizes.clone().arrange_by_key_named("Sizes of clusters"),
+            move |cluster, (at, group), size| {
+                let view = &views[*at];
+                Some(((view.view, with_size(view, group, *size)), (*size, cluster.clone())))
+            },
+        )
 }
 
 /// The group, with the class of the cluster's size where the view has it. `values`: those of its fields.

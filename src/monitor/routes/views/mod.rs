@@ -117,7 +117,9 @@ impl ViewRowBody {
 impl RouteState {
     /// The rows of the views, once the run is live.
     fn tables(&self) -> Result<Arc<ViewTables>, ErrorAnswer> {
-        let none = || ErrorAnswer::missing("this run keeps no views: [[view]] tables of its deployment file name them");
+        let none = || {
+            ErrorAnswer::missing("this run keeps no views: [[view]] tables of its deployment file name them")
+        };
         let tables = self.subject.views.as_ref().ok_or_else(none)?;
         self.is_live()?;
         Ok(Arc::clone(tables))

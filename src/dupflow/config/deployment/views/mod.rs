@@ -7,13 +7,18 @@ use std::sync::Arc;
 
 use super::sink::SinkConfig;
 use super::values::{path, topic_name};
-use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, ProblemKind, read_file};
+use crate::config::settings::{
+    ConfigError, ConfigValue, DeploymentKey, FileSettings, ProblemKind, read_file,
+};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::views::{GroupPart, SIZE, ViewKind, ViewMeasure, ViewPlan};
 
 /// The keys of `[[view]]`.
 pub(in crate::config) const KEYS: [DeploymentKey; 7] = [
-    DeploymentKey { name: "view.#.name", expected: "a name of a-z, A-Z, 0-9, \"_\" and \"-\", 1 to 64 characters" },
+    DeploymentKey {
+        name: "view.#.name",
+        expected: "a name of a-z, A-Z, 0-9, \"_\" and \"-\", 1 to 64 characters",
+    },
     DeploymentKey { name: "view.#.of", expected: "\"pairs\", \"documents\" or \"clusters\"" },
     DeploymentKey {
         name: "view.#.group",
@@ -78,7 +83,9 @@ pub(super) fn views(settings: &mut FileSettings, fields: &FieldRules, sink: &Sin
     let mut views = Vec::new();
     for number in numbers {
         let key = |name: &str| format!("view.{number}.{name}");
-        let name = required(settings, &key("name"), |value| value.text().filter(|name| is_name(name)).map(Arc::<str>::from));
+        let name = required(settings, &key("name"), |value| {
+            value.text().filter(|name| is_name(name)).map(Arc::<str>::from)
+        });
         if let Some(name) = &name
             && !names.insert(Arc::clone(name))
         {
@@ -110,10 +117,17 @@ pub(super) fn views(settings: &mut FileSettings, fields: &FieldRules, sink: &Sin
 }
 
 /// Reports outputs that the sink does not have.
-fn check_outputs(settings: &mut FileSettings, view: &ViewConfig, key: impl Fn(&str) -> String, sink: &SinkConfig) {
+fn check_outputs(
+    settings: &mut FileSettings,
+    view: &ViewConfig,
+    key: impl Fn(&str) -> String,
+    sink: &SinkConfig,
+) {
     if let Some(topic) = &view.topic {
         match sink {
-            SinkConfig::Kafka { topic: output, progress_topic, .. } if [output, progress_topic].contains(&topic) => {
+            SinkConfig::Kafka { topic: output, progress_topic, .. }
+                if [output, progress_topic].contains(&topic) =>
+            {
                 let what = "views need a topic of their own".to_owned();
                 settings.problem(&key("topic"), ProblemKind::Contradiction(what));
             }
@@ -133,7 +147,11 @@ fn check_outputs(settings: &mut FileSettings, view: &ViewConfig, key: impl Fn(&s
 }
 
 /// Reads a key that each view has.
-fn required<T>(settings: &mut FileSettings, key: &str, read: impl FnOnce(&ConfigValue) -> Option<T>) -> Option<T> {
+fn required<T>(
+    settings: &mut FileSettings,
+    key: &str,
+    read: impl FnOnce(&ConfigValue) -> Option<T>,
+) -> Option<T> {
     if !settings.is_set(key) {
         settings.missing(key);
         return None;
@@ -147,7 +165,9 @@ fn optional(
     key: &str,
     read: impl FnOnce(&ConfigValue) -> Option<String>,
 ) -> Option<String> {
-    settings.read(key, |value| if value.text() == Some("") { Some(None) } else { read(value).map(Some) }).flatten()
+    settings
+        .read(key, |value| if value.text() == Some("") { Some(None) } else { read(value).map(Some) })
+        .flatten()
 }
 
 fn kind(value: &ConfigValue) -> Option<ViewKind> {
