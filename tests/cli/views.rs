@@ -162,7 +162,7 @@ fn outputs_of_different_epochs_become_right() {
         [[view]]\nname = \"pairs\"\nof = \"pairs\"\ngroup = [\"host\"]\noutput = \"rows.jsonl\"\n";
     let place = Place::new();
     place.file("here.toml", deployment);
-    let whole = feed() + &event("e", "one.org", "de", &page(0..0, 0)) + &super::feeds::delete("a");
+    let whole = feed() + &event("e", "four.org", "de", &page(0..0, 0)) + &super::feeds::delete("a");
     let mut states = Vec::new();
     for (name, text) in [("early", feed()), ("late", whole)] {
         place.file("feed.jsonl", text);

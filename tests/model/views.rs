@@ -256,9 +256,7 @@ fn stages(settings: &str) -> Stages {
 #[test]
 fn rows_are_those_of_the_corpus_after_every_epoch_and_restart() {
     // With `CROWDED` blocks become hot and groups of copies stars.
-    for settings in
-        [CROWDED, "sketch = { size = 64 }\nblocking = { bands = 32, rows = 2 }\nfilter.threshold = 0.3"]
-    {
+    for settings in [CROWDED, "sketch = { size = 64 }\nblocking = { bands = 32, rows = 2 }"] {
         let stages = stages(settings);
         check(60, (events(0..120), sizes(), runs(), 0usize..20), |(events, sizes, run, restart)| {
             let events: Vec<_> = events.iter().map(with_host).collect();

@@ -34,8 +34,8 @@ pub struct ClosedEpoch {
     /// Changes of live documents, if [requested](Stages::emits_documents): at most one for each document,
     /// sorted by id.
     pub documents: Vec<DocChange>,
-    /// Changes of the rows of [views](Stages::views): sorted by (view, group, id, value, diff), distinct, each
-    /// with diff 1 or -1.
+    /// Changes of the rows of [views](Stages::views): sorted by (view, group, id, value, diff), distinct,
+    /// each with diff 1 or -1.
     pub views: Vec<ViewDelta>,
     /// Documents with an upsert in the epoch, if [requested](Stages::emits_upserts), sorted by id. Restored
     /// documents are not among them.

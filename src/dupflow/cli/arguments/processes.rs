@@ -105,8 +105,11 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
             .with("source.shape", fields(shape).as_str()),
         SourceConfig::Table(table) => Description::new().with("source.table", fields(table).as_str()),
     };
+    // Each process builds its share of their operators.
+    let views = deployment.views.iter().map(|view| fields(&view.plan)).collect::<Vec<_>>();
     plan.description()
         .and(source)
+        .with("view", views.join("\n").as_str())
         .and(described_fields(&held_fields(plan, deployment)))
         .with("program.command", command)
         .with("program.version", env!("CARGO_PKG_VERSION"))

@@ -10,8 +10,8 @@ use differential_dataflow::VecCollection;
 use differential_dataflow::algorithms::graphs::propagate::propagate_core;
 use differential_dataflow::operators::{CountTotal, ThresholdTotal};
 
+use super::collections::{Documents, Ends, Ranked, ViewGroup, concatenated};
 use super::grouping::Grouping;
-use super::{Documents, Ends, Ranked, ViewGroup};
 use dupflow_core::doc::DocId;
 use dupflow_core::time::Epoch;
 use dupflow_core::views::{Group, size_class};
@@ -47,7 +47,7 @@ pub(super) fn groups<'scope>(
         });
         let by_fields = (documents.filter(|_| !grouped.is_empty()))
             .map(|documents| by_fields(&labels, &sizes, documents, grouped));
-        super::concatenated(whole.into_iter().chain(by_fields).collect())
+        concatenated(whole.into_iter().chain(by_fields).collect())
     };
     ClusterGroups {
         counted: sized(count).map(|sized| sized.map(|(group, _)| group)),

@@ -5,7 +5,7 @@ use differential_dataflow::trace::implementations::{ValBuilder, ValSpine};
 use timely::dataflow::Stream;
 use timely::dataflow::channels::pact::Pipeline;
 
-use super::Documents;
+use super::collections::Documents;
 use crate::dataflow::operator::Operator;
 use crate::dataflow::output::EpochReport;
 use dupflow_core::doc::fields::FieldRow;

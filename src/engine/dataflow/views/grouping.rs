@@ -1,6 +1,6 @@
 //! Grouping: from the fields of documents to the group of a view.
 
-use super::ViewGroup;
+use super::collections::ViewGroup;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::views::{Group, GroupPart, ViewPlan};
 

@@ -20,6 +20,7 @@
 //! its id and a reference to its fields. `docs/views.md` has the measurement.
 
 mod clusters;
+mod collections;
 mod documents;
 mod grouping;
 mod top;
@@ -27,31 +28,16 @@ mod top;
 use std::cmp::Reverse;
 
 use differential_dataflow::operators::CountTotal;
-use differential_dataflow::operators::arrange::{Arranged, TraceAgent};
-use differential_dataflow::trace::implementations::ValSpine;
 use differential_dataflow::{AsCollection, VecCollection};
 use timely::dataflow::Stream;
 
+use self::collections::{Documents, Ends, Ranked, ViewGroup, concatenated};
 use self::grouping::Grouping;
 use super::output::EpochReport;
 use super::{Deltas, Stages};
-use dupflow_core::doc::DocId;
-use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::pair::DocPair;
 use dupflow_core::time::Epoch;
-use dupflow_core::views::{Group, ViewKind, ViewMeasure, ViewPlan, ViewRow};
-
-/// A group of a view.
-type ViewGroup = (u16, Group);
-
-/// What a top is taken of: greater first, then by id.
-type Ranked = (Reverse<u64>, DocId);
-
-/// The fields of live documents, by id.
-type Documents<'scope> = Arranged<'scope, TraceAgent<ValSpine<DocId, FieldRow, Epoch, isize>>>;
-
-/// Two documents that are a pair, the smaller id first.
-type Ends<'scope> = VecCollection<'scope, Epoch, (DocId, DocId), isize>;
+use dupflow_core::views::{ViewKind, ViewMeasure, ViewPlan, ViewRow};
 
 /// The changes of the rows of all views, and the reports without those that only the views need. No rows if
 /// there is no view.
@@ -93,13 +79,6 @@ pub(super) fn views<'scope>(
     let tops = concatenated(ranked).map(|ranked| top::top(ranked, plans));
     let rows = concatenated([counts, tops].into_iter().flatten().collect());
     (reports, rows.map(|rows| rows.inner))
-}
-
-/// All collections as one; `None` of none.
-fn concatenated<'scope, D: Clone + 'static>(
-    collections: Vec<VecCollection<'scope, Epoch, D, isize>>,
-) -> Option<VecCollection<'scope, Epoch, D, isize>> {
-    collections.into_iter().reduce(VecCollection::concat)
 }
 
 /// The rows of all counts.

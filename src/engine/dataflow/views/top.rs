@@ -7,7 +7,7 @@
 
 use differential_dataflow::VecCollection;
 
-use super::{Ranked, ViewGroup};
+use super::collections::{Ranked, ViewGroup};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash;
 use dupflow_core::time::Epoch;
