@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
+use serde::Serialize;
 
 use super::PipelineArgs;
 use super::arguments;
@@ -22,15 +23,17 @@ use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::verbosity::Verbosity;
 use super::arguments::written;
 use crate::config::{
-    DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat, ProcessConfig,
-    SinkConfig, SourceConfig, without_monitor,
+    AuditConfig, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat,
+    Plan, ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, without_monitor,
 };
-use crate::pipeline::{self, Mode, RunError, RunJob, Summary};
+use crate::pipeline::{self, CountsRecord, Mode, Provenance, RunError, RunJob, Summary};
 use dupflow_connectors::inputs::{Input, Staying};
+use dupflow_connectors::instant;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
+use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::metrics::Counter;
-use dupflow_core::time::SystemClock;
+use dupflow_core::time::{SystemClock, UnixTime};
 use dupflow_engine::processes::Processes;
 
 /// Arguments of `replay`.
@@ -65,9 +68,25 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
-    /// Write the counts of the run to this file, as one JSON object.
+    /// Write the counts of the run and its provenance to this file, as one JSON object.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+
+    /// Write into the output by what it was made and of what: program, pipeline, inputs with digests, counts.
+    /// JSON Lines have it in their first and last line, a Parquet file in its metadata, CSV in a file beside
+    /// it (.provenance.json). "dupflow verify" repeats the run by it.
+    #[arg(long)]
+    pub provenance: bool,
+
+    /// Add to each change when it was: the greatest time of the events of its epoch, and the time of day of
+    /// its commit.
+    #[arg(long)]
+    pub times: bool,
+
+    /// Leave out events after this time, inclusive up to it: unix seconds, or a date such as
+    /// 2026-11-02T12:00:00Z. Events without a time are applied, and counted.
+    #[arg(long, value_name = "TIME", value_parser = until)]
+    pub until: Option<UnixTime>,
 
     /// Add to each pair why it was accepted: blocks shared, components read, the look that decided, the
     /// standard error.
@@ -127,6 +146,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
     }
+    note_audit(args, plan.as_ref(), &deployment, &mut problems);
     let redirected = written::standard_output();
     let processes = args.processes.read(&mut problems);
     if args.processes.are_several() {
@@ -160,8 +180,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         let files = written.iter().filter(|(option, _)| option.starts_with("--"));
         written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
     }
-    // A replay writes no files beside its output.
-    let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, &[][..])));
+    // With provenance, a replay writes a file beside a table of comma-separated values.
+    let has_companion = args.provenance && deployment.output_format == OutputFormat::Csv;
+    let beside = |option| -> &'static [&'static str] {
+        if has_companion && option == "--output" { &[COMPANION_SUFFIX] } else { &[] }
+    };
+    let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, beside(option))));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
     written::check(
         &written.collect::<Vec<_>>(),
@@ -184,6 +208,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     // Process 0 has the counts of all processes.
     let index = processes.as_ref().map_or(0, Processes::index);
     let settings = processes.map(|processes| processes::settings(processes, &plan, &deployment, "replay"));
+    let provenance = Provenance::begin(&plan, &deployment, &inputs);
     let together = settings.as_ref().map(processes::connect).transpose()?;
     let summary = processes::report_failure(together, |together| {
         let mut job = RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
@@ -198,15 +223,70 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         progress.end();
         Ok(summary?)
     })?;
+    let provenance = provenance.ended(summary.inputs.clone(), CountsRecord::from(&summary));
     if let Some(path) = args.stats.as_ref().filter(|_| index == 0) {
-        let stats = serde_json::to_vec_pretty(&summary).map_err(io::Error::from);
+        let stats = StatsReport { summary: &summary, provenance: &provenance };
+        let stats = serde_json::to_vec_pretty(&stats).map_err(io::Error::from);
         stats
             .and_then(|stats| std::fs::write(path, stats))
             .with_context(|| format!("the stats file {path:?}"))?;
     }
+    if has_companion && summary.unmet.is_empty() {
+        let path = companion(&args.output);
+        std::fs::write(&path, provenance.to_json() + "\n").with_context(|| format!("the file {path:?}"))?;
+    }
     verbosity.print(&super::summary::text(&summary))?;
     problems::check_demands(&summary.unmet)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reports options for an audit that exclude each other or have no effect.
+fn note_audit(args: &Args, plan: Option<&Plan>, deployment: &Deployment, problems: &mut Problems) {
+    let is_file = || deployment.output().is_some_and(|path| path.metadata().map_or(true, |it| it.is_file()));
+    if args.times && !deployment.emit.is_of_changes() {
+        problems.note("--times: only changes have times, and something else is to be emitted");
+    }
+    if args.provenance && args.processes.are_several() {
+        problems.note("--provenance: one process writes it; with several, --stats has it");
+    }
+    if args.provenance && deployment.output_format == OutputFormat::Csv && !is_file() {
+        problems.note(
+            "--provenance: comma-separated values have no place for it, and it is written beside their file: \
+            name one with --output",
+        );
+    }
+    if args.until.is_some() && plan.is_some_and(|plan| plan.retention.follows(RetentionClock::Wall)) {
+        problems.note(
+            "--until: documents expire by the time of day (retention.clock = \"wall\"), which is not the \
+            time of the events: take \"event\"",
+        );
+    }
+}
+
+/// Suffix of the file beside a table of comma-separated values that has its provenance.
+pub(super) const COMPANION_SUFFIX: &str = ".provenance.json";
+
+/// The file beside an output that has its provenance.
+pub(super) fn companion(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(COMPANION_SUFFIX);
+    name.into()
+}
+
+/// The contents of the stats file.
+#[derive(Serialize)]
+struct StatsReport<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    provenance: &'a Provenance,
+}
+
+/// A time of events.
+pub(super) fn until(typed: &str) -> Result<UnixTime, String> {
+    let time = instant::of_text(typed).and_then(UnixTime::new);
+    time.ok_or_else(|| {
+        "expected unix seconds, or a date such as 2026-11-02T12:00:00Z, from 1970 to before 2100".to_owned()
+    })
 }
 
 /// A share, from 0 to 1.
@@ -242,7 +322,7 @@ pub(super) fn run_until_signalled(job: RunJob, hangs_up: bool) -> anyhow::Result
 
 impl Args {
     /// The options as a deployment.
-    fn deployment(&self, format: LogFormat) -> Deployment {
+    pub(super) fn deployment(&self, format: LogFormat) -> Deployment {
         Deployment {
             workers: self.workers,
             shutdown: Duration::ZERO,
@@ -262,6 +342,15 @@ impl Args {
             output_format: self.output_format.unwrap_or_else(|| OutputFormat::of_name(Some(&self.output))),
             evidence: self.evidence,
             causes: self.causes,
+            audit: AuditConfig {
+                provenance: match (self.provenance, &self.stats) {
+                    (true, _) => ProvenancePlace::Output,
+                    (false, Some(_)) => ProvenancePlace::Stats,
+                    (false, None) => ProvenancePlace::Nowhere,
+                },
+                times: self.times,
+                until: self.until,
+            },
             kafka: Connection::default(),
             state: None,
             monitor: self.monitor.map(MonitorConfig::at),

@@ -20,7 +20,7 @@ use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocChange, Letter, Position};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
-use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
+use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce, UnixTime};
 
 /// The results of one epoch, from all workers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,6 +40,8 @@ pub struct ClosedEpoch {
     /// Where each of several processes reads the whole input: for each process, a hash of what it has read.
     /// The hashes are equal unless the processes have read different inputs.
     pub seen: BTreeMap<usize, u64>,
+    /// The greatest time of the events, if it is [requested](Stages::times) and one of them has a time.
+    pub newest: Option<UnixTime>,
 }
 
 /// Receives the closed epochs from the dataflow.
@@ -70,6 +72,8 @@ pub(super) enum EpochReport {
     Letter(Letter),
     /// The time of the retention clock.
     Clock(RetentionTime),
+    /// The greatest time of the events of a batch.
+    Newest(UnixTime),
     /// Causes by the hash of the document's id.
     Causes(Vec<(u64, Cause)>),
     /// A batch that all processes have read: the index of this process, and a hash of the batch.
@@ -88,6 +92,7 @@ struct OpenEpoch {
     next: Offsets,
     table: Option<TableInForce>,
     clock: Option<RetentionTime>,
+    newest: Option<UnixTime>,
     causes: Causes,
 }
 
@@ -155,6 +160,7 @@ impl OpenEpoch {
             EpochReport::Documents(mut changes) => self.documents.append(&mut changes),
             EpochReport::Kept(changes) => self.kept.push(changes),
             EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
+            EpochReport::Newest(newest) => self.newest = self.newest.max(Some(newest)),
             EpochReport::Causes(causes) => self.causes.add(causes),
             EpochReport::Letter(letter) => self.letters.push(letter),
             EpochReport::Seen(process, hash) => {
@@ -172,8 +178,18 @@ impl Closing {
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
-            let OpenEpoch { mut deltas, mut documents, kept, mut letters, seen, next, table, clock, causes } =
-                self.open.remove(&epoch).unwrap_or_default();
+            let OpenEpoch {
+                mut deltas,
+                mut documents,
+                kept,
+                mut letters,
+                seen,
+                next,
+                table,
+                clock,
+                newest,
+                causes,
+            } = self.open.remove(&epoch).unwrap_or_default();
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             letters.sort_by_key(|letter| letter.position);
             consolidate(&mut deltas);
@@ -195,7 +211,7 @@ impl Closing {
                 *so_far = offset.max(*so_far);
             }
             let progress = self.progress.clone();
-            emit.closed(ClosedEpoch { progress, deltas, documents, kept, letters, seen });
+            emit.closed(ClosedEpoch { progress, deltas, documents, kept, letters, seen, newest });
         }
         if first_open.is_none() {
             emit.ended();

@@ -13,7 +13,7 @@ use dupflow_core::run::origins::Origins;
 use dupflow_core::run::query::QueryQueue;
 use dupflow_core::sketch::Scheme;
 use dupflow_core::text::IdfTable;
-use dupflow_core::time::{LiveFrom, Progress};
+use dupflow_core::time::{LiveFrom, Progress, UnixTime};
 
 /// What the dataflow computes, where it begins, and what it shares with the rest of the process.
 ///
@@ -33,6 +33,8 @@ pub struct Stages {
     pub evidence: bool,
     /// The rules by which documents expire.
     pub retention: Retention,
+    /// Events after this time are not applied, as if they were not in the input; those without a time are.
+    pub until: Option<UnixTime>,
     /// Whether an id may have events in several partitions. If so, the id's home decides which event is its
     /// last one, and deleted ids are remembered.
     pub ids_move: bool,
@@ -43,6 +45,8 @@ pub struct Stages {
     pub keeps: bool,
     /// Whether each closed epoch carries its [changes of documents](dupflow_core::doc::DocChange).
     pub emits_documents: bool,
+    /// Whether each closed epoch carries the greatest time of its events.
+    pub times: bool,
     /// Where the run begins.
     pub start: RunStart,
     /// What the rest of the process shares with the run.
@@ -96,10 +100,12 @@ impl Stages {
             expand_limit,
             evidence: false,
             retention: Retention::default(),
+            until: None,
             ids_move: false,
             planned: u64::MAX,
             keeps: false,
             emits_documents: false,
+            times: false,
             start: RunStart::default(),
             observers,
         }

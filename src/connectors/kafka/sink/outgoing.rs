@@ -41,7 +41,7 @@ impl Outgoing {
         for delta in deltas {
             let key = self.key(&delta.pair);
             let start = self.bytes.len();
-            write_delta(&mut self.bytes, epoch, delta, evidence, self.causes)?;
+            write_delta(&mut self.bytes, epoch, delta, evidence, self.causes, None)?;
             self.records.push((key, Some(start..self.bytes.len())));
         }
         Ok(())
@@ -78,7 +78,7 @@ impl Outgoing {
         for change in changes {
             let key = self.id(change.0.subject().1);
             let start = self.bytes.len();
-            write_change(&mut self.bytes, epoch, change)?;
+            write_change(&mut self.bytes, epoch, change, None)?;
             self.records.push((key, Some(start..self.bytes.len())));
         }
         Ok(())

@@ -114,4 +114,5 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
         .with("source.max_bad", format!("{:?}", deployment.max_bad).as_str())
         .with("sink.evidence", if deployment.evidence { "true" } else { "false" })
         .with("sink.causes", if deployment.causes { "true" } else { "false" })
+        .with("audit", format!("{:?}", deployment.audit).as_str())
 }

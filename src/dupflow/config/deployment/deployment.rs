@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::logging::{self, LogFormat, LogLevel};
 use super::monitor::{self, MonitorConfig};
 use super::processes::{self, ProcessConfig};
-use super::results::{self, EmitKind, OutputFormat};
+use super::results::{self, AuditConfig, EmitKind, OutputFormat};
 use super::sink::{self, SinkConfig};
 use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, StateConfig};
@@ -141,6 +141,8 @@ pub struct Deployment {
     pub evidence: bool,
     /// Whether each delta carries its cause.
     pub causes: bool,
+    /// What is recorded for an audit.
+    pub audit: AuditConfig,
     /// How brokers are reached.
     pub kafka: Connection,
     /// Where documents are kept for a restart; `None` = nowhere.
@@ -198,6 +200,7 @@ impl Deployment {
             output_format,
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
+            audit: AuditConfig::default(),
             state: storage::state(&mut settings),
             monitor: monitor::monitor(&mut settings),
             processes: processes::processes(&mut settings),

@@ -6,6 +6,7 @@ use super::sink::SinkConfig;
 use super::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_core::run::missing_feature;
+use dupflow_core::time::UnixTime;
 
 /// What the results are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -35,6 +36,29 @@ pub enum OutputFormat {
     Csv,
     /// A Parquet file. It is complete only at the end of the run.
     Parquet,
+}
+
+/// What is recorded for an audit, and up to which time events count.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AuditConfig {
+    /// Where the provenance of the result is written.
+    pub provenance: ProvenancePlace,
+    /// Whether each change has the times of its epoch.
+    pub times: bool,
+    /// Events after this time are not applied.
+    pub until: Option<UnixTime>,
+}
+
+/// Where the provenance of a result is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProvenancePlace {
+    /// Nowhere; no digest is computed.
+    #[default]
+    Nowhere,
+    /// With the counts of the run.
+    Stats,
+    /// With the counts, and in the output or beside it.
+    Output,
 }
 
 impl OutputFormat {

@@ -14,8 +14,11 @@ pub use mode::Mode;
 
 use super::continuity::Continuity;
 use super::outcome::Demands;
+use super::provenance::{Provenance, ProvenanceRecorder};
 use super::run::{ProcessGroup, RunJob, nowhere};
-use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, SourceConfig, StateConfig};
+use crate::config::{
+    Deployment, EmitKind, OutputFormat, Plan, ProvenancePlace, SinkConfig, SourceConfig, StateConfig,
+};
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::Input;
@@ -47,7 +50,11 @@ impl RunJob {
         let (index, count) = processes.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
         let writes = index == 0;
         let stages = job_stages(plan, deployment, mode, count);
-        let bad = bad_records(plan, deployment, mode, count)?;
+        let bad = Arc::new(bad_records(plan, deployment, mode, count)?);
+        let provenance = (deployment.audit.provenance == ProvenancePlace::Output).then(|| {
+            let begun = Provenance::begin(plan, deployment, &inputs);
+            ProvenanceRecorder::new(begun, Arc::clone(&stages.observers.metrics), Arc::clone(&bad))
+        });
         let continuity = continuity(plan, deployment, mode, bad.with_letters(), writes)?;
         // The clocks of two processes would cut epochs at different records.
         let by_clock =
@@ -56,7 +63,8 @@ impl RunJob {
         let cores = || thread::available_parallelism().ok();
         let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
         let (sink, publication) = if writes {
-            SinkParts { plan, deployment, mode, stages: &stages, run: &continuity.run }.sink()?
+            let (run, provenance) = (&*continuity.run, provenance.as_ref());
+            SinkParts { plan, deployment, mode, stages: &stages, run, provenance }.sink()?
         } else {
             (nowhere(), None)
         };
@@ -75,7 +83,7 @@ impl RunJob {
             stages,
             first_epoch: 1,
             continuity,
-            bad: Arc::new(bad),
+            bad,
             workers,
             most_records: None,
             processes,
@@ -87,6 +95,8 @@ impl RunJob {
 /// The stages of a job with `count` processes, with the cheapest filter that gives what is written and shown.
 fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -> Stages {
     let mut stages = stages(plan, deployment.evidence);
+    stages.until = deployment.audit.until;
+    stages.times = deployment.audit.times;
     if let Mode::Run { .. } = mode {
         stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
@@ -135,14 +145,16 @@ fn bad_records(
     mode: &Mode,
     count: usize,
 ) -> Result<BadRecords, AssembleError> {
-    Ok(match mode {
+    let bad = match mode {
         Mode::Replay if count == 1 => {
             let dead_letter = deployment.letter_file().map(ToOwned::to_owned).map(DeadLetter::create);
             BadRecords::new(plan.on_error, dead_letter.transpose()?)
         }
         _ if deployment.dead_letter.is_some() => BadRecords::with_epochs(plan.on_error),
         _ => BadRecords::new(plan.on_error, None),
-    })
+    };
+    let is_digested = deployment.audit.provenance > ProvenancePlace::Nowhere;
+    Ok(if is_digested { bad.with_digests() } else { bad })
 }
 
 /// What the job needs to continue after an earlier run. `with_letters`: bad records travel with their epochs.
