@@ -31,18 +31,15 @@ pub(crate) fn write_change(
         write_id(out, document)?;
         out.write_all(b",")?;
     }
-    write_cluster_keys(out, report)?;
-    write_times(out, times)?;
-    out.write_all(b"}")
+    write_cluster(out, report, times)
 }
 
 /// Writes from the key `cluster` to the end of the object.
-pub(crate) fn write_cluster(out: &mut impl Write, report: &ClusterReport) -> io::Result<()> {
-    write_cluster_keys(out, report)?;
-    out.write_all(b"}")
-}
-
-fn write_cluster_keys(out: &mut impl Write, report: &ClusterReport) -> io::Result<()> {
+pub(crate) fn write_cluster(
+    out: &mut impl Write,
+    report: &ClusterReport,
+    times: Option<EpochTimes>,
+) -> io::Result<()> {
     out.write_all(b"\"cluster\":")?;
     match report {
         ClusterReport::Member { cluster, .. } => write_id(out, cluster)?,
@@ -51,7 +48,8 @@ fn write_cluster_keys(out: &mut impl Write, report: &ClusterReport) -> io::Resul
             write!(out, ",\"size\":{size},\"giant\":true")?;
         }
     }
-    Ok(())
+    write_times(out, times)?;
+    out.write_all(b"}")
 }
 
 pub(crate) fn write_id(out: &mut impl Write, id: &DocId) -> io::Result<()> {
@@ -176,7 +174,7 @@ mod tests {
                     assert_eq!(read_change(&line).unwrap(), (report.clone(), diff));
                 }
                 let mut now = b"{\"epoch\":7,".to_vec();
-                write_cluster(&mut now, &report).unwrap();
+                write_cluster(&mut now, &report, None).unwrap();
                 assert_eq!(read_present(key.as_bytes(), &now).unwrap(), report);
                 assert!(read_present(b"", &now).is_err() && read_present(b"\xff", &now).is_err());
             }

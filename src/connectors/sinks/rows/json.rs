@@ -21,7 +21,7 @@ impl<W: Destination> RowWriter for JsonLines<W> {
             }
             OutputRow::Pair { pair, evidence } => {
                 out.write_all(b"{")?;
-                write_pair(out, pair, evidence, None)?;
+                write_pair(out, pair, evidence, None, None)?;
             }
             OutputRow::ClusterChange { epoch, change, times } => write_change(out, epoch, change, times)?,
             OutputRow::Provenance { line, .. } => out.write_all(line.as_bytes())?,
@@ -37,7 +37,7 @@ impl<W: Destination> RowWriter for JsonLines<W> {
             }
             OutputRow::Giant { report } => {
                 out.write_all(b"{")?;
-                write_cluster(out, report)?;
+                write_cluster(out, report, None)?;
             }
             OutputRow::Kept { id } => {
                 out.write_all(b"{\"id\":")?;

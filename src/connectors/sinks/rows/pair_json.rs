@@ -91,9 +91,7 @@ pub(crate) fn write_delta(
 ) -> io::Result<()> {
     let Delta { pair, diff, cause } = delta;
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-    write_pair_keys(out, pair, evidence, causes.then_some(*cause))?;
-    write_times(out, times)?;
-    out.write_all(b"}")
+    write_pair(out, pair, evidence, causes.then_some(*cause), times)
 }
 
 /// Writes the keys of times, each after a comma.
@@ -105,22 +103,13 @@ pub(crate) fn write_times(out: &mut impl Write, times: Option<EpochTimes>) -> io
     Ok(serde_json::to_writer(&mut *out, &committed)?)
 }
 
-/// Writes from the key `a` to the end of the object, with `cause` as the last key if given.
+/// Writes from the key `a` to the end of the object, with `cause` and `times` as the last keys if given.
 pub(crate) fn write_pair(
     out: &mut impl Write,
     found: &DocPair,
     evidence: Option<&StandardError>,
     cause: Option<Cause>,
-) -> io::Result<()> {
-    write_pair_keys(out, found, evidence, cause)?;
-    out.write_all(b"}")
-}
-
-fn write_pair_keys(
-    out: &mut impl Write,
-    found: &DocPair,
-    evidence: Option<&StandardError>,
-    cause: Option<Cause>,
+    times: Option<EpochTimes>,
 ) -> io::Result<()> {
     out.write_all(b"\"a\":")?;
     serde_json::to_writer(&mut *out, found.pair.lo().as_str())?;
@@ -137,5 +126,6 @@ fn write_pair_keys(
         // Cause names are letters and hyphens: no escaping is needed.
         write!(out, ",\"cause\":\"{}\"", cause.name())?;
     }
-    Ok(())
+    write_times(out, times)?;
+    out.write_all(b"}")
 }

@@ -93,6 +93,7 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
     DeploymentKey { name: "sink.evidence", expected: "true or false" },
     DeploymentKey { name: "sink.causes", expected: "true or false" },
+    DeploymentKey { name: "sink.times", expected: "true or false" },
     DeploymentKey {
         name: "kafka.brokers",
         expected: "addresses, as in \"host:9092,other:9092\", or a list of them",
@@ -200,7 +201,10 @@ impl Deployment {
             output_format,
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
-            audit: AuditConfig::default(),
+            audit: AuditConfig {
+                times: settings.read("sink.times", ConfigValue::boolean).unwrap_or_default(),
+                ..AuditConfig::default()
+            },
             state: storage::state(&mut settings),
             monitor: monitor::monitor(&mut settings),
             processes: processes::processes(&mut settings),

@@ -120,10 +120,15 @@ fn described(plan: &Plan, deployment: &Deployment) -> Description {
     if deployment.output_format != OutputFormat::Jsonl {
         described = described.with("sink.format", deployment.output_format.name());
     }
-    if deployment.output_format == OutputFormat::Csv && deployment.emit == EmitKind::Deltas {
-        // All rows of one CSV file have the same columns.
-        for (key, is_set) in [("sink.evidence", deployment.evidence), ("sink.causes", deployment.causes)] {
-            described = if is_set { described.with(key, "true") } else { described };
+    if deployment.output_format == OutputFormat::Csv && deployment.emit.is_of_changes() {
+        // All rows of one CSV file have the same columns. Other changes than deltas have times only.
+        let columns = [
+            ("sink.evidence", deployment.evidence),
+            ("sink.causes", deployment.causes),
+            ("sink.times", deployment.audit.times),
+        ];
+        for (key, _) in columns.into_iter().filter(|(_, is_set)| *is_set) {
+            described = described.with(key, "true");
         }
     }
     if matches!(deployment.sink, SinkConfig::Tables(_)) && deployment.emit == EmitKind::Deltas {

@@ -107,7 +107,7 @@ impl SinkParts<'_> {
             }
             _ => KafkaSink::new(output, self.evidence()).with_causes(self.deployment.causes),
         };
-        Box::new(sink)
+        Box::new(sink.with_times(self.deployment.audit.times))
     }
 
     /// A file, or standard output. An output that is written at the end, or by a replay, has no mark.

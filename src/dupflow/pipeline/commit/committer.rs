@@ -32,7 +32,7 @@ use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::{Cause, Delta, DocPair};
-use dupflow_core::time::{Clock, Epoch, EpochTimes, LiveFrom, Progress};
+use dupflow_core::time::{Clock, Epoch, EpochTimes, LiveFrom, Progress, unix_seconds};
 use dupflow_engine::dataflow::ClosedEpoch;
 
 /// Approximate limit of corrections in one commit: a broker limits the duration of a transaction.
@@ -241,6 +241,8 @@ impl Committer {
         let mut deltas: Vec<_> = went.chain(here.difference(&there).map(|pair| delta(pair, 1))).collect();
         deltas.sort_unstable_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
         tracing::info!(corrections = deltas.len(), pairs = here.len(), "the output is corrected");
+        // Corrections are of no event.
+        self.sink.times(EpochTimes { event: None, committed: unix_seconds() });
         let mut rest = &*deltas;
         while !rest.is_empty() {
             // The changes of one pair stay in one piece.
