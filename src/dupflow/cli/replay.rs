@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
-use serde::Serialize;
 
 use super::PipelineArgs;
 use super::arguments;
@@ -22,16 +21,15 @@ use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::verbosity::Verbosity;
 use super::arguments::written;
+use super::audit;
 use crate::config::{
     AuditConfig, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat,
-    Plan, ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, without_monitor,
+    ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, without_monitor,
 };
 use crate::pipeline::{self, CountsRecord, Mode, Provenance, RunError, RunJob, Summary};
 use dupflow_connectors::inputs::{Input, Staying};
-use dupflow_connectors::instant;
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::{SystemClock, UnixTime};
 use dupflow_engine::processes::Processes;
@@ -85,7 +83,7 @@ pub struct Args {
 
     /// Leave out events after this time, inclusive up to it: unix seconds, or a date such as
     /// 2026-11-02T12:00:00Z. Events without a time are applied, and counted.
-    #[arg(long, value_name = "TIME", value_parser = until)]
+    #[arg(long, value_name = "TIME", value_parser = audit::until)]
     pub until: Option<UnixTime>,
 
     /// Add to each pair why it was accepted: blocks shared, components read, the look that decided, the
@@ -136,7 +134,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
-    let deployment = args.deployment(verbosity.format);
+    let mut deployment = args.deployment(verbosity.format);
+    if args.processes.are_several() && inputs.iter().flatten().any(Input::is_folder) {
+        // The documents of a folder are digested by all processes, and only process 0 may have --stats.
+        deployment.audit.provenance = deployment.audit.provenance.max(ProvenancePlace::Stats);
+    }
     if deployment.evidence && !deployment.emit.is_of_pairs() {
         problems.note("--evidence: only pairs have evidence, and something else is to be emitted");
     }
@@ -146,7 +148,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
     }
-    note_audit(args, plan.as_ref(), &deployment, &mut problems);
+    audit::note_conflicts(&deployment, args.processes.are_several(), plan.as_ref(), &mut problems);
     let redirected = written::standard_output();
     let processes = args.processes.read(&mut problems);
     if args.processes.are_several() {
@@ -183,7 +185,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     // With provenance, a replay writes a file beside a table of comma-separated values.
     let has_companion = args.provenance && deployment.output_format == OutputFormat::Csv;
     let beside = |option| -> &'static [&'static str] {
-        if has_companion && option == "--output" { &[COMPANION_SUFFIX] } else { &[] }
+        if has_companion && option == "--output" { &[audit::COMPANION_SUFFIX] } else { &[] }
     };
     let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, beside(option))));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
@@ -225,68 +227,19 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     })?;
     let provenance = provenance.ended(summary.inputs.clone(), CountsRecord::from(&summary));
     if let Some(path) = args.stats.as_ref().filter(|_| index == 0) {
-        let stats = StatsReport { summary: &summary, provenance: &provenance };
+        let stats = audit::StatsReport { summary: &summary, provenance: &provenance };
         let stats = serde_json::to_vec_pretty(&stats).map_err(io::Error::from);
         stats
             .and_then(|stats| std::fs::write(path, stats))
             .with_context(|| format!("the stats file {path:?}"))?;
     }
     if has_companion && summary.unmet.is_empty() {
-        let path = companion(&args.output);
+        let path = audit::companion(&args.output);
         std::fs::write(&path, provenance.to_json() + "\n").with_context(|| format!("the file {path:?}"))?;
     }
     verbosity.print(&super::summary::text(&summary))?;
     problems::check_demands(&summary.unmet)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Reports options for an audit that exclude each other or have no effect.
-fn note_audit(args: &Args, plan: Option<&Plan>, deployment: &Deployment, problems: &mut Problems) {
-    let is_file = || deployment.output().is_some_and(|path| path.metadata().map_or(true, |it| it.is_file()));
-    if args.times && !deployment.emit.is_of_changes() {
-        problems.note("--times: only changes have times, and something else is to be emitted");
-    }
-    if args.provenance && args.processes.are_several() {
-        problems.note("--provenance: one process writes it; with several, --stats has it");
-    }
-    if args.provenance && deployment.output_format == OutputFormat::Csv && !is_file() {
-        problems.note(
-            "--provenance: comma-separated values have no place for it, and it is written beside their file: \
-            name one with --output",
-        );
-    }
-    if args.until.is_some() && plan.is_some_and(|plan| plan.retention.follows(RetentionClock::Wall)) {
-        problems.note(
-            "--until: documents expire by the time of day (retention.clock = \"wall\"), which is not the \
-            time of the events: take \"event\"",
-        );
-    }
-}
-
-/// Suffix of the file beside a table of comma-separated values that has its provenance.
-pub(super) const COMPANION_SUFFIX: &str = ".provenance.json";
-
-/// The file beside an output that has its provenance.
-pub(super) fn companion(output: &Path) -> PathBuf {
-    let mut name = output.as_os_str().to_owned();
-    name.push(COMPANION_SUFFIX);
-    name.into()
-}
-
-/// The contents of the stats file.
-#[derive(Serialize)]
-struct StatsReport<'a> {
-    #[serde(flatten)]
-    summary: &'a Summary,
-    provenance: &'a Provenance,
-}
-
-/// A time of events.
-pub(super) fn until(typed: &str) -> Result<UnixTime, String> {
-    let time = instant::of_text(typed).and_then(UnixTime::new);
-    time.ok_or_else(|| {
-        "expected unix seconds, or a date such as 2026-11-02T12:00:00Z, from 1970 to before 2100".to_owned()
-    })
 }
 
 /// A share, from 0 to 1.

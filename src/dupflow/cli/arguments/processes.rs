@@ -114,5 +114,6 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
         .with("source.max_bad", format!("{:?}", deployment.max_bad).as_str())
         .with("sink.evidence", if deployment.evidence { "true" } else { "false" })
         .with("sink.causes", if deployment.causes { "true" } else { "false" })
-        .with("audit", format!("{:?}", deployment.audit).as_str())
+        .with("sink.times", if deployment.audit.times { "true" } else { "false" })
+        .with("source.until", format!("{:?}", deployment.audit.until).as_str())
 }

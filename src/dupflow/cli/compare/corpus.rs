@@ -1,6 +1,7 @@
 //! Finds two documents in a corpus: their last texts, and where these are.
 //!
-//! The inputs are read once, in order; texts of other documents are held only where weights follow the corpus.
+//! The inputs are read once, in order. Texts of other documents are held only where weights follow the
+//! corpus.
 //! The retention of the pipeline is not applied: a document that it would have let expire is found.
 
 use std::path::Path;

@@ -50,7 +50,7 @@ pub struct Args {
 
     /// Leave out events of the corpus after this time, inclusive up to it: unix seconds, or a date such as
     /// 2026-11-02T12:00:00Z. Events without a time count.
-    #[arg(long, value_name = "TIME", value_parser = super::replay::until, requires = "corpus")]
+    #[arg(long, value_name = "TIME", value_parser = super::audit::until, requires = "corpus")]
     pub until: Option<UnixTime>,
 
     /// Write the comparison to this file as a page: both texts with what they have in common, the measures,
@@ -66,8 +66,8 @@ pub struct Args {
 /// Prints the comparison, and writes the page if one is asked for.
 ///
 /// # Errors
-/// All problems of the pipeline; texts and inputs that cannot be read; documents that are not in the corpus; a
-/// page that cannot be written.
+/// All problems of the pipeline; texts and inputs that cannot be read; documents that are not in the corpus;
+/// a page that cannot be written.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
     if args.corpus.is_empty() && args.layout.layout() != InputLayout::default() {

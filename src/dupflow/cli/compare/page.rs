@@ -103,9 +103,9 @@ fn sides(out: &mut String, Subject { plan, texts, .. }: &Subject) {
         let count = passages.a.iter().filter_map(passage).collect::<BTreeSet<_>>().len();
         let _ = writeln!(
             out,
-            "<h2>Texts</h2>\n<p class=\"legend\"><mark>Common passages</mark> have numbers, which lead to the \
-            other text; <del>the rest</del> is in one text only. {count} passages; {:.1} % of the tokens of A \
-            and {:.1} % of those of B are in them.</p>\n<div class=\"sides\">",
+            "<h2>Texts</h2>\n<p class=\"legend\"><mark>Common passages</mark> have numbers, which lead to \
+            the other text; <del>the rest</del> is in one text only. {count} passages; {:.1} % of the \
+            tokens of A and {:.1} % of those of B are in them.</p>\n<div class=\"sides\">",
             100.0 * passages.shared_a,
             100.0 * passages.shared_b
         );
