@@ -174,6 +174,13 @@ impl StreamDigest {
     }
 }
 
+/// The SHA-256 of these bytes, as 64 hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    let digest = StreamDigest::default();
+    digest.add(bytes);
+    digest.digits()
+}
+
 /// A reader whose bytes are added to a digest, if there is one.
 pub(crate) struct DigestedReader<R> {
     inner: R,

@@ -479,3 +479,24 @@ fn several_processes_have_the_provenance_of_one() {
     assert_eq!(one["provenance"]["inputs"][1]["files"], 40);
     assert_eq!(one["after_until"], 2);
 }
+
+/// A pipeline file names another file by its path from there.
+#[test]
+fn a_report_of_a_pipeline_file_is_repeated() {
+    let place = with_feed();
+    place.file("pipe/stop.txt", "w1\nw2\n");
+    place
+        .file("pipe/own.toml", "threshold = 0.6\n[text]\nstop_words = \"stop.txt\"\nshingle = \"words:2\"\n");
+    place.replay("-p pipe/own.toml --set threshold=0.7 --provenance -o out.jsonl feed.jsonl");
+    verify(&place, "out.jsonl feed.jsonl", true);
+    verify(&place, "out.jsonl feed.jsonl -p pipe/own.toml --set threshold=0.7", true);
+    let other = verify(&place, "out.jsonl feed.jsonl -p pipe/own.toml", false);
+    assert!(other.out.contains("threshold: 0.7 there, 0.6 in the pipeline that was named"), "{other:?}");
+    // The words have changed since.
+    place.file("pipe/stop.txt", "w1\nw3\n");
+    let changed = verify(&place, "out.jsonl feed.jsonl", false);
+    assert!(changed.out.contains("pipeline key text.stop_words"), "{changed:?}");
+    std::fs::remove_file(place.path("pipe/stop.txt")).unwrap();
+    let gone = place.run("verify out.jsonl feed.jsonl");
+    assert!(gone.code == 2 && gone.err.contains("stop.txt"), "{gone:?}");
+}

@@ -13,7 +13,7 @@ use super::subject::{NamedText, Subject};
 use crate::cli::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
 use crate::config::Plan;
 use crate::pipeline::{PipelineRecord, ProgramRecord};
-use dupflow_connectors::digest::InputDigest;
+use dupflow_connectors::digest::{InputDigest, sha256};
 use dupflow_core::filter::Look;
 use dupflow_core::text::TextPiece;
 
@@ -26,7 +26,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 /// Most blocks that are listed.
 const MOST_BLOCKS: usize = 20;
 
-/// A text in HTML: markup is escaped, and control characters are shown by their pictures.
+/// A text in HTML: markup is escaped. Control characters are shown by their pictures, and those that change
+/// the direction of what follows by their numbers.
 struct Escaped<'t>(&'t str);
 
 impl Display for Escaped<'_> {
@@ -44,6 +45,9 @@ impl Display for Escaped<'_> {
                 }
                 '\x7f' => f.write_char('\u{2421}')?,
                 '\u{80}'..='\u{9f}' => f.write_char('\u{fffd}')?,
+                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                    write!(f, "[U+{:04X}]", u32::from(character))?;
+                }
                 _ => f.write_char(character)?,
             }
         }
@@ -232,28 +236,38 @@ fn evidence(
             ("filter", String::new(), verdict),
         ],
     );
-    looks(out, plan, [x, y], examiner);
+    looks(out, plan, [x, y], compared.verdict.look, examiner);
 }
 
-/// What the filter read at each look, and its bounds.
-fn looks(out: &mut String, plan: &Plan, [x, y]: [&SketchedText; 2], examiner: &Examiner) {
+/// What the filter read at each look, its bounds, and the look that decided, from 1.
+fn looks(out: &mut String, plan: &Plan, [x, y]: [&SketchedText; 2], decided: u16, examiner: &Examiner) {
     let (Some(schedule), Some(shape)) = (plan.schedule(), examiner.shape()) else { return };
     out.push_str(
-        "<table><caption>Looks of the filter, in order; the first that decides ends them</caption>\n\
-        <tr><th>components</th><th>equal</th><th>rejects below</th><th>accepts from</th></tr>\n",
+        "<table><caption>Looks of the filter; the first that decides ends them</caption>\n\
+        <tr><th>look</th><th>reads</th><th>equal</th><th>rejects below</th><th>accepts from</th><th></th></tr>\n",
     );
+    let never = || "never".to_owned();
+    let mut number = 0;
+    let mut row = |reads: String, equal: usize, rejects: String, accepts: String| {
+        number += 1;
+        let decides = if number == decided { "decided" } else { "" };
+        let _ = writeln!(
+            out,
+            "<tr><td class=\"n\">{number}</td><td>{reads}</td><td class=\"n\">{equal}</td>\
+            <td class=\"n\">{rejects}</td><td class=\"n\">{accepts}</td><td>{decides}</td></tr>"
+        );
+    };
+    if let Some(bound) = schedule.first_word() {
+        let equal = 64 - (x.sketch.words[0] ^ y.sketch.words[0]).count_ones() as usize;
+        row("one bit of 64 components".to_owned(), equal, bound.to_string(), never());
+    }
     let is_equal = |j: usize| Examiner::place(shape, &x.sketch, j) == Examiner::place(shape, &y.sketch, j);
     for Look { components, reject_below, accept_from } in schedule.looks() {
         let read = usize::try_from(*components).unwrap_or(usize::MAX).min(shape.size);
         let equal = (0..read).filter(|j| is_equal(*j)).count();
-        let bound = |is_set: bool, bound: u32| if is_set { bound.to_string() } else { "never".to_owned() };
-        let (rejects, accepts) =
-            (bound(*reject_below > 0, *reject_below), bound(accept_from <= components, *accept_from));
-        let _ = writeln!(
-            out,
-            "<tr><td class=\"n\">{components}</td><td class=\"n\">{equal}</td><td class=\"n\">{rejects}</td>\
-            <td class=\"n\">{accepts}</td></tr>"
-        );
+        let rejects = if *reject_below > 0 { reject_below.to_string() } else { never() };
+        let accepts = if accept_from <= components { accept_from.to_string() } else { never() };
+        row(format!("{components} components"), equal, rejects, accepts);
     }
     out.push_str("</table>\n");
 }
@@ -268,21 +282,18 @@ fn provenance(out: &mut String, Subject { plan, corpus, texts, .. }: &Subject) {
         ("pipeline", String::new(), format!("{}, fingerprint {}", pipeline.name, pipeline.fingerprint)),
         ("scheme", String::new(), format!("{:016x}", plan.scheme.fingerprint())),
     ];
-    match corpus {
-        None => rows.extend(
-            texts
-                .iter()
-                .map(|text| ("text", String::new(), format!("{}, {} bytes", text.name, text.text.len()))),
-        ),
-        Some(corpus) => {
-            for InputDigest { name, files, bytes, sha256 } in &corpus.inputs {
-                let files = files.map(|n| format!("{n} files, ")).unwrap_or_default();
-                let bytes = bytes.map(|n| format!("{n} bytes, ")).unwrap_or_default();
-                let digest = sha256.as_deref().unwrap_or("not read as a whole");
-                rows.push(("input", String::new(), format!("{name}: {files}{bytes}SHA-256 {digest}")));
-            }
-            rows.extend(corpus.counts.iter().map(|line| ("", String::new(), line.clone())));
+    for (what, text) in [("text of A", &texts[0]), ("text of B", &texts[1])] {
+        let digest = sha256(text.text.as_bytes());
+        rows.push((what, String::new(), format!("{} bytes, SHA-256 {digest}", text.text.len())));
+    }
+    if let Some(corpus) = corpus {
+        for InputDigest { name, files, bytes, sha256 } in &corpus.inputs {
+            let files = files.map(|n| format!("{n} files, ")).unwrap_or_default();
+            let bytes = bytes.map(|n| format!("{n} bytes, ")).unwrap_or_default();
+            let digest = sha256.as_deref().unwrap_or("not read as a whole");
+            rows.push(("input", String::new(), format!("{name}: {files}{bytes}SHA-256 {digest}")));
         }
+        rows.extend(corpus.counts.iter().map(|line| ("", String::new(), line.clone())));
     }
     table(out, &rows);
     out.push_str("<table><caption>All that decides the pairs</caption>\n");
@@ -324,7 +335,7 @@ mod tests {
         const HOSTILE: &str =
             "</pre><script>alert(1)</script>&amp;\"' onload=x \u{202e}\0\u{1b}[31m one two three";
         let page = page_of([(HOSTILE, HOSTILE), ("<b>", HOSTILE)]);
-        for part in ["<script", "<b>", "\0", "\u{1b}", "&amp;\""] {
+        for part in ["<script", "<b>", "\0", "\u{1b}", "\u{202e}", "&amp;\""] {
             assert!(!page.contains(part), "{part:?} is in\n{page}");
         }
         assert!(page.contains("&lt;script&gt;") && page.contains("&amp;amp;&quot;&#39;"), "{page}");
