@@ -15,8 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::folder::folder_kinds;
-use super::input::{Input, InputPlace};
-use super::resolve::unreadable;
+use super::input::{Input, InputPlace, unreadable};
 use crate::digest::{DigestedReader, StreamDigest};
 use crate::formats;
 use crate::formats::{
