@@ -241,8 +241,14 @@ fn the_tutorial_of_a_training_set_runs() {
 
 #[test]
 #[cfg(unix)]
+fn the_tutorial_of_an_audit_runs() {
+    assert!(run_tutorial("audit.md") >= 8);
+}
+
+#[test]
+#[cfg(unix)]
 fn every_tutorial_is_run() {
     let all = pages().into_iter().filter(|page| page.starts_with("docs/tutorials"));
     let names: Vec<_> = all.map(|page| page.file_name().unwrap().to_owned()).collect();
-    assert_eq!(names, ["archive.md", "crawler.md", "training.md"]);
+    assert_eq!(names, ["archive.md", "audit.md", "crawler.md", "training.md"]);
 }

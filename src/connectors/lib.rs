@@ -1,6 +1,7 @@
 //! Inputs and outputs of a run: where events are read, where deltas are written, and the state between runs.
 
 pub mod credential;
+pub mod digest;
 pub mod failpoint;
 pub mod formats;
 pub mod inputs;

@@ -91,6 +91,15 @@ pub enum RetentionTime {
     Wall(UnixTime),
 }
 
+/// When an epoch was: in the time of its events, and in that of the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EpochTimes {
+    /// The greatest time of its events; `None` if none of them has a time.
+    pub event: Option<UnixTime>,
+    /// When its commit began, in unix seconds.
+    pub committed: f64,
+}
+
 /// The identity of the table of document frequencies in force. A restart with the same table computes the
 /// same weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -43,3 +43,4 @@ pub use dupflow_monitor as monitor;
 pub mod cli;
 pub mod config;
 pub mod pipeline;
+pub mod program;

@@ -13,6 +13,7 @@ mod demo;
 mod devtools;
 mod flood;
 mod hostile;
+mod report;
 mod run;
 mod stand_in;
 mod watching;

@@ -17,13 +17,15 @@ use super::foreign;
 use super::storage::Compression;
 use dupflow_core::html;
 
-/// Reads the text of a file into a buffer.
+/// Reads the text of a file into a buffer. `stored` is called with its stored bytes: all, or one more than
+/// the limit.
 ///
 /// # Errors
 /// The reason, and the message of the system or the decompressor.
 pub(crate) fn read_text<'b>(
     path: &Path,
     buffer: &'b mut Vec<u8>,
+    stored: impl FnOnce(&[u8]),
 ) -> Result<Cow<'b, str>, (BadRecord, Option<String>)> {
     // One byte more than the limit, to detect a longer file.
     let limit = MAX_RECORD_BYTES as u64 + 1;
@@ -31,6 +33,7 @@ pub(crate) fn read_text<'b>(
     buffer.clear();
     let file = File::open(path).map_err(because(BadRecord::Unreadable))?;
     file.take(limit).read_to_end(buffer).map_err(because(BadRecord::Unreadable))?;
+    stored(buffer);
     let mut name = Cow::Borrowed(path);
     let compression = Compression::detect(buffer);
     if compression != Compression::None && buffer.len() <= MAX_RECORD_BYTES {
@@ -107,7 +110,7 @@ mod tests {
         let read = |name: &str, bytes: &[u8]| {
             let path = folder.path().join(name);
             std::fs::write(&path, bytes).unwrap();
-            read_text(&path, &mut b"of before".to_vec()).map(Cow::into_owned)
+            read_text(&path, &mut b"of before".to_vec(), |_| ()).map(Cow::into_owned)
         };
         let zstd = |bytes: &[u8]| zstd::encode_all(bytes, 3).unwrap();
         let mut gzip = flate2::read::GzEncoder::new("<p>ไทย 漢字".as_bytes(), flate2::Compression::fast());
@@ -122,7 +125,7 @@ mod tests {
         assert_eq!(reason("a.gz", &zstd(b"\xff")), BadRecord::NotUtf8);
         assert_eq!(reason("a.zst", &zstd(&vec![b' '; MAX_RECORD_BYTES + 1])), BadRecord::TooLong);
         assert_eq!(
-            read_text(&folder.path().join("none"), &mut Vec::new()).unwrap_err().0,
+            read_text(&folder.path().join("none"), &mut Vec::new(), |_| ()).unwrap_err().0,
             BadRecord::Unreadable
         );
     }

@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::folder::folder_kinds;
 use super::input::{Input, InputPlace, unreadable};
+use crate::digest::{DigestedReader, StreamDigest};
 use crate::formats;
 use crate::formats::{
     Compression, Dialect, FeedReader, FileFormat, IdRule, InputLayout, InputProgress, Metered, READ_BYTES,
@@ -55,6 +56,8 @@ pub(crate) struct Opening<'o> {
     pub(crate) progress: &'o Arc<InputProgress>,
     /// Set while the next read of the input may block.
     pub(crate) waits: &'o Arc<AtomicBool>,
+    /// Receives the stored bytes that are read in order, if they are to be digested.
+    pub(crate) digest: Option<StreamDigest>,
 }
 
 /// The format of a file, and its compression: "warc, gzip".
@@ -122,6 +125,7 @@ impl Opening<'_> {
         anywhere: Option<&OpenStored<'_>>,
     ) -> io::Result<Opened> {
         let InputLayout { format, .. } = &*input.layout;
+        let stored = DigestedReader::new(stored, self.digest.clone());
         let mut stored = Metered::new(stored, Arc::clone(self.progress), Arc::clone(self.waits));
         let (compression, beginning) = read_beginning(&mut stored)?;
         let name = input.name();

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::error::{BadRecordAt, SourceError};
+use crate::digest::{DigestTable, InputDigests};
 use crate::formats::BadRecord;
 use dupflow_core::doc::Letter;
 
@@ -76,6 +77,8 @@ pub struct BadRecords {
     /// Counts by input, if all inputs are read from their beginnings; `None` if a run continues in the
     /// middle.
     tallies: Mutex<Option<Tallies>>,
+    /// Digests of the inputs, if they are wanted.
+    digests: Option<InputDigests>,
 }
 
 impl BadRecords {
@@ -88,6 +91,22 @@ impl BadRecords {
     /// [`Letter`].
     pub fn with_epochs(on_error: OnError) -> Self {
         Self { on_error, with_epoch: true, ..Self::default() }
+    }
+
+    /// Computes digests of the inputs too, while they are read.
+    #[must_use]
+    pub fn with_digests(self) -> Self {
+        Self { digests: Some(InputDigests::default()), ..self }
+    }
+
+    /// Where digests of the inputs are collected, if they are wanted.
+    pub(crate) fn digests(&self) -> Option<&InputDigests> {
+        self.digests.as_ref()
+    }
+
+    /// The digests of the inputs that have been read; empty if they are not computed.
+    pub fn digest_table(&self) -> DigestTable {
+        self.digests.as_ref().map(InputDigests::table).unwrap_or_default()
     }
 
     /// Counts a valid record without a document; `why` is one word.

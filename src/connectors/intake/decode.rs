@@ -7,8 +7,9 @@ use super::bad_records::{BadRecords, InputTally};
 use super::batch;
 use super::batch::{Batch, FileDocument, Payload, RecordLine};
 use super::error::{BadRecordAt, SourceError};
+use crate::digest::StreamDigest;
 use crate::formats::feed::LineReader;
-use crate::formats::{BadRecord, KeyedRecords, RecordPlace, ShapeReader, read_text};
+use crate::formats::{BadRecord, KeyedRecords, MAX_RECORD_BYTES, RecordPlace, ShapeReader, read_text};
 use dupflow_core::doc::fields::{FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, Letter, Position, without_separators};
 
@@ -100,7 +101,17 @@ impl Decoder {
         offset: u64,
         out: &mut Decoded<'_>,
     ) -> Result<(), SourceError> {
-        let (reason, cause) = match read_text(&file.path, &mut self.file) {
+        let digest = |stored: &[u8]| {
+            if let Some(digests) = out.bad.digests() {
+                let digest = StreamDigest::default();
+                digest.add(stored);
+                // Only a file beyond the limit for documents has more bytes; it is a bad record.
+                if stored.len() <= MAX_RECORD_BYTES || digest.add_rest(&file.path).is_ok() {
+                    digests.add_document(&out.batch.input, file.id.as_str(), &digest);
+                }
+            }
+        };
+        let (reason, cause) = match read_text(&file.path, &mut self.file, digest) {
             Ok(text) => {
                 let has_fields = !self.fields.is_empty();
                 let text = if has_fields { without_separators(&text).into_owned().into() } else { text };

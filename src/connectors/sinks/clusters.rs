@@ -29,7 +29,7 @@ use dupflow_core::cluster::{ClusterReport, Clusters};
 use dupflow_core::doc::Letter;
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
-use dupflow_core::time::{Epoch, Progress};
+use dupflow_core::time::{Epoch, EpochTimes, Progress};
 
 /// Writes every change of clusters, epoch by epoch. Flushes at each commit, so that a reader sees whole
 /// epochs.
@@ -37,6 +37,8 @@ use dupflow_core::time::{Epoch, Progress};
 pub struct ClusterDeltaLines<R> {
     out: R,
     changes: ClusterChanges,
+    /// The times of the next epoch, if changes have them.
+    times: Option<EpochTimes>,
 }
 
 impl<W: Destination> ClusterDeltaLines<JsonLines<W>> {
@@ -49,11 +51,18 @@ impl<W: Destination> ClusterDeltaLines<JsonLines<W>> {
 impl<R: RowWriter> ClusterDeltaLines<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, clusters: Clusters, metrics: Arc<Metrics>) -> Self {
-        Self { out, changes: ClusterChanges::new(clusters, metrics) }
+        Self { out, changes: ClusterChanges::new(clusters, metrics), times: None }
+    }
+
+    /// Sets whether each change has the times of its epoch.
+    #[must_use]
+    pub fn with_times(self, times: bool) -> Self {
+        Self { times: times.then(EpochTimes::default), ..self }
     }
 
     fn write(&mut self, epoch: Epoch, changes: &[ReportChange]) -> io::Result<()> {
-        changes.iter().try_for_each(|change| self.out.row(&OutputRow::ClusterChange { epoch, change }))
+        let times = self.times;
+        changes.iter().try_for_each(|change| self.out.row(&OutputRow::ClusterChange { epoch, change, times }))
     }
 }
 
@@ -75,6 +84,10 @@ impl<R: RowWriter> Sink for ClusterDeltaLines<R> {
 
     fn restored(&mut self, deltas: &[Delta]) {
         self.changes.advance(deltas);
+    }
+
+    fn times(&mut self, times: EpochTimes) {
+        self.times = self.times.map(|_| times);
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {

@@ -28,4 +28,7 @@ pub use memory::MemorySink;
 pub use pairs::{DeltaLines, PairLines};
 #[cfg(feature = "parquet")]
 pub use rows::ParquetRows;
-pub use rows::{ColumnType, CsvRows, JsonLines, OutputCell, OutputRow, RowKind, RowWriter, StandardError};
+pub use rows::{
+    ColumnType, CsvRows, JsonLines, OutputCell, OutputProvenance, OutputRow, RowKind, RowWriter,
+    StandardError, WithProvenance,
+};

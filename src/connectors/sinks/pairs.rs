@@ -16,13 +16,15 @@ use super::rows::{JsonLines, OutputRow, RowWriter};
 use crate::mark::{Mark, Standing};
 use dupflow_core::doc::Letter;
 use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::time::Progress;
+use dupflow_core::time::{EpochTimes, Progress};
 
 /// Writes every delta, epoch by epoch. Flushes at each commit, so that a reader sees whole epochs.
 pub struct DeltaLines<R> {
     out: R,
     evidence: Option<StandardError>,
     causes: bool,
+    /// The times of the next epoch, if deltas have them.
+    times: Option<EpochTimes>,
 }
 
 impl<W: Destination> DeltaLines<JsonLines<W>> {
@@ -36,13 +38,19 @@ impl<W: Destination> DeltaLines<JsonLines<W>> {
 impl<R: RowWriter> DeltaLines<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
-        Self { out, evidence, causes: false }
+        Self { out, evidence, causes: false, times: None }
     }
 
     /// Sets whether each delta has its cause.
     #[must_use]
     pub fn with_causes(self, causes: bool) -> Self {
         Self { causes, ..self }
+    }
+
+    /// Sets whether each delta has the times of its epoch.
+    #[must_use]
+    pub fn with_times(self, times: bool) -> Self {
+        Self { times: times.then(EpochTimes::default), ..self }
     }
 }
 
@@ -59,10 +67,14 @@ impl<R: RowWriter> Sink for DeltaLines<R> {
         Ok(pairs)
     }
 
+    fn times(&mut self, times: EpochTimes) {
+        self.times = self.times.map(|_| times);
+    }
+
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         for delta in deltas {
-            let (evidence, causes) = (self.evidence.as_ref(), self.causes);
-            self.out.row(&OutputRow::Delta { epoch: progress.epoch, delta, evidence, causes })?;
+            let (evidence, causes, times) = (self.evidence.as_ref(), self.causes, self.times);
+            self.out.row(&OutputRow::Delta { epoch: progress.epoch, delta, evidence, causes, times })?;
         }
         Ok(())
     }

@@ -41,6 +41,8 @@ counters! {
     Expired "expired" "Documents that ended by the retention.",
     Late "late" "Upserts that were too old for the retention when they came.",
     Undated "undated" "Upserts without a time, where documents expire by age: they do not.",
+    AfterUntil "after_until" "Events after the time of --until, which are not applied.",
+    UndatedUntil "undated_until" "Events without a time under --until, which are applied.",
     LostRecords "lost_records"
         "Offsets of the input that had expired before they were read, where a run was told to go on without \
         them (--reconcile).",

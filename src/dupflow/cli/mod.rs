@@ -4,6 +4,7 @@
 //! running, 2 wrong usage or configuration. A closed pipe at the output ends a command quietly, with 0.
 
 mod arguments;
+mod audit;
 pub mod check;
 pub mod compare;
 pub mod completions;
@@ -22,6 +23,7 @@ mod summary;
 #[cfg(feature = "kafka")]
 mod topics;
 pub mod trace;
+pub mod verify;
 mod version;
 
 use std::convert::identity;
@@ -87,6 +89,8 @@ pub enum Command {
     Check(check::Args),
     /// Follow one document of a feed through every stage, with all values.
     Trace(trace::Args),
+    /// Repeat the replay that made a report, and say whether the report holds.
+    Verify(verify::Args),
     /// Measure what the program promises: filters, estimators, speed, and whole pipelines against the truth;
     /// as tables, plots and a page.
     #[cfg(feature = "lab")]
@@ -174,6 +178,7 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Plan(args) => plan::run(&args, problems),
         Command::Check(args) => check::run(&args, problems),
         Command::Trace(args) => trace::run(&args, problems),
+        Command::Verify(args) => verify::run(&args, problems),
         #[cfg(feature = "lab")]
         Command::Evaluate(args) => evaluate::run(&args, problems, verbosity),
         Command::State(args) => state::run(&args, problems),

@@ -22,18 +22,20 @@ use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::verbosity::Verbosity;
 use super::arguments::views;
 use super::arguments::written;
+use super::audit;
 use crate::config::{
-    DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig,
-    OutputFormat, ProcessConfig, SinkConfig, SourceConfig, ViewConfig, WatchConfig, without_monitor,
+    AuditConfig, DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel,
+    MonitorConfig, OutputFormat, ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, ViewConfig,
+    WatchConfig, without_monitor,
 };
-use crate::pipeline::{self, Mode, RunError, RunJob, Summary, missing_fields};
+use crate::pipeline::{self, CountsRecord, Mode, Provenance, RunError, RunJob, Summary, missing_fields};
 use dupflow_connectors::inputs::{Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
 use dupflow_connectors::sinks::DecisionMode;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::run::metrics::Counter;
-use dupflow_core::time::SystemClock;
+use dupflow_core::time::{SystemClock, UnixTime};
 use dupflow_engine::processes::Processes;
 
 /// Arguments of `replay`.
@@ -74,9 +76,25 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
-    /// Write the counts of the run to this file, as one JSON object.
+    /// Write the counts of the run and its provenance to this file, as one JSON object.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+
+    /// Write into the output by what it was made and of what: program, pipeline, inputs with digests, counts.
+    /// JSON Lines have it in their first and last line, a Parquet file in its metadata, CSV in a file beside
+    /// it (.provenance.json). "dupflow verify" repeats the run by it.
+    #[arg(long)]
+    pub provenance: bool,
+
+    /// Add to each change when it was: the greatest time of the events of its epoch, and the time of day of
+    /// its commit.
+    #[arg(long)]
+    pub times: bool,
+
+    /// Leave out events after this time, inclusive up to it: unix seconds, or a date such as
+    /// 2026-11-02T12:00:00Z. Events without a time are applied, and counted.
+    #[arg(long, value_name = "TIME", value_parser = audit::until)]
+    pub until: Option<UnixTime>,
 
     /// Add to each pair why it was accepted: blocks shared, components read, the look that decided, the
     /// standard error.
@@ -141,6 +159,10 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let inputs = args.inputs.resolve(&mut problems);
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
+    if args.processes.are_several() && inputs.iter().flatten().any(Input::is_folder) {
+        // The documents of a folder are digested by all processes, and only process 0 may have --stats.
+        deployment.audit.provenance = deployment.audit.provenance.max(ProvenancePlace::Stats);
+    }
     if let Some(path) = &args.views {
         deployment.views = problems.take(ViewConfig::load(path, &deployment.fields)).unwrap_or_default();
     }
@@ -162,6 +184,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
     }
+    audit::note_conflicts(&deployment, args.processes.are_several(), plan.as_ref(), &mut problems);
     let redirected = written::standard_output();
     let processes = args.processes.read(&mut problems);
     if args.processes.are_several() {
@@ -199,8 +222,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         let files = written.iter().filter(|(option, _)| *option != "standard output");
         written::probe(files.filter_map(|(option, path)| Some((*option, (*path)?))), &mut problems);
     }
-    // A replay writes no files beside its output.
-    let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, &[][..])));
+    // With provenance, a replay writes a file beside a table of comma-separated values.
+    let has_companion = args.provenance && deployment.output_format == OutputFormat::Csv;
+    let beside = |option| -> &'static [&'static str] {
+        if has_companion && option == "--output" { &[audit::COMPANION_SUFFIX] } else { &[] }
+    };
+    let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, beside(option))));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
     let of_views = args.views.clone().map(|path| ("the file --views", path));
     let list = list.into_iter().chain(args.watch.iter().map(|path| ("the watch list --watch", path.clone())));
@@ -225,6 +252,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     // Process 0 has the counts of all processes.
     let index = processes.as_ref().map_or(0, Processes::index);
     let settings = processes.map(|processes| processes::settings(processes, &plan, &deployment, "replay"));
+    let provenance = Provenance::begin(&plan, &deployment, &inputs);
     let together = settings.as_ref().map(processes::connect).transpose()?;
     let summary = processes::report_failure(together, |together| {
         let mut job = RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, together, clock)?;
@@ -239,11 +267,17 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         progress.end();
         Ok(summary?)
     })?;
+    let provenance = provenance.ended(summary.inputs.clone(), CountsRecord::from(&summary));
     if let Some(path) = args.stats.as_ref().filter(|_| index == 0) {
-        let stats = serde_json::to_vec_pretty(&summary).map_err(io::Error::from);
+        let stats = audit::StatsReport { summary: &summary, provenance: &provenance };
+        let stats = serde_json::to_vec_pretty(&stats).map_err(io::Error::from);
         stats
             .and_then(|stats| std::fs::write(path, stats))
             .with_context(|| format!("the stats file {path:?}"))?;
+    }
+    if has_companion && summary.unmet.is_empty() {
+        let path = audit::companion(&args.output);
+        std::fs::write(&path, provenance.to_json() + "\n").with_context(|| format!("the file {path:?}"))?;
     }
     verbosity.print(&super::summary::text(&summary))?;
     problems::check_demands(&summary.unmet)?;
@@ -283,7 +317,7 @@ pub(super) fn run_until_signalled(job: RunJob, hangs_up: bool) -> anyhow::Result
 
 impl Args {
     /// The options as a deployment.
-    fn deployment(&self, fields: FieldRules, format: LogFormat) -> Deployment {
+    pub(super) fn deployment(&self, fields: FieldRules, format: LogFormat) -> Deployment {
         Deployment {
             workers: self.workers,
             shutdown: Duration::ZERO,
@@ -305,6 +339,15 @@ impl Args {
             output_format: self.output_format.unwrap_or_else(|| OutputFormat::of_name(Some(&self.output))),
             evidence: self.evidence,
             causes: self.causes,
+            audit: AuditConfig {
+                provenance: match (self.provenance, &self.stats) {
+                    (true, _) => ProvenancePlace::Output,
+                    (false, Some(_)) => ProvenancePlace::Stats,
+                    (false, None) => ProvenancePlace::Nowhere,
+                },
+                times: self.times,
+                until: self.until,
+            },
             kafka: Connection::default(),
             state: None,
             views: Vec::new(),

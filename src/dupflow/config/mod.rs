@@ -22,9 +22,9 @@ mod pipeline;
 mod settings;
 
 pub use deployment::{
-    DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, HookConfig, LogFormat, LogLevel,
-    MOST_WORKERS, MonitorConfig, OutputFormat, ProcessConfig, SinkConfig, SourceConfig, StateConfig,
-    TablesConfig, ViewConfig, WatchConfig, without_monitor,
+    AuditConfig, DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, HookConfig, LogFormat, LogLevel,
+    MOST_WORKERS, MonitorConfig, OutputFormat, ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig,
+    StateConfig, TablesConfig, ViewConfig, WatchConfig, without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
 pub use settings::{ConfigError, Origin, Problem, ProblemKind};

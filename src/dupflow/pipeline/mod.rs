@@ -21,6 +21,7 @@ mod fit;
 mod outcome;
 mod past;
 mod past_error;
+mod provenance;
 mod restart;
 mod run;
 
@@ -30,4 +31,5 @@ pub use continuity::Continuity;
 pub use error::RunError;
 pub use outcome::{Demands, HotBlockReport, Latencies, Measures, Quantiles, Summary};
 pub use past_error::PastError;
+pub use provenance::{CountsRecord, PipelineRecord, ProgramRecord, Provenance};
 pub use run::{FailureSender, ProcessGroup, RunJob, Running, Stopper, nowhere, run, start};

@@ -130,6 +130,10 @@ struct Batches {
     is_live: bool,
     ids_move: bool,
     retention: Retention,
+    /// See [`Stages::until`].
+    until: Option<UnixTime>,
+    /// See [`Stages::times`].
+    times: bool,
     live: Arc<LiveFrom>,
     /// Where one process reads for others: the inputs that have begun, and how many of these were sent. Each
     /// worker sends them to all workers with its own batches: no epoch with these batches closes before they
@@ -147,6 +151,8 @@ impl Batches {
             is_live: stages.scheme.live().is_some(),
             ids_move: stages.ids_move,
             retention: stages.retention,
+            until: stages.until,
+            times: stages.times,
             live: Arc::clone(&stages.start.live),
             origins: stages.observers.origins.clone(),
             sent: 0,
@@ -163,18 +169,24 @@ impl Batches {
         capabilities: &[Capability<Epoch>],
         maker: &mut SketchMaker,
     ) {
-        let (is_live, ids_move) = (self.is_live, self.ids_move);
+        let (is_live, ids_move, until) = (self.is_live, self.ids_move, self.until);
+        let (mut after, mut undated) = (0, 0);
         let mut arrivals = self.outputs.arrivals.at(capabilities);
         let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
         let (mut newest, mut flaws) = (None, [0; 3]);
         let mut updates = Vec::new();
         let end = intake.read(&mut |record| {
             let arrival = match record {
+                BatchRecord::Event(_, event) if until.is_some_and(|until| is_after(event.ts, until)) => {
+                    after += 1;
+                    return;
+                }
                 BatchRecord::Event(position, event) => {
                     let FieldFlaws { missing, too_long, unusable } = event.fields.flaws;
                     for (count, n) in flaws.iter_mut().zip([missing, too_long, unusable]) {
                         *count += u64::from(n);
                     }
+                    undated += u64::from(until.is_some() && event.ts.is_none());
                     let arrival = sketched(position, event, maker, is_live, ids_move);
                     events += 1;
                     bytes += u64::from(arrival.bytes);
@@ -203,6 +215,8 @@ impl Batches {
             (Counter::FieldsMissing, flaws[0]),
             (Counter::FieldsTooLong, flaws[1]),
             (Counter::FieldsUnusable, flaws[2]),
+            (Counter::AfterUntil, after),
+            (Counter::UndatedUntil, undated),
         ] {
             self.metrics.add(counter, n);
         }
@@ -232,6 +246,7 @@ impl Batches {
         };
         let at = at.filter(|_| self.retention.max_age.is_some());
         let mut reports = self.outputs.reports.at(capabilities);
+        reports.give_all(newest.filter(|_| self.times).map(EpochReport::Newest));
         reports.give_all(end.end.map(EpochReport::Read));
         reports.give_all(end.letters.into_iter().map(EpochReport::Letter));
         reports.give_all(end.seen.map(|(process, hash)| EpochReport::Seen(process, hash)));
@@ -242,6 +257,11 @@ impl Batches {
             self.outputs.ticks.at(capabilities).give_all(to_each);
         }
     }
+}
+
+/// Whether an event of this time is after `until`; an event without a time is not.
+fn is_after(ts: Option<f64>, until: UnixTime) -> bool {
+    ts.is_some_and(|ts| ts > until.seconds())
 }
 
 /// An event as the dataflow sends it: with its sketch or, under live weights, its terms.

@@ -21,7 +21,7 @@ use dupflow_core::doc::{DocChange, Letter, Position, UpsertedDoc};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::run::watch::{Notice, WatchMatch};
-use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
+use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce, UnixTime};
 use dupflow_core::views::{ViewDelta, ViewRow};
 
 /// The results of one epoch, from all workers.
@@ -51,6 +51,8 @@ pub struct ClosedEpoch {
     /// Changes of what is similar to a watch, if there is a [list](Stages::watches): sorted by (watch, id,
     /// diff), distinct.
     pub notices: Vec<Notice>,
+    /// The greatest time of the events, if it is [requested](Stages::times) and one of them has a time.
+    pub newest: Option<UnixTime>,
 }
 
 /// Receives the closed epochs from the dataflow.
@@ -83,6 +85,8 @@ pub(super) enum EpochReport {
     Letter(Letter),
     /// The time of the retention clock.
     Clock(RetentionTime),
+    /// The greatest time of the events of a batch.
+    Newest(UnixTime),
     /// Causes by the hash of the document's id.
     Causes(Vec<(u64, Cause)>),
     /// A batch that all processes have read: the index of this process, and a hash of the batch.
@@ -105,6 +109,7 @@ struct OpenEpoch {
     next: Offsets,
     table: Option<TableInForce>,
     clock: Option<RetentionTime>,
+    newest: Option<UnixTime>,
     causes: Causes,
     notices: Vec<(WatchMatch, isize)>,
 }
@@ -183,6 +188,7 @@ impl OpenEpoch {
             EpochReport::Upserts(mut upserts) => self.upserts.append(&mut upserts),
             EpochReport::Kept(changes) => self.kept.push(changes),
             EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
+            EpochReport::Newest(newest) => self.newest = self.newest.max(Some(newest)),
             EpochReport::Causes(causes) => self.causes.add(causes),
             EpochReport::Letter(letter) => self.letters.push(letter),
             EpochReport::Notices(mut notices) => self.notices.append(&mut notices),
@@ -204,8 +210,8 @@ impl Closing {
             let mut open = self.open.remove(&epoch).unwrap_or_default();
             let notices = consolidated(std::mem::take(&mut open.notices));
             self.metrics.add(Counter::Notices, notices.len() as u64);
-            let (seen, next, table, clock, causes) =
-                (open.seen, open.next, open.table, open.clock, open.causes);
+            let (seen, next, table, clock, newest, causes) =
+                (open.seen, open.next, open.table, open.clock, open.newest, open.causes);
             let OpenEpoch { mut deltas, mut views, mut documents, mut upserts, kept, mut letters, .. } = open;
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             upserts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
@@ -242,6 +248,7 @@ impl Closing {
                 letters,
                 seen,
                 notices,
+                newest,
             });
         }
         if first_open.is_none() {

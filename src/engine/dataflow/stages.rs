@@ -15,7 +15,7 @@ use dupflow_core::run::origins::Origins;
 use dupflow_core::run::query::QueryQueue;
 use dupflow_core::sketch::Scheme;
 use dupflow_core::text::IdfTable;
-use dupflow_core::time::{LiveFrom, Progress};
+use dupflow_core::time::{LiveFrom, Progress, UnixTime};
 use dupflow_core::views::ViewPlan;
 
 /// What the dataflow computes, where it begins, and what it shares with the rest of the process.
@@ -38,6 +38,8 @@ pub struct Stages {
     pub fields: FieldRules,
     /// The rules by which documents expire.
     pub retention: Retention,
+    /// Events after this time are not applied, as if they were not in the input; those without a time are.
+    pub until: Option<UnixTime>,
     /// Whether an id may have events in several partitions. If so, the id's home decides which event is its
     /// last one, and deleted ids are remembered.
     pub ids_move: bool,
@@ -54,6 +56,8 @@ pub struct Stages {
     pub emits_upserts: bool,
     /// Whether there is a list of [watches](dupflow_core::run::watch): each closed epoch carries its notices.
     pub watches: bool,
+    /// Whether each closed epoch carries the greatest time of its events.
+    pub times: bool,
     /// Where the run begins.
     pub start: RunStart,
     /// What the rest of the process shares with the run.
@@ -108,6 +112,7 @@ impl Stages {
             evidence: false,
             fields: FieldRules::default(),
             retention: Retention::default(),
+            until: None,
             ids_move: false,
             planned: u64::MAX,
             keeps: false,
@@ -115,6 +120,7 @@ impl Stages {
             views: [].into(),
             emits_upserts: false,
             watches: false,
+            times: false,
             start: RunStart::default(),
             observers,
         }

@@ -151,6 +151,7 @@ impl SourceReader for FilesReader {
             waits: Arc::default(),
             followed: None,
             of: "".into(),
+            digests: bad.digests().filter(|_| share.reports()),
         };
         if self.begin == 0 {
             bad.count_inputs();

@@ -13,6 +13,7 @@ use super::super::input::{Input, InputPlace};
 use super::super::open::{Opened, Opening};
 use super::super::texts::RecordIndex;
 use super::followed::Followed;
+use crate::digest::{InputDigests, StreamDigest};
 use crate::formats::feed::LineRules;
 use crate::formats::{
     BadRecord, Damage, FeedReader, FileRow, IdRule, InputLayout, InputProgress, NextRow, READ_BYTES,
@@ -39,6 +40,8 @@ pub(crate) struct InputReading<'r> {
     pub(crate) followed: Option<Followed>,
     /// The present input, or the folder of the present file.
     pub(crate) of: Arc<str>,
+    /// Where digests of the inputs are collected, if they are wanted and this process computes them.
+    pub(crate) digests: Option<&'r InputDigests>,
 }
 
 impl InputReading<'_> {
@@ -66,10 +69,38 @@ impl InputReading<'_> {
         let due = self.places.begin(self.cutter.position().offset, input);
         self.origins.begin(self.cutter.position().offset, &name);
         if let InputPlace::Folder(path) = &input.place {
+            self.digests.iter().for_each(|digests| digests.add_documents(&name, true));
             return self.folder(path, input);
         }
-        let opening = Opening { fields: self.fields, progress: self.progress, waits: &self.waits };
-        match opening.open(input) {
+        let digest = self.digests.map(|_| StreamDigest::default());
+        let opening = Opening {
+            fields: self.fields,
+            progress: self.progress,
+            waits: &self.waits,
+            digest: digest.clone(),
+        };
+        let opened = opening.open(input);
+        if let (Some(digests), Ok(Opened::Document(_))) = (self.digests, &opened) {
+            digests.add_documents(&name, false);
+            return self.records(input, opened, due, is_in_folder);
+        }
+        self.records(input, opened, due, is_in_folder)?;
+        if let (Some(digests), Some(digest)) = (self.digests, digest) {
+            digests.add_stream(&name, &digest, is_whole(input, &digest));
+        }
+        Ok(())
+    }
+
+    /// Reads the records of an input that has been opened.
+    fn records(
+        &mut self,
+        input: &Input,
+        opened: io::Result<Opened>,
+        due: u64,
+        is_in_folder: bool,
+    ) -> Result<(), ReadEnd> {
+        let name = input.name();
+        match opened {
             Ok(
                 Opened::Rows(_) | Opened::Document(_) | Opened::Lines(FeedReader { compressed: true, .. }),
             ) if self.followed.is_some() => {
@@ -380,6 +411,26 @@ impl InputReading<'_> {
             raw: raw.map(<[u8]>::to_vec),
         });
         letter.map_or(Ok(()), |letter| self.cutter.keep(letter))
+    }
+}
+
+/// Whether a digest covers all bytes of an input that has been read; adds the bytes of a file that were not
+/// read in order.
+fn is_whole(input: &Input, digest: &StreamDigest) -> bool {
+    match &input.place {
+        // Of a stream, what was read is the input.
+        InputPlace::Stdin => true,
+        InputPlace::File(path) | InputPlace::Folder(path) => {
+            let is_stream = path.metadata().is_ok_and(|found| !found.is_file());
+            is_stream || digest.add_rest(path).is_ok()
+        }
+        InputPlace::Memory(_, bytes) => {
+            let read = usize::try_from(digest.bytes()).unwrap_or(usize::MAX).min(bytes.len());
+            digest.add(&bytes[read..]);
+            true
+        }
+        #[cfg(feature = "object-store")]
+        InputPlace::Object(object) => digest.bytes() == object.bytes(),
     }
 }
 

@@ -113,6 +113,7 @@ fn reading<'r>(
         followed: None,
         origins: Arc::default(),
         of: "feed".into(),
+        digests: None,
     }
 }
 

@@ -65,7 +65,7 @@ impl FileTexts {
             return Err(NoText::Unsupported(format!("\"{name}\" is a pipe, which cannot be read twice")));
         }
         let (progress, waits, fields) = (Arc::default(), Arc::default(), self.fields.clone());
-        let opening = Opening { fields: &fields, progress: &progress, waits: &waits };
+        let opening = Opening { fields: &fields, progress: &progress, waits: &waits, digest: None };
         match opening.open(&from.input).map_err(gone)? {
             Opened::Refused(why) => Err(NoText::Gone(format!("\"{name}\" cannot be read: {why}"))),
             Opened::Document(file) => self.of_document(&file.path),
@@ -237,7 +237,7 @@ impl FileTexts {
     fn of_document(&self, path: &Path) -> Result<FoundText, NoText> {
         let gone = |what: &str| NoText::Gone(format!("\"{}\" {what}", path.display()));
         let mut bytes = Vec::new();
-        let text = read_text(path, &mut bytes).map_err(|(reason, cause)| match (reason, cause) {
+        let text = read_text(path, &mut bytes, |_| ()).map_err(|(reason, cause)| match (reason, cause) {
             (BadRecord::Unreadable, Some(cause)) => gone(&format!("cannot be read: {cause}")),
             _ => gone("holds no document any more"),
         })?;

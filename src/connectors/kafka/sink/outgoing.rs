@@ -13,7 +13,7 @@ use crate::sinks::{Decision, StandardError};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::time::{Epoch, unix_milliseconds};
+use dupflow_core::time::{Epoch, EpochTimes, unix_milliseconds};
 
 /// Separates the two ids of a key.
 const NUL: u8 = 0;
@@ -27,6 +27,8 @@ pub(super) const LETTER_BYTES: usize = 512 << 10;
 pub(super) struct Outgoing {
     /// Whether values have causes.
     pub(super) causes: bool,
+    /// The times of the next epoch, if values have them.
+    pub(super) times: Option<EpochTimes>,
     bytes: Vec<u8>,
     /// Keys and values in order, as ranges of `bytes`; no value is a tombstone.
     records: Vec<(Range<usize>, Option<Range<usize>>)>,
@@ -46,7 +48,7 @@ impl Outgoing {
         for delta in deltas {
             let key = self.key(&delta.pair);
             let start = self.bytes.len();
-            write_delta(&mut self.bytes, epoch, delta, evidence, self.causes)?;
+            write_delta(&mut self.bytes, epoch, delta, evidence, self.causes, self.times)?;
             self.records.push((key, Some(start..self.bytes.len())));
         }
         Ok(())
@@ -68,7 +70,7 @@ impl Outgoing {
                 Some(Delta { pair, cause, .. }) => {
                     self.bytes.extend_from_slice(format!("{{\"epoch\":{epoch},").as_bytes());
                     let cause = self.causes.then_some(*cause);
-                    write_pair(&mut self.bytes, pair, evidence, cause)?;
+                    write_pair(&mut self.bytes, pair, evidence, cause, self.times)?;
                     Some(start..self.bytes.len())
                 }
                 None => None,
@@ -83,7 +85,7 @@ impl Outgoing {
         for change in changes {
             let key = self.id(change.0.subject().1);
             let start = self.bytes.len();
-            write_change(&mut self.bytes, epoch, change)?;
+            write_change(&mut self.bytes, epoch, change, self.times)?;
             self.records.push((key, Some(start..self.bytes.len())));
         }
         Ok(())
@@ -105,7 +107,7 @@ impl Outgoing {
             let start = self.bytes.len();
             if let Some(report) = report {
                 self.bytes.extend_from_slice(format!("{{\"epoch\":{epoch},").as_bytes());
-                write_cluster(&mut self.bytes, report)?;
+                write_cluster(&mut self.bytes, report, self.times)?;
             }
             self.records.push((key, report.map(|_| start..self.bytes.len())));
         }

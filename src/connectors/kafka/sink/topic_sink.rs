@@ -22,7 +22,7 @@ use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
-use dupflow_core::time::{Epoch, Progress};
+use dupflow_core::time::{Epoch, EpochTimes, Progress};
 
 /// How long [`Sink::inspect`] waits for open transactions. Those of a healthy run end sooner.
 const INSPECT_WAIT: Duration = Duration::from_secs(2);
@@ -52,9 +52,16 @@ impl KafkaSink {
         self
     }
 
+    /// Sets whether values have the times of their epoch.
+    #[must_use]
+    pub fn with_times(mut self, times: bool) -> Self {
+        self.outgoing.times = times.then(EpochTimes::default);
+        self
+    }
+
     /// Connects to nothing yet. Evidence is written if there is a standard error.
     ///
-    /// Causes are not written unless [requested](Self::with_causes).
+    /// Causes and times are not written unless requested ([`Self::with_causes`], [`Self::with_times`]).
     pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
         let transactions = Transactions::new(&output);
         let outgoing = Outgoing::default();
@@ -182,6 +189,10 @@ impl Sink for KafkaSink {
         let Some(clusters) = &mut self.clusters else { return self.output.pairs() };
         clusters.correct(self.output.reports()?);
         Ok(BTreeSet::new())
+    }
+
+    fn times(&mut self, times: EpochTimes) {
+        self.outgoing.times = self.outgoing.times.map(|_| times);
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {

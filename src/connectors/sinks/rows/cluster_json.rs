@@ -10,9 +10,10 @@ use std::io::{self, Write};
 
 use serde::Deserialize;
 
+use super::pair_json::write_times;
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::DocId;
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, EpochTimes};
 
 /// A report with its diff, 1 or -1.
 pub(crate) type ReportChange = (ClusterReport, isize);
@@ -22,6 +23,7 @@ pub(crate) fn write_change(
     out: &mut impl Write,
     epoch: Epoch,
     (report, diff): &ReportChange,
+    times: Option<EpochTimes>,
 ) -> io::Result<()> {
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
     if let ClusterReport::Member { document, .. } = report {
@@ -29,11 +31,15 @@ pub(crate) fn write_change(
         write_id(out, document)?;
         out.write_all(b",")?;
     }
-    write_cluster(out, report)
+    write_cluster(out, report, times)
 }
 
 /// Writes from the key `cluster` to the end of the object.
-pub(crate) fn write_cluster(out: &mut impl Write, report: &ClusterReport) -> io::Result<()> {
+pub(crate) fn write_cluster(
+    out: &mut impl Write,
+    report: &ClusterReport,
+    times: Option<EpochTimes>,
+) -> io::Result<()> {
     out.write_all(b"\"cluster\":")?;
     match report {
         ClusterReport::Member { cluster, .. } => write_id(out, cluster)?,
@@ -42,6 +48,7 @@ pub(crate) fn write_cluster(out: &mut impl Write, report: &ClusterReport) -> io:
             write!(out, ",\"size\":{size},\"giant\":true")?;
         }
     }
+    write_times(out, times)?;
     out.write_all(b"}")
 }
 
@@ -152,7 +159,7 @@ mod tests {
 
     fn written(change: &ReportChange) -> Vec<u8> {
         let mut out = Vec::new();
-        write_change(&mut out, 7, change).unwrap();
+        write_change(&mut out, 7, change, None).unwrap();
         out
     }
 
@@ -167,7 +174,7 @@ mod tests {
                     assert_eq!(read_change(&line).unwrap(), (report.clone(), diff));
                 }
                 let mut now = b"{\"epoch\":7,".to_vec();
-                write_cluster(&mut now, &report).unwrap();
+                write_cluster(&mut now, &report, None).unwrap();
                 assert_eq!(read_present(key.as_bytes(), &now).unwrap(), report);
                 assert!(read_present(b"", &now).is_err() && read_present(b"\xff", &now).is_err());
             }

@@ -16,14 +16,15 @@ impl<W: Destination> RowWriter for JsonLines<W> {
     fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
         let Self(out) = self;
         match *row {
-            OutputRow::Delta { epoch, delta, evidence, causes } => {
-                write_delta(out, epoch, delta, evidence, causes)?;
+            OutputRow::Delta { epoch, delta, evidence, causes, times } => {
+                write_delta(out, epoch, delta, evidence, causes, times)?;
             }
             OutputRow::Pair { pair, evidence } => {
                 out.write_all(b"{")?;
-                write_pair(out, pair, evidence, None)?;
+                write_pair(out, pair, evidence, None, None)?;
             }
-            OutputRow::ClusterChange { epoch, change } => write_change(out, epoch, change)?,
+            OutputRow::ClusterChange { epoch, change, times } => write_change(out, epoch, change, times)?,
+            OutputRow::Provenance { line, .. } => out.write_all(line.as_bytes())?,
             OutputRow::Cluster { cluster, members } => {
                 out.write_all(b"{\"cluster\":")?;
                 write_id(out, cluster)?;
@@ -36,7 +37,7 @@ impl<W: Destination> RowWriter for JsonLines<W> {
             }
             OutputRow::Giant { report } => {
                 out.write_all(b"{")?;
-                write_cluster(out, report)?;
+                write_cluster(out, report, None)?;
             }
             OutputRow::Kept { id } => {
                 out.write_all(b"{\"id\":")?;

@@ -11,6 +11,7 @@ mod json;
 pub(crate) mod pair_json;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod provenance;
 mod row;
 
 pub use self::csv::CsvRows;
@@ -18,4 +19,5 @@ pub use self::csv::CsvRows;
 pub use self::parquet::ParquetRows;
 pub use json::JsonLines;
 pub use pair_json::StandardError;
+pub use provenance::{OutputProvenance, WithProvenance};
 pub use row::{ColumnType, OutputCell, OutputRow, RowKind, RowWriter};

@@ -6,8 +6,9 @@
 //!
 //! The keys are always in this order. A similarity has the fewest digits that parse to the same f64, and
 //! always a decimal point. With evidence, the keys
-//! `"blocks":3,"look":2,"components":128,"standard_error":0.02` follow. With causes, `"cause":"insert"` is
-//! the last key of a delta.
+//! `"blocks":3,"look":2,"components":128,"standard_error":0.02` follow. With causes, `"cause":"insert"`
+//! follows in a delta, and with times `"event_time":1700000000.0,"committed":1700000007.25`; an epoch without
+//! a dated event has `"event_time":null`.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -16,7 +17,7 @@ use serde::Deserialize;
 
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, EpochTimes, UnixTime};
 
 /// Standard error of a pair's similarity under the sketch of the pipeline; a pure function of the pair.
 pub type StandardError = Box<dyn Fn(&DocPair) -> f64 + Send>;
@@ -86,18 +87,29 @@ pub(crate) fn write_delta(
     delta: &Delta,
     evidence: Option<&StandardError>,
     causes: bool,
+    times: Option<EpochTimes>,
 ) -> io::Result<()> {
     let Delta { pair, diff, cause } = delta;
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-    write_pair(out, pair, evidence, causes.then_some(*cause))
+    write_pair(out, pair, evidence, causes.then_some(*cause), times)
 }
 
-/// Writes from the key `a` to the end of the object, with `cause` as the last key if given.
+/// Writes the keys of times, each after a comma.
+pub(crate) fn write_times(out: &mut impl Write, times: Option<EpochTimes>) -> io::Result<()> {
+    let Some(EpochTimes { event, committed }) = times else { return Ok(()) };
+    out.write_all(b",\"event_time\":")?;
+    serde_json::to_writer(&mut *out, &event.map(UnixTime::seconds))?;
+    out.write_all(b",\"committed\":")?;
+    Ok(serde_json::to_writer(&mut *out, &committed)?)
+}
+
+/// Writes from the key `a` to the end of the object, with `cause` and `times` as the last keys if given.
 pub(crate) fn write_pair(
     out: &mut impl Write,
     found: &DocPair,
     evidence: Option<&StandardError>,
     cause: Option<Cause>,
+    times: Option<EpochTimes>,
 ) -> io::Result<()> {
     out.write_all(b"\"a\":")?;
     serde_json::to_writer(&mut *out, found.pair.lo().as_str())?;
@@ -114,5 +126,6 @@ pub(crate) fn write_pair(
         // Cause names are letters and hyphens: no escaping is needed.
         write!(out, ",\"cause\":\"{}\"", cause.name())?;
     }
+    write_times(out, times)?;
     out.write_all(b"}")
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
@@ -24,6 +25,9 @@ const GROUP_BYTES: usize = 64 << 20;
 
 /// Approximate bytes of a cell besides its text.
 const CELL_BYTES: usize = 40;
+
+/// The key of the metadata that holds the provenance of the file.
+const PROVENANCE: &str = "dupflow.provenance";
 
 /// Writes rows as a Parquet file, which is readable once it is finished.
 pub struct ParquetRows<W: Write + Send> {
@@ -102,13 +106,16 @@ impl ColumnBuffer {
         let values = match holds {
             ColumnType::Text | ColumnType::OptionalText => BufferedValues::Text(Vec::new()),
             ColumnType::Integer | ColumnType::OptionalInteger => BufferedValues::Integers(Vec::new()),
-            ColumnType::Float => BufferedValues::Floats(Vec::new()),
+            ColumnType::Float | ColumnType::OptionalFloat => BufferedValues::Floats(Vec::new()),
         };
         Self { holds, values, present: Vec::new() }
     }
 
     fn is_optional(&self) -> bool {
-        matches!(self.holds, ColumnType::OptionalText | ColumnType::OptionalInteger)
+        matches!(
+            self.holds,
+            ColumnType::OptionalText | ColumnType::OptionalInteger | ColumnType::OptionalFloat
+        )
     }
 
     /// Buffers a cell. Returns its approximate size in bytes.
@@ -135,10 +142,12 @@ fn field(name: &str, holds: ColumnType) -> Result<Arc<Type>, ParquetError> {
     let (physical, logical) = match holds {
         ColumnType::Text | ColumnType::OptionalText => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         ColumnType::Integer | ColumnType::OptionalInteger => (Physical::INT64, None),
-        ColumnType::Float => (Physical::DOUBLE, None),
+        ColumnType::Float | ColumnType::OptionalFloat => (Physical::DOUBLE, None),
     };
     let repetition = match holds {
-        ColumnType::OptionalText | ColumnType::OptionalInteger => Repetition::OPTIONAL,
+        ColumnType::OptionalText | ColumnType::OptionalInteger | ColumnType::OptionalFloat => {
+            Repetition::OPTIONAL
+        }
         _ => Repetition::REQUIRED,
     };
     let builder = Type::primitive_type_builder(name, physical).with_logical_type(logical);
@@ -157,6 +166,10 @@ fn io_error(error: ParquetError) -> io::Error {
 
 impl<W: Write + Send> RowWriter for ParquetRows<W> {
     fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
+        if let (OutputRow::Provenance { whole: Some(whole), .. }, Some(writer)) = (row, &mut self.writer) {
+            writer.append_key_value_metadata(KeyValue::new(PROVENANCE.to_owned(), (*whole).to_owned()));
+            return Ok(());
+        }
         let Self { columns, bytes, .. } = self;
         row.cells(&mut |cells| {
             for (column, cell) in columns.iter_mut().zip(cells) {

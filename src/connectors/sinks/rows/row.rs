@@ -8,7 +8,7 @@ use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence};
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, EpochTimes};
 
 /// One row of an output.
 #[expect(missing_debug_implementations, reason = "a standard error is a function")]
@@ -23,6 +23,8 @@ pub enum OutputRow<'a> {
         evidence: Option<&'a StandardError>,
         /// Whether the row has the cause.
         causes: bool,
+        /// The times of the epoch, if the row has them.
+        times: Option<EpochTimes>,
     },
     /// A pair.
     Pair {
@@ -37,6 +39,8 @@ pub enum OutputRow<'a> {
         epoch: Epoch,
         /// The change.
         change: &'a ReportChange,
+        /// The times of the epoch, if the row has them.
+        times: Option<EpochTimes>,
     },
     /// A cluster with all its members, sorted.
     Cluster {
@@ -64,6 +68,14 @@ pub enum OutputRow<'a> {
         /// The cluster of both.
         cluster: &'a DocId,
     },
+    /// What the output was made by and of. It is no row of a table: CSV leaves it out, a Parquet file has
+    /// `whole` in its metadata.
+    Provenance {
+        /// The part that is known by now, as one JSON object.
+        line: &'a str,
+        /// All of it, as one JSON object; `None` before the end.
+        whole: Option<&'a str>,
+    },
 }
 
 /// The kind of all rows of one output; decides the columns.
@@ -75,6 +87,8 @@ pub enum RowKind {
         evidence: bool,
         /// Whether rows have causes.
         causes: bool,
+        /// Whether rows have times.
+        times: bool,
     },
     /// [`OutputRow::Pair`].
     Pairs {
@@ -84,7 +98,10 @@ pub enum RowKind {
     /// [`OutputRow::Cluster`] and [`OutputRow::Giant`].
     Clusters,
     /// [`OutputRow::ClusterChange`].
-    ClusterDeltas,
+    ClusterDeltas {
+        /// Whether rows have times.
+        times: bool,
+    },
     /// [`OutputRow::Kept`].
     Kept,
     /// [`OutputRow::Removed`].
@@ -104,6 +121,8 @@ pub enum ColumnType {
     OptionalInteger,
     /// A 64-bit float; never missing.
     Float,
+    /// A 64-bit float, or missing.
+    OptionalFloat,
 }
 
 /// The value of a row in a column.
@@ -173,17 +192,20 @@ impl RowKind {
             ("cluster", ColumnType::Text),
             ("size", ColumnType::OptionalInteger),
         ];
+        const TIMES: [(&str, ColumnType); 2] =
+            [("event_time", ColumnType::OptionalFloat), ("committed", ColumnType::Float)];
         let when = |is: bool, columns: &[(&'static str, ColumnType)]| {
             columns.iter().copied().filter(move |_| is).collect::<Vec<_>>()
         };
         match self {
-            Self::Deltas { evidence, causes } => {
+            Self::Deltas { evidence, causes, times } => {
                 let cause = [("cause", ColumnType::Text)];
-                [&CHANGE[..], &PAIR, &when(evidence, &EVIDENCE), &when(causes, &cause)].concat()
+                let further = [when(evidence, &EVIDENCE), when(causes, &cause), when(times, &TIMES)].concat();
+                [&CHANGE[..], &PAIR, &further].concat()
             }
             Self::Pairs { evidence } => [&PAIR[..], &when(evidence, &EVIDENCE)].concat(),
             Self::Clusters => CLUSTER.to_vec(),
-            Self::ClusterDeltas => [&CHANGE[..], &CLUSTER].concat(),
+            Self::ClusterDeltas { times } => [&CHANGE[..], &CLUSTER, &when(times, &TIMES)].concat(),
             Self::Kept => vec![("id", ColumnType::Text)],
             Self::Removed => ["id", "kept", "cluster"].map(|name| (name, ColumnType::Text)).to_vec(),
         }
@@ -196,9 +218,10 @@ impl<'a> OutputRow<'a> {
     pub(super) fn cells(&self, each: &mut dyn FnMut(&[OutputCell<'a>]) -> io::Result<()>) -> io::Result<()> {
         let id = |id: &'a DocId| OutputCell::Text(id.as_str());
         match *self {
-            OutputRow::Delta { epoch, delta, evidence, causes } => {
+            OutputRow::Delta { epoch, delta, evidence, causes, times } => {
                 let mut cells = vec![whole(epoch), whole(delta.diff)];
                 pair(&delta.pair, evidence, causes.then_some(delta.cause), &mut cells);
+                cells.extend(times.into_iter().flat_map(timed));
                 each(&cells)
             }
             OutputRow::Pair { pair: found, evidence } => {
@@ -206,10 +229,13 @@ impl<'a> OutputRow<'a> {
                 pair(found, evidence, None, &mut cells);
                 each(&cells)
             }
-            OutputRow::ClusterChange { epoch, change: (report, diff) } => {
+            OutputRow::ClusterChange { epoch, change: (report, diff), times } => {
                 let [document, cluster, size] = reported(report);
-                each(&[whole(epoch), whole(*diff), document, cluster, size])
+                let mut cells = vec![whole(epoch), whole(*diff), document, cluster, size];
+                cells.extend(times.into_iter().flat_map(timed));
+                each(&cells)
             }
+            OutputRow::Provenance { .. } => Ok(()),
             OutputRow::Cluster { cluster, members } => {
                 members.iter().try_for_each(|member| each(&[id(member), id(cluster), OutputCell::Missing]))
             }
@@ -223,6 +249,12 @@ impl<'a> OutputRow<'a> {
 /// An integer cell; values above 2^63 - 1 become 2^63 - 1.
 fn whole<'a>(number: impl TryInto<i64>) -> OutputCell<'a> {
     OutputCell::Integer(number.try_into().unwrap_or(i64::MAX))
+}
+
+/// The cells of the times of an epoch.
+fn timed<'a>(EpochTimes { event, committed }: EpochTimes) -> [OutputCell<'a>; 2] {
+    let event = event.map_or(OutputCell::Missing, |event| OutputCell::Float(event.seconds()));
+    [event, OutputCell::Float(committed)]
 }
 
 fn pair<'a>(

@@ -120,4 +120,6 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
         .with("sink.evidence", if deployment.evidence { "true" } else { "false" })
         .with("sink.causes", if deployment.causes { "true" } else { "false" })
         .with("watch", if deployment.watch.is_some() { "a list" } else { "none" })
+        .with("sink.times", if deployment.audit.times { "true" } else { "false" })
+        .with("source.until", format!("{:?}", deployment.audit.until).as_str())
 }

@@ -1,25 +1,32 @@
 //! `dupflow compare`: compares two texts, first as the pipeline does, then by every measure and every sketch.
+//!
+//! The texts are two files, or two documents of a corpus (`--corpus`). With `--html` the comparison is also
+//! written as a page that needs nothing but itself.
 
+mod corpus;
 mod measures;
+mod page;
+mod passages;
+mod report;
 mod sketches;
+mod subject;
 
-use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context;
 
 use super::PipelineArgs;
+use super::arguments::inputs::LayoutArgs;
 use super::arguments::problems::Problems;
-use super::examine::{Examiner, SketchComparison, Specimen, verdict_text, without_sketch};
+use super::arguments::written;
 use crate::config::Plan;
-use dupflow_connectors::formats::{MAX_RECORD_BYTES, text_of_file};
+use dupflow_connectors::formats::{InputLayout, MAX_RECORD_BYTES, text_of_file};
+use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::without_separators;
-use dupflow_core::sketch::SketchKind;
-use dupflow_core::text::measures::Measure;
-use dupflow_core::text::{Featurizer, IdfTable, Weights};
+use dupflow_core::time::UnixTime;
+use subject::Subject;
 
 /// Arguments of `compare`.
 #[derive(Debug, clap::Args)]
@@ -28,21 +35,72 @@ pub struct Args {
     #[command(flatten)]
     pub pipeline: PipelineArgs,
 
-    /// A file with the first text, or "-" for standard input.
+    /// A file with the first text, or "-" for standard input; with --corpus, the id of the first document.
     #[arg(value_name = "A")]
     pub a: PathBuf,
 
-    /// A file with the second text, or "-" for standard input.
+    /// A file with the second text, or "-" for standard input; with --corpus, the id of the second document.
     #[arg(value_name = "B")]
     pub b: PathBuf,
+
+    /// Find the documents A and B in this input, by their ids, and compare their last texts; repeatable,
+    /// several inputs are read in order. As the inputs of "replay".
+    #[arg(long, value_name = "INPUT")]
+    pub corpus: Vec<PathBuf>,
+
+    /// Leave out events of the corpus after this time, inclusive up to it: unix seconds, or a date such as
+    /// 2026-11-02T12:00:00Z. Events without a time count.
+    #[arg(long, value_name = "TIME", value_parser = super::audit::until, requires = "corpus")]
+    pub until: Option<UnixTime>,
+
+    /// Write the comparison to this file as a page: both texts with what they have in common, the measures,
+    /// the evidence and where they are from. It needs no network and no script.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Format and fields of the corpus.
+    #[command(flatten)]
+    pub layout: LayoutArgs,
 }
 
-/// Prints the comparison.
+/// Prints the comparison, and writes the page if one is asked for.
 ///
 /// # Errors
-/// All problems of the pipeline; texts that cannot be read.
+/// All problems of the pipeline; texts and inputs that cannot be read; documents that are not in the corpus;
+/// a page that cannot be written.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
+    if args.corpus.is_empty() && args.layout.layout() != InputLayout::default() {
+        problems.note("options for records have an effect with --corpus only");
+    }
+    args.layout.columns.check(&mut problems);
+    let inputs = problems.take(Input::resolve(&args.corpus, args.layout.layout()));
+    let written: Vec<_> = args.html.iter().map(|path| ("--html", &**path, &[][..])).collect();
+    written::probe(written.iter().map(|(option, path, _)| (*option, *path)), &mut problems);
+    let read: Vec<_> = args.pipeline.file().into_iter().chain(texts(args)).collect();
+    written::check(&written, &read, inputs.as_deref().unwrap_or_default(), &mut problems);
+    let subject = if args.corpus.is_empty() {
+        files(args, plan, problems)?
+    } else {
+        documents(args, plan.zip(inputs), problems)?
+    };
+    let (report, page) =
+        (report::report(&subject), args.html.as_ref().map(|path| (path, page::page(&subject))));
+    super::print(&(report + &passages::text(&subject)))?;
+    if let Some((path, page)) = page {
+        std::fs::write(path, page).with_context(|| format!("the page {path:?}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The files that hold the texts: a page must not overwrite them.
+fn texts(args: &Args) -> Vec<written::ReadFile<'static>> {
+    let texts = [("the first text", &args.a), ("the second text", &args.b)].into_iter();
+    texts.filter(|_| args.corpus.is_empty()).map(|(what, path)| (what, path.clone())).collect()
+}
+
+/// The texts of two files.
+fn files(args: &Args, plan: Option<Plan>, mut problems: Problems) -> anyhow::Result<Subject> {
     let (a, b) = if args.a == Path::new("-") && args.b == Path::new("-") {
         problems.note("only one of the two texts can be \"-\"");
         (None, None)
@@ -50,8 +108,19 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         (problems.take(read(&args.a)), problems.take(read(&args.b)))
     };
     let (plan, (a, b)) = problems.settle(plan.zip(a.zip(b)))?;
-    super::print(&report(plan, [(&args.a.to_string_lossy(), &a), (&args.b.to_string_lossy(), &b)]))?;
-    Ok(ExitCode::SUCCESS)
+    let name = |path: &Path| path.to_string_lossy().into_owned();
+    Ok(Subject::of_texts(plan, [(name(&args.a), a), (name(&args.b), b)]))
+}
+
+/// The last texts of two documents of a corpus.
+fn documents(
+    args: &Args,
+    given: Option<(Plan, Vec<Input>)>,
+    mut problems: Problems,
+) -> anyhow::Result<Subject> {
+    let (a, b) = (problems.take(corpus::id(&args.a)), problems.take(corpus::id(&args.b)));
+    let ((plan, inputs), (a, b)) = problems.settle(given.zip(a.zip(b)))?;
+    corpus::find(plan, inputs, [&a, &b], args.until)
 }
 
 /// Message for a text above the limit for documents.
@@ -80,194 +149,4 @@ pub(super) fn read_up_to(path: &Path, most: usize) -> anyhow::Result<String> {
 
 fn invalid(why: &str) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, why)
-}
-
-/// The comparison of two texts with their names.
-fn report(mut plan: Plan, [(name_a, a), (name_b, b)]: [(&str, &str); 2]) -> String {
-    let is_live = freeze(&mut plan, [a, b]);
-    let mut examiner = Examiner::new(&plan);
-    let (a, b) = (examiner.examine(a), examiner.examine(b));
-    let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
-    if is_live {
-        out.push_str("document frequencies are live, and these two texts all the documents here\n");
-    }
-    let _ = write!(out, "A is {name_a}\nB is {name_b}\n\n");
-    let mut row = |what: &str, left: &dyn std::fmt::Display, right: &dyn std::fmt::Display| {
-        let _ = writeln!(out, "{what:<20}{left:>18}{right:>16}");
-    };
-    row("", &"A", &"B");
-    row("bytes", &a.bytes, &b.bytes);
-    row("tokens", &a.tokens, &b.tokens);
-    row("shingles", &a.features.len(), &b.features.len());
-    row("distinct shingles", &a.distinct(), &b.distinct());
-    out.push('\n');
-    answer(&mut out, &a, &b, &plan, &mut examiner);
-    if a.tokens > 0 && b.tokens > 0 {
-        let own = measures::own_weights(&plan.scheme.text.weights, [&a, &b]);
-        measures::table(&mut out, &a, &b, own);
-        let weights = own.unwrap_or(&Weights::Tf);
-        sketches::table(&mut out, &a, &b, &plan.scheme.sketch, weights, &mut examiner);
-    }
-    out
-}
-
-/// Freezes live weights at the document frequencies of these texts. Returns whether the weights were live.
-fn freeze(plan: &mut Plan, texts: [&str; 2]) -> bool {
-    if plan.scheme.live().is_none() {
-        return false;
-    }
-    let mut featurizer = Featurizer::new(plan.scheme.text.clone());
-    let features = texts.map(|text| featurizer.terms(text).to_owned().ids);
-    // Texts without a token are not counted.
-    let counted = features.into_iter().filter(|ids| !ids.is_empty());
-    plan.scheme = plan.scheme.under(Arc::new(IdfTable::count(counted)));
-    true
-}
-
-/// The pipeline's answer for the two texts.
-fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &mut Examiner) {
-    let (Some(x), Some(y)) = (&a.sketched, &b.sketched) else {
-        let without = [a, b].into_iter().filter(|text| text.sketched.is_none());
-        let emptiest = without.min_by_key(|text| text.tokens).expect("one of them has no sketch");
-        let _ = writeln!(out, "{}", without_sketch(emptiest));
-        return;
-    };
-    let compared = examiner.compare(x, y);
-    similarity(out, a, b, &compared, plan, examiner);
-    let mut row = |what: &str, value: &str| {
-        let _ = writeln!(out, "{what:<28}{value}");
-    };
-    row("blocks shared", &format!("{} of {}", compared.shared.len(), x.keys.len()));
-    row("filter", &verdict_text(&compared.verdict, examiner.looks()));
-    let together = if x.id == y.id {
-        "copies of one sketch: a pair of similarity 1"
-    } else if compared.verdict.accepted.is_none() {
-        "no pair: the filter rejects it"
-    } else if compared.shared.is_empty() {
-        "no pair: no shared block, so that the filter is never asked"
-    } else {
-        "a pair, as long as one of the shared blocks is live"
-    };
-    row("together", together);
-}
-
-/// The similarity by the pipeline's measure: exact, and estimated from the sketches.
-fn similarity(
-    out: &mut String,
-    a: &Specimen,
-    b: &Specimen,
-    compared: &SketchComparison,
-    plan: &Plan,
-    examiner: &mut Examiner,
-) {
-    let SketchComparison { equal, estimate, standard_error, .. } = compared;
-    let mut row = |what: &str, value: f64, note: &str| {
-        let _ = writeln!(out, "{}", format!("{what:<28}{value:.4}    {note}").trim_end());
-    };
-    let (exact, measured) = (examiner.exact(a, b), examiner.measured());
-    let (common, either) = a.overlap(b);
-    let in_common = format!("{common} of {either} distinct shingles in common");
-    row(&format!("{measured}, exact"), exact, if measured == "Jaccard" { &in_common } else { "" });
-    let equal = match (equal, examiner.shape()) {
-        (Some(equal), Some(shape)) => format!("{equal} of {} components equal, ", shape.size),
-        _ => String::new(),
-    };
-    row(&format!("{measured}, estimated"), *estimate, &format!("{equal}standard error {standard_error:.4}"));
-    if let SketchKind::Sectional { sections, mode, .. } = plan.scheme.sketch.kind {
-        let jaccard = examiner.measure(Measure::Jaccard, &Weights::Unit, a, b);
-        if let Some((q, estimated)) = a.alignment(b, sections).zip(mode.alignment(*estimate, jaccard)) {
-            row("alignment q, exact", q, "of what is in common stands in the same section");
-            row("alignment q, estimated", estimated, "");
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tour(a: &str, b: &str) -> String {
-        report(Plan::load("tour", &[]).unwrap(), [("a", a), ("b", b)])
-    }
-
-    #[test]
-    fn near_texts() {
-        let text =
-            tour("the quick brown fox jumps over the lazy dog", "The quick brown fox jumps over a lazy dog!");
-        assert!(text.contains("tokens                               9               9\n"), "{text}");
-        assert!(
-            text.contains("Jaccard, exact              0.6000    6 of 10 distinct shingles in common\n"),
-            "{text}"
-        );
-        assert!(text.contains("accepted with similarity 0.6000 at look 4 of 4"), "{text}");
-        assert!(
-            text.contains("  a pair, as long as one of the shared blocks is live\n\nevery measure"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn sketches_without_components_and_with_sections() {
-        let report_by = |kind: &str, a: &str, b: &str| {
-            let settings = [format!("sketch.kind={kind}"), "blocking.kind=scan".to_owned()];
-            report(Plan::load("minhash", &settings).unwrap(), [("a", a), ("b", b)])
-        };
-        let (a, b) = ("one two three four five", "one two three four six");
-        // Two of four shingles are common; a bottom-k sketch holds all of so few.
-        let bottom = report_by("bottom-k", a, b);
-        assert!(bottom.contains("Jaccard, estimated          0.5000    standard error 0.0236\n"), "{bottom}");
-        let sectional = report_by("sectional", a, a);
-        assert!(
-            sectional.contains("sectional, estimated        1.0000    448 of 448 components equal, "),
-            "{sectional}"
-        );
-        assert!(sectional.contains("alignment q, exact          1.0000    of what"), "{sectional}");
-    }
-
-    #[test]
-    fn copies_different_texts_and_empty_texts() {
-        let copies = tour("one and two", "One, and two.");
-        assert!(copies.contains("  copies of one sketch: a pair of similarity 1\n"), "{copies}");
-        let strangers = tour("one and two", "three or four");
-        assert!(strangers.contains("  no pair: the filter rejects it\n"), "{strangers}");
-        assert!(tour("one and two", "?!").ends_with("has no sketch and is in no pair\n"));
-    }
-
-    /// Values computed by hand for a a b and a b b c, by words.
-    #[test]
-    fn every_measure() {
-        let plan = Plan::load("simhash", &[]).unwrap();
-        let text = report(plan, [("a", "a a b"), ("b", "a b b c")]);
-        for row in [
-            "cosine, exact               0.7303\n",
-            "  Jaccard                       0.6667    2 of 3 distinct shingles in common\n",
-            "  containment of A in B         1.0000    2 of A's 2\n",
-            "  containment of B in A         0.6667    2 of B's 3\n",
-            // (1 + 1) / (2 + 2 + 1); (1/4 + 1/3) / (2/3 + 1/2 + 1/4).
-            "  weighted Jaccard of counts    0.4000\n",
-            "  weighted Jaccard of tf        0.4118\n",
-            // 4 / sqrt(5 * 6).
-            "  cosine of counts              0.7303    of tf the same\n",
-            // 1 / (1 + 2 + 1) + 1 / (2 + 1 + 1/2).
-            "  probability Jaccard of counts 0.5357    of tf the same\n",
-        ] {
-            assert!(text.contains(row), "{row:?} is not in\n{text}");
-        }
-    }
-
-    #[test]
-    fn live_document_frequencies_are_those_of_the_two_texts() {
-        let report_by = |pipeline: &str| {
-            report(Plan::load(pipeline, &[]).unwrap(), [("a", "one two three"), ("b", "one two four")])
-        };
-        let weighted = report_by("weighted");
-        assert!(weighted.contains("document frequencies are live, and these two texts all"), "{weighted}");
-        // idf is 1 for the common words and 1 + ln(3 / 2) for the others: 2 / (2 + 2 * 1.4055).
-        assert!(weighted.contains("weighted Jaccard, exact     0.4157\n"), "{weighted}");
-        assert!(weighted.contains("  weighted Jaccard of tf-idf    0.4157\n"), "{weighted}");
-        // By ln(N / (df + 1)) no shingle of two texts has a weight.
-        let paper = report_by("paper");
-        assert!(paper.contains("\na text whose shingles all weigh 0 has no sketch"), "{paper}");
-        assert!(paper.contains("\n> cws ") && !paper.contains("of tf-idf"), "{paper}");
-    }
 }

@@ -23,8 +23,8 @@ use super::arguments::verbosity::Verbosity;
 use super::run::monitor;
 use super::{print, replay};
 use crate::config::{
-    Deployment, EmitKind, LogLevel, MonitorConfig, OutputFormat, Plan, ProcessConfig, SinkConfig,
-    SourceConfig, without_monitor,
+    AuditConfig, Deployment, EmitKind, LogLevel, MonitorConfig, OutputFormat, Plan, ProcessConfig,
+    SinkConfig, SourceConfig, without_monitor,
 };
 use crate::pipeline::{Mode, RunJob};
 use dupflow_connectors::formats::InputLayout;
@@ -148,6 +148,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         output_format: OutputFormat::Jsonl,
         evidence: false,
         causes: false,
+        audit: AuditConfig::default(),
         kafka: Connection::default(),
         state: None,
         views: Vec::new(),

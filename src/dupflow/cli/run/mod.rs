@@ -236,7 +236,13 @@ pub(super) fn note_conflicts(
         problems.note("sink.causes: only deltas have causes, and something else is to be emitted");
     }
     plan.iter().flat_map(|plan| missing_fields(plan, deployment)).for_each(|missing| problems.note(missing));
+    if deployment.audit.times && !deployment.emit.is_of_changes() {
+        problems.note("sink.times: only changes have times, and something else is to be emitted");
+    }
     let are_tables = matches!(deployment.sink, SinkConfig::Tables(_));
+    if deployment.audit.times && are_tables {
+        problems.note("sink.times: a database has no columns for times");
+    }
     if let Some(plan) = plan.filter(|_| are_tables) {
         note_keep(plan, problems);
     }

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::logging::{self, LogFormat, LogLevel};
 use super::monitor::{self, MonitorConfig};
 use super::processes::{self, ProcessConfig};
-use super::results::{self, EmitKind, OutputFormat};
+use super::results::{self, AuditConfig, EmitKind, OutputFormat};
 use super::sink::{self, SinkConfig};
 use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, StateConfig};
@@ -102,6 +102,7 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
     DeploymentKey { name: "sink.evidence", expected: "true or false" },
     DeploymentKey { name: "sink.causes", expected: "true or false" },
+    DeploymentKey { name: "sink.times", expected: "true or false" },
     DeploymentKey {
         name: "kafka.brokers",
         expected: "addresses, as in \"host:9092,other:9092\", or a list of them",
@@ -162,6 +163,8 @@ pub struct Deployment {
     pub evidence: bool,
     /// Whether each delta carries its cause.
     pub causes: bool,
+    /// What is recorded for an audit.
+    pub audit: AuditConfig,
     /// How brokers are reached.
     pub kafka: Connection,
     /// Where documents are kept for a restart; `None` = nowhere.
@@ -228,6 +231,10 @@ impl Deployment {
             output_format,
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
+            audit: AuditConfig {
+                times: settings.read("sink.times", ConfigValue::boolean).unwrap_or_default(),
+                ..AuditConfig::default()
+            },
             state: storage::state(&mut settings),
             views,
             monitor: monitor::monitor(&mut settings),

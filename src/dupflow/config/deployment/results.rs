@@ -7,6 +7,7 @@ use super::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
 use dupflow_connectors::sinks::DecisionMode;
 use dupflow_core::run::missing_feature;
+use dupflow_core::time::UnixTime;
 
 /// What the results are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -43,6 +44,28 @@ pub enum OutputFormat {
 /// Why decisions are written as JSON Lines only.
 pub const DECISIONS_ARE_JSON: &str =
     "a decision holds a list of documents, which has no columns: take \"jsonl\"";
+/// What is recorded for an audit, and up to which time events count.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AuditConfig {
+    /// Where the provenance of the result is written.
+    pub provenance: ProvenancePlace,
+    /// Whether each change has the times of its epoch.
+    pub times: bool,
+    /// Events after this time are not applied.
+    pub until: Option<UnixTime>,
+}
+
+/// Where the provenance of a result is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProvenancePlace {
+    /// Nowhere; no digest is computed.
+    #[default]
+    Nowhere,
+    /// With the counts of the run.
+    Stats,
+    /// With the counts, and in the output or beside it.
+    Output,
+}
 
 impl OutputFormat {
     /// The name in a deployment file.

@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::text::frozen::{FrozenTables, TableSource};
 use super::text::weights;
 use super::{hamming, keys, sketch, text};
-use crate::config::settings::{ConfigError, FileSettings, read_file};
+use crate::config::settings::{ConfigError, ConfigKey, FileSettings, read_file};
 use dupflow_core::block::{BlockingKind, BlockingParams};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::retention::Retention;
@@ -90,6 +90,7 @@ impl Draft {
             clock: settings.get(&keys::RETENTION_CLOCK).unwrap_or_default(),
         };
         let on_error = settings.get(&keys::ON_ERROR).unwrap_or_default();
+        let set = settings.resolved(&[keys::IDF.name(), keys::STOP_WORDS.name()]);
         match (settings.finish(), blocking, filter) {
             (problems, Some(blocking), Some(filter)) if problems.is_empty() => {
                 let name = name.to_owned();
@@ -107,6 +108,7 @@ impl Draft {
                     keep,
                     retention,
                     on_error,
+                    settings: set,
                 };
                 Ok(Self { plan, table })
             }

@@ -1,9 +1,14 @@
 //! A [`Plan`]: everything that a pipeline decides, and what is made of it.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
+
+use serde_json::Value as Json;
 
 use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
+use crate::config::settings::ConfigError;
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::{Blocking, CombinedBlocking};
 use dupflow_core::cluster::{ClusterKind, KeepRule};
@@ -42,6 +47,9 @@ pub struct Plan {
     pub retention: Retention,
     /// What a bad record does to the run.
     pub on_error: OnError,
+    /// The keys that the file and the overrides set, without those that an override replaced or unset; paths
+    /// are relative to the working folder. As overrides of an empty file they give the same plan.
+    pub settings: BTreeMap<String, Json>,
 }
 
 impl Plan {
@@ -69,6 +77,15 @@ impl Plan {
         std::iter::once((&self.blocking, 0)).chain(behind)
     }
 
+    /// The plan whose [settings](Self::settings) these are.
+    ///
+    /// # Errors
+    /// All problems of the settings at once, or the problem of a file that they name.
+    pub fn from_settings(name: &str, settings: &BTreeMap<String, Json>) -> Result<Self, ConfigError> {
+        let typed = |(key, value): (&String, &Json)| format!("{key}={}", toml_value(value));
+        Self::parse(name, "", Path::new(""), &settings.iter().map(typed).collect::<Vec<_>>())
+    }
+
     /// Makes the filter.
     pub fn filter(&self) -> Arc<dyn PairFilter> {
         self.filter.make()
@@ -84,5 +101,14 @@ impl Plan {
     /// The looks of the filter with their bounds; `None` for a filter that compares sketches as a whole.
     pub fn schedule(&self) -> Option<&Schedule> {
         self.filter.schedule()
+    }
+}
+
+/// A text, a number, a truth value or a list as TOML.
+fn toml_value(value: &Json) -> String {
+    match value {
+        Json::String(text) => toml::Value::String(text.clone()).to_string(),
+        Json::Array(values) => format!("[{}]", values.iter().map(toml_value).collect::<Vec<_>>().join(", ")),
+        plain => plain.to_string(),
     }
 }

@@ -18,8 +18,11 @@ pub use mode::Mode;
 use super::commit::SideOutputs;
 use super::continuity::Continuity;
 use super::outcome::Demands;
+use super::provenance::{Provenance, ProvenanceRecorder};
 use super::run::{ProcessGroup, RunJob, nowhere};
-use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, SourceConfig, StateConfig};
+use crate::config::{
+    Deployment, EmitKind, OutputFormat, Plan, ProvenancePlace, SinkConfig, SourceConfig, StateConfig,
+};
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::Input;
@@ -52,7 +55,11 @@ impl RunJob {
         let (index, count) = processes.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
         let writes = index == 0;
         let stages = job_stages(plan, deployment, mode, count);
-        let bad = bad_records(plan, deployment, mode, count)?;
+        let bad = Arc::new(bad_records(plan, deployment, mode, count)?);
+        let provenance = (deployment.audit.provenance == ProvenancePlace::Output).then(|| {
+            let begun = Provenance::begin(plan, deployment, &inputs);
+            ProvenanceRecorder::new(begun, Arc::clone(&stages.observers.metrics), Arc::clone(&bad))
+        });
         let mut continuity = continuity(plan, deployment, mode, bad.with_letters(), writes)?;
         if let Some(watch) = deployment.watch.as_ref().filter(|_| writes) {
             continuity.watch = Some(watch::parts(plan, deployment, watch, mode, &clock)?);
@@ -64,7 +71,8 @@ impl RunJob {
         let cores = || thread::available_parallelism().ok();
         let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
         let (sink, publication) = if writes {
-            SinkParts { plan, deployment, mode, stages: &stages, run: &continuity.run }.sink()?
+            let (run, provenance) = (&*continuity.run, provenance.as_ref());
+            SinkParts { plan, deployment, mode, stages: &stages, run, provenance }.sink()?
         } else {
             (nowhere(), None)
         };
@@ -83,7 +91,7 @@ impl RunJob {
             stages,
             first_epoch: 1,
             continuity,
-            bad: Arc::new(bad),
+            bad,
             workers,
             most_records: None,
             processes,
@@ -97,6 +105,8 @@ fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -
     let mut stages = stages(plan, deployment.evidence);
     stages.fields = held_fields(plan, deployment);
     stages.views = held_views(&stages.fields, deployment);
+    stages.until = deployment.audit.until;
+    stages.times = deployment.audit.times;
     if let Mode::Run { .. } = mode {
         stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
@@ -126,10 +136,15 @@ fn described(plan: &Plan, deployment: &Deployment) -> Description {
     if deployment.output_format != OutputFormat::Jsonl {
         described = described.with("sink.format", deployment.output_format.name());
     }
-    if deployment.output_format == OutputFormat::Csv && deployment.emit == EmitKind::Deltas {
-        // All rows of one CSV file have the same columns.
-        for (key, is_set) in [("sink.evidence", deployment.evidence), ("sink.causes", deployment.causes)] {
-            described = if is_set { described.with(key, "true") } else { described };
+    if deployment.output_format == OutputFormat::Csv && deployment.emit.is_of_changes() {
+        // All rows of one CSV file have the same columns. Other changes than deltas have times only.
+        let columns = [
+            ("sink.evidence", deployment.evidence),
+            ("sink.causes", deployment.causes),
+            ("sink.times", deployment.audit.times),
+        ];
+        for (key, _) in columns.into_iter().filter(|(_, is_set)| *is_set) {
+            described = described.with(key, "true");
         }
     }
     if matches!(deployment.sink, SinkConfig::Tables(_)) && deployment.emit == EmitKind::Deltas {
@@ -152,14 +167,16 @@ fn bad_records(
     mode: &Mode,
     count: usize,
 ) -> Result<BadRecords, AssembleError> {
-    Ok(match mode {
+    let bad = match mode {
         Mode::Replay if count == 1 => {
             let dead_letter = deployment.letter_file().map(ToOwned::to_owned).map(DeadLetter::create);
             BadRecords::new(plan.on_error, dead_letter.transpose()?)
         }
         _ if deployment.dead_letter.is_some() => BadRecords::with_epochs(plan.on_error),
         _ => BadRecords::new(plan.on_error, None),
-    })
+    };
+    let is_digested = deployment.audit.provenance > ProvenancePlace::Nowhere;
+    Ok(if is_digested { bad.with_digests() } else { bad })
 }
 
 /// What the job needs to continue after an earlier run. `with_letters`: bad records travel with their epochs.

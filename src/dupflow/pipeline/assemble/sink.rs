@@ -9,11 +9,12 @@ use super::error::AssembleError;
 use super::mode::Mode;
 #[cfg(feature = "kafka")]
 use crate::config::DeadLetterConfig;
-use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig};
+use crate::config::{AuditConfig, Deployment, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig};
+use crate::pipeline::provenance::ProvenanceRecorder;
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
     DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
-    StandardError,
+    StandardError, WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -34,6 +35,8 @@ pub(super) struct SinkParts<'a> {
     pub(super) stages: &'a Stages,
     /// The name of the run.
     pub(super) run: &'a str,
+    /// The provenance that is written into the output.
+    pub(super) provenance: Option<&'a ProvenanceRecorder>,
 }
 
 impl SinkParts<'_> {
@@ -110,7 +113,7 @@ impl SinkParts<'_> {
             }
             _ => KafkaSink::new(output, self.evidence()).with_causes(self.deployment.causes),
         };
-        Box::new(sink)
+        Box::new(sink.with_times(self.deployment.audit.times))
     }
 
     /// A file, or standard output. An output that is written at the end, or by a replay, has no mark.
@@ -136,12 +139,12 @@ impl SinkParts<'_> {
                 let mode = self.deployment.decisions;
                 Box::new(DecisionLines::new(destination()?, mode, self.clusters(), metrics))
             }
-            OutputFormat::Jsonl => self.row_sink(JsonLines(destination()?)),
-            OutputFormat::Csv => self.row_sink(CsvRows::new(destination()?, row_kind(self.deployment))),
+            OutputFormat::Jsonl => self.traced_sink(JsonLines(destination()?)),
+            OutputFormat::Csv => self.traced_sink(CsvRows::new(destination()?, row_kind(self.deployment))),
             #[cfg(feature = "parquet")]
             OutputFormat::Parquet => {
                 let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, row_kind(self.deployment));
-                self.row_sink(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
+                self.traced_sink(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
             }
             #[cfg(not(feature = "parquet"))]
             OutputFormat::Parquet => unreachable!("a deployment without the feature names no Parquet file"),
@@ -171,15 +174,26 @@ impl SinkParts<'_> {
         Ok((Box::new(held), Some(published)))
     }
 
+    /// The sink over rows in one format, with their provenance if it is wanted.
+    fn traced_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
+        match self.provenance {
+            None => self.row_sink(rows),
+            Some(provenance) => self.row_sink(WithProvenance::new(rows, Box::new(provenance.clone()))),
+        }
+    }
+
     /// The sink for the kind of result that the deployment emits, over rows in one format.
     fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
-        let (clusters, keep) = (self.clusters(), self.plan.keep);
+        let (clusters, keep, times) = (self.clusters(), self.plan.keep, self.deployment.audit.times);
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Deltas => {
-                Box::new(DeltaLines::with_rows(rows, self.evidence()).with_causes(self.deployment.causes))
+                let sink = DeltaLines::with_rows(rows, self.evidence()).with_causes(self.deployment.causes);
+                Box::new(sink.with_times(times))
             }
-            EmitKind::ClusterDeltas => Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics)),
+            EmitKind::ClusterDeltas => {
+                Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics).with_times(times))
+            }
             EmitKind::Pairs => Box::new(PairLines::with_rows(rows, self.evidence())),
             EmitKind::Keep => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Kept)),
             EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Removed)),
@@ -191,10 +205,10 @@ impl SinkParts<'_> {
 
 /// The kind of the rows, which decides their columns.
 fn row_kind(deployment: &Deployment) -> RowKind {
-    let Deployment { evidence, causes, .. } = *deployment;
+    let Deployment { evidence, causes, audit: AuditConfig { times, .. }, .. } = *deployment;
     match deployment.emit {
-        EmitKind::Deltas => RowKind::Deltas { evidence, causes },
-        EmitKind::ClusterDeltas => RowKind::ClusterDeltas,
+        EmitKind::Deltas => RowKind::Deltas { evidence, causes, times },
+        EmitKind::ClusterDeltas => RowKind::ClusterDeltas { times },
         EmitKind::Pairs => RowKind::Pairs { evidence },
         EmitKind::Keep => RowKind::Kept,
         EmitKind::Remove => RowKind::Removed,

@@ -35,7 +35,7 @@ use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::NoticeFile;
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::{Cause, Delta, DocPair};
-use dupflow_core::time::{Clock, Epoch, LiveFrom, Progress};
+use dupflow_core::time::{Clock, Epoch, EpochTimes, LiveFrom, Progress, unix_seconds};
 use dupflow_engine::dataflow::ClosedEpoch;
 
 /// Approximate limit of corrections in one commit: a broker limits the duration of a transaction.
@@ -127,7 +127,7 @@ impl Committer {
                     let ends = group.front().zip(group.back());
                     let ends = ends.map(|(first, last)| (first.progress.epoch, last.progress.epoch));
                     let begun = clock.now();
-                    self.commit(group.into())?;
+                    self.commit(group.into(), clock.unix())?;
                     let took = clock.now().saturating_sub(begun);
                     if let Some((first, last)) = ends {
                         durable(first, last, took, commits.written(last, deltas));
@@ -147,8 +147,8 @@ impl Committer {
         }
     }
 
-    /// Makes a group of epochs durable.
-    fn commit(&mut self, mut group: Vec<ClosedEpoch>) -> Result<(), RunError> {
+    /// Makes a group of epochs durable, at the time `now` in unix seconds.
+    fn commit(&mut self, mut group: Vec<ClosedEpoch>, now: f64) -> Result<(), RunError> {
         self.bad.flush()?;
         let live = group.partition_point(|epoch| !self.live.holds(epoch.progress.epoch));
         let of_live = group.split_off(live);
@@ -157,7 +157,7 @@ impl Committer {
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         self.live()?;
-        for ClosedEpoch { progress, deltas, views, documents, upserts, letters, .. } in &of_live {
+        for ClosedEpoch { progress, deltas, views, documents, upserts, letters, newest, .. } in &of_live {
             // The first epoch that reads from a new partition sets its start.
             for (partition, next) in &progress.next {
                 self.mark.start.entry(*partition).or_insert(*next);
@@ -169,6 +169,7 @@ impl Committer {
             if !upserts.is_empty() {
                 self.sink.upserts(upserts).map_err(RunError::Sink)?;
             }
+            self.sink.times(EpochTimes { event: *newest, committed: now });
             self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
             self.sides.epoch(progress.epoch, views, &mut *self.sink).map_err(RunError::Sink)?;
         }
@@ -278,6 +279,8 @@ impl Committer {
         let mut deltas: Vec<_> = went.chain(here.difference(&there).map(|pair| delta(pair, 1))).collect();
         deltas.sort_unstable_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
         tracing::info!(corrections = deltas.len(), pairs = here.len(), "the output is corrected");
+        // Corrections are of no event.
+        self.sink.times(EpochTimes { event: None, committed: unix_seconds() });
         let mut rest = &*deltas;
         while !rest.is_empty() {
             // The changes of one pair stay in one piece.

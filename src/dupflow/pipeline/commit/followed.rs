@@ -8,7 +8,7 @@ use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::sinks::side::SideDelta;
 use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::time::{Epoch, Progress};
+use dupflow_core::time::{Epoch, EpochTimes, Progress};
 
 /// Receives what becomes durable in the output of a run, in order, on the committer's thread.
 pub trait Follower: Send {
@@ -84,6 +84,10 @@ impl Sink for FollowedSink {
     fn live(&mut self, past: Epoch) {
         self.follower.live(past);
         self.sink.live(past);
+    }
+
+    fn times(&mut self, times: EpochTimes) {
+        self.sink.times(times);
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {

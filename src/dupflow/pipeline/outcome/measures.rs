@@ -9,6 +9,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
+use dupflow_connectors::digest::DigestTable;
 use dupflow_connectors::intake::{BadRecords, InputTally};
 use dupflow_core::run::metrics::Counts;
 use dupflow_engine::dataflow::Stages;
@@ -28,6 +29,9 @@ pub struct Measures {
     /// For each input that is read from its beginning, the counts of its records.
     #[serde(default)]
     pub inputs: BTreeMap<Arc<str>, InputTally>,
+    /// The digests of the inputs, if they are computed.
+    #[serde(default)]
+    pub digests: DigestTable,
     /// The blocks above the cap in this process; each block is in one process only.
     pub hot_blocks: Vec<HotBlockReport>,
     /// Times from the first event of an epoch to its commit; only in the process that writes.
@@ -81,6 +85,7 @@ impl Measures {
             bad_records: bad.counts().into_iter().map(|(reason, n)| (reason.to_owned(), n)).collect(),
             skipped: bad.skipped().into_iter().map(|(why, n)| (why.to_owned(), n)).collect(),
             inputs: bad.tallies(),
+            digests: bad.digest_table(),
             hot_blocks: hot_blocks.collect(),
             latencies,
             peak_rss_bytes: peak_rss_bytes(),
@@ -101,6 +106,7 @@ impl AddAssign<&Self> for Measures {
         for (input, tally) in &other.inputs {
             *self.inputs.entry(Arc::clone(input)).or_default() += tally;
         }
+        self.digests += &other.digests;
         self.hot_blocks.extend_from_slice(&other.hot_blocks);
         self.latencies += &other.latencies;
         self.peak_rss_bytes = self.peak_rss_bytes.max(other.peak_rss_bytes);
@@ -186,6 +192,7 @@ mod tests {
                     "in".into(),
                     InputTally { documents: events, bad: 3, first: None },
                 )]),
+                digests: DigestTable::default(),
                 hot_blocks: vec![HotBlockReport { sketches: block, table: 0, hash, example: "x".to_owned() }],
                 latencies: latencies([time]),
                 peak_rss_bytes: rss,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::measures::{HotBlockReport, Measures, Quantiles};
+use dupflow_connectors::digest::InputDigest;
 use dupflow_core::run::metrics::Counter;
 use dupflow_engine::dataflow::Stages;
 
@@ -32,6 +33,10 @@ pub struct Summary {
     pub late: u64,
     /// Upserts without a time, where documents expire by age.
     pub undated: u64,
+    /// Events after the time of `--until`, which were not applied.
+    pub after_until: u64,
+    /// Events without a time under `--until`, which were applied.
+    pub undated_until: u64,
     /// Events that moved an id to another partition.
     pub moved_ids: u64,
     /// Events without effect, since their id has a newer event in another partition.
@@ -70,6 +75,9 @@ pub struct Summary {
     pub clusters: u64,
     /// Clusters beyond the cluster limit at the end.
     pub giant_clusters: u64,
+    /// The inputs with their digests, if these are computed; part of the provenance.
+    #[serde(skip)]
+    pub inputs: Vec<InputDigest>,
     /// Hot blocks at the end, the largest first.
     pub hot_blocks: Vec<HotBlockReport>,
     /// Leaders of a hot block; 0 if its sketches are no candidates of each other.
@@ -116,6 +124,8 @@ impl Summary {
             expired: count(Counter::Expired),
             late: count(Counter::Late),
             undated: count(Counter::Undated),
+            after_until: count(Counter::AfterUntil),
+            undated_until: count(Counter::UndatedUntil),
             moved_ids: count(Counter::MovedIds),
             overruled: count(Counter::Overruled),
             replaced_across_files: count(Counter::ReplacedAcrossFiles),
@@ -139,6 +149,7 @@ impl Summary {
             starred_groups: count(Counter::Starred),
             clusters: clusters + giant_clusters,
             giant_clusters,
+            inputs: measures.digests.inputs(),
             hot_blocks,
             leaders: stages.blocking.hot_rule().map_or(0, |rule| rule.leaders),
             seconds: elapsed.as_secs_f64(),

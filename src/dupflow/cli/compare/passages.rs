@@ -1,0 +1,61 @@
+//! The two texts of a comparison with their common passages, as text.
+//!
+//! A common passage is in brackets, behind its number; a passage of the same number is in the other text.
+//! Control characters are escaped, except for ends of lines and tabs.
+
+use std::fmt::Write as _;
+
+use super::subject::{NamedText, Subject};
+use dupflow_core::text::{Html, Passages, TextPiece, TextRules, common_passages, readable};
+
+/// Both texts; empty for texts that are not of a corpus.
+pub(super) fn text(subject: &Subject) -> String {
+    let Subject { plan, texts, corpus: Some(_), .. } = subject else { return String::new() };
+    with_passages(&plan.scheme.text, texts, |passages| {
+        let mut out = format!(
+            "\ncommon passages, in brackets: {:.1} % of A's tokens, {:.1} % of B's\n",
+            100.0 * passages.shared_a,
+            100.0 * passages.shared_b
+        );
+        for (which, pieces) in [("A", &passages.a), ("B", &passages.b)] {
+            let _ = write!(out, "\n{which}\n");
+            pieces.iter().for_each(|piece| put(&mut out, piece));
+            out.push('\n');
+        }
+        out
+    })
+}
+
+/// Calls `each` with the passages of two texts, as the pipeline reads them.
+pub(super) fn with_passages<T>(
+    rules: &TextRules,
+    [a, b]: &[NamedText; 2],
+    each: impl FnOnce(&Passages<'_>) -> T,
+) -> T {
+    let (a, b) = (readable(&a.text, rules), readable(&b.text, rules));
+    // The texts are readable now: a page is not read twice.
+    let rules = TextRules { html: Html::None, ..rules.clone() };
+    each(&common_passages(&a, &b, &rules))
+}
+
+fn put(out: &mut String, piece: &TextPiece<'_>) {
+    match piece.passage {
+        None => put_text(out, piece.text),
+        Some(number) => {
+            let _ = write!(out, "[{} ", number + 1);
+            put_text(out, piece.text);
+            out.push(']');
+        }
+    }
+}
+
+/// Appends a text; control characters are escaped, except for ends of lines and tabs.
+pub(super) fn put_text(out: &mut String, text: &str) {
+    for character in text.chars() {
+        if character.is_control() && !matches!(character, '\n' | '\t') {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
+        }
+    }
+}

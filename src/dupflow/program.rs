@@ -1,0 +1,27 @@
+//! What this program is: its version, the commit it was built from, and the features that are in it.
+
+/// The version of the program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The commit that a release was built from; `None` for other builds.
+pub const COMMIT: Option<&str> = option_env!("DUPFLOW_COMMIT");
+
+/// The features that change what the program can do, and whether this build has them.
+const FEATURES: [(&str, bool); 11] = [
+    ("article", cfg!(feature = "article")),
+    ("failpoints", cfg!(feature = "failpoints")),
+    ("kafka", cfg!(feature = "kafka")),
+    ("lab", cfg!(feature = "lab")),
+    ("monitor", cfg!(feature = "monitor")),
+    ("object-store", cfg!(feature = "object-store")),
+    ("parquet", cfg!(feature = "parquet")),
+    ("postgres", cfg!(feature = "postgres")),
+    ("sqlite", cfg!(feature = "sqlite")),
+    ("tls", cfg!(feature = "tls")),
+    ("abomonation", cfg!(feature = "abomonation")),
+];
+
+/// The features that are in this build.
+pub fn features() -> impl Iterator<Item = &'static str> {
+    FEATURES.iter().filter(|(_, is_in)| *is_in).map(|(name, _)| *name)
+}
