@@ -92,7 +92,8 @@ fn a_run_corrects_rows_that_are_not_those_of_its_corpus() {
             "[source]\ninputs = [\"feed.jsonl\"]\nfields = [\"host(url)\", \"lang\"]\nepoch = \"events:2\"\n\
              [sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\n\
              [[view]]\nname = \"pairs\"\nof = \"pairs\"\ngroup = [{group}]\noutput = \"rows.jsonl\"\n\
-             [[view]]\nname = \"both\"\nof = \"documents\"\ngroup = [\"host\", \"lang\"]\noutput = \"rows.jsonl\"\n"
+             [[view]]\nname = \"both\"\nof = \"documents\"\ngroup = [\"host\", \"lang\"]\n\
+             output = \"rows.jsonl\"\n"
         )
     };
     let run = |group: &str| {

@@ -229,11 +229,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     };
     let written = written.into_iter().filter_map(|(option, path)| Some((option, path?, beside(option))));
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
-    let of_views = args.views.clone().map(|path| ("the file --views", path));
+    let views_file = args.views.clone().map(|path| ("the file --views", path));
     let list = list.into_iter().chain(args.watch.iter().map(|path| ("the watch list --watch", path.clone())));
     written::check(
         &written.collect::<Vec<_>>(),
-        &args.pipeline.file().into_iter().chain(list).chain(of_views).collect::<Vec<_>>(),
+        &args.pipeline.file().into_iter().chain(list).chain(views_file).collect::<Vec<_>>(),
         &inputs.clone().unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect()),
         &mut problems,
     );

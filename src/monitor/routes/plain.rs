@@ -182,9 +182,9 @@ fn line(found: Result<(), String>, well: &str) -> Response {
 
 /// The views by name, each with its number of rows.
 fn view_rows(views: Option<&ViewTables>) -> Vec<(String, usize)> {
-    let named = |views: &ViewTables| {
-        let names = views.plans().iter().map(|plan| plan.name.to_string());
-        names.zip(views.lengths().1).collect()
+    let named = |tables: &ViewTables| {
+        let names = tables.plans().iter().map(|plan| plan.name.to_string());
+        names.zip(tables.lengths().1).collect()
     };
     views.map(named).unwrap_or_default()
 }

@@ -218,8 +218,8 @@ impl Transactions {
             record.payload = value;
             send(producer, record)?;
         }
-        for (topic, key, value) in outgoing.side_records() {
-            send(producer, BaseRecord::to(topic).key(key.as_bytes()).payload(value.as_bytes()))?;
+        for (of_rows, key, value) in outgoing.side_records() {
+            send(producer, BaseRecord::to(of_rows).key(key.as_bytes()).payload(value.as_bytes()))?;
         }
         for letter in dead_letter.iter().flat_map(|_| outgoing.kept_letters()) {
             let whole = letter.raw.as_deref();

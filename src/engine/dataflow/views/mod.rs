@@ -139,16 +139,16 @@ fn rank_documents<'scope>(
     let mut ranked = Vec::new();
     if !all.is_empty() {
         ranked.push(degrees.clone().flat_map(move |(id, n)| {
-            let ranked = (Reverse(n.unsigned_abs() as u64), id);
-            Grouping::whole(&all).into_iter().map(move |group| (group, ranked.clone()))
+            let rank = (Reverse(n.unsigned_abs() as u64), id);
+            Grouping::whole(&all).into_iter().map(move |group| (group, rank.clone()))
         }));
     }
     if let Some(documents) = documents.filter(|_| !grouped.is_empty()) {
         let groups = (degrees.arrange_by_key_named("Numbers of pairs")).join_core(
             documents.clone(),
             move |id, n, values| {
-                let ranked = (Reverse(n.unsigned_abs() as u64), id.clone());
-                grouped.iter().map(|view| (view.group(values), ranked.clone())).collect::<Vec<_>>()
+                let rank = (Reverse(n.unsigned_abs() as u64), id.clone());
+                grouped.iter().map(|view| (view.group(values), rank.clone())).collect::<Vec<_>>()
             },
         );
         ranked.push(groups);

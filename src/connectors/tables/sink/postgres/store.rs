@@ -225,15 +225,15 @@ impl TableStore for PostgresStore {
 
     fn side_rows(&mut self, table: &str) -> Result<Vec<SideRow>, DatabaseFailure> {
         let table = self.table(table);
-        let sql = format!(
+        let create = format!(
             "CREATE TABLE IF NOT EXISTS {table} (row text COLLATE \"C\" PRIMARY KEY,
                 key text COLLATE \"C\" NOT NULL, epoch bigint NOT NULL, at timestamptz DEFAULT now())"
         );
         retry_until_reachable("output postgres", None, || {
-            self.with(|client| client.batch_execute(&sql).map_err(|error| failure(&error)))
+            self.with(|client| client.batch_execute(&create).map_err(|error| failure(&error)))
         })?;
-        let sql = format!("SELECT key, row FROM {table}");
-        let rows: Vec<(String, String)> = self.rows(&sql, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;
+        let select = format!("SELECT key, row FROM {table}");
+        let rows: Vec<(String, String)> = self.rows(&select, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;
         rows.into_iter().map(|(key, row)| side_row(key, &row)).collect()
     }
 

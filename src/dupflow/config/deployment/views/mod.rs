@@ -203,8 +203,8 @@ fn group(
             Some(at) => GroupPart::Field { name: name.as_str().into(), at },
             None if name == SIZE && kind == Some(ViewKind::Clusters) => GroupPart::Size,
             None => {
-                let names: Vec<_> = fields.rules().iter().map(|rule| format!("{:?}", rule.name())).collect();
-                let known = if names.is_empty() { "there are none".to_owned() } else { names.join(", ") };
+                let there: Vec<_> = fields.rules().iter().map(|rule| format!("{:?}", rule.name())).collect();
+                let known = if there.is_empty() { "there are none".to_owned() } else { there.join(", ") };
                 let what = format!("no field {name:?} in source.fields (or --field): {known}");
                 settings.problem(key, ProblemKind::Contradiction(what));
                 continue;
