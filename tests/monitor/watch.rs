@@ -298,10 +298,13 @@ fn a_web_hook_delivers_each_notice_in_order_whatever_the_receiver_does() {
 
     let notices: Vec<Value> =
         place.read("notices").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let accepted = receiver.accepted();
-    assert!(accepted.is_sorted(), "{accepted:?}");
-    let mut distinct = accepted;
-    distinct.dedup();
+    // First deliveries are in order; after the kill, those since the stored cursor are repeated.
+    let mut distinct: Vec<u64> = Vec::new();
+    for number in receiver.accepted() {
+        if !distinct.contains(&number) {
+            distinct.push(number);
+        }
+    }
     assert_eq!(distinct, [1, 2, 3, 4, 5, 6, 7, 8, 10], "all but the refused one");
     let refused: Value = serde_json::from_str(place.read("notices.refused").trim()).unwrap();
     assert_eq!((&refused["number"], refused["reason"].as_str()), (&9.into(), Some("404 Not Found: why")));
