@@ -354,8 +354,8 @@ fn watches() -> Vec<Family> {
         }),
         gauge(
             "hook_oldest_seconds",
-            "Age of the oldest notice that the web hook has not delivered yet, since this run has known of it; \
-                0 if there is none.",
+            "Age of the oldest notice that the web hook has not delivered yet, since this run has known of \
+                it; 0 if there is none.",
             |s, out| {
                 if let Some(hook) = s.watch.as_ref().and_then(|watch| watch.hook.as_ref()) {
                     out.one(hook.oldest_seconds);

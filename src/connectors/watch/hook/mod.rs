@@ -98,7 +98,7 @@ impl Hook {
         let work = move || {
             let ran = catch_unwind(AssertUnwindSafe(|| deliveries.run()));
             if let Err(error) = ran.unwrap_or_else(|_| Err(io::Error::other("it panicked"))) {
-                tracing::error!(%error, "the web hook has ended; the run continues, a restart delivers the rest");
+                tracing::error!(%error, "the web hook has ended, and a restart delivers the rest");
                 deliveries.update(|hook| hook.failure = Some(error.to_string()));
             }
             deliveries.board.hook_has_ended();

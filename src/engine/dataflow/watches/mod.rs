@@ -19,8 +19,8 @@
 //! ```
 //!
 //! so "Collapse" first joins the changes of members with the old watches, then the changed watches with the
-//! new members ([`WatchMatcher`]). Similarity is a pure function of two sketches. It is stored for similar ones
-//! only, so that a retraction repeats it.
+//! new members ([`WatchMatcher`]). Similarity is a pure function of two sketches. It is stored for similar
+//! ones only, so that a retraction repeats it.
 //!
 //! Two sketches are similar if they share a block (as many as [`least`](dupflow_core::block::Blocking::least)
 //! of them) and the filter accepts them. Nothing is left out in large blocks: a sketch is compared with the

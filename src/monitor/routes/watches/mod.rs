@@ -270,8 +270,8 @@ pub(super) async fn notices(
 
 /// The list of the run.
 fn book(state: &RouteState) -> Result<Arc<dyn WatchBook>, ErrorAnswer> {
-    let what = "this process has no watch list; process 0 of a run with watch.path, watch.inputs, watch.topic \
-        or watch.table has one";
+    let what = "this process has no watch list; process 0 of a run with watch.path, watch.inputs, \
+        watch.topic or watch.table has one";
     state.subject.watch.clone().ok_or_else(|| ErrorAnswer::new(StatusCode::NOT_IMPLEMENTED, what))
 }
 

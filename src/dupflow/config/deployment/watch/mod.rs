@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::tables;
-use super::values::{Database, path, secret, secret_in_file, time, topic_name};
+use crate::config::deployment::tables;
+use crate::config::deployment::values::{Database, path, secret, secret_in_file, time, topic_name};
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::tables::DatabaseTable;
