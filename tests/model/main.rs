@@ -12,6 +12,7 @@
 //! | [`clusters`], [`keep`] | what is derived from the pairs |
 //! | [`truth`] | the oracle of true similarities against its definition |
 //! | [`retention`] | documents that expire |
+//! | [`until`] | events after a time, and the times of epochs |
 //! | [`causes`] | the causes of deltas |
 //! | [`queries`] | queries during the run |
 //! | [`sources`] | partitions, readers and cuts of any kind |
@@ -50,3 +51,4 @@ mod retention;
 mod script;
 mod sources;
 mod truth;
+mod until;
