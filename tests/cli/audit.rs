@@ -179,6 +179,8 @@ fn a_stats_file_is_verified_with_its_output() {
     verify(&place, "stats.json --output out.jsonl feed.jsonl", true);
     let alone = place.run("verify stats.json feed.jsonl");
     assert!(alone.code == 2 && alone.err.contains("name its output with --output"), "{alone:?}");
+    let gone = place.run("verify stats.json --output gone.jsonl feed.jsonl");
+    assert!(gone.code == 2 && gone.err.contains("gone.jsonl"), "{gone:?}");
     place.file("other.jsonl", "");
     let other = verify(&place, "stats.json --output other.jsonl feed.jsonl", false);
     assert!(other.out.contains("only in the replay"), "{other:?}");

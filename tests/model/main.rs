@@ -13,6 +13,7 @@
 //! | [`decisions`] | the records of each document, also through ends and restarts |
 //! | [`truth`] | the oracle of true similarities against its definition |
 //! | [`retention`] | documents that expire |
+//! | [`until`] | events after a time, and the times of epochs |
 //! | [`causes`] | the causes of deltas |
 //! | [`queries`] | queries during the run |
 //! | [`sources`] | partitions, readers and cuts of any kind |
@@ -54,5 +55,6 @@ mod retention;
 mod script;
 mod sources;
 mod truth;
+mod until;
 mod views;
 mod watch;

@@ -41,7 +41,8 @@ impl Display for Escaped<'_> {
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(character)?,
                 '\0'..='\x1f' => {
-                    f.write_char(char::from_u32(0x2400 + u32::from(character)).unwrap_or('?'))?
+                    let picture = char::from_u32(0x2400 + u32::from(character));
+                    f.write_char(picture.unwrap_or('?'))?;
                 }
                 '\x7f' => f.write_char('\u{2421}')?,
                 '\u{80}'..='\u{9f}' => f.write_char('\u{fffd}')?,

@@ -79,8 +79,8 @@ impl Report {
         }
         let beside = companion(path);
         if beside.is_file() {
-            let output = is_output()?;
-            return Ok(Self { provenance: object(&beside)?, output, cut: None });
+            let table = is_output()?;
+            return Ok(Self { provenance: object(&beside)?, output: table, cut: None });
         }
         if head.trim_ascii_start().starts_with(b"{") {
             let provenance = object(path).context(
@@ -92,6 +92,7 @@ impl Report {
             let output = output.map(Path::to_owned).or(named);
             let output =
                 output.ok_or_else(|| anyhow!("it is a stats file: name its output with --output"))?;
+            File::open(&output).with_context(|| format!("its output {output:?}"))?;
             return Ok(Self { provenance, output, cut: None });
         }
         bail!("it has no provenance, and there is no {beside:?}: \"replay --provenance\" writes it")
