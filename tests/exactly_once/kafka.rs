@@ -235,7 +235,7 @@ impl Scene<'_> {
     }
 
     /// The problems of the decisions up to the last mark.
-    fn decisions(&self) -> Vec<String> {
+    fn decisions(&mut self) -> Vec<String> {
         let number = |value: &serde_json::Value| value.as_u64().unwrap();
         let mut moments: Vec<decisions::Moment> = Vec::new();
         for value in committed(self.broker, &self.progress()).into_iter().flatten() {
@@ -252,6 +252,7 @@ impl Scene<'_> {
             (key, value.map(|value: String| serde_json::from_str(&value).unwrap()))
         };
         let records: Vec<_> = committed_records(self.broker, &self.output).into_iter().map(read).collect();
+        self.verdict.decisions = records.len();
         let event = |Committed { position, key, value, ts }| {
             let id = DocId::new(&key).unwrap();
             let row =

@@ -152,6 +152,7 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
     if options.decisions.is_some() {
         verdict.problems.extend(decisions(options, &place, &feed));
+        verdict.decisions = durable(&place).ok().flatten().map_or(0, |(lines, _)| lines.lines().count());
     }
     verdict.problems.extend(letters(&place, &feed));
     verdict

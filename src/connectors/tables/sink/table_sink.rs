@@ -258,5 +258,9 @@ impl fmt::Debug for TableSink {
 }
 
 #[cfg(test)]
+#[path = "decisions_tests.rs"]
+mod decisions_tests;
+
+#[cfg(test)]
 #[path = "tests.rs"]
 mod tests;

@@ -340,6 +340,7 @@ fn postgres_meets_the_contract() {
     let message = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();
     assert!(message.contains("layout 3") && message.contains("sink.prefix"), "{message}");
     missing_rights_are_named(&server, &mut change_back);
+    super::decisions_tests::decisions_are_kept(&Address::Postgres(url));
 }
 
 /// `examine` names the rights that a role lacks before a run needs them.
