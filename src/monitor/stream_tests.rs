@@ -228,7 +228,9 @@ impl Scene {
         self.note();
         self.view.apply_begin(self.epoch);
         // There is no stream before the view is filled.
-        assert!(Begin::new(&self.view, None, false).is_err() && Begin::new(&self.view, None, true).is_err());
+        assert!(
+            Begin::new(&self.view, None, false).is_err() && Begin::new(&self.view, None, true).is_err()
+        );
         let all = std::mem::take(&mut self.state);
         let restored: Vec<Delta> = all
             .iter()
@@ -287,7 +289,7 @@ proptest! {
             }
             scene.read(usize::MAX).await;
             assert_eq!(scene.client.held, scene.state);
-            let all = PairQuery { document: None, min: 0.0, max: 1.0, after: None, limit: 1000 };
+            let all = PairQuery::all(None, 1000);
             let (page, _) = scene.view.pairs(|_, pairs| pairs.page(&all));
             let mut seen = PairState::new();
             for pair in page {

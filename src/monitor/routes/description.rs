@@ -37,7 +37,7 @@ use crate::guard::access::{COOKIE, is_open};
         deltas::deltas,
         similar::similar
     ),
-    components(schemas(similar::SimilarQuery, clusters::OrderText))
+    components(schemas(similar::SimilarQuery, clusters::OrderText, pairs::PairOrderText))
 )]
 struct ApiDescription;
 

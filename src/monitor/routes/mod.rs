@@ -167,7 +167,7 @@ fn table() -> Vec<Route> {
         ("/documents/{id}", &[], get(documents::document)),
         ("/documents/{id}/text", &[], get(documents::text)),
         ("/compare", &["a", "b"], get(compare::compare)),
-        ("/pairs", &["document", "min", "max", "after", "limit"], get(pairs::pairs)),
+        ("/pairs", &["document", "q", "order", "min", "max", "after", "limit"], get(pairs::pairs)),
         ("/clusters", &["order", "after", "limit"], get(clusters::clusters)),
         ("/cluster", &["id", "after", "limit"], get(clusters::cluster_by)),
         ("/clusters/{id}", &["after", "limit"], get(clusters::cluster)),
