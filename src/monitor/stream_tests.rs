@@ -229,7 +229,7 @@ impl Scene {
         self.view.apply_begin(self.epoch);
         // There is no stream before the view is filled.
         assert!(
-            Begin::new(&self.view, None, false).is_err() && Begin::new(&self.view, None, true).is_err()
+            Begin::new(&self.view, None, None).is_err() && Begin::new(&self.view, None, Some(0)).is_err()
         );
         let all = std::mem::take(&mut self.state);
         let restored: Vec<Delta> = all
@@ -246,7 +246,7 @@ impl Scene {
             .collect();
         self.state = all;
         self.view.apply_restored(&restored);
-        assert!(Begin::new(&self.view, None, false).is_err());
+        assert!(Begin::new(&self.view, None, None).is_err());
         self.view.apply_live(self.epoch);
         self.connect();
     }
@@ -308,7 +308,7 @@ fn slow_tail_reader_receives_dropped_counts() {
         let mut scene = Scene::new();
         let (out, mut frames) = mpsc::channel(1);
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let begin = Begin::new(&scene.view, None, true).unwrap();
+        let begin = Begin::new(&scene.view, None, Some(0)).unwrap();
         let view = Arc::clone(&scene.view);
         let reader = DeltaReader { view, is_resumable: false, out, ending: scene.ending.subscribe(), permit };
         tokio::spawn(reader.serve(begin));

@@ -38,7 +38,12 @@ pub struct MonitoredRun {
     pub hot_blocks: Box<dyn Fn(usize) -> (usize, Vec<HotBlockInfo>) + Send + Sync>,
     /// The number of distinct sketches for which the run's blocks are planned, over all its processes.
     pub planned: Option<u64>,
+    /// Stored bytes of the inputs that have been read, and of all inputs if that is known.
+    pub input_bytes: Option<InputBytes>,
 }
+
+/// Returns the stored bytes that have been read, and those of all inputs if that is known.
+pub type InputBytes = Box<dyn Fn() -> (u64, Option<u64>) + Send + Sync>;
 
 /// The standard error of a similarity, given its evidence.
 pub type ErrorOf = Box<dyn Fn(f64, &Evidence) -> f64 + Send + Sync>;
@@ -74,11 +79,22 @@ pub struct HotBlockInfo {
 
 /// Reads texts of documents again from their source, as long as it has them. A call may take seconds.
 pub trait TextReader: Send + Sync {
-    /// The text of a document at its position, and whether it was truncated.
+    /// The text of a document at its position.
     ///
     /// # Errors
     /// Why the text is not available.
-    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), TextUnavailable>;
+    fn text(&self, id: &DocId, position: Position) -> Result<ReadText, TextUnavailable>;
+}
+
+/// A text that was read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadText {
+    /// The text, or its beginning.
+    pub text: String,
+    /// Whether the text was truncated.
+    pub truncated: bool,
+    /// Where it stands, in the words of its source, such as `feed.jsonl:12`.
+    pub place: Option<String>,
 }
 
 /// Why a text is not available, with one line of explanation.
@@ -136,6 +152,7 @@ impl MonitoredRun {
             config: empty,
             hot_blocks: Box::new(|_| (0, Vec::new())),
             planned: None,
+            input_bytes: None,
         }
     }
 }

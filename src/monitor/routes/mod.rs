@@ -163,7 +163,7 @@ fn table() -> Vec<Route> {
         ("/pipeline", &[], get(status::pipeline)),
         ("/history", &[], get(status::history)),
         ("/document", &["id"], get(documents::document_by)),
-        ("/document/text", &["id"], get(documents::text_by)),
+        ("/document/text", &["id", "most"], get(documents::text_by)),
         ("/documents/{id}", &[], get(documents::document)),
         ("/documents/{id}/text", &[], get(documents::text)),
         ("/compare", &["a", "b"], get(compare::compare)),

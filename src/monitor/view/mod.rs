@@ -263,9 +263,9 @@ impl View {
         if is_last { Some(state.ring.end()) } else { state.ring.after(epoch) }
     }
 
-    /// The position after the last piece.
-    pub(super) fn end(&self) -> StreamPosition {
-        self.state.lock().ring.end()
+    /// The position from which on at most this many deltas are held.
+    pub(super) fn last(&self, deltas: u64) -> StreamPosition {
+        self.state.lock().ring.last(deltas)
     }
 
     /// Pieces from a position on, of about `bytes` bytes in total.
