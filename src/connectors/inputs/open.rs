@@ -15,8 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::folder::folder_kinds;
-use super::input::{Input, InputPlace};
-use super::resolve::unreadable;
+use super::input::{Input, InputPlace, unreadable};
 use crate::formats;
 use crate::formats::{
     Compression, Dialect, FeedReader, FileFormat, IdRule, InputLayout, InputProgress, Metered, READ_BYTES,

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use super::globs;
 use super::input::{Input, InputPlace};
 use super::open::refused;
-use crate::formats::{FileFormat, InputLayout, by_name};
+use crate::formats::InputLayout;
 use crate::intake::SourceError;
+#[cfg(not(feature = "object-store"))]
 use dupflow_core::run::missing_feature;
 
 impl Input {
@@ -51,18 +52,6 @@ impl Input {
         problems.extend(inputs.iter().filter_map(refused));
         if problems.is_empty() { Ok(inputs) } else { Err(SourceError::Inputs(problems)) }
     }
-}
-
-/// Why this build cannot read an input of this name: the feature that it lacks.
-pub fn unreadable(name: &Path) -> Option<String> {
-    let name = name.to_string_lossy();
-    let is_remote = name.contains("://");
-    if is_remote && cfg!(not(feature = "object-store")) {
-        return Some(format!("{name}: {}", missing_feature("object stores", "object-store")));
-    }
-    let is_parquet = by_name(&name) == Some(FileFormat::Parquet);
-    (is_parquet && cfg!(not(feature = "parquet")))
-        .then(|| format!("{name}: {}", missing_feature("Parquet", "parquet")))
 }
 
 impl InputPlace {

@@ -211,7 +211,7 @@ impl Rules<'_> {
     fn snapshot(&self, state: &mut StoredState, mark: Option<&Mark>) -> Result<Option<Snapshot>, RunError> {
         let at_most = mark.filter(|_| !self.reconcile).map_or(Epoch::MAX, |mark| mark.progress.epoch);
         let Some(snapshot) = state.latest(at_most)? else {
-            // The state is empty, or ahead of the output: then other runs than those of this output stored it.
+            // The state is empty, or ahead of the output: then runs of another output stored it.
             return match state.latest(Epoch::MAX)? {
                 Some(newer) => Err(PastError::Ahead { kept: newer.saved().epoch(), output: at_most }.into()),
                 None => Ok(None),

@@ -146,8 +146,8 @@ impl<'a> Restart<'a> {
             .filter(|_| self.input.topic.is_some())
     }
 
-    /// What has to be read before the run is live: up to the mark of the output. If there is none that counts,
-    /// up to the end of the input, so that fewer pairs are retracted.
+    /// What has to be read before the run is live: up to the mark of the output. If there is none that
+    /// counts, up to the end of the input, so that fewer pairs are retracted.
     pub(super) fn lines(&self, begin: &Offsets, is_whole: bool, corrects: bool) -> Vec<CatchUpLine> {
         let mut lines = Vec::new();
         if self.snapshot.is_some() {

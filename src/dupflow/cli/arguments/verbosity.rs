@@ -15,15 +15,15 @@ use crate::config::{LogFormat, LogLevel};
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct VerbosityArgs {
     /// The format of messages on standard error [default: text; for "run" as in its deployment file].
-    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    #[arg(long, global = true, display_order = 900, value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 
     /// Print nothing on standard error except errors: no warnings, no summary, no progress.
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, display_order = 901, conflicts_with = "verbose")]
     pub quiet: bool,
 
     /// Log more details; -vv logs every step. The log replaces the progress line.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, display_order = 902, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
 
