@@ -181,7 +181,7 @@ impl Scene {
         let (out, frames) = mpsc::channel(1);
         self.frames = frames;
         let after = self.client.last_id.as_deref().map(|id| render::place(id).unwrap());
-        let begin = Begin::new(&self.view, after, false).unwrap();
+        let begin = Begin::new(&self.view, after, None).unwrap();
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let view = Arc::clone(&self.view);
         let reader = DeltaReader { view, is_resumable: true, out, ending: self.ending.subscribe(), permit };

@@ -3,7 +3,7 @@
 //! In: all pairs, in any order. Out: the first `limit` of them by descending rank, then by (a, b), after a
 //! given position. Memory follows the limit, not the number of pairs. There is no index by time or by
 //! similarity: an index would add half of the memory of a pair for pages that a person opens now and then.
-//! Finding a page reads all pairs, a hundred nanoseconds each (`docs/page.md` has the measurement).
+//! Finding a page reads all pairs, which `docs/page.md` has measured.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

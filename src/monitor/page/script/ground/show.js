@@ -55,13 +55,20 @@ const isKnown = (one) => one !== null && one !== undefined;
 const idText = (id) => (id === '' ? '(empty id)' : visible(id));
 /** An id for a title. */
 const shortId = (id) => (idText(id).length > 40 ? `${idText(id).slice(0, 39)}…` : idText(id));
-const idSpan = (id, kind = 'span.id') => el(kind, { title: visible(id), dir: 'auto' }, idText(id));
+/** The beginning and the end of an id. Where there is too little room, the middle is left out: ids of one site differ at their ends. */
+function idParts(id) {
+  const text = idText(id);
+  // Only between printable ASCII, since others may be shaped together.
+  return text.length > 40 && /^[!-~]{16}$/.test(text.slice(-16)) ? [text.slice(0, -15), text.slice(-15)] : [text, ''];
+}
+const idContent = (id) => idParts(id).map((part, i) => (part ? el(i ? 'span.id-end' : 'span.id-start', {}, part) : null));
+const idSpan = (id, kind = 'span.id') => el(kind, { title: visible(id), dir: 'auto' }, kind.includes('whole') ? idText(id) : idContent(id));
 const at = {
   document: (id) => `#/document/${encodeURIComponent(id)}`,
   cluster: (id) => `#/cluster/${encodeURIComponent(id)}`,
   pair: (a, b) => `#/pair?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`,
 };
-const idLink = (id, to = at.document(id)) => el('a.id', { href: to, title: visible(id), dir: 'auto' }, idText(id));
+const idLink = (id, to = at.document(id)) => el('a.id', { href: to, title: visible(id), dir: 'auto' }, idContent(id));
 
 const WHOLE = new Intl.NumberFormat('en');
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
@@ -84,7 +91,7 @@ const about = (s) => (s === 1 ? '1' : Math.min(s, 0.999).toFixed(2));
 
 /** Causes of deltas: in a word, and as a sentence. */
 const CAUSES = {
-  insert: ['new', 'a document was inserted'],
+  insert: ['inserted', 'a document was inserted'],
   update: ['edited', 'a document has another text'],
   delete: ['deleted', 'a document was deleted'],
   expire: ['expired', 'a document has expired'],

@@ -118,8 +118,8 @@ class DeltaList {
   }
 
   makeRow() {
-    const parts = { sign: el('span.sign'), cause: el('span.chip'), similarity: el('span.similarity'), a: el('span.id.one', { dir: 'auto' }), b: el('span.id.two', { dir: 'auto' }), epoch: el('span.epoch'), time: el('span.time'), words: el('span.words') };
-    for (const part of Object.values(parts)) part.append('');
+    const parts = { sign: el('span.sign'), cause: el('span.chip'), similarity: el('span.similarity'), a: el('span.id.one', { dir: 'auto' }, el('span.id-start', {}, ''), el('span.id-end', {}, '')), b: el('span.id.two', { dir: 'auto' }, el('span.id-start', {}, ''), el('span.id-end', {}, '')), epoch: el('span.epoch'), time: el('span.time'), words: el('span.words') };
+    for (const part of Object.values(parts)) if (!part.firstChild) part.append('');
     const { sign, cause, similarity: estimate, a, b, epoch, time, words } = parts;
     const root = el('a.delta', { tabIndex: -1 }, sign, cause, estimate, el('span.ids', {}, a, b), epoch, time, words);
     this.box.append(root);
@@ -144,10 +144,10 @@ class DeltaList {
     row.cause.firstChild.data = causeWord(delta.cause);
     row.cause.className = `chip ${CAUSES[delta.cause] ? delta.cause : ''}`;
     row.similarity.firstChild.data = similarity(delta.similarity);
-    row.a.firstChild.data = idText(delta.a);
-    row.a.title = visible(delta.a);
-    row.b.firstChild.data = idText(delta.b);
-    row.b.title = visible(delta.b);
+    for (const side of ['a', 'b']) {
+      idParts(delta[side]).forEach((part, i) => { row[side].children[i].firstChild.data = part; });
+      row[side].title = visible(delta[side]);
+    }
     row.epoch.firstChild.data = count(delta.epoch);
     row.epoch.title = `epoch ${count(delta.epoch)}`;
     row.time.firstChild.data = isKnown(delta.at) ? clock(delta.at) : '';

@@ -48,6 +48,19 @@ function correspondence(a, b) {
   return { anchors, differences };
 }
 
+/** How many characters two texts share at their beginning and at their end, up to boundaries of words: [beginning, end]. */
+function sharedEnds(a, b) {
+  const isWithin = (text, i) => i > 0 && i < text.length && /[\p{L}\p{N}\p{M}\ud800-\udbff]/u.test(text[i - 1]) && /[\p{L}\p{N}\p{M}\udc00-\udfff\u200d]/u.test(text[i]);
+  const most = Math.min(a.length, b.length);
+  let start = 0;
+  while (start < most && a[start] === b[start]) start += 1;
+  while (start > 0 && (isWithin(a, start) || isWithin(b, start))) start -= 1;
+  let end = 0;
+  while (end < most - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end += 1;
+  while (end > 0 && (isWithin(a, a.length - end) || isWithin(b, b.length - end))) end -= 1;
+  return [start, end];
+}
+
 class TextPair {
   /** `onstate(words)` is called with what is chosen. */
   constructor(onstate) {
@@ -84,9 +97,13 @@ class TextPair {
     const marks = [new Map(), new Map()];
     if (this.mode === 'differs') {
       this.count = this.matched.differences.length;
-      this.matched.differences.forEach((difference, number) => [difference.a, difference.b].forEach((pieces, side) => {
-        for (const i of pieces) marks[side].set(i, [number, side ? 'only-b' : 'only-a', side ? 'only in the second text' : 'only in the first text']);
-      }));
+      this.matched.differences.forEach((difference, number) => {
+        const isOneEach = difference.a.length === 1 && difference.b.length === 1;
+        const ends = isOneEach ? sharedEnds(this.pieces[0][difference.a[0]].text, this.pieces[1][difference.b[0]].text) : [0, 0];
+        [difference.a, difference.b].forEach((pieces, side) => {
+          for (const i of pieces) marks[side].set(i, [number, side ? 'only-b' : 'only-a', side ? 'only in the second text' : 'only in the first text', ends]);
+        });
+      });
     } else {
       this.count = new Set(this.pieces[0].map((piece) => piece.passage).filter(isKnown)).size;
       this.pieces.forEach((pieces, side) => pieces.forEach(({ passage }, i) => {
@@ -97,7 +114,12 @@ class TextPair {
     const part = (side, piece, i) => {
       const shown = visible(piece.text, true);
       const marked = marks[side].get(i);
-      if (marked) return el(`mark.${marked[1]}`, { 'data-number': String(marked[0]), title: marked[2] }, shown);
+      if (marked) {
+        const [number, kind, title, [start, end] = [0, 0]] = marked;
+        const stop = piece.text.length - end;
+        const [before, inside, after] = [piece.text.slice(0, start), piece.text.slice(start, stop), piece.text.slice(stop)].map((text) => visible(text, true));
+        return el('span', {}, before, inside.trim() && el(`mark.${kind}`, { 'data-number': String(number), title }, inside), after);
+      }
       const isMoved = this.mode === 'differs' && isKnown(piece.passage) && !inOrder[side].has(piece.passage);
       return el(isMoved ? 'span.moved' : 'span', isMoved ? { title: 'in both texts, in another place' } : {}, shown);
     };

@@ -51,7 +51,7 @@ function document_([id]) {
 }
 
 function textOf({ text, truncated }) {
-  return [el('div.typed', { dir: 'auto', tabIndex: 0, role: 'region', 'aria-label': 'Its text' }, text === '' ? el('span.quiet', {}, 'The text is empty.') : visible(text, true)), truncated ? el('p.note', {}, 'The text goes on: only its beginning is shown.') : null];
+  return [el('div.typed', { dir: 'auto', tabIndex: 0, role: 'region', 'aria-label': 'The text' }, text === '' ? el('span.quiet', {}, 'The text is empty.') : visible(text, true)), truncated ? el('p.note', {}, 'The text goes on: only its beginning is shown.') : null];
 }
 
 /** Takes the place of a text that is not available. */

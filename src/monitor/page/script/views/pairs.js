@@ -15,6 +15,9 @@ function pairs(_, query) {
   };
   order.addEventListener('change', open);
   const form = el('form.filters', { onsubmit: (event) => { event.preventDefault(); open(); } }, words, order, el('span', {}, 'similarity ', min, ' to ', max), el('button', { type: 'submit' }, 'Show'));
+  /** The rows by their pairs, so that a pair that ends is marked. */
+  const rows = new Map();
+  const keyOf = ({ a, b }) => JSON.stringify([a, b]);
   let newest = null;
   let newer = 0;
   const fresh = el('button', { type: 'button', hidden: true, onclick: () => { place.keep({ rows: 0, y: 0 }); view.show(); } });
@@ -22,12 +25,22 @@ function pairs(_, query) {
     const answer = await ask(`/pairs?${new URLSearchParams(Object.entries({ ...wanted, after: after ?? '', limit: String(Math.max(100, Math.min(least, 1000))) }).filter(([, value]) => value !== ''))}`);
     if (!answer.ok) return { error: refusal(answer) };
     newest ??= answer.data.epoch;
-    return { rows: answer.data.pairs.map(pairRow), next: answer.data.next };
+    return { rows: answer.data.pairs.map((pair) => {
+      const row = pairRow(pair);
+      rows.set(keyOf(pair), row);
+      return row;
+    }), next: answer.data.next };
   }, wanted.q || wanted.min || wanted.max ? 'No pair has such ids and such a similarity.' : 'There are no pairs.');
   return {
     title: 'Pairs',
     root: [el('div.title', {}, el('h1', {}, 'Pairs'), el('span.quiet', {}, ORDERS[wanted.order]), fresh), panel(form, { 'aria-label': 'Pairs' }, list)],
-    epoch: (frame) => { if (newest !== null && frame.epoch > newest) newer += frame.deltas.filter((delta) => delta.diff > 0 && (!wanted.q || delta.a.includes(wanted.q) || delta.b.includes(wanted.q))).length; },
+    epoch: (frame) => {
+      if (newest === null || frame.epoch <= newest) return;
+      for (const delta of frame.deltas) {
+        rows.get(keyOf(delta))?.classList.toggle('ended', delta.diff < 0);
+        if (delta.diff > 0 && (!wanted.q || delta.a.includes(wanted.q) || delta.b.includes(wanted.q))) newer += 1;
+      }
+    },
     tick: () => {
       fresh.hidden = !newer;
       say(fresh, `${plural(newer, 'newer pair')}: show`);
