@@ -38,7 +38,8 @@ use tokio::sync::watch;
 pub use guard::access::TOKEN_BYTES;
 pub use metrics::{MetricKind, MetricRow, metric_rows, page as metrics_page};
 pub use subject::{
-    Compare, ComparedTexts, ErrorOf, HotBlockInfo, MonitoredRun, Pipeline, TextReader, TextUnavailable,
+    Compare, ComparedTexts, ErrorOf, HotBlockInfo, InputBytes, MonitoredRun, Pipeline, ReadText, TextReader,
+    TextUnavailable,
 };
 pub use view::{Feeder, View, ViewUnavailable};
 

@@ -5,6 +5,7 @@
 //! | the id of an event (`after`, or the header `Last-Event-ID`) | the deltas after that epoch |
 //! | nothing | a snapshot of all pairs |
 //! | `tail` | the next deltas |
+//! | `tail=N` | the last deltas, up to N of them |
 //!
 //! If the deltas after an id are no longer held, or the id is of another run, a snapshot replaces them. So a
 //! reader that applies the events accumulates the contents of the output, over any number of connections and
@@ -43,24 +44,24 @@ pub(super) enum Begin {
 }
 
 impl Begin {
-    /// Where a reader begins. `after` is the run and the epoch of the last event it has; `is_tail` asks for
-    /// the next deltas only.
+    /// Where a reader begins. `after` is the run and the epoch of the last event it has; `tail` asks for
+    /// deltas only, beginning with up to so many of the last ones.
     ///
     /// # Errors
     /// If the run is not live; if a snapshot would be needed and pairs are not kept.
     pub(super) fn new(
         view: &View,
         after: Option<(&str, Epoch)>,
-        is_tail: bool,
+        tail: Option<u64>,
     ) -> Result<Self, ViewUnavailable> {
-        if is_tail {
+        if tail.is_some() {
             view.check_filled()?;
         }
         let known = after.filter(|(run, _)| *run == view.run());
-        match known.and_then(|(_, epoch)| view.after(epoch)) {
-            Some(place) => Ok(Self::At(place)),
-            None if is_tail => Ok(Self::At(view.end())),
-            None => view.check_pairs().map(|()| Self::Snapshot),
+        match (known.and_then(|(_, epoch)| view.after(epoch)), tail) {
+            (Some(place), _) => Ok(Self::At(place)),
+            (None, Some(deltas)) => Ok(Self::At(view.last(deltas))),
+            (None, None) => view.check_pairs().map(|()| Self::Snapshot),
         }
     }
 }

@@ -181,7 +181,7 @@ impl Scene {
         let (out, frames) = mpsc::channel(1);
         self.frames = frames;
         let after = self.client.last_id.as_deref().map(|id| render::place(id).unwrap());
-        let begin = Begin::new(&self.view, after, false).unwrap();
+        let begin = Begin::new(&self.view, after, None).unwrap();
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let view = Arc::clone(&self.view);
         let reader = DeltaReader { view, is_resumable: true, out, ending: self.ending.subscribe(), permit };
@@ -228,7 +228,9 @@ impl Scene {
         self.note();
         self.view.apply_begin(self.epoch);
         // There is no stream before the view is filled.
-        assert!(Begin::new(&self.view, None, false).is_err() && Begin::new(&self.view, None, true).is_err());
+        assert!(
+            Begin::new(&self.view, None, None).is_err() && Begin::new(&self.view, None, Some(0)).is_err()
+        );
         let all = std::mem::take(&mut self.state);
         let restored: Vec<Delta> = all
             .iter()
@@ -244,7 +246,7 @@ impl Scene {
             .collect();
         self.state = all;
         self.view.apply_restored(&restored);
-        assert!(Begin::new(&self.view, None, false).is_err());
+        assert!(Begin::new(&self.view, None, None).is_err());
         self.view.apply_live(self.epoch);
         self.connect();
     }
@@ -287,7 +289,7 @@ proptest! {
             }
             scene.read(usize::MAX).await;
             assert_eq!(scene.client.held, scene.state);
-            let all = PairQuery { document: None, min: 0.0, max: 1.0, after: None, limit: 1000 };
+            let all = PairQuery::all(None, 1000);
             let (page, _) = scene.view.pairs(|_, pairs| pairs.page(&all));
             let mut seen = PairState::new();
             for pair in page {
@@ -306,7 +308,7 @@ fn slow_tail_reader_receives_dropped_counts() {
         let mut scene = Scene::new();
         let (out, mut frames) = mpsc::channel(1);
         let permit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let begin = Begin::new(&scene.view, None, true).unwrap();
+        let begin = Begin::new(&scene.view, None, Some(0)).unwrap();
         let view = Arc::clone(&scene.view);
         let reader = DeltaReader { view, is_resumable: false, out, ending: scene.ending.subscribe(), permit };
         tokio::spawn(reader.serve(begin));

@@ -44,7 +44,12 @@ pub struct MonitoredRun {
     pub views: Option<Arc<ViewTables>>,
     /// The number of distinct sketches for which the run's blocks are planned, over all its processes.
     pub planned: Option<u64>,
+    /// Stored bytes of the inputs that have been read, and of all inputs if that is known.
+    pub input_bytes: Option<InputBytes>,
 }
+
+/// Returns the stored bytes that have been read, and those of all inputs if that is known.
+pub type InputBytes = Box<dyn Fn() -> (u64, Option<u64>) + Send + Sync>;
 
 /// The standard error of a similarity, given its evidence.
 pub type ErrorOf = Box<dyn Fn(f64, &Evidence) -> f64 + Send + Sync>;
@@ -80,11 +85,22 @@ pub struct HotBlockInfo {
 
 /// Reads texts of documents again from their source, as long as it has them. A call may take seconds.
 pub trait TextReader: Send + Sync {
-    /// The text of a document at its position, and whether it was truncated.
+    /// The text of a document at its position.
     ///
     /// # Errors
     /// Why the text is not available.
-    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), TextUnavailable>;
+    fn text(&self, id: &DocId, position: Position) -> Result<ReadText, TextUnavailable>;
+}
+
+/// A text that was read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadText {
+    /// The text, or its beginning.
+    pub text: String,
+    /// Whether the text was truncated.
+    pub truncated: bool,
+    /// Where it stands, in the words of its source, such as `feed.jsonl:12`.
+    pub place: Option<String>,
 }
 
 /// Why a text is not available, with one line of explanation.
@@ -144,6 +160,7 @@ impl MonitoredRun {
             hot_blocks: Box::new(|_| (0, Vec::new())),
             views: None,
             planned: None,
+            input_bytes: None,
         }
     }
 }

@@ -31,6 +31,7 @@ fn the_demo_shows_its_pairs() {
     browser.wait("document.querySelector('#delta-list').innerText.includes('mirror/0')");
     browser.go("#/pairs");
     browser.click(".pair-line");
+    browser.click("[data-mode=common]");
     browser.wait("document.querySelectorAll('mark').length >= 2");
     assert_eq!(browser.troubles(&[page.trim_end_matches('/')], &[]), [""; 0]);
 }

@@ -56,6 +56,8 @@ fn ids_and_texts_are_text() {
         let other = &ids()[nth ^ 1].1;
         browser.wait(&format!("document.querySelector('.pair-line .id').textContent === {}", json!(other)));
         browser.click(".pair-line");
+        browser.wait("document.querySelector('.verdict')?.innerText.includes('their texts are equal')");
+        browser.click("[data-mode=common]");
         browser.wait("document.querySelectorAll('mark').length >= 2");
         let heads =
             browser.value("[...document.querySelectorAll('.sides .head .id')].map((one) => one.textContent)");

@@ -2,7 +2,7 @@
 //!
 //! Bug classes: a page that works with made-up data and not with a run; that stops after a restart without a
 //! notice; that treats an id as markup; that sends requests to another host; that freezes under many deltas;
-//! a policy that refuses the page's own script.
+//! a policy that refuses the page's own script; a view that looks empty, new or exact and is not.
 //!
 //! The tests need Chromium; without it each prints SKIPPED. No test asserts a duration: it waits for events,
 //! with a bound that only a defect reaches, and prints how long that took.
@@ -13,6 +13,7 @@ mod demo;
 mod devtools;
 mod flood;
 mod hostile;
+mod points;
 mod report;
 mod run;
 mod stand_in;

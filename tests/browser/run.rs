@@ -40,6 +40,18 @@ impl Run {
         std::fs::write(&config, content).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_dupflow"));
         command.arg("run").arg("-c").arg(config);
+        Self::listening(command)
+    }
+
+    /// Replays the file `feed.jsonl` of a folder, and stays after its end.
+    pub(crate) fn replay(folder: &Path, options: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_dupflow"));
+        command.args(["replay", "-v", "--log-format", "json", "--monitor", "127.0.0.1:0", "-o"]);
+        command.arg(folder.join("replayed.jsonl")).args(options).arg(folder.join("feed.jsonl"));
+        Self::listening(command)
+    }
+
+    fn listening(mut command: Command) -> Self {
         let mut process =
             command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let input = process.stdin.take();
@@ -72,6 +84,13 @@ impl Run {
         let input = self.input.as_mut().unwrap();
         writeln!(input, "{line}").unwrap();
         input.flush().unwrap();
+    }
+
+    /// Asks it to end, as Ctrl-C does, and waits for it.
+    pub(crate) fn interrupt(mut self) {
+        let id = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+        self.process.wait().unwrap();
     }
 
     /// Kills it, as a crash.

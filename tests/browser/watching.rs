@@ -31,7 +31,9 @@ fn a_run_is_watched_and_comes_back() {
     // The page loads and shows the values of the run.
     browser.open(&origin);
     browser.wait("document.querySelector('#live').dataset.state === 'live'");
-    browser.wait("run.status.documents === 20 && document.querySelector('.tile .value').innerText === '20'");
+    let documents = "[...document.querySelectorAll('.tile')].find((one) => \
+        one.innerText.startsWith('Documents')).querySelector('.value').innerText";
+    browser.wait(&format!("run.status.documents === 20 && {documents} === '20'"));
     browser.wait("document.querySelector('footer').innerText.includes(run.status.run)");
     browser.wait("document.querySelectorAll('.stage').length === 8 && stream.state === 'live'");
 
@@ -47,7 +49,7 @@ fn a_run_is_watched_and_comes_back() {
     let row = "[...document.querySelectorAll('.delta')].find((row) => row.innerText.includes('came \
         later')).innerText";
     let row = browser.value(row).to_string();
-    assert!(row.contains("new") && row.contains("alone 10"), "{row}");
+    assert!(row.contains("inserted") && row.contains("alone 10"), "{row}");
     browser.wait("run.status.documents === 21");
 
     // From a document to its pair, with the common passages marked.
@@ -58,11 +60,12 @@ fn a_run_is_watched_and_comes_back() {
         sketch/.test(document.querySelector('.pair-line .why').innerText)",
     );
     browser.click(".pair-line");
-    browser.wait("document.querySelectorAll('mark').length >= 4");
     browser.wait(
-        "/^A pair: 0\\.\\d+ by their sketches, exactly 0\\.\\d+ by their \
-        texts/.test(document.querySelector('.verdict').innerText)",
+        "/^A pair: about 0\\.\\d+\\s±\\s0\\.\\d+ by their sketches, exactly 0\\.\\d+ by their \
+        texts; a pair has 0\\.\\d+ or more/.test(document.querySelector('.verdict').innerText)",
     );
+    browser.click("[data-mode=common]");
+    browser.wait("document.querySelectorAll('mark').length >= 4");
     let marked = |side: usize| {
         format!(
             "[...document.querySelectorAll('.sides .panel')[{side}].querySelectorAll('mark')].map((one) => \

@@ -80,7 +80,7 @@ fn what_is_wrong_is_said() {
     browser.wait("document.querySelectorAll('.gone').length === 2");
     browser.wait(
         "document.querySelector('main').innerText.includes('13 of 18 blocks, decided after 128 of \
-        448 components, 0.94\\u00a0±\\u00a00.01; since epoch 5')",
+        448 components, about 0.94\\u00a0±\\u00a00.01; since epoch 5')",
     );
 
     // Keys: / focuses the box for ids, Enter opens one, Escape leaves it.

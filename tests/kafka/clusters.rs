@@ -298,7 +298,7 @@ fn texts(kafka: &Kafka, fields: &[&str]) -> Box<dyn Texts> {
 }
 
 fn whole(text: &str) -> Result<FoundText, NoText> {
-    Ok(FoundText { text: text.to_owned(), truncated: false })
+    Ok(FoundText { text: text.to_owned(), truncated: false, place: None })
 }
 
 fn texts_are_read_back(broker: &Broker) {

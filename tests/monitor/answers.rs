@@ -138,6 +138,8 @@ fn real_answers_are_as_they_are_described() {
         ("/config".to_owned(), "/config", 200),
         ("/pairs?limit=7".to_owned(), "/pairs", 200),
         ("/pairs?limit=0".to_owned(), "/pairs", 400),
+        ("/pairs?order=time&q=id&limit=3".to_owned(), "/pairs", 200),
+        ("/pairs?order=size".to_owned(), "/pairs", 400),
         ("/clusters?order=recent".to_owned(), "/clusters", 200),
         ("/clusters?order=other".to_owned(), "/clusters", 400),
         ("/clusters/nothing".to_owned(), "/clusters/{id}", 404),
@@ -193,7 +195,27 @@ fn pages_of_pairs_and_clusters_are_what_the_output_says_whatever_ids_hold() {
         .collect();
     assert_eq!(pairs.len(), written.len());
     assert_eq!(pairs.into_iter().collect::<BTreeSet<_>>(), written);
+    let similarities: Vec<_> = {
+        let page = json(&get(process.address, "/pairs?order=similarity&limit=1000"));
+        page["pairs"].as_array().unwrap().iter().map(|pair| pair["similarity"].as_f64().unwrap()).collect()
+    };
+    assert!(similarities.is_sorted_by(|a, b| a >= b), "{similarities:?}");
+    for order in ["time", "similarity"] {
+        let ranked = pages(&format!("/pairs?order={order}&"), "pairs");
+        let key =
+            |pair: &Value| (pair["a"].to_string(), pair["b"].to_string(), pair["similarity"].to_string());
+        assert_eq!(ranked.len(), written.len());
+        assert_eq!(ranked.iter().map(key).collect::<BTreeSet<_>>(), written);
+        let page = json(&get(process.address, &format!("/pairs?order={order}&limit=1")));
+        let other = format!("/pairs?order=id&after={}", page["next"].as_str().unwrap());
+        assert_eq!(get(process.address, &other).code, 400, "a cursor of another order");
+    }
     for id in ids() {
+        let with_part = pages(&format!("/pairs?q={}&", encoded(&id)), "pairs");
+        let has_part =
+            |pair: &&Value| ["a", "b"].iter().any(|side| pair[side].as_str().unwrap().contains(&*id));
+        let all = pages("/pairs?", "pairs");
+        assert_eq!(with_part, all.iter().filter(has_part).cloned().collect::<Vec<_>>(), "{id:?}");
         let shown = Value::from(id.as_str()).to_string();
         let of_it = pages(&format!("/pairs?document={}&", encoded(&id)), "pairs").len();
         assert_eq!(of_it, written.iter().filter(|(a, b, _)| [a, b].contains(&&shown)).count(), "{id:?}");

@@ -29,6 +29,9 @@ pub struct FoundText {
     pub text: String,
     /// Whether the text was longer than [`FoundText::MOST_BYTES`].
     pub truncated: bool,
+    /// Where the text stands, in the words of its source: a file and its line (`feed.jsonl:12`) or row, a
+    /// topic with partition and offset, a table.
+    pub place: Option<String>,
 }
 
 impl FoundText {
@@ -38,7 +41,12 @@ impl FoundText {
     /// A text, truncated between two characters if it is too long.
     pub(crate) fn new(text: &str) -> Self {
         let end = text.floor_char_boundary(Self::MOST_BYTES);
-        Self { text: text[..end].to_owned(), truncated: end < text.len() }
+        Self { text: text[..end].to_owned(), truncated: end < text.len(), place: None }
+    }
+
+    /// The same text, with its place.
+    pub(crate) fn at(self, place: String) -> Self {
+        Self { place: Some(place), ..self }
     }
 }
 

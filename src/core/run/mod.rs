@@ -6,6 +6,7 @@
 //! | [`status`] | phase, epochs, times | the run | monitor, log |
 //! | [`backlog`] | records not yet read, by partition | inputs | monitor, log |
 //! | [`origins`] | the input file of an offset | inputs | dataflow |
+//! | [`reading`] | how far the input is read, in event time | the run | monitor |
 //! | [`query`] | queries and their answers | monitor | dataflow |
 //! | [`histogram`] | durations by range | the run | monitor |
 //! | [`view_tables`] | rows of views | the run | monitor |
@@ -19,6 +20,7 @@ pub mod histogram;
 pub mod metrics;
 pub mod origins;
 pub mod query;
+pub mod reading;
 pub mod status;
 pub mod view_tables;
 pub mod watch;

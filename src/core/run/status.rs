@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::histogram::{Buckets, Histogram};
 use crate::run::backlog::{Backlog, UnreadRecords};
+use crate::run::reading::Reading;
 use crate::time::Epoch;
 
 /// Maximum number of epochs that are closed and not durable, inclusive, in a run that is ready. It is half of
@@ -91,6 +92,7 @@ pub struct Status {
     ready_behind: AtomicU64,
     /// The retention clock in unix seconds, with retention only.
     retention: Mutex<Option<f64>>,
+    reading: Reading,
 }
 
 impl Default for Status {
@@ -139,6 +141,7 @@ impl Status {
             input: OnceLock::new(),
             ready_behind: AtomicU64::new(u64::MAX),
             retention: Mutex::default(),
+            reading: Reading::default(),
         }
     }
 
@@ -354,6 +357,11 @@ impl Status {
     /// The clock by which documents expire; `None` before its first value and without retention.
     pub fn retention_clock(&self) -> Option<f64> {
         *self.retention.lock()
+    }
+
+    /// How far the input is read, in event time.
+    pub fn reading(&self) -> &Reading {
+        &self.reading
     }
 
     /// Counts a query sent to the workers.

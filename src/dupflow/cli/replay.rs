@@ -292,7 +292,9 @@ fn share(typed: &str) -> Result<f64, String> {
 
 /// Keeps the run alive after its input has ended, so that the page can query it.
 fn stay(mut job: RunJob, address: SocketAddr) -> RunJob {
+    let (status, clock) = (Arc::clone(&job.status), Arc::clone(&job.clock));
     job.source = Box::new(Staying::new(job.source, move |last| {
+        status.reading().end(clock.unix());
         tracing::info!(%address, epoch = last, "all is read; the monitor stays until Ctrl-C");
     }));
     job

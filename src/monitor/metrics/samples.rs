@@ -43,6 +43,8 @@ pub(crate) struct RunSample {
     pub(crate) durable: u64,
     /// Duration of the last commit.
     pub(crate) commit_ms: f64,
+    /// The greatest time of an event that was read, in unix seconds; null if none has a time.
+    pub(crate) event_time: Option<f64>,
 }
 
 /// The samples of a run.

@@ -5,16 +5,17 @@
 //!
 //! | script | holds |
 //! |---|---|
-//! | `show` `plot` `list` | elements, ids and numbers; plots over time; the list of deltas |
-//! | `run` `stream` | the state of the run, fetched once a second; deltas as they are committed |
-//! | `overview` `deltas` `clusters` `documents` `pair` `pipeline` `similar` `views` `watch` | one view each |
-//! | `main` | navigation between views, keys, theme |
+//! | `ground/show` `ground/time` | elements, ids and numbers; clock times, times of epochs, the last visit |
+//! | `ground/run` `ground/stream` | the state of the run, fetched once a second; deltas as they are committed |
+//! | `ground/place` `ground/keys` `ground/main` | scroll position and rows of a history entry; keys; navigation |
+//! | `parts` | the list of deltas, paged lists, plots, two texts side by side |
+//! | `views` | one file for each view |
 //!
 //! Invariants:
 //! - Data of a run is shown by text nodes.
 //! - The policy makes a browser refuse markup from strings, scripts and styles other than these two (by their
 //!   SHA-256), and requests to other hosts.
-//! - The fragment of the address (after `#`) selects the view.
+//! - The fragment of the address (after `#`) selects the view and its rows.
 //! - The list of deltas is drawn at most once per epoch and once per screen frame.
 //!
 //! References: W3C, *Content Security Policy Level 3*, section 8.3 (hashes), and *Trusted Types*.
@@ -30,21 +31,28 @@ const STYLE: &str = concat!(include_str!("style.css"), include_str!("views.css")
 /// Concatenated to one script, in this order.
 const SCRIPT: &str = concat!(
     "'use strict';\n",
-    include_str!("script/show.js"),
-    include_str!("script/run.js"),
-    include_str!("script/stream.js"),
-    include_str!("script/list.js"),
-    include_str!("script/plot.js"),
-    include_str!("script/overview.js"),
-    include_str!("script/deltas.js"),
-    include_str!("script/clusters.js"),
-    include_str!("script/documents.js"),
-    include_str!("script/pair.js"),
-    include_str!("script/pipeline.js"),
-    include_str!("script/similar.js"),
-    include_str!("script/views.js"),
-    include_str!("script/watch.js"),
-    include_str!("script/main.js"),
+    include_str!("script/ground/show.js"),
+    include_str!("script/ground/time.js"),
+    include_str!("script/ground/place.js"),
+    include_str!("script/ground/run.js"),
+    include_str!("script/ground/stream.js"),
+    include_str!("script/ground/keys.js"),
+    include_str!("script/parts/list.js"),
+    include_str!("script/parts/paged.js"),
+    include_str!("script/parts/plot.js"),
+    include_str!("script/parts/texts.js"),
+    include_str!("script/views/overview.js"),
+    include_str!("script/views/deltas.js"),
+    include_str!("script/views/pairs.js"),
+    include_str!("script/views/clusters.js"),
+    include_str!("script/views/cluster.js"),
+    include_str!("script/views/documents.js"),
+    include_str!("script/views/pair.js"),
+    include_str!("script/views/pipeline.js"),
+    include_str!("script/views/similar.js"),
+    include_str!("script/views/tables.js"),
+    include_str!("script/views/watch.js"),
+    include_str!("script/ground/main.js"),
 );
 
 static PAGE: LazyLock<String> = LazyLock::new(|| {

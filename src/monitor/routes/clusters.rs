@@ -14,11 +14,15 @@ use crate::View;
 use dupflow_core::cluster::history::{
     ClusterCursor, ClusterEnd, ClusterEvent, ClusterOrder, EndedCluster, LiveCluster,
 };
+use dupflow_core::doc::DocId;
 
 /// Default numbers of clusters and of members on a page, and the maximum of both.
 const CLUSTERS: usize = 50;
 const MEMBERS: usize = 100;
 const MOST: usize = 1000;
+
+/// Maximum number of members among which the centre is looked for: each is looked up beside each other.
+const CENTRAL: usize = 200;
 
 /// A query for a page of clusters.
 #[derive(Deserialize, IntoParams)]
@@ -100,6 +104,12 @@ pub(super) struct ClusterAnswer {
     cluster: ClusterSummary,
     /// Some of its members, in byte order; none of a giant.
     members: Vec<String>,
+    /// Of its first two hundred members, the one that forms a pair with the most of them; of several the first
+    /// in byte order. Null for a giant.
+    centre: Option<String>,
+    /// The similarity of each listed member and the centre; null if the two are not a pair, and for the centre
+    /// itself.
+    similarities: Vec<Option<f64>>,
     /// The cursor of the next page of members; null on the last page.
     next: Option<String>,
     /// Its first event and its last ones.
@@ -250,12 +260,21 @@ async fn cluster_of(
     let limit = limit(which.limit, MEMBERS, MOST)?;
     let read = move |view: &View| {
         let epoch = view.epoch();
+        let first: Vec<DocId> = view.clusters(|history| history.members(&name, None, CENTRAL).0.to_vec());
+        let centre = centre(view, &first);
         view.clusters(|history| {
             let cluster = history.cluster(&name);
             let cluster = cluster.ok_or_else(|| ErrorAnswer::missing(missing(history.ended(&name))))?;
             let (found, goes_on) = history.members(&name, after.as_ref(), limit);
+            let similarity = |member: &DocId| {
+                let held =
+                    centre.as_ref().and_then(|centre| view.pairs(|_, pairs| pairs.get(centre, member)));
+                held.map(|held| held.similarity.get())
+            };
             Ok(Json(ClusterAnswer {
                 epoch,
+                similarities: found.iter().map(similarity).collect(),
+                centre: centre.as_ref().map(ToString::to_string),
                 cluster: ClusterSummary::new(&cluster),
                 members: found.iter().map(ToString::to_string).collect(),
                 next: found.last().filter(|_| goes_on).map(|last| encode(&[last.as_str()])),
@@ -264,6 +283,14 @@ async fn cluster_of(
         })
     };
     state.read_view(state.view()?, read).await?
+}
+
+/// The member that forms a pair with the most of these members, which are sorted.
+fn centre(view: &View, members: &[DocId]) -> Option<DocId> {
+    let pairs_of = |document: &DocId| {
+        view.pairs(|_, pairs| members.iter().filter(|other| pairs.get(document, other).is_some()).count())
+    };
+    members.iter().rev().max_by_key(|member| pairs_of(member)).cloned()
 }
 
 /// The message for a cluster that does not exist.

@@ -46,6 +46,8 @@ pub(super) struct CompareAnswer {
     epoch: u64,
     a: ComparedText,
     b: ComparedText,
+    /// Whether the two texts are the same, character by character; false if one was cut because of its length.
+    are_equal: bool,
     /// The fraction of the tokens of each text that is in common passages.
     shared_a: f64,
     shared_b: f64,
@@ -66,6 +68,8 @@ pub(super) struct CompareAnswer {
 #[schema(as = Side)]
 struct ComparedText {
     id: String,
+    /// Where the text stands, in the words of its source; null if the source does not say.
+    place: Option<String>,
     /// The text in pieces; their concatenation is the text.
     pieces: Vec<ComparedPiece>,
 }
@@ -103,17 +107,20 @@ pub(super) async fn compare(
     let (a, b) = (id(&two.a)?, id(&two.b)?);
     let compare = state.subject.compare.clone().ok_or_else(|| ErrorAnswer::not_here("texts"))?;
     let DocumentPair { epoch, at_a, at_b, paired, held } = find_both(&state, &a, &b).await?;
-    let (text_a, _) = read(&state, a.clone(), at_a.position).await?;
-    let (text_b, _) = read(&state, b.clone(), at_b.position).await?;
-    let compared = state.read_slowly(move || compare(&text_a, &text_b)).await?;
-    let side = |name: &DocId, pieces: Vec<(String, Option<usize>)>| {
+    let text_a = read(&state, a.clone(), at_a.position).await?;
+    let text_b = read(&state, b.clone(), at_b.position).await?;
+    let places = (text_a.place, text_b.place);
+    let are_equal = text_a.text == text_b.text && !(text_a.truncated || text_b.truncated);
+    let compared = state.read_slowly(move || compare(&text_a.text, &text_b.text)).await?;
+    let side = |name: &DocId, place, pieces: Vec<(String, Option<usize>)>| {
         let pieces = pieces.into_iter().map(|(text, passage)| ComparedPiece { text, passage });
-        ComparedText { id: name.to_string(), pieces: pieces.collect() }
+        ComparedText { id: name.to_string(), place, pieces: pieces.collect() }
     };
     Ok(Json(CompareAnswer {
         epoch,
-        a: side(&a, compared.a),
-        b: side(&b, compared.b),
+        a: side(&a, places.0, compared.a),
+        b: side(&b, places.1, compared.b),
+        are_equal,
         shared_a: compared.shared.0,
         shared_b: compared.shared.1,
         similarity: paired.as_ref().map(|similar| similar.similarity.get()),

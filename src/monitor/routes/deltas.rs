@@ -20,7 +20,8 @@ use crate::view::render;
 pub(super) struct DeltasQuery {
     /// The id of the last event received, as RUN-EPOCH. The header `Last-Event-ID` takes precedence.
     after: Option<String>,
-    /// Any value: only deltas from now on, and no snapshots.
+    /// A number of deltas: the stream begins with up to so many of the last deltas, perhaps within an epoch,
+    /// and has no snapshots. Any other value: only deltas from now on.
     tail: Option<String>,
 }
 
@@ -62,8 +63,8 @@ pub(super) async fn deltas(
     let after = after.as_deref().map(|id| {
         render::place(id).ok_or_else(|| ErrorAnswer::wrong("after: expected RUN-EPOCH, the id of an event"))
     });
-    let begin = Begin::new(&view, after.transpose()?, from.tail.is_some())
-        .map_err(|why| ErrorAnswer::unseen(&why))?;
+    let tail = from.tail.as_ref().map(|tail| tail.parse().unwrap_or(0));
+    let begin = Begin::new(&view, after.transpose()?, tail).map_err(|why| ErrorAnswer::unseen(&why))?;
     let room = Arc::clone(&state.streams).try_acquire_owned();
     let permit = room.map_err(|_| {
         state.refusals.add(RefusalReason::Streams);

@@ -46,6 +46,7 @@ use crate::guard::access::{COOKIE, is_open};
     components(schemas(
         similar::SimilarQuery,
         clusters::OrderText,
+        pairs::PairOrderText,
         views::RowOrderText,
         watches::WatchToAdd
     ))

@@ -13,7 +13,7 @@ use super::pairs::id;
 use super::similar::{EvidenceAnswer, ask_after};
 use super::{ErrorAnswer, RouteState};
 use crate::View;
-use crate::subject::TextUnavailable;
+use crate::subject::{ReadText, TextUnavailable};
 use crate::view::PairDetails;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::run::query::{self, Answer, LastEvent};
@@ -72,8 +72,11 @@ pub(super) struct TextAnswer {
     /// The text is the current one after this epoch.
     epoch: u64,
     text: String,
-    /// Whether the text was cut because of its length.
+    /// Whether the text was cut because of its length, or at `most`.
     truncated: bool,
+    /// Where the text stands, in the words of its source: a file and its line or row, a topic with partition
+    /// and offset, a table; null if the source does not say.
+    place: Option<String>,
 }
 
 /// A query for a document.
@@ -82,6 +85,16 @@ pub(super) struct TextAnswer {
 pub(super) struct DocumentQuery {
     /// Its id.
     id: String,
+}
+
+/// A query for the text of a document.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct TextQuery {
+    /// Its id.
+    id: String,
+    /// Maximum number of characters of the text; default: all of it.
+    most: Option<usize>,
 }
 
 /// A document and its pairs.
@@ -180,13 +193,13 @@ pub(super) async fn text(
     name: Result<Path<String>, PathRejection>,
 ) -> Result<Json<TextAnswer>, ErrorAnswer> {
     let Path(name) = name.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
-    text_of(&state, &name).await
+    text_of(&state, &name, None).await
 }
 
 /// The text of a document, for ids that a path cannot contain, such as `..`.
 #[utoipa::path(
     get, path = "/document/text",
-    params(DocumentQuery),
+    params(TextQuery),
     responses(
         (status = 200, description = "The text.", body = TextAnswer),
         (status = 400, description = "The query is wrong.", body = ErrorAnswer),
@@ -202,17 +215,25 @@ pub(super) async fn text(
 )]
 pub(super) async fn text_by(
     State(state): State<Arc<RouteState>>,
-    one: Result<Query<DocumentQuery>, QueryRejection>,
+    one: Result<Query<TextQuery>, QueryRejection>,
 ) -> Result<Json<TextAnswer>, ErrorAnswer> {
     let Query(one) = one.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
-    text_of(&state, &one.id).await
+    text_of(&state, &one.id, one.most).await
 }
 
-async fn text_of(state: &Arc<RouteState>, name: &str) -> Result<Json<TextAnswer>, ErrorAnswer> {
+async fn text_of(
+    state: &Arc<RouteState>,
+    name: &str,
+    most: Option<usize>,
+) -> Result<Json<TextAnswer>, ErrorAnswer> {
     let name = id(name)?;
     let (answer, found) = find(state, 0, &name, 0).await?;
-    let (text, truncated) = read(state, name.clone(), found.position).await?;
-    Ok(Json(TextAnswer { id: name.to_string(), epoch: answer.epoch, text, truncated }))
+    let ReadText { mut text, mut truncated, place } = read(state, name.clone(), found.position).await?;
+    if let Some((end, _)) = most.and_then(|most| text.char_indices().nth(most)) {
+        text.truncate(end);
+        truncated = true;
+    }
+    Ok(Json(TextAnswer { id: name.to_string(), epoch: answer.epoch, text, truncated, place }))
 }
 
 /// Asks the workers for a live document with at most `top` of its pairs, as of epoch `after` or a later one.
@@ -266,7 +287,7 @@ pub(super) async fn read(
     state: &Arc<RouteState>,
     name: DocId,
     position: Position,
-) -> Result<(String, bool), ErrorAnswer> {
+) -> Result<ReadText, ErrorAnswer> {
     let texts = state.subject.texts.clone().ok_or_else(|| ErrorAnswer::not_here("texts"))?;
     let shown = name.to_string();
     let found = state.read_slowly(move || texts.text(&name, position)).await?;

@@ -82,8 +82,8 @@ impl RouteState {
 async fn common(state: &Arc<RouteState>, (a, b): &DocIdPair) -> Result<Option<String>, ErrorAnswer> {
     let compare = state.subject.compare.clone().ok_or_else(|| ErrorAnswer::not_here("texts"))?;
     let (at_a, at_b) = (position_of(state, a).await?, position_of(state, b).await?);
-    let (a, _) = read(state, a.clone(), at_a).await?;
-    let (b, _) = read(state, b.clone(), at_b).await?;
+    let a = read(state, a.clone(), at_a).await?.text;
+    let b = read(state, b.clone(), at_b).await?.text;
     let compared = state.read_slowly(move || compare(&a, &b)).await?;
     let passages = compared.a.into_iter().filter_map(|(text, passage)| passage.map(|_| text));
     let longest = passages.max_by_key(String::len);

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{ErrorAnswer, RouteState};
+use crate::View;
 use crate::view::KnownPair;
 use crate::view::pairs::PairQuery;
+use crate::view::ranking::{RankPosition, RankedBy, Ranking};
 use dupflow_core::doc::DocId;
 
 /// Default and maximum number of pairs on a page.
@@ -23,14 +25,40 @@ const MOST: usize = 1000;
 pub(super) struct PairsQuery {
     /// Only pairs of this document.
     document: Option<String>,
+    /// Only pairs of a document whose id contains this text; case matters.
+    q: Option<String>,
+    /// `id`: by (a, b), in byte order; `time`: last added first; `similarity`: greatest first. The last two
+    /// read all pairs for each page. Default `id`.
+    order: Option<PairOrderText>,
     /// Minimum similarity, inclusive; default 0.
     min: Option<f64>,
     /// Maximum similarity, inclusive; default 1.
     max: Option<f64>,
-    /// The value of `next` of the previous page.
+    /// The value of `next` of the previous page, which had the same order.
     after: Option<String>,
     /// Maximum number of pairs on the page, 1 to 1000; default 100.
     limit: Option<usize>,
+}
+
+/// The order of pairs.
+#[derive(Clone, Copy, Default, Deserialize, PartialEq, Eq, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum PairOrderText {
+    Time,
+    Similarity,
+    #[default]
+    Id,
+}
+
+impl PairOrderText {
+    /// The name in a cursor, and by what pairs are ranked; `None` for the order of ids.
+    fn ranked(self) -> Option<(&'static str, RankedBy)> {
+        match self {
+            Self::Time => Some(("time", RankedBy::Time)),
+            Self::Similarity => Some(("similarity", RankedBy::Similarity)),
+            Self::Id => None,
+        }
+    }
 }
 
 /// A page of pairs.
@@ -39,10 +67,10 @@ pub(super) struct PairsQuery {
 pub(super) struct PairsPage {
     /// The pairs are those after this epoch.
     epoch: u64,
-    /// By (a, b), in byte order.
+    /// In the order of the query; pairs of the same epoch or similarity by (a, b), in byte order.
     pairs: Vec<PairSummary>,
-    /// The cursor of the next page; null on the last page. A page may hold fewer pairs than its limit and not
-    /// be the last one.
+    /// The cursor of the next page; null on the last page. By `id`, a page may hold fewer pairs than its limit
+    /// and not be the last one.
     next: Option<String>,
 }
 
@@ -73,7 +101,7 @@ impl PairSummary {
     }
 }
 
-/// Pairs by (a, b).
+/// Pairs by their ids, by recency or by similarity.
 #[utoipa::path(
     get, path = "/pairs",
     params(PairsQuery),
@@ -89,13 +117,20 @@ pub(super) async fn pairs(
     which: Result<Query<PairsQuery>, QueryRejection>,
 ) -> Result<Json<PairsPage>, ErrorAnswer> {
     let Query(which) = which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    let order = which.order.unwrap_or_default().ranked();
+    let after = which.after.as_deref();
     let wanted = PairQuery {
         document: which.document.as_deref().map(id).transpose()?,
+        part: which.q.filter(|part| !part.is_empty()),
         min: which.min.unwrap_or(0.0),
         max: which.max.unwrap_or(1.0),
-        after: which.after.as_deref().map(cursor).transpose()?,
+        after: after.filter(|_| order.is_none()).map(cursor).transpose()?,
         limit: limit(which.limit, LIMIT, MOST)?,
     };
+    if let Some((name, by)) = order {
+        let after = after.map(|text| rank_cursor(name, text)).transpose()?;
+        return ranked_page(&state, wanted, (name, by), after).await;
+    }
     let view = state.view()?;
     state
         .read_view(view, move |view| {
@@ -104,6 +139,26 @@ pub(super) async fn pairs(
             Json(PairsPage { epoch, pairs: found.iter().map(PairSummary::new).collect(), next })
         })
         .await
+}
+
+/// A page in an order other than that of ids.
+async fn ranked_page(
+    state: &RouteState,
+    wanted: PairQuery,
+    (name, by): (&'static str, RankedBy),
+    after: Option<RankPosition>,
+) -> Result<Json<PairsPage>, ErrorAnswer> {
+    let ranking = Ranking::new(by, after, wanted.limit);
+    let read = move |view: &View| {
+        let (found, next) = view.rank(wanted, ranking).page();
+        let next = next.map(|position| {
+            let (rank, a, b) = position.parts();
+            encode(&[name, &rank.to_string(), a.as_str(), b.as_str()])
+        });
+        let pairs = found.iter().map(PairSummary::new).collect();
+        Json(PairsPage { epoch: view.epoch(), pairs, next })
+    };
+    state.read_view(state.view()?, read).await
 }
 
 /// Parses an id.
@@ -140,4 +195,10 @@ pub(super) fn no_cursor() -> ErrorAnswer {
 fn cursor(text: &str) -> Result<(DocId, DocId), ErrorAnswer> {
     let [a, b] = decode(text).ok_or_else(no_cursor)?;
     Ok((id(&a)?, id(&b)?))
+}
+
+/// Parses a cursor of a ranked page. One of another order is refused.
+fn rank_cursor(order: &str, text: &str) -> Result<RankPosition, ErrorAnswer> {
+    let [_, rank, a, b] = decode::<4>(text).filter(|parts| parts[0] == order).ok_or_else(no_cursor)?;
+    Ok(RankPosition::new(rank.parse().map_err(|_| no_cursor())?, id(&a)?, id(&b)?))
 }

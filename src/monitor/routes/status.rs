@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::{ErrorAnswer, RouteState};
 use crate::metrics::process;
 use crate::metrics::samples::{EVERY_SECONDS, RunSample};
+use crate::subject::MonitoredRun;
 use crate::view::ViewUnavailable;
 use dupflow_core::doc::DocId;
 use dupflow_core::run::backlog::UnreadRecords;
@@ -41,6 +42,8 @@ pub(super) struct StatusAnswer {
     epochs: EpochStatus,
     /// Unread records of a topic in this process; null for other inputs.
     input: Option<InputStatus>,
+    /// How far this process has read.
+    reading: ReadingStatus,
     /// Live documents; before the run is live, those read so far.
     documents: u64,
     /// Distinct live sketches; before the run is live, those computed so far.
@@ -87,6 +90,33 @@ struct EpochStatus {
     /// The epoch of `pairs`, `clusters` and `similarities`; null if they are not kept, and until the run is
     /// live.
     shown: Option<u64>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = Reading)]
+struct ReadingStatus {
+    /// The date of the corpus: the greatest time of an event that was read, in unix seconds; null if none has
+    /// a time.
+    event_time: Option<f64>,
+    /// Stored bytes of the inputs that have been read; null where they are not counted.
+    bytes: Option<u64>,
+    /// Stored bytes of all inputs; null if that is not known.
+    total_bytes: Option<u64>,
+    /// When the end of the input was reached, in unix seconds; null before, and for inputs without an end.
+    ended_at: Option<f64>,
+}
+
+impl ReadingStatus {
+    fn new(subject: &MonitoredRun) -> Self {
+        let reading = subject.status.reading();
+        let read = subject.input_bytes.as_ref().map(|read| read());
+        Self {
+            event_time: reading.newest(),
+            bytes: read.map(|(bytes, _)| bytes),
+            total_bytes: read.and_then(|(_, total)| total),
+            ended_at: reading.ended_at(),
+        }
+    }
 }
 
 #[derive(Serialize, ToSchema)]
@@ -202,6 +232,7 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
             shown: seen.as_ref().map(|sums| sums.epoch),
         },
         input: status.input().map(|all| InputStatus::of_all(&all)),
+        reading: ReadingStatus::new(subject),
         documents: counts.documents(),
         sketches: counts.balance(Counter::SketchesBorn, Counter::SketchesDied),
         planned_sketches: subject.planned_here(),
@@ -267,6 +298,7 @@ impl RouteState {
             closed: status.closed_epoch(),
             durable: status.durable_epoch(),
             commit_ms: status.last_commit().as_secs_f64() * 1e3,
+            event_time: status.reading().newest(),
         };
         self.samples.lock().add(sample);
     }

@@ -22,6 +22,7 @@
 
 mod feed;
 pub(super) mod pairs;
+pub(super) mod ranking;
 pub(super) mod render;
 pub(super) mod ring;
 pub(super) mod walk;
@@ -46,9 +47,14 @@ use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
 use dupflow_core::time::{Epoch, unix_seconds};
 use feed::{ChangeQueue, ViewChange};
+use pairs::PairQuery;
+use ranking::Ranking;
 
 /// Deltas applied under one lock, and pairs copied under one lock, at most, inclusive: about a millisecond.
 const PIECE: usize = 1000;
+
+/// Pairs ranked under one lock, at most, inclusive: about a millisecond.
+const RANKED: usize = 10_000;
 
 /// Queued deltas from which on the committer waits. About 100 bytes each.
 const WAITING: usize = 1 << 18;
@@ -236,6 +242,15 @@ impl View {
         read(state.epoch, &state.pairs)
     }
 
+    /// Adds all wanted pairs to a ranking, at most [`RANKED`] under one lock. The caller holds an
+    /// [`EpochGuard`], so that the pairs do not change in between.
+    pub(super) fn rank(&self, mut wanted: PairQuery, mut ranking: Ranking) -> Ranking {
+        while let Some(last) = self.pairs(|_, pairs| pairs.rank(&wanted, RANKED, &mut ranking)) {
+            wanted.after = Some(last);
+        }
+        ranking
+    }
+
     /// Reads the clusters and their history in the same way.
     pub(super) fn clusters<T>(&self, read: impl FnOnce(&History) -> T) -> T {
         read(&self.clusters.lock())
@@ -248,9 +263,9 @@ impl View {
         if is_last { Some(state.ring.end()) } else { state.ring.after(epoch) }
     }
 
-    /// The position after the last piece.
-    pub(super) fn end(&self) -> StreamPosition {
-        self.state.lock().ring.end()
+    /// The position from which on at most this many deltas are held.
+    pub(super) fn last(&self, deltas: u64) -> StreamPosition {
+        self.state.lock().ring.last(deltas)
     }
 
     /// Pieces from a position on, of about `bytes` bytes in total.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::KnownPair;
+use super::ranking::Ranking;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, Similarity};
 use dupflow_core::time::Epoch;
@@ -24,7 +25,7 @@ pub(crate) struct PairDetails {
 }
 
 /// Two ids: `.0 < .1` in the first tree, `.0 > .1` in the second.
-type PairKey = (DocId, DocId);
+pub(crate) type PairKey = (DocId, DocId);
 
 /// Ranges of similarity that are counted, of width 0.01 each; the last one includes 1.
 pub(crate) const RANGES: usize = 100;
@@ -51,6 +52,8 @@ impl Default for PairMap {
 pub(crate) struct PairQuery {
     /// Only pairs of this document.
     pub(crate) document: Option<DocId>,
+    /// Only pairs of a document whose id contains this text. Case matters.
+    pub(crate) part: Option<String>,
     /// Minimum and maximum similarity, both inclusive.
     pub(crate) min: f64,
     pub(crate) max: f64,
@@ -58,6 +61,18 @@ pub(crate) struct PairQuery {
     pub(crate) after: Option<(DocId, DocId)>,
     /// Maximum number of pairs.
     pub(crate) limit: usize,
+}
+
+impl PairQuery {
+    /// The first pairs by (a, b), of any similarity.
+    pub(crate) fn all(after: Option<(DocId, DocId)>, limit: usize) -> Self {
+        Self { document: None, part: None, min: 0.0, max: 1.0, after, limit }
+    }
+
+    fn admits(&self, (a, b): &PairKey, held: &PairDetails) -> bool {
+        let has_part = |part: &String| a.as_str().contains(part) || b.as_str().contains(part);
+        (self.min..=self.max).contains(&held.similarity.get()) && self.part.as_ref().is_none_or(has_part)
+    }
 }
 
 /// Some pairs, and the one after which the next page begins; `None` on the last page.
@@ -101,29 +116,44 @@ impl PairMap {
     /// fewer than its limit, or none, and not be the last one.
     pub(crate) fn page(&self, wanted: &PairQuery) -> PairPage {
         let mut page = Vec::new();
-        let mut last = None;
+        let mut last: Option<&PairKey> = None;
         let most = wanted.limit.saturating_mul(MOST_SKIPPED);
-        for (looked, pair) in self.in_order(wanted).enumerate() {
+        for (looked, (key, held)) in self.in_order(wanted).enumerate() {
             if page.len() == wanted.limit || looked == most {
-                return (page, last);
+                return (page, last.cloned());
             }
-            last = Some((pair.a.clone(), pair.b.clone()));
-            if (wanted.min..=wanted.max).contains(&pair.held.similarity.get()) {
-                page.push(pair);
+            last = Some(key);
+            if wanted.admits(key, held) {
+                page.push(known(key, held));
             }
         }
         (page, None)
     }
 
-    fn in_order<'p>(&'p self, wanted: &'p PairQuery) -> Box<dyn Iterator<Item = KnownPair> + 'p> {
-        let pair =
-            |(a, b): &PairKey, held: &PairDetails| KnownPair { a: a.clone(), b: b.clone(), held: *held };
+    /// Adds the next `most` pairs by (a, b) to a ranking, those that `wanted` admits. Returns the last pair
+    /// it has seen, from which the next call continues; `None` after the last pair of all.
+    pub(crate) fn rank(&self, wanted: &PairQuery, most: usize, ranking: &mut Ranking) -> Option<PairKey> {
+        let mut last: Option<&PairKey> = None;
+        for (looked, (key, held)) in self.in_order(wanted).enumerate() {
+            if looked == most {
+                return last.cloned();
+            }
+            last = Some(key);
+            if wanted.admits(key, held) {
+                ranking.add(key, held);
+            }
+        }
+        None
+    }
+
+    fn in_order<'p>(
+        &'p self,
+        wanted: &'p PairQuery,
+    ) -> Box<dyn Iterator<Item = (&'p PairKey, &'p PairDetails)> + 'p> {
         let after = wanted.after.as_ref();
         let Some(document) = &wanted.document else {
             let begin = after.map_or(Bound::Unbounded, Bound::Excluded);
-            return Box::new(
-                self.held.range((begin, Bound::Unbounded)).map(move |(key, held)| pair(key, held)),
-            );
+            return Box::new(self.held.range((begin, Bound::Unbounded)));
         };
         let of_it = move |key: &&PairKey| key.0 == *document;
         // Pairs where `document` is the greater id, from the last page's other id on.
@@ -132,19 +162,19 @@ impl PairMap {
             |(a, _)| Bound::Excluded((document.clone(), a.clone())),
         );
         let greater = self.reversed.range((first, Bound::Unbounded)).take_while(of_it);
-        let greater = greater.filter_map(move |(b, a)| {
-            let key = (a.clone(), b.clone());
-            self.held.get(&key).map(|held| pair(&key, held))
-        });
+        let greater = greater.filter_map(move |(b, a)| self.held.get_key_value(&(a.clone(), b.clone())));
         let is_behind = after.is_some_and(|(a, _)| a == document);
         let second = after.filter(|_| is_behind).cloned();
         let second = second.map_or_else(|| Bound::Included(least(document)), Bound::Excluded);
         let lesser = self.held.range((second, Bound::Unbounded));
-        let lesser =
-            lesser.take_while(move |(key, _)| key.0 == *document).map(move |(key, held)| pair(key, held));
+        let lesser = lesser.take_while(move |(key, _)| key.0 == *document);
         // A cursor from a page of another document begins at an arbitrary pair; paging still ends.
         Box::new(greater.filter(move |_| !is_behind).chain(lesser))
     }
+}
+
+fn known((a, b): &PairKey, held: &PairDetails) -> KnownPair {
+    KnownPair { a: a.clone(), b: b.clone(), held: *held }
 }
 
 /// The least possible key with this document: no id is less than "\0".

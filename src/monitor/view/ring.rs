@@ -101,6 +101,19 @@ impl Ring {
             .then(|| self.pieces.iter().take(at).fold(self.begin, |place, piece| place.after_piece(piece)))
     }
 
+    /// The position from which on at most this many deltas are held; it may be within an epoch.
+    pub(crate) fn last(&self, deltas: u64) -> StreamPosition {
+        let from = |position: &StreamPosition| self.end.deltas - position.deltas <= deltas;
+        let mut position = self.begin;
+        for piece in self.pieces.iter() {
+            if from(&position) {
+                break;
+            }
+            position = position.after_piece(piece);
+        }
+        position
+    }
+
     /// Pieces from a position on, of about `bytes` bytes of frames. `None` if the first of them is no longer
     /// held.
     pub(crate) fn since(&self, from: StreamPosition, bytes: usize) -> Option<Vec<Arc<DeltaPiece>>> {
@@ -142,6 +155,27 @@ mod tests {
         assert_eq!(epochs(ring.end(), 100), Vec::<Epoch>::new());
         ring.push(piece(6, true, 1000));
         assert_eq!((ring.begin().piece, ring.end().piece), (5, 6), "the last one stays, however large it is");
+    }
+
+    #[test]
+    fn the_last_deltas_begin_at_a_piece() {
+        let pair = dupflow_core::pair::Pair::new(
+            dupflow_core::doc::DocId::new("a").unwrap(),
+            dupflow_core::doc::DocId::new("b").unwrap(),
+        );
+        let pair = dupflow_core::pair::DocPair {
+            pair: pair.unwrap(),
+            similarity: dupflow_core::pair::Similarity::ONE,
+            evidence: dupflow_core::pair::Evidence::default(),
+        };
+        let delta = Delta { pair, diff: 1, cause: dupflow_core::pair::Cause::Insert };
+        let mut ring = Ring::new(1 << 20);
+        for (epoch, deltas) in [(1, 3), (2, 0), (3, 2), (3, 2), (4, 1)] {
+            ring.push(DeltaPiece { deltas: vec![delta.clone(); deltas], ..piece(epoch, true, 1) });
+        }
+        let from = |deltas| ring.last(deltas).piece;
+        assert_eq!([0, 1, 2, 3, 4, 5, 8, 9].map(from), [5, 4, 4, 3, 3, 1, 0, 0]);
+        assert_eq!(Ring::new(1).last(5), StreamPosition::default());
     }
 
     #[test]

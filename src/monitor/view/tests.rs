@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::pairs::{PairMap, PairQuery};
+use super::ranking::{RankedBy, Ranking};
 use super::{PIECE, View, ViewUnavailable};
 use dupflow_core::cluster::history::History;
 use dupflow_core::cluster::{ClusterKind, Clusters};
@@ -21,16 +22,37 @@ fn delta(a: &str, b: &str, similarity: f64, diff: isize) -> Delta {
 /// They include the least possible id, and an id that is a prefix of another.
 const IDS: [&str; 6] = ["\0", "\0\0", "a", "a\0", "b", "文"];
 
+/// All pages of a ranking, each found in steps of two pairs.
+fn ranked(pairs: &PairMap, by: RankedBy, wanted: &PairQuery) -> Vec<(String, String)> {
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let mut ranking = Ranking::new(by, after.take(), wanted.limit);
+        let mut step = wanted.clone();
+        while let Some(last) = pairs.rank(&step, 2, &mut ranking) {
+            step.after = Some(last);
+        }
+        let (page, next) = ranking.page();
+        assert!(page.len() == wanted.limit || next.is_none());
+        found.extend(page.iter().map(|pair| (pair.a.to_string(), pair.b.to_string())));
+        match next {
+            None => return found,
+            next => after = next,
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn pages_together_are_the_wanted_pairs_in_order(
         present in vec((0_usize..6, 0_usize..6, 0_u8..=4), 0..30),
         document in proptest::option::of(0_usize..6),
+        part in proptest::option::of(proptest::sample::select(vec!["a", "\0", "文", "ab"])),
         (min, max) in (0_u8..=4, 0_u8..=4),
         limit in 1_usize..5,
     ) {
         let mut pairs = PairMap::default();
         let mut plain = std::collections::BTreeMap::new();
+        let (mut epoch, mut since) = (0, std::collections::BTreeMap::new());
         for (x, y, similarity) in present {
             let key = (IDS[x.min(y)], IDS[x.max(y)]);
             let similarity = f64::from(similarity) / 4.0;
@@ -42,13 +64,16 @@ proptest! {
                 Some(was) => pairs.apply(&delta(key.0, key.1, was, -1), 2),
                 None => {
                     plain.insert(key, similarity);
-                    pairs.apply(&delta(key.0, key.1, similarity, 1), 1);
+                    epoch += 1;
+                    since.insert(key, epoch / 2);
+                    pairs.apply(&delta(key.0, key.1, similarity, 1), epoch / 2);
                 }
             }
         }
         let (min, max) = (f64::from(min) / 4.0, f64::from(max) / 4.0);
         let wanted = |after| PairQuery {
             document: document.map(|at| DocId::new(IDS[at]).unwrap()),
+            part: part.map(ToOwned::to_owned),
             min,
             max,
             after,
@@ -66,14 +91,27 @@ proptest! {
             }
         }
         let is_wanted = |a: &str, b: &str, similarity: f64| {
-            document.is_none_or(|at| [a, b].contains(&IDS[at])) && (min..=max).contains(&similarity)
+            document.is_none_or(|at| [a, b].contains(&IDS[at]))
+                && (min..=max).contains(&similarity)
+                && part.is_none_or(|part| a.contains(part) || b.contains(part))
         };
         let expected: Vec<_> = plain
             .iter()
             .filter(|((a, b), similarity)| is_wanted(a, b, **similarity))
             .map(|((a, b), _)| ((*a).to_owned(), (*b).to_owned()))
             .collect();
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(&found, &expected);
+
+        for by in [RankedBy::Time, RankedBy::Similarity] {
+            let rank = |(a, b): &(String, String)| match by {
+                RankedBy::Time => since[&(a.as_str(), b.as_str())],
+                // Similarities are multiples of a quarter.
+                RankedBy::Similarity => (plain[&(a.as_str(), b.as_str())] * 4.0) as u64,
+            };
+            let mut sorted = expected.clone();
+            sorted.sort_by_key(|pair| (std::cmp::Reverse(rank(pair)), pair.clone()));
+            prop_assert_eq!(ranked(&pairs, by, &wanted(None)), sorted);
+        }
         prop_assert_eq!(pairs.by_similarity().iter().sum::<u64>(), plain.len() as u64);
         prop_assert_eq!(pairs.len(), plain.len());
     }
@@ -96,7 +134,7 @@ fn a_page_looks_at_a_bounded_number_of_pairs() {
     for n in 0..1000 {
         pairs.apply(&delta("a", &format!("b{n:03}"), 0.5, 1), 1);
     }
-    let wanted = |after| PairQuery { document: None, min: 0.9, max: 1.0, after, limit: 2 };
+    let wanted = |after| PairQuery { min: 0.9, ..PairQuery::all(after, 2) };
     let (found, next) = pairs.page(&wanted(None));
     assert_eq!((found.len(), next.as_ref().map(|(_, b)| b.to_string())), (0, Some("b199".to_owned())));
     let mut pages = 1;

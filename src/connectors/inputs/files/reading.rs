@@ -254,7 +254,7 @@ impl InputReading<'_> {
                     buffer.drain(start..start + 3);
                 }
                 if passed >= due {
-                    due = self.places.note(passed, next);
+                    due = self.places.note(passed, next, line);
                 }
                 passed += read as u64;
                 if !has_rules

@@ -3,7 +3,7 @@
 //! It has the number of the first record of each input. For an input that can be read from the middle it also
 //! has *points* (byte, number of the next record), at the first line after each stride. The stride is
 //! [`STRIDE_BYTES`] at first; whenever there are [`MOST_POINTS`] points, every second one is dropped and the
-//! stride doubles. So the index takes 24 bytes a point, at most 1.5 MiB, and 8 bytes for each input. Finding
+//! stride doubles. So the index takes 32 bytes a point, at most 2 MiB, and 8 bytes for each input. Finding
 //! a record in 16 GiB reads 256 KiB; in 1 TiB, 32 MiB.
 
 use parking_lot::Mutex;
@@ -36,6 +36,7 @@ struct IndexPoint {
     input: u32,
     byte: u64,
     record: u64,
+    line: u64,
 }
 
 /// From where a record is looked for.
@@ -49,6 +50,8 @@ pub(crate) struct SearchStart {
     pub(crate) byte: u64,
     /// The number of the first record from that byte on.
     pub(crate) record: u64,
+    /// The number of the line that begins there, from 1.
+    pub(crate) line: u64,
     /// Whether the input is still being read: a record that is not found may be added later.
     pub(crate) is_open: bool,
 }
@@ -77,12 +80,12 @@ impl RecordIndex {
         })
     }
 
-    /// Adds a point: a line of the last input begins at this byte, before this record. Returns the byte from
-    /// which on the next point is due.
-    pub(crate) fn note(&self, byte: u64, record: u64) -> u64 {
+    /// Adds a point: this line of the last input, counted from 1, begins at this byte, before this record.
+    /// Returns the byte from which on the next point is due.
+    pub(crate) fn note(&self, byte: u64, record: u64, line: u64) -> u64 {
         self.with(|noted| {
             let input = u32::try_from(noted.begins.len().saturating_sub(1)).unwrap_or(u32::MAX);
-            noted.points.push(IndexPoint { input, byte, record });
+            noted.points.push(IndexPoint { input, byte, record, line });
             if noted.points.len() == MOST_POINTS {
                 let mut keep = false;
                 noted.points.retain(|_| {
@@ -110,8 +113,9 @@ impl RecordIndex {
             let point = before.checked_sub(1).map(|at| noted.points[at]);
             let point = point.filter(|point| point.input as usize == input);
             let (begin, of) = &noted.begins[input];
-            let (byte, from) = point.map_or((0, *begin), |point| (point.byte, point.record));
-            Some(SearchStart { input: of.clone(), first: *begin, byte, record: from, is_open })
+            let (byte, from, line) =
+                point.map_or((0, *begin, 1), |point| (point.byte, point.record, point.line));
+            Some(SearchStart { input: of.clone(), first: *begin, byte, record: from, line, is_open })
         })
     }
 }
@@ -126,9 +130,10 @@ mod tests {
         let input = |n: u64| Input::at(n.to_string().as_ref());
         assert_eq!(places.find(0), None);
         assert_eq!(places.begin(0, &input(0)), STRIDE_BYTES);
-        assert_eq!(places.note(STRIDE_BYTES + 7, 90), 2 * STRIDE_BYTES + 7);
+        assert_eq!(places.note(STRIDE_BYTES + 7, 90, 93), 2 * STRIDE_BYTES + 7);
         let from = |n, first, byte, record, is_open| {
-            Some(SearchStart { input: input(n), first, byte, record, is_open })
+            let line = if byte == 0 { 1 } else { record + 3 };
+            Some(SearchStart { input: input(n), first, byte, record, line, is_open })
         };
         assert_eq!(places.find(89), from(0, 0, 0, 0, true));
         assert_eq!(places.find(90), from(0, 0, STRIDE_BYTES + 7, 90, true));
@@ -150,7 +155,7 @@ mod tests {
             // Each line is as long as a stride.
             let byte = record * STRIDE_BYTES;
             if byte >= due {
-                due = places.note(byte, record);
+                due = places.note(byte, record, record + 1);
             }
         }
         places.with(|noted| {

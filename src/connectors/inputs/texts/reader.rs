@@ -38,7 +38,8 @@ pub(crate) struct FileTexts {
 
 /// The result of looking for a record.
 enum SearchResult {
-    Found,
+    /// On this line, from 1.
+    Found(u64),
     /// The input ends before the record.
     Ended,
     /// The record is beyond the bytes that may be read.
@@ -136,7 +137,7 @@ impl FileTexts {
                             text.push_str(&without_separators(&String::from_utf8_lossy(field)));
                         }
                     }
-                    return Ok(FoundText::new(&text));
+                    return Ok(FoundText::new(&text).at(format!("{name}, row {}", record - from.first + 1)));
                 }
                 Err(damage) if damage.ends => break,
                 Ok(_) | Err(_) => {}
@@ -168,8 +169,8 @@ impl FileTexts {
         let gone = |error: io::Error| NoText::Gone(format!("\"{name}\" cannot be read: {error}"));
         let (mut bytes, compressed) = opened(path, from.byte).map_err(gone)?;
         let most = if compressed { self.most } else { u64::MAX };
-        match self.seek(&mut bytes, from, record, most).map_err(gone)? {
-            SearchResult::Found => {}
+        let line = match self.seek(&mut bytes, from, record, most).map_err(gone)? {
+            SearchResult::Found(line) => line,
             SearchResult::TooFar => return Err(self.too_far(path)),
             SearchResult::Ended if from.is_open => {
                 return Err(NoText::Failed(format!("\"{name}\" has not been read so far yet")));
@@ -177,11 +178,11 @@ impl FileTexts {
             SearchResult::Ended => {
                 return Err(NoText::Gone(format!("\"{name}\" ends before record {record}: it has changed")));
             }
-        }
+        };
         let place = format!("record {record} of \"{name}\"");
         // The index points to a longer line now: the file has changed.
         let whole = if self.line.len() > MAX_RECORD_BYTES + 1 { &[][..] } else { &self.line };
-        of_event(id, &place, self.reader.read(whole, record))
+        Ok(of_event(id, &place, self.reader.read(whole, record))?.at(format!("{name}:{line}")))
     }
 
     /// Reads up to a record, which is then in `self.line`.
@@ -194,7 +195,7 @@ impl FileTexts {
     ) -> io::Result<SearchResult> {
         let mut next = from.record;
         let mut read = 0;
-        loop {
+        for line in from.line.. {
             self.line.clear();
             // One byte more than the longest line and its end, to detect a longer one.
             let length = bytes.take(MAX_RECORD_BYTES as u64 + 2).read_until(b'\n', &mut self.line)?;
@@ -209,7 +210,7 @@ impl FileTexts {
             read += (length + rest) as u64;
             if is_longer || !is_blank(&self.line) {
                 if next == record {
-                    return Ok(SearchResult::Found);
+                    return Ok(SearchResult::Found(line));
                 }
                 next += 1;
             }
@@ -217,6 +218,7 @@ impl FileTexts {
                 return Ok(SearchResult::TooFar);
             }
         }
+        Ok(SearchResult::Ended)
     }
 
     /// The text of a file of a folder.
@@ -242,7 +244,7 @@ impl FileTexts {
             _ => gone("holds no document any more"),
         })?;
         let text = if !self.fields.is_empty() { without_separators(&text) } else { text };
-        Ok(FoundText::new(&text))
+        Ok(FoundText::new(&text).at(path.display().to_string()))
     }
 }
 

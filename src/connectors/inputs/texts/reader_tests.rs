@@ -49,13 +49,34 @@ fn all_come_back(inputs: &[&Path], names: &[&str]) -> usize {
     let (files, events) = read(inputs, names);
     let mut texts = files.texts(&fields(names)).unwrap();
     for (position, of, text) in &events {
-        let found = texts.text(of, *position).map(|found| (found.text, found.truncated));
+        let found = texts.text(of, *position);
+        let place = found.as_ref().unwrap().place.clone().unwrap();
+        assert!(stands_at(&place, of), "{of:?}: {place}");
+        let found = found.map(|found| (found.text, found.truncated));
         let whole = text.len() <= FoundText::MOST_BYTES;
         assert_eq!(found.as_ref().map(|(_, truncated)| *truncated), Ok(!whole), "{of:?} {position:?}");
         let found = found.unwrap().0;
         assert!(if whole { found == *text } else { text.starts_with(&found) }, "{of:?} {position:?}");
     }
     events.len()
+}
+
+/// Whether the place of a text is right: a path that ends with the id, or the line of a file that has it. Of
+/// compressed files only the form is checked.
+fn stands_at(place: &str, id: &DocId) -> bool {
+    if place.ends_with(id.as_str()) {
+        return true;
+    }
+    let (path, line) = place.rsplit_once(':').unwrap();
+    let line: usize = line.parse().unwrap();
+    let file = fs::read(path).unwrap();
+    let is_compressed = [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"].iter().any(|magic| file.starts_with(magic));
+    let written = serde_json::to_string(id.as_str()).unwrap();
+    is_compressed
+        || file
+            .split(|byte| *byte == b'\n')
+            .nth(line - 1)
+            .is_some_and(|line| String::from_utf8_lossy(line).contains(&written))
 }
 
 type ReadEvents = Vec<(Position, DocId, String)>;

@@ -147,7 +147,10 @@ impl KafkaTexts {
         let mut records = KeyedRecords::with_shape(Arc::clone(&self.kafka.shape));
         put(message, &mut records);
         match records.iter().next() {
-            Some(record) => of_event(id, place, self.shape.read(&record, &records.headers(0))),
+            Some(record) => {
+                let found = of_event(id, place, self.shape.read(&record, &records.headers(0)))?;
+                Ok(found.at(place.to_owned()))
+            }
             None => Err(NoText::Gone(format!("{place} holds nothing"))),
         }
     }

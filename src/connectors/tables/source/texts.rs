@@ -58,6 +58,6 @@ impl Texts for TableTexts {
         };
         let row = rows.row(id.as_str()).map_err(failed)?;
         self.rows = Some(rows);
-        self.text_of_row(id, position, row)
+        Ok(self.text_of_row(id, position, row)?.at(self.table.name()))
     }
 }

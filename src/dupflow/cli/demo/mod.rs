@@ -106,7 +106,11 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     print(&heading(page_address))?;
     if page_address.is_some() {
         // It is set once.
-        job.source = Box::new(Staying::new(job.source, move |epoch| last.set(epoch).unwrap_or(())));
+        let (status, clock) = (Arc::clone(&job.status), Arc::clone(&job.clock));
+        job.source = Box::new(Staying::new(job.source, move |epoch| {
+            status.reading().end(clock.unix());
+            last.set(epoch).unwrap_or(());
+        }));
     }
     replay::run_until_signalled(job, true)??;
     print(&format!("\n{NEXT}"))?;

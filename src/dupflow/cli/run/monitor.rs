@@ -19,8 +19,8 @@ use dupflow_core::sketch::estimate::standard_error;
 use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::Epoch;
 use dupflow_monitor::{
-    Compare, ComparedTexts, Endpoint, Feeder, HotBlockInfo, Monitor, MonitorLimits, MonitoredRun, Pipeline,
-    TextReader, TextUnavailable, View,
+    Compare, ComparedTexts, Endpoint, Feeder, HotBlockInfo, InputBytes, Monitor, MonitorLimits, MonitoredRun,
+    Pipeline, ReadText, TextReader, TextUnavailable, View,
 };
 
 impl Follower for Feeder {
@@ -93,6 +93,10 @@ pub(in crate::cli) fn start(
         (blocks.len(), hot.collect())
     });
     subject.planned = plan.planned_sketches();
+    subject.input_bytes = job
+        .source
+        .progress()
+        .map(|progress| -> InputBytes { Box::new(move || (progress.read(), progress.total())) });
     let token = place.token.as_ref().map(|token| token.reveal().to_owned());
     let entry = Endpoint {
         address: place.listen,
@@ -110,9 +114,13 @@ struct ReadableTexts {
 }
 
 impl TextReader for ReadableTexts {
-    fn text(&self, id: &DocId, position: Position) -> Result<(String, bool), TextUnavailable> {
+    fn text(&self, id: &DocId, position: Position) -> Result<ReadText, TextUnavailable> {
         let found = self.texts.lock().text(id, position);
-        let found = found.map(|found| (readable(&found.text, &self.rules).into_owned(), found.truncated));
+        let found = found.map(|found| ReadText {
+            text: readable(&found.text, &self.rules).into_owned(),
+            truncated: found.truncated,
+            place: found.place,
+        });
         found.map_err(|why| match why {
             intake::NoText::Gone(why) => TextUnavailable::Gone(why),
             intake::NoText::Unsupported(why) => TextUnavailable::Unsupported(why),

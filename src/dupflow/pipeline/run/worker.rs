@@ -12,7 +12,7 @@ use crate::pipeline::error::RunError;
 use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Dequeued, Payload, Queue};
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::run::status::{Phase, Status};
-use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime};
+use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime, UnixTime};
 use dupflow_engine::dataflow::{
     self, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, Workers,
 };
@@ -104,12 +104,15 @@ impl Intake for WorkerIntake {
         if let Payload::Watched(changes) = &batch.payload {
             changes.iter().for_each(|change| each(BatchRecord::Watched(change)));
         }
+        let mut newest = None;
         let decoded = self.decoder.decode(&batch, &self.shared.bad, &mut letters, |position, event| {
+            newest = newest.max(event.ts.and_then(UnixTime::new));
             each(BatchRecord::Event(position, event));
         });
         if let Err(error) = decoded {
             self.shared.failure.fail(error.into());
         }
+        newest.into_iter().for_each(|newest| self.shared.status.reading().event(newest));
         self.shared.queue.give_back(batch);
         let at = self.attaches_time.then(|| self.shared.clock.unix());
         dataflow::BatchEnd { end, letters, seen, at }

@@ -1,4 +1,4 @@
-// What is compared, and how: the promise of the blocks as a curve, what was observed beside it, all counters.
+// The pipeline: its settings, the promise of its blocks as a curve, the similarities of live pairs beside it, all counters.
 
 function curve(pipeline, observed, width) {
   const [height, left, right, top, bottom] = [width < 600 ? 280 : 360, 46, 60, 34, 40];
@@ -6,7 +6,7 @@ function curve(pipeline, observed, width) {
   const y = (p) => top + (1 - p) * (height - top - bottom);
   const most = Math.max(1, ...observed);
   const powers = Math.max(1, Math.ceil(Math.log10(most + 1)));
-  // A bar of one pair can still be seen.
+  // A bar of one pair is visible.
   const tall = (n) => (n > 0 ? (Math.log10(n) + 0.3) / (powers + 0.3) : 0);
   const parts = [];
   for (const p of [0, 0.25, 0.5, 0.75, 1]) {
@@ -37,13 +37,13 @@ function pipelineView() {
   const hot = hotPanel();
   const bad = badPanel();
   let shown = '';
-  let told = null;
+  let described = null;
   const tick = () => {
     hot.tick();
     bad.tick();
     const { pipeline, status } = run;
-    if (pipeline && told !== pipeline) {
-      told = pipeline;
+    if (pipeline && described !== pipeline) {
+      described = pipeline;
       const { retention } = pipeline;
       const kept = retention && [retention.max_age_seconds && `${span(retention.max_age_seconds)} by the ${retention.clock} clock`, retention.max_documents && plural(retention.max_documents, 'document')].filter(Boolean);
       put(known, facts([

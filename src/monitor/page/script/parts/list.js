@@ -1,6 +1,6 @@
-// The list of deltas: as many rows as can be seen, whatever there is; drawn at most once a frame.
+// The list of deltas: only the visible rows are elements; drawn at most once per frame.
 
-/** Newest first. While it is scrolled away from the top, or paused, it stands still and says how many have come. */
+/** Newest first. While it is paused or scrolled away from the top, its rows stay, and newer ones are counted. */
 class DeltaList {
   constructor({ tall = false, onstate = () => {} } = {}) {
     this.onstate = onstate;
@@ -16,11 +16,17 @@ class DeltaList {
     /** The newest row that has been drawn. */
     this.newest = -1;
     this.spacer = el('div.spacer');
-    this.none = el('div.none', {}, 'No delta since this page was opened. They appear here as they are committed.');
+    this.none = el('div.none', {}, 'No delta yet. They appear here when they are committed.');
     this.box = el('div', { className: `deltas${tall ? ' tall' : ''}`, id: 'delta-list', role: 'group', 'aria-label': 'Deltas, newest first', tabIndex: 0 }, this.spacer, this.none);
     this.pool = [];
     this.box.addEventListener('scroll', () => this.draw(), { passive: true });
+    // A row is about to be opened: *Back* returns to the same rows.
+    this.box.addEventListener('click', () => place.keep({ list: { upto: this.shownEnd, top: this.box.scrollTop } }), { capture: true });
     this.box.addEventListener('keydown', (event) => this.key(event));
+    if (place.kept.list) {
+      Object.assign(this, { paused: true, upto: place.kept.list.upto });
+      this.top = place.kept.list.top;
+    }
     this.listen = () => this.draw();
     stream.listeners.add(this.listen);
     this.resized = new ResizeObserver(() => {
@@ -39,13 +45,16 @@ class DeltaList {
     this.filter = filter;
     this.numbers = [];
     this.read = stream.first;
-    this.box.scrollTop = 0;
+    if (this.top === undefined) this.box.scrollTop = 0;
     this.draw();
   }
 
   setPaused(paused) {
     this.paused = paused;
-    if (!paused) this.box.scrollTop = 0;
+    if (!paused) {
+      this.box.scrollTop = 0;
+      place.keep({ list: null });
+    }
     this.draw();
   }
 
@@ -58,7 +67,7 @@ class DeltaList {
     });
   }
 
-  /** Takes what has come since the last frame. */
+  /** Takes the rows since the last frame. */
   catchUp() {
     const { numbers } = this;
     let gone = 0;
@@ -66,7 +75,7 @@ class DeltaList {
     if (gone) numbers.splice(0, gone);
     for (let number = Math.max(this.read, stream.first); number < stream.end; number += 1) {
       const row = stream.rows[number - stream.first];
-      if (row.told || !this.filter || this.filter(row)) numbers.push(number);
+      if (row.note || !this.filter || this.filter(row)) numbers.push(number);
     }
     this.read = stream.end;
   }
@@ -84,15 +93,19 @@ class DeltaList {
     this.shownEnd = this.upto ?? stream.end;
     const waiting = numbers.length - end;
     this.none.hidden = end > 0;
-    if (!end && waiting) say(this.none, 'What was shown here is no longer among the last 10,000 deltas.');
-    else if (!end) say(this.none, this.filter ? 'No delta among the last 10,000 passes the filter.' : 'No delta since this page was opened. They appear here as they are committed.');
+    if (!end && waiting) say(this.none, 'These rows are no longer among the last 10,000 deltas.');
+    else if (!end) say(this.none, this.filter ? 'No delta among the last 10,000 passes the filter.' : 'No delta yet. They appear here when they are committed.');
     this.spacer.style.height = `${end * height}px`;
+    if (this.top !== undefined && end) {
+      box.scrollTop = this.top;
+      this.top = undefined;
+    }
     const first = Math.max(0, Math.floor(box.scrollTop / height) - 2);
     const rows = Math.min(end - first, Math.ceil(box.clientHeight / height) + 4);
     while (this.pool.length < rows) this.pool.push(this.makeRow());
     this.drawn += 1;
     for (let place = first; place < first + rows; place += 1) {
-      // A delta keeps its element while it is in sight, so only what is new is filled in.
+      // A delta keeps its element while it is visible, so only new rows are filled.
       const nth = end - 1 - place;
       const row = this.pool[nth % this.pool.length];
       row.drawn = this.drawn;
@@ -105,10 +118,10 @@ class DeltaList {
   }
 
   makeRow() {
-    const parts = { sign: el('span.sign'), cause: el('span.chip'), similarity: el('span.similarity'), a: el('span.id.one', { dir: 'auto' }), b: el('span.id.two', { dir: 'auto' }), epoch: el('span.epoch'), words: el('span.words') };
-    for (const part of Object.values(parts)) part.append('');
-    const { sign, cause, similarity: estimate, a, b, epoch, words } = parts;
-    const root = el('a.delta', { tabIndex: -1 }, sign, cause, estimate, el('span.ids', {}, a, b), epoch, words);
+    const parts = { sign: el('span.sign'), cause: el('span.chip'), similarity: el('span.similarity'), a: el('span.id.one', { dir: 'auto' }, el('span.id-start', {}, ''), el('span.id-end', {}, '')), b: el('span.id.two', { dir: 'auto' }, el('span.id-start', {}, ''), el('span.id-end', {}, '')), epoch: el('span.epoch'), time: el('span.time'), words: el('span.words') };
+    for (const part of Object.values(parts)) if (!part.firstChild) part.append('');
+    const { sign, cause, similarity: estimate, a, b, epoch, time, words } = parts;
+    const root = el('a.delta', { tabIndex: -1 }, sign, cause, estimate, el('span.ids', {}, a, b), epoch, time, words);
     this.box.append(root);
     return { root, ...parts, number: null, drawn: 0 };
   }
@@ -119,10 +132,10 @@ class DeltaList {
     row.number = number;
     const fresh = number > this.newest && this.newest >= 0 && number > stream.end - 30 ? ' fresh' : '';
     const delta = stream.rows[number - stream.first];
-    if (delta.told) {
-      row.root.className = 'delta told';
+    if (delta.note) {
+      row.root.className = 'delta note-row';
       row.root.removeAttribute('href');
-      row.words.firstChild.data = delta.told;
+      row.words.firstChild.data = delta.note;
       return;
     }
     row.root.className = `delta ${delta.diff > 0 ? 'plus' : 'minus'}${fresh}`;
@@ -131,14 +144,16 @@ class DeltaList {
     row.cause.firstChild.data = causeWord(delta.cause);
     row.cause.className = `chip ${CAUSES[delta.cause] ? delta.cause : ''}`;
     row.similarity.firstChild.data = similarity(delta.similarity);
-    row.a.firstChild.data = idText(delta.a);
-    row.a.title = visible(delta.a);
-    row.b.firstChild.data = idText(delta.b);
-    row.b.title = visible(delta.b);
+    for (const side of ['a', 'b']) {
+      idParts(delta[side]).forEach((part, i) => { row[side].children[i].firstChild.data = part; });
+      row[side].title = visible(delta[side]);
+    }
     row.epoch.firstChild.data = count(delta.epoch);
+    row.epoch.title = `epoch ${count(delta.epoch)}`;
+    row.time.firstChild.data = isKnown(delta.at) ? clock(delta.at) : '';
   }
 
-  /** Arrow keys go from row to row, and hold the list while they do. */
+  /** Arrow keys move from row to row; the list is paused. */
   key(event) {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
     const step = steps[event.key];

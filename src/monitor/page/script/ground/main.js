@@ -1,4 +1,4 @@
-// Which view is shown: by the address behind the #, so that a link to it can be shared. Keys, theme, start.
+// Navigation: the address after # selects the view. Keys, theme, start.
 
 const VIEWS = { '': overview, deltas, pairs, clusters, cluster, document: document_, pair, pipeline: pipelineView, similar, views: viewTables, watch: watchList };
 const TABS = { '': 'overview', cluster: 'clusters', document: '', pair: 'pairs' };
@@ -17,6 +17,7 @@ const view = {
     const make = VIEWS[name] ?? overview;
     this.current?.close?.();
     this.current = null;
+    place.take();
     const next = make(parts, new URLSearchParams(query));
     put(document.getElementById('main'), next.root);
     this.current = next;
@@ -25,11 +26,18 @@ const view = {
       if (link.dataset.view === tab) link.setAttribute('aria-current', 'page');
       else link.removeAttribute('aria-current');
     }
-    window.scrollTo(0, 0);
+    showFrame();
     next.tick?.();
+    place.restore();
   },
 };
 stream.listeners.add((frame) => frame && view.current?.epoch?.(frame));
+
+/** The box for ids: opens the document of this id, or else the pairs with a part of it. */
+async function search(text) {
+  const answer = await ask(`/document?id=${encodeURIComponent(text)}`);
+  location.hash = answer.status === 404 ? address('pairs', { q: text }) : at.document(text);
+}
 
 const THEMES = ['auto', 'light', 'dark'];
 const theme = {
@@ -45,7 +53,7 @@ const theme = {
     try {
       localStorage.setItem('theme', name);
     } catch {
-      // Where nothing may be stored, it holds until the page is closed.
+      // Without storage the theme lasts until the page is closed.
     }
     this.apply();
   },
@@ -61,7 +69,7 @@ document.getElementById('theme').addEventListener('click', () => theme.set(THEME
 document.getElementById('search').addEventListener('submit', (event) => {
   event.preventDefault();
   const { value } = document.getElementById('search-id');
-  if (value) location.hash = at.document(value);
+  if (value) search(value);
 });
 document.getElementById('skip').addEventListener('click', (event) => {
   event.preventDefault();
@@ -70,12 +78,16 @@ document.getElementById('skip').addEventListener('click', (event) => {
 
 document.addEventListener('keydown', (event) => {
   const isTyping = event.target.matches('input, textarea, select');
+  if (document.querySelector('dialog[open]')) return;
   if (event.key === 'Escape') {
     if (isTyping) event.target.blur();
     if (view.current?.escape?.()) return;
     return;
   }
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === '?') return void showKeys();
+  const nth = '123456'.indexOf(event.key);
+  if (nth >= 0) return void document.querySelectorAll('header nav a')[nth]?.click();
   if (event.key === '/') {
     event.preventDefault();
     document.getElementById('search-id').focus();
@@ -83,7 +95,7 @@ document.addEventListener('keydown', (event) => {
   }
   const list = event.target.closest('[data-list]');
   if (list && (event.key === 'ArrowDown' || event.key === 'ArrowUp')) {
-    const links = [...list.querySelectorAll(':scope > li > a')];
+    const links = [...list.querySelectorAll(':scope > li > a, :scope > li .about > a')];
     const next = links[links.indexOf(event.target.closest('a')) + (event.key === 'ArrowDown' ? 1 : -1)];
     event.preventDefault();
     next?.focus();

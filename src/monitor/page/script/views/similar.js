@@ -1,4 +1,4 @@
-// A box to paste a text into: which documents it is like, as if it had come.
+// A box for a text: the documents with which a new document of this text would form pairs.
 
 function similar() {
   const text = el('textarea', { id: 'similar-text', 'aria-label': 'A text', placeholder: 'Paste a text. Nothing of it is kept.', spellcheck: false, dir: 'auto' });
@@ -21,9 +21,9 @@ function similar() {
       return void put(found);
     }
     const { documents, more, empty, epoch } = answer.data;
-    const asOf = `as of epoch ${count(epoch)}, in ${took.toFixed(took < 10 ? 1 : 0)} ms with the way there and back`;
+    const words = `${asOf(epoch)}, in ${took.toFixed(took < 10 ? 1 : 0)} ms with the way there and back`;
     if (empty) say(state, 'The text has no token, so there is nothing to compare.');
-    else say(state, documents.length ? `${plural(documents.length + (more ?? 0), 'document')} ${documents.length + (more ?? 0) === 1 ? 'is' : 'are'} similar enough, ${asOf}.` : `No document is similar enough, ${asOf}.`);
+    else say(state, documents.length ? `${plural(documents.length + (more ?? 0), 'document')} ${documents.length + (more ?? 0) === 1 ? 'is' : 'are'} similar enough, ${words}.` : `No document is similar enough, ${words}.`);
     put(found, documents.length ? panel('Most similar first', {}, el('ul.pick', { 'data-list': true }, documents.map((one) => el('li', {}, el('a.answer-line', { href: at.document(one.id) },
       el('b', {}, similarity(one.similarity)), bar(one.similarity), idSpan(one.id), el('span.why', {}, evidence(one.evidence, one.similarity), one.cluster ? `; of cluster ${idText(one.cluster)}` : ''))))),
     more ? el('p.note', {}, `${plural(more, 'more document')} are not listed.`) : null) : null);

@@ -1,4 +1,4 @@
-// How things are shown: elements, ids, numbers, words. Whatever comes from outside becomes a text node, never markup.
+// Elements, ids and numbers. Data of the run becomes text nodes, never markup.
 
 /** An element: its tag with classes ("a.id.whole"), its attributes, and what is in it. */
 function el(tag, attributes = {}, ...content) {
@@ -28,7 +28,7 @@ const svg = (name, attributes = {}, ...content) => {
   return element;
 };
 
-/** Sets a text only where it differs, so that a tick which changes nothing costs nothing. */
+/** Sets a text only if it differs, so that a tick without changes costs no layout. */
 function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -38,7 +38,7 @@ const UNSEEN = {
   0x202d: 'LRO', 0x202e: 'RLO', 0x2060: 'WJ', 0x2066: 'LRI', 0x2067: 'RLI', 0x2068: 'FSI', 0x2069: 'PDI', 0xfeff: 'BOM',
 };
 
-/** A text whose control characters, and those that turn the direction, can be seen. `keep`: line ends and tabs stay what they are. */
+/** A text in which control characters, and those that change the direction, are visible. `keep`: line ends and tabs are unchanged. */
 function visible(text, keep = false) {
   // eslint-disable-next-line no-control-regex
   return text.replace(/[\0-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/g, (c) => {
@@ -51,14 +51,24 @@ function visible(text, keep = false) {
   });
 }
 
+const isKnown = (one) => one !== null && one !== undefined;
 const idText = (id) => (id === '' ? '(empty id)' : visible(id));
-const idSpan = (id, kind = 'span.id') => el(kind, { title: visible(id), dir: 'auto' }, idText(id));
+/** An id for a title. */
+const shortId = (id) => (idText(id).length > 40 ? `${idText(id).slice(0, 39)}…` : idText(id));
+/** The beginning and the end of an id. Where there is too little room, the middle is left out: ids of one site differ at their ends. */
+function idParts(id) {
+  const text = idText(id);
+  // Only between printable ASCII, since others may be shaped together.
+  return text.length > 40 && /^[!-~]{16}$/.test(text.slice(-16)) ? [text.slice(0, -15), text.slice(-15)] : [text, ''];
+}
+const idContent = (id) => idParts(id).map((part, i) => (part ? el(i ? 'span.id-end' : 'span.id-start', {}, part) : null));
+const idSpan = (id, kind = 'span.id') => el(kind, { title: visible(id), dir: 'auto' }, kind.includes('whole') ? idText(id) : idContent(id));
 const at = {
   document: (id) => `#/document/${encodeURIComponent(id)}`,
   cluster: (id) => `#/cluster/${encodeURIComponent(id)}`,
   pair: (a, b) => `#/pair?a=${encodeURIComponent(a)}&b=${encodeURIComponent(b)}`,
 };
-const idLink = (id, to = at.document(id)) => el('a.id', { href: to, title: visible(id), dir: 'auto' }, idText(id));
+const idLink = (id, to = at.document(id)) => el('a.id', { href: to, title: visible(id), dir: 'auto' }, idContent(id));
 
 const WHOLE = new Intl.NumberFormat('en');
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
@@ -75,23 +85,13 @@ function bytes(n) {
   return `${unit === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[unit]}`;
 }
 
-/** A similarity, of three digits, 1 only where it is 1. */
+/** A similarity with three digits; "1" only if it is 1. */
 const similarity = (s) => (s === null || s === undefined ? '–' : s === 1 ? '1' : Math.min(s, 0.999).toFixed(3));
 const about = (s) => (s === 1 ? '1' : Math.min(s, 0.999).toFixed(2));
 
-function span(seconds) {
-  if (seconds < 1) return 'under 1 s';
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 129600) return `${Math.round(seconds / 3600)} h`;
-  return `${Math.round(seconds / 86400)} days`;
-}
-const clock = (unix) => new Date(unix * 1000).toLocaleTimeString('en-GB');
-const moment = (unix) => `${new Date(unix * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-
-/** Why a delta came, in a word or two; and said in full. */
+/** Causes of deltas: in a word, and as a sentence. */
 const CAUSES = {
-  insert: ['new', 'a document came alive'],
+  insert: ['inserted', 'a document was inserted'],
   update: ['edited', 'a document has another text'],
   delete: ['deleted', 'a document was deleted'],
   expire: ['expired', 'a document has expired'],
@@ -104,7 +104,14 @@ const CAUSES = {
 const causeWord = (cause) => CAUSES[cause]?.[0] ?? cause ?? '';
 const causeChip = (cause) => (cause ? el('span.chip', { className: `chip ${CAUSES[cause] ? cause : ''}`, title: CAUSES[cause]?.[1] ?? '' }, causeWord(cause)) : null);
 
-/** What a similarity rests on: "13 of 18 blocks, decided after 128 of 448 components, 0.94 ± 0.01". */
+/** A similarity and how certain it is: "about 0.94 ± 0.01" by sketches, "exactly 0.943" where features were compared. */
+function certainty(found, estimate) {
+  if (found && !found.look && !found.components) return 'the same sketch';
+  if (!found?.standard_error) return `exactly ${similarity(estimate)}`;
+  return `about ${about(estimate)}\u00a0±\u00a0${found.standard_error < 0.005 ? found.standard_error.toFixed(3) : found.standard_error.toFixed(2)}`;
+}
+
+/** What a similarity rests on: "13 of 18 blocks, decided after 128 of 448 components, about 0.94 ± 0.01". */
 function evidence(found, estimate) {
   if (!found) return '';
   if (!found.look && !found.components) return 'the same sketch';
@@ -112,9 +119,7 @@ function evidence(found, estimate) {
   if (found.of_blocks) words.push(`${found.blocks} of ${plural(found.of_blocks, 'block')}`);
   if (found.components && found.of_components) words.push(`decided after ${count(found.components)} of ${plural(found.of_components, 'component')}`);
   else if (found.components) words.push(`decided after ${plural(found.components, 'component')}`);
-  if (estimate !== null && estimate !== undefined) {
-    words.push(found.standard_error ? `${about(estimate)}\u00a0±\u00a0${found.standard_error < 0.005 ? found.standard_error.toFixed(3) : found.standard_error.toFixed(2)}` : `${about(estimate)} exactly`);
-  }
+  if (isKnown(estimate)) words.push(certainty(found, estimate));
   return words.join(', ');
 }
 

@@ -1,4 +1,4 @@
-// The first view: whether all is well, what the run does, what comes out of it.
+// The first view: new copies and clusters, then the state of the run.
 
 const STAGES = [
   ['Read', (s, c) => [c.events, 'events', 'events'], (s, c) => [['bytes', bytes(c.bytes)], ['bad', count(badRecords(s))], ['unchanged', count(c.unchanged)], ['without a token', count(c.empty)]]],
@@ -11,6 +11,12 @@ const STAGES = [
   ['Output', (s) => [s.epochs.durable, 'epochs', 'epochs_durable'], (s) => [['closed, not durable', count(s.epochs.closed - s.epochs.durable)], ['deltas waiting', count(s.epochs.waiting_deltas)], ['state', bytes(s.state.bytes)]]],
 ];
 const badRecords = (status) => Object.values(status.bad_records).reduce((sum, n) => sum + n, 0);
+/** The part of the input that is read; null if it is not known. A small input is read ahead as a whole, long before its events are due. */
+const READ_AHEAD = 2 ** 20;
+function partRead({ reading }) {
+  if (isKnown(reading?.ended_at)) return 1;
+  return isKnown(reading?.total_bytes) && isKnown(reading.bytes) && reading.total_bytes > READ_AHEAD ? Math.min(1, reading.bytes / reading.total_bytes) : null;
+}
 const part = (n, of, word = '') => (of ? `${share(Math.min(1, n / of))} ${word}`.trim() : '–');
 
 function stagesPanel() {
@@ -45,6 +51,13 @@ function tiles() {
     return { root: el('div.tile', {}, el('div.what', {}, what), parts.value, parts.under), ...parts, fill };
   };
   const all = [
+    tile('Corpus', (s) => {
+      const { event_time: time, bytes: read, ended_at: ended } = s.reading ?? {};
+      const done = partRead(s);
+      const part = isKnown(done) ? `${share(done)} read` : isKnown(read) ? `${bytes(read)} read` : '';
+      const speed = pace(rateOf((sample) => sample.event_time, 10));
+      return [isKnown(time) ? day(time) : part || '–', [isKnown(time) && part, isKnown(ended) ? 'the feed has ended' : speed].filter(Boolean).join(', ') || 'events have no time', '', isKnown(time) ? `events up to ${moment(time)}` : ''];
+    }),
     tile('Documents', (s) => {
       const outgrown = s.planned_sketches && s.sketches > s.planned_sketches;
       return [count(s.documents), `${count(s.sketches)} distinct sketches${outgrown ? `, planned for ${count(s.planned_sketches)}` : ''}`, outgrown ? 'warn' : ''];
@@ -69,10 +82,10 @@ function tiles() {
   const tick = () => {
     if (!run.status) return;
     for (const { root, value, under, fill } of all) {
-      const [text, below, state = ''] = fill(run.status);
+      const [text, below, state = '', title = ''] = fill(run.status);
       say(value, text);
       say(under, visible(below));
-      under.title = under.textContent;
+      under.title = title || under.textContent;
       root.className = `tile ${state}`;
     }
   };
@@ -83,8 +96,9 @@ function plotsPanel() {
   const binary = (most) => 2 ** Math.ceil(Math.log2(Math.max(most, 1)));
   const plots = [
     new Plot('Events and deltas a second', [{ name: 'events', value: rising((s) => s.events), unit: '/s' }, { name: 'deltas', value: rising(deltasOf), unit: '/s' }], { words: rate }),
-    new Plot('Epochs closed and not durable', [{ name: 'epochs waiting', value: level((s) => Math.max(0, s.closed - s.durable)) }], { round: (most) => roundUp(Math.max(most, 5)) }),
+    new Plot('Epochs closed and not durable', [{ name: 'epochs waiting', value: level((s) => Math.max(0, s.closed - s.durable)) }], { round: (most) => roundUp(Math.max(most, 4)) }),
     new Plot('How long a commit takes', [{ name: 'a commit', value: level((s) => s.commit_ms), unit: ' ms' }], { words: rate }),
+    new Plot('Text read a second', [{ name: 'text', value: rising((s) => s.bytes), unit: '/s' }], { round: binary, words: bytes }),
     new Plot('Memory', [{ name: 'memory', value: level((s) => s.resident_bytes) }], { round: binary, words: bytes }),
     new Plot('Documents and pairs', [{ name: 'documents', value: level((s) => s.documents) }, { name: 'pairs', value: level((s) => s.pairs) }]),
   ];
@@ -97,9 +111,8 @@ function plotsPanel() {
   return { root: panel('Over time', { end: buttons }, el('div.plots', {}, plots.map((plot) => plot.root))), tick };
 }
 
-const isKnown = (one) => one !== null && one !== undefined;
 const named = (id) => (isKnown(id) ? idLink(id) : null);
-/** What two documents of a block share, with a way to see both side by side. */
+/** The passage that two documents of a block share, and a link to both side by side. */
 const shared = ({ document, beside, common }) => (isKnown(document) && isKnown(beside)
   ? [isKnown(common) ? `\u201c${visible(common)}\u201d ` : null, el('a', { href: at.pair(document, beside) }, 'side by side')] : null);
 
@@ -140,32 +153,79 @@ function badPanel() {
   return { root: panel('Bad records, by reason', { classes: 'w6' }, body), tick };
 }
 
+/** What is new since the last visit; at the first visit, what there is. */
+function newsPanel() {
+  const sentence = el('p.news', {}, 'Asking …');
+  const reading = el('div.reading', { hidden: true }, el('progress', { max: 1, 'aria-label': 'How much of the input is read' }), el('span'));
+  const [progress, words] = reading.children;
+  let found = null;
+  const load = async () => {
+    if (!run.status || run.status.phase !== 'live' || !visit.before) return;
+    const [pairs, clusters] = await Promise.all([ask('/pairs?order=time&limit=1000'), ask('/clusters?order=recent&limit=1000')]);
+    if (!pairs.ok || !clusters.ok) return;
+    const many = (list, isNew) => {
+      const fresh = list.filter(isNew).length;
+      return [fresh, fresh === list.length && fresh === 1000 ? 'more than ' : ''];
+    };
+    found = { pairs: many(pairs.data.pairs, (pair) => visit.isNew(pair.since)), clusters: many(clusters.data.clusters, (cluster) => visit.isNew(cluster.born)) };
+    show();
+  };
+  const show = () => {
+    const { status } = run;
+    if (!status) return;
+    const { reading: input } = status;
+    const part = partRead(status);
+    const isReplay = isKnown(part) || isKnown(input?.event_time);
+    reading.hidden = !isReplay;
+    if (isReplay) {
+      progress.hidden = !isKnown(part);
+      if (isKnown(part)) progress.value = part;
+      const speed = pace(rateOf((sample) => sample.event_time, 10));
+      say(words, [isKnown(input.event_time) && `The corpus as of ${moment(input.event_time)}`, isKnown(part) && `${share(part)} of ${bytes(input.total_bytes)} read`,
+        isKnown(input.ended_at) ? `all read at ${clock(input.ended_at)}` : speed].filter(Boolean).join(' · '));
+    }
+    if (!visit.before) return void say(sentence, status.pairs === null ? 'Pairs are shown once the run is live.' : `${plural(status.pairs, 'pair')} in ${plural(status.clusters ?? 0, 'cluster')}, as of ${clock(status.now)}. Your next visit shows what is new since this one.`);
+    if (found) say(sentence, `Since your last visit, at ${clock(visit.before.at)}: ${found.pairs[1]}${plural(found.pairs[0], 'new pair')}, ${found.clusters[1]}${plural(found.clusters[0], 'new cluster')}.`);
+  };
+  let ticks = 0;
+  const tick = () => {
+    if (ticks % 5 === 0) load();
+    ticks += 1;
+    show();
+  };
+  return { root: el('div.lead', {}, sentence, reading), tick };
+}
+
 function overview() {
-  const parts = [tiles(), plotsPanel(), stagesPanel()];
+  const news = newsPanel();
+  const health = [tiles(), plotsPanel(), stagesPanel(), hotPanel(), badPanel()];
+  const [figures, plots, stages, hot, bad] = health;
   const list = new DeltaList();
   const clusters = el('div', {}, el('p.note', {}, 'Asking …'));
-  const hot = hotPanel();
-  const bad = badPanel();
-  parts.push(hot, bad);
   let asking = 0;
+  let shown = '';
   const showClusters = async () => {
-    const answer = await ask('/clusters?order=size&limit=8');
+    const answer = await ask('/clusters?order=recent&limit=7');
     if (!clusters.isConnected) return;
+    const key = JSON.stringify(answer.data?.clusters ?? answer);
+    if (key === shown) return;
+    shown = key;
     put(clusters, answer.ok ? clusterList(answer.data.clusters) : el('p.note', {}, refusal(answer)));
   };
   const tick = () => {
-    parts.forEach((one) => one.tick());
-    if (asking % 5 === 0) showClusters();
+    news.tick();
+    health.forEach((one) => one.tick());
+    if (asking % 3 === 0) showClusters();
     asking += 1;
   };
   return {
     title: 'Overview',
     root: [
-      el('h1.unseen', {}, 'Overview'), parts[0].root, parts[1].root, parts[2].root,
+      el('h1.unseen', {}, 'Overview'), news.root,
       el('div.columns', {},
-        panel('Deltas as they come', { classes: 'w8', end: el('a', { href: '#/deltas' }, 'all, with filters') }, list.box),
-        panel('Largest clusters', { classes: 'w4', end: el('a', { href: '#/clusters' }, 'all') }, clusters),
-        hot.root, bad.root),
+        panel('Latest pairs, new and ended', { classes: 'w8', end: [el('a', { href: '#/deltas' }, 'all deltas'), el('a', { href: '#/pairs' }, 'all pairs')] }, list.box),
+        panel('Clusters, last changed first', { classes: 'w4', end: el('a', { href: '#/clusters' }, 'all') }, clusters)),
+      figures.root, plots.root, stages.root, el('div.columns', {}, hot.root, bad.root),
     ],
     tick,
     close: () => list.close(),

@@ -1,15 +1,15 @@
-// What is known of the run: asked once a second, kept over restarts of the run and while the page is out of sight.
+// The state of the run: fetched once a second; kept over restarts of the run and while the tab is hidden.
 
 const run = {
   /** The last answer of /status, and of /pipeline. */
   status: null,
   pipeline: null,
-  /** By the second, of this run and of those before it that this page has seen; by the minute, as the run has it. */
+  /** Samples by the second, of this run and of earlier ones that this page has seen; samples by the minute, as the run has them. */
   samples: [],
   coarse: [],
-  /** When a run began that took the place of another, in seconds by the run's own clock. */
+  /** When another run took the place of one, in seconds of its clock. */
   restarts: [],
-  /** While it does not answer: since when by this browser's clock, in milliseconds, and how often it was asked. */
+  /** While the run does not answer: since when, in milliseconds of the browser's clock, and how often it was asked. */
   lost: null,
   locked: false,
 };
@@ -18,7 +18,7 @@ const KEPT_SECONDS = 660;
 /** An answer of the run: its status, 0 if none came, and its data. */
 async function ask(path, options = {}) {
   try {
-    // Below whatever path a proxy shows the page at.
+    // Relative, since a proxy may serve the page below a path.
     const answer = await fetch(`.${path}`, { signal: AbortSignal.timeout(15000), ...options });
     if (answer.status === 401) run.locked = true;
     const text = await answer.text();
@@ -34,7 +34,7 @@ async function ask(path, options = {}) {
   }
 }
 
-/** Why there is no answer, in a sentence. */
+/** The reason why there is no answer, as a sentence. */
 const refusal = (answer) => (answer.status === 0 ? 'The run does not answer.' : answer.data?.error || `The run answers ${answer.status}.`);
 
 function sampleOf(status) {
@@ -42,11 +42,11 @@ function sampleOf(status) {
   return {
     run: status.run, at: status.now, events: counts.events, bytes: counts.bytes, added: counts.pairs_added, removed: counts.pairs_removed,
     documents: status.documents, pairs: status.pairs, resident_bytes: status.resident_bytes, closed: status.epochs.closed,
-    durable: status.epochs.durable, commit_ms: null, counts,
+    durable: status.epochs.durable, commit_ms: null, event_time: status.reading?.event_time ?? null, counts,
   };
 }
 
-/** Takes the run's own history, and keeps what this page saw before it. */
+/** Takes the history that the run has, and keeps older samples of this page. */
 function takeHistory(history) {
   const of = run.status?.run;
   const theirs = (history.samples ?? []).map((sample) => ({ ...sample, run: of }));
@@ -62,26 +62,27 @@ function takeStatus(status) {
   const before = run.status;
   run.status = status;
   const isOther = before && (before.run !== status.run || status.uptime_seconds < before.uptime_seconds - 1);
-  // What was asked for before had no answer.
+  // Requests before this moment had no answer.
   if (before && before.phase !== 'live' && status.phase === 'live') isLive = true;
   if (isOther) {
     run.restarts.push(status.now);
     run.pipeline = null;
   }
+  if (visit.run !== status.run) visit.begin(status.run);
   const last = run.samples.at(-1);
   if (!last || status.now - last.at > 0.5) run.samples.push(sampleOf(status));
   while (run.samples.length && run.samples[0].at < status.now - KEPT_SECONDS) run.samples.shift();
   return isOther;
 }
 
-/** How fast a count grows, a second, over the last `seconds`; null while that is not known. Never negative. */
+/** The growth of a count per second, over the last `seconds`; null while it is not known. Never negative. */
 function rateOf(value, seconds = 5) {
   const now = run.samples.at(-1);
   if (!now) return null;
   let first = null;
   for (let i = run.samples.length - 2; i >= 0; i -= 1) {
     const sample = run.samples[i];
-    if (sample.run !== now.run || value(sample) === undefined) break;
+    if (sample.run !== now.run || !isKnown(value(sample))) break;
     first = sample;
     if (now.at - sample.at >= seconds) break;
   }
@@ -91,7 +92,7 @@ function rateOf(value, seconds = 5) {
 const countRate = (name) => rateOf((sample) => sample.counts?.[name]);
 const deltasOf = (sample) => sample.added + sample.removed;
 
-/** How long the oldest closed epoch has waited to be durable, in seconds, to the second. */
+/** For how many seconds the oldest closed epoch is not durable. */
 function lagSeconds() {
   const now = run.samples.at(-1);
   if (!now || now.closed <= now.durable) return 0;
@@ -101,10 +102,10 @@ function lagSeconds() {
 
 const EPOCHS_BEHIND = 32;
 
-/** For how long records may wait to be read before the page says so; /ready has a bound of its own. */
+/** Records that wait longer than this are an alarm; /ready has a bound of its own. */
 const UNREAD_SECONDS = 60;
 
-/** Whether the output has fallen behind further and further over the last 15 seconds. */
+/** Whether the number of epochs that are not durable has grown over the last 15 seconds. */
 function lagGrows() {
   const now = run.samples.at(-1);
   const then = run.samples.findLast((sample) => sample.run === now.run && sample.at <= now.at - 15);
@@ -119,18 +120,21 @@ const PHASES = {
   stopping: 'The run is stopping: what has been read is finished and written.',
 };
 
-/** What is wrong, the worst first: level, what it is, what to do. */
+/** Alarms, the worst first: level, problem, what to do. */
 function alarms() {
   const found = [];
   const { status } = run;
   if (run.locked) found.push(['bad', 'This page is locked out.', 'The token is missing or has changed: load the page again and enter it.']);
-  else if (run.lost && run.lost.tries > 1) {
+  else if (run.lost && run.lost.tries > 1 && stream.endedAt !== null) {
+    found.push(['info', `The run has ended, at ${clock(stream.endedAt)}.`, 'All that it read is written. What is shown is of then; this page goes on asking, and shows the next run when there is one.']);
+  } else if (run.lost && run.lost.tries > 1) {
     const since = new Date(run.lost.since).toLocaleTimeString('en-GB');
     found.push(['bad', `The run has not answered since ${since}.`, 'What is shown is of then. If the process is gone, the last lines of its log say why. This page goes on asking, and comes back by itself.']);
   }
   if (!status) return found;
   if (status.failure) found.push(['bad', `The run has failed: ${visible(status.failure).replace(/[^.]$/, '$&.')}`, 'Nothing more is written. Mend what the message names and start it again: it goes on where it stopped.']);
-  else if (PHASES[status.phase]) found.push(['info', PHASES[status.phase], status.phase === 'stopping' ? 'Then it ends.' : 'Deltas come once it is live.']);
+  else if (PHASES[status.phase]) found.push(['info', PHASES[status.phase], status.phase === 'stopping' ? 'Then it ends.' : 'Deltas are shown once it is live.']);
+  else if (!run.lost && isKnown(status.reading?.ended_at)) found.push(['info', `The feed has ended: all of it was read at ${clock(status.reading.ended_at)}.`, 'Nothing new will come. The run stays to be looked at until it is stopped.']);
   const behind = status.epochs.closed - status.epochs.durable;
   const slow = 'Look at how long a commit takes, and at where the results go: readers wait once it is too far behind.';
   if (behind > EPOCHS_BEHIND) found.push(['bad', `Not ready: the output is more than ${EPOCHS_BEHIND} epochs behind.`, slow]);
@@ -158,17 +162,20 @@ function showAlarms() {
 function showFrame() {
   const { status, pipeline } = run;
   const live = document.getElementById('live');
-  const state = run.lost || run.locked ? 'lost' : status?.failure ? 'failed' : status?.phase === 'live' ? 'live' : 'waiting';
+  const isOver = run.lost && stream.endedAt !== null;
+  const state = isOver ? 'ended' : run.lost || run.locked ? 'lost' : status?.failure ? 'failed' : status?.phase === 'live' ? 'live' : 'waiting';
   live.dataset.state = state;
-  const words = { lost: 'no answer', failed: 'failed', live: 'live', waiting: status?.phase?.replace('_', ' ') ?? 'connecting' };
+  const words = { lost: 'no answer', ended: 'ended', failed: 'failed', live: isKnown(status?.reading?.ended_at) ? 'feed ended' : 'live', waiting: status?.phase?.replace('_', ' ') ?? 'connecting' };
   say(document.getElementById('live-text'), words[state]);
   live.title = stream.words();
-  document.title = state === 'live' || state === 'waiting' ? 'dupflow' : `(!) ${words[state]} – dupflow`;
+  const trouble = state === 'lost' || state === 'failed' ? `(!) ${words[state]} – ` : '';
+  const title = [view.current?.title, 'dupflow', run.pipeline?.name].filter(Boolean).join(' – ');
+  if (document.title !== trouble + title) document.title = trouble + title;
   showAlarms();
   if (!status) return;
   const [process, processes] = status.process;
   say(document.getElementById('footer'), [
-    pipeline && `${pipeline.name}, similar from ${pipeline.threshold} on`, `epoch ${count(status.epochs.durable)}`, `up ${span(status.uptime_seconds)}`,
+    pipeline && `${pipeline.name}, similar from ${pipeline.threshold} on`, epochWords(status.epochs.durable), isKnown(status.reading?.event_time) && `corpus of ${moment(status.reading.event_time)}`, `up ${span(status.uptime_seconds)}`,
     plural(status.workers, 'worker'), processes > 1 && `process ${process} of ${processes}`, `run ${status.run}`, `dupflow ${status.version}`,
   ].filter(Boolean).join('  ·  '));
 }
@@ -178,7 +185,7 @@ let timer = null;
 /** The run has become live since it was asked last. */
 let isLive = false;
 
-/** Asks once, and again in a second; rarer and rarer while there is no answer. */
+/** Fetches the status, and again in a second; less often while there is no answer. */
 async function tick() {
   clearTimeout(timer);
   timer = null;
@@ -190,9 +197,10 @@ async function tick() {
     run.lost = null;
     run.locked = false;
     const isOther = takeStatus(answer.data);
-    if (isOther) stream.tell('the run was started again');
+    if (isOther) stream.note('the run was started again');
     if (isOther || wasLost || isLive) stream.open();
     if (isLive) view.show();
+    visit.note(answer.data);
     isLive = false;
     if (!run.pipeline) {
       const found = await ask('/pipeline');
