@@ -6,7 +6,7 @@ use std::io;
 use crate::mark::{Mark, Standing, Topic};
 use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::time::{Epoch, Progress};
+use dupflow_core::time::{Epoch, EpochTimes, Progress};
 
 /// A destination of pair deltas.
 ///
@@ -99,6 +99,9 @@ pub trait Sink {
     /// Called when the run becomes live: everything the output holds, up to epoch `past`, has been passed
     /// and, where necessary, corrected.
     fn live(&mut self, _past: Epoch) {}
+
+    /// Called before [`Self::epoch`], with the times of the same epoch.
+    fn times(&mut self, _times: EpochTimes) {}
 
     /// Writes one epoch: its progress, its deltas, and its records that are not valid events (if dead letters
     /// are written here).

@@ -76,8 +76,14 @@ impl Walk {
             *self = Self::new(self.chunk);
             return WalkStep::Restarted;
         };
-        let everything =
-            PairQuery { document: None, min: 0.0, max: 1.0, after: self.cursor.clone(), limit: self.chunk };
+        let everything = PairQuery {
+            document: None,
+            min: 0.0,
+            max: 1.0,
+            since: None,
+            after: self.cursor.clone(),
+            limit: self.chunk,
+        };
         let (found, next) = pairs.page(&everything);
         let cursor = std::mem::replace(&mut self.cursor, next);
         self.at = Some(ring.end());

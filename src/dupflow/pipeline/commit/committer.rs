@@ -32,7 +32,7 @@ use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::{Cause, Delta, DocPair};
-use dupflow_core::time::{Clock, Epoch, LiveFrom, Progress};
+use dupflow_core::time::{Clock, Epoch, EpochTimes, LiveFrom, Progress};
 use dupflow_engine::dataflow::ClosedEpoch;
 
 /// Approximate limit of corrections in one commit: a broker limits the duration of a transaction.
@@ -117,7 +117,7 @@ impl Committer {
                     let ends = group.front().zip(group.back());
                     let ends = ends.map(|(first, last)| (first.progress.epoch, last.progress.epoch));
                     let begun = clock.now();
-                    self.commit(group.into())?;
+                    self.commit(group.into(), clock.unix())?;
                     let took = clock.now().saturating_sub(begun);
                     if let Some((first, last)) = ends {
                         durable(first, last, took, commits.written(last, deltas));
@@ -136,8 +136,8 @@ impl Committer {
         }
     }
 
-    /// Makes a group of epochs durable.
-    fn commit(&mut self, mut group: Vec<ClosedEpoch>) -> Result<(), RunError> {
+    /// Makes a group of epochs durable, at the time `now` in unix seconds.
+    fn commit(&mut self, mut group: Vec<ClosedEpoch>, now: f64) -> Result<(), RunError> {
         self.bad.flush()?;
         let live = group.partition_point(|epoch| !self.live.holds(epoch.progress.epoch));
         let of_live = group.split_off(live);
@@ -155,6 +155,7 @@ impl Committer {
                 file.append(letters).map_err(RunError::Letters)?;
             }
             self.tell(documents, false)?;
+            self.sink.times(EpochTimes { event: None, committed: now });
             self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
         }
         self.write(last)?;
