@@ -1,7 +1,7 @@
 //! Proxies in front of the monitor: which of them are trusted, and what they say of a request.
 //!
 //! A trusted proxy says in `X-Forwarded-Proto` whether the client's connection is encrypted, and in the
-//! configured header who the user is. The same headers from any other address are ignored and counted: any
+//! configured header the name of the user. The same headers from any other address are ignored and counted: any
 //! client can send them. A proxy has to remove them from what its clients send.
 
 use std::net::IpAddr;

@@ -172,7 +172,9 @@ impl ClusterEventBody {
         (
             status = 200,
             description = "A page of them; with `format` all of them as a file.",
-            content((ClusterPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson")),
+            content(
+                (ClusterPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"),
+            ),
         ),
         (status = 400, description = "The query is wrong.", body = ErrorAnswer),
         (status = 501, description = "Clusters are not kept.", body = ErrorAnswer),

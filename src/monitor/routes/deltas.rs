@@ -25,8 +25,8 @@ pub(super) struct DeltasQuery {
     after: Option<String>,
     /// Any value: only deltas from now on, and no snapshots.
     tail: Option<String>,
-    /// `csv` or `jsonl`: the deltas that are held, as a file that ends. Default: the stream, whatever `Accept`
-    /// says.
+    /// `csv` or `jsonl`: the deltas that are held, as a file that ends. Default: the stream; the header
+    /// `Accept` does not matter.
     format: Option<ListFormat>,
 }
 

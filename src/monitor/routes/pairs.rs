@@ -102,7 +102,9 @@ impl PairSummary {
         (
             status = 200,
             description = "A page of them; with `format` all of them as a file.",
-            content((PairsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson")),
+            content(
+                (PairsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"),
+            ),
         ),
         (status = 400, description = "The query is wrong.", body = ErrorAnswer),
         (status = 501, description = "Pairs are not kept.", body = ErrorAnswer),

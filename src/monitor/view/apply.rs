@@ -106,7 +106,7 @@ impl View {
     }
 
     /// Drops all deltas before an epoch whose number the output had already: corrections may have the number
-    /// of its last epoch, and readers before and after them could not be told apart.
+    /// of its last epoch, and an id does not say whether its reader has them.
     fn void_deltas(&self, epoch: Epoch, changes: &mut HistoryChanges) {
         let mut state = self.state.lock();
         if epoch > state.epoch {

@@ -39,7 +39,7 @@ impl EndedPairs {
         self.order.push_back((pair.clone(), ended.ended.epoch));
         self.held.insert(pair, ended);
         let mut dropped = Vec::new();
-        // Pairs that come and go leave stale entries, which must not grow without bound either.
+        // Pairs that are added and removed again leave stale entries, whose number is bounded too.
         while self.held.len() > Self::MOST || self.order.len() > 4 * Self::MOST {
             dropped.extend(self.drop_first());
         }

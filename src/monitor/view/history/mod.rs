@@ -1,5 +1,5 @@
 //! The stored history of a view: since when pairs and clusters are, what became of those that ended, and the
-//! last deltas, so that a restart goes on with them.
+//! last deltas, so that a restart continues with them.
 //!
 //! ```text
 //!  epoch ──▶ view ── HistoryChanges ──▶ HistoryStore ── after the commit ──▶ segments of the state
@@ -70,7 +70,8 @@ pub trait HistoryStore: Send {
 pub struct KeptHistory {
     /// The store.
     pub store: Box<dyn HistoryStore>,
-    /// How long what has ended is kept, from its commit. Since when something live is, is kept while it lives.
+    /// How long ended pairs and clusters and the deltas are kept, from their commits. Records of live pairs and
+    /// clusters are kept while these live.
     pub age: Duration,
 }
 
@@ -96,7 +97,7 @@ pub(crate) struct HistoryInfo {
 /// Where the history begins, and its gaps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct HistoryMeta {
-    /// What came before the end of this epoch is not known.
+    /// Earlier changes than those of the next epoch are not known.
     pub(crate) begins: Epoch,
     /// In unix seconds.
     pub(crate) begins_at: f64,
@@ -186,7 +187,7 @@ impl View {
     }
 }
 
-/// The times of now, as of a commit.
+/// The time of day in unix seconds, and the same as the time of a commit.
 fn now() -> (f64, EpochSeconds) {
     let now = unix_seconds();
     (now, dupflow_core::time::EpochTimes { event: None, committed: now }.into())

@@ -204,7 +204,7 @@ fn write_piece(out: &mut Vec<u8>, piece: &DeltaPiece) {
 /// Decodes a record for a run; `None` if it is not one.
 pub(super) fn decode(run: &str, key: &[u8], value: &[u8]) -> Option<HistoryRecord> {
     let (kind, key) = key.split_first()?;
-    let (mut key, mut value) = (Bytes(key), Bytes(value));
+    let (mut key, mut value) = (RecordBytes(key), RecordBytes(value));
     let record = match *kind {
         PAIR => HistoryRecord::Pair(key.pair()?, value.details()?),
         ENDED_PAIR => {
@@ -225,9 +225,9 @@ pub(super) fn decode(run: &str, key: &[u8], value: &[u8]) -> Option<HistoryRecor
 }
 
 /// The bytes that are left of a key or a value.
-struct Bytes<'b>(&'b [u8]);
+struct RecordBytes<'b>(&'b [u8]);
 
-impl Bytes<'_> {
+impl RecordBytes<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;

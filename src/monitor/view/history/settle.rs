@@ -24,7 +24,8 @@ struct FoundHistory {
 }
 
 impl View {
-    /// Reads the history, if there is one, and brings it to what the output holds. Only the first call counts.
+    /// Reads the history, if there is one, and adds what leads to the pairs of the output. Only the first call
+    /// counts.
     pub(in crate::view) fn settle(&self, work: &mut ViewWork) {
         if std::mem::replace(&mut work.is_settled, true) {
             return;
@@ -99,7 +100,7 @@ impl View {
             );
         }
         if through == past && !is_whole {
-            // Readers of the last epoch cannot be told apart from readers of the difference.
+            // An id of the last epoch does not say whether its reader has the difference.
             meta.runs.clear();
         }
         let beyond = (meta.runs.len() + 1).saturating_sub(RUNS);
@@ -143,7 +144,7 @@ impl View {
         changes.clusters(&reports, &self.clusters.lock());
     }
 
-    /// Notes pairs that ended, and those that came, by this epoch.
+    /// Records pairs that have ended, and those that were added, by this epoch.
     fn apply_gap(
         &self,
         net: &[Delta],
@@ -188,7 +189,7 @@ impl View {
             gap.iter().for_each(|piece| changes.piece(piece));
             pieces.extend(gap);
         }
-        // What came before the first stored piece may have been a gap.
+        // Before the first stored piece there may have been a gap.
         state.ring.begins_after = is_first.then_some(through);
         for piece in pieces {
             state.ring.push(piece).iter().for_each(|dropped| changes.end_piece(dropped));

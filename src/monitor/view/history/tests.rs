@@ -59,7 +59,7 @@ impl HistoryStore for Publishes {
 }
 
 /// Pairs with their similarity in quarters and the epoch that added them.
-type Model = BTreeMap<(usize, usize), (u8, Epoch)>;
+type PairModel = BTreeMap<(usize, usize), (u8, Epoch)>;
 
 const IDS: [&str; 6] = ["\0", "\0\0", "a", "a\0", "b", "文"];
 
@@ -79,15 +79,15 @@ fn sorted(mut deltas: Vec<Delta>) -> Vec<Delta> {
 }
 
 /// The output, and the run that shows it.
-struct Story {
+struct HistoryStory {
     publishes: Publishes,
     view: Arc<View>,
     feeder: Option<crate::Feeder>,
     runs: u32,
     epoch: Epoch,
-    model: Model,
+    model: PairModel,
     /// The pairs after each epoch, by the id that its run gave it.
-    by_id: BTreeMap<(u32, Epoch), Model>,
+    by_id: BTreeMap<(u32, Epoch), PairModel>,
     /// Epochs that the history lost: after the first, up to the second.
     lost: Vec<(Epoch, Epoch)>,
     /// Clusters of an undisturbed run.
@@ -95,7 +95,7 @@ struct Story {
     history: History,
 }
 
-impl Story {
+impl HistoryStory {
     fn new() -> Self {
         let publishes = Publishes::default();
         let (view, feeder) = start(0, &publishes);
@@ -106,7 +106,7 @@ impl Story {
             feeder: Some(feeder),
             runs: 0,
             epoch: 0,
-            model: Model::new(),
+            model: PairModel::new(),
             by_id: BTreeMap::new(),
             lost: Vec::new(),
             clusters: Clusters::new(ClusterKind::Components, 3),
@@ -178,7 +178,7 @@ impl Story {
             match (self.lost_in(since), found.held.is_exact) {
                 (None, is_exact) => assert!(is_exact && found.held.since == since, "{found:?} since {since}"),
                 (Some((_, through)), false) => assert_eq!(found.held.since, through),
-                // It ended and came back in the same gap.
+                // It ended and was added again in the same gap.
                 (Some((after, _)), true) => assert!(found.held.since <= after, "{found:?} since {since}"),
             }
             assert_eq!(found.held.times.committed().is_some(), found.held.is_exact);
@@ -188,7 +188,7 @@ impl Story {
         assert_eq!(gaps.iter().map(|gap| (gap.after, gap.through)).collect::<Vec<_>>(), self.lost);
     }
 
-    /// A reader of any id either goes on to what the output holds, or hears that it cannot.
+    /// A reader of any id either gets the deltas up to what the output holds, or `dropped`.
     fn check_readers(&self) {
         for ((run, epoch), state) in &self.by_id {
             let name = format!("run{run}");
@@ -196,7 +196,7 @@ impl Story {
                 let missed = self.view.missed(&name, *epoch);
                 assert_eq!(missed.through, Some(self.epoch));
                 let is_lost = self.lost_in(*epoch).is_some_and(|(_, through)| *epoch < through);
-                // After a restart nothing says what came before the first piece.
+                // After a restart the epoch before the first piece is not known.
                 // The loss may have taken the name of a run.
                 let is_named = self.view.history().meta.runs.contains(&name);
                 assert!(is_lost || *epoch == 0 || !is_named, "{name}-{epoch} is not known");
@@ -246,26 +246,26 @@ fn start(run: u32, publishes: &Publishes) -> (Arc<View>, crate::Feeder) {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum HistoryStep {
     Epoch(Vec<(usize, usize, u8)>),
     Restart(usize),
 }
 
-fn steps(most_lost: usize) -> impl Strategy<Value = Vec<Step>> {
+fn steps(most_lost: usize) -> impl Strategy<Value = Vec<HistoryStep>> {
     let change = (0_usize..6, 0_usize..6, 0_u8..=3);
     let step = prop_oneof![
-        4 => vec(change, 0..6).prop_map(Step::Epoch),
-        1 => (0..=most_lost).prop_map(Step::Restart),
+        4 => vec(change, 0..6).prop_map(HistoryStep::Epoch),
+        1 => (0..=most_lost).prop_map(HistoryStep::Restart),
     ];
     vec(step, 0..16)
 }
 
-fn story(steps: &[Step]) -> Story {
-    let mut story = Story::new();
+fn story(steps: &[HistoryStep]) -> HistoryStory {
+    let mut story = HistoryStory::new();
     for step in steps {
         match step {
-            Step::Epoch(changes) => story.epoch(changes),
-            Step::Restart(lost) => story.restart(*lost),
+            HistoryStep::Epoch(changes) => story.epoch(changes),
+            HistoryStep::Restart(lost) => story.restart(*lost),
         }
     }
     story.restart(0);
@@ -290,9 +290,9 @@ proptest! {
 }
 
 /// A store that holds no history of this program.
-struct Damaged;
+struct DamagedHistory;
 
-impl HistoryStore for Damaged {
+impl HistoryStore for DamagedHistory {
     fn read(
         &mut self,
         _: Epoch,
@@ -312,7 +312,7 @@ impl HistoryStore for Damaged {
 
 #[test]
 fn a_history_that_cannot_be_read_is_left_alone_and_said() {
-    let kept = KeptHistory { store: Box::new(Damaged), age: Duration::from_secs(60) };
+    let kept = KeptHistory { store: Box::new(DamagedHistory), age: Duration::from_secs(60) };
     let view =
         View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 3), Some(kept)).unwrap();
     let feeder = view.feeder();
