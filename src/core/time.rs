@@ -112,6 +112,56 @@ pub struct TableInForce {
     pub fingerprint: u64,
 }
 
+/// The times of an epoch in whole unix seconds, rounded down: eight bytes, for everything that is stored by
+/// the million. Both may be unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpochSeconds {
+    committed: u32,
+    event: u32,
+}
+
+impl EpochSeconds {
+    const UNKNOWN: u32 = u32::MAX;
+
+    /// Of an epoch whose times are not known.
+    pub const NONE: Self = Self { committed: Self::UNKNOWN, event: Self::UNKNOWN };
+
+    /// The time of the commit.
+    pub fn committed(self) -> Option<u64> {
+        Some(self.committed).filter(|time| *time != Self::UNKNOWN).map(u64::from)
+    }
+
+    /// The greatest time of the events.
+    pub fn event(self) -> Option<u64> {
+        Some(self.event).filter(|time| *time != Self::UNKNOWN).map(u64::from)
+    }
+
+    /// As stored.
+    pub fn to_bytes(self) -> [u8; 8] {
+        (u64::from(self.committed) | u64::from(self.event) << 32).to_le_bytes()
+    }
+
+    /// As [`Self::to_bytes`] wrote them.
+    pub fn from_bytes(bytes: [u8; 8]) -> Self {
+        let [committed, event] = bytes.as_chunks::<4>().0 else { unreachable!("eight bytes") };
+        Self { committed: u32::from_le_bytes(*committed), event: u32::from_le_bytes(*event) }
+    }
+}
+
+impl From<EpochTimes> for EpochSeconds {
+    fn from(times: EpochTimes) -> Self {
+        let seconds = |time: UnixTime| {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "before 2100")]
+            let seconds = time.seconds() as u32;
+            seconds
+        };
+        Self {
+            committed: UnixTime::new(times.committed).map_or(Self::UNKNOWN, seconds),
+            event: times.event.map_or(Self::UNKNOWN, seconds),
+        }
+    }
+}
+
 /// The first live epoch of a run. In earlier epochs the run repeats input that an earlier run has read, whose
 /// deltas are in the output already.
 ///

@@ -33,17 +33,20 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use axum::http::HeaderName;
 use tokio::sync::watch;
 
 pub use guard::access::TOKEN_BYTES;
+pub use guard::proxies::AddressRange;
 pub use metrics::{MetricKind, MetricRow, metric_rows, page as metrics_page};
 pub use subject::{
     Compare, ComparedTexts, ErrorOf, HotBlockInfo, InputBytes, MonitoredRun, Pipeline, ReadText, TextReader,
     TextUnavailable,
 };
-pub use view::{Feeder, View, ViewUnavailable};
+pub use view::{Feeder, HistoryStore, KeptHistory, View, ViewUnavailable};
 
 use guard::access::Access;
+use guard::proxies::TrustedProxies;
 
 /// Limits on what clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,18 +101,32 @@ pub struct Endpoint {
     pub address: SocketAddr,
     /// The token, of [`TOKEN_BYTES`] bytes or more; required unless the address is a loopback address.
     pub token: Option<String>,
+    /// A second token, which only permits to read; never without the first one.
+    pub read_token: Option<String>,
     /// Values of the `Host` header that are accepted without a token, besides the names of the loopback:
     /// those of a proxy in front of the monitor.
     pub hosts: Vec<String>,
     /// The path prefix under which a proxy serves the monitor, such as `/near`; empty for none. Requests are
     /// accepted with and without it.
     pub base_path: String,
+    /// The proxies that are believed.
+    pub trusted_proxies: Vec<AddressRange>,
+    /// The header in which a trusted proxy names the user. If it is set, requests are logged.
+    pub user_header: Option<HeaderName>,
 }
 
 impl Endpoint {
-    /// A monitor without a token, proxy names or base path.
+    /// A monitor without tokens and proxies.
     pub fn open(address: SocketAddr) -> Self {
-        Self { address, token: None, hosts: Vec::new(), base_path: String::new() }
+        Self {
+            address,
+            token: None,
+            read_token: None,
+            hosts: Vec::new(),
+            base_path: String::new(),
+            trusted_proxies: Vec::new(),
+            user_header: None,
+        }
     }
 }
 
@@ -141,7 +158,7 @@ impl Monitor {
     /// If the address is not a loopback address and there is no token, if it cannot be bound, or if the
     /// thread cannot be started.
     pub fn start(entry: &Endpoint, subject: MonitoredRun, limits: MonitorLimits) -> io::Result<Self> {
-        let Endpoint { address, token, hosts, base_path } = entry;
+        let Endpoint { address, token, read_token, hosts, base_path, trusted_proxies, user_header } = entry;
         let failed = |error: &io::Error| format!("the monitor cannot listen on {address}: {error}");
         let is_loopback = address.ip().is_loopback();
         if !is_loopback && token.is_none() {
@@ -163,9 +180,12 @@ impl Monitor {
         };
         let (stop, ending) = watch::channel(false);
         let view = subject.view.clone();
-        let access = Access::new(is_loopback, token.as_deref()).with_proxy(hosts, base_path);
+        let access = Access::new(is_loopback, token.as_deref())
+            .with_reader(read_token.as_deref())
+            .with_proxy(hosts, base_path);
+        let proxies = TrustedProxies::new(trusted_proxies, user_header.clone());
         let base_path = base_path.clone();
-        let state = Arc::new(routes::RouteState::new(subject, access, limits, ending.clone()));
+        let state = Arc::new(routes::RouteState::new(subject, (access, proxies), limits, ending.clone()));
         let limits = MonitorLimits {
             connections: limits.connections.min(metrics::process::most_files() / 4).max(1),
             ..limits

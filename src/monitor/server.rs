@@ -7,6 +7,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,7 +21,7 @@ use tokio::time::{interval, sleep, timeout};
 use super::MonitorLimits;
 use super::guard::refusals::RefusalReason;
 use super::metrics::samples::EVERY_SECONDS;
-use super::routes::{self, RouteState};
+use super::routes::{self, PeerAddress, RouteState};
 use super::timed_stream::TimedStream;
 
 /// Maximum size of the head of a request in bytes; and the maximum number of headers.
@@ -58,8 +60,8 @@ pub(super) async fn serve(
             accepted = listener.accept() => accepted,
             _ = ending.wait_for(|ends| *ends) => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 if !std::mem::replace(&mut fails, true) {
                     tracing::warn!(%error, "the monitor cannot accept connections; it goes on trying");
@@ -77,7 +79,10 @@ pub(super) async fn serve(
         let io = TokioIo::new(TimedStream::new(stream, limits.stuck));
         let base_path = Arc::clone(&base_path);
         let answers = TowerToHyperService::new(router.clone());
-        let answers = service_fn(move |request| answers.call(routes::strip_base_path(&base_path, request)));
+        let answers = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(PeerAddress(peer.ip()));
+            answers.call(routes::strip_base_path(&base_path, request))
+        });
         let connection = graceful.watch(http.serve_connection(io, answers));
         tokio::spawn(async move {
             // Errors of a connection are the client's; they are not reported.

@@ -7,11 +7,12 @@
 //! | `tail` | the next deltas |
 //! | `tail=N` | the last deltas, up to N of them |
 //!
-//! If the deltas after an id are no longer held, or the id is of another run, a snapshot replaces them. So a
-//! reader that applies the events accumulates the contents of the output, over any number of connections and
-//! restarts of the run.
+//! An id of an earlier run is as good as one of this run, where the history of that run is stored. If the
+//! deltas after an id are not held, the reader receives `dropped`, which names the missing epochs, and a
+//! snapshot replaces them; with `tail` there is no snapshot. So a reader that applies the events accumulates
+//! the contents of the output, over any number of connections and restarts of the run.
 //!
-//! A reader that falls behind receives `dropped` with the number of deltas it missed, then a snapshot, or
+//! A reader that falls behind receives `dropped` with the number of deltas it missed too, then a snapshot, or
 //! with `tail` none. Frames are rendered once and shared. A reader costs a task, its position, and what its
 //! connection has in flight.
 
@@ -25,6 +26,7 @@ use hyper::body::Frame;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::sleep;
 
+use super::view::render::Dropped;
 use super::view::{StreamPosition, View, ViewUnavailable, WalkStep, render, walk};
 use dupflow_core::time::Epoch;
 
@@ -37,10 +39,12 @@ const AT_ONCE: usize = 256 << 10;
 /// Where a stream begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
-    /// At a position in the deltas.
-    At(StreamPosition),
+    /// At a position in the deltas; the reader has everything up to this epoch.
+    At(StreamPosition, Epoch),
     /// With a snapshot of all pairs.
     Snapshot,
+    /// With what the reader misses after its id; then at a position, or with a snapshot.
+    Missed(Dropped, Option<(StreamPosition, Epoch)>),
 }
 
 impl Begin {
@@ -57,11 +61,23 @@ impl Begin {
         if tail.is_some() {
             view.check_filled()?;
         }
-        let known = after.filter(|(run, _)| *run == view.run());
-        match (known.and_then(|(_, epoch)| view.after(epoch)), tail) {
-            (Some(place), _) => Ok(Self::At(place)),
-            (None, Some(deltas)) => Ok(Self::At(view.last(deltas))),
-            (None, None) => view.check_pairs().map(|()| Self::Snapshot),
+        if after.is_some() {
+            // Until the run is live the view may not know the ids of earlier runs.
+            view.check_filled()?;
+        }
+        if let Some((run, epoch)) = after
+            && let Some(place) = view.after(run, epoch)
+        {
+            return Ok(Self::At(place, epoch));
+        }
+        let end = tail.map(|deltas| view.last(deltas));
+        if tail.is_none() {
+            view.check_pairs()?;
+        }
+        match (after, end) {
+            (Some((run, epoch)), end) => Ok(Self::Missed(view.missed(run, epoch), end)),
+            (None, Some((place, epoch))) => Ok(Self::At(place, epoch)),
+            (None, None) => Ok(Self::Snapshot),
         }
     }
 }
@@ -117,24 +133,31 @@ impl DeltaReader {
         self.send(Bytes::from_static(render::HEARTBEAT)).await?;
         let mut applied = self.view.applied();
         loop {
-            let place = match begin {
-                Begin::At(place) => place,
+            let (place, last) = match begin {
+                Begin::At(place, last) => (place, last),
                 Begin::Snapshot => self.snapshot().await?,
+                Begin::Missed(what, then) => {
+                    self.send(render::dropped(what).into()).await?;
+                    begin = then.map_or(Begin::Snapshot, |(place, last)| Begin::At(place, last));
+                    continue;
+                }
             };
             applied.borrow_and_update();
             match self.view.since(place, AT_ONCE) {
-                Err(first) => {
+                Err((first, through)) => {
                     let (epochs, deltas) = place.until(first);
-                    self.send(render::dropped(epochs, deltas).into()).await?;
+                    let (epochs, deltas) = (Some(epochs), Some(deltas));
+                    let what = Dropped { epochs, deltas, after: Some(last), through };
+                    self.send(render::dropped(what).into()).await?;
                     begin = match self.is_resumable {
-                        false => Begin::At(first),
+                        false => Begin::At(first, through.unwrap_or(last)),
                         true if self.view.check_pairs().is_ok() => Begin::Snapshot,
                         // The client can reconnect; the answer then says why there are no pairs.
                         true => return Ok(()),
                     };
                 }
                 Ok(pieces) if pieces.is_empty() => {
-                    begin = Begin::At(place);
+                    begin = Begin::At(place, last);
                     if *self.ending.borrow() {
                         return self.send(render::bye().into()).await;
                     }
@@ -147,19 +170,20 @@ impl DeltaReader {
                     }
                 }
                 Ok(pieces) => {
-                    let mut at = place;
+                    let (mut at, mut last) = (place, last);
                     for piece in pieces {
                         self.send(piece.frame.clone()).await?;
                         at = at.after_piece(&piece);
+                        last = if piece.is_last { piece.epoch } else { last };
                     }
-                    begin = Begin::At(at);
+                    begin = Begin::At(at, last);
                 }
             }
         }
     }
 
-    /// Sends all pairs; returns the position of the deltas that follow.
-    async fn snapshot(&mut self) -> Result<StreamPosition, Disconnected> {
+    /// Sends all pairs; returns the position of the deltas that follow, and the epoch of the pairs.
+    async fn snapshot(&mut self) -> Result<(StreamPosition, Epoch), Disconnected> {
         let mut walk = self.view.walk();
         loop {
             // Waits for the end of an epoch, so that a snapshot is of the end of one.
@@ -178,7 +202,7 @@ impl DeltaReader {
             let frame = render::snapshot(self.view.run(), epoch, &pairs, (is_first, end.is_some()), ends_at);
             self.send(frame.into()).await?;
             if let Some((place, _)) = end {
-                return Ok(place);
+                return Ok((place, epoch));
             }
         }
     }

@@ -15,11 +15,12 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::yield_now;
 
 use super::{Begin, DeltaReader};
-use crate::view::pairs::PairQuery;
+use crate::view::history::HistoryChanges;
+use crate::view::pairs::{PairQuery, Since};
 use crate::view::{View, render};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, EpochTimes};
 
 /// Ids in byte order; some need escapes in JSON.
 const IDS: [&str; 7] = ["\0", "\n\ndata: {}", "\"</script>", "a", "ア", "文\u{202e}", "👋"];
@@ -219,7 +220,8 @@ impl Scene {
         deltas.sort_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
         (self.state, self.epoch) = (next, self.epoch + 1);
         self.note();
-        self.view.apply_epoch(self.epoch, &deltas);
+        let mut changes = HistoryChanges::default();
+        self.view.apply_epoch(self.epoch, EpochTimes::default(), &deltas, &mut changes);
     }
 
     fn restart(&mut self) {
@@ -245,7 +247,7 @@ impl Scene {
             })
             .collect();
         self.state = all;
-        self.view.apply_restored(&restored);
+        self.view.apply_restored(&restored, Since::by(self.epoch));
         assert!(Begin::new(&self.view, None, None).is_err());
         self.view.apply_live(self.epoch);
         self.connect();

@@ -12,6 +12,7 @@ use dupflow::core::cluster::{ClusterKind, Clusters};
 use dupflow::core::doc::DocId;
 use dupflow::core::oracle;
 use dupflow::core::pair::{Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow::core::time::EpochSeconds;
 
 fn change((a, b): (u32, u32), diff: isize) -> Delta {
     let id = |n: u32| DocId::new(&format!("document/{n:06}")).expect("a short id");
@@ -97,14 +98,14 @@ fn history(c: &mut Criterion) {
                 let mut history = History::default();
                 let mut at = 1;
                 let loaded = clusters.advance(&all);
-                history.advance(at, &loaded);
+                history.advance(at, EpochSeconds::NONE, &loaded);
                 group.bench_function(how, |b| {
                     b.iter(|| {
                         for deltas in &both {
                             let reports = clusters.advance(deltas);
                             if with_history {
                                 at += 1;
-                                history.advance(at, &reports);
+                                history.advance(at, EpochSeconds::NONE, &reports);
                             }
                         }
                     });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dupflow::core::run::metrics::Metrics;
 use dupflow::core::run::status::Status;
 use dupflow::core::time::SystemClock;
-use dupflow::monitor::{Endpoint, Monitor, MonitorLimits, MonitoredRun};
+use dupflow::monitor::{AddressRange, Endpoint, Monitor, MonitorLimits, MonitoredRun};
 
 use super::HERE;
 use super::client::{Answer, ask};
@@ -97,6 +97,81 @@ fn who_logs_in_has_a_cookie_that_opens_all() {
     // Login attempts are limited to a rate below that of guesses.
     let codes: Vec<u16> = (0..40).map(|_| login("token=x").code).collect();
     assert!(codes.contains(&503), "{codes:?}");
+}
+
+/// A monitor behind a proxy at the loopback, with a second token.
+fn behind_a_proxy(trusted: &str) -> Monitor {
+    let status = Arc::new(Status::new(0, 1, 1));
+    let subject = MonitoredRun::new(Arc::new(Metrics::new(1)), status, Arc::new(SystemClock::start()));
+    let entry = Endpoint {
+        token: Some(TOKEN.to_owned()),
+        read_token: Some(READER.to_owned()),
+        trusted_proxies: vec![AddressRange { address: trusted.parse().unwrap(), bits: 32 }],
+        user_header: Some("x-forwarded-user".parse().unwrap()),
+        ..Endpoint::open(HERE.parse().unwrap())
+    };
+    Monitor::start(&entry, subject, MonitorLimits::DEFAULT).unwrap()
+}
+
+const READER: &str = "0123456789abcdef-reads";
+
+#[test]
+fn only_a_trusted_proxy_makes_a_cookie_secure() {
+    let claims = "x-forwarded-proto: https\r\nx-forwarded-user: ada\r\n";
+    for (trusted, secure, untrusted) in [("127.0.0.1", true, 0), ("127.0.0.2", false, 2)] {
+        let monitor = behind_a_proxy(trusted);
+        let well = request(&monitor, "POST /login", claims, &format!("token={READER}"));
+        assert_eq!((well.code, well.head.contains("; httponly; secure; path=/")), (303, secure), "{well:?}");
+        let out = request(&monitor, "POST /logout", claims, "");
+        assert_eq!(out.code, 303, "{out:?}");
+        assert!(out.head.contains("set-cookie: dupflow=;") && out.head.contains("max-age=0"), "{out:?}");
+        let bearer = format!("authorization: Bearer {READER}\r\n");
+        let metrics = request(&monitor, "GET /metrics", &bearer, "").body;
+        assert!(metrics.contains(&format!("dupflow_untrusted_headers_total {untrusted}\n")), "{trusted}");
+    }
+}
+
+#[test]
+fn a_token_that_only_reads_changes_nothing() {
+    let monitor = behind_a_proxy("127.0.0.1");
+    let asked =
+        |line: &str, token: &str| request(&monitor, line, &format!("authorization: Bearer {token}\r\n"), "");
+    assert_eq!((asked("GET /status", READER).code, asked("GET /status", TOKEN).code), (200, 200));
+    assert_eq!(asked("POST /similar", READER).code, asked("POST /similar", TOKEN).code, "a question");
+    let refused = asked("POST /status", READER);
+    assert!(refused.code == 403 && refused.body.contains("monitor.read_token"), "{refused:?}");
+    assert_eq!(asked("POST /status", TOKEN).code, 405);
+    let metrics = asked("GET /metrics", READER).body;
+    assert!(metrics.contains("dupflow_requests_refused_total{reason=\"read_only\"} 1\n"), "{metrics}");
+}
+
+#[test]
+fn who_asks_is_in_the_log() {
+    let place = Place::new();
+    place.write("feed.jsonl", "{\"id\":\"a\",\"text\":\"one\"}\n");
+    let config = "[source]\nkind = \"files\"\ninputs = [\"pipe\"]\n[sink]\npath = \"out.jsonl\"\n\
+        [monitor]\nlisten = \"127.0.0.1:0\"\ntrusted_proxies = [\"127.0.0.0/8\"]\nuser_header = \"X-User\"\n";
+    place.write("run.toml", config);
+    // A pipe without a writer blocks the run.
+    std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
+    let process = place.start("run -c run.toml");
+    let asked = "GET /status?x=1 HTTP/1.1\r\nhost: localhost\r\nx-user: Ada L\r\nconnection: close\r\n\r\n";
+    assert_eq!(ask(process.address, asked).code, 400);
+    process.wait_for("request user=\"Ada L\" peer=\"127.0.0.1\" asked=\"GET /status?x=1\" status=400");
+    process.kill();
+
+    for (config, why) in [
+        (config.replace("[\"127.0.0.0/8\"]", "[]"), "monitor.user_header: no one is trusted"),
+        (config.replace("127.0.0.0/8", "127.0.0.1/8"), "monitor.trusted_proxies"),
+        (
+            config.to_owned() + "read_token = \"0123456789abcdef\"\n",
+            "monitor.read_token: nothing could be changed",
+        ),
+    ] {
+        place.write("run.toml", &config);
+        let (code, log) = place.done("run -c run.toml");
+        assert!(code == Some(2) && log.contains(why), "{log}");
+    }
 }
 
 #[test]

@@ -19,7 +19,9 @@ pub(crate) struct Reader {
     pub(crate) pairs: Pairs,
     pending: Vec<Value>,
     pub(crate) last_id: Option<String>,
-    snapshots: usize,
+    pub(crate) snapshots: usize,
+    /// What it was told that it has missed.
+    pub(crate) dropped: Vec<Value>,
     said_bye: bool,
 }
 
@@ -90,6 +92,10 @@ impl Reader {
                     self.snapshots += 1;
                 }
                 list("pairs").iter().for_each(|told| self.apply(told, true));
+            }
+            "dropped" => {
+                self.pending.clear();
+                self.dropped.push(data);
             }
             "bye" => self.said_bye = true,
             other => panic!("{other}"),

@@ -73,6 +73,7 @@ counters! {
     StateBytes "state_bytes_written"
         "Bytes of changes that were published, before what the state adds to them.",
     StateFailures "state_failures" "Times that the state could not be written, and was tried again.",
+    HistoryFailures "history_failures" "Times that the history could not be written, and was tried again.",
     Added "pairs_added" "Deltas of diff 1.",
     Removed "pairs_removed" "Deltas of diff -1.",
     ClustersFormed "clusters_formed" "Clusters that came up, by their ids; giants are counted apart.",

@@ -77,6 +77,8 @@ pub struct Status {
     last_commit_micros: AtomicU64,
     state_epoch: AtomicU64,
     state_bytes: AtomicU64,
+    history_epoch: AtomicU64,
+    history_bytes: AtomicU64,
     /// When each worker began its last step, by [`encoded`]; 0 before its first step and after its end.
     steps: Vec<AtomicU64>,
     bad_records: Mutex<BTreeMap<String, u64>>,
@@ -131,6 +133,8 @@ impl Status {
             last_commit_micros: AtomicU64::new(0),
             state_epoch: AtomicU64::new(0),
             state_bytes: AtomicU64::new(0),
+            history_epoch: AtomicU64::new(0),
+            history_bytes: AtomicU64::new(0),
             steps: (0..workers).map(|_| AtomicU64::new(0)).collect(),
             bad_records: Mutex::default(),
             bad_reasons: OnceLock::new(),
@@ -190,6 +194,12 @@ impl Status {
     pub fn set_state(&self, epoch: Epoch, bytes: u64) {
         self.state_epoch.store(epoch, Ordering::Relaxed);
         self.state_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Sets the epoch and the size of the stored history.
+    pub fn set_history(&self, epoch: Epoch, bytes: u64) {
+        self.history_epoch.store(epoch, Ordering::Relaxed);
+        self.history_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Sets the number of invalid records by reason.
@@ -422,6 +432,11 @@ impl Status {
     /// Epoch and bytes of the stored state.
     pub fn state(&self) -> (Epoch, u64) {
         (self.state_epoch.load(Ordering::Relaxed), self.state_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Epoch and bytes of the stored history; zeros if there is none.
+    pub fn history(&self) -> (Epoch, u64) {
+        (self.history_epoch.load(Ordering::Relaxed), self.history_bytes.load(Ordering::Relaxed))
     }
 
     /// Bad records by reason, reasons without one left out.

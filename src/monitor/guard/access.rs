@@ -5,6 +5,9 @@
 //! | a loopback address, no token | `Host` is a name of the loopback, or in [`Endpoint::hosts`](crate::Entry) |
 //! | any address, with a token | the token: `Authorization: Bearer TOKEN`, or the cookie of `/login` |
 //!
+//! A second token only permits to read: a request that changes something is refused. A question
+//! (`POST /similar`) changes nothing.
+//!
 //! `/health` needs neither. The check of `Host` stops DNS rebinding, where a page of another site reaches the
 //! monitor by a name of its own. With a token `Host` may be anything, since such a page has no token.
 //!
@@ -27,8 +30,8 @@ pub const TOKEN_BYTES: usize = 16;
 pub(crate) struct Access {
     /// Whether the monitor listens on a loopback address.
     pub(crate) is_loopback: bool,
-    /// The hashes of the token; `None` if no token is required.
-    token: Option<TokenHashes>,
+    /// The hashes of the tokens, the one for reading last; empty if no token is required.
+    tokens: Vec<TokenHashes>,
     /// Accepted values of `Host` besides the names of the loopback, in lower case.
     hosts: Vec<String>,
     /// The path of the page, and of its cookies.
@@ -41,6 +44,8 @@ struct TokenHashes {
     token: [u8; 32],
     /// Hash of the cookie's value.
     cookie: [u8; 32],
+    /// Whether it only permits to read.
+    only_reads: bool,
 }
 
 /// Why a request is refused.
@@ -53,8 +58,14 @@ pub(crate) struct Denied {
 
 impl Access {
     pub(crate) fn new(is_loopback: bool, token: Option<&str>) -> Self {
-        let token = token.map(|token| TokenHashes { token: hash(token), cookie: hash(&cookie_of(token)) });
-        Self { is_loopback, token, hosts: Vec::new(), home: "/".to_owned() }
+        let tokens = token.map(|token| TokenHashes::new(token, false)).into_iter().collect();
+        Self { is_loopback, tokens, hosts: Vec::new(), home: "/".to_owned() }
+    }
+
+    /// Accepts this token too, for requests that change nothing.
+    pub(crate) fn with_reader(mut self, token: Option<&str>) -> Self {
+        self.tokens.extend(token.map(|token| TokenHashes::new(token, true)));
+        self
     }
 
     /// Accepts these names in `Host` too, and serves the page under this base path.
@@ -78,7 +89,7 @@ impl Access {
     }
 
     pub(crate) fn needs_token(&self) -> bool {
-        self.token.is_some()
+        !self.tokens.is_empty()
     }
 
     /// Whether a request may be answered.
@@ -87,7 +98,7 @@ impl Access {
     /// Why it is refused.
     pub(crate) fn check(&self, method: &Method, path: &str, headers: &HeaderMap) -> Result<(), Denied> {
         let refused = |reason, status, why| Err(Denied { reason, status, why });
-        let is_guarded = self.token.is_some() || !self.is_loopback;
+        let is_guarded = self.needs_token() || !self.is_loopback;
         if !is_guarded && !headers.get_all(header::HOST).iter().all(|host| self.accepts_host(host.as_bytes()))
         {
             return refused(
@@ -106,8 +117,21 @@ impl Access {
                 "the request comes from a page of another site",
             );
         }
-        if is_open(path) || self.token.as_ref().is_none_or(|token| token.is_presented(headers)) {
+        if is_open(path) || !self.needs_token() {
             return Ok(());
+        }
+        let mut presented = self.tokens.iter().filter(|token| token.is_presented(headers)).peekable();
+        if presented.peek().is_some() {
+            // Each of several credentials counts.
+            return if is_read || path == "/similar" || presented.any(|token| !token.only_reads) {
+                Ok(())
+            } else {
+                refused(
+                    RefusalReason::ReadOnly,
+                    StatusCode::FORBIDDEN,
+                    "the token only permits to read (monitor.read_token), and this would change something",
+                )
+            };
         }
         refused(
             RefusalReason::Token,
@@ -116,20 +140,35 @@ impl Access {
         )
     }
 
-    /// The `Set-Cookie` value for a request that presents the token; `None` for a wrong token.
-    pub(crate) fn login(&self, token: &str) -> Option<String> {
-        let is_it =
-            self.token.as_ref().is_some_and(|known| equal_in_constant_time(&known.token, &hash(token)));
-        is_it.then(|| format!("{COOKIE}={}; SameSite=Strict; HttpOnly; Path={}", cookie_of(token), self.home))
+    /// The `Set-Cookie` value for a request that presents a token; `None` for a wrong one. `is_encrypted`:
+    /// browsers are to send it over encrypted connections only.
+    pub(crate) fn login(&self, token: &str, is_encrypted: bool) -> Option<String> {
+        let hash = hash(token);
+        let is_known = |known: &TokenHashes| equal_in_constant_time(&known.token, &hash);
+        self.tokens.iter().any(is_known).then(|| self.cookie(&cookie_of(token), is_encrypted))
+    }
+
+    /// The `Set-Cookie` value that removes the cookie.
+    pub(crate) fn logout(&self, is_encrypted: bool) -> String {
+        self.cookie("", is_encrypted) + "; Max-Age=0"
+    }
+
+    fn cookie(&self, value: &str, is_encrypted: bool) -> String {
+        let secure = if is_encrypted { "; Secure" } else { "" };
+        format!("{COOKIE}={value}; SameSite=Strict; HttpOnly{secure}; Path={}", self.home)
     }
 }
 
 /// Whether a path needs no token.
 pub(crate) fn is_open(path: &str) -> bool {
-    path == "/health" || path == "/login"
+    path == "/health" || path == "/login" || path == "/logout"
 }
 
 impl TokenHashes {
+    fn new(token: &str, only_reads: bool) -> Self {
+        Self { token: hash(token), cookie: hash(&cookie_of(token)), only_reads }
+    }
+
     fn is_presented(&self, headers: &HeaderMap) -> bool {
         let text = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         let bearer = text(header::AUTHORIZATION).filter_map(|value| {
@@ -260,7 +299,7 @@ mod tests {
         let any = "any.example";
         assert_eq!(get(&guarded, any, &[]), 401);
         assert_eq!(get(&guarded, any, &[("authorization", &bearer)]), 200);
-        assert!(guarded.login(TOKEN).unwrap().ends_with("; Path=/near/"));
+        assert!(guarded.login(TOKEN, false).unwrap().ends_with("; Path=/near/"));
     }
 
     #[test]
@@ -277,12 +316,40 @@ mod tests {
         assert_eq!((bearer(TOKEN), bearer("correct horse battery stapl"), bearer("")), (200, 401, 401));
         assert_eq!(get("/status", &[("authorization", &format!("Basic {TOKEN}"))]), 401);
 
-        let set = access.login(TOKEN).unwrap();
+        let set = access.login(TOKEN, false).unwrap();
         assert!(set.ends_with("; SameSite=Strict; HttpOnly; Path=/") && !set.contains(TOKEN), "{set}");
         let cookie = set.split(';').next().unwrap();
         assert_eq!(get("/status", &[("cookie", &format!("a=b; {cookie}"))]), 200);
         assert_eq!(get("/status", &[("cookie", &format!("{COOKIE}={TOKEN}"))]), 401);
-        assert_eq!(access.login("wrong"), None);
-        assert_eq!(Access::new(true, None).login(""), None);
+        assert_eq!(access.login("wrong", false), None);
+        assert_eq!(Access::new(true, None).login("", false), None);
+    }
+
+    #[test]
+    fn a_token_for_reading_changes_nothing() {
+        const READER: &str = "only reads, and is long";
+        let access = Access::new(true, Some(TOKEN)).with_reader(Some(READER));
+        let ask = |method: Method, path: &str, token: &str| {
+            status(&access, &method, path, &[("authorization", &format!("Bearer {token}"))])
+        };
+        for (path, method, reader) in [
+            ("/pairs", Method::GET, 200),
+            ("/", Method::HEAD, 200),
+            ("/similar", Method::POST, 200),
+            ("/watch", Method::POST, 403),
+            ("/watch", Method::DELETE, 403),
+            ("/similar/", Method::POST, 403),
+        ] {
+            assert_eq!(ask(method.clone(), path, READER), reader, "{method} {path}");
+            assert_eq!(ask(method.clone(), path, TOKEN), 200, "{method} {path}");
+            assert_eq!(ask(method, path, "neither of the two tokens"), 401);
+        }
+        let cookie = access.login(READER, true).unwrap();
+        assert!(cookie.ends_with("; SameSite=Strict; HttpOnly; Secure; Path=/"), "{cookie}");
+        let cookie = cookie.split(';').next().unwrap();
+        let post = |given: Headers<'_>| status(&access, &Method::POST, "/watch", given);
+        assert_eq!(post(&[("cookie", cookie)]), 403);
+        assert_eq!(post(&[("cookie", cookie), ("authorization", &format!("Bearer {TOKEN}"))]), 200);
+        assert_eq!(access.logout(true), "dupflow=; SameSite=Strict; HttpOnly; Secure; Path=/; Max-Age=0");
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum RefusalReason {
     Site,
     /// The token is missing or wrong.
     Token,
+    /// The token only permits to read.
+    ReadOnly,
 }
 
 impl RefusalReason {
@@ -44,22 +46,23 @@ impl RefusalReason {
     ];
 
     /// The reasons for all other requests, with their labels.
-    const REQUESTS: [(Self, &str); 6] = [
+    const REQUESTS: [(Self, &str); 7] = [
         (Self::Connections, "connections"),
         (Self::Streams, "streams"),
         (Self::Logins, "logins"),
         (Self::Host, "host"),
         (Self::Site, "site"),
         (Self::Token, "token"),
+        (Self::ReadOnly, "read_only"),
     ];
 }
 
 /// The counts, indexed by [`RefusalReason`].
 #[derive(Debug, Default)]
-pub(crate) struct RefusalCounts([AtomicU64; 12]);
+pub(crate) struct RefusalCounts([AtomicU64; 13]);
 
 /// Counts with the labels of their reasons.
-pub(crate) type CountsByReason = [(&'static str, u64); 6];
+pub(crate) type CountsByReason = Vec<(&'static str, u64)>;
 
 impl RefusalCounts {
     /// Counts one refusal.
@@ -67,18 +70,19 @@ impl RefusalCounts {
         self.0[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    fn counts(&self, reasons: [(RefusalReason, &'static str); 6]) -> CountsByReason {
-        reasons.map(|(why, name)| (name, self.0[why as usize].load(Ordering::Relaxed)))
+    fn counts(&self, reasons: &[(RefusalReason, &'static str)]) -> CountsByReason {
+        let count = |why: RefusalReason| self.0[why as usize].load(Ordering::Relaxed);
+        reasons.iter().map(|(why, name)| (*name, count(*why))).collect()
     }
 
     /// Refused queries.
     pub(crate) fn questions(&self) -> CountsByReason {
-        self.counts(RefusalReason::QUESTIONS)
+        self.counts(&RefusalReason::QUESTIONS)
     }
 
     /// Refused requests other than queries.
     pub(crate) fn requests(&self) -> CountsByReason {
-        self.counts(RefusalReason::REQUESTS)
+        self.counts(&RefusalReason::REQUESTS)
     }
 }
 

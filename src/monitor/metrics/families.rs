@@ -185,6 +185,17 @@ fn epochs() -> Vec<Family> {
             out.one(s.status.state().0);
         }),
         gauge("state_bytes", "Size of the stored state in bytes.", |s, out| out.one(s.status.state().1)),
+        gauge("history_epoch", "The last epoch in the stored history; 0 if none is stored.", |s, out| {
+            out.one(s.status.history().0)
+        }),
+        gauge("history_bytes", "Size of the stored history in bytes.", |s, out| {
+            out.one(s.status.history().1);
+        }),
+        gauge(
+            "history_failed",
+            "1 if the history is not stored any more or could not be read, else 0; /status says why.",
+            |s, out| out.one(u64::from(s.history_failed)),
+        ),
     ]
 }
 
@@ -256,8 +267,16 @@ fn requests() -> Vec<Family> {
             MetricKind::Counter,
             Some("reason"),
             "Requests that were not let in: too many connections, streams or logins, another host or site, \
-                or no token.",
+                no token, or one that only permits to read.",
             |s, out| s.refused.1.iter().for_each(|(reason, n)| out.labelled("reason", reason, *n)),
+        ),
+        family(
+            "untrusted_headers_total",
+            MetricKind::Counter,
+            None,
+            "Requests with headers that only a trusted proxy may set, from other addresses: the headers are \
+                ignored.",
+            |s, out| out.one(s.untrusted),
         ),
         family("answer_seconds", MetricKind::Histogram, None, "How long answers took.", |s, out| {
             out.histogram(&s.status.answer_seconds());

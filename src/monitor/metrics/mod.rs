@@ -63,6 +63,8 @@ pub fn page() -> String {
 /// The values of one scrape.
 #[derive(Debug)]
 pub(crate) struct MetricScrape {
+    /// Whether the history was to be stored and is not any more.
+    pub(crate) history_failed: bool,
     pub(crate) counts: Counts,
     pub(crate) status: Arc<Status>,
     /// Time since the run's clock was started.
@@ -70,6 +72,8 @@ pub(crate) struct MetricScrape {
     /// Resident memory in bytes, current and peak.
     pub(crate) resident: Option<(u64, u64)>,
     /// Refused queries and other refused requests, by reason.
+    /// Requests with headers that only a trusted proxy may set.
+    pub(crate) untrusted: u64,
     pub(crate) refused: (CountsByReason, CountsByReason),
     /// Open streams of deltas.
     pub(crate) streams: usize,

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::export::{ListCell, ListExport, ListFormat, ListRow, ROWS, check_whole};
 use super::pairs::{decode, encode, id, limit, no_cursor};
 use super::{ErrorAnswer, RouteState};
 use crate::View;
@@ -34,6 +37,8 @@ pub(super) struct ClustersQuery {
     after: Option<String>,
     /// Maximum number of clusters on the page, 1 to 1000; default 50.
     limit: Option<usize>,
+    /// `csv` or `jsonl`: all of them as a file. Default: that of the header `Accept`, else `json`, a page.
+    format: Option<ListFormat>,
 }
 
 /// The order of clusters.
@@ -76,6 +81,8 @@ pub(super) struct ClusterPage {
     clusters: Vec<ClusterSummary>,
     /// The cursor of the next page; null on the last page.
     next: Option<String>,
+    /// The epoch at which the history begins: what was there then may be older.
+    history_begins: u64,
 }
 
 /// A cluster.
@@ -88,10 +95,14 @@ pub(super) struct ClusterSummary {
     size: usize,
     /// Whether it is above the size limit: its members are not listed.
     giant: bool,
-    /// The epoch in which a cluster of this name first appeared.
+    /// The epoch in which the cluster first appeared, under this name or another one.
     born: u64,
+    /// When that epoch was committed, in unix seconds; null if that is not known.
+    born_at: Option<u64>,
     /// The epoch of its last change.
     changed: u64,
+    /// When that epoch was committed, in unix seconds; null if that is not known.
+    changed_at: Option<u64>,
 }
 
 /// A cluster with its members.
@@ -121,6 +132,10 @@ pub(super) struct ClusterAnswer {
 #[schema(as = Happened)]
 struct ClusterEventBody {
     epoch: u64,
+    /// When that epoch was committed, in unix seconds; null if that is not known.
+    at: Option<u64>,
+    /// The greatest time of the events of that epoch, in unix seconds; null if that is not known.
+    event_time: Option<u64>,
     /// `born`, `renamed`, `merged`, `split`, `grew` or `shrank`.
     event: &'static str,
     /// Number of members after the epoch.
@@ -138,7 +153,9 @@ impl ClusterSummary {
             size: cluster.size,
             giant: cluster.giant,
             born: cluster.born,
+            born_at: cluster.born_at.committed(),
             changed: cluster.changed,
+            changed_at: cluster.changed_at.committed(),
         }
     }
 }
@@ -147,6 +164,8 @@ impl ClusterEventBody {
     fn new(event: &ClusterEvent) -> Self {
         Self {
             epoch: event.epoch,
+            at: event.times.committed(),
+            event_time: event.times.event(),
             event: event.kind.name(),
             size: event.size,
             others: event.others.iter().map(ToString::to_string).collect(),
@@ -160,7 +179,13 @@ impl ClusterEventBody {
     get, path = "/clusters",
     params(ClustersQuery),
     responses(
-        (status = 200, description = "A page of them.", body = ClusterPage),
+        (
+            status = 200,
+            description = "A page of them; with `format` all of them as a file.",
+            content(
+                (ClusterPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"),
+            ),
+        ),
         (status = 400, description = "The query is wrong.", body = ErrorAnswer),
         (status = 501, description = "Clusters are not kept.", body = ErrorAnswer),
         (status = 503, description = "The run is not live yet.", body = ErrorAnswer),
@@ -169,8 +194,11 @@ impl ClusterEventBody {
 pub(super) async fn clusters(
     State(state): State<Arc<RouteState>>,
     which: Result<Query<ClustersQuery>, QueryRejection>,
-) -> Result<Json<ClusterPage>, ErrorAnswer> {
+    headers: HeaderMap,
+) -> Result<Response, ErrorAnswer> {
     let Query(which) = which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    let file = ListFormat::of_file(which.format, &headers);
+    check_whole(file.is_some() && (which.after.is_some() || which.limit.is_some()))?;
     let order = match which.order.unwrap_or_default() {
         OrderText::Size => ClusterOrder::Size,
         OrderText::Recent => ClusterOrder::Recent,
@@ -181,6 +209,9 @@ pub(super) async fn clusters(
     });
     let after = after.transpose()?;
     let limit = limit(which.limit, CLUSTERS, MOST)?;
+    if let Some(format) = file {
+        return export_clusters(order, format).answer(&state, state.view()?);
+    }
     let read = move |view: &View| {
         view.clusters(|history| {
             let (found, next) = history.page(order, after.as_ref(), limit);
@@ -189,10 +220,41 @@ pub(super) async fn clusters(
                 epoch: view.epoch(),
                 clusters: found.iter().map(ClusterSummary::new).collect(),
                 next,
+                history_begins: view.history().meta.begins,
             })
+            .into_response()
         })
     };
     state.read_view(state.view()?, read).await
+}
+
+/// All clusters in an order. A cluster that changes meanwhile may be there twice or not at all.
+fn export_clusters(
+    order: ClusterOrder,
+    format: ListFormat,
+) -> ListExport<impl FnMut(&View) -> (Vec<ListRow>, bool) + Send + 'static> {
+    let mut after = None;
+    let read = move |view: &View| {
+        view.clusters(|history| {
+            let (found, next) = history.page(order, after.as_ref(), ROWS);
+            after = next;
+            let row = |cluster: &LiveCluster<'_>| {
+                let summary = ClusterSummary::new(cluster);
+                vec![
+                    ListCell::Text(summary.cluster),
+                    ListCell::Whole(summary.size as u64),
+                    ListCell::Truth(summary.giant),
+                    ListCell::Whole(summary.born),
+                    ListCell::optional(summary.born_at),
+                    ListCell::Whole(summary.changed),
+                    ListCell::optional(summary.changed_at),
+                ]
+            };
+            (found.iter().map(row).collect(), after.is_none())
+        })
+    };
+    const COLUMNS: &[&str] = &["cluster", "size", "giant", "born", "born_at", "changed", "changed_at"];
+    ListExport { name: "clusters", columns: COLUMNS, format, read }
 }
 
 /// A cluster by its name.

@@ -9,10 +9,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::export::{ListCell, ListExport, ListFormat, ListRow, check_whole};
 use super::{ErrorAnswer, RouteState};
+use crate::View;
 use crate::guard::refusals::RefusalReason;
 use crate::stream::{Begin, BodyStream, DeltaReader};
-use crate::view::render;
+use crate::view::{DeltaPiece, render};
+use dupflow_core::pair::Delta;
 
 /// Where the stream begins.
 #[derive(Deserialize, IntoParams)]
@@ -23,6 +26,9 @@ pub(super) struct DeltasQuery {
     /// A number of deltas: the stream begins with up to so many of the last deltas, perhaps within an epoch,
     /// and has no snapshots. Any other value: only deltas from now on.
     tail: Option<String>,
+    /// `csv` or `jsonl`: the deltas that are held, as a file that ends. Default: the stream; the header
+    /// `Accept` does not matter.
+    format: Option<ListFormat>,
 }
 
 /// The deltas as they become durable, as server-sent events.
@@ -39,7 +45,11 @@ pub(super) struct DeltasQuery {
     get, path = "/deltas",
     params(DeltasQuery),
     responses(
-        (status = 200, description = "The stream.", content_type = "text/event-stream"),
+        (
+            status = 200,
+            description = "The stream; with `format` the deltas that are held, as a file.",
+            content((String = "text/event-stream"), (String = "text/csv"), (String = "application/x-ndjson")),
+        ),
         (status = 400, description = "The query is wrong.", body = ErrorAnswer),
         (
             status = 501, description = "It would begin with a snapshot, and pairs are not kept.",
@@ -58,6 +68,11 @@ pub(super) async fn deltas(
 ) -> Result<Response, ErrorAnswer> {
     let Query(from) = from.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
     let view = state.subject.view.clone().ok_or_else(|| ErrorAnswer::not_here("deltas"))?;
+    if let Some(format) = ListFormat::of_file(from.format, &HeaderMap::new()) {
+        check_whole(from.after.is_some() || from.tail.is_some())?;
+        view.check_filled().map_err(|why| ErrorAnswer::unseen(&why))?;
+        return export_deltas(&view, format).answer(&state, view);
+    }
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
     let after = last.or(from.after).filter(|id| !id.is_empty());
     let after = after.as_deref().map(|id| {
@@ -75,4 +90,36 @@ pub(super) async fn deltas(
     let reader = DeltaReader { view, is_resumable: from.tail.is_none(), out, ending, permit };
     tokio::spawn(reader.serve(begin));
     Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
+}
+
+/// The deltas that are held now, by epoch.
+fn export_deltas(
+    view: &View,
+    format: ListFormat,
+) -> ListExport<impl FnMut(&View) -> (Vec<ListRow>, bool) + Send + 'static> {
+    // What is held is shared, and at most 16 MiB.
+    let mut pieces = view.held_deltas().into_iter();
+    let read = move |_: &View| {
+        let piece: Option<Arc<DeltaPiece>> = pieces.next();
+        (piece.as_deref().map(rows).unwrap_or_default(), pieces.len() == 0)
+    };
+    const COLUMNS: &[&str] = &["epoch", "at", "event_time", "diff", "a", "b", "similarity", "cause"];
+    ListExport { name: "deltas", columns: COLUMNS, format, read }
+}
+
+fn rows(piece: &DeltaPiece) -> Vec<ListRow> {
+    let event_time = piece.times.event.map_or(ListCell::Nothing, |time| ListCell::Number(time.seconds()));
+    let row = |delta: &Delta| {
+        vec![
+            ListCell::Whole(piece.epoch),
+            ListCell::Number(piece.times.committed),
+            event_time.clone(),
+            ListCell::Diff(delta.diff),
+            ListCell::Text(delta.pair.pair.lo().to_string()),
+            ListCell::Text(delta.pair.pair.hi().to_string()),
+            ListCell::Number(delta.pair.similarity.get()),
+            ListCell::Text(delta.cause.name().to_owned()),
+        ]
+    };
+    piece.deltas.iter().map(row).collect()
 }

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use utoipa::OpenApi;
 
-use super::{clusters, compare, deltas, documents, pairs, plain, similar, status, views, watches};
+use super::{clusters, compare, deltas, documents, export, pairs, plain, similar, status, views, watches};
 use crate::guard::access::{COOKIE, is_open};
 
 /// A run of dupflow: its pairs of near-duplicate documents, its clusters, its counters.
@@ -20,6 +20,7 @@ use crate::guard::access::{COOKIE, is_open};
         plain::ready,
         plain::metrics,
         plain::login,
+        plain::logout,
         plain::config,
         openapi,
         status::status,
@@ -31,6 +32,7 @@ use crate::guard::access::{COOKIE, is_open};
         documents::text_by,
         compare::compare,
         pairs::pairs,
+        pairs::pair,
         clusters::clusters,
         clusters::cluster,
         clusters::cluster_by,
@@ -46,6 +48,7 @@ use crate::guard::access::{COOKIE, is_open};
     components(schemas(
         similar::SimilarQuery,
         clusters::OrderText,
+        export::ListFormat,
         pairs::PairOrderText,
         views::RowOrderText,
         watches::WatchToAdd

@@ -5,6 +5,7 @@ mod compare;
 mod deltas;
 mod description;
 mod documents;
+mod export;
 mod failure;
 mod hot;
 mod pairs;
@@ -14,7 +15,9 @@ mod status;
 mod views;
 mod watches;
 
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Query, Request, State};
@@ -28,6 +31,7 @@ use tokio::sync::{Semaphore, watch};
 use self::failure::ErrorAnswer;
 use self::hot::CommonPassages;
 use super::guard::access::{Access, Denied};
+use super::guard::proxies::{RequestClient, TrustedProxies};
 use super::guard::rate_limit::RateLimit;
 use super::guard::refusals::{RefusalCounts, RefusalReason};
 use super::metrics::samples::SampleHistory;
@@ -41,6 +45,9 @@ pub(super) struct RouteState {
     pub(super) samples: Mutex<SampleHistory>,
     pub(super) ending: watch::Receiver<bool>,
     access: Access,
+    proxies: TrustedProxies,
+    /// Requests with headers that only a trusted proxy may set.
+    pub(super) untrusted: AtomicU64,
     limits: MonitorLimits,
     /// Permits for streams of deltas, for bodies, and for reads.
     streams: Arc<Semaphore>,
@@ -64,7 +71,7 @@ const LOGINS: u32 = 5;
 impl RouteState {
     pub(super) fn new(
         subject: MonitoredRun,
-        access: Access,
+        (access, proxies): (Access, TrustedProxies),
         limits: MonitorLimits,
         ending: watch::Receiver<bool>,
     ) -> Self {
@@ -73,6 +80,8 @@ impl RouteState {
             samples: Mutex::default(),
             ending,
             access,
+            proxies,
+            untrusted: AtomicU64::new(0),
             streams: room(limits.streams),
             bodies: room(limits.bodies),
             many: room((limits.bodies / 2).max(1)),
@@ -159,6 +168,7 @@ fn table() -> Vec<Route> {
         ("/ready", &[], get(plain::ready)),
         ("/metrics", &[], get(plain::metrics)),
         ("/login", &[], post(plain::login)),
+        ("/logout", &[], post(plain::logout)),
         ("/config", &[], get(plain::config)),
         ("/openapi.json", &[], get(description::openapi)),
         ("/status", &[], get(status::status)),
@@ -169,11 +179,16 @@ fn table() -> Vec<Route> {
         ("/documents/{id}", &[], get(documents::document)),
         ("/documents/{id}/text", &[], get(documents::text)),
         ("/compare", &["a", "b"], get(compare::compare)),
-        ("/pairs", &["document", "q", "order", "min", "max", "after", "limit"], get(pairs::pairs)),
-        ("/clusters", &["order", "after", "limit"], get(clusters::clusters)),
+        (
+            "/pairs",
+            &["document", "q", "order", "min", "max", "since", "after", "limit", "format"],
+            get(pairs::pairs),
+        ),
+        ("/pair", &["a", "b"], get(pairs::pair)),
+        ("/clusters", &["order", "after", "limit", "format"], get(clusters::clusters)),
         ("/cluster", &["id", "after", "limit"], get(clusters::cluster_by)),
         ("/clusters/{id}", &["after", "limit"], get(clusters::cluster)),
-        ("/deltas", &["after", "tail"], get(deltas::deltas)),
+        ("/deltas", &["after", "tail", "format"], get(deltas::deltas)),
         ("/similar", &[], post(similar::similar)),
         ("/views", &[], get(views::views)),
         ("/views/{name}", &["order", "offset", "limit"], get(views::view)),
@@ -247,8 +262,29 @@ pub(super) fn strip_base_path<B>(base_path: &str, mut request: http::Request<B>)
 #[derive(Clone, Copy, Debug)]
 struct Unslashed;
 
+/// The address of the other end of the connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerAddress(pub(super) IpAddr);
+
+/// Logs a request with its user, except those that machines send all the time.
+fn log_access(client: &RequestClient, peer: Option<IpAddr>, asked: &str, status: StatusCode) {
+    let path = asked.split_once(' ').map_or(asked, |(_, path)| path);
+    if !["/health", "/ready", "/metrics"].contains(&path) {
+        let user = client.user.as_deref().unwrap_or_default();
+        let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
+        tracing::info!(?user, peer, asked = ?asked, status = status.as_u16(), "request");
+    }
+}
+
 /// Checks access, and adds security headers to every answer.
-async fn secure(State(state): State<Arc<RouteState>>, request: Request, next: Next) -> Response {
+async fn secure(State(state): State<Arc<RouteState>>, mut request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<PeerAddress>().map(|peer| peer.0);
+    let client = state.proxies.client(peer, request.headers());
+    if client.is_ignored {
+        state.untrusted.fetch_add(1, Ordering::Relaxed);
+    }
+    let logged = state.proxies.names_users().then(|| format!("{} {}", request.method(), request.uri()));
+    request.extensions_mut().insert(client.clone());
     let admitted = state.access.check(request.method(), request.uri().path(), request.headers());
     let mut answer = match admitted {
         Ok(()) => next.run(request).await,
@@ -260,6 +296,9 @@ async fn secure(State(state): State<Arc<RouteState>>, request: Request, next: Ne
             }
         }
     };
+    if let Some(asked) = logged {
+        log_access(&client, peer, &asked, answer.status());
+    }
     let headers = answer.headers_mut();
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),

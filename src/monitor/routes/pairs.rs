@@ -5,15 +5,19 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::export::{ListCell, ListExport, ListFormat, ListRow, ROWS, check_whole};
 use super::{ErrorAnswer, RouteState};
 use crate::View;
 use crate::view::KnownPair;
-use crate::view::pairs::PairQuery;
+use crate::view::pairs::{PairQuery, SinceBound};
 use crate::view::ranking::{RankPosition, RankedBy, Ranking};
 use dupflow_core::doc::DocId;
+use dupflow_core::pair::Pair;
 
 /// Default and maximum number of pairs on a page.
 const LIMIT: usize = 100;
@@ -34,10 +38,15 @@ pub(super) struct PairsQuery {
     min: Option<f64>,
     /// Maximum similarity, inclusive; default 1.
     max: Option<f64>,
+    /// Only pairs that were added with their present similarity in this epoch (`120`) or at this time
+    /// (`2026-11-23T04:00:00Z`), or later. By time, pairs whose time is not known are left out.
+    since: Option<String>,
     /// The value of `next` of the previous page, which had the same order.
     after: Option<String>,
     /// Maximum number of pairs on the page, 1 to 1000; default 100.
     limit: Option<usize>,
+    /// `csv` or `jsonl`: all of them as a file. Default: that of the header `Accept`, else `json`, a page.
+    format: Option<ListFormat>,
 }
 
 /// The order of pairs.
@@ -72,6 +81,8 @@ pub(super) struct PairsPage {
     /// The cursor of the next page; null on the last page. By `id`, a page may hold fewer pairs than its limit
     /// and not be the last one.
     next: Option<String>,
+    /// The epoch at which the history begins: what was there then may be older.
+    history_begins: u64,
 }
 
 /// A pair.
@@ -82,9 +93,15 @@ pub(super) struct PairSummary {
     a: String,
     b: String,
     similarity: f64,
-    /// The epoch that added the pair with this similarity. If it was before this run, the output's last epoch
-    /// when the run began.
+    /// The epoch that added the pair with this similarity.
     since: u64,
+    /// When that epoch was committed, in unix seconds; null if that is not known.
+    since_at: Option<u64>,
+    /// The greatest time of the events of that epoch, in unix seconds; null if that is not known.
+    since_event_time: Option<u64>,
+    /// Whether that epoch is known. If not, the pair was there by then and may be older: the history begins
+    /// then, or lacks the epochs before.
+    since_is_exact: bool,
     /// The cause of that delta.
     cause: &'static str,
 }
@@ -96,6 +113,9 @@ impl PairSummary {
             b: pair.b.to_string(),
             similarity: pair.held.similarity.get(),
             since: pair.held.since,
+            since_at: pair.held.times.committed(),
+            since_event_time: pair.held.times.event(),
+            since_is_exact: pair.held.is_exact,
             cause: pair.held.cause.name(),
         }
     }
@@ -106,7 +126,13 @@ impl PairSummary {
     get, path = "/pairs",
     params(PairsQuery),
     responses(
-        (status = 200, description = "A page of them.", body = PairsPage),
+        (
+            status = 200,
+            description = "A page of them; with `format` all of them as a file.",
+            content(
+                (PairsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"),
+            ),
+        ),
         (status = 400, description = "The query is wrong.", body = ErrorAnswer),
         (status = 501, description = "Pairs are not kept.", body = ErrorAnswer),
         (status = 503, description = "The run is not live yet.", body = ErrorAnswer),
@@ -115,15 +141,22 @@ impl PairSummary {
 pub(super) async fn pairs(
     State(state): State<Arc<RouteState>>,
     which: Result<Query<PairsQuery>, QueryRejection>,
-) -> Result<Json<PairsPage>, ErrorAnswer> {
+    headers: HeaderMap,
+) -> Result<Response, ErrorAnswer> {
     let Query(which) = which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    let file = ListFormat::of_file(which.format, &headers);
     let order = which.order.unwrap_or_default().ranked();
+    check_whole(file.is_some() && (which.after.is_some() || which.limit.is_some()))?;
+    if file.is_some() && order.is_some() {
+        return Err(ErrorAnswer::wrong("order: a file of pairs is in the order of ids"));
+    }
     let after = which.after.as_deref();
     let wanted = PairQuery {
         document: which.document.as_deref().map(id).transpose()?,
         part: which.q.filter(|part| !part.is_empty()),
         min: which.min.unwrap_or(0.0),
         max: which.max.unwrap_or(1.0),
+        since: which.since.as_deref().map(since).transpose()?,
         after: after.filter(|_| order.is_none()).map(cursor).transpose()?,
         limit: limit(which.limit, LIMIT, MOST)?,
     };
@@ -132,11 +165,15 @@ pub(super) async fn pairs(
         return ranked_page(&state, wanted, (name, by), after).await;
     }
     let view = state.view()?;
+    if let Some(format) = file {
+        return export_pairs(wanted, format).answer(&state, view);
+    }
     state
         .read_view(view, move |view| {
             let (epoch, (found, next)) = view.pairs(|epoch, pairs| (epoch, pairs.page(&wanted)));
             let next = next.map(|(a, b)| encode(&[a.as_str(), b.as_str()]));
-            Json(PairsPage { epoch, pairs: found.iter().map(PairSummary::new).collect(), next })
+            let pairs = found.iter().map(PairSummary::new).collect();
+            Json(PairsPage { epoch, pairs, next, history_begins: view.history().meta.begins }).into_response()
         })
         .await
 }
@@ -147,7 +184,7 @@ async fn ranked_page(
     wanted: PairQuery,
     (name, by): (&'static str, RankedBy),
     after: Option<RankPosition>,
-) -> Result<Json<PairsPage>, ErrorAnswer> {
+) -> Result<Response, ErrorAnswer> {
     let ranking = Ranking::new(by, after, wanted.limit);
     let read = move |view: &View| {
         let (found, next) = view.rank(wanted, ranking).page();
@@ -156,9 +193,136 @@ async fn ranked_page(
             encode(&[name, &rank.to_string(), a.as_str(), b.as_str()])
         });
         let pairs = found.iter().map(PairSummary::new).collect();
-        Json(PairsPage { epoch: view.epoch(), pairs, next })
+        let history_begins = view.history().meta.begins;
+        Json(PairsPage { epoch: view.epoch(), pairs, next, history_begins }).into_response()
     };
     state.read_view(state.view()?, read).await
+}
+
+/// All wanted pairs, by (a, b).
+fn export_pairs(
+    wanted: PairQuery,
+    format: ListFormat,
+) -> ListExport<impl FnMut(&View) -> (Vec<ListRow>, bool) + Send + 'static> {
+    let mut wanted = PairQuery { after: None, limit: ROWS, ..wanted };
+    let read = move |view: &View| {
+        let (found, next) = view.pairs(|_, pairs| pairs.page(&wanted));
+        wanted.after = next;
+        let row = |pair: &KnownPair| {
+            let summary = PairSummary::new(pair);
+            vec![
+                ListCell::Text(summary.a),
+                ListCell::Text(summary.b),
+                ListCell::Number(summary.similarity),
+                ListCell::Whole(summary.since),
+                ListCell::optional(summary.since_at),
+                ListCell::optional(summary.since_event_time),
+                ListCell::Truth(summary.since_is_exact),
+                ListCell::Text(summary.cause.to_owned()),
+            ]
+        };
+        (found.iter().map(row).collect(), wanted.after.is_none())
+    };
+    const COLUMNS: &[&str] =
+        &["a", "b", "similarity", "since", "since_at", "since_event_time", "since_is_exact", "cause"];
+    ListExport { name: "pairs", columns: COLUMNS, format, read }
+}
+
+/// A query for a pair.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PairQueryOfTwo {
+    /// One document.
+    a: String,
+    /// The other one.
+    b: String,
+}
+
+/// What is known of a pair, now and before.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PairKnown)]
+pub(super) struct PairAnswer {
+    /// The pair is as it was after this epoch.
+    epoch: u64,
+    /// The pair; null if the two are none now.
+    pair: Option<PairSummary>,
+    /// How the pair ended last; null if it is one now, and if no end is known.
+    ended: Option<PairEnd>,
+    /// The epoch at which the history begins.
+    history_begins: u64,
+}
+
+/// The end of a pair.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PairEnd)]
+struct PairEnd {
+    /// The pair as it was.
+    was: PairSummary,
+    /// The epoch that removed it.
+    epoch: u64,
+    /// When that epoch was committed, in unix seconds; null if that is not known.
+    at: Option<u64>,
+    /// The greatest time of the events of that epoch, in unix seconds; null if that is not known.
+    event_time: Option<u64>,
+    /// Whether that epoch is known. If not, the pair had ended by then.
+    is_exact: bool,
+    /// The cause of that delta.
+    cause: &'static str,
+}
+
+/// Since when two documents are a pair, or how they ceased to be one.
+#[utoipa::path(
+    get, path = "/pair",
+    params(PairQueryOfTwo),
+    responses(
+        (status = 200, description = "What is known.", body = PairAnswer),
+        (status = 400, description = "The query is wrong.", body = ErrorAnswer),
+        (status = 501, description = "Pairs are not kept.", body = ErrorAnswer),
+        (status = 503, description = "The run is not live yet.", body = ErrorAnswer),
+    ),
+)]
+pub(super) async fn pair(
+    State(state): State<Arc<RouteState>>,
+    two: Result<Query<PairQueryOfTwo>, QueryRejection>,
+) -> Result<Json<PairAnswer>, ErrorAnswer> {
+    let Query(two) = two.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
+    let pair = Pair::new(id(&two.a)?, id(&two.b)?);
+    let pair = pair.ok_or_else(|| ErrorAnswer::wrong("a and b: expected two documents, found one"))?;
+    let read = move |view: &View| {
+        let (epoch, held, ended) = view.pair(&pair);
+        let known = |held| KnownPair { a: pair.lo().clone(), b: pair.hi().clone(), held };
+        let ended = ended.map(|end| PairEnd {
+            was: PairSummary::new(&known(end.was)),
+            epoch: end.ended.epoch,
+            at: end.ended.times.committed(),
+            event_time: end.ended.times.event(),
+            is_exact: end.ended.is_exact,
+            cause: end.cause.name(),
+        });
+        let history_begins = view.history().meta.begins;
+        Json(PairAnswer {
+            epoch,
+            pair: held.map(|held| PairSummary::new(&known(held))),
+            ended,
+            history_begins,
+        })
+    };
+    state.read_view(state.view()?, read).await
+}
+
+/// Parses the beginning of a period: an epoch, or a time of RFC 3339.
+pub(super) fn since(text: &str) -> Result<SinceBound, ErrorAnswer> {
+    let why = || {
+        ErrorAnswer::wrong(format!(
+            "since: expected an epoch such as 120, or a time such as 2026-11-23T04:00:00Z, found {text:?}"
+        ))
+    };
+    if let Ok(epoch) = text.parse() {
+        return Ok(SinceBound::Epoch(epoch));
+    }
+    let time: jiff::Timestamp = text.parse().map_err(|_| why())?;
+    // Times are known in whole seconds.
+    u64::try_from(time.as_second()).map(SinceBound::Time).map_err(|_| why())
 }
 
 /// Parses an id.

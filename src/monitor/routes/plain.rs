@@ -1,6 +1,7 @@
 //! Routes of the page, the login, health and readiness, metrics and settings.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::Extension;
 use axum::Json;
@@ -11,6 +12,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
 use super::{ErrorAnswer, RouteState, Unslashed};
+use crate::guard::proxies::RequestClient;
 use crate::guard::refusals::RefusalReason;
 use crate::metrics::{self, MetricScrape, ViewCounts, process};
 use crate::page;
@@ -73,7 +75,11 @@ struct Login {
         (status = 404, description = "No token is needed here.", body = ErrorAnswer),
     ),
 )]
-pub(super) async fn login(State(state): State<Arc<RouteState>>, body: Body) -> Response {
+pub(super) async fn login(
+    State(state): State<Arc<RouteState>>,
+    Extension(client): Extension<RequestClient>,
+    body: Body,
+) -> Response {
     if !state.access.needs_token() {
         return ErrorAnswer::missing("no token is needed here").into_response();
     }
@@ -85,13 +91,33 @@ pub(super) async fn login(State(state): State<Arc<RouteState>>, body: Body) -> R
     let form = read.ok().and_then(Result::ok).and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
     let uri = form.and_then(|form| format!("/?{form}").parse::<Uri>().ok());
     let login = uri.and_then(|uri| Query::<Login>::try_from_uri(&uri).ok());
-    match login.and_then(|Query(login)| state.access.login(&login.token)) {
+    match login.and_then(|Query(login)| state.access.login(&login.token, client.is_encrypted)) {
         Some(cookie) => {
             (StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "./".to_owned())])
                 .into_response()
         }
         None => login_form(Some("That is not the token of this run.")),
     }
+}
+
+/// Removes the cookie of this browser. The token stays as it is.
+#[utoipa::path(
+    post, path = "/logout",
+    responses(
+        (status = 303, description = "The cookie is removed; the form for the token is at `./`."),
+        (status = 404, description = "No token is needed here.", body = ErrorAnswer),
+    ),
+)]
+pub(super) async fn logout(
+    State(state): State<Arc<RouteState>>,
+    Extension(client): Extension<RequestClient>,
+) -> Response {
+    if !state.access.needs_token() {
+        return ErrorAnswer::missing("no token is needed here").into_response();
+    }
+    let cookie = state.access.logout(client.is_encrypted);
+    (StatusCode::SEE_OTHER, [(header::SET_COOKIE, cookie), (header::LOCATION, "./".to_owned())])
+        .into_response()
 }
 
 /// Every metric, in the format of OpenMetrics.
@@ -122,12 +148,15 @@ impl RouteState {
             let sums = view.sums();
             ViewCounts { clusters: sums.clusters - sums.giants, giants: sums.giants }
         });
+        let history_failed = subject.view.as_ref().is_some_and(|view| view.history().failure.is_some());
         MetricScrape {
+            history_failed,
             counts: subject.metrics.counts(),
             status: Arc::clone(&subject.status),
             now: subject.clock.now(),
             resident: process::resident_bytes(),
             refused: (self.refusals.questions(), self.refusals.requests()),
+            untrusted: self.untrusted.load(Ordering::Relaxed),
             streams: self.limits.streams - self.streams.available_permits(),
             held,
             watch: self.subject.watch.as_ref().map(|watch| watch.state()),

@@ -13,6 +13,7 @@ use crate::metrics::process;
 use crate::metrics::samples::{EVERY_SECONDS, RunSample};
 use crate::subject::MonitoredRun;
 use crate::view::ViewUnavailable;
+use crate::view::history::{HistoryGap, HistoryInfo};
 use dupflow_core::doc::DocId;
 use dupflow_core::run::backlog::UnreadRecords;
 use dupflow_core::run::metrics::Counter;
@@ -67,6 +68,8 @@ pub(super) struct StatusAnswer {
     resident_bytes: u64,
     peak_resident_bytes: u64,
     state: StateStatus,
+    /// The past of pairs and clusters; null if pairs are not kept, and until the run is live.
+    history: Option<HistoryStatus>,
     /// Live pairs by similarity: element i counts those in [i/100, (i+1)/100), the last one includes 1. Empty
     /// if pairs are not kept, and until the run is live.
     similarities: Vec<u64>,
@@ -151,6 +154,54 @@ struct StateStatus {
     /// The epoch of the stored state; 0 if there is none.
     epoch: u64,
     bytes: u64,
+}
+
+/// How far back since-when, causes and ends of pairs and clusters are known.
+#[derive(Serialize, ToSchema)]
+#[schema(as = HistoryShown)]
+struct HistoryStatus {
+    /// The epoch at which it begins: what was there then may be older.
+    begins: u64,
+    /// When it began, in unix seconds.
+    begins_at: f64,
+    /// How long what has ended is kept, in seconds; null if the history is in memory only, and ends with this
+    /// run.
+    kept_seconds: Option<f64>,
+    /// The last epoch that is stored, and the bytes of all; zeros if the history is in memory only.
+    epoch: u64,
+    bytes: u64,
+    /// Epochs that the output holds and the history does not, in ascending order: what happened in them is
+    /// known as one change at their end.
+    gaps: Vec<GapStatus>,
+    /// Why the history is not stored any more, or could not be read.
+    failure: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+#[schema(as = HistoryGap)]
+struct GapStatus {
+    /// The last epoch before the gap.
+    after: u64,
+    /// The last epoch of the gap.
+    through: u64,
+    /// When the gap was found, in unix seconds.
+    found_at: f64,
+}
+
+impl HistoryStatus {
+    fn new(info: HistoryInfo, (epoch, bytes): (u64, u64)) -> Self {
+        let gap =
+            |gap: HistoryGap| GapStatus { after: gap.after, through: gap.through, found_at: gap.found_at };
+        Self {
+            begins: info.meta.begins,
+            begins_at: info.meta.begins_at,
+            kept_seconds: info.age.map(|age| age.as_secs_f64()),
+            epoch,
+            bytes,
+            gaps: info.meta.gaps.into_iter().map(gap).collect(),
+            failure: info.failure,
+        }
+    }
 }
 
 #[derive(Serialize, ToSchema)]
@@ -246,6 +297,7 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
         resident_bytes: resident,
         peak_resident_bytes: peak,
         state: StateStatus { epoch, bytes },
+        history: seen.as_ref().and(view).map(|view| HistoryStatus::new(view.history(), status.history())),
         similarities: seen.map(|sums| sums.by_similarity.to_vec()).unwrap_or_default(),
         hot_blocks_total,
         hot_blocks: hot.collect(),

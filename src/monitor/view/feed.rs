@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::View;
 use dupflow_core::pair::Delta;
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, EpochTimes};
 
 /// A change of the output, for the view.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) enum ViewChange {
     /// Deltas that the output already holds; several of these may follow each other.
     Restored(Vec<Delta>),
     /// An epoch that is now durable.
-    Committed { epoch: Epoch, deltas: Vec<Delta> },
+    Committed { epoch: Epoch, times: EpochTimes, deltas: Vec<Delta> },
     /// The run is live: all deltas that the output held have been sent. Later epochs are greater than this
     /// one.
     Live { epoch: Epoch },
@@ -48,7 +48,7 @@ enum QueueEnd {
     No,
     /// No change is added; those in the queue are still processed.
     Ended,
-    /// The view has failed: all changes are discarded.
+    /// The view has ended or failed: all changes are discarded.
     GivenUp,
 }
 
@@ -90,7 +90,10 @@ impl ChangeQueue {
     }
 
     pub(super) fn wait_until_done(&self, most: Duration) {
-        let busy = |queue: &mut QueueState| !queue.waiting.is_empty() || queue.is_taking;
+        // After the end, until the view has stored what is left of its history and gives up.
+        let busy = |queue: &mut QueueState| {
+            !queue.waiting.is_empty() || queue.is_taking || queue.end == QueueEnd::Ended
+        };
         self.changed.wait_while_for(&mut self.queue.lock(), busy, most);
     }
 
@@ -146,9 +149,9 @@ impl Feeder {
         self.0.feed.send(ViewChange::Live { epoch });
     }
 
-    /// An epoch with these deltas is durable.
-    pub fn committed(&self, epoch: Epoch, deltas: Vec<Delta>) {
-        self.0.feed.send(ViewChange::Committed { epoch, deltas });
+    /// An epoch with these deltas is durable. Without a time of the commit it is that of its arrival.
+    pub fn committed(&self, epoch: Epoch, times: EpochTimes, deltas: Vec<Delta>) {
+        self.0.feed.send(ViewChange::Committed { epoch, times, deltas });
     }
 }
 

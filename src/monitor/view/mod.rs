@@ -16,11 +16,14 @@
 //!
 //! Invariants: the pairs and clusters of a page are what all epochs up to its epoch accumulate to. The
 //! `since` and `cause` of a pair are of the delta that added it with its present similarity. For a pair that
-//! the output held before the run, `since` is the output's last epoch at that time.
+//! the output held before the run they are read from the stored history ([`history`]); without one `since` is
+//! the output's last epoch at that time.
 //!
 //! Memory: see [`pairs`] and [`dupflow_core::cluster`]; 16 MiB of deltas.
 
+mod apply;
 mod feed;
+pub(super) mod history;
 pub(super) mod pairs;
 pub(super) mod ranking;
 pub(super) mod render;
@@ -31,12 +34,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::body::Bytes;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
 use tokio::time::timeout;
 
 pub use feed::Feeder;
+pub use history::{HistoryStore, KeptHistory};
 pub(super) use pairs::{PairDetails, PairMap, RANGES};
 pub(super) use ring::{DeltaPiece, Ring, StreamPosition};
 pub(super) use walk::{Walk, WalkStep};
@@ -44,11 +47,13 @@ pub(super) use walk::{Walk, WalkStep};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::cluster::history::History;
 use dupflow_core::doc::DocId;
-use dupflow_core::pair::Delta;
-use dupflow_core::time::{Epoch, unix_seconds};
-use feed::{ChangeQueue, ViewChange};
+use dupflow_core::pair::Pair;
+use dupflow_core::time::Epoch;
+use feed::ChangeQueue;
+use history::{EndedPair, EndedPairs, HistoryInfo, ViewWork};
 use pairs::PairQuery;
 use ranking::Ranking;
+use render::Dropped;
 
 /// Deltas applied under one lock, and pairs copied under one lock, at most, inclusive: about a millisecond.
 const PIECE: usize = 1000;
@@ -68,7 +73,7 @@ const RING_BYTES: usize = 16 << 20;
 /// The contents of the output in memory. Any thread may read it. `src/monitor/view` describes how it works.
 #[derive(Debug)]
 pub struct View {
-    run: String,
+    run: Arc<str>,
     /// If false, the view keeps only the last deltas: no pairs and no clusters.
     keeps_pairs: bool,
     state: Mutex<ViewState>,
@@ -78,6 +83,7 @@ pub struct View {
     gate: Arc<RwLock<()>>,
     /// Totals at the end of the last epoch.
     sums: Mutex<ViewTotals>,
+    history: Mutex<HistoryInfo>,
     feed: ChangeQueue,
     /// [`PIECE`]; smaller in tests.
     piece: usize,
@@ -122,6 +128,7 @@ struct ViewState {
     /// Whether a part of the next epoch is applied.
     is_within: bool,
     pairs: PairMap,
+    ended: EndedPairs,
     ring: Ring,
 }
 
@@ -143,26 +150,35 @@ pub enum ViewUnavailable {
 }
 
 impl View {
-    /// Starts the view of run `run`, with a thread of its own. `clusters` must be empty.
+    /// Starts the view of run `run`, with a thread of its own. `clusters` must be empty. The history is read
+    /// from `kept` and stored there, if it is given and pairs are kept.
     ///
     /// # Errors
     /// If the thread cannot be started.
-    pub fn start(run: String, keeps_pairs: bool, clusters: Clusters) -> std::io::Result<Arc<Self>> {
+    pub fn start(
+        run: String,
+        keeps_pairs: bool,
+        clusters: Clusters,
+        kept: Option<KeptHistory>,
+    ) -> std::io::Result<Arc<Self>> {
         let view = Arc::new(Self::new(run, keeps_pairs, PIECE, RING_BYTES));
+        view.history.lock().age = kept.as_ref().map(|kept| kept.age);
         let own = Arc::clone(&view);
-        let work = move || own.apply_all(clusters);
+        let work = ViewWork::new(clusters, kept.filter(|_| keeps_pairs));
+        let work = move || own.apply_all(work);
         std::thread::Builder::new().name("view".to_owned()).spawn(work)?;
         Ok(view)
     }
 
     pub(super) fn new(run: String, keeps_pairs: bool, piece: usize, ring_bytes: usize) -> Self {
         Self {
-            run,
+            run: run.into(),
             keeps_pairs,
             state: Mutex::new(ViewState { ring: Ring::new(ring_bytes), ..ViewState::default() }),
             clusters: Mutex::default(),
             gate: Arc::default(),
             sums: Mutex::default(),
+            history: Mutex::default(),
             feed: ChangeQueue::new(WAITING),
             piece,
             applied: watch::Sender::new(0),
@@ -251,34 +267,72 @@ impl View {
         ranking
     }
 
+    /// The present data of a pair, and how it ended if it has; with the epoch of both.
+    pub(super) fn pair(&self, pair: &Pair<DocId>) -> (Epoch, Option<PairDetails>, Option<EndedPair>) {
+        let state = self.state.lock();
+        (state.epoch, state.pairs.get(pair.lo(), pair.hi()), state.ended.get(pair).copied())
+    }
+
     /// Reads the clusters and their history in the same way.
     pub(super) fn clusters<T>(&self, read: impl FnOnce(&History) -> T) -> T {
         read(&self.clusters.lock())
     }
 
-    /// The position after an epoch of this run, if all later deltas are still held.
-    pub(super) fn after(&self, epoch: Epoch) -> Option<StreamPosition> {
+    /// The position after an epoch, named by this run or by the run that made it durable, if all later deltas
+    /// are still held.
+    pub(super) fn after(&self, run: &str, epoch: Epoch) -> Option<StreamPosition> {
+        if !self.is_known(run) {
+            return None;
+        }
         let state = self.state.lock();
         let is_last = epoch == state.epoch && !state.is_within;
         if is_last { Some(state.ring.end()) } else { state.ring.after(epoch) }
     }
 
-    /// The position from which on at most this many deltas are held.
-    pub(super) fn last(&self, deltas: u64) -> StreamPosition {
-        self.state.lock().ring.last(deltas)
+    /// The position from which on at most this many deltas are held, and the last epoch that is complete before
+    /// it.
+    pub(super) fn last(&self, deltas: u64) -> (StreamPosition, Epoch) {
+        let state = self.state.lock();
+        let place = state.ring.last(deltas);
+        let first = state.ring.since(place, 1).and_then(|pieces| pieces.first().map(|piece| piece.epoch));
+        (place, first.map_or(state.epoch, |epoch| epoch - 1))
+    }
+
+    /// Whether the epochs of this run lead to the present one.
+    fn is_known(&self, run: &str) -> bool {
+        *run == *self.run || self.history.lock().meta.runs.iter().any(|known| known == run)
+    }
+
+    /// What a reader misses whose last event was of this epoch.
+    pub(super) fn missed(&self, run: &str, epoch: Epoch) -> Dropped {
+        let is_known = self.is_known(run);
+        let state = self.state.lock();
+        let after = Some(epoch).filter(|epoch| is_known && *epoch <= state.epoch);
+        Dropped { epochs: None, deltas: None, after, through: Some(state.epoch) }
+    }
+
+    /// What is known of the history: where it begins, and what is missing in it.
+    pub(super) fn history(&self) -> HistoryInfo {
+        self.history.lock().clone()
     }
 
     /// Pieces from a position on, of about `bytes` bytes in total.
     ///
     /// # Errors
-    /// If the first of them is no longer held: the first position that is.
+    /// If the first of them is no longer held: the first position that is, and the epoch before it.
     pub(super) fn since(
         &self,
         from: StreamPosition,
         bytes: usize,
-    ) -> Result<Vec<Arc<DeltaPiece>>, StreamPosition> {
+    ) -> Result<Vec<Arc<DeltaPiece>>, (StreamPosition, Option<Epoch>)> {
         let state = self.state.lock();
-        state.ring.since(from, bytes).ok_or(state.ring.begin())
+        state.ring.since(from, bytes).ok_or((state.ring.begin(), state.ring.begins_after))
+    }
+
+    /// All deltas that are held.
+    pub(super) fn held_deltas(&self) -> Vec<Arc<DeltaPiece>> {
+        let state = self.state.lock();
+        state.ring.since(state.ring.begin(), usize::MAX).unwrap_or_default()
     }
 
     /// A walk over all pairs, before its first step.
@@ -290,111 +344,6 @@ impl View {
     pub(super) fn step(&self, walk: &mut Walk) -> WalkStep {
         let state = self.state.lock();
         walk.step(state.epoch, state.is_within, &state.pairs, &state.ring)
-    }
-
-    /// The thread of the view: applies changes until the feeder is dropped.
-    fn apply_all(&self, mut clusters: Clusters) {
-        let work = std::panic::AssertUnwindSafe(|| {
-            while let Some(change) = self.feed.next() {
-                self.apply(change, &mut clusters);
-                self.feed.done();
-            }
-        });
-        if std::panic::catch_unwind(work).is_err() {
-            self.broken.store(true, Ordering::Relaxed);
-            tracing::error!("the view has failed: pairs and clusters are not told any more; the run goes on");
-            self.feed.give_up();
-        }
-    }
-
-    /// Applies one change.
-    fn apply(&self, change: ViewChange, clusters: &mut Clusters) {
-        let gate = self.gate.blocking_write();
-        match change {
-            ViewChange::Begins { epoch } => self.apply_begin(epoch),
-            ViewChange::Restored(deltas) => {
-                self.advance(self.past.load(Ordering::Relaxed), &deltas, clusters);
-                self.apply_restored(&deltas);
-            }
-            ViewChange::Committed { epoch, deltas } => {
-                self.advance(epoch, &deltas, clusters);
-                self.apply_epoch(epoch, &deltas);
-            }
-            ViewChange::Live { epoch } => self.apply_live(epoch),
-        }
-        self.add_up();
-        drop(gate);
-    }
-
-    /// Updates the totals.
-    fn add_up(&self) {
-        let (clusters, giants) = self.clusters(|history| (history.len(), history.giants()));
-        let state = self.state.lock();
-        let (epoch, pairs, by_similarity) = (state.epoch, state.pairs.len(), state.pairs.by_similarity());
-        drop(state);
-        *self.sums.lock() = ViewTotals { epoch, pairs, by_similarity, clusters, giants };
-    }
-
-    /// Sets the output's last epoch before the run.
-    pub(super) fn apply_begin(&self, epoch: Epoch) {
-        self.past.store(epoch, Ordering::Relaxed);
-        self.state.lock().epoch = epoch;
-    }
-
-    /// Applies deltas that the output held before the run.
-    pub(super) fn apply_restored(&self, deltas: &[Delta]) {
-        let past = self.past.load(Ordering::Relaxed);
-        for piece in deltas.chunks(self.piece).filter(|_| self.keeps_pairs) {
-            let mut state = self.state.lock();
-            piece.iter().for_each(|delta| state.pairs.apply(delta, past));
-        }
-    }
-
-    /// The run is live; `epoch` is the output's last epoch.
-    pub(super) fn apply_live(&self, epoch: Epoch) {
-        let mut state = self.state.lock();
-        state.epoch = state.epoch.max(epoch);
-        drop(state);
-        self.is_filled.store(true, Ordering::Release);
-    }
-
-    fn advance(&self, epoch: Epoch, deltas: &[Delta], clusters: &mut Clusters) {
-        if self.keeps_pairs && !deltas.is_empty() {
-            let reports = clusters.advance(deltas);
-            self.clusters.lock().advance(epoch, &reports);
-        }
-    }
-
-    /// Applies an epoch in pieces of at most `piece` deltas, each with its rendered frame.
-    pub(super) fn apply_epoch(&self, epoch: Epoch, deltas: &[Delta]) {
-        let at = unix_seconds();
-        let mut left = deltas.len();
-        let mut pieces: Vec<&[Delta]> = deltas.chunks(self.piece).collect();
-        if pieces.is_empty() {
-            pieces.push(&[]);
-        }
-        for of_piece in pieces {
-            left -= of_piece.len();
-            let frame = render::epoch(&self.run, epoch, at, of_piece, left);
-            let piece = DeltaPiece {
-                epoch,
-                is_last: left == 0,
-                deltas: of_piece.to_vec(),
-                frame: Bytes::from(frame),
-            };
-            let mut state = self.state.lock();
-            if self.keeps_pairs {
-                of_piece.iter().for_each(|delta| state.pairs.apply(delta, epoch));
-            }
-            state.is_within = left > 0;
-            if left == 0 {
-                state.epoch = epoch;
-            }
-            state.ring.push(piece);
-            let end = state.ring.end();
-            drop(state);
-            self.applied.send_replace(end.piece);
-        }
     }
 }
 

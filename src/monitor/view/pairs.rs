@@ -2,8 +2,9 @@
 //!
 //! Two trees: (a, b) with the pair's data, and (b, a). So the pairs of a document are two ranges, in the
 //! order of a page. A pair takes 180 bytes if pairs are inserted in random order, 235 if in ascending order,
-//! where tree nodes stay half full (measured, November 2026). Ids of more than 22 bytes are shared with the
-//! deltas that inserted them. A document without pairs takes nothing.
+//! where tree nodes stay half full (measured, November 2026, before a pair had the times of its epoch, which
+//! take 8 more). Ids of more than 22 bytes are shared with the deltas that inserted them. A document without
+//! pairs takes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -12,7 +13,7 @@ use super::KnownPair;
 use super::ranking::Ranking;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, Similarity};
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, EpochSeconds};
 
 /// The data of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +21,52 @@ pub(crate) struct PairDetails {
     pub(crate) similarity: Similarity,
     /// The epoch that added it with this similarity.
     pub(crate) since: Epoch,
+    /// The times of that epoch.
+    pub(crate) times: EpochSeconds,
+    /// Whether that epoch is known. If not, the pair was there by then, and may be older.
+    pub(crate) is_exact: bool,
     /// The cause of that delta.
     pub(crate) cause: Cause,
+}
+
+impl PairDetails {
+    pub(crate) fn new(similarity: Similarity, since: Since, cause: Cause) -> Self {
+        let Since { epoch, times, is_exact } = since;
+        Self { similarity, since: epoch, times, is_exact, cause }
+    }
+
+    /// Since when it has this similarity.
+    pub(crate) fn age(&self) -> Since {
+        Since { epoch: self.since, times: self.times, is_exact: self.is_exact }
+    }
+}
+
+/// Since when a pair is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Since {
+    /// The epoch that added it.
+    pub(crate) epoch: Epoch,
+    /// The times of that epoch.
+    pub(crate) times: EpochSeconds,
+    /// Whether the epoch is known. If not, the pair was there by this epoch, and may be older.
+    pub(crate) is_exact: bool,
+}
+
+impl Since {
+    /// Added by this epoch.
+    pub(crate) fn exactly(epoch: Epoch, times: EpochSeconds) -> Self {
+        Self { epoch, times, is_exact: true }
+    }
+
+    /// There by this epoch.
+    pub(crate) fn by(epoch: Epoch) -> Self {
+        Self { epoch, times: EpochSeconds::NONE, is_exact: false }
+    }
+
+    /// Of a pair that the output held before the run, until its record has been read or found missing.
+    pub(crate) fn unread() -> Self {
+        Self::by(Epoch::MAX)
+    }
 }
 
 /// Two ids: `.0 < .1` in the first tree, `.0 > .1` in the second.
@@ -57,6 +102,8 @@ pub(crate) struct PairQuery {
     /// Minimum and maximum similarity, both inclusive.
     pub(crate) min: f64,
     pub(crate) max: f64,
+    /// Only pairs with their similarity since then, inclusive.
+    pub(crate) since: Option<SinceBound>,
     /// Only pairs after this one.
     pub(crate) after: Option<(DocId, DocId)>,
     /// Maximum number of pairs.
@@ -66,12 +113,31 @@ pub(crate) struct PairQuery {
 impl PairQuery {
     /// The first pairs by (a, b), of any similarity.
     pub(crate) fn all(after: Option<(DocId, DocId)>, limit: usize) -> Self {
-        Self { document: None, part: None, min: 0.0, max: 1.0, after, limit }
+        Self { document: None, part: None, min: 0.0, max: 1.0, since: None, after, limit }
     }
 
     fn admits(&self, (a, b): &PairKey, held: &PairDetails) -> bool {
         let has_part = |part: &String| a.as_str().contains(part) || b.as_str().contains(part);
-        (self.min..=self.max).contains(&held.similarity.get()) && self.part.as_ref().is_none_or(has_part)
+        (self.min..=self.max).contains(&held.similarity.get())
+            && self.since.is_none_or(|since| since.admits(held))
+            && self.part.as_ref().is_none_or(has_part)
+    }
+}
+
+/// The beginning of a period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SinceBound {
+    Epoch(Epoch),
+    /// A time of a commit, in unix seconds.
+    Time(u64),
+}
+
+impl SinceBound {
+    fn admits(self, held: &PairDetails) -> bool {
+        match self {
+            Self::Epoch(epoch) => held.since >= epoch,
+            Self::Time(time) => held.times.committed().is_some_and(|at| at >= time),
+        }
     }
 }
 
@@ -79,12 +145,12 @@ impl PairQuery {
 pub(crate) type PairPage = (Vec<KnownPair>, Option<(DocId, DocId)>);
 
 impl PairMap {
-    /// Adds or removes a pair.
-    pub(crate) fn apply(&mut self, delta: &Delta, epoch: Epoch) {
+    /// Adds a pair, or removes one and returns its data.
+    pub(crate) fn apply(&mut self, delta: &Delta, since: Since) -> Option<PairDetails> {
         let (lo, hi) = (delta.pair.pair.lo(), delta.pair.pair.hi());
         let key = (lo.clone(), hi.clone());
         let removed = if delta.diff > 0 {
-            let held = PairDetails { similarity: delta.pair.similarity, since: epoch, cause: delta.cause };
+            let held = PairDetails::new(delta.pair.similarity, since, delta.cause);
             self.by_similarity[range(held.similarity)] += 1;
             self.reversed.insert((hi.clone(), lo.clone()));
             self.held.insert(key, held)
@@ -96,6 +162,24 @@ impl PairMap {
         if let Some(removed) = removed {
             self.by_similarity[range(removed.similarity)] -= 1;
         }
+        removed
+    }
+
+    /// Replaces the data of a pair that has the same similarity. Returns whether there is such a pair.
+    pub(crate) fn restore(&mut self, a: &DocId, b: &DocId, known: PairDetails) -> bool {
+        let held = self.held.get_mut(&(a.clone(), b.clone()));
+        let held = held.filter(|held| held.similarity == known.similarity);
+        held.map(|held| *held = known).is_some()
+    }
+
+    /// The pairs whose records have not been read: from now on they are known to be there by this epoch.
+    pub(crate) fn settle(&mut self, by: Epoch) -> Vec<KnownPair> {
+        let unread = self.held.iter_mut().filter(|(_, held)| held.age() == Since::unread());
+        let settled = unread.map(|((a, b), held)| {
+            *held = PairDetails::new(held.similarity, Since::by(by), held.cause);
+            KnownPair { a: a.clone(), b: b.clone(), held: *held }
+        });
+        settled.collect()
     }
 
     pub(crate) fn len(&self) -> usize {

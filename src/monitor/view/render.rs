@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `epoch` | deltas of an epoch, and how many more follow; only its last event has an id |
 //! | `snapshot` | some of all pairs; the first event voids what was received before, the last one has an id |
-//! | `dropped` | the number of epochs and deltas that are left out |
+//! | `dropped` | the epochs and the number of deltas that are left out |
 //! | `bye` | the run ends |
 //!
 //! An id cannot contain a line feed: JSON escapes control characters.
@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::KnownPair;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Delta;
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, EpochTimes};
 
 /// A comment sent regularly, so that both sides notice a broken connection.
 pub(crate) const HEARTBEAT: &[u8] = b": here\n\n";
@@ -22,9 +22,12 @@ pub(crate) const HEARTBEAT: &[u8] = b": here\n\n";
 #[derive(Serialize)]
 struct EpochData<'d> {
     epoch: Epoch,
-    /// Unix seconds.
+    /// When its commit began, in unix seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<f64>,
+    /// The greatest time of its events, in unix seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event_time: Option<f64>,
     deltas: Vec<DeltaData<'d>>,
     more: usize,
 }
@@ -55,23 +58,29 @@ struct PairData<'d> {
     cause: &'static str,
 }
 
-#[derive(Serialize)]
-struct DroppedData {
-    epochs: u64,
-    deltas: u64,
+/// What is left out: the epochs after `after` up to `through`, both null if the reader's id is of no run that
+/// is known; their number; and the number of their deltas, null if it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Dropped {
+    pub(crate) epochs: Option<u64>,
+    pub(crate) deltas: Option<u64>,
+    pub(crate) after: Option<Epoch>,
+    pub(crate) through: Option<Epoch>,
 }
 
 /// Some deltas of an epoch, with an id if `more`, the number that still follow, is 0.
-pub(crate) fn epoch(run: &str, epoch: Epoch, at: f64, deltas: &[Delta], more: usize) -> Vec<u8> {
-    let data =
-        EpochData { epoch, at: Some(at), deltas: deltas.iter().map(DeltaData::from_delta).collect(), more };
+pub(crate) fn epoch(run: &str, epoch: Epoch, times: EpochTimes, deltas: &[Delta], more: usize) -> Vec<u8> {
+    let deltas = deltas.iter().map(DeltaData::from_delta).collect();
+    let event_time = times.event.map(dupflow_core::time::UnixTime::seconds);
+    let data = EpochData { epoch, at: Some(times.committed), event_time, deltas, more };
     event((more == 0).then_some((run, epoch)), "epoch", &data)
 }
 
 /// Deltas of pairs that an unfinished snapshot already contains. Has no id, since a reader cannot resume
 /// there.
 pub(crate) fn within<'d>(epoch: Epoch, deltas: impl Iterator<Item = &'d Delta>) -> Vec<u8> {
-    let data = EpochData { epoch, at: None, deltas: deltas.map(DeltaData::from_delta).collect(), more: 0 };
+    let deltas = deltas.map(DeltaData::from_delta).collect();
+    let data = EpochData { epoch, at: None, event_time: None, deltas, more: 0 };
     event(None, "epoch", &data)
 }
 
@@ -95,9 +104,9 @@ pub(crate) fn snapshot(
     event(ends_at.map(|end| (run, end)), "snapshot", &data)
 }
 
-/// The numbers of epochs and deltas left out.
-pub(crate) fn dropped(epochs: u64, deltas: u64) -> Vec<u8> {
-    event(None, "dropped", &DroppedData { epochs, deltas })
+/// What is left out.
+pub(crate) fn dropped(what: Dropped) -> Vec<u8> {
+    event(None, "dropped", &what)
 }
 
 /// The run ends.
@@ -146,7 +155,8 @@ mod tests {
         let pair = Pair::new(id("a\r\n\ndata: x\u{2028}"), id("文\u{202e}\0")).unwrap();
         let pair = DocPair { pair, similarity: Similarity::clamped(0.875), evidence: Evidence::default() };
         let delta = Delta { pair, diff: -1, cause: Cause::Reweighed };
-        let text = String::from_utf8(epoch("00ff", 7, 1.5, &[delta], 0)).unwrap();
+        let at = EpochTimes { event: None, committed: 1.5 };
+        let text = String::from_utf8(epoch("00ff", 7, at, &[delta], 0)).unwrap();
         let expected = "id: 00ff-7\nevent: epoch\ndata: {\"epoch\":7,\"at\":1.5,\"deltas\":[{\"diff\":-1,\
             \"a\":\"a\\r\\n\\ndata: x\u{2028}\",\"b\":\"文\u{202e}\\u0000\",\"similarity\":0.875,\
             \"cause\":\"re-weighed\"}],\"more\":0}\n\n";
@@ -158,10 +168,13 @@ mod tests {
     #[test]
     fn only_resumable_events_have_an_id() {
         let has_id = |frame: Vec<u8>| frame.starts_with(b"id: ");
-        assert!(has_id(epoch("r", 1, 0.0, &[], 0)) && !has_id(epoch("r", 1, 0.0, &[], 5)));
+        assert!(has_id(epoch("r", 1, EpochTimes::default(), &[], 0)));
+        assert!(!has_id(epoch("r", 1, EpochTimes::default(), &[], 5)));
         assert!(has_id(snapshot("r", 1, &[], (true, true), Some(1))));
         assert!(!has_id(snapshot("r", 1, &[], (true, true), None)) && !has_id(within(1, [].iter())));
-        assert_eq!(dropped(2, 600), b"event: dropped\ndata: {\"epochs\":2,\"deltas\":600}\n\n");
+        let left_out = Dropped { epochs: Some(2), deltas: Some(600), after: Some(3), through: Some(5) };
+        let expected = "event: dropped\ndata: {\"epochs\":2,\"deltas\":600,\"after\":3,\"through\":5}\n\n";
+        assert_eq!(String::from_utf8(dropped(left_out)).unwrap(), expected);
         assert_eq!(bye(), b"event: bye\ndata: {}\n\n");
     }
 }

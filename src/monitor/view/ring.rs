@@ -5,21 +5,55 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 
+use super::render;
 use dupflow_core::pair::Delta;
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, EpochTimes};
 
 /// Some deltas of an epoch, in their order.
 #[derive(Debug)]
 pub(crate) struct DeltaPiece {
     pub(crate) epoch: Epoch,
+    pub(crate) times: EpochTimes,
+    /// Its number in the epoch, from 0.
+    pub(crate) index: u32,
     /// Whether it is the last piece of its epoch.
     pub(crate) is_last: bool,
+    /// The number of deltas of its epoch that follow.
+    pub(crate) left: usize,
     pub(crate) deltas: Vec<Delta>,
     /// The rendered event, shared by all readers.
     pub(crate) frame: Bytes,
 }
 
 impl DeltaPiece {
+    /// The pieces of an epoch, of at most `most` deltas each; one without deltas, if there are none.
+    pub(crate) fn of_epoch(
+        run: &str,
+        epoch: Epoch,
+        times: EpochTimes,
+        deltas: &[Delta],
+        most: usize,
+    ) -> impl Iterator<Item = Self> {
+        let mut left = deltas.len();
+        let none = deltas.is_empty().then_some(&[][..]);
+        (0..).zip(deltas.chunks(most).chain(none)).map(move |(index, deltas)| {
+            left -= deltas.len();
+            Self::rendered(run, (epoch, index), times, deltas.to_vec(), left)
+        })
+    }
+
+    /// A piece after which `left` deltas of its epoch follow.
+    pub(crate) fn rendered(
+        run: &str,
+        (epoch, index): (Epoch, u32),
+        times: EpochTimes,
+        deltas: Vec<Delta>,
+        left: usize,
+    ) -> Self {
+        let frame = Bytes::from(render::epoch(run, epoch, times, &deltas, left));
+        Self { epoch, times, index, is_last: left == 0, left, deltas, frame }
+    }
+
     /// Approximate memory of the piece; long ids, which are shared with the pairs, are not counted.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.frame.len() + self.deltas.len() * size_of::<Delta>()
@@ -61,6 +95,8 @@ pub(crate) struct Ring {
     end: StreamPosition,
     bytes: usize,
     most_bytes: usize,
+    /// The last epoch before those of which pieces are held; `None` if that is not known.
+    pub(crate) begins_after: Option<Epoch>,
 }
 
 impl Ring {
@@ -68,16 +104,45 @@ impl Ring {
         Self { most_bytes, ..Self::default() }
     }
 
-    pub(crate) fn push(&mut self, piece: DeltaPiece) {
+    /// Appends a piece; returns those that are dropped for it.
+    pub(crate) fn push(&mut self, piece: DeltaPiece) -> Vec<Arc<DeltaPiece>> {
         self.end = self.end.after_piece(&piece);
         self.bytes += piece.bytes();
         self.pieces.push_back(Arc::new(piece));
+        let mut dropped = Vec::new();
         while self.bytes > self.most_bytes && self.pieces.len() > 1 {
-            if let Some(first) = self.pieces.pop_front() {
-                self.begin = self.begin.after_piece(&first);
-                self.bytes -= first.bytes();
-            }
+            dropped.extend(self.drop_first());
         }
+        dropped
+    }
+
+    /// Drops the pieces whose commits were before this time, in unix seconds, except the last one.
+    pub(crate) fn drop_before(&mut self, time: f64) -> Vec<Arc<DeltaPiece>> {
+        let mut dropped = Vec::new();
+        while self.pieces.len() > 1 && self.pieces.front().is_some_and(|one| one.times.committed < time) {
+            dropped.extend(self.drop_first());
+        }
+        dropped
+    }
+
+    /// Drops all pieces.
+    pub(crate) fn clear(&mut self) -> Vec<Arc<DeltaPiece>> {
+        std::iter::from_fn(|| self.drop_first()).collect()
+    }
+
+    fn drop_first(&mut self) -> Option<Arc<DeltaPiece>> {
+        let first = self.pieces.pop_front()?;
+        self.begin = self.begin.after_piece(&first);
+        self.bytes -= first.bytes();
+        // Of an epoch that is dropped in part, the rest is of no use to a reader of the epoch before it.
+        self.begins_after = Some(first.epoch - u64::from(!first.is_last));
+        Some(first)
+    }
+
+    /// The pieces that will be pushed follow this epoch. There are none yet.
+    pub(crate) fn begin_after(&mut self, epoch: Epoch) {
+        debug_assert!(self.pieces.is_empty());
+        self.begins_after = Some(epoch);
     }
 
     /// The position before the first piece held.
@@ -93,6 +158,10 @@ impl Ring {
     /// The position after an epoch. `None` if there is no such epoch, or if it or a later piece is no longer
     /// held.
     pub(crate) fn after(&self, epoch: Epoch) -> Option<StreamPosition> {
+        if self.begins_after == Some(epoch) {
+            // Of the next epoch all pieces are held, or none is there yet.
+            return self.pieces.front().is_none_or(|first| first.index == 0).then_some(self.begin);
+        }
         let at = self.pieces.partition_point(|piece| piece.epoch <= epoch);
         let ends_there = at
             .checked_sub(1)
@@ -133,7 +202,15 @@ mod tests {
     use super::*;
 
     fn piece(epoch: Epoch, is_last: bool, bytes: usize) -> DeltaPiece {
-        DeltaPiece { epoch, is_last, deltas: Vec::new(), frame: Bytes::from(vec![b'x'; bytes]) }
+        DeltaPiece {
+            epoch,
+            times: EpochTimes::default(),
+            index: u32::from(is_last && epoch == 7),
+            is_last,
+            left: usize::from(!is_last),
+            deltas: Vec::new(),
+            frame: Bytes::from(vec![b'x'; bytes]),
+        }
     }
 
     #[test]
@@ -184,8 +261,15 @@ mod tests {
         ring.push(piece(3, true, 1));
         ring.push(piece(7, false, 1));
         assert_eq!(ring.after(3).map(|place| place.piece), Some(1));
-        assert_eq!((ring.after(7), ring.after(2), ring.after(5), ring.after(9)), (None, None, None, None));
+        assert_eq!([7, 2, 5, 9].map(|epoch| ring.after(epoch)), [None; 4]);
         ring.push(piece(7, true, 1));
         assert_eq!(ring.after(7), Some(StreamPosition { piece: 3, epochs: 2, deltas: 0 }));
+        assert_eq!(ring.after(0), None, "nothing says what came before epoch 3");
+        ring.drop_before(1.0);
+        assert_eq!((ring.begins_after, ring.after(6)), (Some(6), None), "a part of epoch 7 is dropped");
+        let mut ring = Ring::new(1 << 20);
+        ring.begin_after(2);
+        ring.push(piece(5, true, 1));
+        assert_eq!(ring.after(2), Some(StreamPosition::default()), "all that followed is held");
     }
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::pairs::{PairMap, PairQuery};
+use super::pairs::{PairMap, PairQuery, Since};
 use super::ranking::{RankedBy, Ranking};
 use super::{PIECE, View, ViewUnavailable};
 use dupflow_core::cluster::history::History;
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
+use dupflow_core::time::EpochTimes;
 
 fn delta(a: &str, b: &str, similarity: f64, diff: isize) -> Delta {
     let pair = Pair::new(DocId::new(a).unwrap(), DocId::new(b).unwrap()).unwrap();
@@ -61,12 +62,12 @@ proptest! {
             }
             // A pair that is drawn twice is removed again.
             match plain.remove(&key) {
-                Some(was) => pairs.apply(&delta(key.0, key.1, was, -1), 2),
+                Some(was) => drop(pairs.apply(&delta(key.0, key.1, was, -1), Since::by(2))),
                 None => {
                     plain.insert(key, similarity);
                     epoch += 1;
                     since.insert(key, epoch / 2);
-                    pairs.apply(&delta(key.0, key.1, similarity, 1), epoch / 2);
+                    pairs.apply(&delta(key.0, key.1, similarity, 1), Since::by(epoch / 2));
                 }
             }
         }
@@ -76,6 +77,7 @@ proptest! {
             part: part.map(ToOwned::to_owned),
             min,
             max,
+            since: None,
             after,
             limit,
         };
@@ -121,7 +123,7 @@ proptest! {
 fn similarities_are_counted_by_hundredths() {
     let mut pairs = PairMap::default();
     for (n, similarity) in [0.0, 0.009, 0.01, 0.995, 1.0].into_iter().enumerate() {
-        pairs.apply(&delta("a", &format!("b{n}"), similarity, 1), 1);
+        pairs.apply(&delta("a", &format!("b{n}"), similarity, 1), Since::by(1));
     }
     let counts = pairs.by_similarity();
     assert_eq!((counts[0], counts[1], counts[99]), (2, 1, 2));
@@ -132,7 +134,7 @@ fn similarities_are_counted_by_hundredths() {
 fn a_page_looks_at_a_bounded_number_of_pairs() {
     let mut pairs = PairMap::default();
     for n in 0..1000 {
-        pairs.apply(&delta("a", &format!("b{n:03}"), 0.5, 1), 1);
+        pairs.apply(&delta("a", &format!("b{n:03}"), 0.5, 1), Since::by(1));
     }
     let wanted = |after| PairQuery { min: 0.9, ..PairQuery::all(after, 2) };
     let (found, next) = pairs.page(&wanted(None));
@@ -151,14 +153,14 @@ fn a_page_looks_at_a_bounded_number_of_pairs() {
 fn a_page_is_of_the_end_of_an_epoch() {
     const EPOCHS: u64 = 10;
     const PAIRS: usize = 3 * PIECE;
-    let view = View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 9)).unwrap();
+    let view = View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 9), None).unwrap();
     let feeder = view.feeder();
     assert_eq!(view.check_pairs(), Err(ViewUnavailable::NotFilled));
     feeder.live(0);
     let feed = std::thread::spawn(move || {
         for epoch in 1..=EPOCHS {
             let deltas = (0..PAIRS).map(|n| delta(&format!("a{epoch}"), &format!("b{epoch}/{n:05}"), 0.5, 1));
-            feeder.committed(epoch, deltas.collect());
+            feeder.committed(epoch, EpochTimes::default(), deltas.collect());
         }
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

@@ -92,8 +92,13 @@ impl Store for Folder {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                // Another store, such as that of the history.
+                continue;
+            }
             // A name that is not UTF-8 is not a file of a store.
-            names.extend(entry?.file_name().into_string().ok().filter(|name| name != LOCK));
+            names.extend(entry.file_name().into_string().ok().filter(|name| name != LOCK));
         }
         Ok(names)
     }

@@ -6,6 +6,7 @@ use super::*;
 use crate::sinks::{Decision, Repetition};
 use crate::tables::database::Address;
 use dupflow_core::doc::Position;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 
 fn doc(text: &str) -> DocId {
@@ -15,13 +16,13 @@ fn doc(text: &str) -> DocId {
 /// An upsert at an offset, or an end.
 fn change(text: &str, offset: Option<u64>) -> DocChange {
     let now = offset.map(|offset| Facts { ts: None, bytes: 1, position: Position { partition: 3, offset } });
-    DocChange { id: doc(text), now }
+    DocChange { id: doc(text), now, fields: FieldRow::default() }
 }
 
 /// Writes one epoch and commits it.
 fn step(sink: &mut TableSink, epoch: Epoch, changes: &[DocChange], deltas: &[Delta]) {
     sink.documents(changes, false).unwrap();
-    let upsert = |DocChange { id, now }: &DocChange| {
+    let upsert = |DocChange { id, now, .. }: &DocChange| {
         let position = now.as_ref()?.position;
         Some(UpsertedDoc { id: id.clone(), position })
     };

@@ -1,10 +1,13 @@
 //! Events of a cluster, and the ways it ends.
 
+use serde::{Deserialize, Serialize};
+
 use crate::doc::DocId;
-use crate::time::Epoch;
+use crate::time::{Epoch, EpochSeconds};
 
 /// The kind of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ClusterEventKind {
     /// The cluster is new.
     Born,
@@ -35,10 +38,12 @@ impl ClusterEventKind {
 }
 
 /// A change of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterEvent {
     /// The epoch.
     pub epoch: Epoch,
+    /// Its times.
+    pub times: EpochSeconds,
     /// The kind of the change.
     pub kind: ClusterEventKind,
     /// Number of members after the epoch.
@@ -50,10 +55,12 @@ pub struct ClusterEvent {
 }
 
 /// The end of a cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndedCluster {
     /// The epoch in which it ended.
     pub epoch: Epoch,
+    /// Its times.
+    pub times: EpochSeconds,
     /// Number of members before the epoch.
     pub size: usize,
     /// The way it ended.
@@ -61,7 +68,8 @@ pub struct EndedCluster {
 }
 
 /// The way a cluster ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ClusterEnd {
     /// It continues under this name.
     Renamed(DocId),

@@ -26,12 +26,13 @@
 //! 210 bytes a document, half of the graph's memory; at most [`History::EVENTS`] events a cluster, each with
 //! at most [`History::OTHERS`] names. (Measured with 100,000 and 1,000,000 pairs, November 2026.)
 //!
-//! Not stored across runs: a run that restores the documents of an earlier run has all clusters born in the
-//! epoch that restores them.
+//! A run that restores the documents of an earlier run has all clusters born in the epoch that restores them,
+//! until the records of the earlier run replace that (`record`).
 
 mod event;
 mod lineage;
 mod page;
+mod record;
 
 #[cfg(test)]
 mod tests;
@@ -42,10 +43,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub use event::{ClusterEnd, ClusterEvent, ClusterEventKind, EndedCluster};
 use lineage::{Lineage, TouchedClusters};
 pub use page::{ClusterCursor, ClusterOrder};
+pub use record::ClusterRecord;
 
 use super::ClusterReport;
 use crate::doc::DocId;
-use crate::time::Epoch;
+use crate::time::{Epoch, EpochSeconds};
 
 /// A live cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +60,12 @@ pub struct LiveCluster<'h> {
     pub giant: bool,
     /// The epoch in which it was born.
     pub born: Epoch,
+    /// The times of that epoch.
+    pub born_at: EpochSeconds,
     /// The epoch in which it last changed.
     pub changed: Epoch,
+    /// The times of that epoch.
+    pub changed_at: EpochSeconds,
 }
 
 #[derive(Debug)]
@@ -69,7 +75,9 @@ struct Cluster {
     size: usize,
     giant: bool,
     born: Epoch,
+    born_at: EpochSeconds,
     changed: Epoch,
+    changed_at: EpochSeconds,
     events: Vec<ClusterEvent>,
 }
 
@@ -88,6 +96,8 @@ pub struct History {
     /// Ended clusters with their epochs, in the order of their ends. An entry is stale if the cluster has
     /// been born again or has ended again since; then `ended` does not have it with this epoch.
     ends: VecDeque<(DocId, Epoch)>,
+    /// Ends that were removed because there are more than [`Self::ENDED`].
+    beyond: Vec<DocId>,
 }
 
 impl History {
@@ -102,7 +112,7 @@ impl History {
 
     /// Applies the changes of an epoch, as [`Clusters::advance`](super::Clusters::advance) returns them.
     /// Epochs must not descend.
-    pub fn advance(&mut self, epoch: Epoch, changes: &[(ClusterReport, isize)]) {
+    pub fn advance(&mut self, epoch: Epoch, times: EpochSeconds, changes: &[(ClusterReport, isize)]) {
         let changed = TouchedClusters::from_reports(changes);
         let names = changed.names();
         let mut before: BTreeMap<&DocId, Cluster> =
@@ -132,17 +142,20 @@ impl History {
 
         for (name, cluster) in &before {
             if lineage.heir(name) != Some(*name) || lineage.predecessor(name) != Some(*name) {
-                self.ends(name, cluster.size, epoch, &lineage);
+                self.ends(name, cluster.size, (epoch, times), &lineage);
             }
         }
         for (&name, &size) in &after {
             let origin =
                 lineage.predecessor(name).and_then(|from| before.remove(from).map(|was| (from, was)));
             let news = news(name, size, origin.as_ref().map(|(from, was)| (*from, was.size)), &lineage);
-            let (born, mut events) = origin.map_or((epoch, Vec::new()), |(_, was)| (was.born, was.events));
+            let new = (epoch, times, Vec::new());
+            let (born, born_at, mut events) =
+                origin.map_or(new, |(_, was)| (was.born, was.born_at, was.events));
             events.reserve_exact(news.len());
             events.extend(news.into_iter().map(|(kind, others)| ClusterEvent {
                 epoch,
+                times,
                 kind,
                 size,
                 more: others.len().saturating_sub(Self::OTHERS),
@@ -156,7 +169,9 @@ impl History {
                 size,
                 giant: changed.giants[1].contains_key(name),
                 born,
+                born_at,
                 changed: epoch,
+                changed_at: times,
                 events,
             };
             self.put(name, cluster);
@@ -195,18 +210,30 @@ impl History {
     }
 
     /// Stores the end of a cluster.
-    fn ends(&mut self, name: &DocId, size: usize, epoch: Epoch, lineage: &Lineage<'_>) {
+    fn ends(
+        &mut self,
+        name: &DocId,
+        size: usize,
+        (epoch, times): (Epoch, EpochSeconds),
+        lineage: &Lineage<'_>,
+    ) {
         let how = match lineage.heir(name) {
             None => ClusterEnd::Dissolved,
             Some(heir) if lineage.predecessor(heir) == Some(name) => ClusterEnd::Renamed(heir.clone()),
             Some(heir) => ClusterEnd::Merged(heir.clone()),
         };
-        self.ended.insert(name.clone(), EndedCluster { epoch, size, how });
-        self.ends.push_back((name.clone(), epoch));
+        self.put_ended(name.clone(), EndedCluster { epoch, times, size, how });
+    }
+
+    /// Stores an end; no stored one is of a later epoch.
+    fn put_ended(&mut self, name: DocId, ended: EndedCluster) {
+        self.ends.push_back((name.clone(), ended.epoch));
+        self.ended.insert(name, ended);
         while self.ends.len() > Self::ENDED {
             let Some((oldest, ended_at)) = self.ends.pop_front() else { break };
             if self.ended.get(&oldest).is_some_and(|ended| ended.epoch == ended_at) {
                 self.ended.remove(&oldest);
+                self.beyond.push(oldest);
             }
         }
     }
@@ -289,7 +316,8 @@ impl History {
 }
 
 fn alive<'h>(cluster: &'h DocId, of: &Cluster) -> LiveCluster<'h> {
-    LiveCluster { cluster, size: of.size, giant: of.giant, born: of.born, changed: of.changed }
+    let Cluster { size, giant, born, born_at, changed, changed_at, .. } = *of;
+    LiveCluster { cluster, size, giant, born, born_at, changed, changed_at }
 }
 
 /// The events of a cluster in an epoch. `origin` is the cluster that continues as it, with its size before.

@@ -52,7 +52,7 @@ impl Story {
         let deltas: Vec<_> = before.symmetric_difference(&self.pairs).map(delta).collect();
         let changes = self.clusters.advance(&deltas);
         self.epoch += 1;
-        self.history.advance(self.epoch, &changes);
+        self.history.advance(self.epoch, EpochSeconds::NONE, &changes);
         for (report, diff) in changes {
             let held = if diff > 0 { self.reports.insert(report) } else { self.reports.remove(&report) };
             assert!(held);
@@ -103,7 +103,7 @@ fn a_cluster_grows_merges_splits_and_dissolves() {
         "1 born 3, 2 grew 4, 3 merged 7 x, 4 split 4 x, 5 renamed 3 a, 5 shrank 3"
     );
     assert_eq!(story.how("a"), Some(ClusterEnd::Renamed(id("b"))));
-    let ended = EndedCluster { epoch: 5, size: 3, how: ClusterEnd::Dissolved };
+    let ended = EndedCluster { epoch: 5, times: EpochSeconds::NONE, size: 3, how: ClusterEnd::Dissolved };
     assert_eq!(story.history.ended(&id("x")), Some(&ended));
     // One document joins, one leaves.
     story.epoch("cd ce");

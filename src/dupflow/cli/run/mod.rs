@@ -5,6 +5,8 @@
 //! records read so far. If that takes longer than the deployment allows, the run gives up. A second signal
 //! ends the process at once.
 
+#[cfg(feature = "monitor")]
+mod history;
 pub(super) mod look;
 #[cfg(feature = "monitor")]
 pub(super) mod monitor;

@@ -6,10 +6,12 @@ use anyhow::Context;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
+use super::history::StoredHistory;
 use crate::cli::examine::Examiner;
 use crate::cli::plan::PlanText;
 use crate::config::{Deployment, MonitorConfig, Plan};
 use crate::pipeline::{Follower, RunJob};
+use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
@@ -17,10 +19,10 @@ use dupflow_core::pair::{Delta, Evidence};
 use dupflow_core::run::watch::WatchBook;
 use dupflow_core::sketch::estimate::standard_error;
 use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, EpochTimes};
 use dupflow_monitor::{
-    Compare, ComparedTexts, Endpoint, Feeder, HotBlockInfo, InputBytes, Monitor, MonitorLimits, MonitoredRun,
-    Pipeline, ReadText, TextReader, TextUnavailable, View,
+    AddressRange, Compare, ComparedTexts, Endpoint, Feeder, HotBlockInfo, InputBytes, KeptHistory, Monitor,
+    MonitorLimits, MonitoredRun, Pipeline, ReadText, TextReader, TextUnavailable, View,
 };
 
 impl Follower for Feeder {
@@ -36,8 +38,8 @@ impl Follower for Feeder {
         self.live(past);
     }
 
-    fn committed(&self, epoch: Epoch, deltas: Vec<Delta>) {
-        self.committed(epoch, deltas);
+    fn committed(&self, epoch: Epoch, times: EpochTimes, deltas: Vec<Delta>) {
+        self.committed(epoch, times, deltas);
     }
 }
 
@@ -62,7 +64,8 @@ pub(in crate::cli) fn start(
     // Process 0 has the output.
     if job.processes.as_ref().is_none_or(|together| together.index() == 0) {
         let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
-        let view = View::start(job.continuity.run.clone(), place.pairs, clusters).context("the monitor")?;
+        let (run, history) = (job.continuity.run.clone(), history(plan, deployment, job)?);
+        let view = View::start(run, place.pairs, clusters, history).context("the monitor")?;
         job.follow(view.feeder());
         subject.view = Some(view);
         subject.views = job.continuity.sides.keep_tables();
@@ -97,14 +100,37 @@ pub(in crate::cli) fn start(
         .source
         .progress()
         .map(|progress| -> InputBytes { Box::new(move || (progress.read(), progress.total())) });
-    let token = place.token.as_ref().map(|token| token.reveal().to_owned());
+    let token = |token: &Option<Credential>| token.as_ref().map(|token| token.reveal().to_owned());
     let entry = Endpoint {
         address: place.listen,
-        token,
+        token: token(&place.token),
+        read_token: token(&place.read_token),
         hosts: place.hosts.clone(),
         base_path: place.base_path.clone(),
+        trusted_proxies: place
+            .trusted_proxies
+            .iter()
+            .map(|(address, bits)| AddressRange { address: *address, bits: *bits })
+            .collect(),
+        user_header: place
+            .user_header
+            .as_ref()
+            .map(|name| name.parse())
+            .transpose()
+            .context("monitor.user_header")?,
     };
     Ok(Some(Monitor::start(&entry, subject, limits(place))?))
+}
+
+/// The history of the run, if the state keeps one.
+fn history(plan: &Plan, deployment: &Deployment, job: &RunJob) -> anyhow::Result<Option<KeptHistory>> {
+    let kept = deployment.state.as_ref().and_then(|state| Some((state, state.history?)));
+    let Some((state, age)) = kept else { return Ok(None) };
+    let (metrics, status) = (Arc::clone(&job.stages.observers.metrics), Arc::clone(&job.status));
+    let scheme = plan.scheme.description().encode();
+    let store = StoredHistory::open(state, job.continuity.run.clone(), scheme, metrics, status)
+        .context("the history (state.history)")?;
+    Ok(Some(KeptHistory { store: Box::new(store), age }))
 }
 
 /// The texts of a source, one at a time. For pages it returns the text that the text rules extract.

@@ -111,6 +111,10 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "kafka.settings.**", expected: "text, a number, true or false" },
     DeploymentKey { name: "state.path", expected: "a path or an address, or \"\" for none" },
     DeploymentKey { name: "state.commit_every", expected: "a time from \"1ms\" to \"3600s\"" },
+    DeploymentKey {
+        name: "state.history",
+        expected: "an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\", or \"\" for none",
+    },
     DeploymentKey { name: "processes.secret", expected: "text, or \"\" for none" },
     DeploymentKey { name: "processes.secret_file", expected: "a path, or \"\" for none" },
     DeploymentKey { name: "processes.connect_seconds", expected: "a whole number from 1 to 3600" },
@@ -123,8 +127,9 @@ const OWN_KEYS: &[DeploymentKey] = &[
 ];
 
 /// Keys, and tables of keys, whose values are secret: they are never printed or served.
-const HIDDEN: [&str; 7] = [
+const HIDDEN: [&str; 8] = [
     "monitor.token",
+    "monitor.read_token",
     "processes.secret",
     "kafka.settings",
     "source.url",
@@ -244,6 +249,7 @@ impl Deployment {
             format: logging::format(&mut settings),
             shown,
         };
+        storage::check_history(&mut settings, deployment.state.as_ref(), deployment.monitor.as_ref());
         let problems = settings.finish();
         if problems.is_empty() { Ok(deployment) } else { Err(ConfigError::Problems(problems)) }
     }

@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::monitor::MonitorConfig;
 use super::sink::SinkConfig;
 use super::values::{path, time, topic_name};
 use crate::config::settings::{FileSettings, ProblemKind};
+use dupflow_core::doc::retention;
 use dupflow_core::run::missing_feature;
 
 /// The most that `state.commit_every` may be, inclusive.
@@ -32,6 +34,8 @@ pub struct StateConfig {
     /// The shortest time between two commits of the state: at most [`MAX_INTERVAL`], default
     /// [`DEFAULT_INTERVAL`].
     pub commit_every: Duration,
+    /// How long the past of pairs and clusters is kept; `None` = in memory only.
+    pub history: Option<Duration>,
 }
 
 /// Reads the table `[dead_letter]`: where bad records are kept.
@@ -65,7 +69,18 @@ pub(super) fn dead_letter(settings: &mut FileSettings, sink: &SinkConfig) -> Opt
 pub(super) fn state(settings: &mut FileSettings) -> Option<StateConfig> {
     let location = settings.read("state.path", |v| v.text().map(str::to_owned));
     let every = time(settings, "state.commit_every", MAX_INTERVAL);
-    let location = location.filter(|location| !location.is_empty())?;
+    let history = settings.read("state.history", |v| match v.text()? {
+        "" => Some(None),
+        age => retention::age(age).map(Some),
+    });
+    let history = history.flatten();
+    let Some(location) = location.filter(|location| !location.is_empty()) else {
+        if history.is_some() {
+            let what = "the history is stored beside the documents: it needs state.path";
+            settings.problem("state.history", ProblemKind::Contradiction(what.to_owned()));
+        }
+        return None;
+    };
     let is_remote = location.contains("://") && !location.starts_with("file://");
     if is_remote && cfg!(not(feature = "object-store")) {
         settings.problem(
@@ -73,5 +88,24 @@ pub(super) fn state(settings: &mut FileSettings) -> Option<StateConfig> {
             ProblemKind::Contradiction(missing_feature("object stores", "object-store")),
         );
     }
-    Some(StateConfig { location, commit_every: every.unwrap_or(DEFAULT_INTERVAL) })
+    Some(StateConfig { location, commit_every: every.unwrap_or(DEFAULT_INTERVAL), history })
+}
+
+/// Reports a history of a run without a monitor, or of one that holds no pairs: only it records the history.
+pub(super) fn check_history(
+    settings: &mut FileSettings,
+    state: Option<&StateConfig>,
+    monitor: Option<&MonitorConfig>,
+) {
+    if state.is_none_or(|state| state.history.is_none()) {
+        return;
+    }
+    let what = match monitor {
+        None => "the history is that of the monitor: it needs monitor.listen",
+        Some(monitor) if !monitor.pairs => "the history is that of pairs in memory: it needs monitor.pairs",
+        Some(_) => return,
+    };
+    if settings.sound(&["monitor.listen", "monitor.pairs"]) {
+        settings.problem("state.history", ProblemKind::Contradiction(what.to_owned()));
+    }
 }

@@ -203,7 +203,8 @@ fn continuity(
     }
     if let Mode::Run { reconcile } = mode {
         continuity.reconcile = *reconcile;
-        if let Some(StateConfig { location, commit_every }) = deployment.state.as_ref().filter(|_| writes) {
+        if let Some(StateConfig { location, commit_every, .. }) = deployment.state.as_ref().filter(|_| writes)
+        {
             continuity.state = Some((StoredState::open(state::at(location)?)?, *commit_every));
         }
     }

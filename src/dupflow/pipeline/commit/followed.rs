@@ -21,8 +21,8 @@ pub trait Follower: Send {
     /// The run is live: what the output held before is restored up to `past`.
     fn live(&self, past: Epoch);
 
-    /// An epoch is durable.
-    fn committed(&self, epoch: Epoch, deltas: Vec<Delta>);
+    /// An epoch is durable. Corrections have no times.
+    fn committed(&self, epoch: Epoch, times: EpochTimes, deltas: Vec<Delta>);
 }
 
 /// See the [module](self).
@@ -30,12 +30,14 @@ pub(in crate::pipeline) struct FollowedSink {
     sink: Box<dyn Sink + Send>,
     follower: Box<dyn Follower>,
     /// Epochs that are written and not durable yet.
-    given: Vec<(Epoch, Vec<Delta>)>,
+    given: Vec<(Epoch, EpochTimes, Vec<Delta>)>,
+    /// The times of the next epoch.
+    times: EpochTimes,
 }
 
 impl FollowedSink {
     pub(in crate::pipeline) fn new(sink: Box<dyn Sink + Send>, follower: Box<dyn Follower>) -> Self {
-        Self { sink, follower, given: Vec::new() }
+        Self { sink, follower, given: Vec::new(), times: EpochTimes::default() }
     }
 }
 
@@ -87,15 +89,17 @@ impl Sink for FollowedSink {
     }
 
     fn times(&mut self, times: EpochTimes) {
+        self.times = times;
         self.sink.times(times);
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
         self.sink.epoch(progress, deltas, letters)?;
+        let times = std::mem::take(&mut self.times);
         match self.given.last_mut() {
             // Corrections are written in pieces of one epoch.
-            Some((epoch, given)) if *epoch == progress.epoch => given.extend_from_slice(deltas),
-            _ => self.given.push((progress.epoch, deltas.to_vec())),
+            Some((epoch, _, given)) if *epoch == progress.epoch => given.extend_from_slice(deltas),
+            _ => self.given.push((progress.epoch, times, deltas.to_vec())),
         }
         Ok(())
     }
@@ -106,8 +110,8 @@ impl Sink for FollowedSink {
         if mark.in_correction {
             return Ok(());
         }
-        for (epoch, deltas) in self.given.drain(..) {
-            self.follower.committed(epoch, deltas);
+        for (epoch, times, deltas) in self.given.drain(..) {
+            self.follower.committed(epoch, times, deltas);
         }
         Ok(())
     }
@@ -168,7 +172,7 @@ mod tests {
 
         fn live(&self, _: Epoch) {}
 
-        fn committed(&self, epoch: Epoch, _: Vec<Delta>) {
+        fn committed(&self, epoch: Epoch, _: EpochTimes, _: Vec<Delta>) {
             self.0.lock().push(epoch);
         }
     }
