@@ -117,9 +117,11 @@ mod tests {
     fn the_difference_is_what_the_output_lacks_or_has_too_much() {
         let mut rows = RestoredRows::default();
         [("\"a\":1", 1), ("\"b\":1", 1), ("\"b\":1", -1), ("\"c\":1", 1)]
-            .map(|(json, diff)| rows.held(delta(json, diff)));
+            .into_iter()
+            .for_each(|(json, diff)| rows.held(delta(json, diff)));
         [("\"a\":1", 1), ("\"b\":2", 1), ("\"d\":1", 1), ("\"d\":1", -1)]
-            .map(|(json, diff)| rows.restored(delta(json, diff)));
+            .into_iter()
+            .for_each(|(json, diff)| rows.restored(delta(json, diff)));
         assert_eq!(rows.differences(), [delta("\"c\":1", -1), delta("\"b\":2", 1)]);
         assert_eq!(RestoredRows::default().differences(), []);
     }

@@ -14,10 +14,10 @@ pub use error::AssembleError;
 pub use fields::{held_fields, missing_fields};
 pub use mode::Mode;
 
-use super::commit::SideOutputs;
 use super::continuity::Continuity;
 use super::outcome::Demands;
 use super::run::{ProcessGroup, RunJob, nowhere};
+use super::side_outputs::SideOutputs;
 use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, SourceConfig, StateConfig};
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
