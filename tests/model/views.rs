@@ -258,7 +258,7 @@ fn rows_are_those_of_the_corpus_after_every_epoch_and_restart() {
     // With `CROWDED` blocks become hot and groups of copies stars.
     for settings in [CROWDED, "sketch = { size = 64 }\nblocking = { bands = 32, rows = 2 }"] {
         let stages = stages(settings);
-        check(60, (events(0..120), sizes(), runs(), 0usize..20), |(events, sizes, run, restart)| {
+        check(30, (events(0..120), sizes(), runs(), 0usize..20), |(events, sizes, run, restart)| {
             let events: Vec<_> = events.iter().map(with_host).collect();
             assert_views(&stages, &cut(&events, &sizes), restart, run);
         });
@@ -271,7 +271,7 @@ fn each_view_alone_is_right() {
     let all = all_views();
     let stages = stages(CROWDED);
     let one = (0..all.len(), events(0..80), sizes(), runs());
-    check(80, one, |(at, events, sizes, run)| {
+    check(60, one, |(at, events, sizes, run)| {
         let stages = Stages { views: [all[at].clone()].into(), ..stages.clone() };
         let events: Vec<_> = events.iter().map(with_host).collect();
         assert_views(&stages, &cut(&events, &sizes), 3, run);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::commit::SideOutputs;
+use super::side_outputs::SideOutputs;
 use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::StoredState;
 #[cfg(feature = "webhook")]

@@ -11,7 +11,8 @@
 //! corpus derives all rows again. A side output reads what it holds when it is taken over. The rows of
 //! epochs before the run is live are added up, not written. When the run is live, the difference between the
 //! two is written, in the last restored epoch. It is empty after an orderly end. It has rows where the run
-//! ended between two commits, where the main output was corrected, or where a view has changed since. So the changes accumulate to the rows of the corpus whichever of the outputs was ahead.
+//! ended between two commits, where the main output was corrected, or where a view has changed since.
+//! So the changes accumulate to the rows of the corpus whichever of the outputs was ahead.
 
 mod final_rows;
 mod lines;

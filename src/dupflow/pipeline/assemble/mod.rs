@@ -15,11 +15,11 @@ pub use error::AssembleError;
 pub use fields::{held_fields, missing_fields};
 pub use mode::Mode;
 
-use super::commit::SideOutputs;
 use super::continuity::Continuity;
 use super::outcome::Demands;
 use super::provenance::{Provenance, ProvenanceRecorder};
 use super::run::{ProcessGroup, RunJob, nowhere};
+use super::side_outputs::SideOutputs;
 use crate::config::{
     Deployment, EmitKind, OutputFormat, Plan, ProvenancePlace, SinkConfig, SourceConfig, StateConfig,
 };

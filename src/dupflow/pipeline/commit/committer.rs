@@ -6,7 +6,8 @@
 //! 1. The dead letters of its epochs are written.
 //! 2. New tables of document frequencies are stored in the state.
 //! 3. The deltas and the mark are committed by the sink, in one step.
-//! 4. Lines of [side outputs](super::side_outputs) are committed, and the notices of the watch list written.
+//! 4. Lines of [side outputs](crate::pipeline::side_outputs) are committed, and the notices of the watch list
+//!    written.
 //! 5. The document changes are handed to the [keeper](super::keeper).
 //!
 //! So after a crash between two steps, the mark in the output says what the output contains, and everything
@@ -25,9 +26,9 @@ use std::time::Duration;
 
 use super::keeper::Keeper;
 use super::queue::{Commits, CommitterTask};
-use super::side_outputs::SideOutputs;
 use crate::pipeline::error::RunError;
 use crate::pipeline::past::Past;
+use crate::pipeline::side_outputs::SideOutputs;
 use dupflow_connectors::failpoint;
 use dupflow_connectors::intake::{Announce, AsOf, BadRecords};
 use dupflow_connectors::mark::Mark;

@@ -6,10 +6,8 @@ mod followed;
 mod growth;
 mod keeper;
 mod queue;
-mod side_outputs;
 
 pub use followed::Follower;
-pub use side_outputs::SideOutputs;
 
 pub(in crate::pipeline) use committer::Committer;
 pub(in crate::pipeline) use followed::FollowedSink;

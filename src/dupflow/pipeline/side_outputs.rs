@@ -110,7 +110,7 @@ impl SideOutputs {
     }
 
     /// Takes the outputs over, after the main one, and reads what they hold.
-    pub(super) fn take_over(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+    pub(in crate::pipeline) fn take_over(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
         for output in &mut self.outputs {
             let taken = match &mut output.to {
                 SideDestination::Lines(lines) => lines.take_over(),
@@ -125,7 +125,7 @@ impl SideOutputs {
     }
 
     /// Takes the changes of an epoch before the run is live.
-    pub(super) fn restored(&mut self, epoch: Epoch, views: &[ViewDelta]) {
+    pub(in crate::pipeline) fn restored(&mut self, epoch: Epoch, views: &[ViewDelta]) {
         for output in &mut self.outputs {
             let deltas = output.chosen(&self.plans, views);
             match &mut output.to {
@@ -140,7 +140,12 @@ impl SideOutputs {
 
     /// The run is live after `epoch`: corrects the outputs. Returns whether the main output has rows that
     /// wait for its commit.
-    pub(super) fn live(&mut self, epoch: Epoch, mark: &Mark, sink: &mut dyn Sink) -> io::Result<bool> {
+    pub(in crate::pipeline) fn live(
+        &mut self,
+        epoch: Epoch,
+        mark: &Mark,
+        sink: &mut dyn Sink,
+    ) -> io::Result<bool> {
         let mut waits = false;
         for output in &mut self.outputs {
             let corrected = match &mut output.to {
@@ -158,7 +163,12 @@ impl SideOutputs {
     }
 
     /// Writes the changes of an epoch.
-    pub(super) fn epoch(&mut self, epoch: Epoch, views: &[ViewDelta], sink: &mut dyn Sink) -> io::Result<()> {
+    pub(in crate::pipeline) fn epoch(
+        &mut self,
+        epoch: Epoch,
+        views: &[ViewDelta],
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
         for output in &mut self.outputs {
             let deltas = output.chosen(&self.plans, views);
             let written = match &mut output.to {
@@ -178,7 +188,7 @@ impl SideOutputs {
     }
 
     /// The main output has made these epochs durable, with this mark.
-    pub(super) fn commit(&mut self, mark: &Mark) -> io::Result<()> {
+    pub(in crate::pipeline) fn commit(&mut self, mark: &Mark) -> io::Result<()> {
         for output in &mut self.outputs {
             if let SideDestination::Lines(lines) = &mut output.to {
                 lines.commit(mark).map_err(|error| output.named(&error))?;
@@ -189,14 +199,14 @@ impl SideOutputs {
     }
 
     /// The changes of an epoch are durable.
-    pub(super) fn durable(&self, epoch: Epoch, views: &[ViewDelta]) {
+    pub(in crate::pipeline) fn durable(&self, epoch: Epoch, views: &[ViewDelta]) {
         if let Some(tables) = &self.tables {
             tables.apply(epoch, views);
         }
     }
 
     /// Writes what is written at the end.
-    pub(super) fn finish(self) -> io::Result<()> {
+    pub(in crate::pipeline) fn finish(self) -> io::Result<()> {
         for SideOutput { name, to, .. } in self.outputs {
             if let SideDestination::Final(rows) = to {
                 rows.finish().map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
