@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{MINHASH, plan};
+use super::{MINHASH, Plan, plan};
 use crate::config::deployment;
 use crate::config::pipeline::keys;
 use crate::config::settings::ConfigKey;
