@@ -1,7 +1,7 @@
 //! Events after a time, and the times of epochs.
 //!
-//! A run up to a time has the deltas, causes included, of a run whose input lacks the later events, with every
-//! rule of retention. Each closed epoch has the greatest time of the events that were applied in it.
+//! A run up to a time has the deltas, causes included, of a run whose input lacks the later events, with
+//! every rule of retention. Each closed epoch has the greatest time of the events that were applied in it.
 //!
 //! Bug classes: a later event that moves the clock of retention, takes a slot or ends an earlier one of its
 //! id; an event without a time that is left out; a time of another epoch.

@@ -245,7 +245,8 @@ fn looks(out: &mut String, plan: &Plan, [x, y]: [&SketchedText; 2], decided: u16
     let (Some(schedule), Some(shape)) = (plan.schedule(), examiner.shape()) else { return };
     out.push_str(
         "<table><caption>Looks of the filter; the first that decides ends them</caption>\n\
-        <tr><th>look</th><th>reads</th><th>equal</th><th>rejects below</th><th>accepts from</th><th></th></tr>\n",
+        <tr><th>look</th><th>reads</th><th>equal</th><th>rejects below</th><th>accepts from</th>\
+        <th></th></tr>\n",
     );
     let never = || "never".to_owned();
     let mut number = 0;
