@@ -33,7 +33,7 @@ fn feed() -> String {
 /// The record of a live document, whose similarities are all 1.
 fn live(id: &str, offset: u64, epoch: u64, of: Option<&str>, repeats: &[&str]) -> Value {
     let cluster = repeats.iter().copied().chain([id]).min().filter(|_| !repeats.is_empty());
-    let each = repeats.iter().map(|id| json!({"id": id, "similarity": 1.0}));
+    let each = repeats.iter().map(|near| json!({"id": near, "similarity": 1.0}));
     json!({
         "id": id, "partition": 0, "offset": offset, "epoch": epoch, "copy": of.is_some_and(|of| of != id),
         "of": of, "repeats": each.collect::<Vec<_>>(), "pairs": repeats.len(), "cluster": cluster,
@@ -119,19 +119,19 @@ fn a_restart_decides_what_is_new() {
             assert_eq!(run.code, 0, "{run:?}");
         }
         // A restart skips numbers of epochs.
-        let without_epochs = |mut records: Vec<Value>| {
-            records.iter_mut().for_each(|record| drop(record["epoch"].take()));
-            records
+        let without_epochs = |mut all: Vec<Value>| {
+            all.iter_mut().for_each(|record| drop(record["epoch"].take()));
+            all
         };
         let records = without_epochs(records);
         assert_eq!(without_epochs(decisions(&place.read("out.jsonl"))), records, "{mode}");
         // The other mode is another output: it is refused, and corrected on request.
         let other = if mode == "first" { "current" } else { "first" };
         deployment(&place, &format!("path = \"out.jsonl\"\nemit = \"decisions\"\ndecisions = \"{other}\""));
-        let run = place.run("run -c run.toml");
-        assert!(run.code == 1 && run.err.contains("sink.decisions"), "{run:?}");
-        let run = place.run("run -c run.toml --reconcile");
-        assert_eq!(run.code, 0, "{run:?}");
+        let refused = place.run("run -c run.toml");
+        assert!(refused.code == 1 && refused.err.contains("sink.decisions"), "{refused:?}");
+        let corrected = place.run("run -c run.toml --reconcile");
+        assert_eq!(corrected.code, 0, "{corrected:?}");
         let last = without_epochs(decisions(&place.read("out.jsonl")));
         // The other records are right in the end, the first one of b too.
         let end = json!({"id": "a", "epoch": null, "ended": true});
@@ -174,8 +174,8 @@ fn tables_hold_the_last_decision_of_each_document() {
     for (emit, count) in [("emit = \"pairs\"", 0), ("emit = \"decisions\"\ndecisions = \"current\"", 3)] {
         deployment(&place, &sink(emit));
         assert_eq!(place.run("run -c run.toml").code, 1, "{emit}");
-        let run = place.run("run -c run.toml --reconcile");
-        assert_eq!(run.code, 0, "{run:?}");
+        let corrected = place.run("run -c run.toml --reconcile");
+        assert_eq!(corrected.code, 0, "{corrected:?}");
         assert_eq!(rows(&open()).len(), count, "{emit}");
     }
 }

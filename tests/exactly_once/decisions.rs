@@ -59,9 +59,9 @@ pub(crate) fn problems(
     moments: &[Moment],
     records: &[Record],
 ) -> Vec<String> {
-    let Some((_, read)) = moments.last() else { return Vec::new() };
+    let Some((_, next)) = moments.last() else { return Vec::new() };
     let is_read =
-        |event: &&Event| read.get(&event.position.partition).is_some_and(|n| event.position.offset < *n);
+        |event: &&Event| next.get(&event.position.partition).is_some_and(|n| event.position.offset < *n);
     let read: Vec<&Event> = events.iter().filter(is_read).collect();
     let mut problems = match options.decisions {
         Some(DecisionMode::First) => once_each(&read, records),
@@ -192,7 +192,7 @@ impl Definition {
             return (value["ended"] != json!(true)).then(|| format!("{id} is not alive: {value}"));
         }
         let near = self.near.get(&document).map(Vec::as_slice).unwrap_or_default();
-        let repeats = near.iter().take(20).map(|(s, id)| json!({"id": id.as_str(), "similarity": s}));
+        let repeats = near.iter().take(20).map(|(s, other)| json!({"id": other.as_str(), "similarity": s}));
         let of = self.oldest.get(&document);
         let expected = json!({
             "copy": of.is_some_and(|(_, of)| *of != document), "of": of.map(|(_, of)| of.as_str()),
@@ -200,7 +200,7 @@ impl Definition {
             "cluster": of.map(|(cluster, _)| cluster.as_str()),
         });
         let keys = expected.as_object().unwrap();
-        let is_same = keys.iter().all(|(key, expected)| value[key] == *expected);
+        let is_same = keys.iter().all(|(key, one)| value[key] == *one);
         (!is_same).then(|| format!("expected {expected}, found {value}"))
     }
 

@@ -249,18 +249,17 @@ impl Scene<'_> {
             }
         }
         let read = |Committed { key, value, .. }| {
-            (key, value.map(|value: String| serde_json::from_str(&value).unwrap()))
+            (key, value.map(|text: String| serde_json::from_str(&text).unwrap()))
         };
         let records: Vec<_> = committed_records(self.broker, &self.output).into_iter().map(read).collect();
         self.verdict.decisions = records.len();
         let event = |Committed { position, key, value, ts }| {
             let id = DocId::new(&key).unwrap();
-            let row =
-                |value: &str| Some(serde_json::from_str::<serde_json::Value>(value).ok()?["text"].clone());
+            let row = |raw: &str| Some(serde_json::from_str::<serde_json::Value>(raw).ok()?["text"].clone());
             // A text that looks like JSON is written as a row.
-            let text = |value: String| match row(&value) {
+            let text = |raw: String| match row(&raw) {
                 Some(serde_json::Value::String(text)) => text,
-                _ => value,
+                _ => raw,
             };
             decisions::Event { position, id, text: value.map(text), ts }
         };

@@ -49,9 +49,9 @@ fn expected(
     kind: ClusterKind,
 ) -> BTreeMap<DocId, Value> {
     let edges: BTreeSet<Pair<DocId>> = pairs.iter().map(|found| found.pair.clone()).collect();
-    let groups = |kind, limit| {
+    let groups = |which, limit| {
         let mut groups: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
-        for report in oracle::clusters(&edges, kind, limit) {
+        for report in oracle::clusters(&edges, which, limit) {
             if let ClusterReport::Member { cluster, document } = report {
                 groups.entry(cluster).or_default().insert(document);
             }

@@ -255,9 +255,9 @@ impl DecisionBook {
             return Repetition { of, cluster, is_giant: false, repeats, pairs };
         }
         let is_giant = self.clusters.is_in_giant(id);
-        let age = |id: &DocId| Age::new(self.alive.get(id).copied().unwrap_or(UNKNOWN));
+        let age = |near: &DocId| Age::new(self.alive.get(near).copied().unwrap_or(UNKNOWN));
         let near = std::iter::once(id).chain(others.keys());
-        let oldest = near.min_by(|a, b| age(a).cmp(&age(b)).then_with(|| a.cmp(b)));
+        let oldest = near.min_by_key(|near| (age(near), *near));
         Repetition { of: oldest.cloned().filter(|_| is_giant), cluster: None, is_giant, repeats, pairs }
     }
 

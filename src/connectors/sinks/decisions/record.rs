@@ -271,7 +271,7 @@ mod tests {
             pairs: 2,
         };
         let giant = Repetition { of: Some(id("x")), is_giant: true, pairs: 40, ..Repetition::default() };
-        let place = "\"partition\":3,\"offset\":18446744073709551615,";
+        let placed = "\"partition\":3,\"offset\":18446744073709551615,";
         let unique = "\"copy\":false,\"of\":null,\"repeats\":[],\"pairs\":0,\"cluster\":null}";
         let cases = [
             (
@@ -291,10 +291,10 @@ mod tests {
             (None, position, r#""ended":true}"#),
             (None, None, r#""ended":true}"#),
         ];
-        for (repetition, position, rest) in cases {
-            let place = position.map_or("", |_| place);
+        for (repetition, at, rest) in cases {
+            let place = at.map_or("", |_| placed);
             let expected = format!(r#"{{"id":"x",{place}"epoch":7,"at":"2026-01-31T23:59:59.125Z",{rest}"#);
-            let decision = Decision { id: id("x"), position, repetition };
+            let decision = Decision { id: id("x"), position: at, repetition };
             assert_eq!(line(&decision), expected);
             assert_eq!(Decision::read(expected.as_bytes()).unwrap(), decision);
         }

@@ -84,10 +84,10 @@ pub(super) struct DecisionColumns {
 impl DecisionColumns {
     /// The columns of a decision.
     pub(super) fn new(decision: &Decision) -> Self {
-        let Repetition { of, cluster, pairs, .. } = decision.repetition.clone().unwrap_or_default();
+        let repetition = decision.repetition.clone().unwrap_or_default();
         let mut repeats = Vec::new();
-        let list = decision.repetition.clone().unwrap_or_default();
-        list.write_repeats(&mut repeats).expect("memory takes every byte");
+        repetition.write_repeats(&mut repeats).expect("memory takes every byte");
+        let Repetition { of, cluster, pairs, .. } = repetition;
         Self {
             position: decision.position.unwrap_or_default(),
             ended: decision.repetition.is_none(),

@@ -57,14 +57,15 @@ impl TableSink {
     ) -> Self {
         let clusters = || Clusters::new(kind, usize::MAX);
         let book = |mode| DecisionBook::new(mode, clusters(), Arc::clone(&metrics));
+        let decisions = output.decisions.map(book);
         Self {
-            decisions: output.decisions.map(book),
+            decisions,
             kept_decisions: output.decisions.is_some(),
             name: output.address.name(),
             run: output.run.clone(),
             store: open_store(output).expect("a deployment without the feature names no such database"),
             evidence,
-            clusters: ClusterChanges::new(clusters(), Arc::clone(&metrics)),
+            clusters: ClusterChanges::new(clusters(), metrics),
             changes: TableChanges::default(),
             keeps_deltas: output.deltas,
             kept_deltas: output.deltas,
