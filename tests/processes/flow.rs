@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use dupflow::config::Plan;
-use dupflow::core::doc::{DocChange, DocEvent, DocId, Position};
+use dupflow::core::doc::{DocChange, DocEvent, DocId, Position, UpsertedDoc};
 use dupflow::core::hash;
 use dupflow::core::pair::Delta;
 use dupflow::core::time::{Epoch, Progress};
@@ -22,11 +22,11 @@ use crate::group::PATIENCE;
 type DocumentEvent = (u64, String, Option<String>);
 
 /// The closed epochs; `None` is the end.
-type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>)>;
+type Told = Option<(Progress, Vec<Delta>, Vec<DocChange>, Vec<UpsertedDoc>)>;
 
 fn stages(pipeline: &str) -> Stages {
     let stages = dupflow::pipeline::stages(&Plan::load(pipeline, &[]).unwrap(), false);
-    Stages { emits_documents: true, ..stages }
+    Stages { emits_documents: true, emits_upserts: true, ..stages }
 }
 
 /// Pages that are edited, copied and deleted, in epochs.
@@ -113,7 +113,8 @@ struct Tells(Sender<Told>);
 
 impl Emit for Tells {
     fn closed(&mut self, closed: ClosedEpoch) {
-        self.0.send(Some((closed.progress, closed.deltas, closed.documents))).unwrap();
+        let ClosedEpoch { progress, deltas, documents, upserts, .. } = closed;
+        self.0.send(Some((progress, deltas, documents, upserts))).unwrap();
     }
 
     fn ended(&mut self) {
@@ -225,12 +226,14 @@ fn several_processes_tell_what_one_tells() {
         let deltas: Vec<isize> = expected
             .iter()
             .flatten()
-            .flat_map(|(_, deltas, _)| deltas.iter().map(|delta| delta.diff))
+            .flat_map(|(_, deltas, ..)| deltas.iter().map(|delta| delta.diff))
             .collect();
         assert!(deltas.contains(&1) && deltas.contains(&-1), "{} deltas", deltas.len());
-        let documents = expected.iter().flatten().flat_map(|(_, _, documents)| documents);
+        let documents = expected.iter().flatten().flat_map(|(_, _, documents, _)| documents);
         assert!(documents.clone().any(|change| change.now.is_none()), "some end");
         assert!(documents.count() > 60, "some are told of");
+        let upserts = expected.iter().flatten().flat_map(|(.., upserts)| upserts);
+        assert!(upserts.count() > 200, "most events are upserts");
         assert_eq!(alone(pipeline, &history, 2), expected);
         for (processes, workers) in [(2, 1), (2, 2), (3, 1)] {
             assert_eq!(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use crate::mark::{Mark, Standing, Topic};
-use dupflow_core::doc::{DocChange, Letter};
+use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::{Epoch, Progress};
 
@@ -14,7 +14,7 @@ use dupflow_core::time::{Epoch, Progress};
 ///
 /// ```text
 ///  inspect ─▶ take_over ─▶ [pairs] ─▶ restored* ─▶ ( epoch+ ─▶ commit )* ─▶ finish
-///                                  ╰ documents   ╰ documents     each before its epoch, if wanted
+///                                  ╰ documents   ╰ documents, upserts     each before its epoch, if wanted
 ///  live: once, before the first epoch, or after the corrections
 /// ```
 ///
@@ -90,6 +90,22 @@ pub trait Sink {
     /// # Errors
     /// Any error of the destination.
     fn documents(&mut self, _changes: &[DocChange], _restored: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Whether [`Self::upserts`] is to be called; read once, before the run begins. They cost about 50 bytes
+    /// for each upsert of an open epoch.
+    fn wants_upserts(&self) -> bool {
+        false
+    }
+
+    /// Receives the documents with an upsert in an epoch, each once, sorted by id: after
+    /// [`Self::documents`] and before [`Self::epoch`] of the same epoch. Not called for epochs before the
+    /// run is live.
+    ///
+    /// # Errors
+    /// Any error of the destination.
+    fn upserts(&mut self, _upserts: &[UpsertedDoc]) -> io::Result<()> {
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::contract::Sink;
 use crate::mark::{Mark, Standing, Topic};
-use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
+use dupflow_core::doc::{DocChange, DocId, Facts, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair, Pair, Similarity};
 use dupflow_core::time::{Epoch, Progress};
 
@@ -121,6 +121,14 @@ impl<S: Sink> Sink for Arc<Mutex<S>> {
 
     fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
         self.lock().documents(changes, restored)
+    }
+
+    fn wants_upserts(&self) -> bool {
+        self.lock().wants_upserts()
+    }
+
+    fn upserts(&mut self, upserts: &[UpsertedDoc]) -> io::Result<()> {
+        self.lock().upserts(upserts)
     }
 
     fn restored(&mut self, deltas: &[Delta]) {

@@ -66,6 +66,15 @@ pub struct DocChange {
     pub now: Option<Facts>,
 }
 
+/// A document with an upsert in an epoch, whether it is alive after the epoch or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UpsertedDoc {
+    /// The document.
+    pub id: DocId,
+    /// The position of its last event in the epoch, which may be a delete.
+    pub position: Position,
+}
+
 /// An event; it borrows its text from the buffer of the reader.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DocEvent<'a> {

@@ -8,5 +8,7 @@ mod event;
 mod id;
 pub mod retention;
 
-pub use event::{DocChange, DocEvent, FIELD_SEPARATOR, Facts, Letter, Position, without_separators};
+pub use event::{
+    DocChange, DocEvent, FIELD_SEPARATOR, Facts, Letter, Position, UpsertedDoc, without_separators,
+};
 pub use id::DocId;

@@ -62,6 +62,8 @@ pub(super) struct Past {
     pub(super) keeps: bool,
     /// Whether the output needs the changes of documents.
     pub(super) emits_documents: bool,
+    /// Whether the output needs to know which documents an epoch upserts.
+    pub(super) emits_upserts: bool,
     /// The documents of the state.
     pub(super) snapshot: Option<Snapshot>,
     /// The table of document frequencies in force.
@@ -120,6 +122,7 @@ impl Past {
             live: Arc::new(LiveFrom::default()),
             keeps: state.is_some(),
             emits_documents: sink.wants_documents(),
+            emits_upserts: sink.wants_upserts(),
             snapshot: restart.snapshot,
             table: table.map(|(_, table)| table),
             output_pairs,

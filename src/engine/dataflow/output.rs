@@ -17,7 +17,7 @@ use super::causes::Causes;
 use super::operator::Operator;
 use super::{Deltas, Stages};
 use dupflow_core::doc::changes::Changes;
-use dupflow_core::doc::{DocChange, Letter, Position};
+use dupflow_core::doc::{DocChange, Letter, Position, UpsertedDoc};
 use dupflow_core::pair::{Cause, Delta, DocPair};
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::{Epoch, Offsets, Progress, RetentionTime, TableInForce};
@@ -32,6 +32,9 @@ pub struct ClosedEpoch {
     /// Changes of live documents, if [requested](Stages::emits_documents): at most one for each document,
     /// sorted by id.
     pub documents: Vec<DocChange>,
+    /// Documents with an upsert in the epoch, if [requested](Stages::emits_upserts), sorted by id. Restored
+    /// documents are not among them.
+    pub upserts: Vec<UpsertedDoc>,
     /// What a later run needs of these changes, if documents are [kept](Stages::keeps). The changes of one
     /// document are in order.
     pub kept: Vec<Changes>,
@@ -64,6 +67,8 @@ pub(super) enum EpochReport {
     Table(TableInForce),
     /// Changes of documents: all changes of one document in an epoch are in one record.
     Documents(Vec<DocChange>),
+    /// Documents with an upsert in the epoch, each in one record.
+    Upserts(Vec<UpsertedDoc>),
     /// What is kept of the changed documents.
     Kept(Changes),
     /// An invalid record.
@@ -81,6 +86,7 @@ pub(super) enum EpochReport {
 struct OpenEpoch {
     deltas: Vec<(DocPair, isize)>,
     documents: Vec<DocChange>,
+    upserts: Vec<UpsertedDoc>,
     kept: Vec<Changes>,
     letters: Vec<Letter>,
     seen: BTreeMap<usize, u64>,
@@ -153,6 +159,7 @@ impl OpenEpoch {
             }
             EpochReport::Table(table) => self.table = Some(table),
             EpochReport::Documents(mut changes) => self.documents.append(&mut changes),
+            EpochReport::Upserts(mut upserts) => self.upserts.append(&mut upserts),
             EpochReport::Kept(changes) => self.kept.push(changes),
             EpochReport::Clock(clock) => self.clock = self.clock.max(Some(clock)),
             EpochReport::Causes(causes) => self.causes.add(causes),
@@ -172,9 +179,20 @@ impl Closing {
     fn close(&mut self, first_open: Option<Epoch>, emit: &mut dyn Emit) {
         let end = first_open.or_else(|| Some(self.open.last_key_value()?.0 + 1));
         for epoch in self.progress.epoch + 1..end.unwrap_or(0) {
-            let OpenEpoch { mut deltas, mut documents, kept, mut letters, seen, next, table, clock, causes } =
-                self.open.remove(&epoch).unwrap_or_default();
+            let OpenEpoch {
+                mut deltas,
+                mut documents,
+                mut upserts,
+                kept,
+                mut letters,
+                seen,
+                next,
+                table,
+                clock,
+                causes,
+            } = self.open.remove(&epoch).unwrap_or_default();
             documents.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+            upserts.sort_unstable_by(|a, b| a.id.cmp(&b.id));
             letters.sort_by_key(|letter| letter.position);
             consolidate(&mut deltas);
             deltas.sort_unstable_by(|(a, i), (b, j)| (&a.pair, i, a).cmp(&(&b.pair, j, b)));
@@ -195,7 +213,7 @@ impl Closing {
                 *so_far = offset.max(*so_far);
             }
             let progress = self.progress.clone();
-            emit.closed(ClosedEpoch { progress, deltas, documents, kept, letters, seen });
+            emit.closed(ClosedEpoch { progress, deltas, documents, upserts, kept, letters, seen });
         }
         if first_open.is_none() {
             emit.ended();

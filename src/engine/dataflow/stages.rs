@@ -43,6 +43,8 @@ pub struct Stages {
     pub keeps: bool,
     /// Whether each closed epoch carries its [changes of documents](dupflow_core::doc::DocChange).
     pub emits_documents: bool,
+    /// Whether each closed epoch carries the documents that it [upserts](dupflow_core::doc::UpsertedDoc).
+    pub emits_upserts: bool,
     /// Where the run begins.
     pub start: RunStart,
     /// What the rest of the process shares with the run.
@@ -100,6 +102,7 @@ impl Stages {
             planned: u64::MAX,
             keeps: false,
             emits_documents: false,
+            emits_upserts: false,
             start: RunStart::default(),
             observers,
         }

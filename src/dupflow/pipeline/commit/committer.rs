@@ -146,7 +146,7 @@ impl Committer {
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         self.live()?;
-        for ClosedEpoch { progress, deltas, documents, letters, .. } in &of_live {
+        for ClosedEpoch { progress, deltas, documents, upserts, letters, .. } in &of_live {
             // The first epoch that reads from a new partition sets its start.
             for (partition, next) in &progress.next {
                 self.mark.start.entry(*partition).or_insert(*next);
@@ -155,6 +155,9 @@ impl Committer {
                 file.append(letters).map_err(RunError::Letters)?;
             }
             self.pass_documents(documents, false)?;
+            if !upserts.is_empty() {
+                self.sink.upserts(upserts).map_err(RunError::Sink)?;
+            }
             self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
         }
         self.write(last)?;

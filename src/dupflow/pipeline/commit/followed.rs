@@ -5,7 +5,7 @@ use std::io;
 
 use dupflow_connectors::mark::{Mark, Standing, Topic};
 use dupflow_connectors::sinks::Sink;
-use dupflow_core::doc::{DocChange, Letter};
+use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::time::{Epoch, Progress};
 
@@ -65,6 +65,14 @@ impl Sink for FollowedSink {
 
     fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
         self.sink.documents(changes, restored)
+    }
+
+    fn wants_upserts(&self) -> bool {
+        self.sink.wants_upserts()
+    }
+
+    fn upserts(&mut self, upserts: &[UpsertedDoc]) -> io::Result<()> {
+        self.sink.upserts(upserts)
     }
 
     fn restored(&mut self, deltas: &[Delta]) {

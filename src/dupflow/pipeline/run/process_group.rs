@@ -74,6 +74,7 @@ struct Go {
     keeps: bool,
     #[serde(rename = "tells_documents")]
     emits_documents: bool,
+    emits_upserts: bool,
 }
 
 /// The other processes during the run.
@@ -138,8 +139,8 @@ impl ProcessGroup {
         }
         let table = past.table.is_some().then(|| String::from_utf8_lossy(&table).into_owned());
         let (mark, begin, lines) = (past.mark.clone(), past.begin.clone(), past.lines.clone());
-        let Past { keeps, emits_documents, .. } = *past;
-        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, emits_documents });
+        let Past { keeps, emits_documents, emits_upserts, .. } = *past;
+        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, emits_documents, emits_upserts });
         self.control.send(ControlMessage::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
         Ok(())
     }
@@ -152,7 +153,7 @@ impl ProcessGroup {
         loop {
             match self.notes.1.recv() {
                 Ok(PeerTask::Received(_, ControlEvent::Message(ControlMessage::Go(go)))) => {
-                    let Go { mark, begin, lines, table, keeps, emits_documents } =
+                    let Go { mark, begin, lines, table, keeps, emits_documents, emits_upserts } =
                         serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
                     let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
                     let table = table.map(read).transpose().map_err(|error| unread(error.to_string()))?;
@@ -164,6 +165,7 @@ impl ProcessGroup {
                         live,
                         keeps,
                         emits_documents,
+                        emits_upserts,
                         snapshot: None,
                         table,
                         output_pairs: None,

@@ -147,6 +147,7 @@ fn continue_stages(stages: &mut Stages, source: &dyn Source, past: &mut Past) {
     stages.ids_move = source.ids_move();
     stages.keeps = past.keeps;
     stages.emits_documents = past.emits_documents;
+    stages.emits_upserts = past.emits_upserts;
     stages.start.live = Arc::clone(&past.live);
     stages.start.past = past.mark.progress.clone();
     stages.start.table = past.table.take();

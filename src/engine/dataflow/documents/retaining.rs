@@ -18,7 +18,7 @@ use crate::dataflow::documents::store::{DocumentStore, InForce, SharedDocuments}
 use crate::dataflow::output::EpochReport;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::Retention;
-use dupflow_core::doc::{DocChange, DocId, Facts};
+use dupflow_core::doc::{DocChange, DocId, Facts, UpsertedDoc};
 use dupflow_core::hash;
 use dupflow_core::pair::Cause;
 use dupflow_core::run::metrics::{Counter, Metrics};
@@ -92,6 +92,8 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     /// The facts of documents that were added or changed, by id, if changes of documents are emitted; `None`
     /// for removed ones.
     doc_changes: Option<BTreeMap<DocId, Option<Facts>>>,
+    /// Documents with an upsert, if they are emitted.
+    upserts: Option<Vec<UpsertedDoc>>,
     keeps: bool,
     changes: Changes,
     /// Full parcels of changes, older than `changes`.
@@ -122,6 +124,7 @@ impl<F: Follow> Retaining<F> {
             clock,
             touched: Vec::new(),
             doc_changes: stages.emits_documents.then(BTreeMap::new),
+            upserts: stages.emits_upserts.then(Vec::new),
             keeps: stages.keeps,
             changes: Changes::default(),
             full: Vec::new(),
@@ -166,6 +169,7 @@ impl<F: Follow> Retaining<F> {
             let mut in_force = before;
             let mut key = last.key();
             let mut is_late;
+            let mut has_upsert = false;
             loop {
                 // Each event is counted as if the epoch held nothing else: except for the clock, counts do
                 // not depend on the cut into epochs.
@@ -173,6 +177,7 @@ impl<F: Follow> Retaining<F> {
                 is_late = is_upsert && last.ts.zip(oldest).is_some_and(|(ts, oldest)| ts < oldest);
                 let next = if is_late { F::LiveValue::ENDED } else { F::value(&last.content) };
                 let (was, is) = (in_force != F::LiveValue::ENDED, next != F::LiveValue::ENDED);
+                has_upsert |= is_upsert && !last.is_restored;
                 late += u64::from(is_late && !last.is_restored);
                 undated += u64::from(counts_undated && is_upsert && last.ts.is_none() && !last.is_restored);
                 match (was, is) {
@@ -199,6 +204,9 @@ impl<F: Follow> Retaining<F> {
                 }
                 key = key.max(later.key());
                 last = later;
+            }
+            if let Some(upserts) = self.upserts.as_mut().filter(|_| has_upsert) {
+                upserts.push(UpsertedDoc { id: last.id.clone(), position: last.position });
             }
             let is_alive = in_force != F::LiveValue::ENDED;
             if place.is_none() && !is_alive && !remembers_ended {
@@ -333,14 +341,11 @@ impl<F: Follow> Retaining<F> {
         drop(documents);
         self.touched = touched;
         if let Some(changed) = &mut self.doc_changes {
-            let mut changes = std::mem::take(changed).into_iter().map(|(id, now)| DocChange { id, now });
-            loop {
-                let parcel: Vec<_> = changes.by_ref().take(PARCEL).collect();
-                if parcel.is_empty() {
-                    break;
-                }
-                reports(EpochReport::Documents(parcel));
-            }
+            let changes = std::mem::take(changed).into_iter().map(|(id, now)| DocChange { id, now });
+            in_parcels(changes, |parcel| reports(EpochReport::Documents(parcel)));
+        }
+        if let Some(upserts) = &mut self.upserts {
+            in_parcels(upserts.drain(..), |parcel| reports(EpochReport::Upserts(parcel)));
         }
         if counting != 0 {
             more(counting);
@@ -352,6 +357,17 @@ impl<F: Follow> Retaining<F> {
         if !self.changes.is_empty() {
             reports(EpochReport::Kept(std::mem::take(&mut self.changes)));
         }
+    }
+}
+
+/// Calls `each` with the records, at most [`PARCEL`] at a time.
+fn in_parcels<T>(mut records: impl Iterator<Item = T>, mut each: impl FnMut(Vec<T>)) {
+    loop {
+        let parcel: Vec<_> = records.by_ref().take(PARCEL).collect();
+        if parcel.is_empty() {
+            return;
+        }
+        each(parcel);
     }
 }
 
