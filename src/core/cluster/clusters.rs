@@ -64,6 +64,11 @@ impl Clusters {
         touched.into_iter().for_each(|vertex| self.graph.prune(vertex));
     }
 
+    /// Whether a document is in a component above the limit.
+    pub fn is_in_giant(&mut self, document: &DocId) -> bool {
+        self.graph.find(document).is_some_and(|vertex| self.graph.size(vertex) > self.limit)
+    }
+
     /// All (cluster, document) pairs, giants included, sorted.
     pub fn all(&mut self) -> Vec<(DocId, DocId)> {
         let mut done = BTreeSet::new();

@@ -91,6 +91,11 @@ impl Graph {
         }
     }
 
+    /// The vertex of a document, if it has one.
+    pub(super) fn find(&self, id: &DocId) -> Option<Vertex> {
+        self.by_id.find(hash(id), |v| self.tours.key(*v) == id).copied()
+    }
+
     /// Removes a vertex if it is in no pair.
     pub(super) fn prune(&mut self, vertex: Vertex) {
         let Self { tours, ends, by_id, free, .. } = self;

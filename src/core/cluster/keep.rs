@@ -4,7 +4,7 @@
 //! resolved by id, so the choice is a function of the corpus, independent of history. Positions are not read,
 //! since a fresh run may assign other positions to the same documents.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 
 use crate::doc::{DocId, Facts};
 
@@ -45,17 +45,30 @@ impl KeepRule {
         let first = match self {
             Self::Named => None,
             Self::Smallest => members.min_by_key(|(id, _)| *id),
-            Self::Oldest => members.min_by(|(a, of_a), (b, of_b)| older(*of_a, *of_b).then_with(|| a.cmp(b))),
+            Self::Oldest => members.min_by_key(|(id, facts)| (Age::new(*facts), *id)),
             Self::Longest => members.min_by_key(|(id, facts)| (Reverse(facts.bytes), *id)),
         };
         first.map_or(cluster, |(id, _)| id)
     }
 }
 
-/// Order by time stamp; documents without one last.
-fn older(a: Facts, b: Facts) -> Ordering {
-    let key = |facts: Facts| facts.ts.unwrap_or(f64::INFINITY);
-    a.ts.is_none().cmp(&b.ts.is_none()).then_with(|| key(a).total_cmp(&key(b)))
+/// The time stamp of a document, as an order: the oldest first, documents without one last. Of two documents
+/// of equal age the one with the smaller id counts as the older.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Age {
+    is_unknown: bool,
+    /// The time stamp; its order as an integer is that of [`f64::total_cmp`].
+    order: i64,
+}
+
+impl Age {
+    /// The age of a document with these facts.
+    pub fn new(facts: Facts) -> Self {
+        let bits = facts.ts.unwrap_or_default().to_bits().cast_signed();
+        // Of negative numbers all bits but the sign are inverted: the greater magnitude is the older.
+        let order = bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed();
+        Self { is_unknown: facts.ts.is_none(), order }
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +86,17 @@ mod tests {
             })
             .collect();
         keep.choose(&name, members.iter().map(|(id, facts)| (id, *facts))).to_string()
+    }
+
+    #[test]
+    fn ages_are_ordered_as_their_time_stamps() {
+        let age = |ts| Age::new(Facts { ts, bytes: 0, position: Position::default() });
+        let ascending = [f64::MIN, -2.5, -0.0, 0.0, 1e-300, 1.5, 1_793_491_200.25, f64::MAX];
+        for pair in ascending.windows(2) {
+            assert!(age(Some(pair[0])) < age(Some(pair[1])), "{pair:?}");
+        }
+        assert!(age(Some(f64::MAX)) < age(None));
+        assert_eq!(age(None), age(None));
     }
 
     #[test]

@@ -37,5 +37,5 @@ mod tours;
 mod tests;
 
 pub use clusters::{ClusterKind, Clusters};
-pub use keep::KeepRule;
+pub use keep::{Age, KeepRule};
 pub use report::ClusterReport;
