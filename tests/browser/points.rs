@@ -153,7 +153,7 @@ fn a_pair_shows_what_differs() {
     let Some((mut browser, run)) = watched("pair", folder.path()) else { return };
     browser.call(
         "Emulation.setDeviceMetricsOverride",
-        &json!({"width": 1024, "height": 500, "deviceScaleFactor": 1, "mobile": false}),
+        &json!({"width": 1024, "height": 260, "deviceScaleFactor": 1, "mobile": false}),
     );
     browser.go("#/pair?a=left%2F003&b=right%2F003");
     let marked = "[...document.querySelectorAll('mark')].map((one) => one.innerText)";
