@@ -69,8 +69,8 @@ pub(super) struct PairsPage {
     epoch: u64,
     /// In the order of the query; pairs of the same epoch or similarity by (a, b), in byte order.
     pairs: Vec<PairSummary>,
-    /// The cursor of the next page; null on the last page. By `id`, a page may hold fewer pairs than its limit
-    /// and not be the last one.
+    /// The cursor of the next page; null on the last page. By `id`, a page may hold fewer pairs than its
+    /// limit and not be the last one.
     next: Option<String>,
 }
 
