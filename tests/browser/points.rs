@@ -1,5 +1,5 @@
-//! What a person wants to know from the page, one test for each: when, what is new, which pairs and where they
-//! were, what differs, whether all is well, what a cluster is made of, and by which keys.
+//! What a person wants to know from the page, one test for each: when, what is new, which pairs and where
+//! they were, what differs, whether all is well, what a cluster is made of, and by which keys.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,8 @@ fn a_replay_shows_its_dates_and_what_was_before() {
     );
     browser.wait("/^\\d\\d:\\d\\d:\\d\\d$/.test(document.querySelector('.delta .time').innerText)");
     browser.wait(
-        "document.querySelector('.reading').innerText.includes('The corpus as of 2024-11-03 12:00:00 UTC') && \
+        "document.querySelector('.reading').innerText.includes('The corpus as of 2024-11-03 12:00:00 \
+        UTC') && \
         /all read at \\d\\d:\\d\\d:\\d\\d/.test(document.querySelector('.reading').innerText)",
     );
     browser.wait(
@@ -153,7 +154,7 @@ fn a_pair_shows_what_differs() {
     let Some((mut browser, run)) = watched("pair", folder.path()) else { return };
     browser.call(
         "Emulation.setDeviceMetricsOverride",
-        &json!({"width": 1024, "height": 500, "deviceScaleFactor": 1, "mobile": false}),
+        &json!({"width": 1024, "height": 260, "deviceScaleFactor": 1, "mobile": false}),
     );
     browser.go("#/pair?a=left%2F003&b=right%2F003");
     let marked = "[...document.querySelectorAll('mark')].map((one) => one.innerText)";
@@ -210,9 +211,10 @@ fn the_overview_leads_with_what_is_new_and_has_no_holes() {
         );
         // In each row of a grid the last item ends where the grid does.
         let holes = browser.value(
-            "['.tiles', '.plots', '.stages', '.columns'].flatMap((name) => [...document.querySelectorAll(name)]\
-            .flatMap((grid) => { const rows = new Map(); const style = getComputedStyle(grid); for (const one of \
-            grid.children) { const box = one.getBoundingClientRect(); const row = Math.round(box.top); \
+            "['.tiles', '.plots', '.stages', '.columns'].flatMap((name) => \
+            [...document.querySelectorAll(name)].flatMap((grid) => { const rows = new Map(); const style = \
+            getComputedStyle(grid); for (const one of grid.children) { const box = \
+            one.getBoundingClientRect(); const row = Math.round(box.top); \
             rows.set(row, Math.max(rows.get(row) ?? 0, box.right)); } const end = \
             grid.getBoundingClientRect().right - parseFloat(style.paddingRight); return \
             [...rows.values()].filter((right) => Math.abs(right - end) > 2).map((right) => `${name} ${right} \
@@ -266,7 +268,10 @@ fn a_cluster_shows_its_texts_and_compares_two_members() {
     }
     browser.wait("document.querySelector('#compare-members').innerText === 'Compare the two'");
     browser.click("#compare-members");
-    browser.wait("document.querySelector('.verdict')?.innerText.startsWith('A pair') && document.querySelector('mark')");
+    browser.wait(
+        "document.querySelector('.verdict')?.innerText.startsWith('A pair') && \
+        document.querySelector('mark')",
+    );
     browser.go("#/document/left%2F007");
     browser.wait("document.querySelector('dd .place')?.innerText.endsWith('feed.jsonl:15')");
     assert_eq!(browser.troubles(&[&run.origin(), "about:blank"], &[]), [""; 0]);
@@ -298,8 +303,8 @@ fn titles_and_keys_are_there_and_axe_finds_nothing() {
     browser.value(&format!("{axe}; 0"));
     let findings = |browser: &mut Browser| {
         browser.value(
-            "axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations.map((one) => \
-            `${one.id}: ${one.nodes[0].html} ${one.nodes[0].failureSummary}`))",
+            "axe.run(document, { resultTypes: ['violations'] }).then((found) => \
+            found.violations.map((one) => `${one.id}: ${one.nodes[0].html} ${one.nodes[0].failureSummary}`))",
         )
     };
     assert_eq!(findings(&mut browser), json!([]), "keys");
@@ -312,7 +317,8 @@ fn titles_and_keys_are_there_and_axe_finds_nothing() {
         for (view, title) in views {
             browser.go(view);
             browser.wait(&format!(
-                "document.title.startsWith({}) && !document.querySelector('main').innerText.includes('Asking …')",
+                "document.title.startsWith({}) && \
+                !document.querySelector('main').innerText.includes('Asking …')",
                 json!(title)
             ));
             assert_eq!(findings(&mut browser), json!([]), "{view} {scheme}");

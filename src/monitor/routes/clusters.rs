@@ -115,11 +115,11 @@ pub(super) struct ClusterAnswer {
     cluster: ClusterSummary,
     /// Some of its members, in byte order; none of a giant.
     members: Vec<String>,
-    /// Of its first two hundred members, the one that forms a pair with the most of them; of several the first
-    /// in byte order. Null for a giant.
+    /// Of its first two hundred members, the one that forms a pair with the most of them; of several the
+    /// first in byte order. Null for a giant.
     centre: Option<String>,
-    /// The similarity of each listed member and the centre; null if the two are not a pair, and for the centre
-    /// itself.
+    /// The similarity of each listed member and the centre; null if the two are not a pair, and for the
+    /// centre itself.
     similarities: Vec<Option<f64>>,
     /// The cursor of the next page of members; null on the last page.
     next: Option<String>,

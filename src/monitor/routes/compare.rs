@@ -46,7 +46,8 @@ pub(super) struct CompareAnswer {
     epoch: u64,
     a: ComparedText,
     b: ComparedText,
-    /// Whether the two texts are the same, character by character; false if one was cut because of its length.
+    /// Whether the two texts are the same, character by character; false if one was cut because of its
+    /// length.
     are_equal: bool,
     /// The fraction of the tokens of each text that is in common passages.
     shared_a: f64,

@@ -78,8 +78,8 @@ pub(super) struct PairsPage {
     epoch: u64,
     /// In the order of the query; pairs of the same epoch or similarity by (a, b), in byte order.
     pairs: Vec<PairSummary>,
-    /// The cursor of the next page; null on the last page. By `id`, a page may hold fewer pairs than its limit
-    /// and not be the last one.
+    /// The cursor of the next page; null on the last page. By `id`, a page may hold fewer pairs than its
+    /// limit and not be the last one.
     next: Option<String>,
     /// The epoch at which the history begins: what was there then may be older.
     history_begins: u64,

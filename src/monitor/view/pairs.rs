@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use super::KnownPair;
-use super::ranking::Ranking;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::{Cause, Delta, Similarity};
 use dupflow_core::time::{Epoch, EpochSeconds};
@@ -214,9 +213,14 @@ impl PairMap {
         (page, None)
     }
 
-    /// Adds the next `most` pairs by (a, b) to a ranking, those that `wanted` admits. Returns the last pair
-    /// it has seen, from which the next call continues; `None` after the last pair of all.
-    pub(crate) fn rank(&self, wanted: &PairQuery, most: usize, ranking: &mut Ranking) -> Option<PairKey> {
+    /// Passes those of the next `most` pairs by (a, b) to `each` that `wanted` admits. Returns the last pair it
+    /// has seen, from which the next call continues; `None` after the last pair of all.
+    pub(crate) fn visit(
+        &self,
+        wanted: &PairQuery,
+        most: usize,
+        mut each: impl FnMut(&PairKey, &PairDetails),
+    ) -> Option<PairKey> {
         let mut last: Option<&PairKey> = None;
         for (looked, (key, held)) in self.in_order(wanted).enumerate() {
             if looked == most {
@@ -224,7 +228,7 @@ impl PairMap {
             }
             last = Some(key);
             if wanted.admits(key, held) {
-                ranking.add(key, held);
+                each(key, held);
             }
         }
         None

@@ -29,7 +29,7 @@ fn ranked(pairs: &PairMap, by: RankedBy, wanted: &PairQuery) -> Vec<(String, Str
     loop {
         let mut ranking = Ranking::new(by, after.take(), wanted.limit);
         let mut step = wanted.clone();
-        while let Some(last) = pairs.rank(&step, 2, &mut ranking) {
+        while let Some(last) = pairs.visit(&step, 2, |key, held| ranking.add(key, held)) {
             step.after = Some(last);
         }
         let (page, next) = ranking.page();

@@ -110,5 +110,4 @@ window.addEventListener('hashchange', () => {
 });
 theme.apply();
 view.show();
-stream.open();
 tick();

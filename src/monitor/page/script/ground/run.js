@@ -196,9 +196,11 @@ async function tick() {
     const wasLost = run.lost;
     run.lost = null;
     run.locked = false;
+    // The stream is opened once the run is known: the last visit is by its name.
+    const isFirst = run.status === null;
     const isOther = takeStatus(answer.data);
     if (isOther) stream.note('the run was started again');
-    if (isOther || wasLost || isLive) stream.open();
+    if (isFirst || isOther || wasLost || isLive) stream.open();
     if (isLive) view.show();
     visit.note(answer.data);
     isLive = false;
