@@ -143,7 +143,7 @@ fn no_order_of_partitions_shows_under_live_weights() {
     });
 }
 
-/// A state of a version that did not remember deleted ids lacks those forever, whatever is kept in it later.
+/// A state of a version that did not remember deleted ids never contains those, even if later runs write it.
 #[test]
 fn a_state_that_lacks_deleted_ids_never_claims_to_have_them() {
     let event = |n: u32| (DocId::new(&format!("d{}", n % 7)).unwrap(), Some(format!("some words {n}")));

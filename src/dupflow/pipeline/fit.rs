@@ -41,8 +41,8 @@ pub(super) fn fit(mark: &Mark, input: &SourceInfo) -> Fit {
     });
     let Some((partition, wanted, first, end)) = beyond else { return Fit::Same };
     let name = input.topic.as_ref().map_or("", |topic| &topic.name);
-    let hint = "it ends before what had been read: it has lost records, was created again, or is another \
-        one; with --reconcile, what it holds is read and the output is corrected";
+    let hint = "it ends before the last offset that was read: it has lost records, was created again, or is \
+        another one; start with --reconcile, which reads the input again and corrects the output";
     Fit::Beyond(SourceError::Lost { input: name.into(), partition, wanted, first, end, hint })
 }
 
@@ -123,8 +123,9 @@ pub(super) fn missing(gaps: &[OffsetGap], since: Option<u64>, metrics: &Metrics)
 pub(super) fn keeps_documents(error: SourceError) -> SourceError {
     match error {
         SourceError::Lost { input, partition, wanted, first, end, .. } if wanted < first => {
-            let hint = "records have expired before they were read; --reconcile keeps the documents of the \
-                state, reads what is left, corrects the output, and names what is missing";
+            let hint = "records have expired before they were read; start with --reconcile, which keeps the \
+                documents of the state, reads the records that are left, corrects the output, and logs what \
+                is missing";
             SourceError::Lost { input, partition, wanted, first, end, hint }
         }
         other => other,
@@ -145,7 +146,7 @@ pub(super) fn check(
         Fit::Same => {}
         Fit::Beyond(error) => return Err(error.into()),
         Fit::Other => {
-            let (what, was, is) = ("the output was made", mark.input.clone(), input.topic.clone());
+            let (what, was, is) = ("the output", mark.input.clone(), input.topic.clone());
             return Err(PastError::OtherInput { what, was, is }.into());
         }
     }
@@ -169,13 +170,13 @@ pub(super) fn usable(
         Fit::Same => true,
         Fit::Beyond(error) if !reconcile => return Err(error.into()),
         Fit::Other if !reconcile => {
-            let (what, was, is) = ("the state was kept", mark.input.clone(), input.topic.clone());
+            let (what, was, is) = ("the state", mark.input.clone(), input.topic.clone());
             return Err(PastError::OtherInput { what, was, is }.into());
         }
         Fit::Beyond(_) | Fit::Other => is_same(mark),
     };
     if !fits {
-        tracing::warn!("the state is of another input, and is not used");
+        tracing::warn!("the state belongs to another input, and is not used");
         state.latest(0)?;
         return Ok(None);
     }
@@ -194,8 +195,9 @@ pub(super) fn usable(
                 as_of_hours_ago,
                 stay_ms = stay.as_millis(),
                 policy,
-                "the state is older than delete.retention.ms: if the input is compacted, it may have dropped \
-                deletes that were not read; all of it is read again, and the output is corrected"
+                "the state is older than delete.retention.ms: if the input is compacted, deletes may have \
+                been removed before they were read; the whole input is read again, and the output is \
+                corrected"
             );
             state.latest(0)?;
             return Ok(None);
@@ -207,7 +209,7 @@ pub(super) fn usable(
         OldState::Use => tracing::warn!(
             as_of_hours_ago,
             "the state is older than delete.retention.ms, and is used: it may contain documents whose \
-            deletes the input dropped before they were read"
+            deletes were removed from the input before they were read"
         ),
         OldState::Assume => tracing::warn!(
             as_of_hours_ago,
