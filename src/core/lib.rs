@@ -111,6 +111,7 @@ pub mod html;
 pub mod memory;
 pub mod oracle;
 pub mod pair;
+pub mod pair_rule;
 pub mod probability;
 pub mod run;
 pub mod sketch;
