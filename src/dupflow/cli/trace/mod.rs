@@ -4,6 +4,7 @@
 //! It reads the whole input into memory and needs no dataflow, since the pairs of a document are a function
 //! of the corpus.
 
+mod fields;
 mod neighbourhood;
 
 use std::fmt::Write as _;
@@ -18,11 +19,12 @@ use super::{PipelineArgs, counted};
 use crate::config::{BlockingPlan, Plan};
 use dupflow_connectors::inputs::Input;
 use dupflow_core::block::hamming::DesignKind;
-use dupflow_core::doc::fields::{FieldRow, FieldRule, FieldRules};
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::agreement::Agreement;
 use dupflow_core::text::{Idf, TextRules, Weights, shingles, tokens};
+use fields::RuleFields;
 use neighbourhood::{Neighbour, Neighbourhood};
 
 /// Arguments of `trace`.
@@ -56,16 +58,16 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     }
     let inputs = args.inputs.resolve(&mut problems);
     let fields = args.inputs.layout.columns.fields(&mut problems);
-    let fields = fields_of_rule(plan.as_ref(), &fields, &mut problems);
+    let fields = RuleFields::new(plan.as_ref(), &fields, &mut problems);
     let ((mut plan, id), inputs) = problems.settle(plan.zip(id).zip(inputs))?;
     super::print(&traced(&mut plan, inputs, &fields, &id)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The trace of a document through the inputs.
-fn traced(plan: &mut Plan, inputs: Vec<Input>, fields: &FieldRules, id: &DocId) -> anyhow::Result<String> {
+fn traced(plan: &mut Plan, inputs: Vec<Input>, fields: &RuleFields, id: &DocId) -> anyhow::Result<String> {
     let mut events = Vec::new();
-    let alive = corpus::read(inputs, plan, fields, |position, event| {
+    let alive = corpus::read(inputs, plan, &fields.rules, |position, event| {
         if event.id == *id {
             let text = event.text.as_ref().map(ToString::to_string);
             events.push((position, text, event.fields.row.clone()));
@@ -81,12 +83,11 @@ type DocumentEvent = (Position, Option<String>, FieldRow);
 /// The trace, one section per stage of `src/dataflow/mod.rs::build`.
 fn report(
     plan: &Plan,
-    fields: &FieldRules,
+    fields: &RuleFields,
     events: &[DocumentEvent],
     alive: &LiveDocuments,
     id: &DocId,
 ) -> String {
-    let hashes = |row: &FieldRow| hashes(plan, fields, row);
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
     if let Weights::TfIdf(Idf::Frozen(table), _) = &plan.scheme.text.weights {
         let documents = counted(usize::try_from(table.documents()).unwrap_or(usize::MAX), "document");
@@ -107,20 +108,18 @@ fn report(
         &records.collect::<Vec<_>>(),
     );
     let mut examiner = Examiner::new(plan);
-    let specimen = alive.get(id).map(|own| examiner.examine_with(&own.text, &hashes(&own.fields)));
+    let specimen = alive.get(id).map(|own| examiner.examine_with(&own.text, &fields.hashes(&own.fields)));
     if let Some(specimen) = &specimen {
         section("text", &text_lines(&alive[id].text, specimen, &plan.scheme.text));
     }
-    if let Some(own) = alive.get(id).filter(|_| !fields.is_empty()) {
-        section(
-            &format!("fields, of which pairs want: {}", plan.scheme.pairs),
-            &field_lines(fields, &own.fields),
-        );
+    if let Some(own) = alive.get(id).filter(|_| !fields.rules.is_empty()) {
+        section(&format!("fields, and pairs.where: {}", plan.scheme.pairs), &fields.lines(&own.fields));
     }
     if let Some(traced) = specimen.as_ref().and_then(|specimen| specimen.sketched.as_ref()) {
         section("sketch", &sketch_lines(&examiner, traced));
     }
-    let sketched = |text: &str, row: &FieldRow| examiner.sketch(text, &hashes(row)).map(|text| text.id);
+    let sketched =
+        |text: &str, row: &FieldRow| examiner.sketch(text, &fields.hashes(row)).map(|text| text.id);
     section("upsert: what each event changes", &upsert_lines(sketched, events));
     let Some(specimen) = specimen else {
         section("end", &["not alive at the end of the input, so in no pair".to_owned()]);
@@ -130,7 +129,7 @@ fn report(
         section("end", &[without_sketch(&specimen).to_owned()]);
         return out;
     };
-    let texts = alive.iter().map(|(id, other)| (id.clone(), (&*other.text, hashes(&other.fields))));
+    let texts = alive.iter().map(|(id, other)| (id.clone(), (&*other.text, fields.hashes(&other.fields))));
     let around = Neighbourhood::around(id, traced, &texts.collect(), &mut examiner);
     section("collapse: documents of this sketch", &member_lines(&around, plan.expand_limit));
     section("store", &store_lines(traced));
@@ -142,7 +141,7 @@ fn report(
         let document = &alive[&neighbour.id];
         let other = examiner.examine(&document.text);
         let line = verdict_line(neighbour, traced.id, examiner.exact(&specimen, &other), examiner.looks());
-        line + &ruled_out(plan, fields, [&alive[id].fields, &document.fields])
+        line + &fields.rejected([&alive[id].fields, &document.fields])
     });
     let verdicts = or_none(verdicts);
     section(&format!("verify, by {} similarity", examiner.measured()), &verdicts);
@@ -284,39 +283,6 @@ fn upsert_lines(
     events.iter().map(line).collect()
 }
 
-/// The fields that the rule of the plan names; reports those that `--field` does not name.
-fn fields_of_rule(plan: Option<&Plan>, given: &FieldRules, problems: &mut Problems) -> FieldRules {
-    let Some(rule) = plan.map(|plan| &plan.scheme.pairs) else { return FieldRules::default() };
-    for name in rule.fields().filter(|name| given.place(name).is_none()) {
-        problems.note(format_args!("pairs.where: no field {name:?}; name it with --field"));
-    }
-    given.only(|name| rule.fields().any(|other| other == name))
-}
-
-fn hashes(plan: &Plan, fields: &FieldRules, row: &FieldRow) -> Box<[u64]> {
-    plan.scheme.pairs.hashes(|name| fields.place(name).map_or("", |place| row.get(place)))
-}
-
-fn field_lines(fields: &FieldRules, row: &FieldRow) -> Vec<String> {
-    let line = |(place, rule): (usize, &FieldRule)| format!("{}: {}", rule.name(), quoted(row.get(place)));
-    fields.rules().iter().enumerate().map(line).collect()
-}
-
-/// The values for which the rule rejects a pair; empty if it allows it.
-fn ruled_out(plan: &Plan, fields: &FieldRules, rows: [&FieldRow; 2]) -> String {
-    let rule = &plan.scheme.pairs;
-    let [a, b] = rows.map(|row| hashes(plan, fields, row));
-    if rule.allows(&a, &b) {
-        return String::new();
-    }
-    let shown = |(place, rule): (usize, &FieldRule)| {
-        let [own, other] = rows.map(|row| quoted(row.get(place)));
-        format!("{} is {own} here and {other} there", rule.name())
-    };
-    let values: Vec<_> = fields.rules().iter().enumerate().map(shown).collect();
-    format!("; no pair, since pairs.where wants {rule}, and {}", values.join(", "))
-}
-
 fn member_lines(around: &Neighbourhood, expand_limit: usize) -> Vec<String> {
     let members: Vec<_> = around.members().into_iter().collect();
     let count = counted(members.len(), "member");
@@ -363,7 +329,7 @@ mod tests {
         std::fs::write(&feed, lines.join("\n")).unwrap();
         let trace_of = |id: &str| {
             let mut plan = Plan::load("tour", &[]).unwrap();
-            traced(&mut plan, vec![Input::at(&feed)], &FieldRules::default(), &DocId::new(id).unwrap())
+            traced(&mut plan, vec![Input::at(&feed)], &RuleFields::default(), &DocId::new(id).unwrap())
                 .unwrap()
         };
         let b = trace_of("b");
@@ -392,7 +358,7 @@ mod tests {
         std::fs::write(&feed, line("हिन्दी/पृष्ठ") + &line("தமிழ்\\u001b[31m")).unwrap();
         let mut plan = Plan::load("tour", &[]).unwrap();
         let id = DocId::new("हिन्दी/पृष्ठ").unwrap();
-        let text = traced(&mut plan, vec![Input::at(&feed)], &FieldRules::default(), &id).unwrap();
+        let text = traced(&mut plan, vec![Input::at(&feed)], &RuleFields::default(), &id).unwrap();
         assert!(text.contains("ingest: events of \"हिन्दी/पृष्ठ\", "), "{text}");
         assert!(text.contains("  2 members: \"हिन्दी/पृष्ठ\" \"தமிழ்\\u{1b}[31m\"\n"), "{text}");
         assert!(text.contains("distinct: \"हिन्दी में\" "), "{text}");
@@ -425,7 +391,7 @@ mod tests {
         ] {
             let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();
             let text =
-                traced(&mut plan, vec![Input::at(&feed)], &FieldRules::default(), &DocId::new("a").unwrap())
+                traced(&mut plan, vec![Input::at(&feed)], &RuleFields::default(), &DocId::new("a").unwrap())
                     .unwrap();
             assert!(text.contains(block), "{pipeline}: {text}");
             let heading = format!("\nverify, by {measure} similarity\n  \"b\": ");
