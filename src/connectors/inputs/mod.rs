@@ -18,5 +18,6 @@ pub use folder::{FolderKind, folder_kinds};
 pub use globs::listed;
 pub use input::Input;
 pub use open::{described, refused_beginning};
+pub use resolve::unreadable;
 pub use staying::Staying;
 pub use texts::RecordIndex;

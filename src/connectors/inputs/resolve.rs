@@ -8,8 +8,9 @@ use std::sync::Arc;
 use super::globs;
 use super::input::{Input, InputPlace};
 use super::open::refused;
-use crate::formats::InputLayout;
+use crate::formats::{FileFormat, InputLayout, by_name};
 use crate::intake::SourceError;
+use dupflow_core::run::missing_feature;
 
 impl Input {
     /// The inputs that the arguments name. `-` is standard input; a pattern (`crawl/**/*.warc.gz`) stands for
@@ -52,6 +53,18 @@ impl Input {
     }
 }
 
+/// Why this build cannot read an input of this name: the feature that it lacks.
+pub fn unreadable(name: &Path) -> Option<String> {
+    let name = name.to_string_lossy();
+    let is_remote = name.contains("://");
+    if is_remote && cfg!(not(feature = "object-store")) {
+        return Some(format!("{name}: {}", missing_feature("object stores", "object-store")));
+    }
+    let is_parquet = by_name(&name) == Some(FileFormat::Parquet);
+    (is_parquet && cfg!(not(feature = "parquet")))
+        .then(|| format!("{name}: {}", missing_feature("Parquet", "parquet")))
+}
+
 impl InputPlace {
     fn from_path(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {
@@ -79,8 +92,5 @@ fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
 /// The inputs that an address names: none in this build.
 #[cfg(not(feature = "object-store"))]
 fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
-    Err(format!(
-        "cannot read \"{address}\": this dupflow was built without object stores: build it with the feature \
-         `object-store`"
-    ))
+    Err(format!("cannot read \"{address}\": {}", missing_feature("object stores", "object-store")))
 }
