@@ -52,8 +52,8 @@ fn pairs_are_restricted_in_every_format() {
     for input in ["feed.jsonl", "table.csv", "table.tsv"] {
         let (run, stats) = place.replay(&format!("{OPTIONS} {input}"));
         assert_eq!(found(&run.out), ACROSS, "{input}");
-        assert_eq!(stats["counts"]["fields_missing"], json!(1), "{input}: {stats}");
-        assert_eq!(stats["counts"]["rejected_by_where"], json!(2), "{input}: {stats}");
+        assert_eq!(stats["fields"]["missing"], json!(1), "{input}: {stats}");
+        assert_eq!(stats["fields"]["rejected_by_where"], json!(2), "{input}: {stats}");
     }
     let by_id = "--emit pairs --id-field url --field host(url) --set pairs.where=a.host!=b.host";
     let four: String = feed().lines().take(4).map(|line| line.to_owned() + "\n").collect();
@@ -76,7 +76,7 @@ fn values_are_texts_and_flaws_are_counted() {
     let (run, stats) = place.replay("--emit pairs --field v --set pairs.where=a.v==b.v feed");
     // 1 and 1.0 are equal, and so are the three empty values.
     assert_eq!(found(&run.out), ["1 2", "4 5", "4 6", "5 6"]);
-    let counts = ["fields_missing", "fields_unusable", "fields_too_long"].map(|name| &stats["counts"][name]);
+    let counts = ["missing", "unusable", "too_long"].map(|name| &stats["fields"][name]);
     assert_eq!(counts, [&json!(1); 3]);
 }
 

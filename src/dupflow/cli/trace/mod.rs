@@ -131,7 +131,7 @@ fn report(
     };
     let texts = alive.iter().map(|(id, other)| (id.clone(), (&*other.text, fields.hashes(&other.fields))));
     let around = Neighbourhood::around(id, traced, &texts.collect(), &mut examiner);
-    section("collapse: documents of this sketch", &member_lines(&around, plan.expand_limit));
+    section("collapse: documents of this sketch", &member_lines(&around, plan));
     section("store", &store_lines(traced));
     section("blocks", &block_lines(&around, plan, &examiner));
     let neighbours = around.neighbours(&examiner);
@@ -283,16 +283,22 @@ fn upsert_lines(
     events.iter().map(line).collect()
 }
 
-fn member_lines(around: &Neighbourhood, expand_limit: usize) -> Vec<String> {
+fn member_lines(around: &Neighbourhood, plan: &Plan) -> Vec<String> {
+    let (expand_limit, are_pairs) = (plan.expand_limit, plan.scheme.pairs.allows_equal());
     let members: Vec<_> = around.members().into_iter().collect();
     let count = counted(members.len(), "member");
     let star = (members.len() > expand_limit).then(|| {
-        format!(
-            "more than {expand_limit}: each is paired with {} only, which alone is paired with others",
-            shown(members[0])
-        )
+        let first = shown(members[0]);
+        let what = if are_pairs { format!("each is paired with {first} only, which") } else { first };
+        format!("more than {expand_limit}: {what} alone is paired with others")
     });
-    [format!("{count}: {}", first(&members, |id| shown(id)))].into_iter().chain(star).collect()
+    let no_pairs =
+        (members.len() > 1 && !are_pairs).then(|| "none of them form a pair, by pairs.where".to_owned());
+    [format!("{count}: {}", first(&members, |id| shown(id)))]
+        .into_iter()
+        .chain(no_pairs)
+        .chain(star)
+        .collect()
 }
 
 fn store_lines(traced: &SketchedText) -> Vec<String> {
