@@ -248,8 +248,8 @@ mod tests {
     #[test]
     fn golden_hashes() {
         let rule = PairRule::parse("a.host != b.host").unwrap();
-        assert_eq!(*rule.hashes(|_| ""), [0]);
-        assert_eq!(*rule.hashes(|_| "example.org"), [0]);
+        assert_eq!(*rule.hashes(|_| ""), [0x6d59_8fe9_c766_9bc3]);
+        assert_eq!(*rule.hashes(|_| "example.org"), [0xb500_ede3_eefc_7300]);
     }
 
     #[test]
