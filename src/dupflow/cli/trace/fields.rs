@@ -36,8 +36,8 @@ impl RuleFields {
 
     /// The values for which the rule rejects a pair; empty if it allows the pair.
     pub(super) fn rejected(&self, rows: [&FieldRow; 2]) -> String {
-        let [own, other] = rows.map(|row| self.hashes(row));
-        if self.rule.allows(&own, &other) {
+        let hashes = rows.map(|row| self.hashes(row));
+        if self.rule.allows(&hashes[0], &hashes[1]) {
             return String::new();
         }
         let values = self.each(|place, name| {

@@ -129,7 +129,7 @@ fn report(
         section("end", &[without_sketch(&specimen).to_owned()]);
         return out;
     };
-    let texts = alive.iter().map(|(id, other)| (id.clone(), (&*other.text, fields.hashes(&other.fields))));
+    let texts = alive.iter().map(|(each, own)| (each.clone(), (&*own.text, fields.hashes(&own.fields))));
     let around = Neighbourhood::around(id, traced, &texts.collect(), &mut examiner);
     section("collapse: documents of this sketch", &member_lines(&around, plan));
     section("store", &store_lines(traced));
