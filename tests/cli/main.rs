@@ -33,4 +33,5 @@ mod state;
 mod terminal;
 mod views;
 mod watch;
+mod where_rule;
 mod wrong_usage;

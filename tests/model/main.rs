@@ -14,6 +14,7 @@
 //! | [`truth`] | the oracle of true similarities against its definition |
 //! | [`retention`] | documents that expire |
 //! | [`until`] | events after a time, and the times of epochs |
+//! | [`fields`] | pairs that a rule on fields allows |
 //! | [`causes`] | the causes of deltas |
 //! | [`queries`] | queries during the run |
 //! | [`sources`] | partitions, readers and cuts of any kind |
@@ -38,6 +39,7 @@ mod clusters;
 mod data;
 mod decisions;
 mod distance;
+mod fields;
 mod flow;
 mod history;
 mod keep;

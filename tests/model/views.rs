@@ -185,7 +185,13 @@ impl Accumulated {
 fn epoched(epochs: &[Vec<Event>], mut event: usize) -> Vec<Epoched> {
     let mut stamped = |(id, text): &Event| {
         event += 1;
-        Stamped { id: id.clone(), text: text.clone(), ts: lang(event - 1).0, written: None }
+        Stamped {
+            id: id.clone(),
+            text: text.clone(),
+            ts: lang(event - 1).0,
+            written: None,
+            fields: Default::default(),
+        }
     };
     epochs
         .iter()

@@ -85,8 +85,13 @@ fn closed(
     run: Run,
 ) -> Vec<ClosedEpoch> {
     let stages = Stages { watches: true, ..stages.clone() };
-    let stamped =
-        |(id, text): &Event| Stamped { id: id.clone(), text: text.clone(), ts: None, written: None };
+    let stamped = |(id, text): &Event| Stamped {
+        id: id.clone(),
+        text: text.clone(),
+        ts: None,
+        written: None,
+        fields: Default::default(),
+    };
     let epochs: Vec<_> = (epochs.iter())
         .map(|epoch| Epoched { events: epoch.iter().map(stamped).collect(), at: None })
         .collect();

@@ -35,12 +35,12 @@ impl TextTable {
         }
         if self.texts.len() >= self.full {
             // The lock is held, so nothing can take a text that only the table holds.
-            self.texts.retain(|text| Arc::strong_count(text) > 1);
+            self.texts.retain(|held| Arc::strong_count(held) > 1);
             self.full = (2 * self.texts.len()).max(FEW);
-            self.texts.shrink_to(self.full, |text| hashed(text));
+            self.texts.shrink_to(self.full, |held| hashed(held));
         }
         let new: Arc<str> = text.into();
-        self.texts.insert_unique(hash, Arc::clone(&new), |text| hashed(text));
+        self.texts.insert_unique(hash, Arc::clone(&new), |held| hashed(held));
         new
     }
 }

@@ -4,13 +4,13 @@
 //! corpus.
 //! The retention of the pipeline is not applied: a document that it would have let expire is found.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{anyhow, ensure};
 
 use super::subject::{CorpusRead, NamedText, Subject};
-use crate::cli::corpus::LiveDocuments;
 use crate::config::Plan;
 use dupflow_connectors::inputs::{Input, for_each_event};
 use dupflow_connectors::instant;
@@ -62,7 +62,7 @@ pub(super) fn find(
     let is_live = plan.scheme.live().is_some();
     let bad = BadRecords::new(OnError::Count, None).with_digests();
     let mut followed = [FollowedDocument::default(), FollowedDocument::default()];
-    let mut alive = LiveDocuments::new();
+    let mut alive = BTreeMap::<DocId, String>::new();
     let mut counts = EventCounts::default();
     for_each_event(inputs, &plan.scheme.text.field_names(), &bad, |position, event| {
         let is_undated = event.ts.is_none();

@@ -58,6 +58,9 @@ fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &
     };
     row("blocks shared", &format!("{} of {}", compared.shared.len(), x.keys.len()));
     row("filter", &verdict_text(&compared.verdict, examiner.looks()));
+    if !plan.scheme.pairs.is_empty() {
+        row("pairs.where", "not applied: the two texts have no fields");
+    }
     row("together", together(&compared, x.id == y.id));
 }
 

@@ -7,8 +7,10 @@ use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::views::{GroupPart, ViewPlan};
 
 /// The names of fields that settings ask for, each with the setting.
-fn wanted<'s>(_plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item = (&'static str, &'s str)> {
-    deployment.views.iter().flat_map(|view| view.plan.field_names()).map(|name| ("view.group", name))
+fn wanted<'s>(plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item = (&'static str, &'s str)> {
+    let of_views = deployment.views.iter().flat_map(|view| view.plan.field_names());
+    let of_rule = plan.scheme.pairs.fields().map(|name| ("pairs.where", name));
+    of_rule.chain(of_views.map(|name| ("view.group", name)))
 }
 
 /// The fields that a run holds, in the order of `source.fields`.

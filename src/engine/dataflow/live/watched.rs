@@ -52,7 +52,7 @@ impl WatchedTerms {
             let WatchContent::Terms(terms) = &update.content else { continue };
             if all || again.contains(watch) {
                 let content = maker
-                    .sketch_terms(terms, table)
+                    .sketch_terms(terms, table, &[])
                     .map_or(WatchContent::Nothing, |(id, sketch)| WatchContent::Sketch(id, Box::new(sketch)));
                 emit(WatchUpdate { content, watch: watch.clone(), ..*update });
             }
