@@ -140,7 +140,12 @@ impl SideOutputs {
 
     /// The run is live after `epoch`: corrects the outputs. Returns whether the main output has rows that
     /// wait for its commit.
-    pub(in crate::pipeline) fn live(&mut self, epoch: Epoch, mark: &Mark, sink: &mut dyn Sink) -> io::Result<bool> {
+    pub(in crate::pipeline) fn live(
+        &mut self,
+        epoch: Epoch,
+        mark: &Mark,
+        sink: &mut dyn Sink,
+    ) -> io::Result<bool> {
         let mut waits = false;
         for output in &mut self.outputs {
             let corrected = match &mut output.to {
@@ -158,7 +163,12 @@ impl SideOutputs {
     }
 
     /// Writes the changes of an epoch.
-    pub(in crate::pipeline) fn epoch(&mut self, epoch: Epoch, views: &[ViewDelta], sink: &mut dyn Sink) -> io::Result<()> {
+    pub(in crate::pipeline) fn epoch(
+        &mut self,
+        epoch: Epoch,
+        views: &[ViewDelta],
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
         for output in &mut self.outputs {
             let deltas = output.chosen(&self.plans, views);
             let written = match &mut output.to {
