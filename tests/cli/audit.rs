@@ -281,7 +281,7 @@ fn any_change_of_the_records_is_found() {
     fails("the report is cut short");
     place.file("changed.jsonl", &report[..report.len() - 5]);
     fails("the report is cut short");
-    place.file("changed.jsonl", report[..report.len() - all.last().unwrap().len() - 20].to_owned());
+    place.file("changed.jsonl", &report[..report.len() - all.last().unwrap().len() - 20]);
     fails("is no record");
     place.file("changed.jsonl", all[1..].join("\n"));
     let none = place.run("verify changed.jsonl feed.jsonl");
@@ -414,8 +414,7 @@ fn live_weights_are_those_of_the_corpus() {
         let compared =
             place.run(&format!("compare -p weighted --corpus feed.jsonl --until {until} a undated"));
         assert!(compared.out.contains("those of the live documents of the corpus"), "{compared:?}");
-        let line = compared.out.lines().find(|line| line.contains("Jaccard, exact")).unwrap().to_owned();
-        line
+        compared.out.lines().find(|line| line.contains("Jaccard, exact")).unwrap().to_owned()
     };
     assert_ne!(similarity("2026-11-02"), similarity("2026-11-04"));
 }
