@@ -1,8 +1,8 @@
 //! Proxies in front of the monitor: which of them are trusted, and what they say of a request.
 //!
 //! A trusted proxy says in `X-Forwarded-Proto` whether the client's connection is encrypted, and in the
-//! configured header the name of the user. The same headers from any other address are ignored and counted: any
-//! client can send them. A proxy has to remove them from what its clients send.
+//! configured header the name of the user. The same headers from any other address are ignored and counted:
+//! any client can send them. A proxy has to remove them from what its clients send.
 
 use std::net::IpAddr;
 

@@ -78,3 +78,14 @@ pub enum ClusterEnd {
     /// None of its documents is reported as a member any more: they are in no cluster, or in a giant.
     Dissolved,
 }
+
+/// Since when a live cluster is, and its events.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterRecord {
+    /// The epoch in which it was born, and its times.
+    pub born: (Epoch, EpochSeconds),
+    /// The epoch in which it last changed, and its times.
+    pub changed: (Epoch, EpochSeconds),
+    /// Its events, its birth first.
+    pub events: Vec<ClusterEvent>,
+}

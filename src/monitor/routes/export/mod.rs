@@ -9,6 +9,7 @@
 //! tab, a carriage return or a line feed has an apostrophe before it: spreadsheets would take it for a
 //! formula. JSON Lines has every text unchanged.
 
+mod format;
 mod rows;
 
 use std::pin::Pin;
@@ -16,67 +17,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::http::{HeaderMap, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use hyper::body::Frame;
-use serde::Deserialize;
 use tokio::sync::mpsc;
-use utoipa::ToSchema;
 
 use super::{ErrorAnswer, RouteState};
 use crate::View;
 use crate::guard::refusals::RefusalReason;
 
+pub(super) use format::ListFormat;
 pub(super) use rows::{ListCell, ListRow};
 
 /// Rows that are read at once, at most.
 pub(super) const ROWS: usize = 1000;
-
-/// The format of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum ListFormat {
-    /// A page, as JSON.
-    Json,
-    /// All rows, as comma-separated values.
-    Csv,
-    /// All rows, as one JSON object a line.
-    Jsonl,
-}
-
-impl ListFormat {
-    /// The format of a file, if a client asks for one.
-    pub(super) fn of_file(given: Option<Self>, headers: &HeaderMap) -> Option<Self> {
-        let accepted = || {
-            let all = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-            let mut kinds =
-                all.flat_map(|value| value.split(',')).map(|kind| kind.split(';').next().unwrap_or(kind));
-            kinds.find_map(|kind| match kind.trim() {
-                "text/csv" => Some(Self::Csv),
-                "application/x-ndjson" | "application/jsonl" => Some(Self::Jsonl),
-                "application/json" => Some(Self::Json),
-                _ => None,
-            })
-        };
-        given.or_else(accepted).filter(|format| *format != Self::Json)
-    }
-
-    fn kind(self) -> &'static str {
-        match self {
-            Self::Json => "application/json",
-            Self::Csv => "text/csv; charset=utf-8; header=present",
-            Self::Jsonl => "application/x-ndjson",
-        }
-    }
-
-    fn extension(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Csv => "csv",
-            Self::Jsonl => "jsonl",
-        }
-    }
-}
 
 /// A list that is read piece by piece.
 pub(super) struct ListExport<R> {
@@ -167,28 +121,4 @@ impl HttpBody for ExportBody {
 pub(super) fn check_whole(is_page: bool) -> Result<(), ErrorAnswer> {
     let why = "a file has the whole list: after and limit are for pages (format=json)";
     if is_page { Err(ErrorAnswer::wrong(why)) } else { Ok(()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_format_is_that_of_the_query_or_else_of_accept() {
-        let of = |given, accept: &[&str]| {
-            let mut headers = HeaderMap::new();
-            for one in accept {
-                headers.append(header::ACCEPT, one.parse().unwrap());
-            }
-            ListFormat::of_file(given, &headers)
-        };
-        assert_eq!(of(None, &[]), None);
-        assert_eq!(of(None, &["*/*"]), None);
-        assert_eq!(of(None, &["text/html,application/xhtml+xml,*/*;q=0.8"]), None, "a browser");
-        assert_eq!(of(None, &["text/csv; q=1, application/json"]), Some(ListFormat::Csv));
-        assert_eq!(of(None, &["application/json", "text/csv"]), None, "the first one that is known");
-        assert_eq!(of(None, &["application/x-ndjson"]), Some(ListFormat::Jsonl));
-        assert_eq!(of(Some(ListFormat::Json), &["text/csv"]), None);
-        assert_eq!(of(Some(ListFormat::Jsonl), &["text/csv"]), Some(ListFormat::Jsonl));
-    }
 }

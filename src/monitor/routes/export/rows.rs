@@ -1,6 +1,6 @@
 //! Rows of an exported list, as CSV and as JSON Lines.
 
-use super::ListFormat;
+use super::format::ListFormat;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]

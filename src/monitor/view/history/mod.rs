@@ -70,8 +70,8 @@ pub trait HistoryStore: Send {
 pub struct KeptHistory {
     /// The store.
     pub store: Box<dyn HistoryStore>,
-    /// How long ended pairs and clusters and the deltas are kept, from their commits. Records of live pairs and
-    /// clusters are kept while these live.
+    /// How long ended pairs and clusters and the deltas are kept, from their commits. Records of live pairs
+    /// and clusters are kept while these live.
     pub age: Duration,
 }
 

@@ -24,8 +24,8 @@ struct FoundHistory {
 }
 
 impl View {
-    /// Reads the history, if there is one, and adds what leads to the pairs of the output. Only the first call
-    /// counts.
+    /// Reads the history, if there is one, and adds what leads to the pairs of the output. Only the first
+    /// call counts.
     pub(in crate::view) fn settle(&self, work: &mut ViewWork) {
         if std::mem::replace(&mut work.is_settled, true) {
             return;

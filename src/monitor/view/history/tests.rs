@@ -146,6 +146,8 @@ impl HistoryStory {
         publishes.truncate(left);
         let through = publishes.last().unwrap().0;
         drop(publishes);
+        // A gap is recorded in the publish of its last epoch.
+        self.lost.retain(|(_, recorded)| *recorded <= through);
         if through < self.epoch {
             self.lost.push((through, self.epoch));
         }
