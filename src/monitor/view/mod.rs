@@ -261,8 +261,8 @@ impl View {
     /// Adds all wanted pairs to a ranking, at most [`RANKED`] under one lock. The caller holds an
     /// [`EpochGuard`], so that the pairs do not change in between.
     pub(super) fn rank(&self, mut wanted: PairQuery, mut ranking: Ranking) -> Ranking {
-        let mut step = |wanted: &PairQuery| {
-            self.pairs(|_, pairs| pairs.visit(wanted, RANKED, |key, held| ranking.add(key, held)))
+        let mut step = |rest: &PairQuery| {
+            self.pairs(|_, pairs| pairs.visit(rest, RANKED, |key, held| ranking.add(key, held)))
         };
         while let Some(last) = step(&wanted) {
             wanted.after = Some(last);

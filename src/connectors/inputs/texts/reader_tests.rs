@@ -48,10 +48,11 @@ fn fields(names: &[&str]) -> Vec<String> {
 fn all_come_back(inputs: &[&Path], names: &[&str]) -> usize {
     let (files, events) = read(inputs, names);
     let mut texts = files.texts(&fields(names)).unwrap();
+    let mut lines = FileLines::new();
     for (position, of, text) in &events {
         let found = texts.text(of, *position);
         let place = found.as_ref().unwrap().place.clone().unwrap();
-        assert!(stands_at(&place, of), "{of:?}: {place}");
+        assert!(stands_at(&place, of, &mut lines), "{of:?}: {place}");
         let found = found.map(|found| (found.text, found.truncated));
         let whole = text.len() <= FoundText::MOST_BYTES;
         assert_eq!(found.as_ref().map(|(_, truncated)| *truncated), Ok(!whole), "{of:?} {position:?}");
@@ -61,22 +62,27 @@ fn all_come_back(inputs: &[&Path], names: &[&str]) -> usize {
     events.len()
 }
 
+/// The lines of files by their paths; `None` for a compressed file.
+type FileLines = std::collections::BTreeMap<String, Option<Vec<String>>>;
+
 /// Whether the place of a text is right: a path that ends with the id, or the line of a file that has it. Of
 /// compressed files only the form is checked.
-fn stands_at(place: &str, id: &DocId) -> bool {
+fn stands_at(place: &str, id: &DocId, files: &mut FileLines) -> bool {
     if place.ends_with(id.as_str()) {
         return true;
     }
     let (path, line) = place.rsplit_once(':').unwrap();
     let line: usize = line.parse().unwrap();
-    let file = fs::read(path).unwrap();
-    let is_compressed = [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"].iter().any(|magic| file.starts_with(magic));
+    let lines = files.entry(path.to_owned()).or_insert_with(|| {
+        let file = fs::read(path).unwrap();
+        let is_compressed =
+            [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"].iter().any(|magic| file.starts_with(magic));
+        let lines =
+            || file.split(|byte| *byte == b'\n').map(|line| String::from_utf8_lossy(line).into_owned());
+        (!is_compressed).then(|| lines().collect())
+    });
     let written = serde_json::to_string(id.as_str()).unwrap();
-    is_compressed
-        || file
-            .split(|byte| *byte == b'\n')
-            .nth(line - 1)
-            .is_some_and(|line| String::from_utf8_lossy(line).contains(&written))
+    lines.as_ref().is_none_or(|lines| lines.get(line - 1).is_some_and(|line| line.contains(&written)))
 }
 
 type ReadEvents = Vec<(Position, DocId, String)>;
