@@ -220,11 +220,11 @@ mod tests {
             let board = Arc::<NoticeBoard>::default();
             NoticeFile::open(path, false, Arc::clone(&board)).map(|file| (file, board))
         };
-        let is_locked = |opened: &io::Result<_>| {
-            opened.as_ref().is_err_and(|error: &io::Error| error.to_string().contains("another run"))
+        let is_locked = |result: &io::Result<_>| {
+            result.as_ref().is_err_and(|error: &io::Error| error.to_string().contains("another run"))
         };
         let mut tries = std::iter::repeat_with(opened).take(100_000);
-        tries.find(|opened| !is_locked(opened)).expect("the lock is released").unwrap()
+        tries.find(|result| !is_locked(result)).expect("the lock is released").unwrap()
     }
 
     #[test]
