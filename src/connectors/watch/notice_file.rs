@@ -231,7 +231,8 @@ mod tests {
     fn a_live_run_writes_the_difference_from_what_the_file_holds() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notices");
-        let (mut file, _) = open(&path);
+        let (mut file, mut board) = open(&path);
+        assert_eq!(board.count(), 0);
         file.live(0).unwrap();
         file.epoch(1, &[notice("w", "a", 0.75, 1), notice("w", "b", 1.0, 1)]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "", "nothing is written before the commit");
@@ -246,7 +247,7 @@ mod tests {
         );
         // A crash has cut the last line; b has ended, and c has another similarity.
         std::fs::write(&path, &whole[..whole.len() - 2]).unwrap();
-        let (mut file, board) = open(&path);
+        (file, board) = open(&path);
         assert_eq!(board.count(), 3);
         file.restored(vec![notice("w", "b", 1.0, 1), notice("w", "c", 0.25, 1)]);
         file.restored(vec![notice("w", "b", 1.0, -1)]);
