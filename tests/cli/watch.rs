@@ -129,8 +129,8 @@ fn wrong_settings_of_watches_are_refused_at_once() {
     );
     let run = place.run("run -c here.toml");
     assert!(run.code == 0 && run.err.contains("records of the watch list are no watches"), "{run:?}");
-    let run: Value = lines(&place.read("n")).remove(0);
-    assert_eq!((&run["watch"], &run["id"]), (&"w".into(), &"a".into()));
+    let notice: Value = lines(&place.read("n")).remove(0);
+    assert_eq!((&notice["watch"], &notice["id"]), (&"w".into(), &"a".into()));
     let missing = place.run("replay --watch none.jsonl --notices n feed.jsonl");
     assert!(missing.code != 0 && missing.err.contains("none.jsonl"), "{missing:?}");
 }

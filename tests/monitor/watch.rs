@@ -193,7 +193,7 @@ fn deployment(place: &Place, hook: &str) {
 fn posted_watches_are_durable_and_noticed() {
     let place = Place::new();
     deployment(&place, "");
-    let run = place.start("run -c here.toml");
+    let mut run = place.start("run -c here.toml");
     let added = post(&run, &json!({ "id": "w", "text": text(1, 99) }));
     assert_eq!((added.code, added.body.contains("\"new\":true")), (201, true), "{added:?}");
     assert_eq!(post(&run, &json!({ "id": "w", "text": text(1, 98) })).code, 200);
@@ -223,7 +223,7 @@ fn posted_watches_are_durable_and_noticed() {
     // Confirmed, so it survives what comes at once.
     run.kill();
 
-    let run = place.start("run -c here.toml");
+    run = place.start("run -c here.toml");
     until(|| state(&run, "/notices")["count"] == 3);
     let list = state(&run, "/watch");
     assert_eq!(
@@ -255,7 +255,7 @@ fn a_web_hook_delivers_each_notice_in_order_whatever_the_receiver_does() {
         &format!("[notices.hook]\nurl = \"{url}\"\nsecret = \"0123456789abcdef\"\ntimeout = \"300ms\"\n"),
     );
     receiver.set(Mode::Hang);
-    let run = place.start("run -c here.toml");
+    let mut run = place.start("run -c here.toml");
     assert_eq!(post(&run, &json!({ "id": "w", "text": text(1, 99) })).code, 201);
     append(&place, 0, 1);
     receiver.wait_for(Mode::Hang);
@@ -279,7 +279,7 @@ fn a_web_hook_delivers_each_notice_in_order_whatever_the_receiver_does() {
     run.kill();
 
     receiver.set(OK);
-    let run = place.start("run -c here.toml");
+    run = place.start("run -c here.toml");
     until(|| receiver.accepted().last() == Some(&8));
     // What the receiver refuses goes to the dead letters, and the rest is delivered.
     receiver.set(Mode::Status(404));

@@ -126,17 +126,17 @@ mod tests {
     /// Opens the journal, and tries again while a process that another test has just started holds the lock.
     fn open(path: &Path) -> (WatchJournal, BTreeMap<DocId, String>) {
         let tries = std::iter::repeat_with(|| WatchJournal::open(path)).take(100_000);
-        let is_locked = |opened: &io::Result<_>| {
-            opened.as_ref().is_err_and(|error: &io::Error| error.to_string().contains("another run"))
+        let is_locked = |result: &io::Result<_>| {
+            result.as_ref().is_err_and(|error: &io::Error| error.to_string().contains("another run"))
         };
-        tries.into_iter().find(|opened| !is_locked(opened)).expect("the lock is released").unwrap()
+        tries.into_iter().find(|result| !is_locked(result)).expect("the lock is released").unwrap()
     }
 
     #[test]
     fn confirmed_changes_are_read_back_and_a_torn_one_is_cut_off() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("watches");
-        let (mut journal, posted) = open(&path);
+        let (mut journal, mut posted) = open(&path);
         assert!(posted.is_empty());
         assert!(WatchJournal::open(&path).unwrap_err().to_string().contains("another run"));
         journal.append(&id("a"), Some("one \"text\"\nof two lines")).unwrap();
@@ -146,13 +146,13 @@ mod tests {
         drop(journal);
         OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"id\":\"d\",\"te").unwrap();
         let expected = BTreeMap::from([(id("b"), "two".to_owned()), (id("c"), "three".to_owned())]);
-        let (mut journal, posted) = open(&path);
+        (journal, posted) = open(&path);
         assert_eq!(posted, expected);
         // After the torn line that was cut off.
         journal.append(&id("b"), None).unwrap();
         journal.append(&id("d"), None).unwrap();
         drop(journal);
-        let (mut journal, posted) = open(&path);
+        (journal, posted) = open(&path);
         assert_eq!(posted.keys().map(DocId::as_str).collect::<Vec<_>>(), ["c"]);
         assert_eq!(
             std::fs::read_to_string(&path).unwrap(),

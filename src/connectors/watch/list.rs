@@ -280,8 +280,8 @@ mod tests {
         let (mut journal, _) = WatchJournal::open(&path).unwrap();
         journal.append(&id("p"), Some("posted before")).unwrap();
         drop(journal);
-        let journal = WatchJournal::open(&path).unwrap();
-        let list = WatchList::new(Some(journal), &TextRules::default(), Arc::default());
+        let opened = WatchJournal::open(&path).unwrap();
+        let list = WatchList::new(Some(opened), &TextRules::default(), Arc::default());
         assert_eq!(list.give(given(&[("a", "one"), ("b", "two"), ("p", "shadowed")])), Ok(2));
         assert_eq!(list.add(&id("x"), "early"), Err(WatchRefusal::Ended), "the run has not begun");
 

@@ -149,7 +149,7 @@ impl NoticeBoard {
         let mut state = self.state.lock();
         while !state.hook_ended {
             let before = done(&state);
-            let waits = |state: &mut BoardState| !state.hook_ended && done(state) == before;
+            let waits = |now: &mut BoardState| !now.hook_ended && done(now) == before;
             if self.changed.wait_while_for(&mut state, waits, time).timed_out() {
                 return;
             }

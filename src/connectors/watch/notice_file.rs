@@ -220,18 +220,19 @@ mod tests {
             let board = Arc::<NoticeBoard>::default();
             NoticeFile::open(path, false, Arc::clone(&board)).map(|file| (file, board))
         };
-        let is_locked = |opened: &io::Result<_>| {
-            opened.as_ref().is_err_and(|error: &io::Error| error.to_string().contains("another run"))
+        let is_locked = |result: &io::Result<_>| {
+            result.as_ref().is_err_and(|error: &io::Error| error.to_string().contains("another run"))
         };
         let mut tries = std::iter::repeat_with(opened).take(100_000);
-        tries.find(|opened| !is_locked(opened)).expect("the lock is released").unwrap()
+        tries.find(|result| !is_locked(result)).expect("the lock is released").unwrap()
     }
 
     #[test]
     fn a_live_run_writes_the_difference_from_what_the_file_holds() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notices");
-        let (mut file, _) = open(&path);
+        let (mut file, mut board) = open(&path);
+        assert_eq!(board.count(), 0);
         file.live(0).unwrap();
         file.epoch(1, &[notice("w", "a", 0.75, 1), notice("w", "b", 1.0, 1)]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "", "nothing is written before the commit");
@@ -246,7 +247,7 @@ mod tests {
         );
         // A crash has cut the last line; b has ended, and c has another similarity.
         std::fs::write(&path, &whole[..whole.len() - 2]).unwrap();
-        let (mut file, board) = open(&path);
+        (file, board) = open(&path);
         assert_eq!(board.count(), 3);
         file.restored(vec![notice("w", "b", 1.0, 1), notice("w", "c", 0.25, 1)]);
         file.restored(vec![notice("w", "b", 1.0, -1)]);

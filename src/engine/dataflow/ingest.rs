@@ -192,7 +192,7 @@ impl Batches {
             arrivals.give(arrival);
         });
         drop(arrivals);
-        self.send_watches(updates, capabilities);
+        self.send_watches(&updates, capabilities);
         self.report(end, epoch, newest, capabilities);
         for (counter, n) in [
             (Counter::Restored, restored),
@@ -210,10 +210,10 @@ impl Batches {
     }
 
     /// Sends changes of the watch list to all workers.
-    fn send_watches(&mut self, updates: Vec<WatchUpdate>, capabilities: &[Capability<Epoch>]) {
+    fn send_watches(&mut self, updates: &[WatchUpdate], capabilities: &[Capability<Epoch>]) {
         let Some(watches) = self.outputs.watches.as_mut().filter(|_| !updates.is_empty()) else { return };
         let mut watches = watches.at(capabilities);
-        for update in &updates {
+        for update in updates {
             watches.give_all((0..self.peers).map(|to| WatchUpdate { to, ..update.clone() }));
         }
     }

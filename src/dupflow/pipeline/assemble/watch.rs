@@ -65,8 +65,8 @@ fn given(plan: &Plan, deployment: &Deployment, watch: &WatchConfig) -> GivenList
     if !watch.inputs.is_empty() {
         let (paths, fields) = (watch.inputs.clone(), fields.clone());
         inputs.push(Box::new(move || {
-            let inputs = Input::resolve(&paths, InputLayout::default()).map_err(|error| error.to_string())?;
-            Ok(Box::new(Files::new(inputs, EpochRule::All, fields.clone())) as Box<dyn Source>)
+            let files = Input::resolve(&paths, InputLayout::default()).map_err(|error| error.to_string())?;
+            Ok(Box::new(Files::new(files, EpochRule::All, fields.clone())) as Box<dyn Source>)
         }));
     }
     if let Some(table) = watch.table.clone() {

@@ -159,7 +159,7 @@ pub(super) fn read_watches(list: &WatchList, given: &GivenList, shared: &RunShar
                 Err(Closed) => break,
             },
             Err(error) => {
-                tracing::warn!(error, "the inputs of the watch list cannot be read; it stays as it is")
+                tracing::warn!(error, "the inputs of the watch list cannot be read; it stays as it is");
             }
         }
     }

@@ -119,8 +119,8 @@ fn weighed<'scope>(
     let applied = weigh::apply(updates, due, watches, resolved, stages);
     let (memberships, again, reports) = weigh::weigh(applied.frequencies, applied.documents, stages);
     let memberships = applied.memberships.concat(memberships);
-    let watches = applied.watches.zip(again).map(|(watches, again)| watches.concat(again));
-    WeighOutputs { memberships, watches, reports, resolved: applied.resolved }
+    let sketched = applied.watches.zip(again).map(|(at_once, again)| at_once.concat(again));
+    WeighOutputs { memberships, watches: sketched, reports, resolved: applied.resolved }
 }
 
 #[cfg(test)]

@@ -129,7 +129,7 @@ pub(super) fn apply<'scope>(
     let (mut sketched, sketched_stream) = operator.output();
     // The last input and the last output: queries are begun by the frontiers of the first two.
     let to_this = || Exchange::new(|update: &WatchUpdate| update.to);
-    let mut watches = watches.map(|updates| operator.input(updates, to_this()));
+    let mut watches = watches.map(|changes| operator.input(changes, to_this()));
     let (mut watched, watched_stream) = watches.as_ref().map(|_| operator.output()).unzip();
     let ports = if watched.is_some() { 4 } else { 2 };
     let documents = Rc::new(RefCell::new(WeighedDocuments::new(stages, operator.activator())));

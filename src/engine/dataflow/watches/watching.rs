@@ -148,10 +148,10 @@ impl WatchMatcher {
             self.noticed.extend(documents.map(|document| (found(watch, document, *similarity), -1)));
         }
         if watched.watches.is_empty()
-            && let Some(watched) = self.watched.remove(&id)
+            && let Some(removed) = self.watched.remove(&id)
         {
             self.index.remove(id);
-            for sketch in watched.similar.into_keys() {
+            for sketch in removed.similar.into_keys() {
                 if let Some(met) = self.similar.get_mut(&sketch) {
                     met.retain(|(other, _)| *other != id);
                     if met.is_empty() {

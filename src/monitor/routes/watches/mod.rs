@@ -155,7 +155,7 @@ pub(super) async fn watches(
     let Query(which) = which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
     let most = limit(which.limit, LIMIT, MOST)?;
     let book = book(&state)?;
-    let (mut page, state) =
+    let (mut page, known) =
         state.read(move || (book.page(which.after.as_deref(), most + 1), book.state())).await?;
     let has_more = page.len() > most;
     page.truncate(most);
@@ -168,7 +168,7 @@ pub(super) async fn watches(
         },
         bytes: entry.bytes,
     });
-    Ok(Json(WatchPage { count: state.watches, watches: shown.collect(), next }))
+    Ok(Json(WatchPage { count: known.watches, watches: shown.collect(), next }))
 }
 
 /// Adds a watch, or replaces the text of one that was posted. It is durable when the answer is sent.
@@ -245,7 +245,7 @@ pub(super) async fn notices(
     let Query(which) = which.map_err(|error| ErrorAnswer::wrong(error.body_text()))?;
     let most = limit(which.limit, LIMIT, MOST)?;
     let book = book(&state)?;
-    let (mut page, state) = state.read(move || (book.notices(which.before, most + 1), book.state())).await?;
+    let (mut page, known) = state.read(move || (book.notices(which.before, most + 1), book.state())).await?;
     let has_more = page.len() > most;
     page.truncate(most);
     let next = page.last().filter(|_| has_more).map(|notice| notice.number);
@@ -257,7 +257,7 @@ pub(super) async fn notices(
         id: one.notice.of.id.to_string(),
         similarity: one.notice.of.similarity.get(),
     });
-    let hook = state.hook.map(|hook| HookShown {
+    let hook = known.hook.map(|hook| HookShown {
         delivered: hook.delivered,
         refused: hook.refused,
         retries: hook.retries,
@@ -265,7 +265,7 @@ pub(super) async fn notices(
         oldest_seconds: hook.oldest_seconds,
         failure: hook.failure,
     });
-    Ok(Json(NoticesPage { count: state.notices, notices: shown.collect(), next, hook }))
+    Ok(Json(NoticesPage { count: known.notices, notices: shown.collect(), next, hook }))
 }
 
 /// The list of the run.

@@ -155,7 +155,7 @@ fn table(settings: &mut FileSettings) -> Option<Box<DatabaseTable>> {
         settings.problem("watch.table", ProblemKind::Contradiction(what));
     }
     let address = tables::watched(settings, database);
-    let [id, text, order] = columns;
+    let [id, body, order] = columns;
     if order.is_none() && settings.sound(&["watch.order"]) {
         settings.missing("watch.order");
     }
@@ -163,7 +163,7 @@ fn table(settings: &mut FileSettings) -> Option<Box<DatabaseTable>> {
         address,
         name.unwrap_or_default(),
         id.unwrap_or_else(|| "id".to_owned()),
-        text.unwrap_or_else(|| "text".to_owned()),
+        body.unwrap_or_else(|| "text".to_owned()),
         order.unwrap_or_default(),
     )))
 }
@@ -181,7 +181,7 @@ fn hook(settings: &mut FileSettings, notices: Option<&PathBuf>) -> Option<HookCo
     });
     let timeout = time(settings, "notices.hook.timeout", Duration::from_secs(300));
     let secret = hook_secret(settings);
-    let file = |settings: &mut FileSettings, key, suffix: &str| {
+    let mut file = |key, suffix: &str| {
         let typed = settings.read(key, path).filter(|path| !path.as_os_str().is_empty());
         typed.unwrap_or_else(|| {
             let mut beside = notices.cloned().unwrap_or_default().into_os_string();
@@ -189,8 +189,8 @@ fn hook(settings: &mut FileSettings, notices: Option<&PathBuf>) -> Option<HookCo
             beside.into()
         })
     };
-    let cursor = file(settings, "notices.hook.cursor", ".cursor");
-    let dead_letter = file(settings, "notices.hook.dead_letter", ".refused");
+    let cursor = file("notices.hook.cursor", ".cursor");
+    let dead_letter = file("notices.hook.dead_letter", ".refused");
     let url = url.flatten();
     if url.is_none() {
         if secret.is_some() && settings.sound(&[URL]) {
