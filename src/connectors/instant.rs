@@ -45,6 +45,13 @@ pub fn date(seconds: f64) -> Option<String> {
     Timestamp::from_duration(whole).ok().map(|time| time.to_string())
 }
 
+/// Formats unix milliseconds as a time of UTC with its milliseconds: `2024-05-06T07:08:09.500Z`; the
+/// beginning of 1970 if there is no such date.
+pub fn millisecond_of(millis: u64) -> String {
+    let time = i64::try_from(millis).ok().and_then(|millis| Timestamp::from_millisecond(millis).ok());
+    time.unwrap_or_default().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+}
+
 /// Formats microseconds since 1970 as a date and the minute; without the time of day if that is midnight, to
 /// the second.
 pub fn minute_of(micros: u64) -> Option<String> {
@@ -130,6 +137,8 @@ mod tests {
         assert_eq!(date(1_714_979_289.75).unwrap(), "2024-05-06T07:08:09Z");
         assert_eq!(date(0.0).unwrap(), "1970-01-01T00:00:00Z");
         assert_eq!(date(f64::NAN), None);
+        assert_eq!(millisecond_of(1_714_979_289_075), "2024-05-06T07:08:09.075Z");
+        assert_eq!(millisecond_of(u64::MAX), "1970-01-01T00:00:00.000Z");
         for seconds in [951_825_600.0, 4_102_444_799.0, 1_709_164_800.0] {
             assert_eq!(of_iso(&date(seconds).unwrap()), Some(seconds));
         }

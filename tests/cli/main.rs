@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod clusters;
+mod decisions;
 mod doors;
 mod dupflow;
 mod evaluate;

@@ -4,6 +4,7 @@
 pub(crate) mod cluster_changes;
 mod clusters;
 mod contract;
+pub(crate) mod decisions;
 mod deferred;
 mod destination;
 mod keep_list;
@@ -15,6 +16,7 @@ pub(crate) mod rows;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
 pub use contract::Sink;
+pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;
 pub use keep_list::{DocumentList, KeepList};

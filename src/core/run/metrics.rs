@@ -72,6 +72,15 @@ counters! {
     ClustersDissolved "clusters_dissolved" "Clusters that ceased to be.",
     GiantsFormed "giant_clusters_formed" "Clusters that grew beyond the limit, by their ids.",
     GiantsDissolved "giant_clusters_dissolved" "Clusters that ceased to be beyond the limit.",
+    Decisions "decisions" "Decisions written: one for each document that an epoch upserts.",
+    DecidedCopies "decisions_copies" "Decisions of documents with an older one in their cluster.",
+    DecidedUnique "decisions_unique" "Decisions of documents that are in no pair.",
+    DecidedEnded "decisions_ended"
+        "Decisions of documents that were not alive at the end of their epoch: deleted in it, too old, or \
+        expired.",
+    DecisionsChanged "decisions_changed"
+        "Records that replace a decision later, ends included (sink.decisions), and those that correct an \
+        output.",
 }
 
 /// The counters of one process while it runs, with the comparisons of the filter by the look that decided.

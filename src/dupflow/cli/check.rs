@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use super::arguments::problems::Problems;
 use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
-use crate::config::{Deployment, SinkConfig, SourceConfig, TablesConfig};
+use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig};
 use dupflow_connectors::inputs::Input;
+use dupflow_connectors::sinks::DecisionMode;
 use dupflow_connectors::tables::TableOutput;
 use dupflow_connectors::tables::database::DatabaseFailure;
 
@@ -53,7 +54,9 @@ fn connected(_: &Deployment) -> anyhow::Result<String> {
 fn databases(deployment: &Deployment) -> anyhow::Result<String> {
     let table =
         if let SourceConfig::Table(table) = &deployment.source { Some(table.examine()) } else { None };
-    let output = if let SinkConfig::Tables(place) = &deployment.sink { Some(examine(place)) } else { None };
+    let decisions = Some(deployment.decisions).filter(|_| deployment.emit == EmitKind::Decisions);
+    let output =
+        if let SinkConfig::Tables(place) = &deployment.sink { Some(examine(place, decisions)) } else { None };
     let (mut found, mut problems) = (String::new(), Vec::new());
     for result in table.into_iter().chain(output) {
         match result {
@@ -65,10 +68,18 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
 }
 
 /// Describes the database that tables will be written to.
-fn examine(place: &TablesConfig) -> Result<String, DatabaseFailure> {
+fn examine(place: &TablesConfig, decisions: Option<DecisionMode>) -> Result<String, DatabaseFailure> {
     let TablesConfig { address, schema, prefix, patience } = place.clone();
-    let output =
-        TableOutput { address, schema, prefix, patience, deltas: false, causes: false, run: String::new() };
+    let output = TableOutput {
+        address,
+        schema,
+        prefix,
+        patience,
+        deltas: false,
+        causes: false,
+        decisions,
+        run: String::new(),
+    };
     output.examine()
 }
 

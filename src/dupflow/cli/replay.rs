@@ -22,13 +22,14 @@ use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::verbosity::Verbosity;
 use super::arguments::written;
 use crate::config::{
-    DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat, ProcessConfig,
-    SinkConfig, SourceConfig, without_monitor,
+    DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig,
+    OutputFormat, ProcessConfig, SinkConfig, SourceConfig, without_monitor,
 };
 use crate::pipeline::{self, Mode, RunError, RunJob, Summary};
 use dupflow_connectors::inputs::{Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
+use dupflow_connectors::sinks::DecisionMode;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::SystemClock;
 use dupflow_engine::processes::Processes;
@@ -44,11 +45,17 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub output: PathBuf,
 
-    /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end of
-    /// the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of each
-    /// cluster and all that are in none, and "remove", all others.
+    /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end
+    /// of the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of
+    /// each cluster and all that are in none, and "remove", all others; "decisions", what every epoch
+    /// finds of each document that it upserts.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
+
+    /// With --emit decisions: "first", a record for each upsert, or "current", also whenever a document's
+    /// record changes later [default: first].
+    #[arg(long, value_name = "WHEN")]
+    pub decisions: Option<DecisionMode>,
 
     /// The format of the result [default: by the extension of the output (.csv, .parquet), else JSON Lines].
     /// A Parquet file is complete only at the end of the run.
@@ -123,6 +130,13 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     if deployment.causes && deployment.emit != EmitKind::Deltas {
         problems.note("--causes: only deltas have causes, and something else is to be emitted");
+    }
+    let emits_decisions = deployment.emit == EmitKind::Decisions;
+    if args.decisions.is_some() && !emits_decisions {
+        problems.note("--decisions: has an effect with --emit decisions only");
+    }
+    if emits_decisions && deployment.output_format != OutputFormat::Jsonl {
+        problems.note(format!("--output-format: {DECISIONS_ARE_JSON}"));
     }
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
@@ -259,6 +273,7 @@ impl Args {
             max_bad: self.max_bad,
             sink: SinkConfig::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
             emit: self.emit,
+            decisions: self.decisions.unwrap_or_default(),
             output_format: self.output_format.unwrap_or_else(|| OutputFormat::of_name(Some(&self.output))),
             evidence: self.evidence,
             causes: self.causes,

@@ -22,8 +22,9 @@ mod pipeline;
 mod settings;
 
 pub use deployment::{
-    DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MOST_WORKERS, MonitorConfig, OutputFormat,
-    ProcessConfig, SinkConfig, SourceConfig, StateConfig, TablesConfig, without_monitor,
+    DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MOST_WORKERS,
+    MonitorConfig, OutputFormat, ProcessConfig, SinkConfig, SourceConfig, StateConfig, TablesConfig,
+    without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
 pub use settings::{ConfigError, Origin, Problem, ProblemKind};

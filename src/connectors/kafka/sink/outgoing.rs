@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
-use crate::sinks::StandardError;
+use crate::instant;
 use crate::sinks::rows::cluster_json::{ReportChange, write_change, write_cluster};
 use crate::sinks::rows::pair_json::{write_delta, write_pair};
+use crate::sinks::{Decision, StandardError};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Letter};
 use dupflow_core::pair::{Delta, DocPair};
-use dupflow_core::time::Epoch;
+use dupflow_core::time::{Epoch, unix_milliseconds};
 
 /// Separates the two ids of a key.
 const NUL: u8 = 0;
@@ -107,6 +108,30 @@ impl Outgoing {
         Ok(())
     }
 
+    /// Encodes decisions. The key is the document; its end has no value. `marks_ends`: an upsert of a
+    /// document that is not alive has its decision, and then the end.
+    pub(super) fn decisions(
+        &mut self,
+        epoch: Epoch,
+        decisions: &[Decision],
+        marks_ends: bool,
+    ) -> io::Result<()> {
+        let at = instant::millisecond_of(unix_milliseconds());
+        for decision in decisions {
+            if decision.position.is_some() {
+                let key = self.id(&decision.id);
+                let start = self.bytes.len();
+                decision.write(&mut self.bytes, epoch, &at)?;
+                self.records.push((key, Some(start..self.bytes.len())));
+            }
+            if marks_ends && decision.repetition.is_none() {
+                let key = self.id(&decision.id);
+                self.records.push((key, None));
+            }
+        }
+        Ok(())
+    }
+
     fn id(&mut self, id: &DocId) -> Range<usize> {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(id.as_bytes());
@@ -158,6 +183,8 @@ impl Outgoing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sinks::Repetition;
+    use dupflow_core::doc::Position;
     use dupflow_core::pair::{Evidence, Pair, Similarity};
 
     fn pair(a: &str, b: &str, similarity: f64) -> DocPair {
@@ -237,6 +264,29 @@ mod tests {
         outgoing.clear();
         outgoing.memberships(8, &[(member("a", "a"), -1), (giant(4), -1), (giant(5), 1)]).unwrap();
         assert_eq!(written(&outgoing), [line("a", r#"{"epoch":8,"cluster":"a","size":5,"giant":true}"#)]);
+    }
+
+    #[test]
+    fn a_decision_has_a_value_and_an_end_has_none() {
+        let id = |name: &str| DocId::new(name).unwrap();
+        let position = Some(Position { partition: 1, offset: 2 });
+        let decisions = [
+            Decision { id: id("a"), position, repetition: Some(Repetition::default()) },
+            Decision { id: id("b"), position, repetition: None },
+            Decision { id: id("c"), position: None, repetition: None },
+        ];
+        for (marks_ends, expected) in [
+            (true, &[("a", true), ("b", true), ("b", false), ("c", false)][..]),
+            (false, &[("a", true), ("b", true)]),
+        ] {
+            let mut outgoing = Outgoing::default();
+            outgoing.decisions(7, &decisions, marks_ends).unwrap();
+            let found: Vec<_> =
+                written(&outgoing).into_iter().map(|(key, value)| (key, value.is_some())).collect();
+            let expected: Vec<_> =
+                expected.iter().map(|(key, has_value)| ((*key).to_owned(), *has_value)).collect();
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]

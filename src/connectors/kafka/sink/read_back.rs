@@ -9,6 +9,7 @@ use super::read;
 use crate::kafka::broker::{Admin, KafkaFailure};
 use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::Standing;
+use crate::sinks::decisions::LastDecisions;
 use crate::sinks::rows::cluster_json::{ReportSums, read_present};
 use crate::sinks::rows::pair_json::read_delta;
 use dupflow_core::cluster::ClusterReport;
@@ -97,6 +98,22 @@ impl KafkaOutput {
                 Ok(now.into_values().collect())
             }
         }
+    }
+
+    /// The last decision of each document in the topic.
+    pub(super) fn decisions(&self) -> io::Result<LastDecisions> {
+        let topic = &self.topic;
+        let mut last = LastDecisions::default();
+        read::topic(&self.connection, topic, |key, value| match value.filter(|value| !value.is_empty()) {
+            Some(value) => {
+                last.add(value).map_err(|error| invalid_data(format!("topic \"{topic}\": {error}")))
+            }
+            None => {
+                last.end(key.unwrap_or_default());
+                Ok(())
+            }
+        })?;
+        Ok(last)
     }
 
     /// The first partition whose records have partly expired, with the first offset it still holds.

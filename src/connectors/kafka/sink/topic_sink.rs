@@ -14,10 +14,11 @@ use crate::kafka::broker::{Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicReq
 use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::{Mark, Standing, Topic};
 use crate::sinks::cluster_changes::ClusterChanges;
+use crate::sinks::decisions::{DecisionBook, LastDecisions};
 use crate::sinks::rows::cluster_json::ReportChange;
-use crate::sinks::{Sink, StandardError};
+use crate::sinks::{Decision, DecisionMode, Sink, StandardError};
 use dupflow_core::cluster::Clusters;
-use dupflow_core::doc::Letter;
+use dupflow_core::doc::{DocChange, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
 use dupflow_core::time::{Epoch, Progress};
@@ -31,6 +32,8 @@ pub struct KafkaSink {
     evidence: Option<StandardError>,
     /// Present if changes of clusters are written instead of pairs.
     clusters: Option<ClusterChanges>,
+    /// Present if decisions are written instead of pairs.
+    decisions: Option<DecisionBook>,
     outgoing: Outgoing,
     transactions: Transactions,
     /// The last mark in the topic, on which the next commit builds.
@@ -54,7 +57,18 @@ impl KafkaSink {
     pub fn new(output: KafkaOutput, evidence: Option<StandardError>) -> Self {
         let transactions = Transactions::new(&output);
         let outgoing = Outgoing::default();
-        Self { output, evidence, clusters: None, outgoing, transactions, known: None, found: None }
+        let (clusters, decisions) = (None, None);
+        Self { output, evidence, clusters, decisions, outgoing, transactions, known: None, found: None }
+    }
+
+    /// As [`Self::new`], but writes decisions. `clusters` must be empty.
+    pub fn for_decisions(
+        output: KafkaOutput,
+        mode: DecisionMode,
+        clusters: Clusters,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self { decisions: Some(DecisionBook::new(mode, clusters, metrics)), ..Self::new(output, None) }
     }
 
     /// As [`Self::new`], but writes changes of clusters. `clusters` must be empty.
@@ -69,6 +83,12 @@ impl KafkaSink {
             OutputEnvelope::Delta => self.outgoing.changes(epoch, changes),
             OutputEnvelope::Upsert => self.outgoing.memberships(epoch, changes),
         }
+    }
+
+    /// Encodes decisions for the next commit.
+    fn encode_decisions(&mut self, epoch: Epoch, decisions: &[Decision]) -> io::Result<()> {
+        let mode = self.decisions.as_ref().map(DecisionBook::mode);
+        self.outgoing.decisions(epoch, decisions, mode == Some(DecisionMode::Current))
     }
 
     /// Creates missing topics, with retention settings under which the broker deletes nothing.
@@ -126,6 +146,10 @@ impl Sink for KafkaSink {
         self.ensure_topics().map_err(io_error)?;
         self.known = self.transactions.take_over().map_err(io_error)?;
         let Some(found) = self.known.clone() else {
+            if let Some(book) = &mut self.decisions {
+                // Documents from a state that is there are missing in this new output.
+                book.correct(LastDecisions::default());
+            }
             return self.output.unmarked(None);
         };
         if let Some((partition, first)) = self.output.expired().map_err(io_error)? {
@@ -146,22 +170,31 @@ impl Sink for KafkaSink {
         self.found.clone()
     }
 
-    /// Empty for clusters: the topic holds reports of clusters. They are read here and corrected once all
-    /// pairs are known.
+    /// Empty for clusters and decisions: the topic holds no pairs. What it holds is read here and corrected
+    /// once all pairs are known.
     fn pairs(&mut self) -> io::Result<BTreeSet<DocPair>> {
         self.output.check_complete()?;
+        if let Some(book) = &mut self.decisions {
+            book.correct(self.output.decisions()?);
+            return Ok(BTreeSet::new());
+        }
         let Some(clusters) = &mut self.clusters else { return self.output.pairs() };
         clusters.correct(self.output.reports()?);
         Ok(BTreeSet::new())
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
+        if let Some(book) = &mut self.decisions {
+            let decisions = book.advance(deltas);
+            self.encode_decisions(progress.epoch, &decisions)?;
+        }
         let evidence = self.evidence.as_ref();
         match (&mut self.clusters, self.output.envelope) {
             (Some(clusters), _) => {
                 let changes = clusters.advance(deltas);
                 self.encode_changes(progress.epoch, &changes)?;
             }
+            _ if self.decisions.is_some() => {}
             (None, OutputEnvelope::Delta) => self.outgoing.deltas(progress.epoch, deltas, evidence)?,
             (None, OutputEnvelope::Upsert) => self.outgoing.upserts(progress.epoch, deltas, evidence)?,
         }
@@ -171,7 +204,38 @@ impl Sink for KafkaSink {
         Ok(())
     }
 
+    fn wants_documents(&self) -> bool {
+        self.decisions.is_some()
+    }
+
+    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+        if let Some(book) = &mut self.decisions {
+            book.documents(changes);
+        }
+        Ok(())
+    }
+
+    fn wants_upserts(&self) -> bool {
+        self.decisions.is_some()
+    }
+
+    fn upserts(&mut self, upserts: &[UpsertedDoc]) -> io::Result<()> {
+        if let Some(book) = &mut self.decisions {
+            book.upserts(upserts);
+        }
+        Ok(())
+    }
+
+    fn live(&mut self, _: Epoch) {
+        if let Some(book) = &mut self.decisions {
+            book.live();
+        }
+    }
+
     fn restored(&mut self, deltas: &[Delta]) {
+        if let Some(book) = &mut self.decisions {
+            book.restored(deltas);
+        }
         if let Some(clusters) = &mut self.clusters {
             clusters.advance(deltas);
         }
@@ -181,6 +245,10 @@ impl Sink for KafkaSink {
         if let Some(clusters) = &mut self.clusters {
             let corrections = clusters.corrections(mark);
             self.encode_changes(mark.progress.epoch, &corrections)?;
+        }
+        if let Some(book) = &mut self.decisions {
+            let corrections = book.corrections(mark);
+            self.encode_decisions(mark.progress.epoch, &corrections)?;
         }
         self.write(mark).map_err(io_error)
     }

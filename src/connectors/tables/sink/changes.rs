@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::sinks::StandardError;
 use crate::sinks::rows::cluster_json::ReportChange;
+use crate::sinks::{Decision, StandardError};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocChange, DocId, Facts};
 use dupflow_core::pair::{Delta, DocPair, Pair};
@@ -18,6 +18,14 @@ pub(super) struct PairRow {
     pub(super) standard_error: Option<f64>,
 }
 
+/// A row of the table of decisions.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct DecisionRow {
+    /// It has a position.
+    pub(super) decision: Decision,
+    pub(super) epoch: Epoch,
+}
+
 /// New and changed rows; `None` deletes the row.
 #[derive(Debug, Default)]
 pub(super) struct TableChanges {
@@ -29,6 +37,9 @@ pub(super) struct TableChanges {
     pub(super) deltas_anew: bool,
     /// Every delta, in order.
     pub(super) deltas: Vec<(Epoch, Delta)>,
+    /// Whether the table of decisions is emptied first.
+    pub(super) decisions_anew: bool,
+    pub(super) decisions: BTreeMap<DocId, Option<DecisionRow>>,
 }
 
 impl TableChanges {
@@ -65,6 +76,16 @@ impl TableChanges {
 
     pub(super) fn documents(&mut self, changes: &[DocChange]) {
         self.documents.extend(changes.iter().map(|DocChange { id, now }| (id.clone(), *now)));
+    }
+
+    /// Adds decisions of an epoch. `drops_ended`: the table has no row of a document that is not alive.
+    pub(super) fn decisions(&mut self, epoch: Epoch, decisions: Vec<Decision>, drops_ended: bool) {
+        for decision in decisions {
+            let has_ended = decision.repetition.is_none() && drops_ended;
+            let id = decision.id.clone();
+            let row = DecisionRow { decision, epoch };
+            self.decisions.insert(id, Some(row).filter(|_| !has_ended));
+        }
     }
 
     pub(super) fn clear(&mut self) {

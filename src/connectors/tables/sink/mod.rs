@@ -4,6 +4,7 @@
 //! ```text
 //!  epochs ─▶ Changes ─▶ one transaction ─┬─▶ pairs, clusters, documents   rows to write and to delete
 //!            last state   per commit     ├─▶ deltas                       every delta, if requested
+//!                                        ├─▶ decisions                    of each document, if requested
 //!            of each row                 └─▶ progress                     the mark
 //! ```
 //!
@@ -38,6 +39,8 @@ mod open;
 mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(feature = "sqlite")]
+mod sqlite_decisions;
 mod store;
 mod table_sink;
 

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::changes::{PairRow, TableChanges, split_rows};
+use super::sqlite_decisions;
 use super::store::{LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair};
 use crate::failpoint;
+use crate::sinks::decisions::LastDecisions;
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
@@ -23,13 +25,15 @@ pub(super) struct SqliteStore {
     prefix: String,
     deltas: bool,
     causes: bool,
+    decisions: bool,
     connection: Option<Connection>,
 }
 
 impl SqliteStore {
     pub(super) fn new(output: &TableOutput, path: &Path) -> Self {
         let TableOutput { prefix, run, deltas, causes, .. } = output.clone();
-        Self { path: path.to_owned(), run, prefix, deltas, causes, connection: None }
+        let decisions = output.decisions.is_some();
+        Self { path: path.to_owned(), run, prefix, deltas, causes, decisions, connection: None }
     }
 
     fn table(&self, name: &str) -> String {
@@ -169,7 +173,9 @@ impl TableStore for SqliteStore {
                 .map_err(failed)
         };
         if !is_there("progress")? {
-            for name in ["pairs", "clusters", "documents", "deltas", "kept", "removed"] {
+            let decisions = self.decisions.then_some("decisions");
+            let names = ["pairs", "clusters", "documents", "deltas", "kept", "removed"];
+            for name in names.into_iter().chain(decisions) {
                 if is_there(name)? {
                     return Err(DatabaseFailure::Refused(format!(
                         "{}: there is a table {}{name} that no run has made: set sink.prefix, or take \
@@ -183,6 +189,10 @@ impl TableStore for SqliteStore {
         } else {
             self.migrate(&transaction)?;
         }
+        if self.decisions {
+            let schema = sqlite_decisions::schema(&self.table("decisions"), &self.table("decisions_of"));
+            transaction.execute_batch(&schema).map_err(failed)?;
+        }
         let table = self.table("progress");
         let found = progress(&transaction, &table).map_err(failed)?;
         let sql =
@@ -195,6 +205,7 @@ impl TableStore for SqliteStore {
 
     fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
         let (path, run, keeps, causes) = (self.path.clone(), self.run.clone(), self.deltas, self.causes);
+        let decisions = self.table("decisions");
         let tables = ["pairs", "clusters", "documents", "deltas", "progress"].map(|name| self.table(name));
         let open = self.connection()?;
         let write_once = |connection: &mut Connection| -> Result<(), DatabaseFailure> {
@@ -209,6 +220,7 @@ impl TableStore for SqliteStore {
                 begin_deltas(&transaction, &tables, keeps, causes).map_err(failed)?;
             }
             put(&transaction, changes, &tables, causes).map_err(failed)?;
+            sqlite_decisions::put(&transaction, changes, &decisions, NOW).map_err(failed)?;
             let sql = format!(
                 "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = \
                  ?1, at = {NOW}",
@@ -256,6 +268,12 @@ impl TableStore for SqliteStore {
             Ok((row.get::<_, String>(0)?, Facts { ts: row.get(1)?, bytes: row.get(2)?, position }))
         })?;
         rows.into_iter().map(|(text, facts)| Ok((id(&text)?, facts))).collect()
+    }
+
+    fn decisions(&mut self) -> Result<LastDecisions, DatabaseFailure> {
+        let (path, table) = (self.path.clone(), self.table("decisions"));
+        let rows = sqlite_decisions::read(self.connection()?, &table);
+        sqlite_decisions::last(rows.map_err(|error| sqlite::failure(&path, &error))?)
     }
 }
 

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::changes::TableChanges;
+use crate::sinks::decisions::LastDecisions;
+use crate::sinks::{Decision, DecisionMode, Repetition};
 use crate::tables::database::{Address, DatabaseFailure};
 use dupflow_core::cluster::ClusterReport;
-use dupflow_core::doc::{DocId, Facts};
+use dupflow_core::doc::{DocId, Facts, Position};
 use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
 
 /// Settings of the output.
@@ -22,6 +24,8 @@ pub struct TableOutput {
     pub deltas: bool,
     /// Whether deltas have causes.
     pub causes: bool,
+    /// When decisions of a document are written, if they are.
+    pub decisions: Option<DecisionMode>,
     /// How long a server may take to answer at the start.
     pub patience: Duration,
     /// Name of the run; unique.
@@ -31,6 +35,9 @@ pub struct TableOutput {
 impl TableOutput {
     /// Name and value of the field that the description in a mark has if the tables keep deltas.
     pub const WITH_DELTAS: (&str, &str) = ("sink.emit", "deltas");
+
+    /// The same of decisions.
+    pub const WITH_DECISIONS: (&str, &str) = ("sink.emit", "decisions");
 }
 
 /// The tables of one output in one database.
@@ -52,6 +59,57 @@ pub(super) trait TableStore: Send {
 
     /// The rows of documents.
     fn documents(&mut self) -> Result<BTreeMap<DocId, Facts>, DatabaseFailure>;
+
+    /// The rows of decisions.
+    fn decisions(&mut self) -> Result<LastDecisions, DatabaseFailure>;
+}
+
+/// The columns of a decision, except its id, epoch and time.
+#[derive(Clone, Debug)]
+pub(super) struct DecisionColumns {
+    pub(super) position: Position,
+    pub(super) ended: bool,
+    pub(super) copy: bool,
+    pub(super) of: Option<String>,
+    /// A list as JSON.
+    pub(super) repeats: String,
+    pub(super) pairs: i64,
+    pub(super) cluster: Option<String>,
+}
+
+impl DecisionColumns {
+    /// The columns of a decision.
+    pub(super) fn new(decision: &Decision) -> Self {
+        let repetition = decision.repetition.clone().unwrap_or_default();
+        let mut repeats = Vec::new();
+        repetition.write_repeats(&mut repeats).expect("memory takes every byte");
+        let Repetition { of, cluster, pairs, .. } = repetition;
+        Self {
+            position: decision.position.unwrap_or_default(),
+            ended: decision.repetition.is_none(),
+            copy: decision.is_copy(),
+            of: of.map(|of| of.to_string()),
+            repeats: String::from_utf8_lossy(&repeats).into_owned(),
+            pairs: i64::try_from(pairs).unwrap_or(i64::MAX),
+            cluster: cluster.map(|cluster| cluster.to_string()),
+        }
+    }
+
+    /// The decision of a document.
+    pub(super) fn decision(self, document: DocId) -> Result<Decision, DatabaseFailure> {
+        let damaged =
+            || DatabaseFailure::Refused("a table of the output holds a decision that is none".to_owned());
+        let maybe = |text: Option<String>| text.as_deref().map(id).transpose();
+        let repetition = Repetition {
+            of: maybe(self.of)?,
+            cluster: maybe(self.cluster)?,
+            is_giant: false,
+            repeats: Repetition::read_repeats(&self.repeats).ok_or_else(damaged)?,
+            pairs: usize::try_from(self.pairs).map_err(|_| damaged())?,
+        };
+        let repetition = Some(repetition).filter(|_| !self.ended);
+        Ok(Decision { id: document, position: Some(self.position), repetition })
+    }
 }
 
 /// Version of the tables. Since 2, rows have the time when they were written, and times of documents are

@@ -12,14 +12,15 @@ use super::store::{TableOutput, TableStore};
 use crate::failpoint;
 use crate::mark::{Mark, Standing};
 use crate::sinks::cluster_changes::ClusterChanges;
-use crate::sinks::{Sink, StandardError};
+use crate::sinks::decisions::{DecisionBook, LastDecisions};
+use crate::sinks::{DecisionMode, Sink, StandardError};
 use crate::tables::database::DatabaseFailure;
 use dupflow_core::cluster::{ClusterKind, Clusters};
 use dupflow_core::description::Description;
-use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
+use dupflow_core::doc::{DocChange, DocId, Facts, Letter, UpsertedDoc};
 use dupflow_core::pair::{Delta, DocPair};
 use dupflow_core::run::metrics::Metrics;
-use dupflow_core::time::Progress;
+use dupflow_core::time::{Epoch, Progress};
 
 /// Writes the tables of an output.
 pub struct TableSink {
@@ -29,6 +30,10 @@ pub struct TableSink {
     evidence: Option<StandardError>,
     clusters: ClusterChanges,
     changes: TableChanges,
+    /// Present if decisions are written.
+    decisions: Option<DecisionBook>,
+    /// Whether the run before wrote decisions.
+    kept_decisions: bool,
     keeps_deltas: bool,
     /// Whether the run before kept deltas.
     kept_deltas: bool,
@@ -49,12 +54,17 @@ impl TableSink {
         kind: ClusterKind,
         metrics: Arc<Metrics>,
     ) -> Self {
+        let clusters = || Clusters::new(kind, usize::MAX);
+        let book = |mode| DecisionBook::new(mode, clusters(), Arc::clone(&metrics));
+        let decisions = output.decisions.map(book);
         Self {
+            decisions,
+            kept_decisions: output.decisions.is_some(),
             name: output.address.name(),
             run: output.run.clone(),
             store: open_store(output).expect("a deployment without the feature names no such database"),
             evidence,
-            clusters: ClusterChanges::new(Clusters::new(kind, usize::MAX), metrics),
+            clusters: ClusterChanges::new(clusters(), metrics),
             changes: TableChanges::default(),
             keeps_deltas: output.deltas,
             kept_deltas: output.deltas,
@@ -95,11 +105,12 @@ impl TableSink {
     }
 }
 
-/// Whether the run that wrote this mark kept deltas.
-fn kept_deltas(mark: &Mark) -> bool {
-    let (key, _) = TableOutput::WITH_DELTAS;
+/// Whether the run that wrote this mark kept a table besides, by the field of its description.
+fn kept(mark: &Mark, (key, value): (&str, &str)) -> bool {
+    let wanted = Description::new().with(key, value);
+    let is_wanted = |field: &(&str, String)| wanted.fields().any(|wanted| wanted == *field);
     Description::decode(mark.pipeline.as_bytes())
-        .is_ok_and(|described| described.fields().any(|(name, _)| name == key))
+        .is_ok_and(|described| described.fields().any(|field| is_wanted(&field)))
 }
 
 impl Sink for TableSink {
@@ -115,10 +126,14 @@ impl Sink for TableSink {
             // Documents from state stored elsewhere are passed as restored, and are missing in these new
             // tables.
             self.alive = Some(BTreeMap::new());
+            if let Some(book) = &mut self.decisions {
+                book.correct(LastDecisions::default());
+            }
             return Ok(Standing::New);
         };
         let found = self.mark(&found)?;
-        self.kept_deltas = kept_deltas(&found);
+        self.kept_deltas = kept(&found, TableOutput::WITH_DELTAS);
+        self.kept_decisions = kept(&found, TableOutput::WITH_DECISIONS);
         self.write(&Mark { run: self.run.clone(), ..(*found).clone() })?;
         Ok(Standing::At(found))
     }
@@ -130,6 +145,13 @@ impl Sink for TableSink {
         // Without the deltas of the runs in between, the table would not add up to the pairs. It is filled
         // with the first correction, whose mark says that deltas are kept.
         self.changes.deltas_anew = self.keeps_deltas != self.kept_deltas;
+        self.changes.decisions_anew = self.decisions.is_some() != self.kept_decisions;
+        if let Some(book) = &mut self.decisions {
+            let is_there = self.kept_decisions;
+            let there =
+                if is_there { self.store.decisions().map_err(io_error)? } else { LastDecisions::default() };
+            book.correct(there);
+        }
         self.store.pairs().map_err(io_error)
     }
 
@@ -137,7 +159,27 @@ impl Sink for TableSink {
         true
     }
 
+    fn wants_upserts(&self) -> bool {
+        self.decisions.is_some()
+    }
+
+    fn upserts(&mut self, upserts: &[UpsertedDoc]) -> io::Result<()> {
+        if let Some(book) = &mut self.decisions {
+            book.upserts(upserts);
+        }
+        Ok(())
+    }
+
+    fn live(&mut self, _: Epoch) {
+        if let Some(book) = &mut self.decisions {
+            book.live();
+        }
+    }
+
     fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
+        if let Some(book) = &mut self.decisions {
+            book.documents(changes);
+        }
         if !restored {
             self.changes.documents(changes);
         } else if let Some(alive) = &mut self.alive {
@@ -153,9 +195,16 @@ impl Sink for TableSink {
 
     fn restored(&mut self, deltas: &[Delta]) {
         self.clusters.advance(deltas);
+        if let Some(book) = &mut self.decisions {
+            book.restored(deltas);
+        }
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        if let Some(book) = &mut self.decisions {
+            let decisions = book.advance(deltas);
+            self.changes.decisions(progress.epoch, decisions, book.mode() == DecisionMode::Current);
+        }
         let changed = self.clusters.advance(deltas);
         self.changes.clusters(&changed);
         self.changes.pairs(progress.epoch, deltas, self.evidence.as_ref(), self.keeps_deltas);
@@ -165,6 +214,10 @@ impl Sink for TableSink {
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
         let corrections = self.clusters.corrections(mark);
         self.changes.clusters(&corrections);
+        if let Some(book) = &mut self.decisions {
+            let decisions = book.corrections(mark);
+            self.changes.decisions(mark.progress.epoch, decisions, book.mode() == DecisionMode::Current);
+        }
         if !mark.in_correction {
             self.correct_documents()?;
         }
@@ -192,6 +245,10 @@ impl fmt::Debug for TableSink {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "decisions_tests.rs"]
+mod decisions_tests;
 
 #[cfg(test)]
 #[path = "tests.rs"]

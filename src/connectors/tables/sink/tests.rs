@@ -167,6 +167,7 @@ fn output(address: Address, run: &str) -> TableSink {
         prefix: "near \"".to_owned(),
         deltas: true,
         causes: true,
+        decisions: None,
         patience: Duration::from_secs(5),
         run: run.to_owned(),
     };
@@ -306,6 +307,7 @@ fn postgres_meets_the_contract() {
     let message = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();
     assert!(message.contains("layout 3") && message.contains("sink.prefix"), "{message}");
     missing_rights_are_named(&server, &mut change_back);
+    super::decisions_tests::decisions_are_kept(&Address::Postgres(url));
 }
 
 /// `examine` names the rights that a role lacks before a run needs them.
@@ -326,6 +328,7 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
             prefix: "near \"".to_owned(),
             deltas: false,
             causes: false,
+            decisions: None,
             patience: Duration::from_secs(5),
             run: String::new(),
         };
@@ -358,6 +361,7 @@ fn tables_of_other_programs_are_not_touched() {
         prefix: prefix.to_owned(),
         deltas: false,
         causes: false,
+        decisions: None,
         patience: Duration::from_secs(5),
         run: "r".to_owned(),
     };

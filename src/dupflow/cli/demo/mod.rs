@@ -31,6 +31,7 @@ use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::{Input, Staying};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::broker::Connection;
+use dupflow_connectors::sinks::DecisionMode;
 use dupflow_core::time::SystemClock;
 use narrator::Narrator;
 
@@ -141,6 +142,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         max_bad: None,
         sink: SinkConfig::Lines { path: None },
         emit: EmitKind::Deltas,
+        decisions: DecisionMode::default(),
         output_format: OutputFormat::Jsonl,
         evidence: false,
         causes: false,

@@ -22,7 +22,7 @@ use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, EpochRule};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::kafka::broker::Connection;
-use dupflow_connectors::sinks::MarkedFile;
+use dupflow_connectors::sinks::{DecisionMode, MarkedFile};
 use dupflow_connectors::tables::database::Address;
 
 /// Most worker threads of one process, inclusive. Each has a stack, and a channel to each other worker for
@@ -88,8 +88,10 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "sink.envelope", expected: "\"delta\" or \"upsert\"" },
     DeploymentKey {
         name: "sink.emit",
-        expected: "\"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
+        expected: "\"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\", \"remove\" or \
+            \"decisions\"",
     },
+    DeploymentKey { name: "sink.decisions", expected: "\"first\" or \"current\"" },
     DeploymentKey { name: "sink.format", expected: "\"jsonl\", \"csv\" or \"parquet\"" },
     DeploymentKey { name: "sink.evidence", expected: "true or false" },
     DeploymentKey { name: "sink.causes", expected: "true or false" },
@@ -135,6 +137,8 @@ pub struct Deployment {
     pub sink: SinkConfig,
     /// What the results are: deltas, pairs, clusters or lists.
     pub emit: EmitKind,
+    /// When records of a document are written, where the results are decisions.
+    pub decisions: DecisionMode,
     /// The file format of the results; a topic has its own.
     pub output_format: OutputFormat,
     /// Whether each pair carries its evidence.
@@ -184,6 +188,7 @@ impl Deployment {
         let source = source::source(&mut settings);
         let sink = sink::sink(&mut settings);
         let emit = results::emit(&mut settings, &sink);
+        let decisions = results::decisions(&mut settings, emit);
         let output_format = results::output_format(&mut settings, &source, &sink, emit);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
@@ -195,6 +200,7 @@ impl Deployment {
             source,
             sink,
             emit,
+            decisions,
             output_format,
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),

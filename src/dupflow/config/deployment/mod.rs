@@ -24,7 +24,7 @@ pub use deployment::{Deployment, MOST_WORKERS};
 pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
 pub use processes::ProcessConfig;
-pub use results::{EmitKind, OutputFormat};
+pub use results::{DECISIONS_ARE_JSON, EmitKind, OutputFormat};
 pub use sink::SinkConfig;
 pub use source::SourceConfig;
 pub use storage::{DeadLetterConfig, StateConfig};

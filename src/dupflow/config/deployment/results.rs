@@ -5,6 +5,7 @@ use std::path::Path;
 use super::sink::SinkConfig;
 use super::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
+use dupflow_connectors::sinks::DecisionMode;
 use dupflow_core::run::missing_feature;
 
 /// What the results are.
@@ -23,6 +24,8 @@ pub enum EmitKind {
     Keep,
     /// At the end of the input, all other documents, each with the kept document of its cluster.
     Remove,
+    /// In every epoch, what is found of each document that it upserts.
+    Decisions,
 }
 
 /// The file format of the results.
@@ -36,6 +39,10 @@ pub enum OutputFormat {
     /// A Parquet file. It is complete only at the end of the run.
     Parquet,
 }
+
+/// Why decisions are written as JSON Lines only.
+pub const DECISIONS_ARE_JSON: &str =
+    "a decision holds a list of documents, which has no columns: take \"jsonl\"";
 
 impl OutputFormat {
     /// The name in a deployment file.
@@ -63,12 +70,17 @@ impl OutputFormat {
 impl EmitKind {
     /// Whether the results are written epoch by epoch, and not at the end.
     pub fn is_of_changes(self) -> bool {
-        matches!(self, Self::Deltas | Self::ClusterDeltas)
+        matches!(self, Self::Deltas | Self::ClusterDeltas | Self::Decisions)
     }
 
     /// Whether the result is a list of documents to keep or to remove.
     pub fn is_list(self) -> bool {
         matches!(self, Self::Keep | Self::Remove)
+    }
+
+    /// Whether rows hold similarities.
+    pub fn has_similarities(self) -> bool {
+        self.is_of_pairs() || self == Self::Decisions
     }
 
     /// Whether rows are about pairs, which may carry evidence.
@@ -87,6 +99,7 @@ pub(super) fn emit(settings: &mut FileSettings, sink: &SinkConfig) -> EmitKind {
         ("cluster-deltas", EmitKind::ClusterDeltas),
         ("keep", EmitKind::Keep),
         ("remove", EmitKind::Remove),
+        ("decisions", EmitKind::Decisions),
     ];
     // A database keeps current pairs by default; the history of changes only on request.
     let default = if matches!(sink, SinkConfig::Tables(_)) { EmitKind::Pairs } else { EmitKind::Deltas };
@@ -98,15 +111,26 @@ pub(super) fn emit(settings: &mut FileSettings, sink: &SinkConfig) -> EmitKind {
 /// Reports a kind of result that the sink cannot take.
 fn check_emit(settings: &mut FileSettings, sink: &SinkConfig, emit: EmitKind) {
     if matches!(sink, SinkConfig::Kafka { .. }) && !emit.is_of_changes() && settings.sound(&["sink.emit"]) {
-        let what = "a topic takes deltas: set it to \"deltas\" or \"cluster-deltas\", and sink.envelope \
-            to \"upsert\" for the pairs or the clusters as they are";
+        let what = "a topic takes changes: set it to \"deltas\", \"cluster-deltas\" or \"decisions\", and \
+            sink.envelope to \"upsert\" for the pairs or the clusters as they are";
         settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
     }
-    if matches!(sink, SinkConfig::Tables(_)) && !emit.is_of_pairs() && settings.sound(&["sink.emit"]) {
-        let what = "a database keeps pairs, clusters and documents: set it to \"pairs\", or to \"deltas\" \
-            for every change of a pair besides";
+    if matches!(sink, SinkConfig::Tables(_)) && !emit.has_similarities() && settings.sound(&["sink.emit"]) {
+        let what = "a database keeps pairs, clusters and documents: set it to \"pairs\", to \"deltas\" for \
+            every change of a pair besides, or to \"decisions\" for the decision of each document besides";
         settings.problem("sink.emit", ProblemKind::Contradiction(what.to_owned()));
     }
+}
+
+/// When records of a document are written, where the results are decisions.
+pub(super) fn decisions(settings: &mut FileSettings, emit: EmitKind) -> DecisionMode {
+    let modes = DecisionMode::ALL.map(|mode| (mode.name(), mode));
+    let set = settings.choose("sink.decisions", &modes, &[]);
+    if set.is_some() && emit != EmitKind::Decisions && settings.sound(&["sink.emit"]) {
+        let what = "it has an effect with sink.emit = \"decisions\" only".to_owned();
+        settings.problem("sink.decisions", ProblemKind::Contradiction(what));
+    }
+    set.unwrap_or_default()
 }
 
 /// The file format: as set, or else by the extension of the file name.
@@ -122,6 +146,8 @@ pub(super) fn output_format(
     let SinkConfig::Lines { path } = sink else { return OutputFormat::Jsonl };
     let format = set.unwrap_or_else(|| OutputFormat::of_name(path.as_deref()));
     let key = if set.is_some() { "sink.format" } else { "sink.path" };
+    // A decision holds a list, which has no columns.
+    let is_nested = format != OutputFormat::Jsonl && emit == EmitKind::Decisions;
     let is_stream = format == OutputFormat::Parquet && emit.is_of_changes();
     let stream = "a Parquet file is whole at its end only, and changes are written as they come: \
         take \"jsonl\" or \"csv\", or another sink.emit";
@@ -133,7 +159,9 @@ pub(super) fn output_format(
         && is_kept;
     let read_back = "a table cannot be read again as it was, so the next run reads its output back, and \
         comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
-    let other = is_stream.then_some(stream).or(is_read_back.then_some(read_back));
+    let other = (is_nested.then_some(DECISIONS_ARE_JSON))
+        .or(is_stream.then_some(stream))
+        .or(is_read_back.then_some(read_back));
     if let Some(what) = format.missing().or(other.map(str::to_owned))
         && settings.sound(&[key, "sink.format", "sink.emit"])
     {

@@ -93,7 +93,7 @@ fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -
     // Similarities are needed if any process has a monitor. In a run another process may have one; in a
     // replay by several processes none has.
     let is_watched = deployment.monitor.is_some() || (count > 1 && matches!(mode, Mode::Run { .. }));
-    if !deployment.emit.is_of_pairs() && !is_watched {
+    if !deployment.emit.has_similarities() && !is_watched {
         stages.filter = plan.membership_filter();
     }
     stages
@@ -106,6 +106,10 @@ fn described(plan: &Plan, deployment: &Deployment) -> Description {
     if deployment.emit == EmitKind::ClusterDeltas {
         // One output holds changes of pairs or of clusters, not both.
         described = described.with("sink.emit", "cluster-deltas");
+    }
+    if deployment.emit == EmitKind::Decisions {
+        described =
+            described.with("sink.emit", "decisions").with("sink.decisions", deployment.decisions.name());
     }
     if deployment.output_format != OutputFormat::Jsonl {
         described = described.with("sink.format", deployment.output_format.name());

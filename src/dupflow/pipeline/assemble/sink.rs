@@ -11,8 +11,9 @@ use super::mode::Mode;
 use crate::config::DeadLetterConfig;
 use crate::config::{Deployment, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig};
 use dupflow_connectors::sinks::{
-    ClusterDeltaLines, ClusterLines, CsvRows, DeferredWriter, DeltaLines, Destination, DocumentList,
-    JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError,
+    ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
+    DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
+    StandardError,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -67,6 +68,8 @@ impl SinkParts<'_> {
             schema: schema.clone(),
             prefix: prefix.clone(),
             deltas: self.deployment.emit == EmitKind::Deltas,
+            decisions: Some(self.deployment.decisions)
+                .filter(|_| self.deployment.emit == EmitKind::Decisions),
             causes: self.deployment.causes,
             patience: *patience,
             run: self.run.to_owned(),
@@ -101,6 +104,10 @@ impl SinkParts<'_> {
             EmitKind::ClusterDeltas => {
                 KafkaSink::for_clusters(output, self.clusters(), Arc::clone(&self.stages.observers.metrics))
             }
+            EmitKind::Decisions => {
+                let metrics = Arc::clone(&self.stages.observers.metrics);
+                KafkaSink::for_decisions(output, self.deployment.decisions, self.clusters(), metrics)
+            }
             _ => KafkaSink::new(output, self.evidence()).with_causes(self.deployment.causes),
         };
         Box::new(sink)
@@ -124,6 +131,11 @@ impl SinkParts<'_> {
             }
         };
         let sink = match self.deployment.output_format {
+            _ if emit == EmitKind::Decisions => {
+                let metrics = Arc::clone(&self.stages.observers.metrics);
+                let mode = self.deployment.decisions;
+                Box::new(DecisionLines::new(destination()?, mode, self.clusters(), metrics))
+            }
             OutputFormat::Jsonl => self.row_sink(JsonLines(destination()?)),
             OutputFormat::Csv => self.row_sink(CsvRows::new(destination()?, row_kind(self.deployment))),
             #[cfg(feature = "parquet")]
@@ -172,6 +184,7 @@ impl SinkParts<'_> {
             EmitKind::Keep => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Kept)),
             EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Removed)),
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
+            EmitKind::Decisions => unreachable!("decisions are no rows"),
         }
     }
 }
@@ -186,6 +199,7 @@ fn row_kind(deployment: &Deployment) -> RowKind {
         EmitKind::Keep => RowKind::Kept,
         EmitKind::Remove => RowKind::Removed,
         EmitKind::Clusters => RowKind::Clusters,
+        EmitKind::Decisions => unreachable!("decisions are no rows"),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The tables on a PostgreSQL server.
 
+mod decisions;
 mod parameters;
 mod rights;
 mod rows;

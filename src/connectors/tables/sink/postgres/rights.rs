@@ -71,7 +71,8 @@ impl PostgresStore {
         role: &str,
         missing: &mut Vec<String>,
     ) -> Result<(), postgres::Error> {
-        for name in ["pairs", "clusters", "documents", "deltas", "progress"] {
+        let decisions = self.decisions.then_some("decisions");
+        for name in ["pairs", "clusters", "documents", "deltas", "progress"].into_iter().chain(decisions) {
             let table = self.table(name);
             let mut rights = Vec::new();
             for right in ["SELECT", "INSERT", "UPDATE", "DELETE"] {

@@ -21,7 +21,8 @@ impl PostgresStore {
         self.put_pairs(transaction, changes)?;
         self.put_clusters(transaction, changes)?;
         self.put_documents(transaction, changes)?;
-        self.put_deltas(transaction, changes)
+        self.put_deltas(transaction, changes)?;
+        self.put_decisions(transaction, changes)
     }
 
     /// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.

@@ -10,6 +10,11 @@ impl PostgresStore {
         format!("{}.{}", quoted(&self.schema), quoted(&format!("{}{name}", self.prefix)))
     }
 
+    /// Quoted name without its schema, as an index is created.
+    pub(super) fn unqualified(&self, name: &str) -> String {
+        quoted(&format!("{}{name}", self.prefix))
+    }
+
     /// SQL that creates the tables and views. Ids are compared by their bytes.
     pub(super) fn tables(&self) -> String {
         let name = |name| self.table(name);

@@ -7,6 +7,7 @@ use postgres::{Client, Transaction};
 
 use crate::credential::Credential;
 use crate::failpoint;
+use crate::sinks::decisions::LastDecisions;
 use crate::tables::database::postgres::{connect, failure, from_stored_text};
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable};
 use crate::tables::sink::changes::TableChanges;
@@ -25,6 +26,8 @@ pub(in crate::tables::sink) struct PostgresStore {
     pub(super) run: String,
     pub(super) deltas: bool,
     pub(super) causes: bool,
+    /// Whether decisions are written.
+    pub(super) decisions: bool,
     pub(super) patience: Duration,
     /// Present while connected.
     pub(super) client: Option<Client>,
@@ -33,7 +36,8 @@ pub(in crate::tables::sink) struct PostgresStore {
 impl PostgresStore {
     pub(in crate::tables::sink) fn new(output: &TableOutput, url: &Credential) -> Self {
         let TableOutput { schema, prefix, run, deltas, causes, patience, .. } = output.clone();
-        Self { url: url.clone(), schema, prefix, run, deltas, causes, patience, client: None }
+        let decisions = output.decisions.is_some();
+        Self { url: url.clone(), schema, prefix, run, deltas, causes, decisions, patience, client: None }
     }
 
     /// Changes tables of layout 1 to this layout. Returns the layout of any others.
@@ -101,6 +105,9 @@ impl PostgresStore {
             }
             transaction.batch_execute(&self.tables())?;
         }
+        if self.decisions {
+            transaction.batch_execute(&self.decisions_table())?;
+        }
         let layout = if is_there { self.migrate(transaction)? } else { None };
         let found = self.lock_progress(transaction)?;
         let sql = format!(
@@ -129,7 +136,7 @@ impl PostgresStore {
     }
 
     /// Runs a query and parses its rows; waits for an unreachable server.
-    fn rows<T>(
+    pub(super) fn rows<T>(
         &mut self,
         sql: &str,
         read: impl Fn(&postgres::Row) -> Result<T, postgres::Error>,
@@ -227,5 +234,9 @@ impl TableStore for PostgresStore {
             Ok((row.try_get::<_, String>(0)?, Facts { ts: row.try_get(1)?, bytes, position }))
         })?;
         rows.into_iter().map(|(text, facts)| Ok((id(&from_stored_text(&text))?, facts))).collect()
+    }
+
+    fn decisions(&mut self) -> Result<LastDecisions, DatabaseFailure> {
+        self.read_decisions()
     }
 }

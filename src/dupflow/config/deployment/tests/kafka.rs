@@ -175,7 +175,7 @@ mod with_kafka {
     #[test]
     fn settings_that_exclude_each_other() {
         let emit = problems(&format!("{BOTH}sink.emit = \"clusters\""));
-        assert!(emit[0].starts_with("sink.emit: a topic takes deltas"), "{emit:?}");
+        assert!(emit[0].starts_with("sink.emit: a topic takes changes"), "{emit:?}");
         assert!(parse(&format!("{BOTH}sink.emit = \"cluster-deltas\"")).is_ok());
         assert_eq!(
             problems(&BOTH.replace("\"out\"", "\"in\"")),

@@ -44,7 +44,8 @@ fn values_of_variables_are_never_printed() {
             in \"100ms\", \
              \"events:N,every:T\", \"ts\" or \"all\"",
             "l.toml:8: sink.emit: found \"${SECRET}\", \
-            expected \"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\" or \"remove\"",
+            expected \"deltas\", \"pairs\", \"clusters\", \"cluster-deltas\", \"keep\", \"remove\" or \
+            \"decisions\"",
             "l.toml:9: sink.path: \"${\" without a \"}\"",
         ]
     );
