@@ -1,7 +1,7 @@
 //! The law: after every epoch of any history, the accumulated deltas equal what the oracle finds in the
 //! corpus.
 //!
-//! Thirteen families:
+//! Fourteen families:
 //!
 //! | module | tests |
 //! |---|---|
@@ -10,6 +10,7 @@
 //! | [`reference`] | delta by delta against a plain differential dataflow |
 //! | [`recorded`] | recorded history |
 //! | [`clusters`], [`keep`] | what is derived from the pairs |
+//! | [`decisions`] | the records of each document, also through ends and restarts |
 //! | [`truth`] | the oracle of true similarities against its definition |
 //! | [`retention`] | documents that expire |
 //! | [`causes`] | the causes of deltas |
@@ -32,6 +33,7 @@ mod causes;
 mod clusters;
 #[path = "../data/mod.rs"]
 mod data;
+mod decisions;
 mod distance;
 mod flow;
 mod history;

@@ -18,12 +18,12 @@ use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
 use dupflow::connectors::mark::{Mark, Standing};
 use dupflow::connectors::sinks::{MemorySink, Sink};
 use dupflow::connectors::state::{self, StoredState};
-use dupflow::core::doc::{DocChange, Letter, Position};
+use dupflow::core::doc::{DocChange, Letter, Position, UpsertedDoc};
 use dupflow::core::hash::mix;
 use dupflow::core::pair::{Delta, DocPair};
 use dupflow::core::run::metrics::Counter;
 use dupflow::core::text::IdfTable;
-use dupflow::core::time::{Progress, RetentionTime, SystemClock, UnixTime};
+use dupflow::core::time::{Epoch, Progress, RetentionTime, SystemClock, UnixTime};
 use dupflow::pipeline::{self, Continuity, Demands, PastError, RunError, RunJob};
 use parking_lot::Mutex;
 use proptest::prelude::*;
@@ -38,13 +38,13 @@ use crate::script::{Run, Stamped};
 use crate::sources::partitions;
 
 /// A destination whose run ends at a given commit, if it reaches it: before the commit is made, or after it.
-struct Ends {
-    sink: Arc<Mutex<MemorySink>>,
+struct Ends<S> {
+    sink: S,
     commits_left: u64,
     behind: bool,
 }
 
-impl Sink for Ends {
+impl<S: Sink> Sink for Ends<S> {
     fn take_over(&mut self) -> io::Result<Standing> {
         self.sink.take_over()
     }
@@ -59,6 +59,22 @@ impl Sink for Ends {
 
     fn documents(&mut self, changes: &[DocChange], restored: bool) -> io::Result<()> {
         self.sink.documents(changes, restored)
+    }
+
+    fn wants_upserts(&self) -> bool {
+        self.sink.wants_upserts()
+    }
+
+    fn upserts(&mut self, upserts: &[UpsertedDoc]) -> io::Result<()> {
+        self.sink.upserts(upserts)
+    }
+
+    fn restored(&mut self, deltas: &[Delta]) {
+        self.sink.restored(deltas);
+    }
+
+    fn live(&mut self, past: Epoch) {
+        self.sink.live(past);
     }
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], letters: &[Letter]) -> io::Result<()> {
@@ -104,19 +120,30 @@ pub(crate) fn ts_of(partition: u32, offset: u64) -> Option<f64> {
 
 /// The setup of a run, and how it ends.
 #[derive(Clone, Copy, Debug)]
-struct Life {
-    workers: usize,
-    readers: usize,
-    limits: EpochLimits,
-    seed: u64,
+pub(crate) struct Life {
+    pub(crate) workers: usize,
+    pub(crate) readers: usize,
+    pub(crate) limits: EpochLimits,
+    pub(crate) seed: u64,
     /// The commit at which the run ends, if any.
-    end: Option<(u64, bool)>,
-    reconcile: bool,
-    ids_move: bool,
+    pub(crate) end: Option<(u64, bool)>,
+    pub(crate) reconcile: bool,
+    pub(crate) ids_move: bool,
 }
 
 /// Runs to the end of the input, or to the run's own end; returns the number of restored documents.
 fn live(
+    place: &Place,
+    plan: &Plan,
+    parts: &std::collections::BTreeMap<u32, Partition>,
+    life: Life,
+) -> Result<u64, RunError> {
+    live_into(Arc::clone(&place.sink), place, plan, parts, life)
+}
+
+/// As [`live`], into another sink than that of the place.
+pub(crate) fn live_into(
+    sink: impl Sink + Send + 'static,
     place: &Place,
     plan: &Plan,
     parts: &std::collections::BTreeMap<u32, Partition>,
@@ -150,7 +177,7 @@ fn live(
             ..Continuity::new(&plan.description())
         },
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
-        sink: Box::new(Ends { sink: Arc::clone(&place.sink), commits_left, behind }),
+        sink: Box::new(Ends { sink, commits_left, behind }),
         workers: life.workers,
         clock: Arc::new(SystemClock::start()),
     })?;

@@ -124,13 +124,13 @@ pub(crate) fn all_alive(events: &[(Position, Stamped)], clock: Option<f64>, rete
 }
 
 /// Events of one partition, with their positions.
-fn placed<'a>(events: impl Iterator<Item = &'a Stamped>) -> Vec<(Position, Stamped)> {
+pub(crate) fn placed<'a>(events: impl Iterator<Item = &'a Stamped>) -> Vec<(Position, Stamped)> {
     let at = |(offset, event): (u64, &Stamped)| (Position { partition: 0, offset }, event.clone());
     (0..).zip(events).map(at).collect()
 }
 
 /// The clock after each epoch.
-fn clocks(epochs: &[Epoched], clock: RetentionClock) -> Vec<Option<f64>> {
+pub(crate) fn clocks(epochs: &[Epoched], clock: RetentionClock) -> Vec<Option<f64>> {
     let mut now: Option<f64> = None;
     let told = |epoch: &Epoched| {
         let times: Vec<f64> = match clock {
