@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use dupflow::core::doc::{DocId, Position};
 use dupflow::core::hash::mix;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::{Message as _, Offset, TopicPartitionList};
 
 use crate::broker::Broker;
 use crate::compacted;
+use crate::decisions;
 use crate::options::Options;
 use crate::place::{self, BOUND, Pairs, Place, Verdict};
 
@@ -21,8 +23,22 @@ const POINTS: &[&str] = &["transaction-sent", "transaction-committed", "commit",
 /// Number of partitions of the input.
 const PARTITIONS: i32 = 3;
 
-/// All committed records of a topic, partition by partition, in order.
+/// All committed values of a topic, partition by partition, in order.
 fn committed(broker: &Broker, topic: &str) -> Vec<Option<String>> {
+    committed_records(broker, topic).into_iter().map(|record| record.value).collect()
+}
+
+/// A committed record.
+struct Committed {
+    position: Position,
+    key: String,
+    value: Option<String>,
+    /// Unix seconds.
+    ts: Option<f64>,
+}
+
+/// All committed records of a topic, partition by partition, in order.
+fn committed_records(broker: &Broker, topic: &str) -> Vec<Committed> {
     let settings = [
         ("group.id", "exactly-once"),
         ("isolation.level", "read_committed"),
@@ -40,7 +56,16 @@ fn committed(broker: &Broker, topic: &str) -> Vec<Option<String>> {
         loop {
             match client.poll(BOUND) {
                 Some(Ok(record)) => {
-                    records.push(record.payload().map(|bytes| String::from_utf8_lossy(bytes).into_owned()));
+                    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                    let position = Position {
+                        partition: u32::try_from(partition).unwrap(),
+                        offset: u64::try_from(record.offset()).unwrap(),
+                    };
+                    let millis = record.timestamp().to_millis();
+                    let ts = millis.map(|millis| Duration::from_millis(millis.cast_unsigned()).as_secs_f64());
+                    let (key, value) =
+                        (record.key().map(text).unwrap_or_default(), record.payload().map(text));
+                    records.push(Committed { position, key, value, ts });
                 }
                 Some(Err(rdkafka::error::KafkaError::PartitionEOF(at))) if at == partition => break,
                 Some(Err(error)) => println!("reading {topic}: {error}"),
@@ -146,6 +171,10 @@ impl Scene<'_> {
         let mut first = self.place.start(words, 1, None);
         place::wait(&mut first, Duration::from_secs(3));
         let second = self.place.start(words, 1, None);
+        // The first run notices at its next commit; this event changes nothing, and gives it one to make.
+        let writer = self.broker.writer();
+        writer.put(&self.input, 0, Some("no document"), None);
+        writer.flush();
         let ended = place::wait(&mut first, BOUND);
         println!("zombie: the first run ended {ended:?} after another one took over");
         if ended != Some(false) {
@@ -190,6 +219,12 @@ impl Scene<'_> {
 
     fn look(&mut self) -> Option<Pairs> {
         self.verdict.commits_seen += 1;
+        if self.options.decisions.is_some() {
+            let problems = self.decisions();
+            let is_good = problems.is_empty();
+            problems.into_iter().for_each(|problem| self.problem(problem));
+            return is_good.then(Pairs::new);
+        }
         match output(self.broker, &self.output) {
             Ok(pairs) => Some(pairs),
             Err(problem) => {
@@ -197,6 +232,39 @@ impl Scene<'_> {
                 None
             }
         }
+    }
+
+    /// The problems of the decisions up to the last mark.
+    fn decisions(&mut self) -> Vec<String> {
+        let number = |value: &serde_json::Value| value.as_u64().unwrap();
+        let mut moments: Vec<decisions::Moment> = Vec::new();
+        for value in committed(self.broker, &self.progress()).into_iter().flatten() {
+            let mark: serde_json::Value = serde_json::from_str(&value).unwrap();
+            let Some(next) = mark["progress"]["next"].as_object() else { continue };
+            let next = next.iter().map(|(p, next)| (p.parse().unwrap(), number(next))).collect();
+            let moment = (number(&mark["progress"]["epoch"]), next);
+            // A run that takes over writes the mark that it found again.
+            if moments.last() != Some(&moment) {
+                moments.push(moment);
+            }
+        }
+        let read = |Committed { key, value, .. }| {
+            (key, value.map(|text: String| serde_json::from_str(&text).unwrap()))
+        };
+        let records: Vec<_> = committed_records(self.broker, &self.output).into_iter().map(read).collect();
+        self.verdict.decisions = records.len();
+        let event = |Committed { position, key, value, ts }| {
+            let id = DocId::new(&key).unwrap();
+            let row = |raw: &str| Some(serde_json::from_str::<serde_json::Value>(raw).ok()?["text"].clone());
+            // A text that looks like JSON is written as a row.
+            let text = |raw: String| match row(&raw) {
+                Some(serde_json::Value::String(text)) => text,
+                _ => raw,
+            };
+            decisions::Event { position, id, text: value.map(text), ts }
+        };
+        let events: Vec<_> = committed_records(self.broker, &self.input).into_iter().map(event).collect();
+        decisions::problems(self.options, &events, &moments, &records)
     }
 
     /// Kills the run as often as asked. In between it changes what the options ask for: added partitions, a
@@ -239,7 +307,7 @@ impl Scene<'_> {
                 (0..3).for_each(|kill| self.kill(&again, kill));
             }
             self.finish(&again, before.as_deref());
-            if let Some(found) = self.look() {
+            if let Some(found) = self.look().filter(|_| self.options.decisions.is_none()) {
                 self.verdict.pairs = found.len();
                 let problem = place::compare(&found, &self.place.expected(feed, &pipeline));
                 problem.into_iter().for_each(|problem| self.problem(problem));
@@ -267,9 +335,10 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
     let (input, output) = (format!("{name}-in"), format!("{name}-out"));
     let config = format!(
         "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\nrefresh_seconds = 1\n[sink]\nkind = \
-         \"kafka\"\ntopic = \"{output}\"\n\
+         \"kafka\"\ntopic = \"{output}\"\n{}\
          [kafka]\nbrokers = \"{}\"\n[state]\npath = \"state\"\ncommit_every = \"200ms\"\n\
          [logging]\nlevel = \"info\"\n",
+        options.emit(),
         broker.address()
     );
     std::fs::write(place.path("run.toml"), config).unwrap();

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::decisions;
 use crate::options::Options;
 use crate::place::{self, BOUND, POINTS, Pairs, Place, Verdict};
 
@@ -10,16 +11,39 @@ fn processes(options: &Options, run: usize) -> usize {
     if options.processes { [1, 3, 2][(run / 4) % 3] } else { 1 }
 }
 
-/// The accumulated pairs of the output up to its mark; an error if a pair is added twice, or removed while
-/// absent.
-fn output(place: &Place) -> Result<Pairs, String> {
-    let Ok(mark) = std::fs::read_to_string(place.path("out.jsonl.mark")) else { return Ok(Pairs::new()) };
+/// The durable lines of the output, and the mark; `None` before the first commit.
+fn durable(place: &Place) -> Result<Option<(String, serde_json::Value)>, String> {
+    let Ok(mark) = std::fs::read_to_string(place.path("out.jsonl.mark")) else { return Ok(None) };
     let mark: serde_json::Value = serde_json::from_str(&mark[17..]).map_err(|error| error.to_string())?;
     let length = usize::try_from(mark["length"].as_u64().unwrap()).unwrap();
     let text = std::fs::read_to_string(place.path("out.jsonl")).map_err(|error| error.to_string())?;
+    Ok(Some((text[..length].to_owned(), mark["mark"].clone())))
+}
+
+/// The accumulated pairs of the output up to its mark; an error if a pair is added twice, or removed while
+/// absent.
+fn output(place: &Place) -> Result<Pairs, String> {
     let mut pairs = Pairs::new();
-    place::apply(text[..length].lines(), &mut pairs)?;
+    if let Some((lines, _)) = durable(place)? {
+        place::apply(lines.lines(), &mut pairs)?;
+    }
     Ok(pairs)
+}
+
+/// The problems of the decisions up to the mark.
+fn decisions(options: &Options, place: &Place, feed: &std::path::Path) -> Vec<String> {
+    let (lines, mark) = match durable(place) {
+        Ok(Some(found)) => found,
+        Ok(None) => return Vec::new(),
+        Err(problem) => return vec![problem],
+    };
+    let text = std::fs::read_to_string(feed).unwrap();
+    let events: Vec<_> =
+        (0..).zip(text.lines()).filter_map(|(offset, line)| decisions::event(offset, line)).collect();
+    let next = mark["progress"]["next"]["0"].as_u64().unwrap_or(0);
+    let moment = (mark["progress"]["epoch"].as_u64().unwrap(), [(0, next)].into());
+    let records: Vec<_> = lines.lines().map(decisions::record).collect();
+    decisions::problems(options, &events, &[moment], &records)
 }
 
 /// Kills runs, then lets one end.
@@ -71,8 +95,12 @@ fn run_through(
         }
         verdict.kills += usize::from(ended != Some(true));
         verdict.commits_seen += 1;
-        if let Err(problem) = output(place) {
-            verdict.problems.push(problem);
+        let problems = match options.decisions {
+            Some(_) => decisions(options, place, &place.path("feed.jsonl")),
+            None => output(place).err().into_iter().collect(),
+        };
+        if !problems.is_empty() {
+            verdict.problems.extend(problems);
             return false;
         }
         if options.lose_state && !lost && killed >= kills / 2 {
@@ -93,8 +121,9 @@ pub(crate) fn run(options: &Options) -> Verdict {
     let feed = place.feed(options);
     let config = format!(
         "workers = 1\n[source]\nkind = \"files\"\ninputs = [{feed:?}]\nepoch = \"events:20\"\n\
-         [dead_letter]\npath = \"letters\"\n[sink]\npath = \"out.jsonl\"\n[state]\npath = \
-         \"state\"\ncommit_every = \"50ms\"\n"
+         [dead_letter]\npath = \"letters\"\n[sink]\npath = \"out.jsonl\"\n{}[state]\npath = \
+         \"state\"\ncommit_every = \"50ms\"\n",
+        options.emit()
     );
     std::fs::write(place.path("run.toml"), config).unwrap();
     let mut verdict = Verdict::default();
@@ -110,6 +139,9 @@ pub(crate) fn run(options: &Options) -> Verdict {
         if !run_through(options, &mut place, &words, kills, &mut verdict) {
             return verdict;
         }
+        if options.decisions.is_some() {
+            continue;
+        }
         match output(&place) {
             Ok(found) => {
                 verdict.pairs = found.len();
@@ -117,6 +149,10 @@ pub(crate) fn run(options: &Options) -> Verdict {
             }
             Err(problem) => verdict.problems.push(problem),
         }
+    }
+    if options.decisions.is_some() {
+        verdict.problems.extend(decisions(options, &place, &feed));
+        verdict.decisions = durable(&place).ok().flatten().map_or(0, |(lines, _)| lines.lines().count());
     }
     verdict.problems.extend(letters(&place, &feed));
     verdict

@@ -16,6 +16,7 @@
 //! | `--reconcile` | then sets the threshold to 0.6, then the pipeline to `exact`, with kills during each |
 //! | `--compacted` | of a topic: compacts the input, writes each document several times, adds partitions |
 //! | `--pipeline NAME` | default minhash |
+//! | `--decisions first\|current` | writes decisions in place of deltas (`lines`, `kafka`) |
 //!
 //! | sink | from | to |
 //! |---|---|---|
@@ -24,8 +25,9 @@
 //! | `postgres` | a feed, then a table | tables on a real server |
 //! | `kafka` | a topic | a topic, on a real broker |
 //!
-//! Without options, as run by `cargo test`: a small feed into files, and the feed and a table into tables of
-//! a SQLite file and, if one is installed, of a PostgreSQL server. Anything missing is reported with SKIPPED.
+//! Without options, as run by `cargo test`: a small feed into files, as deltas and as decisions, and the
+//! feed and a table into tables of a SQLite file and, if one is installed, of a PostgreSQL server.
+//! Anything missing is reported with SKIPPED.
 
 #![expect(
     clippy::unwrap_used,
@@ -42,6 +44,7 @@ mod broker;
 mod compacted;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod databases;
+mod decisions;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod lines;
@@ -54,6 +57,7 @@ mod tables;
 
 use std::process::ExitCode;
 
+use dupflow::connectors::sinks::DecisionMode;
 use options::{Options, Sink};
 
 fn main() -> ExitCode {
@@ -69,7 +73,13 @@ fn main() -> ExitCode {
     }
     let sinks =
         options.sink.map_or_else(|| vec![Sink::Lines, Sink::Sqlite, Sink::Postgres], |sink| vec![sink]);
-    let verdicts: Vec<_> = sinks.into_iter().filter_map(|sink| run(sink, &options)).collect();
+    let mut verdicts: Vec<_> = sinks.into_iter().filter_map(|sink| run(sink, &options)).collect();
+    if options.sink.is_none() {
+        for mode in DecisionMode::ALL {
+            let decisions = Some(mode);
+            verdicts.extend(run(Sink::Lines, &Options { decisions, ..options.clone() }));
+        }
+    }
     let failed = verdicts.iter().filter(|verdict| !verdict.is_good()).count();
     verdicts.iter().for_each(|verdict| println!("{verdict}"));
     println!(

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use dupflow::connectors::sinks::DecisionMode;
+
 /// The kind of sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sink {
@@ -39,6 +41,8 @@ pub(crate) struct Options {
     pub(crate) reconcile: bool,
     pub(crate) compacted: bool,
     pub(crate) pipeline: String,
+    /// Decisions are written in place of deltas.
+    pub(crate) decisions: Option<DecisionMode>,
     /// Whether only other tests were named on the command line.
     pub(crate) passed_by: bool,
 }
@@ -56,6 +60,7 @@ impl Options {
             reconcile: false,
             compacted: false,
             pipeline: "minhash".to_owned(),
+            decisions: None,
             passed_by: false,
         };
         while let Some(word) = words.next() {
@@ -71,6 +76,7 @@ impl Options {
                 "--seed" => options.seed = number(value()?)?,
                 "--feed" => options.feed = Some(value()?.into()),
                 "--pipeline" => options.pipeline = value()?,
+                "--decisions" => options.decisions = Some(value()?.parse()?),
                 "--points" => options.points = true,
                 "--processes" => options.processes = true,
                 "--lose-state" => options.lose_state = true,
@@ -82,6 +88,15 @@ impl Options {
                 name => options.passed_by |= !"exactly_once".contains(name),
             }
         }
+        if options.decisions.is_some() && (options.reconcile || options.compacted) {
+            return Err("--decisions goes with neither --reconcile nor --compacted".to_owned());
+        }
         Ok(options)
+    }
+
+    /// The lines of a deployment file that choose what is written, to follow the table of the sink.
+    pub(crate) fn emit(&self) -> String {
+        self.decisions
+            .map_or_else(String::new, |mode| format!("emit = \"decisions\"\ndecisions = \"{mode}\"\n"))
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct Verdict {
     pub(crate) kills: usize,
     pub(crate) commits_seen: usize,
     pub(crate) pairs: usize,
+    /// Decisions at the end, in place of pairs.
+    pub(crate) decisions: usize,
     pub(crate) problems: Vec<String>,
 }
 
@@ -38,8 +40,9 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kills, commits_seen, pairs, problems } = self;
-        write!(f, "{kills} kills, {commits_seen} outputs looked at on the way, {pairs} pairs at the end: ")?;
+        let Self { kills, commits_seen, pairs, decisions, problems } = self;
+        let (n, what) = if *decisions > 0 { (decisions, "decisions") } else { (pairs, "pairs") };
+        write!(f, "{kills} kills, {commits_seen} outputs looked at on the way, {n} {what} at the end: ")?;
         if problems.is_empty() {
             return f.write_str("0 lost, 0 doubled");
         }

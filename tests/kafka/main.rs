@@ -20,6 +20,7 @@ mod broker;
 mod changed;
 mod clusters;
 mod commands;
+mod decisions;
 mod faults;
 mod measure;
 mod moving;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
             sink::TESTS,
             clusters::TESTS,
             commands::TESTS,
+            decisions::TESTS,
             operation::TESTS,
             faults::TESTS,
             changed::TESTS,
