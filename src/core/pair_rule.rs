@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! rule      = condition { "and" condition }
-//! condition = "a." field ( "==" | "!=" ) "b." field      the same field on both sides; a and b may change places
+//! condition = "a." field ( "==" | "!=" ) "b." field    the same field; a and b may change places
 //! field     = letters without blanks, "=" and "!"
 //! ```
 //!

@@ -125,11 +125,13 @@ fn a_trace_says_that_the_rule_rejects_a_pair() {
     assert!(run.out.contains("\npairs at the end of the input\n  \"a\" \"c\" "), "{}", run.out);
 }
 
-/// Fields are kept in the state; an update of a field alone changes the pairs; another rule is another pipeline.
+/// Fields are kept in the state; an update of a field alone changes the pairs; another rule is another
+/// pipeline.
 #[test]
 fn fields_are_kept_between_runs() {
     let place = Place::new();
-    let deployment = "[source]\ninputs = [\"feed.jsonl\"]\nepoch = \"events:2\"\nfields = [\"lang\", \"host(url)\"]\n\
+    let deployment = "[source]\ninputs = [\"feed.jsonl\"]\nepoch = \"events:2\"\n\
+        fields = [\"lang\", \"host(url)\"]\n\
         [sink]\npath = \"out.jsonl\"\n[state]\npath = \"kept\"\n";
     place.file("here.toml", deployment);
     let rule = "--set pairs.where=a.host!=b.host";

@@ -164,7 +164,8 @@ fn rules_hold_in_crowded_blocks() {
 #[test]
 fn rules_hold_with_other_sketches() {
     for settings in [
-        "sketch = { size = 64, bits = 1 }\nfilter = { verify = \"exact\" }\nblocking = { kind = \"shingles\" }",
+        "sketch = { size = 64, bits = 1 }\nfilter = { verify = \"exact\" }\n\
+        blocking = { kind = \"shingles\" }",
         "sketch = { kind = \"oph\", size = 64, bits = 8 }\nfilter = { verify = \"exact\" }",
         "sketch = { kind = \"simhash\", size = 64 }\nblocking = { kind = \"scan\" }",
         "sketch = { kind = \"odd\", size = 64 }\nblocking = { kind = \"scan\" }",

@@ -1,8 +1,8 @@
 //! A filter behind a [`PairRule`]: sketches whose fields the rule rejects are not compared.
 //!
-//! The last words of a sketch are the hashes of its fields (see [`Scheme::words`]). The filter inside sees the
-//! words before them. A sketch without these words is that of a query text, which has no fields: the rule is
-//! not applied to it.
+//! The last words of a sketch are the hashes of its fields (see [`Scheme::words`]). The filter inside sees
+//! the words before them. A sketch without these words is that of a query text, which has no fields: the
+//! rule is not applied to it.
 
 use std::sync::Arc;
 

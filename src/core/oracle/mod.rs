@@ -28,10 +28,10 @@ use crate::sketch::Sketch;
 
 /// D(C): the pairs of a corpus C by definition, independent of its history.
 ///
-/// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members. The
-/// members of one sketch are all pairs with similarity 1, unless the filter pairs no copies. If they are more than `expand_limit`, only the
-/// smallest is visible, and the pairs are a star around it. Evidence is not computed (zero). `corpus` must
-/// not hold texts without a token.
+/// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members.
+/// The members of one sketch are all pairs with similarity 1, unless the filter pairs no copies. If they
+/// are more than `expand_limit`, only the smallest is visible, and the pairs are a star around it. Evidence
+/// is not computed (zero). `corpus` must not hold texts without a token.
 pub fn exact<'a>(
     corpus: impl IntoIterator<Item = (&'a DocId, &'a (SketchId, Sketch))>,
     blocking: &dyn Blocking,

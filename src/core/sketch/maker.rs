@@ -44,8 +44,8 @@ impl SketchMaker {
         self.sketch_with(text, &[])
     }
 
-    /// The sketch of a text with fields, of which it has the [hashes](crate::pair_rule::PairRule::hashes), one
-    /// for each field of the scheme's rule. The sketch of a query text has none.
+    /// The sketch of a text with fields, of which it has the [hashes](crate::pair_rule::PairRule::hashes),
+    /// one for each field of the scheme's rule. The sketch of a query text has none.
     ///
     /// # Panics
     /// As [`Self::sketch`].

@@ -22,8 +22,9 @@ pub(super) struct LiveDocument {
     pub(super) fields: FieldRow,
 }
 
-/// Reads all inputs in order of position, with these fields, and calls `each` for every event. If the plan has live weights,
-/// they are frozen at the document frequencies of the live documents, as in a run of one epoch.
+/// Reads all inputs in order of position, with these fields, and calls `each` for every event. If the plan
+/// has live weights, they are frozen at the document frequencies of the live documents, as in a run of one
+/// epoch.
 ///
 /// # Errors
 /// If an input cannot be read, or holds records but no document.

@@ -34,7 +34,8 @@ pub struct Stages {
     pub expand_limit: usize,
     /// Whether pairs carry their evidence; if not, it is zero, and no part of a pair's identity.
     pub evidence: bool,
-    /// The fields that documents hold, at least those of the scheme's rule. Events carry one value for each, in this order.
+    /// The fields that documents hold, at least those of the scheme's rule. Events carry one value for
+    /// each, in this order.
     pub fields: FieldRules,
     /// The rules by which documents expire.
     pub retention: Retention,

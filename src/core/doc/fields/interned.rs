@@ -1,7 +1,7 @@
 //! Texts that are stored once in a process.
 //!
-//! A text that only the table still holds is freed when its part of the table has doubled since the last look:
-//! memory follows the texts in use, and the cost of the looks is a constant for each new text.
+//! A text that only the table still holds is freed when its part of the table has doubled since the last
+//! look: memory follows the texts in use, and the cost of the looks is a constant for each new text.
 
 use std::sync::Arc;
 

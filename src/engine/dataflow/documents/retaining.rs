@@ -90,8 +90,8 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     clock: Option<UnixTime>,
     /// Unsorted until [`settle`](Self::settle) sorts by place; touches of one place stay in their order.
     touched: Vec<Touch<F>>,
-    /// The facts and fields of documents that were added or changed, by id, if changes of documents are emitted; `None`
-    /// for removed ones.
+    /// The facts and fields of documents that were added or changed, by id, if changes of documents are
+    /// emitted; `None` for removed ones.
     doc_changes: Option<BTreeMap<DocId, Option<(Facts, FieldRow)>>>,
     /// Documents with an upsert, if they are emitted.
     upserts: Option<Vec<UpsertedDoc>>,
