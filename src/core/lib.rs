@@ -95,23 +95,26 @@
 //! - [`html`] extracts the text of web pages; a [`Detector`] does so for texts that are pages.
 //! - [`text::common_passages`] shows what two texts have in common.
 //! - [`oracle`] computes pairs by brute force, as the reference for tests.
-//! - The other modules are the ground of the crates `dupflow-engine`, `dupflow-connectors` and
-//!   `dupflow-monitor`.
+//! - [`doc`], [`pair`], [`hash`], [`time`] and [`probability`] are the types and functions that the steps
+//!   share. Modules that only other crates of dupflow use are hidden here, and may change at any time.
 //!
 //! The feature `article` adds the extraction of the article of a page.
 
 pub mod block;
 pub mod cluster;
+#[doc(hidden)]
 pub mod description;
 pub mod detect;
 pub mod doc;
 pub mod filter;
 pub mod hash;
 pub mod html;
+#[doc(hidden)]
 pub mod memory;
 pub mod oracle;
 pub mod pair;
 pub mod probability;
+#[doc(hidden)]
 pub mod run;
 pub mod sketch;
 pub mod text;

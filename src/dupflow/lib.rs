@@ -29,7 +29,7 @@
 //! // Six of eight different word 3-shingles are in both.
 //! let verdict = plan.filter().decide(a.view(), b.view());
 //! assert_eq!(verdict.accepted.map(|similarity| similarity.get()), Some(0.75));
-//! # Ok::<(), dupflow::config::PlanError>(())
+//! # Ok::<(), dupflow::config::ConfigError>(())
 //! ```
 
 pub use dupflow_connectors as connectors;

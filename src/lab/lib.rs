@@ -13,7 +13,7 @@
 //! | [`scripts`] | scripts without spaces, compared with a twin with spaces |
 //! | [`pipelines`] | precision, recall and cost of whole pipelines on a corpus with truth |
 //!
-//! A new study is a file here and an arm in `cli/evaluate.rs`.
+//! A new study is a file here and an arm in `src/dupflow/cli/lab/evaluate.rs`.
 //!
 //! Invariants: all random numbers depend on [`StudyContext::seed`] only, and no count depends on the number
 //! of threads; only times differ between runs. Ratios of times compare forms that are measured alternately in
@@ -95,7 +95,7 @@ const ROUNDS: usize = 11;
 
 impl std::fmt::Debug for StudyContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bench")
+        f.debug_struct("StudyContext")
             .field("threads", &self.threads)
             .field("seed", &self.seed)
             .finish_non_exhaustive()

@@ -115,7 +115,7 @@ impl Endpoint {
 impl std::fmt::Debug for Endpoint {
     /// Omits the token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Entry").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("Endpoint").field("address", &self.address).finish_non_exhaustive()
     }
 }
 

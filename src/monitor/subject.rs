@@ -142,7 +142,7 @@ impl MonitoredRun {
 
 impl fmt::Debug for MonitoredRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subject").field("status", &self.status).finish_non_exhaustive()
+        f.debug_struct("MonitoredRun").field("status", &self.status).finish_non_exhaustive()
     }
 }
 

@@ -25,7 +25,7 @@ use flate2::write::GzEncoder;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Bytes of text that each row of the table is measured on, at least.
+/// The least number of bytes of text that each row of the table is measured with.
 const ENOUGH: usize = 500 << 20;
 
 /// Texts of one to a thousand words out of 20,000, in some scripts.

@@ -2,9 +2,9 @@
 //!
 //! `cargo bench --bench queries -- [DOCUMENTS] [EVENTS] [QUESTIONS] [SECONDS] [WORKERS]`, by default 100,000
 //! documents of the generator, then 1,000 events and 200 queries a second for 20 seconds, as many workers as
-//! cores. Epochs are cut every 100 ms. A query is a text of the corpus; it is timed from when it is due,
-//! whether the one before has been answered or not. Then events are sent as fast as they are taken, in rounds
-//! with and without as many queries.
+//! cores. Epochs are cut every 100 ms. A query is a text of the corpus; its time counts from when it is due,
+//! even if the one before has no answer yet. Then events are sent as fast as they are read, in rounds with
+//! this rate of queries and without.
 
 #![expect(
     clippy::unwrap_used,
@@ -35,11 +35,11 @@ use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
-/// Events of a round at full speed, and rounds of either kind.
+/// Events of a round at full speed, and rounds with queries and without.
 const ROUND: u64 = 40_000;
 const ROUNDS: usize = 4;
 
-/// Texts of the queries, in turn.
+/// Number of texts that are queried in turn.
 const TEXTS: usize = 10_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -151,7 +151,7 @@ impl Feed {
     }
 }
 
-/// Asks at a steady rate.
+/// Sends queries at a steady rate.
 struct Asking {
     end: Sender<()>,
     thread: thread::JoinHandle<()>,

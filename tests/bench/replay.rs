@@ -1,4 +1,4 @@
-//! One feed through the default pipeline, with the figures that say how well it went.
+//! Replays one feed with the default pipeline, and prints rates, times and memory.
 //!
 //! `cargo bench --bench replay -- [FEED] [PIPELINE] [WORKERS]`: a feed file, or a number of documents to
 //! generate (default 100,000); `minhash`; as many workers as cores. The floor is the time to read the file
@@ -23,7 +23,7 @@ use dupflow::core::time::SystemClock;
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
-/// As in the command.
+/// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -25,7 +25,7 @@ fn saved(epoch: u64) -> StatePosition {
     StatePosition { mark: Mark { progress, ..Mark::default() }, ..StatePosition::default() }
 }
 
-/// Documents of these numbers, with values that follow from the epoch.
+/// Changes of the documents with these numbers; the values depend on the epoch.
 fn changes(epoch: u64, numbers: impl Iterator<Item = u64>) -> Changes {
     let mut changes = Changes::default();
     for number in numbers {

@@ -287,7 +287,7 @@ fn the_input_is_created_again(broker: &Broker) {
     for path in ["state", "none"] {
         scene.more = format!("state.path = \"{path}\"\n");
         let error = scene.fails(&[]);
-        assert!(error.contains("has been made anew") && error.contains("--reconcile"), "{error}");
+        assert!(error.contains("was created again") && error.contains("--reconcile"), "{error}");
     }
     scene.more = STATE.to_owned();
     let mut run = scene.run(&["--reconcile"]);
@@ -311,7 +311,7 @@ fn the_input_is_created_again_while_it_is_read(broker: &Broker) {
     let error = run.failure();
     assert!(error.contains(&scene.input), "{error}");
     let error = scene.fails(&[]);
-    assert!(error.contains("has been made anew") && error.contains("--reconcile"), "{error}");
+    assert!(error.contains("was created again") && error.contains("--reconcile"), "{error}");
     let mut run = scene.run(&["--reconcile"]);
     output.until(&mut run, &["c d", "e f"]);
     run.stop();
@@ -345,7 +345,7 @@ fn the_output_is_created_again(broker: &Broker) {
     broker.remake(&scene.output, 1);
     put(&scene, 0, &[("b", 3)]);
     let error = scene.fails(&[]);
-    assert!(error.contains(&scene.output) && error.contains("has been made anew"), "{error}");
+    assert!(error.contains(&scene.output) && error.contains("was created again"), "{error}");
     assert!(error.contains("--reconcile"), "{error}");
     let mut output = scene.output();
     let mut run = scene.run(&["--reconcile"]);
@@ -537,7 +537,7 @@ fn records_expire_between_two_runs_with_state(broker: &Broker) {
     broker.admin().truncate(&scene.input, 0, 5).unwrap();
     let error = scene.fails(&[]);
     assert!(error.contains("partition 0 is to be read from offset 2 on, and holds 5 to 8"), "{error}");
-    assert!(error.contains("--reconcile keeps the documents of the state"), "{error}");
+    assert!(error.contains("--reconcile, which keeps the documents of the state"), "{error}");
     let mut run = scene.run(&["--reconcile"]);
     // a and b are as in the state: the update of a, l and m have expired.
     output.until(&mut run, &["a b", "a n", "b n", "c d", "c e", "d e", "o p"]);

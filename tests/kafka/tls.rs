@@ -48,7 +48,7 @@ fn sasl_over_tls(broker: &Broker) {
             let mut run = Run::start(folder.path(), RUN);
             assert_eq!(run.wait().code(), Some(2), "{}", run.log());
             let expected =
-                "security.protocol: this dupflow was built without TLS; rebuild it with --features tls";
+                "security.protocol: this dupflow was built without TLS: build it with the feature `tls`";
             assert!(run.log().contains(expected), "{}", run.log());
             continue;
         }

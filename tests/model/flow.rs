@@ -30,13 +30,13 @@ pub(crate) fn stages() -> Stages {
     dupflow::pipeline::stages(&Plan::load("minhash", &[]).unwrap(), false)
 }
 
-/// One event an epoch, as fast as they are taken, from `next` to `last`.
+/// One event per epoch, as fast as they are read, from `next` to `last`.
 struct Fast {
     next: Epoch,
     last: Epoch,
-    /// The greatest epoch that was ever asked for.
+    /// The greatest epoch that was requested so far.
     asked: Arc<Mutex<Epoch>>,
-    /// Signals that no more epochs are asked for.
+    /// Signals that no further epochs are requested.
     held_back: Sender<Epoch>,
 }
 
@@ -68,14 +68,14 @@ impl Intake for Fast {
     fn wake_with(&mut self, _: Box<dyn Fn() + Send>) {}
 }
 
-/// Has no events, and stays in its epoch until it is released.
+/// An intake without events that stays in its epoch until it is released.
 struct Slow {
     epoch: Epoch,
     released: Arc<AtomicBool>,
     wake: Arc<Mutex<Option<Wake>>>,
 }
 
-/// What wakes a worker.
+/// A function that wakes a worker.
 type Wake = Box<dyn Fn() + Send>;
 
 /// An emitted epoch, with the number of its deltas; `None` is the end.
@@ -95,7 +95,7 @@ impl Intake for Slow {
     }
 }
 
-/// Fails when it is asked to read.
+/// An intake that fails when it reads.
 struct Broken;
 
 impl Intake for Broken {
@@ -189,7 +189,7 @@ fn cancelled_workers_end_without_closing_what_is_open() {
     assert!(epochs.recv().is_err());
 }
 
-/// What a reader does.
+/// The actions of a reader.
 pub(crate) type Script = Box<dyn FnMut(&Queue) -> Result<(), SourceError> + Send>;
 
 /// Readers that follow a script.

@@ -16,7 +16,7 @@ use proptest::test_runner::{Config, FileFailurePersistence, RngSeed, TestCaseErr
 use crate::data::Event;
 use crate::script::Run;
 
-/// Ids as awkward as a feed can carry, few enough to recur.
+/// The most unusual ids that a feed can hold, few enough to recur.
 const IDS: [&str; 24] = [
     "a",
     "b",

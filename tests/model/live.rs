@@ -170,7 +170,8 @@ fn tables_follow_the_size_of_the_corpus() {
     }
 }
 
-/// All of a recorded history: its end, and three cuts. And its beginning, with other cuts and distributions.
+/// A whole recorded history, at its end and at three cuts; and its beginning with other cuts and
+/// distributions.
 #[test]
 fn live_weights_on_real_history() {
     let Some(folder) = data::folder("live weights on real history") else { return };

@@ -113,7 +113,7 @@ impl SourceReader for Turns {
             let (partition, part) = &mut left[turn];
             let line = queue.line(*partition).unwrap_or(u64::MAX);
             let this_side = part.events.partition_point(|(offset, _)| *offset < line);
-            // From the line on records are held, so that a batch may begin there.
+            // The queue holds records from the line on, so that a batch may begin there.
             let may = if this_side > 0 { this_side } else { part.events.len() };
             let count = random(4).min(may);
             let format = if part.rows { ValueFormat::Json } else { ValueFormat::default() };
@@ -130,7 +130,7 @@ impl SourceReader for Turns {
                 records.push(KeyedRecord { offset: *offset, ts, key, value });
             }
             let is_last = count == part.events.len();
-            // Behind the last record, and before the line, there may be offsets without records.
+            // After the last record, and before the line, there may be offsets without records.
             let next = match part.events.get(count) {
                 None => part.end,
                 Some((offset, _)) if count < this_side || this_side == 0 => *offset,
@@ -170,7 +170,7 @@ impl SourceReader for Turns {
                 left.remove(turn);
             }
         }
-        // No thread waits where a run is expected to fail.
+        // In tests where the run fails, no thread receives this signal.
         self.read.send(()).unwrap_or(());
         Ok(())
     }

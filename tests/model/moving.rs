@@ -1,7 +1,7 @@
 //! The law where ids move between the partitions of a topic, through ends and restarts, with documents kept,
 //! lost or never kept. The durable deltas accumulate to the pairs of the documents that are alive by the
-//! definition of `dataflow/homes.rs`, evaluated by brute force on everything read. Readers take the
-//! partitions in turns of random length, so that each run reads another order.
+//! definition of `engine/dataflow/documents/homes.rs`, evaluated by brute force on everything read. Readers
+//! take the partitions in turns of random length, so that each run reads another order.
 //!
 //! Bug classes: the event that is read last wins; an older event of another partition restores a deleted id;
 //! a restored document without its partition or its newest time; an id that is forgotten while an older event
@@ -143,7 +143,7 @@ fn no_order_of_partitions_shows_under_live_weights() {
     });
 }
 
-/// A state of a version that did not remember deleted ids lacks those forever, whatever is kept in it later.
+/// A state of a version that did not remember deleted ids never contains those, even if later runs write it.
 #[test]
 fn a_state_that_lacks_deleted_ids_never_claims_to_have_them() {
     let event = |n: u32| (DocId::new(&format!("d{}", n % 7)).unwrap(), Some(format!("some words {n}")));

@@ -1,4 +1,4 @@
-//! What follows from the law, tested without an oracle: the result is a function of the corpus alone.
+//! Consequences of the law, tested without an oracle: the result is a function of the corpus only.
 
 use std::collections::{BTreeMap, BTreeSet};
 

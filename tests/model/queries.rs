@@ -54,7 +54,7 @@ struct Told {
     wakers: Mutex<Vec<Box<dyn Fn() + Send>>>,
 }
 
-/// An intake that asks between its batches, and asks the remaining queries at its end; it ends when all have
+/// An intake that sends queries between its batches, and the remaining ones at its end. It ends when all have
 /// a reply.
 struct Asking {
     events: Box<dyn Intake>,
@@ -343,7 +343,7 @@ enum End {
     Sink,
 }
 
-/// Several threads ask continuously, more than the queue has room for, each again once it has a reply; then
+/// Several threads send queries continuously, more than fit into the queue, each again after a reply; then
 /// the run ends. Each query gets one reply, and a query that is not answered by then is refused.
 #[test]
 fn each_who_asks_is_told_once_however_the_run_ends() {
@@ -387,7 +387,7 @@ fn each_who_asks_is_told_once_however_the_run_ends() {
     }
 }
 
-/// Asks until the queue is closed; returns how often it was answered, and how often the queue was full.
+/// Sends queries until the queue is closed; returns the number of answers, and how often the queue was full.
 fn ask_until_the_end(asker: u64, queries: &QueryQueue, answered: &Sender<()>) -> (usize, usize) {
     let (mut answers, mut full) = (0, 0);
     loop {

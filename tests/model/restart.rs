@@ -79,14 +79,14 @@ impl Sink for Ends {
     }
 }
 
-/// What a run leaves to the next.
+/// The output and the state between two runs.
 #[derive(Default)]
 pub(crate) struct Place {
     pub(crate) sink: Arc<Mutex<MemorySink>>,
     pub(crate) state: Option<state::MemoryStore>,
 }
 
-/// The documents kept there.
+/// Opens the stored state.
 pub(crate) fn open(store: &state::MemoryStore) -> StoredState {
     StoredState::open(Box::new(store.clone())).unwrap()
 }

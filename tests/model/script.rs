@@ -71,7 +71,7 @@ pub(crate) struct Epoched {
     pub(crate) at: Option<f64>,
 }
 
-/// What another run has left: the number of its epochs and events, and the kept documents.
+/// The result of an earlier run: the number of its epochs and events, and the stored documents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Past {
     pub(crate) epochs: Epoch,
@@ -156,7 +156,7 @@ fn closed_through(
     receiver.into_iter().collect()
 }
 
-/// How long a worker waits before it looks whether another one has failed.
+/// How long a worker waits before it checks whether another one has failed.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Notifies the other workers that this one has panicked, so that a panicking history can be shrunk.

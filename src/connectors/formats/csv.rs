@@ -72,7 +72,7 @@ struct ColumnIndices {
 
 impl fmt::Debug for CsvReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Csv").field("line", &self.line).finish_non_exhaustive()
+        f.debug_struct("CsvReader").field("line", &self.line).finish_non_exhaustive()
     }
 }
 

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use serde::de::IgnoredAny;
 
 use super::layout::{FileFormat, by_name};
+use dupflow_core::run::missing_feature;
 
 /// How to convert a file in an unsupported format.
 enum Help {
@@ -112,6 +113,9 @@ pub(crate) fn refused(beginning: &[u8], is_packed: bool, name: &str, format: Fil
             "it is compressed twice: {command} {file} | dupflow replay{} -",
             if inner.is_empty() { String::new() } else { format!(" --format {inner}") }
         ));
+    }
+    if cfg!(not(feature = "parquet")) && is_parquet(beginning) {
+        return Some(missing_feature("Parquet", "parquet"));
     }
     let are_records = matches!(format, FileFormat::Jsonl | FileFormat::Csv | FileFormat::Tsv);
     if format != FileFormat::Parquet && is_parquet(beginning) {

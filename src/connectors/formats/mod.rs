@@ -111,10 +111,10 @@ pub(crate) fn parquet_lacks(file: Arc<dyn RandomAccess>, columns: &WantedColumns
     }
 }
 
-/// Without the feature `parquet` files cannot be examined.
+/// Without the feature `parquet` no file is read.
 #[cfg(not(feature = "parquet"))]
 pub(crate) fn parquet_lacks(_: Arc<dyn RandomAccess>, _: &WantedColumns) -> Option<String> {
-    None
+    Some(dupflow_core::run::missing_feature("Parquet", "parquet"))
 }
 
 /// Bytes of rows that are read ahead: several row groups, which are large.
@@ -137,8 +137,7 @@ pub(crate) fn parquet(file: Arc<dyn RandomAccess>, columns: &WantedColumns) -> B
 /// Without the feature `parquet`, a file gives only an error.
 #[cfg(not(feature = "parquet"))]
 pub(crate) fn parquet(_: Arc<dyn RandomAccess>, _: &WantedColumns) -> Box<dyn RowReader> {
-    let cause = "this dupflow was built without Parquet: build it with the feature `parquet`";
-    Box::new(Failed(failed(BadRecord::Unreadable, cause.to_owned())))
+    Box::new(Failed(failed(BadRecord::Unreadable, dupflow_core::run::missing_feature("Parquet", "parquet"))))
 }
 
 /// A file that cannot be read at all.

@@ -1,10 +1,10 @@
 //! Reads the parts of an input in several threads, and returns their pieces in order.
 //!
 //! Parts -> their pieces (mostly records): those of part 0, then those of part 1, and so on, for any number
-//! of threads. A thread takes the next part and reads it into that part's own queue, so the part whose turn
-//! it is is always being read. A queue has at most [`PART_BYTES`]. All queues together have at most the
-//! number of bytes given to [`ParallelReader::new`]; the part whose turn it is may exceed that. Beyond the
-//! queues, each thread has one batch in memory.
+//! of threads. A thread takes the next part and reads it into that part's own queue, so the part that
+//! is returned next is always being read. A batch waits while its queue has [`PART_BYTES`] or more, or all
+//! queues together have the number of bytes given to [`ParallelReader::new`] or more; the second limit does
+//! not hold for the part that is returned next. Beyond the queues, each thread has one batch in memory.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::rows::{Damage, FileRow, NextRow, RowReader, RowText, panicked};
 
-/// Maximum of queued bytes of one part, plus one batch.
+/// Bytes in the queue of one part above which no batch is added; the last batch may exceed it.
 const PART_BYTES: usize = 32 << 20;
 
 /// Minimum of bytes that are moved to a queue at once, so that locking costs little.
@@ -56,7 +56,7 @@ pub(crate) struct ParallelReader<P: ReadableParts> {
 
 struct SharedParts<P: ReadableParts> {
     parts: Arc<P>,
-    /// Maximum of bytes in all queues, plus a batch of each thread.
+    /// Bytes in all queues above which only the part that is returned next may add a batch.
     most: usize,
     state: Mutex<PartQueues<P::PartItem>>,
     changed: Condvar,
@@ -71,7 +71,7 @@ struct PartQueues<T> {
     queues: VecDeque<PartQueue<T>>,
     /// Bytes in all queues.
     bytes: usize,
-    /// The rest is not wanted.
+    /// Whether the reader was dropped: threads stop.
     is_over: bool,
 }
 
@@ -84,7 +84,7 @@ struct PartQueue<T> {
 
 impl<P: ReadableParts> fmt::Debug for ParallelReader<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ahead").field("threads", &self.threads.len()).finish_non_exhaustive()
+        f.debug_struct("ParallelReader").field("threads", &self.threads.len()).finish_non_exhaustive()
     }
 }
 

@@ -6,12 +6,25 @@ use std::sync::Arc;
 #[cfg(feature = "object-store")]
 use super::remote::StoredObject;
 use crate::formats::{FileFormat, InputLayout, by_name};
+use dupflow_core::run::missing_feature;
 
 /// One input, and how its records are to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     pub(crate) place: InputPlace,
     pub(crate) layout: Arc<InputLayout>,
+}
+
+/// Why this build cannot read an input of this name: the feature that it lacks.
+pub fn unreadable(name: &Path) -> Option<String> {
+    let name = name.to_string_lossy();
+    let is_remote = name.contains("://");
+    if is_remote && cfg!(not(feature = "object-store")) {
+        return Some(format!("{name}: {}", missing_feature("object stores", "object-store")));
+    }
+    let is_parquet = by_name(&name) == Some(FileFormat::Parquet);
+    (is_parquet && cfg!(not(feature = "parquet")))
+        .then(|| format!("{name}: {}", missing_feature("Parquet", "parquet")))
 }
 
 /// Where an input is.

@@ -16,7 +16,7 @@ pub use each_event::{for_each_event, for_each_event_until};
 pub use files::Files;
 pub use folder::{FolderKind, folder_kinds};
 pub use globs::listed;
-pub use input::Input;
+pub use input::{Input, unreadable};
 pub use open::{described, refused_beginning};
 pub use staying::Staying;
 pub use texts::RecordIndex;

@@ -14,7 +14,8 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::input::{Input, InputPlace};
+use super::folder::folder_kinds;
+use super::input::{Input, InputPlace, unreadable};
 use crate::formats;
 use crate::formats::{
     Compression, Dialect, FeedReader, FileFormat, IdRule, InputLayout, InputProgress, Metered, READ_BYTES,
@@ -188,7 +189,15 @@ impl Opening<'_> {
 /// Why a local input cannot be read: its format is not supported, or a table has no column of a required name
 /// (the message lists those that it has). `None` for an input that may be readable, or cannot be examined.
 pub(crate) fn refused(input: &Input) -> Option<String> {
-    let InputPlace::File(path) = &input.place else { return None };
+    let path = match &input.place {
+        InputPlace::File(path) => path,
+        // A folder without its Parquet files would be another corpus.
+        InputPlace::Folder(_) if cfg!(not(feature = "parquet")) => {
+            let kinds = folder_kinds(input);
+            return kinds.iter().find_map(|kind| unreadable(kind.first.path()?));
+        }
+        _ => return None,
+    };
     // A pipe is opened only once, when it is read.
     let file = path.metadata().ok().filter(Metadata::is_file).and_then(|_| File::open(path).ok())?;
     let bytes = file.metadata().ok()?.len();

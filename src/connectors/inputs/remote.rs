@@ -113,7 +113,7 @@ impl StoredObject {
 
 impl fmt::Debug for StoredObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Object")
+        f.debug_struct("StoredObject")
             .field("name", &self.name)
             .field("bytes", &self.meta.size)
             .finish_non_exhaustive()
@@ -154,7 +154,7 @@ struct ObjectPart {
 
 impl fmt::Debug for ObjectPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part").field("from", &self.from).field("bytes", &self.bytes.len()).finish()
+        f.debug_struct("ObjectPart").field("from", &self.from).field("bytes", &self.bytes.len()).finish()
     }
 }
 

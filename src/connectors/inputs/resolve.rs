@@ -10,6 +10,8 @@ use super::input::{Input, InputPlace};
 use super::open::refused;
 use crate::formats::InputLayout;
 use crate::intake::SourceError;
+#[cfg(not(feature = "object-store"))]
+use dupflow_core::run::missing_feature;
 
 impl Input {
     /// The inputs that the arguments name. `-` is standard input; a pattern (`crawl/**/*.warc.gz`) stands for
@@ -79,8 +81,5 @@ fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
 /// The inputs that an address names: none in this build.
 #[cfg(not(feature = "object-store"))]
 fn remote(address: &str) -> Result<Vec<InputPlace>, String> {
-    Err(format!(
-        "cannot read \"{address}\": this dupflow was built without object stores: build it with the feature \
-         `object-store`"
-    ))
+    Err(format!("cannot read \"{address}\": {}", missing_feature("object stores", "object-store")))
 }

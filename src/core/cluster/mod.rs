@@ -1,6 +1,7 @@
 //! Clusters: exact changes of cluster memberships from changes of pairs, epoch by epoch.
 //!
-//! In: the [`Delta`](crate::pair::Delta)s of an epoch. Out: changes of [`ClusterReport`]s, each with diff 1 or -1.
+//! In: the [`Delta`](crate::pair::Delta)s of an epoch. Out: changes of [`ClusterReport`]s, each with diff 1
+//! or -1.
 //!
 //! Documents are the vertices and accepted pairs the edges of a graph; a document without a pair is in no
 //! cluster. By [`ClusterKind`] a cluster is

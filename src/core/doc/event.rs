@@ -12,7 +12,7 @@ use super::fields::{EventFields, FieldRow};
 ///
 /// Offsets of a partition ascend in the order of its events and may have gaps; invalid records have offsets
 /// too. Partitions are not ordered in time: the last event of an id is decided within one partition, the home
-/// of the id. `dataflow/homes.rs` has the rule for ids that move between partitions.
+/// of the id. `engine/dataflow/documents/homes.rs` has the rule for ids that move between partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position {
     /// The partition. A recorded feed is partition 0, all its inputs together.

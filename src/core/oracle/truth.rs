@@ -2,8 +2,8 @@
 //! `floor`.
 //!
 //! In: documents with their features (in any order, repeats allowed). Out: the pairs with Jaccard similarity
-//! `|x ∩ y| / |x ∪ y| >= floor` (inclusive), sorted. Documents without a feature are in no pair. Sketches, blocks and filters
-//! are not used: recall and precision are measured against this result.
+//! `|x ∩ y| / |x ∪ y| >= floor` (inclusive), sorted. Documents without a feature are in no pair. Sketches,
+//! blocks and filters are not used: recall and precision are measured against this result.
 //!
 //! The *prefix filter* makes it exact and far from quadratic. All features are in one order, rarest first.
 //! Then two sets with at least o common features have one among the first `|x| - o + 1` of x and the first

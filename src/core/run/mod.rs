@@ -8,10 +8,15 @@
 //! | [`origins`] | the input file of an offset | inputs | dataflow |
 //! | [`query`] | queries and their answers | monitor | dataflow |
 //! | [`histogram`] | durations by range | the run | monitor |
+//!
+//! [`missing_feature`] is the message for what a build lacks.
 
 pub mod backlog;
+mod feature;
 pub mod histogram;
 pub mod metrics;
 pub mod origins;
 pub mod query;
 pub mod status;
+
+pub use feature::missing_feature;

@@ -11,11 +11,10 @@ use super::arguments::problems::Problems;
 
 /// Arguments of `completions`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Try:  dupflow completions bash > ~/.local/share/bash-completion/completions/dupflow\n      \
-    dupflow completions zsh > ~/.zfunc/_dupflow\n      \
-    dupflow completions fish > ~/.config/fish/completions/dupflow.fish"
-)]
+#[command(after_help = "Try, in a folder that exists:\n  \
+    dupflow completions bash > ~/.local/share/bash-completion/completions/dupflow\n  \
+    dupflow completions zsh > ~/.zfunc/_dupflow          with fpath+=~/.zfunc before compinit\n  \
+    dupflow completions fish > ~/.config/fish/completions/dupflow.fish")]
 pub struct Args {
     /// The shell.
     #[arg(value_enum, value_name = "SHELL")]

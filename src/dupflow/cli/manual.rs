@@ -1,11 +1,12 @@
 //! `dupflow man`: manual pages, made from the command line.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
 
 use super::Cli;
 use super::arguments::problems::Problems;
@@ -26,14 +27,26 @@ pub struct Args {
 /// Problems of the command line; an output that cannot be written.
 pub(super) fn run(args: &Args, problems: Problems) -> anyhow::Result<ExitCode> {
     problems.settle(Some(()))?;
-    let command = Cli::command();
+    let mut command = Cli::command().long_version(None::<&str>).disable_help_subcommand(true);
+    command.build();
     if let Some(dir) = &args.dir {
-        let pages = std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
-        pages.with_context(|| format!("the manual pages cannot be written to {dir:?}"))?;
+        std::fs::create_dir_all(dir)
+            .and_then(|()| write_pages(&command, dir))
+            .with_context(|| format!("the manual pages cannot be written to {dir:?}"))?;
     } else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(command).render(&mut page)?;
+        page_of(&command).render(&mut page)?;
         super::print(&String::from_utf8(page).map_err(io::Error::other)?)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the pages of a command and of all below it.
+fn write_pages(command: &Command, dir: &Path) -> io::Result<()> {
+    command.get_subcommands().try_for_each(|below| write_pages(below, dir))?;
+    page_of(command).generate_to(dir).map(drop)
+}
+
+fn page_of(command: &Command) -> Man {
+    Man::new(command.clone()).source(concat!("dupflow ", env!("CARGO_PKG_VERSION")))
 }

@@ -53,7 +53,7 @@ use dupflow_connectors::intake::SourceError;
 #[command(name = "dupflow", version, long_version = version::LONG.as_str(), color = verbosity::colours())]
 #[command(
     after_help = "Start with:  dupflow demo\n       then:  dupflow generate -o feed.jsonl  &&  dupflow \
-        replay feed.jsonl\n\
+        replay feed.jsonl\n\n\
     Exit codes:  0 done, 1 failed while running, 2 wrong usage or configuration"
 )]
 pub struct Cli {

@@ -23,7 +23,7 @@ use super::arguments::verbosity::Verbosity;
 use super::arguments::written;
 use crate::config::{
     DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MonitorConfig, OutputFormat, ProcessConfig,
-    SinkConfig, SourceConfig, WITHOUT_MONITOR,
+    SinkConfig, SourceConfig, without_monitor,
 };
 use crate::pipeline::{self, Mode, RunError, RunJob, Summary, missing_fields};
 use dupflow_connectors::inputs::{Input, Staying};
@@ -127,7 +127,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if deployment.causes && deployment.emit != EmitKind::Deltas {
         problems.note("--causes: only deltas have causes, and something else is to be emitted");
     }
-    if let Some(missing) = deployment.output_format.is_missing() {
+    if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
     }
     let redirected = written::standard_output();
@@ -147,7 +147,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         ));
     }
     if args.monitor.is_some() && !cfg!(feature = "monitor") {
-        problems.note(format_args!("--monitor: {WITHOUT_MONITOR}"));
+        problems.note(format_args!("--monitor: {}", without_monitor()));
     }
     if args.monitor.is_some() && args.processes.are_several() {
         problems.note("--monitor: one process shows a replay");
@@ -197,7 +197,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         super::log_start("replay", &plan, &job);
         let to_terminal = deployment.output().is_none() && io::stdout().is_terminal();
         let progress = ProgressLine::start(&job, verbosity.shows_progress() && !to_terminal);
-        let summary = if monitor.is_some() { run_until_signalled(job)? } else { pipeline::run(job) };
+        let summary = if monitor.is_some() { run_until_signalled(job, false)? } else { pipeline::run(job) };
         progress.end();
         Ok(summary?)
     })?;
@@ -227,10 +227,10 @@ fn stay(mut job: RunJob, address: SocketAddr) -> RunJob {
 }
 
 /// Runs a job. A signal stops reading; what has been read is finished.
-pub(super) fn run_until_signalled(job: RunJob) -> anyhow::Result<Result<Summary, RunError>> {
-    let (tell, signalled) = channel();
+pub(super) fn run_until_signalled(job: RunJob, hangs_up: bool) -> anyhow::Result<Result<Summary, RunError>> {
+    let (send, signalled) = channel();
     // There is no receiver after the run has ended.
-    super::run::on_signals(move |signal| tell.send(signal).unwrap_or(()))
+    super::run::on_signals(hangs_up, move |signal| send.send(signal).unwrap_or(()))
         .context("signals cannot be caught")?;
     let running = pipeline::start(job)?;
     let stopper = running.stopper();

@@ -23,7 +23,7 @@ mod settings;
 
 pub use deployment::{
     DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel, MOST_WORKERS, MonitorConfig, OutputFormat,
-    ProcessConfig, SinkConfig, SourceConfig, StateConfig, TablesConfig, WITHOUT_MONITOR,
+    ProcessConfig, SinkConfig, SourceConfig, StateConfig, TablesConfig, without_monitor,
 };
 pub use pipeline::{BUILT_IN, BlockingPlan, Draft, FilterPlan, FrozenTables, Plan};
 pub use settings::{ConfigError, Origin, Problem, ProblemKind};

@@ -29,54 +29,53 @@ pub(super) enum Fit {
     Beyond(SourceError),
 }
 
-/// How a mark fits the input that `look` describes.
-pub(super) fn fit(mark: &Mark, look: &SourceInfo) -> Fit {
-    if is_other(mark.input.as_ref(), look.topic.as_ref()) {
+/// How a mark fits the input that `input` describes.
+pub(super) fn fit(mark: &Mark, input: &SourceInfo) -> Fit {
+    if is_other(mark.input.as_ref(), input.topic.as_ref()) {
         return Fit::Other;
     }
-    let Some(held) = &look.held else { return Fit::Same };
+    let Some(held) = &input.held else { return Fit::Same };
     let beyond = mark.progress.next.iter().find_map(|(partition, next)| {
         let (first, end) = held.get(partition).copied().unwrap_or_default();
         (end < *next).then_some((*partition, *next, first, end))
     });
     let Some((partition, wanted, first, end)) = beyond else { return Fit::Same };
-    let name = look.topic.as_ref().map_or("", |topic| &topic.name);
-    let hint = "it ends before what had been read: it has lost records, has been made anew, or is another \
-        one; with --reconcile, what it holds \
-                is read and the output is corrected";
+    let name = input.topic.as_ref().map_or("", |topic| &topic.name);
+    let hint = "it ends before the last offset that was read: it has lost records, was created again, or is \
+        another one; start with --reconcile, which reads the input again and corrects the output";
     Fit::Beyond(SourceError::Lost { input: name.into(), partition, wanted, first, end, hint })
 }
 
 /// Whether the input still holds the deletes of all documents in the state, given that it keeps a delete for
 /// `stay`.
-pub(super) fn is_fresh(kept: &Mark, look: &SourceInfo, stay: Duration) -> bool {
+pub(super) fn is_fresh(kept: &Mark, input: &SourceInfo, stay: Duration) -> bool {
     // Nothing has been read of a partition that was added later.
     let read = |partition: &u32| kept.progress.next.get(partition).copied().unwrap_or(0);
     let is_read = |held: &BTreeMap<u32, (u64, u64)>| {
         kept.progress.next.keys().all(|partition| held.contains_key(partition))
             && held.iter().all(|(partition, (_, end))| read(partition) == *end)
     };
-    if look.held.as_ref().is_some_and(is_read) {
+    if input.held.as_ref().is_some_and(is_read) {
         // No records were written since.
         return true;
     }
     // 10 % are left for the time that reading takes. A clock that was set back gives no age.
-    let age = kept.as_of.and_then(|as_of| look.at.checked_sub(as_of)).map(Duration::from_millis);
+    let age = kept.as_of.and_then(|as_of| input.at.checked_sub(as_of)).map(Duration::from_millis);
     age.is_some_and(|age| age < stay.mul_f64(0.9))
 }
 
 /// What a run does with a state that is older than the input keeps deletes.
 #[derive(Debug, PartialEq, Eq)]
-enum Old {
+enum OldState {
     /// The input is read again as a whole.
-    Anew,
+    ReadAgain,
     /// The state is used, although deletes may have been missed.
-    Kept,
+    Use,
     /// The state is used: a topic that is not compacted loses no deletes, but whether it is compacted is not
     /// known.
-    Believed,
+    Assume,
     /// The run is refused.
-    Refused,
+    Refuse,
 }
 
 /// What to do with a state that is older than the input keeps deletes.
@@ -85,17 +84,19 @@ enum Old {
 /// first record that counts. That is right under every policy, since only `delete` removes first offsets. If
 /// something has expired, `delete` is in force. Then deletes are missing only if `compact` is in force too,
 /// which offsets do not show.
-fn old(kept: &Mark, look: &SourceInfo, tombstones: &Tombstones, reconcile: bool) -> Old {
+fn old_state(kept: &Mark, input: &SourceInfo, tombstones: &Tombstones, reconcile: bool) -> OldState {
     let start = |partition: &u32| kept.start.get(partition).copied().unwrap_or(0);
     let holds_all = |held: &BTreeMap<u32, (u64, u64)>| {
         held.iter().all(|(partition, (first, _))| *first <= start(partition))
     };
     match tombstones {
-        Tombstones { is_known: true, all_held: true, .. } => Old::Anew,
-        Tombstones { is_known: false, .. } if look.held.as_ref().is_some_and(holds_all) => Old::Anew,
-        Tombstones { is_known: false, .. } => Old::Believed,
-        _ if reconcile => Old::Kept,
-        _ => Old::Refused,
+        Tombstones { is_known: true, all_held: true, .. } => OldState::ReadAgain,
+        Tombstones { is_known: false, .. } if input.held.as_ref().is_some_and(holds_all) => {
+            OldState::ReadAgain
+        }
+        Tombstones { is_known: false, .. } => OldState::Assume,
+        _ if reconcile => OldState::Use,
+        _ => OldState::Refuse,
     }
 }
 
@@ -122,9 +123,9 @@ pub(super) fn missing(gaps: &[OffsetGap], since: Option<u64>, metrics: &Metrics)
 pub(super) fn keeps_documents(error: SourceError) -> SourceError {
     match error {
         SourceError::Lost { input, partition, wanted, first, end, .. } if wanted < first => {
-            let hint = "records have expired before they were read; --reconcile keeps the documents of the \
-                state, reads what is left, \
-                        corrects the output, and names what is missing";
+            let hint = "records have expired before they were read; start with --reconcile, which keeps the \
+                documents of the state, reads the records that are left, corrects the output, and logs what \
+                is missing";
             SourceError::Lost { input, partition, wanted, first, end, hint }
         }
         other => other,
@@ -135,86 +136,85 @@ pub(super) fn keeps_documents(error: SourceError) -> SourceError {
 pub(super) fn check(
     mark: &Mark,
     pipeline: &str,
-    look: &SourceInfo,
+    input: &SourceInfo,
     output: Option<&Topic>,
 ) -> Result<(), RunError> {
     if mark.pipeline != pipeline {
         return Err(PastError::OtherPipeline(differences(pipeline, &mark.pipeline)).into());
     }
-    match fit(mark, look) {
+    match fit(mark, input) {
         Fit::Same => {}
         Fit::Beyond(error) => return Err(error.into()),
         Fit::Other => {
-            let (what, was, is) = ("the output was made", mark.input.clone(), look.topic.clone());
+            let (what, was, is) = ("the output", mark.input.clone(), input.topic.clone());
             return Err(PastError::OtherInput { what, was, is }.into());
         }
     }
     if is_other(mark.output.as_ref(), output) {
         return Err(PastError::OtherOutput { was: mark.output.clone(), is: output.cloned() }.into());
     }
-    if mark.in_correction && look.repeats { Err(PastError::InCorrection.into()) } else { Ok(()) }
+    if mark.in_correction && input.repeats { Err(PastError::InCorrection.into()) } else { Ok(()) }
 }
 
 /// The state if it can be used. If it cannot, the state is emptied and the result is `None`.
 pub(super) fn usable(
     snapshot: Option<Snapshot>,
     state: &mut StoredState,
-    look: &SourceInfo,
+    input: &SourceInfo,
     reconcile: bool,
     is_same: impl Fn(&Mark) -> bool,
 ) -> Result<Option<Snapshot>, RunError> {
     let Some(snapshot) = snapshot else { return Ok(None) };
     let mark = &snapshot.saved().mark;
-    let fits = match fit(mark, look) {
+    let fits = match fit(mark, input) {
         Fit::Same => true,
         Fit::Beyond(error) if !reconcile => return Err(error.into()),
         Fit::Other if !reconcile => {
-            let (what, was, is) = ("the state was kept", mark.input.clone(), look.topic.clone());
+            let (what, was, is) = ("the state", mark.input.clone(), input.topic.clone());
             return Err(PastError::OtherInput { what, was, is }.into());
         }
         Fit::Beyond(_) | Fit::Other => is_same(mark),
     };
     if !fits {
-        tracing::warn!("the state is of another input, and is not used");
+        tracing::warn!("the state belongs to another input, and is not used");
         state.latest(0)?;
         return Ok(None);
     }
-    let Some(tombstones) = look.tombstones else { return Ok(Some(snapshot)) };
+    let Some(tombstones) = input.tombstones else { return Ok(Some(snapshot)) };
     let stay = tombstones.stay;
-    if is_fresh(mark, look, stay) {
+    if is_fresh(mark, input, stay) {
         return Ok(Some(snapshot));
     }
-    let age = mark.as_of.and_then(|as_of| look.at.checked_sub(as_of));
+    let age = mark.as_of.and_then(|as_of| input.at.checked_sub(as_of));
     let hours = age.map_or_else(|| "unknown".to_owned(), |ms| (ms / 3_600_000).to_string());
     let as_of_hours_ago = &hours;
-    match old(mark, look, &tombstones, reconcile) {
-        Old::Anew => {
+    match old_state(mark, input, &tombstones, reconcile) {
+        OldState::ReadAgain => {
             let policy = if tombstones.is_known { "compact" } else { "not known" };
             tracing::warn!(
                 as_of_hours_ago,
                 stay_ms = stay.as_millis(),
                 policy,
-                "the state is older than delete.retention.ms: ends of documents may have gone from the input \
-                unread if it is compacted; all of \
-                 it is read again, and the output is corrected"
+                "the state is older than delete.retention.ms: if the input is compacted, deletes may have \
+                been removed before they were read; the whole input is read again, and the output is \
+                corrected"
             );
             state.latest(0)?;
             return Ok(None);
         }
-        Old::Refused => {
-            let input = look.topic.as_ref().map_or_else(String::new, ToString::to_string);
+        OldState::Refuse => {
+            let input = input.topic.as_ref().map_or_else(String::new, ToString::to_string);
             return Err(PastError::TooOld { input, hours, stay_ms: stay.as_millis() }.into());
         }
-        Old::Kept => tracing::warn!(
+        OldState::Use => tracing::warn!(
             as_of_hours_ago,
-            "the state is older than delete.retention.ms, and is kept: documents may be in it whose end has \
-            gone from the input unread"
+            "the state is older than delete.retention.ms, and is used: it may contain documents whose \
+            deletes were removed from the input before they were read"
         ),
-        Old::Believed => tracing::warn!(
+        OldState::Assume => tracing::warn!(
             as_of_hours_ago,
-            "whether the input is compacted is not known, and it does not hold all records any more: the \
-            state is taken as right, which it is if \
-             the topic is not compacted; allow DescribeConfigs"
+            "whether the input is compacted is not known, and it no longer holds all records: the state is \
+            used, which is right if the topic is not compacted; allow DescribeConfigs"
         ),
     }
     Ok(Some(snapshot))
@@ -240,13 +240,13 @@ mod tests {
         Mark { progress, input, as_of, ..Mark::default() }
     }
 
-    fn look(topic: Option<Topic>, at: u64) -> SourceInfo {
+    fn source(topic: Option<Topic>, at: u64) -> SourceInfo {
         SourceInfo { topic, held: Some([(0, (3, 9))].into()), at, ..SourceInfo::default() }
     }
 
     #[test]
     fn a_mark_is_of_the_input_that_it_names() {
-        let look = look(topic("t", Some("1")), 0);
+        let present = source(topic("t", Some("1")), 0);
         for (input, next, fits) in [
             (topic("t", Some("1")), 9, "same"),
             (topic("t", None), 2, "same"),
@@ -256,7 +256,7 @@ mod tests {
             (topic("t", Some("1")), 10, "beyond"),
             (None, 10, "beyond"),
         ] {
-            let found = match fit(&mark(next, input.clone(), None), &look) {
+            let found = match fit(&mark(next, input.clone(), None), &present) {
                 Fit::Same => "same",
                 Fit::Other => "other",
                 Fit::Beyond(_) => "beyond",
@@ -272,23 +272,26 @@ mod tests {
     fn an_unknown_cleanup_policy_refuses_no_run() {
         let age = |first, is_known, all_held, reconcile| {
             let tombstones = Tombstones { stay: Duration::from_secs(1), all_held, is_known };
-            let look =
+            let input =
                 SourceInfo { held: Some([(0, (first, 9)), (1, (0, 5))].into()), ..SourceInfo::default() };
             let kept = Mark { start: Offsets::from([(0, 3)]), ..mark(8, None, None) };
-            old(&kept, &look, &tombstones, reconcile)
+            old_state(&kept, &input, &tombstones, reconcile)
         };
         for reconcile in [false, true] {
-            assert_eq!(age(3, false, false, reconcile), Old::Anew, "all that counts is held");
-            assert_eq!(age(4, false, false, reconcile), Old::Believed, "some has expired");
-            assert_eq!(age(4, true, true, reconcile), Old::Anew);
+            assert_eq!(age(3, false, false, reconcile), OldState::ReadAgain, "all that counts is held");
+            assert_eq!(age(4, false, false, reconcile), OldState::Assume, "some has expired");
+            assert_eq!(age(4, true, true, reconcile), OldState::ReadAgain);
         }
-        assert_eq!((age(3, true, false, false), age(3, true, false, true)), (Old::Refused, Old::Kept));
+        assert_eq!(
+            (age(3, true, false, false), age(3, true, false, true)),
+            (OldState::Refuse, OldState::Use)
+        );
     }
 
     #[test]
     fn documents_are_fresh_while_deletes_are_kept() {
         let stay = Duration::from_millis(1000);
-        let fresh = |next, as_of, at| is_fresh(&mark(next, None, as_of), &look(None, at), stay);
+        let fresh = |next, as_of, at| is_fresh(&mark(next, None, as_of), &source(None, at), stay);
         assert!(fresh(9, None, 1_000_000), "nothing was written since");
         let added = |end| SourceInfo {
             held: Some([(0, (3, 9)), (1, (0, end))].into()),

@@ -21,6 +21,7 @@ mod fit;
 mod outcome;
 mod past;
 mod past_error;
+mod restart;
 mod run;
 
 pub use assemble::{AssembleError, Mode, held_fields, missing_fields, stages};

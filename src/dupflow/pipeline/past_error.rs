@@ -10,31 +10,29 @@ use dupflow_core::time::Epoch;
 #[derive(Debug, Error)]
 pub enum PastError {
     /// Another pipeline has written the output.
-    #[error("the output was written by another pipeline: {}; with --reconcile, what differs is written as \
-        corrections", list(.0))]
+    #[error("the output was written by another pipeline: {}; start with --reconcile, which writes the \
+        differences as corrections", list(.0))]
     OtherPipeline(Vec<Difference>),
-    /// The output, or the state, is of another input.
+    /// The output, or the state, belongs to another input.
     #[error(
-        "{what} of {}, and the input is {}: {}; name the right one in source.topic, or start with \
-        --reconcile: what the input holds is then \
-         read from source.start on, without stored documents of the other one, and what differs is written \
-         as corrections",
-        named(.was), named(.is), anew(.was, .is, "source.topic is another one")
+        "{what} belongs to {}, and the input is {}: {}; correct source.topic, or start with --reconcile, \
+        which reads the input from source.start, drops stored documents of the other input, and writes the \
+        differences as corrections",
+        named(.was), named(.is), cause(.was, .is, "source.topic was changed")
     )]
     OtherInput {
-        /// Whether the output or the state is of another input.
+        /// What belongs to another input: the output or the state.
         what: &'static str,
         /// The other input's topic.
         was: Option<Topic>,
         /// The topic of this run.
         is: Option<Topic>,
     },
-    /// The mark is of another output.
+    /// The mark belongs to another output.
     #[error(
-        "the mark is that of {}, and the output is {}: {}; name the right one in sink.topic, or start with \
-        --reconcile, which writes what the \
-         output lacks as corrections",
-        named(.was), named(.is), anew(.was, .is, "sink.topic is another one")
+        "the mark belongs to {}, and the output is {}: {}; correct sink.topic, or start with --reconcile, \
+        which writes what the output does not hold as corrections",
+        named(.was), named(.is), cause(.was, .is, "sink.topic was changed")
     )]
     OtherOutput {
         /// The other output's topic.
@@ -44,21 +42,18 @@ pub enum PastError {
     },
     /// The output holds records but has no mark.
     #[error(
-        "{0}: the mark is lost, or was written under another id; name the right progress topic and \
-        transactional id, take an output topic that \
-         is empty, or start with --reconcile, which compares the result with what the output holds and \
-         writes what differs as corrections"
+        "{0}: the mark is lost, or was written under another id; correct sink.progress_topic and \
+        sink.transactional_id, use an empty output topic, or start with --reconcile, which compares the \
+        result with the output and writes the differences as corrections"
     )]
     Unmarked(String),
     /// Deletes of documents in the state may have left the input unread.
     #[error(
-        "{input}: the stored documents are as of {hours} hours ago, and the topic is compacted, with \
-        delete.retention.ms = {stay_ms}: the ends \
-         of some may have gone from it unread, and it does not hold all documents; raise delete.retention.ms \
-         for the next time, and start with \
-         --reconcile, which keeps all stored documents, those that have ended unseen too (or move state.path \
-         away before, and only \
-         documents count that the topic still holds)"
+        "{input}: the state was stored {hours} hours ago, and the topic is compacted, with \
+        delete.retention.ms = {stay_ms}: deletes may have been removed from it before they were read, and it \
+        no longer holds all documents; raise delete.retention.ms, and start with --reconcile, which keeps \
+        all stored documents, even if such a delete is missing; or move state.path away first, and only \
+        documents that the topic still holds count"
     )]
     TooOld {
         /// The topic of the input.
@@ -70,16 +65,15 @@ pub enum PastError {
     },
     /// The state is of another sketch scheme.
     #[error(
-        "the state was kept under another scheme: {}; take another place for it, or let it be made anew from \
-        the input with --reconcile",
+        "the state was written under another scheme: {}; set another state.path, or start with --reconcile, \
+        which rebuilds the state from the input",
         list(.0)
     )]
     OtherScheme(Vec<Difference>),
     /// The state is newer than the output.
     #[error(
-        "the state is of epoch {kept}, and the output stands at {output}: the output has lost epochs, or is \
-        another one; --reconcile writes \
-         what differs as corrections"
+        "the state is at epoch {kept}, and the output at epoch {output}: the output has lost epochs, or is \
+        another one; start with --reconcile, which writes the differences as corrections"
     )]
     Ahead {
         /// The epoch of the state.
@@ -89,18 +83,18 @@ pub enum PastError {
     },
     /// An earlier run ended while it corrected the output.
     #[error(
-        "an earlier run ended while it corrected the output; --reconcile does that again, and ends exact"
+        "an earlier run ended while it corrected the output; start with --reconcile, which repeats the \
+        correction"
     )]
     InCorrection,
     /// The table of document frequencies in force is not in the state.
     #[error(
-        "the table of document frequencies in force ({0:016x}) is not in the state: the output cannot be \
-        gone on with as it was; \
-         --reconcile makes a new one, and writes what differs as corrections"
+        "the table of document frequencies in force ({0:016x}) is not in the state; start with --reconcile, \
+        which computes a new table and writes the differences as corrections"
     )]
     TableLost(u64),
     /// The output cannot be corrected, since it has no marks.
-    #[error("the output keeps no marks: there is nothing to reconcile with")]
+    #[error("the output keeps no marks, so --reconcile cannot correct it")]
     Forgets,
 }
 
@@ -114,8 +108,8 @@ fn named(topic: &Option<Topic>) -> String {
     topic.as_ref().map_or_else(|| "no topic".to_owned(), ToString::to_string)
 }
 
-/// Why two topics differ: one was deleted and made anew, or as in `renamed`.
-fn anew(was: &Option<Topic>, is: &Option<Topic>, renamed: &'static str) -> &'static str {
+/// Why two topics differ: one was deleted and created again, or as in `renamed`.
+fn cause(was: &Option<Topic>, is: &Option<Topic>, renamed: &'static str) -> &'static str {
     let same_name = was.as_ref().zip(is.as_ref()).is_some_and(|(was, is)| was.name == is.name);
-    if same_name { "it has been made anew" } else { renamed }
+    if same_name { "it was created again" } else { renamed }
 }

@@ -1,7 +1,7 @@
 //! The listener for new connections during the start. Each connection has a thread of its own, so that none
 //! delays another.
 //!
-//! Connections -> [`NewPeer`]s. RefusalLog are logged and then dropped. Dropping the listener closes its
+//! Connections -> [`NewPeer`]s. Refused ones are logged and dropped. Dropping the listener closes its
 //! port: after the start no process can connect.
 
 use std::io;

@@ -30,7 +30,7 @@ pub(crate) struct Rule {
     pub(crate) schedule: Schedule,
     /// Components read up to each look.
     pub(crate) looks: Vec<u32>,
-    /// One bit says whether components match, at any width.
+    /// Counts matches in [`PairMatches::one_bit_sketches`]: one bit for each component, whatever its width.
     kernel: Kernel,
 }
 
@@ -63,13 +63,14 @@ impl Rule {
         self.schedule.target().bits()
     }
 
-    /// The probability that two different components have the same lowest bit.
+    /// The probability that two components whose stored bits differ have the same lowest bit.
     pub(crate) fn agree(&self) -> f64 {
-        let all = match_probability(0.0, self.bits());
-        (0.5 - all) / (1.0 - all)
+        let all_bits_equal = match_probability(0.0, self.bits());
+        (0.5 - all_bits_equal) / (1.0 - all_bits_equal)
     }
 
-    /// Bits read of each of the two sketches until the comparison ended.
+    /// Bits read of each of the two sketches until the comparison ended: 64 for the first words, if the
+    /// schedule tests them, and all stored bits of the components that later looks read.
     pub(crate) fn bits_read(&self, stop: Stop) -> u64 {
         let components = self.bits() as u64 * u64::from(stop.components);
         match self.schedule.first_word() {

@@ -11,7 +11,7 @@ pub(super) type Write = Box<dyn Fn(&MetricScrape, &mut SampleWriter<'_>) + Send 
 
 /// A metric with its values.
 pub(super) struct Family {
-    pub(super) metric_rows: MetricRow,
+    pub(super) row: MetricRow,
     pub(super) write: Write,
 }
 
@@ -41,8 +41,8 @@ fn family(
     help: &'static str,
     write: impl Fn(&MetricScrape, &mut SampleWriter<'_>) + Send + Sync + 'static,
 ) -> Family {
-    let metric_rows = MetricRow { name: format!("dupflow_{name}"), kind, label, help };
-    Family { metric_rows, write: Box::new(write) }
+    let row = MetricRow { name: format!("dupflow_{name}"), kind, label, help };
+    Family { row, write: Box::new(write) }
 }
 
 fn gauge(

@@ -46,7 +46,7 @@ pub struct MetricRow {
 
 /// Every metric, in the order of `/metrics`.
 pub fn metric_rows() -> Vec<MetricRow> {
-    all().into_iter().map(|family| family.metric_rows).collect()
+    all().into_iter().map(|family| family.row).collect()
 }
 
 /// Every metric as a row of a Markdown table, for the documentation.
@@ -96,7 +96,7 @@ pub(crate) fn text(scrape: MetricScrape) -> Result<String, fmt::Error> {
 
 impl Collector for MetricScrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for Family { metric_rows: MetricRow { name, kind, help, .. }, write } in all() {
+        for Family { row: MetricRow { name, kind, help, .. }, write } in all() {
             let of = match kind {
                 MetricKind::Counter => MetricType::Counter,
                 MetricKind::Gauge => MetricType::Gauge,

@@ -134,9 +134,8 @@ async fn document_of(state: &Arc<RouteState>, name: &str) -> Result<Json<Documen
     let name = id(name)?;
     let (answer, found) = find(state, 0, &name, PAIRS).await?;
     let others: Vec<DocId> = answer.similar.iter().map(|similar| similar.id.clone()).collect();
-    let KnownDocument { epoch: output_epoch, cluster, held: read_known } =
-        read_known(state, &name, others).await?;
-    let pairs = answer.similar.iter().zip(read_known).map(|(similar, held)| {
+    let KnownDocument { epoch: output_epoch, cluster, held } = read_known(state, &name, others).await?;
+    let pairs = answer.similar.iter().zip(held).map(|(similar, held)| {
         let held = held.filter(|held| held.similarity == similar.similarity);
         PairedDocument {
             id: similar.id.to_string(),
@@ -216,7 +215,7 @@ async fn text_of(state: &Arc<RouteState>, name: &str) -> Result<Json<TextAnswer>
     Ok(Json(TextAnswer { id: name.to_string(), epoch: answer.epoch, text, truncated }))
 }
 
-/// Queries a document as of epoch `after` or a later one.
+/// Asks the workers for a live document with at most `top` of its pairs, as of epoch `after` or a later one.
 pub(super) async fn find(
     state: &RouteState,
     after: Epoch,
@@ -235,7 +234,7 @@ pub(super) async fn position_of(state: &RouteState, name: &DocId) -> Result<Posi
     Ok(find(state, 0, name, 0).await?.1.position)
 }
 
-/// What the view holds of a document.
+/// A document's cluster and pairs, as the view holds them.
 pub(super) struct KnownDocument {
     /// The epoch of the view; `None` without a view that keeps pairs.
     pub(super) epoch: Option<Epoch>,

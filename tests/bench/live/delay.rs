@@ -1,4 +1,4 @@
-//! From produce to the delta being readable.
+//! The time from the call of the producer until the delta can be read.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,14 +15,14 @@ use crate::rate;
 /// Seconds at the beginning that are not counted.
 const WARM_UP: u64 = 5;
 
-/// Time when each document was passed to the producer, in microseconds from the beginning; 0: not yet.
+/// Time when each document was passed to the producer, in microseconds from the beginning; 0 if not yet.
 type Sent = Vec<AtomicU64>;
 
 fn micros(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_micros()).unwrap()
 }
 
-/// The highest rate at which a run reads documents, in MB/s: that of a run with a large backlog.
+/// The highest rate at which a run reads documents, in MB/s, measured with a large backlog.
 fn highest(place: &Place) -> f64 {
     let filled = rate::fill(place, 100_000, None);
     let took = rate::live(place, &filled, false);
@@ -32,8 +32,8 @@ fn highest(place: &Place) -> f64 {
     took.per_second * size
 }
 
-/// Notes of each delta whose later document is an edit how long it took; until none has come for two seconds
-/// after the last.
+/// The delay of each delta whose later document is an edit, in microseconds. Ends when the producer has
+/// finished and no delta arrived for two seconds.
 fn read(reader: &Consumer, sent: &Sent, begun: Instant, is_over: &AtomicBool) -> Vec<u64> {
     let mut delays = Vec::new();
     loop {

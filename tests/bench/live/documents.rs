@@ -1,26 +1,26 @@
-//! Documents that are made as they are needed: words by Zipf's law, every fourth document an edit of the one
+//! Documents that are generated on demand: words by Zipf's law, every fourth document an edit of the one
 //! before it.
 
 use dupflow::core::hash::mix;
 
-/// Different words; the k-th is met in proportion to 1 / k.
+/// Number of different words; the k-th has a frequency in proportion to 1 / k.
 const VOCABULARY: f64 = 50_000.0;
 
-/// One word in so many differs between two versions of a document: a similarity of about 0.9.
+/// Between two versions of a document one word in `EDITED` differs: a similarity of about 0.9.
 const EDITED: u64 = 60;
 
-/// Words of a document of about 5 KB.
+/// Number of words of a document of about 5 KB.
 pub(crate) const WORDS: u64 = 900;
 
-/// Makes texts.
+/// Generates texts.
 pub(crate) struct Documents {
-    /// Words, as often as they are met.
+    /// Words, each repeated in proportion to its frequency.
     words: Vec<String>,
     words_each: u64,
 }
 
 impl Documents {
-    /// Of so many words each.
+    /// Documents of this number of words each.
     pub(crate) fn new(words_each: u64) -> Self {
         let slots = 1_u32 << 15;
         let word = |slot: u32| {
@@ -40,7 +40,7 @@ impl Documents {
     /// Version `version` of document `number`.
     pub(crate) fn text(&self, number: u64, version: u64, text: &mut String) {
         text.clear();
-        // An edit has the words of its original, but for some.
+        // An edit has the words of its original, except one in `EDITED`.
         let (origin, version) = if is_edit(number) { (number - 1, version + 1) } else { (number, version) };
         for place in 0..self.words_each {
             let usual = mix(origin << 20 ^ place);
@@ -58,12 +58,12 @@ pub(crate) fn is_edit(number: u64) -> bool {
     number % 4 == 1
 }
 
-/// Its id.
+/// The id of a document.
 pub(crate) fn id(number: u64) -> String {
     format!("https://example.com/{number:09}")
 }
 
-/// Its partition, of four.
+/// The partition of a document, of four.
 pub(crate) fn partition(number: u64) -> u32 {
     u32::try_from(mix(number) % 4).unwrap()
 }

@@ -10,8 +10,8 @@
 //! | `soak` | updates and deletes at a steady rate: a table, and plots of it | `--seconds 1800`, `--documents 20000`, `--per-second 200`, `--output target/live` |
 //!
 //! `rate` and `delay` take `--interval 100ms`, the time between two commits. All take `--broker HOST:PORT`;
-//! without it a broker is started, as for the tests in `tests/kafka`. It shares the machine with what is
-//! measured.
+//! without it a broker is started, as for the tests in `tests/kafka`. It shares the machine with the program
+//! that is measured.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench panics where it fails, and prints")]
 #![expect(clippy::disallowed_methods, reason = "a bench measures time, and waits for it")]

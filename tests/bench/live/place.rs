@@ -44,7 +44,7 @@ impl Options {
 pub(crate) struct Place {
     pub(crate) broker: Broker,
     folder: tempfile::TempDir,
-    /// How often at most is committed, as it is written in a deployment file.
+    /// The least time between two commits, as in a deployment file.
     pub(crate) interval: String,
 }
 
@@ -62,7 +62,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Starts a run from a topic to a topic; with state in a folder, if it is named.
+    /// Starts a run from a topic to a topic; with state if a folder is given.
     pub(crate) fn run(&self, input: &str, output: &str, state: Option<&str>) -> Run {
         self.broker.make(output, 1);
         let state = state.map_or(String::new(), |state| format!("[state]\npath = \"{state}\"\n"));
@@ -75,7 +75,7 @@ impl Place {
         Run::start(self.folder.path(), &text)
     }
 
-    /// A reader of what is committed in these partitions of a topic, from the beginning.
+    /// A consumer of the committed records in these partitions of a topic, from the beginning.
     pub(crate) fn reader(&self, topic: &str, partitions: u32) -> Consumer {
         let own = [
             ("isolation.level", "read_committed"),
@@ -101,7 +101,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// By a deployment to which the monitor is added.
+    /// Starts a run with this deployment, to which the monitor is added.
     pub(crate) fn start(folder: &Path, deployment: &str) -> Self {
         let monitor = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let config = folder.join("live.toml");
@@ -135,13 +135,13 @@ impl Run {
         samples.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect()
     }
 
-    /// Seconds of processors so far.
+    /// CPU seconds so far.
     pub(crate) fn cpu(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap_or_default();
         ticks(&stat, 11)
     }
 
-    /// Whether it has ended; a run that fails fails the bench.
+    /// Whether the run has ended; the bench fails if the run has failed.
     pub(crate) fn has_ended(&mut self) -> bool {
         match self.child.try_wait().unwrap() {
             Some(ended) => {
@@ -156,7 +156,7 @@ impl Run {
         fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// Ends the process as a service manager does.
+    /// Ends the process by SIGTERM, as a service manager does.
     pub(crate) fn stop(mut self) {
         let process = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
@@ -173,25 +173,25 @@ impl Drop for Run {
     }
 }
 
-/// Two fields beside each other of `/proc/PID/stat`, from 0 behind the name, in seconds.
+/// The sum of two adjacent fields of `/proc/PID/stat`, in seconds; `field` counts from 0 after the name.
 fn ticks(stat: &str, field: usize) -> f64 {
     let behind = stat.rsplit_once(") ").map_or("", |(_, behind)| behind);
     let two = behind.split(' ').skip(field).take(2);
     two.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// Seconds of processors of all processes that have been waited for.
+/// CPU seconds of all child processes that have ended.
 pub(crate) fn cpu_of_ended() -> f64 {
     ticks(&fs::read_to_string("/proc/self/stat").unwrap_or_default(), 13)
 }
 
-/// Bytes written by this process and by all that it has waited for.
+/// Bytes written by this process and by its child processes that have ended.
 pub(crate) fn written() -> u64 {
     let io = fs::read_to_string("/proc/self/io").unwrap_or_default();
     io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap_or(0)
 }
 
-/// The median and both ends, with so many places behind the point.
+/// The median, the least and the greatest value, with `places` decimals.
 pub(crate) fn spread(mut values: Vec<f64>, places: usize) -> String {
     values.sort_by(f64::total_cmp);
     let (first, last) = (values[0], values[values.len() - 1]);

@@ -53,7 +53,7 @@ pub(crate) fn fill(place: &Place, documents: u64, mut feed: Option<&mut dyn Writ
     Filled { topic, documents, mb }
 }
 
-/// A consumer that counts: seconds until it has them all.
+/// Seconds until a consumer that only counts has read all records.
 fn count(place: &Place, filled: &Filled) -> f64 {
     let begun = Instant::now();
     let reader = place.reader(&filled.topic, 4);
@@ -71,15 +71,15 @@ fn count(place: &Place, filled: &Filled) -> f64 {
 
 /// Times of a run.
 pub(crate) struct Live {
-    /// Seconds from its start until a mark is readable that stands for all documents.
+    /// Seconds from the start until a mark that covers all documents can be read.
     pub(crate) seconds: f64,
-    /// Documents a second from its first mark on to its last: without what a start takes.
+    /// Documents per second from the first mark to the last, without the time of the start.
     pub(crate) per_second: f64,
-    /// Seconds of processors.
+    /// CPU seconds.
     cpu: f64,
 }
 
-/// A run that catches up.
+/// Measures a run that catches up.
 pub(crate) fn live(place: &Place, filled: &Filled, has_state: bool) -> Live {
     let output = Broker::name("pairs");
     let progress = format!("{output}-progress");
@@ -109,7 +109,7 @@ pub(crate) fn live(place: &Place, filled: &Filled, has_state: bool) -> Live {
     Live { seconds, per_second, cpu }
 }
 
-/// `dupflow replay` of the feed into a file, as often in epochs as a run.
+/// `dupflow replay` of the feed into a file, with epochs of the same interval as the run.
 fn replay(place: &Place) -> (f64, f64) {
     let (begun, cpu) = (Instant::now(), cpu_of_ended());
     let epoch = format!("every:{}", place.interval);
@@ -129,7 +129,7 @@ pub(crate) fn run(place: &Place, options: &Options) {
     let names = ["consumer that counts", "replay of a file", "run", "run with state"];
     let mut rates = names.map(|_| Vec::new());
     let mut cpus = names.map(|_| Vec::new());
-    // Without the start; megabytes a document.
+    // Rates without the start; `size` is in megabytes per document.
     let mut sustained = names.map(|_| Vec::new());
     #[expect(clippy::cast_precision_loss, reason = "a number of documents")]
     let size = mb / documents as f64;

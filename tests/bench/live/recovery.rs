@@ -15,11 +15,11 @@ use serde_json::Value;
 use crate::documents::{Documents, id};
 use crate::place::{Options, Run, cpu_of_ended, written};
 
-/// Words of a document: 330 bytes, so that a million of them are made in a minute. What is stored of one does
-/// not depend on its length.
+/// Number of words of a document: 330 bytes, so that a million documents are generated in a minute. The size
+/// of its state does not depend on its length.
 const WORDS: u64 = 60;
 
-/// Rounds of updates.
+/// Number of rounds of updates.
 const ROUNDS: u64 = 10;
 
 const DEPLOYMENT: &str = "[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:5000\"\n\
@@ -102,7 +102,7 @@ pub(crate) fn run(options: &Options) {
         state["document_bytes"].as_f64().unwrap() / documents as f64
     );
     for time in 0..3 {
-        // A copy of the first document: its delta shows that what was restored is there.
+        // A copy of the first document: its delta shows that the documents were restored.
         let file = OpenOptions::new().append(true).open(folder.path().join("feed.jsonl")).unwrap();
         let mut text = String::new();
         Documents::new(WORDS).text(0, 0, &mut text);
@@ -123,7 +123,7 @@ pub(crate) fn run(options: &Options) {
     amplification(documents / 10);
 }
 
-/// Bytes written for each byte of what has changed, over rounds in which every document is updated.
+/// Bytes written for each changed byte, over rounds in which every document is updated.
 #[expect(clippy::cast_precision_loss, reason = "sizes for people")]
 fn amplification(documents: u64) {
     let folder = tempfile::tempdir().unwrap();

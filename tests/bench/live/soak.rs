@@ -13,7 +13,7 @@ use crate::broker::Broker;
 use crate::documents::{Documents, id, partition};
 use crate::place::{Options, Place, Run};
 
-/// Words of a document, 2 KB.
+/// Number of words of a document, 2 KB.
 const WORDS: u64 = 360;
 
 /// Seconds between two samples.
@@ -31,14 +31,14 @@ struct Sample {
     lag: f64,
 }
 
-/// One of its values.
+/// A value of a sample.
 type Value = fn(&Sample) -> f64;
 
 const COLUMNS: &str =
     "seconds,resident_bytes,state_bytes,closed_epoch,durable_epoch,in_flight_epochs,documents,lag_records";
 
 impl Sample {
-    /// `produced` records have been written so far.
+    /// Takes a sample; `produced` is the number of records written so far.
     fn take(run: &Run, state: &Path, begun: Instant, produced: u64) -> Self {
         let metrics = run.metrics();
         let of = |name: &str| metrics.get(&format!("dupflow_{name}")).copied().unwrap_or(f64::NAN);
@@ -75,7 +75,7 @@ fn size(folder: &Path) -> u64 {
     files.filter_map(|file| file.ok().map(of)).sum()
 }
 
-/// Draws the samples.
+/// Plots the samples.
 fn plots(folder: &Path, samples: &[Sample]) {
     let minutes = "minutes";
     let series = |name: &str, of: &dyn Fn(&Sample) -> f64| {
@@ -109,8 +109,8 @@ fn plots(folder: &Path, samples: &[Sample]) {
     }
 }
 
-/// Writes one event to the topic: of a document that is not alive an insert, of any other four updates for
-/// each delete.
+/// Writes one event to the topic: an insert for a document that is not alive; for a live one an update, or in
+/// one case of five a delete.
 fn step(place: &mut Writing<'_>, produced: u64) {
     let number = mix(produced) % place.documents;
     let version = &mut place.versions[usize::try_from(number).unwrap()];
@@ -126,14 +126,14 @@ fn step(place: &mut Writing<'_>, produced: u64) {
     place.writer.put(place.topic, partition(number), Some(&key), Some(place.text.as_bytes()));
 }
 
-/// What is needed to write.
+/// The topic, its writer, and the documents that are written.
 struct Writing<'w> {
     topic: &'w str,
     writer: &'w crate::broker::Writer,
     texts: Documents,
     text: String,
     documents: u64,
-    /// Of each document the present version; 0: it is not alive.
+    /// The present version of each document; 0 if it is not alive.
     versions: Vec<u64>,
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn run(place: &Place, options: &Options) {
     let versions = vec![0; usize::try_from(documents).unwrap()];
     let mut writing =
         Writing { topic: &topic, writer: &writer, texts, text: String::new(), documents, versions };
-    // So that the corpus has its size from the beginning: about so many documents are alive at any time.
+    // The corpus has its final size from the beginning: the number of live documents stays about the same.
     let mut produced = 0;
     while produced < documents * 3 {
         produced += 1;
@@ -187,7 +187,7 @@ pub(crate) fn run(place: &Place, options: &Options) {
     let cpu = run.cpu();
     run.stop();
     plots(folder, &samples);
-    // The first minute is left out: buffers take their size.
+    // The first minute is left out, because buffers still grow.
     let settled: Vec<_> = samples.iter().filter(|sample| sample.seconds >= 60.0).collect();
     let (first, last) = settled.split_at(settled.len() / 2);
     let mean = |of: &[&Sample], value: Value| {

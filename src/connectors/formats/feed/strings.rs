@@ -3,6 +3,8 @@
 //! A line and the offset of a string -> its content, borrowed if it has no escapes and otherwise resolved
 //! into a buffer, and the offset after it. `None` if JSON does not allow the string.
 //!
+//! *Special bytes* end a run of plain content: the quote, the backslash, and bytes below the space.
+//!
 //! UTF-8 is checked only for the content, after its escapes are resolved. The result is the same as for the
 //! raw bytes: an escape begins and ends with ASCII and stands for complete characters, so it neither repairs
 //! nor breaks a sequence beside it.
@@ -94,8 +96,8 @@ fn escape(rest: &[u8], out: &mut [u8]) -> Option<(usize, usize)> {
     Some((1, 1))
 }
 
-/// The same for a code point, whose digits are at the beginning of `rest`: one UTF-16 unit, or a pair of
-/// surrogates.
+/// [`escape`] for `\u`: `rest` begins with the four hexadecimal digits of a UTF-16 unit; after a high
+/// surrogate, `\u` and those of the low one.
 fn code_point(rest: &[u8], out: &mut [u8]) -> Option<(usize, usize)> {
     let unit = unit(rest)?;
     let (read, code) = match unit {
@@ -113,7 +115,7 @@ fn code_point(rest: &[u8], out: &mut [u8]) -> Option<(usize, usize)> {
     Some((read, written))
 }
 
-/// Parses four hexadecimal digits.
+/// The UTF-16 unit of four hexadecimal digits.
 fn unit(rest: &[u8]) -> Option<u32> {
     const NONE: u8 = 0xff;
     const DIGITS: [u8; 256] = {
@@ -139,8 +141,7 @@ fn padded(rest: &[u8]) -> [u8; BLOCK] {
     block
 }
 
-/// A bit mask of the special bytes: the quote, the backslash, and bytes below the space. The lowest bit is
-/// the first byte.
+/// A bit mask of the special bytes; the lowest bit is the first byte.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[expect(unsafe_code, reason = "a call of a function compiled for a feature that the architecture has")]

@@ -57,7 +57,7 @@ pub(crate) struct GroupRows {
 
 impl fmt::Debug for GroupRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Group").field("row", &self.row).field("left", &self.left).finish_non_exhaustive()
+        f.debug_struct("GroupRows").field("row", &self.row).field("left", &self.left).finish_non_exhaustive()
     }
 }
 

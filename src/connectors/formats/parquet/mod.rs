@@ -58,7 +58,7 @@ struct Leaves {
 
 impl fmt::Debug for ParquetFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Parquet").field("leaves", &self.leaves).finish_non_exhaustive()
+        f.debug_struct("ParquetFile").field("leaves", &self.leaves).finish_non_exhaustive()
     }
 }
 

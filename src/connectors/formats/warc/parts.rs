@@ -244,7 +244,7 @@ impl RowReader for ParallelArchive {
 
 impl fmt::Debug for ParallelArchive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InParts").field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("ParallelArchive").field("next", &self.next).finish_non_exhaustive()
     }
 }
 

@@ -7,6 +7,7 @@ use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 
 use crate::credential::Credential;
+use dupflow_core::run::missing_feature;
 
 type ClientSettings = BTreeMap<String, Credential>;
 
@@ -23,7 +24,7 @@ pub(super) fn refused(settings: &ClientSettings) -> Vec<(String, String)> {
     let has = |feature: &str| built.split(',').any(|built| built == feature);
     let value = |name: &str| settings.get(name).map(|value| value.reveal().to_lowercase());
     let lacks = |name: &str, what: &str| {
-        let what = format!("this dupflow was built without {what}; rebuild it with --features tls");
+        let what = missing_feature(what, "tls");
         (name.to_owned(), what)
     };
     let protocol = value("security.protocol").unwrap_or_default();

@@ -112,9 +112,8 @@ mod tests {
     #[cfg(all(feature = "kafka", not(feature = "tls")))]
     #[test]
     fn settings_of_missing_features_are_rejected() {
-        let rebuild = |name: &str, what: &str| {
-            format!("{name}: this dupflow was built without {what}; rebuild it with --features tls")
-        };
+        let rebuild =
+            |name: &str, what: &str| format!("{name}: {}", dupflow_core::run::missing_feature(what, "tls"));
         assert_eq!(problems(&[("security.protocol", "SSL")]), [rebuild("security.protocol", "TLS")]);
         assert_eq!(
             problems(&[("security.protocol", "sasl_plaintext"), ("sasl.mechanisms", "SCRAM-SHA-512")]),

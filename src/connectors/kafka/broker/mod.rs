@@ -4,8 +4,9 @@
 //! adds the clients, which count and log their errors ([`Watch`]), and converts every error to a
 //! [`KafkaFailure`] of one line: retriable or not.
 //!
-//! Invariants: no message and no log contains the value of a setting, since any may be a [`Credential`](crate::credential::Credential);
-//! settings on which exactly-once depends cannot be set by the user.
+//! Invariants: no message and no log contains the value of a setting, since any may be a
+//! [`Credential`](crate::credential::Credential); settings on which exactly-once depends cannot be set by the
+//! user.
 
 mod connection;
 

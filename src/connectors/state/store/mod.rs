@@ -134,7 +134,8 @@ pub fn at(location: &str) -> Result<Box<dyn Store>, StateError> {
         Some(_) => Ok(Box::new(Objects::from_url(location).map_err(|error| refused(error.to_string()))?)),
         #[cfg(not(feature = "object-store"))]
         Some((scheme, _)) => Err(refused(format!(
-            "expected a path or \"file://\", found \"{scheme}://\", which needs the feature \"object-store\""
+            "expected a path or \"file://\", found \"{scheme}://\": {}",
+            dupflow_core::run::missing_feature("object stores", "object-store")
         ))),
     }
 }

@@ -3,7 +3,7 @@
 //! In: fingerprints of f bits, the lowest bit of the first word first (a SimHash, or the one-bit plane of a
 //! set sketch), and a radius k, inclusive. Out: for the stream, block keys such that two fingerprints within
 //! the radius share at least one ([`HammingTables`]). Static indexes of a whole corpus are in the laboratory,
-//! `evaluate/search`.
+//! `lab/search`.
 //!
 //! The rule is the pigeonhole principle. Two fingerprints within distance k, cut into m > k blocks, agree in
 //! at least m - k blocks; cut into m <= k blocks, they differ in some block by at most ⌊k / m⌋. A [`Design`]

@@ -3,8 +3,9 @@
 //! In: the changes of reports that [`Clusters::advance`](super::Clusters::advance) returns, epoch by epoch.
 //! Stored: the live clusters with their members and latest [`ClusterEvent`]s. The events of an epoch are a
 //! function of the reports before and after it. A cluster continues as the cluster that has most of its
-//! documents, if most of the documents there were in it (`lineage` has the rule for ties, and for giants, of
-//! which only the smallest member is known). Events of a cluster after the epoch:
+//! documents, if most of the documents there were in it. `lineage` has the rule for ties, and for *giants*:
+//! clusters beyond the limit, of which only the size and the name are known. Events of a cluster after the
+//! epoch:
 //!
 //! | event | when | `others` |
 //! |---|---|---|
@@ -15,10 +16,10 @@
 //! | split, with born | this is such a part | the name before of the cluster that it was a part of |
 //! | grew, shrank | its size has changed, and it neither merged nor split | none |
 //!
-//! Within an epoch the events are in this order. A cluster that loses as many documents as it gets, without
-//! another event, is changed but has no event.
+//! Within an epoch the events are in this order. A cluster that loses as many documents as it gets, and
+//! neither merges nor splits, has a new `changed` epoch and no event.
 //!
-//! The ends of the last [`History::ENDED`] ended clusters are stored.
+//! Of ended clusters the last [`History::ENDED`] are stored, each with its [`ClusterEnd`].
 //!
 //! Costs of an epoch: O(m log m) for the m documents whose reports change, and O(n) for the n members of the
 //! clusters that they leave or join, about 1.5 times the time of `advance`. Memory: in clusters of five about
@@ -49,7 +50,7 @@ use crate::time::Epoch;
 /// A live cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveCluster<'h> {
-    /// Its name.
+    /// Its name: its smallest member, or the centre of a star.
     pub cluster: &'h DocId,
     /// Number of members.
     pub size: usize,
@@ -72,13 +73,15 @@ struct Cluster {
     events: Vec<ClusterEvent>,
 }
 
-/// The live clusters with their events, and the ends of others.
+/// The live clusters with their events, and how the last ended clusters ended. Maps are by cluster name.
 #[derive(Debug, Default)]
 pub struct History {
     clusters: BTreeMap<DocId, Cluster>,
-    /// The cluster of each document that is reported as a member.
+    /// For each document that is reported as a member: the name of its cluster.
     documents: BTreeMap<DocId, DocId>,
+    /// Size and name of each live cluster, the largest first.
     by_size: BTreeSet<(Reverse<u64>, DocId)>,
+    /// Epoch of the last change and name of each live cluster, the latest first.
     by_change: BTreeSet<(Reverse<u64>, DocId)>,
     giants: usize,
     ended: BTreeMap<DocId, EndedCluster>,

@@ -143,14 +143,14 @@ mod tests {
     use super::*;
     use crate::hash::mix;
 
-    /// LaneWords with about one bit in eight set, so that planes seldom overlap.
+    /// Words with about one bit in eight set, so that planes seldom overlap.
     fn words(count: usize, salt: u64) -> Vec<u64> {
         (0..count as u64)
             .map(|i| mix(i ^ salt) & mix(i ^ salt ^ 0x100_0000) & mix(i ^ salt ^ 0x200_0000))
             .collect()
     }
 
-    /// LaneWords of a sketch.
+    /// Number of words of a sketch.
     fn length(size: usize, bits: usize) -> usize {
         if bits == WHOLE { 1 + size } else { bits * size.div_ceil(64) }
     }

@@ -10,7 +10,7 @@ pub(in crate::sketch) const LANES: usize = 8;
 /// Salts or ids of adjacent components.
 pub(in crate::sketch) type LaneWords = [u64; LANES];
 
-/// LaneRanks of adjacent components.
+/// Ranks of adjacent components.
 pub(in crate::sketch) type LaneRanks = [f64; LANES];
 
 /// Generous bound for rounding errors.

@@ -1,11 +1,12 @@
 //! ICWS, improved consistent weighted sampling: the reference for weighted sketches.
 //!
 //! For a feature of weight S and a component, a hash gives r and c of Gamma(2, 1) and β uniform in (0, 1).
-//! The level is `t = floor(ln S / r + β)`; with it `y = exp(r (t - β)) <= S < z = y e^r`, and the rank is `c
-//! / z`. Logarithms are the same on every machine ([`super::draws`]).
+//! The level is `t = floor(ln S / r + β)`; with it `y = exp(r (t - β)) <= S < z = y e^r`, and the rank is
+//! `c / z`. Logarithms are the same on every machine ([`super::draws`]).
 //!
-//! The bound: `c = -ln p >= 1 - p` with p the product of two uniform numbers, and likewise `z <= S e^r = S /
-//! q`. So the rank is at least `(1 - p) q / S`.
+//! A lower bound of the rank, without a logarithm (`may_be_below`): p and q are each the product of two
+//! uniform numbers, with `c = -ln p` and `r = -ln q`. Then `c >= 1 - p` and `z <= S e^r = S / q`, so the rank
+//! is at least `(1 - p) q / S`.
 //!
 //! Reference: S. Ioffe, *Improved consistent sampling, weighted minhash and L1 sketching* (ICDM 2010),
 //! section 3.
@@ -33,7 +34,7 @@ impl Sampler for Icws {
     }
 }
 
-/// A weight and its logarithm.
+/// The sampling law of ICWS for one weight, with the logarithm of the weight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Logarithms {
     weight: f64,

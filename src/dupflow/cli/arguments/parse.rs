@@ -4,6 +4,7 @@
 //! replaces it by clap's suggestion or removes it, and parses the rest again until clap accepts it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -14,6 +15,7 @@ use clap::{CommandFactory, Parser};
 use super::problems::Problems;
 use crate::cli::Cli;
 use crate::config::MOST_WORKERS;
+use dupflow_core::run::missing_feature;
 
 /// Parses `typed`, with the program's name first. Returns what was accepted, and the problems.
 ///
@@ -22,6 +24,7 @@ use crate::config::MOST_WORKERS;
 /// clap's own.
 pub(in crate::cli) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Problems)> {
     let mut problems = Problems::default();
+    let mut rejected = BTreeSet::new();
     loop {
         let error = match Cli::try_parse_from(&typed) {
             Ok(cli) => return Ok((cli, problems)),
@@ -29,12 +32,16 @@ pub(in crate::cli) fn read(mut typed: Vec<OsString>) -> anyhow::Result<(Cli, Pro
         };
         let Some(wrong) = wrong_part(&error, &typed) else {
             if problems.is_empty() || !error.use_stderr() {
-                return Err(explained(error, &typed).into());
+                return Err(explained(error).into());
             }
-            problems.note(in_short(&error));
+            // An argument is not missing where its value was rejected before.
+            if !missing(&error).is_some_and(|names| names.iter().all(|name| rejected.contains(name))) {
+                problems.note(in_short(&error));
+            }
             return problems.settle(None).map_err(Into::into);
         };
         problems.note(in_short(&error));
+        rejected.extend(text(&error, ContextKind::InvalidArg).map(str::to_owned));
         let meant = text(&error, ContextKind::SuggestedArg).map(OsString::from);
         typed.splice(wrong, meant);
     }
@@ -50,23 +57,23 @@ const OPTIONAL_COMMANDS: [(&str, &str, bool); 4] = [
 
 /// The error with more help in two cases: `replay` without an input gets examples of inputs, and a command
 /// that this build lacks gets the name of its feature.
-fn explained(error: clap::Error, typed: &[OsString]) -> clap::Error {
+fn explained(error: clap::Error) -> clap::Error {
     if let Some(name) = text(&error, ContextKind::InvalidSubcommand) {
         let missing = OPTIONAL_COMMANDS.iter().find(|(command, _, is_in)| *command == name && !is_in);
         if let Some((command, feature, _)) = missing {
-            let problem =
-                format!("this dupflow was built without {command}: build it with the feature `{feature}`");
+            let problem = missing_feature(&format!("`{command}`"), feature);
             return Cli::command().error(error.kind(), problem);
         }
     }
-    let command = typed.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
-    let is_replay = command.is_some_and(|command| command == "replay");
-    let has_no_input = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(names)) => names.iter().any(|name| name.contains("<INPUT>")),
-        _ => false,
-    };
-    if is_replay && has_no_input && error.kind() == ErrorKind::MissingRequiredArgument {
-        return Cli::command().error(error.kind(), WITHOUT_INPUT);
+    let is_replay = matches!(error.get(ContextKind::Usage), Some(ContextValue::StyledStr(usage))
+        if usage.to_string().contains("dupflow replay "));
+    let has_no_input = missing(&error).is_some_and(|names| names.iter().any(|name| name.contains("<INPUT>")));
+    if is_replay && has_no_input {
+        let mut command = Cli::command();
+        command.build();
+        if let Some(replay) = command.find_subcommand_mut("replay") {
+            return replay.error(error.kind(), WITHOUT_INPUT);
+        }
     }
     error
 }
@@ -102,6 +109,14 @@ fn wrong_part(error: &clap::Error, typed: &[OsString]) -> Option<Range<usize>> {
             let joined = || words.iter().position(joined).map(|place| place..place + 1);
             apart.map(|place| place..place + 2).or_else(joined)
         }
+        _ => None,
+    }
+}
+
+/// The required arguments that were not given, if that is the error.
+fn missing(error: &clap::Error) -> Option<&[String]> {
+    match error.get(ContextKind::InvalidArg)? {
+        ContextValue::Strings(names) if error.kind() == ErrorKind::MissingRequiredArgument => Some(names),
         _ => None,
     }
 }
@@ -172,11 +187,17 @@ mod tests {
     #[test]
     fn an_incomplete_command_line_reports_what_is_missing() {
         let read = |typed: &[&str]| read(typed.iter().map(OsString::from).collect()).unwrap_err();
+        let unknown = read(&["dupflow", "completions", "nope"]).to_string();
+        assert!(unknown.starts_with("invalid value 'nope' for '<SHELL>'"), "{unknown}");
         let text = read(&["dupflow", "replay", "--epoch", "hourly"]).to_string();
         assert!(text.starts_with("2 problems\n  invalid value 'hourly'"), "{text}");
         assert!(text.ends_with("required arguments were not provided: <INPUT>..."), "{text}");
         for typed in [&["dupflow", "replay"][..], &["dupflow", "replay", "--epoch", "hourly", "--help"]] {
             assert!(read(typed).is::<clap::Error>(), "{typed:?}");
+        }
+        for typed in [&["dupflow", "replay"][..], &["dupflow", "--log-format", "json", "replay"]] {
+            let text = read(typed).to_string();
+            assert!(text.contains("Usage: dupflow replay") && text.contains("cat feed.jsonl"), "{text}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The options for several processes of one run, and their connection.
 
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -82,6 +83,12 @@ pub(in crate::cli) fn report_failure<T>(
     })
 }
 
+/// The fields of a setting as text, without the name of its type.
+fn fields(setting: &impl fmt::Debug) -> String {
+    let text = format!("{setting:?}");
+    text.split_once(' ').map(|(_, fields)| fields.to_owned()).unwrap_or(text)
+}
+
 /// The settings that must be equal in all processes.
 fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Description {
     let workers = deployment.workers.map_or(0, NonZeroUsize::get);
@@ -90,13 +97,13 @@ fn description(plan: &Plan, deployment: &Deployment, command: &str) -> Descripti
             let names = inputs.iter().map(|input| input.to_string_lossy().into_owned());
             Description::new()
                 .with("source.inputs", names.collect::<Vec<_>>().join("\n").as_str())
-                .with("source.layout", format!("{layout:?}").as_str())
+                .with("source.layout", fields(layout).as_str())
                 .with("source.epoch", epoch.to_string().as_str())
         }
         SourceConfig::Kafka { topic, shape, .. } => Description::new()
             .with("source.topic", topic.as_str())
-            .with("source.shape", format!("{shape:?}").as_str()),
-        SourceConfig::Table(table) => Description::new().with("source.table", format!("{table:?}").as_str()),
+            .with("source.shape", fields(shape).as_str()),
+        SourceConfig::Table(table) => Description::new().with("source.table", fields(table).as_str()),
     };
     plan.description()
         .and(source)

@@ -15,15 +15,15 @@ use crate::config::{LogFormat, LogLevel};
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct VerbosityArgs {
     /// The format of messages on standard error [default: text; for "run" as in its deployment file].
-    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    #[arg(long, global = true, display_order = 900, value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
 
     /// Print nothing on standard error except errors: no warnings, no summary, no progress.
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, display_order = 901, conflicts_with = "verbose")]
     pub quiet: bool,
 
     /// Log more details; -vv logs every step. The log replaces the progress line.
-    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    #[arg(short, long, global = true, display_order = 902, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
 
@@ -51,7 +51,7 @@ impl Verbosity {
             .with_env_filter(self.filter(level))
             .with_writer(io::stderr)
             .with_target(false);
-        // Otherwise it would report a write error of standard error on standard error, and panic.
+        // By default the subscriber reports a failed write by writing to standard error again, and panics.
         let messages = messages.log_internal_errors(false);
         // A second call in one process, as in tests, keeps the first subscriber.
         drop(match self.format {
@@ -63,7 +63,7 @@ impl Verbosity {
     }
 
     fn filter(self, level: LogLevel) -> EnvFilter {
-        let typed = match (self.quiet, self.verbose) {
+        let asked_level = match (self.quiet, self.verbose) {
             (true, _) => LogLevel::Error,
             (false, 0) => {
                 return EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level.name()));
@@ -71,7 +71,7 @@ impl Verbosity {
             (false, 1) => LogLevel::Debug,
             (false, _) => LogLevel::Trace,
         };
-        EnvFilter::new(typed.name())
+        EnvFilter::new(asked_level.name())
     }
 
     /// Whether a progress line may be drawn if standard error is a terminal.
@@ -79,8 +79,8 @@ impl Verbosity {
         !self.quiet && self.verbose == 0
     }
 
-    /// Prints the result of a command on standard error, in the format of the messages. A closed standard
-    /// error is ignored.
+    /// Prints the result of a command on standard error, in the format of the log: as text, or a JSON
+    /// object for each line. With `--quiet` it prints nothing. A closed standard error is ignored.
     pub(in crate::cli) fn print(self, lines: &str) -> io::Result<()> {
         match self.format {
             _ if self.quiet => Ok(()),

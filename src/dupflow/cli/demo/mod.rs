@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -24,7 +24,7 @@ use super::run::monitor;
 use super::{print, replay};
 use crate::config::{
     Deployment, EmitKind, LogLevel, MonitorConfig, OutputFormat, Plan, ProcessConfig, SinkConfig,
-    SourceConfig, WITHOUT_MONITOR,
+    SourceConfig, without_monitor,
 };
 use crate::pipeline::{Mode, RunJob};
 use dupflow_connectors::formats::InputLayout;
@@ -45,13 +45,13 @@ pub struct Args {
 
 /// The commands to try after the demo.
 const NEXT: &str = "\
-The demo has ended. Try next:
+The demo has ended. Try next (in the source folder: `cargo run --quiet --` in place of `dupflow`):
 
   dupflow replay feed.jsonl             your documents, one per line: {\"id\":\"a\",\"text\":\"some words\"}
   dupflow replay --emit keep folder/    which files of a folder to keep
   dupflow compare a.txt b.txt           how similar two texts are, and whether they would be found
   dupflow plan -p exact                 what a pipeline finds, misses and costs
-  dupflow run -c config/local.toml      deltas as events arrive
+  dupflow replay --monitor 127.0.0.1:9600 feed.jsonl    this page for your documents
 ";
 
 /// A feed in a temporary file, which is removed when this is dropped.
@@ -88,7 +88,7 @@ impl Drop for FeedFile {
 pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let has_page = cfg!(feature = "monitor");
     if args.port.is_some() && !has_page {
-        problems.note(format_args!("--port: {WITHOUT_MONITOR}"));
+        problems.note(format_args!("--port: {}", without_monitor()));
     }
     problems.settle(Some(()))?;
     let feed = FeedFile::create().context("the feed of the demo cannot be written")?;
@@ -98,17 +98,16 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let inputs = vec![Input::at(feed.path())];
     let mut job =
         RunJob::assemble(&plan, &deployment, &Mode::Replay, inputs, None, Arc::new(SystemClock::start()))?;
-    job.sink = Box::new(Narrator::new(io::stdout()));
+    let last = Arc::new(OnceLock::new());
+    job.sink = Box::new(Narrator::new(io::stdout(), Arc::clone(&last)));
     let page_server = monitor::start(&plan, &deployment, &mut job)?;
     let page_address = page_server.as_ref().map(|server| server.address());
     print(&heading(page_address))?;
     if page_address.is_some() {
-        job.source = Box::new(Staying::new(job.source, |_| {
-            // If the output is closed, the run ends at its next line.
-            print("The feed has ended. The page stays until Ctrl-C.\n").unwrap_or(());
-        }));
+        // It is set once.
+        job.source = Box::new(Staying::new(job.source, move |epoch| last.set(epoch).unwrap_or(())));
     }
-    replay::run_until_signalled(job)??;
+    replay::run_until_signalled(job, true)??;
     print(&format!("\n{NEXT}"))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -117,7 +116,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
 fn heading(page: Option<SocketAddr>) -> String {
     let page = match page {
         Some(address) => format!("Page: http://{address}/"),
-        None => format!("No page: {WITHOUT_MONITOR}"),
+        None => format!("No page: {}", without_monitor()),
     };
     format!(
         "A feed of short articles plays for two minutes: some are copied, edited, rewritten or deleted.\n\

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::sync::{Arc, OnceLock};
 
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sinks::Sink;
 use dupflow_core::doc::{DocChange, DocId, Letter};
 use dupflow_core::pair::{Cause, Delta, DocPair};
-use dupflow_core::time::Progress;
+use dupflow_core::time::{Epoch, Progress};
 
 /// What is explained once, at its first occurrence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +30,7 @@ impl Lesson {
             Self::Update => "An edit ends a pair: a delta of -1. Consumers need not compare anything again.",
             Self::Delete => "A delete takes back every pair of the document.",
             Self::Cluster => {
-                "Pairs that share a document form a cluster. It splits when a document is deleted."
+                "Pairs that share a document form a cluster. A delete makes it smaller, or splits it."
             }
         }
     }
@@ -44,11 +45,25 @@ pub(super) struct Narrator<W> {
     /// The documents that the open epoch changes.
     changed: BTreeSet<DocId>,
     explained: BTreeSet<Lesson>,
+    /// The last epoch of the feed, once all of it has been read.
+    last: Arc<OnceLock<Epoch>>,
+    has_ended: bool,
 }
 
+/// Most documents of a cluster that are named.
+const NAMED: usize = 4;
+
 impl<W: Write> Narrator<W> {
-    pub(super) fn new(out: W) -> Self {
-        Self { out, partners: BTreeMap::new(), changed: BTreeSet::new(), explained: BTreeSet::new() }
+    /// `last` is set to the last epoch of the feed when all of it has been read.
+    pub(super) fn new(out: W, last: Arc<OnceLock<Epoch>>) -> Self {
+        Self {
+            out,
+            partners: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            explained: BTreeSet::new(),
+            last,
+            has_ended: false,
+        }
     }
 
     fn explain(&mut self, lesson: Lesson) -> io::Result<()> {
@@ -104,8 +119,12 @@ impl<W: Write> Narrator<W> {
     fn clusters(&mut self, touched: &BTreeSet<DocId>) -> io::Result<()> {
         let clusters: BTreeSet<_> = touched.iter().map(|id| self.cluster(id)).collect();
         for cluster in clusters.into_iter().filter(|cluster| cluster.len() > 2) {
-            let names: Vec<_> = cluster.iter().map(DocId::as_str).collect();
-            writeln!(self.out, "= a cluster of {}: {}", names.len(), names.join(", "))?;
+            let names: Vec<_> = cluster.iter().take(NAMED).map(DocId::as_str).collect();
+            let more = match cluster.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            writeln!(self.out, "= a cluster of {}: {}{more}", cluster.len(), names.join(", "))?;
             self.explain(Lesson::Cluster)?;
         }
         Ok(())
@@ -122,7 +141,7 @@ impl<W: Write> Sink for Narrator<W> {
         Ok(())
     }
 
-    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         let mut touched = BTreeSet::new();
         for Delta { pair, diff, cause } in deltas {
             if *diff > 0 {
@@ -134,6 +153,10 @@ impl<W: Write> Sink for Narrator<W> {
         }
         self.clusters(&touched)?;
         self.changed.clear();
+        if !self.has_ended && self.last.get().is_some_and(|last| *last <= progress.epoch) {
+            self.has_ended = true;
+            writeln!(self.out, "The feed has ended. The page stays until Ctrl-C.")?;
+        }
         self.out.flush()
     }
 
@@ -173,7 +196,7 @@ mod tests {
     #[test]
     fn each_kind_of_change_is_explained_once() {
         let mut out = Vec::new();
-        let mut narrator = Narrator::new(&mut out);
+        let mut narrator = Narrator::new(&mut out, Arc::default());
         let mut epoch = |changed: &str, deltas: &[Delta]| {
             narrator
                 .documents(&[DocChange { id: id(changed), now: None, fields: FieldRow::default() }], false)

@@ -53,10 +53,7 @@ impl Article {
         let day = DAYS[number % DAYS.len()];
         let count = 3 + number % 13;
         let text = match (version, number % 5) {
-            (Version::Rewritten, _) => format!(
-                "A correction from {place}: the earlier report of this page was about another town. We \
-                 thank the readers who wrote to us on {day}, and will check names twice from now on."
-            ),
+            (Version::Rewritten, _) => return rewritten(number),
             (_, 0) => format!(
                 "The old stone bridge in {place} will be closed for repairs from {day}. The council of \
                  {place} expects the work to take {count} weeks and asks drivers to use the northern \
@@ -85,6 +82,37 @@ impl Article {
         };
         if matches!(version, Version::Edited) { format!("{text} More follows.") } else { text }
     }
+}
+
+/// A text about another subject. Two of them differ in two of three sentences at least, or are one text.
+fn rewritten(number: usize) -> String {
+    const SUBJECTS: [&str; 11] = [
+        "The observatory on the hill shows the rings of Saturn to visitors with warm coats.",
+        "A bakery near the station has baked the same dark bread since the war.",
+        "Volunteers counted herons, swans and one lost pelican along the canal.",
+        "The school choir sings old sailors' songs in the empty swimming pool tonight.",
+        "A clockmaker repairs the tower clock, which has been six minutes slow for years.",
+        "Farmers expect a late harvest after the wettest spring that anyone remembers.",
+        "The cinema shows silent films with a pianist every second week.",
+        "Divers found an anchor that is older than the harbour itself.",
+        "The new tram line is quiet enough to hear the bells again.",
+        "A gardener grows forty kinds of apples behind the town hall.",
+        "Children painted the fence of the building site with whales.",
+    ];
+    const DETAILS: [&str; 5] = [
+        "The mayor learned of it from a neighbour and came at once with a camera.",
+        "Tickets cost less than a cup of coffee, and the money goes to the roof.",
+        "Nobody knows who began it, but everybody has a story to tell about it.",
+        "A short film about the work will be shown in the library next winter.",
+        "Two reporters of this paper went to see it, and stayed until the evening.",
+    ];
+    const ENDS: [&str; 3] = [
+        "Letters to the editor are welcome, as always.",
+        "More pictures are on page nine of this issue.",
+        "The weather should hold until the end of the week.",
+    ];
+    let pick = |texts: &[&'static str], by: usize| texts[by % texts.len()];
+    format!("{} {} {}", pick(&SUBJECTS, number), pick(&DETAILS, number / 2), pick(&ENDS, number / 4))
 }
 
 /// An event: a second from the beginning, an id, and the document, or `None` for a delete.

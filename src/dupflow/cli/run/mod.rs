@@ -112,7 +112,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs)
     let (sender, events) = channel();
     let signalled = sender.clone();
     // There is no receiver after the run has ended.
-    on_signals(move |signal| drop(signalled.send(RunEvent::Signal(signal))))
+    on_signals(false, move |signal| drop(signalled.send(RunEvent::Signal(signal))))
         .context("signals cannot be caught")?;
     let settings = processes.map(|processes| processes::settings(processes, &plan, &deployment, "run"));
     let together = match settings {
@@ -266,18 +266,21 @@ fn note_keep(plan: &Plan, problems: &mut Problems) {
     ));
 }
 
-/// Calls back on the first signal; the second one ends the process with exit code 1 at once.
+/// Calls back on the first SIGINT or SIGTERM, or SIGHUP if `hangs_up`; the second one ends the process with
+/// exit code 1 at once.
 #[cfg(unix)]
-pub(super) fn on_signals(on_signal: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+pub(super) fn on_signals(hangs_up: bool, on_signal: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+    let all = [SIGINT, SIGTERM, SIGHUP];
+    let stops = if hangs_up { &all[..] } else { &all[..2] };
     let armed = Arc::default();
-    for signal in [SIGINT, SIGTERM] {
+    for &signal in stops {
         // The order matters: the first signal finds the flag unset, and then sets it.
         signal_hook::flag::register_conditional_shutdown(signal, 1, Arc::clone(&armed))?;
         signal_hook::flag::register(signal, Arc::clone(&armed))?;
     }
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = signal_hook::iterator::Signals::new(stops)?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         signals.forever().for_each(on_signal);
     })?;
@@ -286,6 +289,6 @@ pub(super) fn on_signals(on_signal: impl Fn(i32) + Send + 'static) -> std::io::R
 
 /// Other systems: signals keep their default action and end the process.
 #[cfg(not(unix))]
-pub(super) fn on_signals(_: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
+pub(super) fn on_signals(_: bool, _: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
     Ok(())
 }

@@ -34,7 +34,7 @@ pub const MOST_WORKERS: usize = 1024;
 pub(in crate::config) const KEYS: &[&[DeploymentKey]] =
     &[OWN_KEYS, &tables::SOURCE_KEYS, &tables::SINK_KEYS, &monitor::KEYS];
 
-/// The keys that this module reads.
+/// The keys of all other modules of this folder.
 const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
     DeploymentKey { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },

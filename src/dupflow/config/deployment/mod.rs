@@ -23,7 +23,7 @@ mod values;
 pub(in crate::config) use deployment::KEYS;
 pub use deployment::{Deployment, MOST_WORKERS};
 pub use logging::{LogFormat, LogLevel};
-pub use monitor::{MonitorConfig, WITHOUT_MONITOR};
+pub use monitor::{MonitorConfig, without_monitor};
 pub use processes::ProcessConfig;
 pub use results::{EmitKind, OutputFormat};
 pub use sink::SinkConfig;

@@ -7,10 +7,12 @@ use std::time::Duration;
 use super::values::{path, secret, secret_in_file, time};
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::credential::Credential;
+use dupflow_core::run::missing_feature;
 
 /// The problem of a monitor that this build does not have.
-pub const WITHOUT_MONITOR: &str =
-    "this dupflow was built without the monitor: build it with the feature `monitor`";
+pub fn without_monitor() -> String {
+    missing_feature("the monitor", "monitor")
+}
 
 /// The keys of `[monitor]`.
 pub(super) const KEYS: [DeploymentKey; 12] = [
@@ -112,7 +114,7 @@ pub(super) fn monitor(settings: &mut FileSettings) -> Option<MonitorConfig> {
     };
     let listen: Option<SocketAddr> = settings.read("monitor.listen", address).flatten();
     if listen.is_some() && !cfg!(feature = "monitor") {
-        settings.problem("monitor.listen", ProblemKind::Contradiction(WITHOUT_MONITOR.to_owned()));
+        settings.problem("monitor.listen", ProblemKind::Contradiction(without_monitor()));
     }
     let file = settings.read("monitor.token_file", path).filter(|path| !path.as_os_str().is_empty());
     let typed = secret(settings, "monitor.token").filter(|token| !token.reveal().is_empty());

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::sink::SinkConfig;
 use super::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
+use dupflow_core::run::missing_feature;
 
 /// What the results are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -53,9 +54,9 @@ impl OutputFormat {
     }
 
     /// Why this build cannot write the format; `None` if it can.
-    pub fn is_missing(self) -> Option<&'static str> {
-        let missing = "this dupflow was built without Parquet files: build it with the feature `parquet`";
-        (self == Self::Parquet && !cfg!(feature = "parquet")).then_some(missing)
+    pub fn missing(self) -> Option<String> {
+        let is_missing = self == Self::Parquet && !cfg!(feature = "parquet");
+        is_missing.then(|| missing_feature("Parquet", "parquet"))
     }
 }
 
@@ -132,11 +133,11 @@ pub(super) fn output_format(
         && is_kept;
     let read_back = "a table cannot be read again as it was, so the next run reads its output back, and \
         comma-separated values are not read back: take \"jsonl\", or tables with another sink.kind";
-    if let Some(what) =
-        format.is_missing().or(is_stream.then_some(stream)).or(is_read_back.then_some(read_back))
+    let other = is_stream.then_some(stream).or(is_read_back.then_some(read_back));
+    if let Some(what) = format.missing().or(other.map(str::to_owned))
         && settings.sound(&[key, "sink.format", "sink.emit"])
     {
-        settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
+        settings.problem(key, ProblemKind::Contradiction(what));
     }
     format
 }

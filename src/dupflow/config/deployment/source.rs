@@ -7,7 +7,7 @@ use super::values::{System, dotted_names, key_names, path, required_topic, secon
 use super::{fields, tables};
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
-use dupflow_connectors::inputs::listed;
+use dupflow_connectors::inputs::{listed, unreadable};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::tables::DatabaseTable;
@@ -172,6 +172,9 @@ fn files(settings: &mut FileSettings) -> SourceConfig {
     }
     if inputs.is_empty() && settings.sound(&["source.kind", "source.inputs", "source.files_from"]) {
         settings.missing("source.inputs");
+    }
+    for missing in inputs.iter().filter_map(|input| unreadable(input)) {
+        settings.problem("source.inputs", ProblemKind::Contradiction(missing));
     }
     let epoch = settings.read("source.epoch", |v| v.text()?.parse().ok()).unwrap_or(EpochRule::LIVE);
     let follow = settings.read(FOLLOW_KEY, ConfigValue::boolean).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The tables `[dead_letter]` and `[state]` of a deployment file: where bad records and documents are kept.
+//! The tables `[dead_letter]` and `[state]` of a deployment file: where bad records are written, and where
+//! documents are stored for a restart.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,8 +7,15 @@ use std::time::Duration;
 use super::sink::SinkConfig;
 use super::values::{path, time, topic_name};
 use crate::config::settings::{FileSettings, ProblemKind};
+use dupflow_core::run::missing_feature;
 
-/// Where bad records are kept.
+/// The most that `state.commit_every` may be, inclusive.
+const MAX_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// The default of `state.commit_every`.
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Where bad records are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadLetterConfig {
     /// In a file.
@@ -21,13 +29,15 @@ pub enum DeadLetterConfig {
 pub struct StateConfig {
     /// A path or a URL.
     pub location: String,
-    /// The shortest time between two commits of the state.
+    /// The shortest time between two commits of the state: at most [`MAX_INTERVAL`], default
+    /// [`DEFAULT_INTERVAL`].
     pub commit_every: Duration,
 }
 
 /// Reads the table `[dead_letter]`: where bad records are kept.
 pub(super) fn dead_letter(settings: &mut FileSettings, sink: &SinkConfig) -> Option<DeadLetterConfig> {
     let path = settings.read("dead_letter.path", path).filter(|path| !path.as_os_str().is_empty());
+    // Empty text is a valid value, and means that no topic is set.
     let topic = settings.read("dead_letter.topic", |v| match v.text()? {
         "" => Some(None),
         _ => topic_name(v).map(Some),
@@ -54,7 +64,14 @@ pub(super) fn dead_letter(settings: &mut FileSettings, sink: &SinkConfig) -> Opt
 /// Reads the table `[state]`: where documents are kept.
 pub(super) fn state(settings: &mut FileSettings) -> Option<StateConfig> {
     let location = settings.read("state.path", |v| v.text().map(str::to_owned));
-    let every = time(settings, "state.commit_every", Duration::from_secs(3600));
+    let every = time(settings, "state.commit_every", MAX_INTERVAL);
     let location = location.filter(|location| !location.is_empty())?;
-    Some(StateConfig { location, commit_every: every.unwrap_or(Duration::from_secs(5)) })
+    let is_remote = location.contains("://") && !location.starts_with("file://");
+    if is_remote && cfg!(not(feature = "object-store")) {
+        settings.problem(
+            "state.path",
+            ProblemKind::Contradiction(missing_feature("object stores", "object-store")),
+        );
+    }
+    Some(StateConfig { location, commit_every: every.unwrap_or(DEFAULT_INTERVAL) })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake::interval;
+use dupflow_core::run::missing_feature;
 
 /// A secret; no message shows it.
 pub(super) fn secret(settings: &mut FileSettings, key: &str) -> Option<Credential> {
@@ -63,9 +64,7 @@ pub(super) fn system(settings: &mut FileSettings, key: &'static str, local: &'st
     ];
     let kind = settings.choose(key, &kinds, &[]).unwrap_or(System::Local);
     let missing = match kind {
-        System::Kafka if cfg!(not(feature = "kafka")) => {
-            Some("this dupflow was built without Kafka: build it with the feature `kafka`".to_owned())
-        }
+        System::Kafka if cfg!(not(feature = "kafka")) => Some(missing_feature("Kafka", "kafka")),
         System::Database(database) => database.missing(),
         System::Local | System::Kafka => None,
     };
@@ -101,9 +100,7 @@ impl Database {
             Self::Sqlite => (cfg!(feature = "sqlite"), "SQLite"),
             Self::Postgres => (cfg!(feature = "postgres"), "PostgreSQL"),
         };
-        let name = self.name();
-        (!is_there)
-            .then(|| format!("this dupflow was built without {what}: build it with the feature `{name}`"))
+        (!is_there).then(|| missing_feature(what, self.name()))
     }
 }
 

@@ -85,7 +85,7 @@ impl Committer {
             live: Arc::clone(&past.live),
             mark: past.mark.clone(),
             as_of: past.as_of.take(),
-            corrected: past.there.take().map(|there| Corrected { there, here: BTreeMap::new() }),
+            corrected: past.output_pairs.take().map(|there| Corrected { there, here: BTreeMap::new() }),
             past: past.mark.progress.epoch,
             announce: None,
             repeated: past.mark.progress.clone(),
@@ -154,7 +154,7 @@ impl Committer {
             if let Some(file) = &mut self.letters {
                 file.append(letters).map_err(RunError::Letters)?;
             }
-            self.tell(documents, false)?;
+            self.pass_documents(documents, false)?;
             self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
         }
         self.write(last)?;
@@ -164,8 +164,8 @@ impl Committer {
         Ok(())
     }
 
-    /// Hands the documents of an epoch to the sink.
-    fn tell(&mut self, documents: &[DocChange], restored: bool) -> Result<(), RunError> {
+    /// Passes the changed documents of an epoch to the sink.
+    fn pass_documents(&mut self, documents: &[DocChange], restored: bool) -> Result<(), RunError> {
         if documents.is_empty() {
             return Ok(());
         }
@@ -205,7 +205,7 @@ impl Committer {
             let in_correction = self.corrected.is_some();
             keeper.keep(&Mark { progress: at_most, in_correction, ..self.mark.clone() }, kept);
         }
-        self.tell(&documents, true)?;
+        self.pass_documents(&documents, true)?;
         match &mut self.corrected {
             None => self.sink.restored(&deltas),
             Some(Corrected { here, .. }) => {

@@ -106,7 +106,7 @@ impl Sink for FollowedSink {
 
 impl std::fmt::Debug for FollowedSink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watched").finish_non_exhaustive()
+        f.debug_struct("FollowedSink").finish_non_exhaustive()
     }
 }
 

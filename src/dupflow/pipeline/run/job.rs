@@ -55,7 +55,7 @@ impl RunJob {
 
 impl std::fmt::Debug for RunJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job")
+        f.debug_struct("RunJob")
             .field("stages", &self.stages)
             .field("source", &self.source)
             .finish_non_exhaustive()

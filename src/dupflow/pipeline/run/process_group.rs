@@ -166,7 +166,7 @@ impl ProcessGroup {
                         emits_documents,
                         snapshot: None,
                         table,
-                        there: None,
+                        output_pairs: None,
                         as_of: None,
                     });
                 }

@@ -2,7 +2,7 @@
 //!
 //! Partitions have no common order in time. A producer that takes the partition from a hash of the key writes
 //! the later events of many ids to other partitions once partitions are added. The rule: the home of an id is
-//! the partition of its event with the greatest [key](crate::dataflow::documents::key) (time, then partition). The last event in
+//! the partition of its event with the greatest [key](super::key) (time, then partition). The last event in
 //! the home, by offset, is the last event of the id. Events of the id in every other partition are
 //! **overruled**: they change nothing. The time is that of the record, which its producer's clock or the
 //! broker's gives to upserts and deletes alike. A row's `ts` is not used: an update may leave it unchanged,

@@ -1,5 +1,5 @@
 //! Keys: the order of the slots where the number of documents is limited, and of events where an id's
-//! [home](crate::dataflow::documents::homes) is decided. The key of an id is the greatest key of its events. The time in a key is
+//! [home](super::homes) is decided. The key of an id is the greatest key of its events. The time in a key is
 //! the `ts` of the event; where ids move, the time of its record.
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ impl EventKey {
         self.position.partition
     }
 
-    /// As it is stored, see [`kept`](crate::dataflow::documents::kept).
+    /// As it is stored, see [`kept`](super::kept).
     pub(in crate::dataflow) fn to_bytes(self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.when.to_le_bytes());

@@ -1,7 +1,7 @@
 //! Retaining: the documents of a worker, and how the events and the retention change them in an epoch.
 //!
 //! Events of an epoch and its clock -> for each touched document, once the epoch is settled, a report with
-//! the values before and after, its cause, and what a later run needs to continue. [`retain`](crate::dataflow::documents::retain)
+//! the values before and after, its cause, and what a later run needs to continue. [`retain`](super::retain)
 //! describes how workers agree on slots.
 
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@
 //! Position and time take 24 bytes of a document. [Retention](dupflow_core::doc::retention) adds two orders:
 //! by time, 8 bytes a document, and by key, 8 and 24 bytes a slot. Without retention there is no order.
 //!
-//! Where [ids move](crate::dataflow::documents::homes) an ended document is stored as its id and the greatest key of its events,
+//! Where [ids move](super::homes) an ended document is stored as its id and the greatest key of its events,
 //! until retention forgets it. A live document stores that key's time separately if it differs from the `ts`
 //! of its last event; other documents take no extra memory.
 

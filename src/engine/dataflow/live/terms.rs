@@ -1,6 +1,6 @@
 //! The terms of the live documents on one worker, stored compactly, and how many documents hold each feature.
 //!
-//! A vocabulary gives each feature a number. A document is the ascending numbers of its features, as
+//! [`FeatureNumbers`] gives each feature a number. A document is the ascending numbers of its features, as
 //! differences, and their counts, both in LEB128: two to four bytes a term, where uncoded features and counts
 //! take twelve. The number of a feature without holders is reused.
 
@@ -55,7 +55,7 @@ impl FeatureNumbers {
             if entry.holders == 0 {
                 let feature = entry.feature;
                 let found = self.by_feature.find_entry(feature, |n| *n == number);
-                found.expect("a feature that is held is found").remove();
+                found.expect("every feature with a number is in the table").remove();
                 self.free.push(number);
             }
         }
@@ -76,6 +76,7 @@ impl FeatureNumbers {
         held.map(|entry| (entry.feature, entry.holders))
     }
 
+    /// The number of a feature, with one more document counted for it.
     #[expect(clippy::cast_possible_truncation, reason = "2^32 features would take 64 gigabytes")]
     fn hold(&mut self, feature: u64) -> u32 {
         let entries = &mut self.entries;
@@ -124,7 +125,7 @@ fn write(mut value: u32, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// Removes a number that [`write`] wrote from the front.
+/// Decodes the number at the front, as [`write`] encodes it, and removes it from `bytes`.
 fn read(bytes: &mut &[u8]) -> u32 {
     let mut value = 0;
     for shift in (0..).step_by(7) {

@@ -24,7 +24,7 @@ pub(in crate::dataflow) struct Parcels {
     open: Vec<Postings>,
 }
 
-/// Keys after which a parcel is sent, so that a large epoch needs no large piece of memory.
+/// Number of keys from which on a parcel is sent before its epoch ends, so that it stays small.
 const FULL: usize = 1 << 13;
 
 impl Parcels {
@@ -33,7 +33,8 @@ impl Parcels {
         Self { open: vec![Postings::default(); peers] }
     }
 
-    /// Adds a sketch that enters blocks (`diff` 1) or leaves them (-1). Passes full parcels to `send`.
+    /// Adds a sketch that enters the blocks of `keys` (`diff` 1) or leaves them (-1); `word` is its first
+    /// word. Passes full parcels to `send`.
     pub(in crate::dataflow) fn add(
         &mut self,
         id: SketchId,
@@ -44,6 +45,7 @@ impl Parcels {
     ) {
         let peers = self.open.len();
         keys.for_each(|key| self.open[owner(key, peers)].key(key));
+        // Without effect on the parcels that received no key of this sketch.
         self.open.iter_mut().for_each(|postings| postings.sketch(id, word, diff));
         self.send(FULL, send);
     }
@@ -63,8 +65,8 @@ impl Parcels {
     }
 }
 
-/// The worker that owns a block. The tables of the index are in the order of hashes: since the lowest bits
-/// decide, every worker has its share of each range.
+/// The worker that owns a block. It is chosen by the low end of the hash: tables of the index are
+/// ordered by hash, and so the keys of one worker are spread over the whole order.
 pub(in crate::dataflow) fn owner(key: BlockKey, peers: usize) -> usize {
     (key.hash as usize).wrapping_add(usize::from(key.table)) % peers
 }

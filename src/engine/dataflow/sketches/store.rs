@@ -14,7 +14,7 @@
 //!    downstream of "Visit": once no record of an epoch before `open` can reach it, no operator of this
 //!    worker reads for these epochs any more, and [`release`](Sketches::release) frees the sketches that lost
 //!    their last member in one of them.
-//! 3. *SketchMembers are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed
+//! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed
 //!    it ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs.
 //!    At most the changes of the epochs in flight are kept.
 
@@ -164,7 +164,7 @@ impl Sketches {
         self.changes.get(&epoch).map_or(&[], |changed| &changed.visible)
     }
 
-    /// Drops the changes of this epoch. SketchMembers as of earlier epochs can then no longer be read.
+    /// Drops the changes of this epoch. Members as of earlier epochs can then no longer be read.
     pub(in crate::dataflow) fn forget(&mut self, epoch: Epoch) {
         self.changes.remove(&epoch);
     }

@@ -108,7 +108,7 @@ fn a_sketch_that_was_freed_needs_its_body_again() {
 }
 
 /// A random history in which documents change their sketches, while readers are up to five epochs behind.
-/// SketchMembers as of each epoch that is not forgotten are those of that epoch. The stored sketches are
+/// Members as of each epoch that is not forgotten are those of that epoch. The stored sketches are
 /// those that have a member or lost it in an epoch that is open.
 #[test]
 fn members_are_read_as_of_any_epoch_that_is_kept() {

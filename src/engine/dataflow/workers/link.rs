@@ -1,4 +1,4 @@
-//! PeerLinks: the sockets between the workers of several processes. A lost peer ends the run, but not this
+//! Links: the sockets between the workers of several processes. A lost peer ends the run, but not this
 //! process.
 //!
 //! timely's threads read and write a socket through a [`PeerLink`]. On a plain socket that fails they panic,

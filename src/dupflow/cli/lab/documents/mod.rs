@@ -114,7 +114,9 @@ impl DocumentWriter {
             #[cfg(feature = "parquet")]
             DocumentFormat::Parquet => WriterKind::Parquet(Box::new(columns::FeedColumns::new(open()?)?)),
             #[cfg(not(feature = "parquet"))]
-            DocumentFormat::Parquet => anyhow::bail!(WITHOUT_PARQUET),
+            DocumentFormat::Parquet => {
+                anyhow::bail!(dupflow_core::run::missing_feature("Parquet", "parquet"))
+            }
         }))
     }
 
@@ -217,9 +219,6 @@ fn page(text: &str) -> String {
     )
 }
 
-#[cfg(not(feature = "parquet"))]
-const WITHOUT_PARQUET: &str = "this dupflow was built without Parquet: build it with the feature `parquet`";
-
 /// Why documents cannot be written there, if that is known in advance.
 pub(super) fn problem(path: &Path, format: DocumentFormat) -> Option<String> {
     let packed = ending(path).filter(|ending| PACKED.contains(&&**ending));
@@ -240,7 +239,9 @@ pub(super) fn problem(path: &Path, format: DocumentFormat) -> Option<String> {
             Some(format!("--output: expected a new or an empty folder; {path:?} holds something already"))
         }
         #[cfg(not(feature = "parquet"))]
-        DocumentFormat::Parquet => Some(format!("--format parquet: {WITHOUT_PARQUET}")),
+        DocumentFormat::Parquet => {
+            Some(format!("--format parquet: {}", dupflow_core::run::missing_feature("Parquet", "parquet")))
+        }
         _ => None,
     }
 }

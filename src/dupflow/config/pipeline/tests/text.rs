@@ -30,7 +30,7 @@ fn pages_are_extracted_by_default() {
     #[cfg(not(feature = "article"))]
     assert_eq!(
         problems("text.html = \"article\"", &[]),
-        ["p.toml:1: text.html: this dupflow was built without articles: build it with the feature `article`"]
+        [format!("p.toml:1: text.html: {}", dupflow_core::run::missing_feature("articles", "article"))]
     );
 }
 

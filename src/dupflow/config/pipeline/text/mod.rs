@@ -7,6 +7,7 @@ pub(super) mod weights;
 use crate::config::pipeline::keys;
 use crate::config::settings::read_file;
 use crate::config::settings::{ConfigKey, FileSettings, ProblemKind};
+use dupflow_core::run::missing_feature;
 use dupflow_core::text::{self, Html, Shingle, Spaceless, Stem, TextRules, Weights};
 use frozen::TableSource;
 
@@ -38,8 +39,8 @@ pub(in crate::config::pipeline) fn rules(settings: &mut FileSettings) -> (TextRu
 fn html(settings: &mut FileSettings) -> Html {
     let html = settings.get(&keys::HTML).unwrap_or_default();
     if html == Html::Article && !cfg!(feature = "article") {
-        let what = "this dupflow was built without articles: build it with the feature `article`";
-        settings.problem(keys::HTML.name(), ProblemKind::Contradiction(what.to_owned()));
+        let what = missing_feature("articles", "article");
+        settings.problem(keys::HTML.name(), ProblemKind::Contradiction(what));
         return Html::default();
     }
     html

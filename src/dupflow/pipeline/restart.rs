@@ -1,0 +1,205 @@
+//! What a run derives from the output, the state and the input: offsets, lines, corrections, table and clock.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::error::RunError;
+use super::fit::{keeps_documents, missing};
+use super::past_error::PastError;
+use dupflow_connectors::intake::{CatchUpLine, Source, SourceError, SourceInfo};
+use dupflow_connectors::mark::{Mark, Standing};
+use dupflow_connectors::sinks::Sink;
+use dupflow_connectors::state::{Snapshot, StoredState};
+use dupflow_core::doc::retention::RetentionClock;
+use dupflow_core::pair::DocPair;
+use dupflow_core::text::IdfTable;
+use dupflow_core::time::{Offsets, RetentionTime, TableInForce};
+use dupflow_engine::dataflow::Stages;
+
+/// What a run can resume from, where nothing is refused.
+pub(super) struct Resumable {
+    /// The mark of the output.
+    pub(super) mark: Option<Mark>,
+    /// Whether the mark is of this input; true without a mark.
+    pub(super) of_this_input: bool,
+    /// The documents of the state.
+    pub(super) snapshot: Option<Snapshot>,
+}
+
+impl Resumable {
+    /// Checks that the source can begin at the required offsets.
+    pub(super) fn check_begin(&self, source: &mut dyn Source) -> Result<(), SourceError> {
+        let stored = self.snapshot.as_ref().map(|snapshot| &snapshot.saved().mark.progress.next);
+        let start = self.mark.as_ref().filter(|_| self.of_this_input).map(|mark| &mark.start);
+        let Some(from) = stored.or(start) else { return Ok(()) };
+        source
+            .begin(Some(from))
+            .map(drop)
+            .map_err(|error| if stored.is_some() { keeps_documents(error) } else { error })
+    }
+}
+
+/// The output, the state and the input of a run that may continue.
+pub(super) struct Restart<'a> {
+    standing: &'a Standing,
+    input: &'a SourceInfo,
+    /// Whether the mark of the output is of this input.
+    of_this_input: bool,
+    /// The documents of the state.
+    pub(super) snapshot: Option<Snapshot>,
+    /// The mark of the state.
+    state_mark: Option<Mark>,
+    /// The mark of the output, or else that of the state.
+    pub(super) mark: Option<Mark>,
+    /// The clock in the mark of the output, if that is of this input.
+    marked_clock: Option<RetentionTime>,
+}
+
+impl<'a> Restart<'a> {
+    pub(super) fn new(standing: &'a Standing, input: &'a SourceInfo, resumable: Resumable) -> Self {
+        let Resumable { mark, of_this_input, snapshot } = resumable;
+        let state_mark = snapshot.as_ref().map(|snapshot| snapshot.saved().mark.clone());
+        let marked_clock = mark.as_ref().filter(|_| of_this_input).and_then(|mark| mark.progress.clock);
+        let mark = mark.or_else(|| state_mark.clone());
+        Self { standing, input, of_this_input, snapshot, state_mark, mark, marked_clock }
+    }
+
+    /// Whether the state is exactly at a mark, so that no input between the two has to be repeated.
+    fn is_exact(&self, mark: &Mark) -> bool {
+        !mark.in_correction
+            && self.state_mark.as_ref().is_some_and(|kept| {
+                (kept.progress.epoch, &kept.progress.next) == (mark.progress.epoch, &mark.progress.next)
+            })
+    }
+
+    /// Whether the state is at or behind a mark in all partitions. A state that several outputs share may be
+    /// at offsets that this output has not reached.
+    fn is_behind(&self, mark: &Mark) -> bool {
+        let reached = |(partition, next)| mark.progress.next.get(partition).is_some_and(|at| next <= at);
+        self.state_mark.as_ref().is_none_or(|kept| kept.progress.next.iter().all(reached))
+    }
+
+    /// The pairs in the output, if it has to be corrected.
+    pub(super) fn pairs_to_correct(
+        &self,
+        sink: &mut dyn Sink,
+        reconcile: bool,
+    ) -> Result<Option<BTreeSet<DocPair>>, RunError> {
+        // The earlier run had begun to correct the output.
+        let was_corrected = self.state_mark.as_ref().is_some_and(|kept| kept.in_correction);
+        let continues = |mark: &Mark| (self.input.repeats && self.is_behind(mark)) || self.is_exact(mark);
+        match self.standing {
+            Standing::At(mark) if reconcile || was_corrected || !continues(mark) => sink.pairs().map(Some),
+            Standing::Unmarked(_) => sink.pairs().map(Some),
+            Standing::New if self.state_mark.is_some() => Ok(Some(BTreeSet::new())),
+            _ => Ok(None),
+        }
+        .map_err(RunError::Sink)
+    }
+
+    /// Where reading begins in each partition, and whether this input still holds all records from there on.
+    /// If it does not, a run that reconciles reads the rest.
+    pub(super) fn begin(
+        &self,
+        source: &mut dyn Source,
+        reconcile: bool,
+        stages: &Stages,
+    ) -> Result<(Offsets, bool), RunError> {
+        let state_mark = self.state_mark.as_ref();
+        let begun = self.mark.as_ref().filter(|_| self.of_this_input).map(|mark| &mark.start);
+        let from = state_mark.map(|mark| &mark.progress.next).or(begun);
+        match (source.begin(from), from) {
+            (Err(SourceError::Lost { .. }), Some(from))
+                if reconcile && (state_mark.is_none() || self.input.held.is_some()) =>
+            {
+                tracing::warn!(
+                    "the input no longer holds all records from the required offsets on: the rest is read"
+                );
+                let (begin, gaps) = source.begin_left(from)?;
+                missing(&gaps, state_mark.and_then(|kept| kept.as_of), &stages.observers.metrics);
+                Ok((begin, false))
+            }
+            (Ok(begin), _) => Ok((begin, self.of_this_input)),
+            (Err(error), _) if state_mark.is_some() => Err(keeps_documents(error).into()),
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    /// Where the corpus begins in each partition.
+    pub(super) fn start(&self, begin: &Offsets, is_whole: bool) -> Offsets {
+        let mut start = match (&self.state_mark, &self.mark) {
+            (Some(kept), _) => kept.start.clone(),
+            (None, Some(mark)) if is_whole => mark.start.clone(),
+            _ => begin.clone(),
+        };
+        for (partition, offset) in begin {
+            start.entry(*partition).or_insert(*offset);
+        }
+        start
+    }
+
+    /// As of when the documents at the start are. Without a state all is read from now on.
+    pub(super) fn as_of(&self) -> Option<u64> {
+        self.state_mark
+            .as_ref()
+            .map_or(Some(self.input.at), |mark| mark.as_of)
+            .filter(|_| self.input.topic.is_some())
+    }
+
+    /// What has to be read before the run is live: up to the mark of the output. If there is none that
+    /// counts, up to the end of the input, so that fewer pairs are retracted.
+    pub(super) fn lines(&self, begin: &Offsets, is_whole: bool, corrects: bool) -> Vec<CatchUpLine> {
+        let mut lines = Vec::new();
+        if self.snapshot.is_some() {
+            lines.push(CatchUpLine::Restored);
+        }
+        if self.mark.is_none() && !corrects {
+            return lines;
+        }
+        let held = self.input.held.as_ref();
+        let ends: Option<Offsets> =
+            held.map(|held| held.iter().map(|(partition, (_, end))| (*partition, *end)).collect());
+        let next = match &ends {
+            Some(ends) if !self.of_this_input || self.mark.is_none() => ends.clone(),
+            None if !is_whole => Offsets::new(),
+            _ => self.mark.as_ref().map(|mark| mark.progress.next.clone()).unwrap_or_default(),
+        };
+        let end =
+            |partition| ends.as_ref().map_or(u64::MAX, |ends| ends.get(partition).copied().unwrap_or(0));
+        let up_to = next.iter().map(|(partition, next)| (*partition, (*next).min(end(partition))));
+        let is_ahead =
+            |(partition, line): &(u32, u64)| begin.get(partition).is_some_and(|begin| begin < line);
+        lines.push(CatchUpLine::Offsets(up_to.filter(is_ahead).collect()));
+        lines
+    }
+
+    /// The table of document frequencies in force, under live weights.
+    pub(super) fn table(
+        &self,
+        state: Option<&StoredState>,
+        stages: &Stages,
+        reconcile: bool,
+    ) -> Result<Option<(TableInForce, Arc<IdfTable>)>, RunError> {
+        let table = self.mark.as_ref().and_then(|mark| mark.progress.table);
+        let Some(table) = table.filter(|_| stages.scheme.live().is_some()) else { return Ok(None) };
+        let stored = state.map(|state| state.table(table.fingerprint)).transpose()?.flatten();
+        match stored {
+            Some(bytes) => {
+                let read = IdfTable::read(&stages.scheme.text, &*bytes).ok();
+                let same = read.filter(|read| read.fingerprint() == table.fingerprint);
+                let same = same.ok_or(PastError::TableLost(table.fingerprint))?;
+                Ok(Some((table, Arc::new(same))))
+            }
+            None if reconcile => Ok(None),
+            None => Err(PastError::TableLost(table.fingerprint).into()),
+        }
+    }
+
+    /// The clock of retention: the later one of the output's and the state's. What is restored or repeated
+    /// before the run is live expires as of the mark.
+    pub(super) fn clock(&self, clock: RetentionClock) -> Option<RetentionTime> {
+        let kept = self.state_mark.as_ref().and_then(|mark| mark.progress.clock);
+        let of_clock = |time: Option<RetentionTime>| time.and_then(|time| clock.read(time));
+        of_clock(self.marked_clock).max(of_clock(kept)).map(|time| clock.at(time))
+    }
+}
