@@ -205,7 +205,7 @@ fn scheme(kind: SketchKind, size: usize, bits: usize, exact: bool) -> Scheme {
     let sketch = SketchParams { kind, size, bits, wide: 0, seed: 7 };
     let weights = if kind.measure() == Measure::Jaccard { Weights::Unit } else { Weights::Count };
     let text = TextRules { html: Html::None, weights, ..TextRules::default() };
-    Scheme { version: VERSION, text, sketch, blocks: None, exact }
+    Scheme { version: VERSION, text, sketch, exact, ..Scheme::default() }
 }
 
 /// The kinds of which sketches of one size only are recorded.

@@ -113,6 +113,7 @@ pub mod html;
 pub mod memory;
 pub mod oracle;
 pub mod pair;
+pub mod pair_rule;
 pub mod probability;
 #[doc(hidden)]
 pub mod run;

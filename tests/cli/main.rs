@@ -29,4 +29,5 @@ mod replay;
 mod run;
 mod state;
 mod terminal;
+mod where_rule;
 mod wrong_usage;

@@ -19,7 +19,7 @@ fn epoch(lines: &[&str]) -> Epoched {
         let (event, ts) = line.split_once('@').map_or((*line, None), |(event, ts)| (event, ts.parse().ok()));
         let (id, text) =
             event.split_once(' ').map_or((event, None), |(id, text)| (id, Some(text.to_owned())));
-        Stamped { id: DocId::new(id).unwrap(), text, ts, written: ts }
+        Stamped::new(DocId::new(id).unwrap(), text, ts)
     };
     Epoched { events: lines.iter().map(event).collect(), at: None }
 }

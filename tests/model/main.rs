@@ -1,7 +1,7 @@
 //! The law: after every epoch of any history, the accumulated deltas equal what the oracle finds in the
 //! corpus.
 //!
-//! Thirteen families:
+//! Fourteen families:
 //!
 //! | module | tests |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | [`clusters`], [`keep`] | what is derived from the pairs |
 //! | [`truth`] | the oracle of true similarities against its definition |
 //! | [`retention`] | documents that expire |
+//! | [`fields`] | pairs that a rule on fields allows |
 //! | [`causes`] | the causes of deltas |
 //! | [`queries`] | queries during the run |
 //! | [`sources`] | partitions, readers and cuts of any kind |
@@ -33,6 +34,7 @@ mod clusters;
 #[path = "../data/mod.rs"]
 mod data;
 mod distance;
+mod fields;
 mod flow;
 mod history;
 mod keep;

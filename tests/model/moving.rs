@@ -175,11 +175,8 @@ fn remembered_ids_are_counted() {
         false,
     );
     stages.ids_move = true;
-    let event = |id: &str, text: Option<&str>, ts| Stamped {
-        id: DocId::new(id).unwrap(),
-        text: text.map(str::to_owned),
-        ts: Some(ts),
-        written: Some(ts),
+    let event = |id: &str, text: Option<&str>, ts| {
+        Stamped::new(DocId::new(id).unwrap(), text.map(str::to_owned), Some(ts))
     };
     let epochs = [
         vec![event("a", Some("one"), 1000.0), event("b", Some("two"), 1000.0), event("c", None, 1000.0)],

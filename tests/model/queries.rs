@@ -121,7 +121,7 @@ fn states(stages: &Stages, epochs: &[Vec<Event>]) -> Vec<After> {
         for (id, text) in events {
             let position = Position { partition: 0, offset: so_far.len() as u64 };
             last.insert(id.clone(), LastEvent { position, ts: None, changed: Some(epoch) });
-            so_far.push((position, Stamped { id: id.clone(), text: text.clone(), ts: None, written: None }));
+            so_far.push((position, Stamped::new(id.clone(), text.clone(), None)));
         }
         let texts = retention::alive(&so_far, None, &stages.retention);
         let found = texts.keys().map(|id| (id.clone(), last[id])).collect();

@@ -187,7 +187,7 @@ pub(crate) fn read_up_to(
             let written = ts_of(*partition, *offset);
             let own = row_ts(*partition, *offset, written).filter(|_| part.rows && text.is_some());
             let (id, text, ts) = (id.clone(), text.clone(), own.or(written));
-            events.push((position, Stamped { id, text, ts, written }));
+            events.push((position, Stamped { written, ..Stamped::new(id, text, ts) }));
         }
     }
     events

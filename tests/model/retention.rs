@@ -45,7 +45,7 @@ pub(crate) fn stamped() -> impl Strategy<Value = Vec<Stamped>> {
                 5 => Some(now.floor() - 0.25),
                 _ => Some(now.floor()),
             };
-            Stamped { id, text, ts, written: ts }
+            Stamped::new(id, text, ts)
         };
         (0u32..).zip(events.into_iter().zip(times)).map(stamp).collect()
     })
@@ -347,7 +347,7 @@ fn a_restart_from_what_was_kept_does_not_show() {
 }
 
 fn event(id: &str, text: Option<&str>, ts: Option<f64>) -> Stamped {
-    Stamped { id: DocId::new(id).unwrap(), text: text.map(str::to_owned), ts, written: ts }
+    Stamped::new(DocId::new(id).unwrap(), text.map(str::to_owned), ts)
 }
 
 fn counts(stages: &Stages) -> [u64; 7] {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use dupflow::core::doc::fields::EventFields;
+use dupflow::core::doc::fields::{EventFields, FieldRow};
 use dupflow::core::doc::{DocEvent, DocId, Position};
 use dupflow::core::pair::DocPair;
 use dupflow::core::time::Epoch;
@@ -41,8 +41,7 @@ pub(crate) fn deltas_through(
     run: Run,
     through: impl Fn(usize, Box<dyn Intake>) -> Box<dyn Intake> + Send + Sync + 'static,
 ) -> Vec<Delta> {
-    let stamped =
-        |(id, text): &Event| Stamped { id: id.clone(), text: text.clone(), ts: None, written: None };
+    let stamped = |(id, text): &Event| Stamped::new(id.clone(), text.clone(), None);
     let epochs = epochs.iter().map(|epoch| Epoched { events: epoch.iter().map(stamped).collect(), at: None });
     let told = closed_through(stages, &epochs.collect::<Vec<_>>(), &Past::default(), run, through);
     told.into_iter().flat_map(deltas_of).collect()
@@ -62,6 +61,14 @@ pub(crate) struct Stamped {
     pub(crate) ts: Option<f64>,
     /// When its record was written.
     pub(crate) written: Option<f64>,
+    pub(crate) fields: FieldRow,
+}
+
+impl Stamped {
+    /// Without fields; written at the time of the event.
+    pub(crate) fn new(id: DocId, text: Option<String>, ts: Option<f64>) -> Self {
+        Self { id, text, ts, written: ts, fields: FieldRow::default() }
+    }
 }
 
 /// The events of an epoch, and the wall-clock time at which it is read.
@@ -199,8 +206,8 @@ impl Intake for Script {
         let Batch { events, at, kept, .. } = self.0.pop_front().unwrap();
         let last = events.iter().map(|(position, _)| *position).max();
         kept.iter().for_each(|(id, value)| each(BatchRecord::Restored(id, value)));
-        for (position, Stamped { id, text, ts, written }) in events {
-            let (text, fields) = (text.map(Into::into), EventFields::default());
+        for (position, Stamped { id, text, ts, written, fields: row }) in events {
+            let (text, fields) = (text.map(Into::into), EventFields { row, ..EventFields::default() });
             each(BatchRecord::Event(position, DocEvent { id, ts, written, text, fields }));
         }
         let end = last.map(|last| Position { offset: last.offset + 1, ..last });

@@ -40,7 +40,7 @@ pub(crate) fn sketches_by(
 /// The sketches of two texts of numbered words.
 pub(crate) fn sketches_of(params: SketchParams, texts: [&[usize]; 2], trial: u64) -> (Sketch, Sketch) {
     let rules = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
-    let scheme = Scheme { version: VERSION, text: rules, sketch: params, blocks: None, exact: false };
+    let scheme = Scheme { version: VERSION, text: rules, sketch: params, ..Scheme::default() };
     let mut maker = SketchMaker::new(&scheme);
     let [a, b] = texts.map(|words| {
         let text: Vec<_> = words.iter().map(|word| format!("{trial}x{word}")).collect();

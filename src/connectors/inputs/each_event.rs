@@ -42,8 +42,8 @@ pub fn for_each_event(
     })
 }
 
-/// Like [`for_each_event`], with the fields of documents by the rules `own`, until `each` returns [`ControlFlow::Break`]; what has been read beyond that event
-/// is dropped.
+/// Like [`for_each_event`], with the fields of documents by the rules `own`, until `each` returns
+/// [`ControlFlow::Break`]; what has been read beyond that event is dropped.
 ///
 /// # Errors
 /// As [`for_each_event`].

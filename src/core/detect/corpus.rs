@@ -94,7 +94,8 @@ impl LiveCorpus {
     /// An empty corpus.
     ///
     /// # Panics
-    /// If the detector's weights are [live](crate::sketch::Scheme::live), or as [`Detector::maker`].
+    /// If the detector's weights are [live](crate::sketch::Scheme::live), if its scheme has a rule on fields
+    /// (documents have none here), or as [`Detector::maker`].
     pub fn new(detector: &Detector) -> Self {
         Self::with_expand_limit(detector, Self::EXPAND_LIMIT)
     }
@@ -105,6 +106,7 @@ impl LiveCorpus {
     /// As [`Self::new`].
     pub fn with_expand_limit(detector: &Detector, expand_limit: usize) -> Self {
         assert!(detector.scheme().live().is_none(), "live weights are computed by the crate `dupflow`");
+        assert!(detector.scheme().pairs.is_empty(), "rules on fields are applied by the crate `dupflow`");
         Self {
             detector: detector.clone(),
             maker: detector.maker(),

@@ -7,7 +7,8 @@ use thiserror::Error;
 use crate::block::banding::{BandsError, design};
 use crate::block::{Banding, BlockKey, Blocking, BlockingKind, BlockingParams, Scan, Shingles};
 use crate::filter::{
-    ExactFilter, FilterError, FilterParams, PairFilter, StagedFilter, Target, Verify, WholeFilter,
+    ExactFilter, FilterError, FilterParams, PairFilter, RuledFilter, StagedFilter, Target, Verify,
+    WholeFilter,
 };
 use crate::sketch::{Scheme, SketchMaker, SketchRef};
 use crate::text::measures::Measure;
@@ -100,7 +101,7 @@ impl Detector {
         if reads_features && !scheme.exact {
             return Err(DetectorError::NoFeatures);
         }
-        let filter = make_filter(threshold, &scheme, filter)?;
+        let filter = RuledFilter::around(make_filter(threshold, &scheme, filter)?, &scheme);
         let blocking = make_blocking(threshold, &scheme, blocking)?;
         Ok(Self { scheme, blocking, filter })
     }

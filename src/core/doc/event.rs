@@ -37,15 +37,6 @@ pub struct Letter {
     pub raw: Option<Vec<u8>>,
 }
 
-/// Separates the fields of an event's text: the record separator of ASCII, before each field after the first.
-pub const FIELD_SEPARATOR: char = '\u{1e}';
-
-/// Replaces each [`FIELD_SEPARATOR`] in a text by a space. The tokens do not change: both characters separate
-/// tokens and are part of none.
-pub fn without_separators(text: &str) -> Cow<'_, str> {
-    if text.contains(FIELD_SEPARATOR) { text.replace(FIELD_SEPARATOR, " ").into() } else { text.into() }
-}
-
 /// The facts of a live document besides its text, from its last event.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
@@ -81,19 +72,8 @@ pub struct DocEvent<'a> {
     /// not `ts`, decides between partitions.
     pub written: Option<f64>,
     /// The new text, or `None` for a delete. If further fields are read, they follow in their order, each
-    /// after a [`FIELD_SEPARATOR`]; the fields themselves then contain no separator.
+    /// after a [`FIELD_SEPARATOR`](super::FIELD_SEPARATOR); the fields themselves then contain no separator.
     pub text: Option<Cow<'a, str>>,
     /// The fields of the document that are read; empty for a delete.
     pub fields: EventFields,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn separators_become_spaces() {
-        assert_eq!(without_separators("a\u{1e}\u{1e}b\u{1f}"), "a  b\u{1f}");
-        assert!(matches!(without_separators("a b"), Cow::Borrowed("a b")));
-    }
 }

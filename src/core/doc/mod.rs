@@ -8,6 +8,8 @@ mod event;
 pub mod fields;
 mod id;
 pub mod retention;
+mod separator;
 
-pub use event::{DocChange, DocEvent, FIELD_SEPARATOR, Facts, Letter, Position, without_separators};
+pub use event::{DocChange, DocEvent, Facts, Letter, Position};
 pub use id::DocId;
+pub use separator::{FIELD_SEPARATOR, without_separators};

@@ -8,6 +8,7 @@
 //! | [`StagedFilter`] | parts of the sketches, in several looks | the same |
 //! | [`ExactFilter`] | parts of the sketches | the features |
 //! | [`WholeFilter`] | the estimate of the whole sketches | the same |
+//! | [`RuledFilter`] | a rule on the documents' fields, then another filter | the other filter |
 //!
 //! A [`Schedule`] has the looks and their bounds. They are derived from a [`Target`], a threshold for
 //! sketches of one shape. The components read and the error probabilities are functions of the schedule:
@@ -19,6 +20,7 @@
 
 mod exact;
 mod merge;
+mod ruled;
 mod schedule;
 mod sequential;
 mod staged;
@@ -36,6 +38,7 @@ use serde::{Deserialize, Serialize};
 
 pub use exact::ExactFilter;
 pub use merge::shared_features;
+pub use ruled::RuledFilter;
 pub use schedule::{Look, Operation, Schedule, SpentError, Stop};
 pub use staged::StagedFilter;
 pub use target::Target;
@@ -49,7 +52,7 @@ use crate::sketch::SketchRef;
 pub struct Verdict {
     /// The pair's similarity if it is accepted.
     pub accepted: Option<Similarity>,
-    /// Number of the look that decided, from 1.
+    /// Number of the look that decided, from 1; 0 if a rule rejected the pair before all looks.
     pub look: u16,
     /// Components read before the decision, the first word's test included. Components that are read
     /// afterwards for the estimate of an accepted pair do not count.
@@ -57,6 +60,9 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// The verdict on a pair that a rule rejects.
+    pub const RULED_OUT: Self = Self { accepted: None, look: 0, components: 0 };
+
     /// The verdict on a pair that the first word's test rejects.
     fn first_word_rejects() -> Self {
         Self { accepted: None, look: 1, components: 64 }
@@ -82,13 +88,18 @@ pub trait PairFilter: Send + Sync + fmt::Debug {
         }
     }
 
-    /// Number of looks; a verdict's `look` is in `1..=looks()`.
+    /// Number of looks; a verdict's `look` is in `1..=looks()`, or 0 for [`Verdict::RULED_OUT`].
     fn looks(&self) -> usize;
 
     /// The same filter for a run that writes no similarity: it accepts the same pairs at the same looks, but
     /// the similarity is estimated only from the components read so far. `None` where this saves no work.
     fn for_membership(&self) -> Option<Arc<dyn PairFilter>> {
         None
+    }
+
+    /// Whether documents of one sketch are pairs.
+    fn pairs_copies(&self) -> bool {
+        true
     }
 }
 

@@ -28,10 +28,10 @@ use crate::sketch::Sketch;
 
 /// D(C): the pairs of a corpus C by definition, independent of its history.
 ///
-/// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members. The
-/// members of one sketch are all pairs with similarity 1. If they are more than `expand_limit`, only the
-/// smallest is visible, and the pairs are a star around it. Evidence is not computed (zero). `corpus` must
-/// not hold texts without a token.
+/// Two sketches that meet in a block and that the filter accepts give the pairs of their visible members.
+/// The members of one sketch are all pairs with similarity 1, unless the filter pairs no copies. If they
+/// are more than `expand_limit`, only the smallest is visible, and the pairs are a star around it. Evidence
+/// is not computed (zero). `corpus` must not hold texts without a token.
 pub fn exact<'a>(
     corpus: impl IntoIterator<Item = (&'a DocId, &'a (SketchId, Sketch))>,
     blocking: &dyn Blocking,
@@ -86,7 +86,8 @@ pub fn exact<'a>(
         };
         pairs.extend(visible(x).flat_map(|a| visible(y).filter_map(move |b| pair(a, b, similarity))));
     }
-    for (id, (_, documents)) in &members {
+    let groups = members.iter().filter(|_| filter.pairs_copies());
+    for (id, (_, documents)) in groups {
         for a in visible(id) {
             pairs.extend(documents.iter().filter_map(|b| pair(a, b, Similarity::ONE)));
         }

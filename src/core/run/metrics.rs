@@ -60,6 +60,7 @@ counters! {
     RejectedAtFirstWord "rejected_at_first_word" "Candidates that the first word ruled out.",
     Heated "blocks_heated" "Blocks that became hot.",
     Cooled "blocks_cooled" "Blocks that are hot no more.",
+    RejectedByWhere "rejected_by_where" "Pairs of sketches that pairs.where rejected before the filter.",
     Compared "compared" "Pairs of sketches that the filter compared.",
     Components "components_compared"
         "Components that the filter read before it decided, first words included.",

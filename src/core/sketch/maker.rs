@@ -41,11 +41,20 @@ impl SketchMaker {
     /// If weights are [live](Scheme::live). Such sketches are made from [`Self::terms`] by
     /// [`Self::sketch_terms`].
     pub fn sketch(&mut self, text: &str) -> Option<(SketchId, Sketch)> {
+        self.sketch_with(text, &[])
+    }
+
+    /// The sketch of a text with fields, of which it has the [hashes](crate::pair_rule::PairRule::hashes),
+    /// one for each field of the scheme's rule. The sketch of a query text has none.
+    ///
+    /// # Panics
+    /// As [`Self::sketch`].
+    pub fn sketch_with(&mut self, text: &str, fields: &[u64]) -> Option<(SketchId, Sketch)> {
         let features = match self.scheme.sketch.kind.measure() {
             Measure::Jaccard => Features::set(self.featurizer.features(text)),
             _ => self.weigher.weigh(self.featurizer.terms(text), &self.scheme.text.weights),
         };
-        self.builder.sketch(self.builder.fingerprint, features)
+        self.builder.sketch(self.builder.fingerprint, features, fields)
     }
 
     /// The terms of a text, from which its sketches under any table are made; `None` for a text without
@@ -56,11 +65,16 @@ impl SketchMaker {
     }
 
     /// The sketch of a text with these terms while `table` is in force: the sketch that [`Scheme::under`]
-    /// gives it. `None` if all weights are 0.
+    /// gives it. `None` if all weights are 0. `fields` as in [`Self::sketch_with`].
     ///
     /// # Panics
     /// If weights do not use document frequencies.
-    pub fn sketch_terms(&mut self, terms: &Terms, table: &Arc<IdfTable>) -> Option<(SketchId, Sketch)> {
+    pub fn sketch_terms(
+        &mut self,
+        terms: &Terms,
+        table: &Arc<IdfTable>,
+        fields: &[u64],
+    ) -> Option<(SketchId, Sketch)> {
         let Weights::TfIdf(_, form) = self.scheme.text.weights else {
             panic!("no table has a part in {:?}", self.scheme.text.weights)
         };
@@ -69,7 +83,7 @@ impl SketchMaker {
             _ => self.scheme.under(Arc::clone(table)).fingerprint(),
         };
         self.under = Some((table.fingerprint(), fingerprint));
-        self.builder.sketch(fingerprint, self.weigher.tf_idf(terms.view(), table, form))
+        self.builder.sketch(fingerprint, self.weigher.tf_idf(terms.view(), table, form), fields)
     }
 
     /// Rebuilds a sketch from its stored words, followed by its kept features. `None` if there are too few
@@ -77,14 +91,14 @@ impl SketchMaker {
     pub fn restore(&self, words: &[u64]) -> Option<(SketchId, Sketch)> {
         let SketchBuilder { len, exact, fingerprint, .. } = self.builder;
         let fits = if exact { words.len() > len } else { words.len() == len };
-        fits.then(|| self.builder.named(fingerprint, words))
+        fits.then(|| self.builder.named(fingerprint, words, len))
     }
 }
 
 /// Makes the sketches of features.
 #[derive(Debug)]
 struct SketchBuilder {
-    /// Words of a sketch, without its features.
+    /// Words of a stored sketch, without its features.
     len: usize,
     fingerprint: u64,
     exact: bool,
@@ -108,7 +122,12 @@ impl SketchBuilder {
         }
     }
 
-    fn sketch(&mut self, fingerprint: u64, features: Features<'_>) -> Option<(SketchId, Sketch)> {
+    fn sketch(
+        &mut self,
+        fingerprint: u64,
+        features: Features<'_>,
+        fields: &[u64],
+    ) -> Option<(SketchId, Sketch)> {
         if features.ids.is_empty() {
             return None;
         }
@@ -116,21 +135,22 @@ impl SketchBuilder {
         for sketcher in &mut self.sketchers {
             sketcher.sketch(features, &mut self.words);
         }
+        self.words.extend_from_slice(fields);
         let end = self.words.len();
         if self.exact {
             // Words can differ for equal features (a sketch that depends on their order), and features for
             // equal words.
             keep(features, self.weighted, &mut self.words);
         }
-        debug_assert_eq!(end, self.len);
-        Some(self.named(fingerprint, &self.words))
+        debug_assert!(end == self.len || fields.is_empty(), "a sketch has all hashes of fields, or none");
+        Some(self.named(fingerprint, &self.words, end))
     }
 
-    /// A sketch of words and features, with its id.
-    fn named(&self, fingerprint: u64, all: &[u64]) -> (SketchId, Sketch) {
-        // All sketches of a scheme have the same number of words, so the boundary need not be hashed.
+    /// A sketch of `end` words and of features, with its id.
+    fn named(&self, fingerprint: u64, all: &[u64], end: usize) -> (SketchId, Sketch) {
+        // All stored sketches of a scheme have the same number of words, so the boundary need not be hashed.
         let id = SketchId::new(fingerprint, all);
-        let (words, kept) = all.split_at(self.len);
+        let (words, kept) = all.split_at(end);
         (id, Sketch { words: words.into(), features: kept.into() })
     }
 }
@@ -157,7 +177,7 @@ mod tests {
     fn scheme(kind: SketchKind, bits: usize, exact: bool) -> Scheme {
         let sketch = SketchParams { kind, size: 64, bits, wide: 0, seed: 0 };
         let text = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
-        Scheme { version: VERSION, text, sketch, blocks: None, exact }
+        Scheme { version: VERSION, text, sketch, exact, ..Scheme::default() }
     }
 
     /// An id covers everything that is compared. Regression: where features were kept, the id covered only

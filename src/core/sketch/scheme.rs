@@ -9,6 +9,7 @@ use super::params::SketchParams;
 use super::theory::estimate::standard_error;
 use crate::description::Description;
 use crate::pair::{Evidence, Similarity};
+use crate::pair_rule::PairRule;
 use crate::text::measures::Measure;
 use crate::text::{Growth, Idf, IdfTable, TextRules, Weights};
 
@@ -29,13 +30,17 @@ pub struct Scheme {
     pub blocks: Option<SketchParams>,
     /// Whether the features are stored with the sketch, for exact verification.
     pub exact: bool,
+    /// Which documents may form a pair, by their fields. The hashes of the fields that it names are the last
+    /// words of a sketch.
+    #[serde(skip_serializing_if = "PairRule::is_empty")]
+    pub pairs: PairRule,
 }
 
 impl Default for Scheme {
     /// That of the pipeline `minhash`: sets of word 3-shingles, the default sketch, no features kept.
     fn default() -> Self {
         let (text, sketch) = (TextRules::default(), SketchParams::default());
-        Self { version: VERSION, text, sketch, blocks: None, exact: false }
+        Self { version: VERSION, text, sketch, blocks: None, exact: false, pairs: PairRule::default() }
     }
 }
 
@@ -56,12 +61,17 @@ impl Scheme {
             || Description::new().with("blocking.sketch", "none"),
             |blocks| blocks.description(names),
         );
+        let pairs = match self.pairs.is_empty() {
+            true => Description::new(),
+            false => Description::new().with("pairs.where", &*self.pairs.to_string()),
+        };
         Description::new()
             .with("scheme.version", self.version)
             .with("scheme.features", if self.exact { "kept" } else { "dropped" })
             .and(self.text.description())
             .and(sketch)
             .and(blocks)
+            .and(pairs)
     }
 
     /// Stable 64-bit hash of the [description](Self::description). Equal schemes have equal fingerprints, on
@@ -70,9 +80,14 @@ impl Scheme {
         self.description().fingerprint()
     }
 
-    /// Words of a sketch, including a separate block sketch.
+    /// Words of a sketch, including a separate block sketch and the hashes of fields.
     pub fn words(&self) -> usize {
-        self.sketch.words() + self.blocks.map_or(0, |blocks| blocks.words())
+        self.sketch.words() + self.blocks.map_or(0, |blocks| blocks.words()) + self.pairs.len()
+    }
+
+    /// Words of a sketch before the hashes of fields.
+    pub fn text_words(&self) -> usize {
+        self.words() - self.pairs.len()
     }
 
     /// The range of words from which blocks are made: the planes of the block sketch.

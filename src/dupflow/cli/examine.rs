@@ -74,18 +74,24 @@ impl Examiner {
         }
     }
 
+    /// Examines a text without fields.
     pub(super) fn examine(&mut self, text: &str) -> Specimen {
+        self.examine_with(text, &[])
+    }
+
+    /// Examines a text with the [hashes](dupflow_core::pair_rule::PairRule::hashes) of its fields.
+    pub(super) fn examine_with(&mut self, text: &str, fields: &[u64]) -> Specimen {
         Specimen {
             bytes: text.len(),
             tokens: self.featurizer.tokens(text),
             features: self.featurizer.features(text).to_owned(),
             terms: self.featurizer.terms(text).to_owned(),
-            sketched: self.sketch(text),
+            sketched: self.sketch(text, fields),
         }
     }
 
-    pub(super) fn sketch(&mut self, text: &str) -> Option<SketchedText> {
-        let (id, sketch) = self.maker.sketch(text)?;
+    pub(super) fn sketch(&mut self, text: &str, fields: &[u64]) -> Option<SketchedText> {
+        let (id, sketch) = self.maker.sketch_with(text, fields)?;
         let mut keys = Vec::new();
         self.blocking.keys(sketch.view(), &mut keys);
         Some(SketchedText { id, sketch, keys })
@@ -120,7 +126,7 @@ impl Examiner {
     }
 
     pub(super) fn compare(&self, a: &SketchedText, b: &SketchedText) -> SketchComparison {
-        let (x, y) = (&a.sketch.words, &b.sketch.words);
+        let [x, y] = [a, b].map(|text| &text.sketch.words[..self.scheme.text_words()]);
         let estimate = self.estimator.estimate(x, y).max(0.0);
         SketchComparison {
             equal: self.shape().map(|shape| PlaceEstimator::new(shape).count(x, y)),
@@ -202,6 +208,9 @@ pub(super) fn without_sketch(text: &Specimen) -> &'static str {
 
 /// A verdict as text.
 pub(super) fn verdict_text(verdict: &Verdict, looks: usize) -> String {
+    if *verdict == Verdict::RULED_OUT {
+        return "rejected by pairs.where, before the filter".to_owned();
+    }
     let (look, components) = (verdict.look, verdict.components);
     let answer = verdict.accepted.map_or_else(
         || "rejected".to_owned(),

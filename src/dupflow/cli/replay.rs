@@ -180,7 +180,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let (plan, (inputs, processes)) = problems.settle(plan.zip(inputs.zip(processes)))?;
 
     if let Some(events) = args.dry_run {
-        super::print(&super::run::look::look(&plan, inputs, events)?)?;
+        super::print(&super::run::look::look(&plan, inputs, deployment.fields, events)?)?;
         return Ok(ExitCode::SUCCESS);
     }
 

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use crate::pipeline::Summary;
+use crate::pipeline::{FieldCounts, Summary};
 
 /// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
@@ -68,6 +68,15 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
             "weights     {} of document frequencies made, {} sketched again",
             count(s.idf_tables, "table"),
             count(s.resketched, "document")
+        )?;
+    }
+    if let Some(FieldCounts { missing, too_long, unusable, rejected_by_where }) = &s.fields {
+        let [missing, too_long, unusable] = [missing, too_long, unusable].map(|n| HumanCount(*n));
+        let rejected = count(*rejected_by_where, "pair");
+        writeln!(
+            out,
+            "fields      {missing} missing, {too_long} too long, {unusable} unusable; {rejected} of sketches \
+            rejected by pairs.where"
         )?;
     }
     let compared: u64 = s.compared_by_stage.iter().skip(1).sum();
@@ -193,6 +202,7 @@ mod tests {
             deltas_by_cause: BTreeMap::from([("insert", 1)]),
             bad_records: BTreeMap::new(),
             skipped: BTreeMap::new(),
+            fields: None,
             epochs: 1,
             durable_epochs: 1,
             deltas: 1,

@@ -28,6 +28,6 @@ pub use assemble::{AssembleError, Mode, held_fields, missing_fields, stages};
 pub use commit::Follower;
 pub use continuity::Continuity;
 pub use error::RunError;
-pub use outcome::{Demands, HotBlockReport, Latencies, Measures, Quantiles, Summary};
+pub use outcome::{Demands, FieldCounts, HotBlockReport, Latencies, Measures, Quantiles, Summary};
 pub use past_error::PastError;
 pub use run::{FailureSender, ProcessGroup, RunJob, Running, Stopper, nowhere, run, start};

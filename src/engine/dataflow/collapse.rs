@@ -49,6 +49,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
     let sketches = Rc::new(RefCell::new(Sketches::new(scheme.words(), scheme.exact, stages.expand_limit)));
     let shared = Rc::clone(&sketches);
     let stages = stages.clone();
+    let pairs_copies = stages.filter.pairs_copies();
 
     let mut parcels = Parcels::new(memberships.scope().peers());
     let mut operator = Operator::new("Collapse", memberships.scope());
@@ -74,7 +75,9 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 let (members, sketch) = sketches.members(id, body);
                 let before = members.len();
                 applied.apply(members, group, epoch, stages.expand_limit, |pair, diff| {
-                    copies.give((copy(pair), epoch, diff));
+                    if pairs_copies {
+                        copies.give((copy(pair), epoch, diff));
+                    }
                 });
                 let after = members.len();
                 let is_new_star = before <= stages.expand_limit && after > stages.expand_limit;

@@ -22,13 +22,13 @@ use super::queries::{Admission, IdQuery, PendingQueries, ResolvedQuery};
 use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::retain::Tick;
 use dupflow_core::doc::fields::FieldFlaws;
-use dupflow_core::doc::retention::{Retention, RetentionClock};
+use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::doc::{DocEvent, Position};
 use dupflow_core::hash;
-use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::origins::Origins;
 use dupflow_core::sketch::SketchMaker;
-use dupflow_core::time::{Epoch, LiveFrom, UnixTime};
+use dupflow_core::time::{Epoch, UnixTime};
 
 /// Epochs that may be open at once: enough to keep every stage busy, few enough to bound memory.
 const EPOCHS_IN_FLIGHT: Epoch = 4;
@@ -119,32 +119,23 @@ struct BatchOutputs {
 /// Reads batches of events.
 struct Batches {
     outputs: BatchOutputs,
-    /// Whether weights are live: then events carry terms instead of sketches.
-    is_live: bool,
-    ids_move: bool,
-    retention: Retention,
-    live: Arc<LiveFrom>,
+    stages: Stages,
     /// Where one process reads for others: the inputs that have begun, and how many of these were sent. Each
     /// worker sends them to all workers with its own batches: no epoch with these batches closes before they
     /// have arrived.
     origins: Option<Arc<Origins>>,
     sent: usize,
     peers: u64,
-    metrics: Arc<Metrics>,
 }
 
 impl Batches {
     fn new(stages: &Stages, peers: usize, outputs: BatchOutputs) -> Self {
         Self {
             outputs,
-            is_live: stages.scheme.live().is_some(),
-            ids_move: stages.ids_move,
-            retention: stages.retention,
-            live: Arc::clone(&stages.start.live),
+            stages: stages.clone(),
             origins: stages.observers.origins.clone(),
             sent: 0,
             peers: peers as u64,
-            metrics: Arc::clone(&stages.observers.metrics),
         }
     }
 
@@ -156,7 +147,6 @@ impl Batches {
         capabilities: &[Capability<Epoch>],
         maker: &mut SketchMaker,
     ) {
-        let (is_live, ids_move) = (self.is_live, self.ids_move);
         let mut arrivals = self.outputs.arrivals.at(capabilities);
         let (mut events, mut bytes, mut empty, mut restored) = (0, 0, 0, 0);
         let (mut newest, mut flaws) = (None, [0; 3]);
@@ -167,7 +157,7 @@ impl Batches {
                     for (count, n) in flaws.iter_mut().zip([missing, too_long, unusable]) {
                         *count += u64::from(n);
                     }
-                    let arrival = sketched(position, event, maker, is_live, ids_move);
+                    let arrival = sketched(position, event, maker, &self.stages);
                     events += 1;
                     bytes += u64::from(arrival.bytes);
                     empty += u64::from(matches!(arrival.content, ArrivalContent::Empty));
@@ -194,7 +184,7 @@ impl Batches {
             (Counter::FieldsTooLong, flaws[1]),
             (Counter::FieldsUnusable, flaws[2]),
         ] {
-            self.metrics.add(counter, n);
+            self.stages.observers.metrics.add(counter, n);
         }
     }
 
@@ -206,17 +196,18 @@ impl Batches {
         newest: Option<UnixTime>,
         capabilities: &[Capability<Epoch>],
     ) {
-        let at = match self.retention.clock {
+        let Stages { retention, start, .. } = &self.stages;
+        let at = match retention.clock {
             RetentionClock::Event => newest,
             // A repeated batch is compared with the clock stored in its progress, as the output has it.
-            RetentionClock::Wall => end.at.filter(|_| self.live.holds(epoch)).and_then(UnixTime::new),
+            RetentionClock::Wall => end.at.filter(|_| start.live.holds(epoch)).and_then(UnixTime::new),
         };
-        let at = at.filter(|_| self.retention.max_age.is_some());
+        let at = at.filter(|_| retention.max_age.is_some());
         let mut reports = self.outputs.reports.at(capabilities);
         reports.give_all(end.end.map(EpochReport::Read));
         reports.give_all(end.letters.into_iter().map(EpochReport::Letter));
         reports.give_all(end.seen.map(|(process, hash)| EpochReport::Seen(process, hash)));
-        reports.give_all(at.map(|at| EpochReport::Clock(self.retention.clock.at(at))));
+        reports.give_all(at.map(|at| EpochReport::Clock(retention.clock.at(at))));
         let begins = self.origins.as_ref().map_or_else(Vec::new, |origins| origins.noted(&mut self.sent));
         if at.is_some() || !begins.is_empty() {
             let to_each = (0..self.peers).map(|to| Tick { to, at, begins: begins.clone() });
@@ -226,22 +217,16 @@ impl Batches {
 }
 
 /// An event as the dataflow sends it: with its sketch or, under live weights, its terms.
-fn sketched(
-    position: Position,
-    event: DocEvent<'_>,
-    maker: &mut SketchMaker,
-    is_live: bool,
-    ids_move: bool,
-) -> Arrival {
+fn sketched(position: Position, event: DocEvent<'_>, maker: &mut SketchMaker, stages: &Stages) -> Arrival {
     let DocEvent { id, ts, written, text, fields } = event;
     let bytes = text.as_ref().map_or(0, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
     let content = match text {
         None => ArrivalContent::Delete,
-        Some(text) if is_live => {
+        Some(text) if stages.scheme.live().is_some() => {
             maker.terms(&text).map_or(ArrivalContent::Empty, |terms| ArrivalContent::Terms(Box::new(terms)))
         }
         Some(text) => {
-            let made = maker.sketch(&text);
+            let made = maker.sketch_with(&text, &stages.hashes(&fields.row));
             made.map_or(ArrivalContent::Empty, |(sketch_id, sketch)| {
                 ArrivalContent::Sketch(sketch_id, Box::new(sketch))
             })
@@ -249,7 +234,7 @@ fn sketched(
     };
     let hash = hash::bytes(0, id.as_str().as_bytes());
     // Between partitions the time of the record decides, not the `ts` of its payload.
-    let key = ids_move.then(|| EventKey::new(written, position));
+    let key = stages.ids_move.then(|| EventKey::new(written, position));
     let key = key.filter(|key| *key != EventKey::new(ts, position)).map(Box::new);
     let fields = fields.row;
     Arrival { hash, id, position, ts, content, bytes, is_restored: false, key, fields }

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::description::{Description, FieldValue};
-use dupflow_core::doc::fields::{FieldRule, FieldRules};
+use dupflow_core::doc::fields::{FieldRow, FieldRule, FieldRules};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::run::metrics::Metrics;
@@ -33,7 +33,8 @@ pub struct Stages {
     pub expand_limit: usize,
     /// Whether pairs carry their evidence; if not, it is zero, and no part of a pair's identity.
     pub evidence: bool,
-    /// The fields that documents hold. Events carry one value for each, in this order.
+    /// The fields that documents hold, at least those of the scheme's rule. Events carry one value for
+    /// each, in this order.
     pub fields: FieldRules,
     /// The rules by which documents expire.
     pub retention: Retention,
@@ -112,6 +113,12 @@ impl Stages {
 }
 
 impl Stages {
+    /// The hashes of the fields that the scheme's rule names.
+    pub(super) fn hashes(&self, row: &FieldRow) -> Box<[u64]> {
+        let value = |field: &str| self.fields.place(field).map_or("", |place| row.get(place));
+        self.scheme.pairs.hashes(value)
+    }
+
     /// What decides whether stored documents can be restored: the scheme, and the fields that are stored with
     /// them.
     pub fn stored_description(&self) -> Description {

@@ -11,6 +11,7 @@ use crate::dataflow::documents::retaining::{Follow, TouchedDocument};
 use crate::dataflow::documents::store::InForce;
 use crate::dataflow::queries::QuerySubject;
 use dupflow_core::doc::DocId;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::time::Epoch;
@@ -66,7 +67,7 @@ impl Follow for Memberships {
         }
     }
 
-    fn text(content: ArrivalContent) -> Option<Box<Sketch>> {
+    fn text(content: ArrivalContent, _: FieldRow) -> Option<Box<Sketch>> {
         if let ArrivalContent::Sketch(_, body) = content { Some(body) } else { None }
     }
 

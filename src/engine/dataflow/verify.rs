@@ -23,6 +23,7 @@ use super::{Accepted, Stages};
 use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::Blocking;
 use dupflow_core::doc::DocId;
+use dupflow_core::filter::Verdict;
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::{Evidence, Pair, Similarity};
 use dupflow_core::run::metrics::Counter;
@@ -161,6 +162,10 @@ fn compare(
     for ((y, diff), b) in visit.partners.into_iter().zip(partners) {
         // The first words have passed in the blocks already.
         let verdict = stages.filter.decide_passed(a, b);
+        if verdict == Verdict::RULED_OUT {
+            stages.observers.metrics.add(Counter::RejectedByWhere, u64::from(diff > 0));
+            continue;
+        }
         if diff > 0 {
             stages.observers.metrics.add(Counter::Compared, 1);
             stages.observers.metrics.add(Counter::Components, u64::from(verdict.components));
@@ -196,7 +201,13 @@ fn compare_query(
     for y in &comparison.candidates {
         let accepted = if y == id {
             if is_hidden(&comparison.query, epoch, sketches, stages.expand_limit, &mut documents) {
+                if !stages.filter.pairs_copies() {
+                    documents.clear();
+                }
                 return AnswerPart::Hidden(QueryMatch::new(*y, COPIES, &mut documents, *top));
+            }
+            if !stages.filter.pairs_copies() {
+                continue;
             }
             COPIES
         } else {

@@ -110,7 +110,8 @@ enum BodyFormat {
     Lines,
 }
 
-/// The documents that would form pairs with the text if it were a new document.
+/// The documents that would form pairs with the text if it were a new document. A text has no fields, so
+/// `pairs.where` is not applied to it.
 ///
 /// `application/x-ndjson`: one query on each line, one answer on each line in the same order. The answer of a
 /// query that fails has `error`.

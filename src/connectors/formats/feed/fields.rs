@@ -4,7 +4,8 @@ use super::super::bad_record::BadRecord;
 use dupflow_core::doc::DocId;
 use dupflow_core::doc::fields::RawValue;
 
-/// A further field: it is read with the text, or is a column of a [rule](dupflow_core::doc::fields::FieldRules).
+/// A further field: it is read with the text, or is a column of the
+/// [fields of documents](dupflow_core::doc::fields::FieldRules).
 #[derive(Debug)]
 pub(super) struct Further {
     name: String,

@@ -1,6 +1,6 @@
 use super::*;
 use dupflow_core::doc::DocId;
-use dupflow_core::doc::fields::EventFields;
+use dupflow_core::doc::fields::{EventFields, FieldRow, FieldRule, FieldRules};
 
 fn bad(line: &[u8]) -> BadRecord {
     Parser::new().parse(line).unwrap_err()
@@ -237,4 +237,47 @@ fn a_written_line_has_this_form() {
     let expected = "{\"id\":\"a\",\"op\":\"upsert\",\"ts\":1700000000,\"text\":\"x\\n\"}\n\
         {\"id\":\"a\",\"op\":\"delete\"}\n";
     assert_eq!(String::from_utf8(lines).unwrap(), expected);
+}
+
+/// Fields of documents, by both parsers: a repeated text is left to the library.
+#[test]
+fn fields_of_documents() {
+    let rules = ["v", "host(url)", "prefix(id,\"/\",1)", "day(ts)", "title"];
+    let rules = rules.map(|rule| FieldRule::parse(rule).unwrap());
+    let rules = FieldRules::new(rules.into()).unwrap();
+    let names = FieldNames { ts: "at".to_owned(), ..FieldNames::default() };
+    let mut parser = Parser::with_names(names, &["title".to_owned()], &rules);
+    for (value, expected) in [
+        ("\"d\\u0065\"", "de"),
+        ("7", "7"),
+        ("0", "0"),
+        ("-7", "-7"),
+        ("1.0", "1"),
+        ("1e2", "100"),
+        ("18446744073709551615", "18446744073709551615"),
+        ("true", "true"),
+        ("false", "false"),
+        ("null", ""),
+        ("[1]", ""),
+        ("{\"v\":1}", ""),
+    ] {
+        let line = r#"{"id":"a/b","title":"T","url":"http://X/","v":VALUE,"at":86400,"text":"t"}"#;
+        let line = line.replace("VALUE", value);
+        let row = FieldRow::new([expected, "x", "a", "1970-01-02", "T"]);
+        for line in [line.clone(), line.replace("{\"id\"", "{\"text\":\"u\",\"id\"")] {
+            let DocEvent { text, fields, .. } = parser.parse(line.as_bytes()).unwrap().event;
+            assert_eq!((text.as_deref(), &fields.row), (Some("t\u{1e}T"), &row), "{line}");
+        }
+    }
+    let delete = parser.parse(br#"{"id":"a","op":"delete","v":1}"#).unwrap().event;
+    assert_eq!(delete.fields, EventFields::default());
+    let bare = parser.parse(br#"{"id":"a","text":"t"}"#).unwrap().event.fields;
+    assert_eq!((bare.row.get(0), bare.flaws.missing), ("", 4), "nothing stays from the line before");
+    assert!(matches!(parser.parse(br#"{"id":"a","text":"t","title":1}"#), Err(BadRecord::BadField)));
+    // The column of ids may be a field too.
+    let rules = FieldRules::new(vec![FieldRule::parse("host(url)").unwrap()]).unwrap();
+    let names = FieldNames { id: "url".to_owned(), ..FieldNames::default() };
+    let mut by_url = Parser::with_names(names, &[], &rules);
+    let event = by_url.parse(br#"{"url":"http://x.org/1","text":"t"}"#).unwrap().event;
+    assert_eq!((event.id.as_str(), event.fields.row.get(0)), ("http://x.org/1", "x.org"));
 }

@@ -123,13 +123,13 @@ enum PickedEvent<'r, 'a> {
 impl ShapeReader {
     /// A reader for this shape, with further fields of these names, and fields of documents by these rules.
     pub(crate) fn new(shape: &Arc<RecordShape>, fields: &[String], own: &FieldRules) -> Self {
-        let header = |column: &String| shape.headers.iter().position(|header| header == column);
+        let place_of = |column: &String| shape.headers.iter().position(|name| name == column);
         let of_header = |header: &String| fields.iter().position(|field| field == header);
         Self {
             shape: Arc::clone(shape),
             fields: fields.len(),
             field_of_header: shape.headers.iter().map(of_header).collect(),
-            header_of_column: own.columns().iter().map(header).collect(),
+            header_of_column: own.columns().iter().map(place_of).collect(),
             own: own.clone(),
             values: ValuePicks::new(shape, fields, own.columns()),
             keys: KeyPicks::new(shape),
@@ -425,8 +425,8 @@ impl RowPicks {
         let text = picks.want(below(base, &shape.text));
         let id = shape.id.as_ref().map(|id| picks.want(below(base, id)));
         let ts = picks.want(below(base, &shape.ts));
-        let mut places = |names: &[String]| -> Vec<usize> {
-            names.iter().map(|name| picks.want(base.iter().copied().chain(name.split('.')))).collect()
+        let mut places = |of: &[String]| -> Vec<usize> {
+            of.iter().map(|name| picks.want(base.iter().copied().chain(name.split('.')))).collect()
         };
         Self { whole, text, id, ts, fields: places(names[0]), columns: places(names[1]) }
     }

@@ -1,6 +1,7 @@
 //! Each format: valid values, bad values, and values that resemble another format.
 
 use super::*;
+use dupflow_core::doc::fields::{FieldRow, FieldRule};
 
 struct ShapeCase {
     shape: RecordShape,
@@ -330,4 +331,39 @@ fn further_fields_of_rows_and_of_headers() {
     given.shape.format = ValueFormat::Debezium;
     given.headers.clear();
     given.reads(&[(r#"{"op":"c","after":{"text":"t","title":null,"author":"A"}}"#, "k 7 t|A|")]);
+}
+
+/// Fields of documents: from headers that the shape names, else from the row of any format.
+#[test]
+fn fields_of_documents() {
+    let rules =
+        ["lang", "n", "host(page.url)", "prefix(id,\"-\",1)"].map(|rule| FieldRule::parse(rule).unwrap());
+    let rules = FieldRules::new(rules.into()).unwrap();
+    let headers = vec!["other".to_owned(), "lang".to_owned()];
+    let row = r#"{"text":"t","lang":"de","n":2.50,"page":{"url":"http://X.org:1/"}}"#;
+    let lang: &[(usize, &[u8])] = &[(1, b"fr")];
+    let broken: &[(usize, &[u8])] = &[(1, b"\xff")];
+    for (format, value, headers_of, expected) in [
+        (ValueFormat::Json, row.to_owned(), &[][..], ["de", "2.5", "x.org", "k"]),
+        (ValueFormat::Auto, row.to_owned(), lang, ["fr", "2.5", "x.org", "k"]),
+        (ValueFormat::Json, format!("{{\"insert\":{row}}}"), broken, ["", "2.5", "x.org", "k"]),
+        (
+            ValueFormat::Debezium,
+            format!("{{\"op\":\"c\",\"after\":{row}}}"),
+            &[],
+            ["de", "2.5", "x.org", "k"],
+        ),
+        (ValueFormat::Text, "a text".to_owned(), lang, ["fr", "", "", "k"]),
+        (ValueFormat::Row, "a text".to_owned(), lang, ["fr", "", "", "k"]),
+    ] {
+        let shape = Arc::new(RecordShape { format, headers: headers.clone(), ..RecordShape::default() });
+        let reader = ShapeReader::new(&shape, &[], &rules);
+        let record = KeyedRecord { offset: 3, ts: None, key: Some(b"k-1"), value: Some(value.as_bytes()) };
+        let event = reader.read(&record, &headers_of.iter().copied()).unwrap();
+        assert_eq!(event.fields.row, FieldRow::new(expected), "{format:?}");
+        assert_eq!(event.fields.flaws.unusable, u32::from(headers_of == broken));
+        let tombstone = KeyedRecord { value: None, ..record };
+        let event = reader.read(&tombstone, &headers_of.iter().copied()).unwrap();
+        assert_eq!((event.text, event.fields), (None, EventFields::default()));
+    }
 }

@@ -130,11 +130,11 @@ impl<'t> Rest<'t> {
 }
 
 /// Parses a field.
-fn rule(written: &str) -> Result<FieldRule, FieldSyntaxError> {
+fn rule(typed: &str) -> Result<FieldRule, FieldSyntaxError> {
     const FIRST: &str = "expected a column, or host(…), prefix(…) or day(ts)";
-    let mut rest = Rest { whole: written, at: 0 };
+    let mut rest = Rest { whole: typed, at: 0 };
     let mut name = None;
-    if written.split_once('=').is_some_and(|(before, _)| !before.contains(['(', '"'])) {
+    if typed.split_once('=').is_some_and(|(before, _)| !before.contains(['(', '"'])) {
         let given = rest.word("expected a name before =")?;
         if given.contains(char::is_whitespace) {
             rest.at = 0;
@@ -145,7 +145,7 @@ fn rule(written: &str) -> Result<FieldRule, FieldSyntaxError> {
     }
     let (column, derivation, value) = value(&mut rest, FIRST)?;
     rest.skip_blanks();
-    if rest.at < written.len() {
+    if rest.at < typed.len() {
         return Err(rest.wrong("expected the end"));
     }
     let usual = match derivation {

@@ -1,7 +1,7 @@
 //! Texts that are stored once in a process.
 //!
-//! A text that only the table still holds is freed when its part of the table has doubled since the last look:
-//! memory follows the texts in use, and the cost of the looks is a constant for each new text.
+//! A text that only the table still holds is freed when its part of the table has doubled since the last
+//! look: memory follows the texts in use, and the cost of the looks is a constant for each new text.
 
 use std::sync::Arc;
 
@@ -35,12 +35,12 @@ impl TextTable {
         }
         if self.texts.len() >= self.full {
             // The lock is held, so nothing can take a text that only the table holds.
-            self.texts.retain(|text| Arc::strong_count(text) > 1);
+            self.texts.retain(|held| Arc::strong_count(held) > 1);
             self.full = (2 * self.texts.len()).max(FEW);
-            self.texts.shrink_to(self.full, |text| hashed(text));
+            self.texts.shrink_to(self.full, |held| hashed(held));
         }
         let new: Arc<str> = text.into();
-        self.texts.insert_unique(hash, Arc::clone(&new), |text| hashed(text));
+        self.texts.insert_unique(hash, Arc::clone(&new), |held| hashed(held));
         new
     }
 }

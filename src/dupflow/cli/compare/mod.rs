@@ -139,6 +139,9 @@ fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &
     };
     row("blocks shared", &format!("{} of {}", compared.shared.len(), x.keys.len()));
     row("filter", &verdict_text(&compared.verdict, examiner.looks()));
+    if !plan.scheme.pairs.is_empty() {
+        row("pairs.where", "not applied: the two texts have no fields");
+    }
     let together = if x.id == y.id {
         "copies of one sketch: a pair of similarity 1"
     } else if compared.verdict.accepted.is_none() {

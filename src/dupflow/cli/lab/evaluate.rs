@@ -22,6 +22,7 @@ use crate::cli::corpus;
 use crate::config::{BUILT_IN, ConfigError, Draft, FilterPlan, FrozenTables, Plan};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::filter::FilterKind;
 use dupflow_core::text::{Featurizer, IdfTable};
 use dupflow_core::time::SystemClock;
@@ -228,6 +229,11 @@ impl TableFormat {
     }
 }
 
+/// A pipeline with a rule on fields, which studies do not read.
+#[derive(Debug, thiserror::Error)]
+#[error("pairs.where: a study reads no fields of documents; leave it out")]
+struct RuledPipeline;
+
 /// Plans pipelines for the studies; reads each table of document frequencies once.
 #[derive(Debug, Default)]
 pub struct Planned(Mutex<FrozenTables>);
@@ -239,7 +245,12 @@ impl Planner for Planned {
             let Plan { scheme, threshold, .. } = draft.read(&mut self.0.lock())?;
             Ok(StudiedPlan { scheme, threshold, by_distance })
         };
-        Draft::load(pipeline, overrides).and_then(read).map_err(dupflow_lab::PlannerError::new)
+        let plan = Draft::load(pipeline, overrides).and_then(read).map_err(dupflow_lab::PlannerError::new)?;
+        if plan.scheme.pairs.is_empty() {
+            Ok(plan)
+        } else {
+            Err(dupflow_lab::PlannerError::new(RuledPipeline))
+        }
     }
 }
 
@@ -388,8 +399,8 @@ impl PipelineStudyArgs {
         let (mut plan, inputs) = problems.settle(plan.zip(inputs))?;
         let rules = plan.scheme.text.clone();
         let mut featurizer = Featurizer::new(rules.clone());
-        let alive = corpus::read(inputs, &mut plan, |_, _| {})?;
-        let table = IdfTable::count(alive.values().map(|text| featurizer.terms(text).to_owned().ids));
+        let alive = corpus::read(inputs, &mut plan, &FieldRules::default(), |_, _| {})?;
+        let table = IdfTable::count(alive.values().map(|own| featurizer.terms(&own.text).to_owned().ids));
         let file = File::create(path).with_context(|| format!("cannot create \"{}\"", path.display()))?;
         let mut file = BufWriter::new(file);
         table

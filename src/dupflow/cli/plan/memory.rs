@@ -57,6 +57,9 @@ pub(super) fn per_deleted_id(plan: &Plan) -> f64 {
     if is_beside { DOCUMENT_BYTES + INDEX_BYTES + age + terms } else { 0.0 }
 }
 
+/// The values of a document's fields. Documents with equal values share their text, which is not counted.
+const FIELDS_BYTES: f64 = 16.0;
+
 /// The parts of a document's state, over all `workers`.
 pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
     // The blocks of a sketch are spread over the workers; each worker with one of them holds a slot.
@@ -81,6 +84,7 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
         ("postings", postings as f64 * POSTING_BYTES),
         ("block slots", holders * (SLOT_BYTES + INDEX_BYTES)),
         ("document by id", DOCUMENT_BYTES + INDEX_BYTES),
+        ("fields", if plan.scheme.pairs.is_empty() { 0.0 } else { FIELDS_BYTES }),
         ("order of age", if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 }),
         ("slots", if plan.retention.max_documents.is_some() { SLOT_KEY_BYTES } else { 0.0 }),
     ];

@@ -173,7 +173,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if !asked.is_empty() {
         let summary = ask_corpus(&plan, inputs, args.workers, &asked, &mut answers)?;
         if answers.answered > 0 {
-            verbosity.print(&summary_text(&answers, &summary))?;
+            verbosity.print(&summary_text(&answers, &summary, !plan.scheme.pairs.is_empty()))?;
         }
     }
     answers.end()
@@ -253,7 +253,7 @@ fn ask_corpus(
 }
 
 /// The summary for standard error.
-fn summary_text(answers: &AnswerPrinter<'_>, summary: &Summary) -> String {
+fn summary_text(answers: &AnswerPrinter<'_>, summary: &Summary, is_ruled: bool) -> String {
     let mut text = format!(
         "{}: {} alive, {}, in {:.2} s\n",
         answers.heading(),
@@ -264,6 +264,9 @@ fn summary_text(answers: &AnswerPrinter<'_>, summary: &Summary) -> String {
     let bad: u64 = summary.bad_records.values().sum();
     if bad > 0 {
         let _ = writeln!(text, "bad         {} of no event", count(bad, "record"));
+    }
+    if is_ruled {
+        text.push_str("note        pairs.where is not applied: a text that is asked has no fields\n");
     }
     text + &answers.left_out()
 }

@@ -17,12 +17,25 @@ use dupflow_core::text;
 /// Most characters of a text that are printed.
 const SHOWN: usize = 72;
 
-/// Describes up to `events` events of each input, one paragraph per input.
+/// What is shown of a record besides its text.
+struct ShownFields {
+    /// Further fields, read with the text.
+    in_text: Vec<String>,
+    /// Fields of documents.
+    own: FieldRules,
+}
+
+/// Describes up to `events` events of each input with these fields, one paragraph per input.
 ///
 /// # Errors
 /// Errors of the inputs.
-pub(in crate::cli) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) -> anyhow::Result<String> {
-    let fields = plan.scheme.text.field_names();
+pub(in crate::cli) fn look(
+    plan: &Plan,
+    inputs: Vec<Input>,
+    own: FieldRules,
+    events: NonZeroU64,
+) -> anyhow::Result<String> {
+    let fields = ShownFields { in_text: plan.scheme.text.field_names(), own };
     let mut out = String::new();
     for input in inputs {
         let name = input.name();
@@ -54,14 +67,14 @@ pub(in crate::cli) fn look(plan: &Plan, inputs: Vec<Input>, events: NonZeroU64) 
 fn records(
     out: &mut String,
     plan: &Plan,
-    fields: &[String],
+    fields: &ShownFields,
     input: Input,
     events: NonZeroU64,
     root: Option<&str>,
 ) -> anyhow::Result<()> {
     let bad = BadRecords::new(OnError::Count, None);
     let mut seen = 0;
-    for_each_event_until(vec![input], fields, &FieldRules::default(), &bad, |_, mut event| {
+    for_each_event_until(vec![input], &fields.in_text, &fields.own, &bad, |_, mut event| {
         seen += 1;
         if let Some(below) = root.and_then(|root| event.id.as_str().strip_prefix(root)).and_then(DocId::new) {
             event.id = below;
@@ -84,8 +97,8 @@ fn records(
     Ok(())
 }
 
-/// One event in two lines.
-fn shown(out: &mut String, plan: &Plan, fields: &[String], event: &DocEvent<'_>) -> std::fmt::Result {
+/// One event in two lines, and a line for each field.
+fn shown(out: &mut String, plan: &Plan, fields: &ShownFields, event: &DocEvent<'_>) -> std::fmt::Result {
     let ts = event.ts.map_or_else(String::new, |ts| format!(", ts {ts}"));
     let Some(text) = &event.text else { return writeln!(out, "  delete {}{ts}", quoted(event.id.as_str())) };
     let mut parts = text.split(FIELD_SEPARATOR);
@@ -95,7 +108,10 @@ fn shown(out: &mut String, plan: &Plan, fields: &[String], event: &DocEvent<'_>)
     let id = quoted(event.id.as_str());
     writeln!(out, "  {id}{ts}, {} bytes{page}", HumanCount(says.len() as u64))?;
     writeln!(out, "    {}", beginning(&says))?;
-    for (field, content) in fields.iter().zip(parts).filter(|(_, content)| !content.is_empty()) {
+    for (place, rule) in fields.own.rules().iter().enumerate() {
+        writeln!(out, "    field {}: {}", rule.name(), quoted(event.fields.row.get(place)))?;
+    }
+    for (field, content) in fields.in_text.iter().zip(parts).filter(|(_, content)| !content.is_empty()) {
         writeln!(out, "    {field}: {}", beginning(content))?;
     }
     Ok(())

@@ -69,6 +69,9 @@ pub(in crate::cli) fn run(
         problems.note("source.kind: the deployment reads no topic, and a topic is to be recorded");
     }
     let deployment = problems.settle(deployment)?;
+    if !deployment.fields.is_empty() {
+        tracing::warn!("source.fields are not recorded: a feed has ids, times and texts");
+    }
     let SourceConfig::Kafka { topic, start, shape, refresh } = deployment.source else { bail!("no topic") };
     let ends = args.until_now.then(|| ends(&Admin::new(&deployment.kafka)?, &topic)).transpose()?;
     let out: Box<dyn Write> = match args.output.to_str() {

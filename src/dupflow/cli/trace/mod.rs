@@ -4,6 +4,7 @@
 //! It reads the whole input into memory and needs no dataflow, since the pairs of a document are a function
 //! of the corpus.
 
+mod fields;
 mod neighbourhood;
 
 use std::fmt::Write as _;
@@ -18,10 +19,12 @@ use super::{PipelineArgs, counted};
 use crate::config::{BlockingPlan, Plan};
 use dupflow_connectors::inputs::Input;
 use dupflow_core::block::hamming::DesignKind;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::agreement::Agreement;
 use dupflow_core::text::{Idf, TextRules, Weights, shingles, tokens};
+use fields::RuleFields;
 use neighbourhood::{Neighbour, Neighbourhood};
 
 /// Arguments of `trace`.
@@ -54,28 +57,37 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         problems.note(format_args!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES));
     }
     let inputs = args.inputs.resolve(&mut problems);
+    let fields = args.inputs.layout.columns.fields(&mut problems);
+    let fields = RuleFields::new(plan.as_ref(), &fields, &mut problems);
     let ((mut plan, id), inputs) = problems.settle(plan.zip(id).zip(inputs))?;
-    super::print(&traced(&mut plan, inputs, &id)?)?;
+    super::print(&traced(&mut plan, inputs, &fields, &id)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The trace of a document through the inputs.
-fn traced(plan: &mut Plan, inputs: Vec<Input>, id: &DocId) -> anyhow::Result<String> {
+fn traced(plan: &mut Plan, inputs: Vec<Input>, fields: &RuleFields, id: &DocId) -> anyhow::Result<String> {
     let mut events = Vec::new();
-    let alive = corpus::read(inputs, plan, |position, event| {
+    let alive = corpus::read(inputs, plan, &fields.rules, |position, event| {
         if event.id == *id {
-            events.push((position, event.text.as_ref().map(ToString::to_string)));
+            let text = event.text.as_ref().map(ToString::to_string);
+            events.push((position, text, event.fields.row.clone()));
         }
     })?;
     anyhow::ensure!(!events.is_empty(), "the input has no event of document \"{id}\"");
-    Ok(report(plan, &events, &alive, id))
+    Ok(report(plan, fields, &events, &alive, id))
 }
 
-/// An event of the document: its position, and its text, or `None` for a delete.
-type DocumentEvent = (Position, Option<String>);
+/// An event of the document: its position; its text, or `None` for a delete; its fields.
+type DocumentEvent = (Position, Option<String>, FieldRow);
 
 /// The trace, one section per stage of `src/dataflow/mod.rs::build`.
-fn report(plan: &Plan, events: &[DocumentEvent], alive: &LiveDocuments, id: &DocId) -> String {
+fn report(
+    plan: &Plan,
+    fields: &RuleFields,
+    events: &[DocumentEvent],
+    alive: &LiveDocuments,
+    id: &DocId,
+) -> String {
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
     if let Weights::TfIdf(Idf::Frozen(table), _) = &plan.scheme.text.weights {
         let documents = counted(usize::try_from(table.documents()).unwrap_or(usize::MAX), "document");
@@ -87,7 +99,7 @@ fn report(plan: &Plan, events: &[DocumentEvent], alive: &LiveDocuments, id: &Doc
             let _ = writeln!(out, "  {line}");
         });
     };
-    let records = events.iter().map(|(Position { offset: at, .. }, text)| match text {
+    let records = events.iter().map(|(Position { offset: at, .. }, text, _)| match text {
         Some(text) => format!("record {at}: upsert, {} bytes of text", text.len()),
         None => format!("record {at}: delete"),
     });
@@ -96,14 +108,19 @@ fn report(plan: &Plan, events: &[DocumentEvent], alive: &LiveDocuments, id: &Doc
         &records.collect::<Vec<_>>(),
     );
     let mut examiner = Examiner::new(plan);
-    let specimen = alive.get(id).map(|text| examiner.examine(text));
+    let specimen = alive.get(id).map(|own| examiner.examine_with(&own.text, &fields.hashes(&own.fields)));
     if let Some(specimen) = &specimen {
-        section("text", &text_lines(&alive[id], specimen, &plan.scheme.text));
+        section("text", &text_lines(&alive[id].text, specimen, &plan.scheme.text));
+    }
+    if let Some(own) = alive.get(id).filter(|_| !fields.rules.is_empty()) {
+        section(&format!("fields, and pairs.where: {}", plan.scheme.pairs), &fields.lines(&own.fields));
     }
     if let Some(traced) = specimen.as_ref().and_then(|specimen| specimen.sketched.as_ref()) {
         section("sketch", &sketch_lines(&examiner, traced));
     }
-    section("upsert: what each event changes", &upsert_lines(&mut examiner, events));
+    let sketched =
+        |text: &str, row: &FieldRow| examiner.sketch(text, &fields.hashes(row)).map(|text| text.id);
+    section("upsert: what each event changes", &upsert_lines(sketched, events));
     let Some(specimen) = specimen else {
         section("end", &["not alive at the end of the input, so in no pair".to_owned()]);
         return out;
@@ -112,16 +129,19 @@ fn report(plan: &Plan, events: &[DocumentEvent], alive: &LiveDocuments, id: &Doc
         section("end", &[without_sketch(&specimen).to_owned()]);
         return out;
     };
-    let around = Neighbourhood::around(id, traced, alive, &mut examiner);
-    section("collapse: documents of this sketch", &member_lines(&around, plan.expand_limit));
+    let texts = alive.iter().map(|(each, own)| (each.clone(), (&*own.text, fields.hashes(&own.fields))));
+    let around = Neighbourhood::around(id, traced, &texts.collect(), &mut examiner);
+    section("collapse: documents of this sketch", &member_lines(&around, plan));
     section("store", &store_lines(traced));
     section("blocks", &block_lines(&around, plan, &examiner));
     let neighbours = around.neighbours(&examiner);
     let candidates = neighbours.iter().map(candidate_line);
     section("candidates: documents that share a block", &or_none(candidates));
     let verdicts = neighbours.iter().map(|neighbour| {
-        let other = examiner.examine(&alive[&neighbour.id]);
-        verdict_line(neighbour, traced.id, examiner.exact(&specimen, &other), examiner.looks())
+        let document = &alive[&neighbour.id];
+        let other = examiner.examine(&document.text);
+        let line = verdict_line(neighbour, traced.id, examiner.exact(&specimen, &other), examiner.looks());
+        line + &fields.rejected([&alive[id].fields, &document.fields])
     });
     let verdicts = or_none(verdicts);
     section(&format!("verify, by {} similarity", examiner.measured()), &verdicts);
@@ -240,10 +260,13 @@ fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usiz
 
 /// The change by each event, as if it were the only one of its epoch; in an epoch with several, only the last
 /// one counts.
-fn upsert_lines(examiner: &mut Examiner, events: &[DocumentEvent]) -> Vec<String> {
+fn upsert_lines(
+    mut sketched: impl FnMut(&str, &FieldRow) -> Option<SketchId>,
+    events: &[DocumentEvent],
+) -> Vec<String> {
     let mut in_force: Option<Option<SketchId>> = None;
-    let line = |(Position { offset: at, .. }, text): &DocumentEvent| {
-        let next = text.as_ref().map(|text| examiner.sketch(text).map(|sketched| sketched.id));
+    let line = |(Position { offset: at, .. }, text, row): &DocumentEvent| {
+        let next = text.as_ref().map(|text| sketched(text, row));
         let what = match (in_force, next) {
             (None, None) => "an unknown delete, counted",
             (None, Some(_)) => "inserted",
@@ -260,16 +283,22 @@ fn upsert_lines(examiner: &mut Examiner, events: &[DocumentEvent]) -> Vec<String
     events.iter().map(line).collect()
 }
 
-fn member_lines(around: &Neighbourhood, expand_limit: usize) -> Vec<String> {
+fn member_lines(around: &Neighbourhood, plan: &Plan) -> Vec<String> {
+    let (expand_limit, are_pairs) = (plan.expand_limit, plan.scheme.pairs.allows_equal());
     let members: Vec<_> = around.members().into_iter().collect();
     let count = counted(members.len(), "member");
     let star = (members.len() > expand_limit).then(|| {
-        format!(
-            "more than {expand_limit}: each is paired with {} only, which alone is paired with others",
-            shown(members[0])
-        )
+        let first = shown(members[0]);
+        let what = if are_pairs { format!("each is paired with {first} only, which") } else { first };
+        format!("more than {expand_limit}: {what} alone is paired with others")
     });
-    [format!("{count}: {}", first(&members, |id| shown(id)))].into_iter().chain(star).collect()
+    let no_pairs =
+        (members.len() > 1 && !are_pairs).then(|| "none of them form a pair, by pairs.where".to_owned());
+    [format!("{count}: {}", first(&members, |id| shown(id)))]
+        .into_iter()
+        .chain(no_pairs)
+        .chain(star)
+        .collect()
 }
 
 fn store_lines(traced: &SketchedText) -> Vec<String> {
@@ -306,7 +335,8 @@ mod tests {
         std::fs::write(&feed, lines.join("\n")).unwrap();
         let trace_of = |id: &str| {
             let mut plan = Plan::load("tour", &[]).unwrap();
-            traced(&mut plan, vec![Input::at(&feed)], &DocId::new(id).unwrap()).unwrap()
+            traced(&mut plan, vec![Input::at(&feed)], &RuleFields::default(), &DocId::new(id).unwrap())
+                .unwrap()
         };
         let b = trace_of("b");
         assert!(
@@ -334,7 +364,7 @@ mod tests {
         std::fs::write(&feed, line("हिन्दी/पृष्ठ") + &line("தமிழ்\\u001b[31m")).unwrap();
         let mut plan = Plan::load("tour", &[]).unwrap();
         let id = DocId::new("हिन्दी/पृष्ठ").unwrap();
-        let text = traced(&mut plan, vec![Input::at(&feed)], &id).unwrap();
+        let text = traced(&mut plan, vec![Input::at(&feed)], &RuleFields::default(), &id).unwrap();
         assert!(text.contains("ingest: events of \"हिन्दी/पृष्ठ\", "), "{text}");
         assert!(text.contains("  2 members: \"हिन्दी/पृष्ठ\" \"தமிழ்\\u{1b}[31m\"\n"), "{text}");
         assert!(text.contains("distinct: \"हिन्दी में\" "), "{text}");
@@ -366,7 +396,9 @@ mod tests {
             ("paper", "text.idf_form=smooth", "\n  band ", "weighted Jaccard"),
         ] {
             let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();
-            let text = traced(&mut plan, vec![Input::at(&feed)], &DocId::new("a").unwrap()).unwrap();
+            let text =
+                traced(&mut plan, vec![Input::at(&feed)], &RuleFields::default(), &DocId::new("a").unwrap())
+                    .unwrap();
             assert!(text.contains(block), "{pipeline}: {text}");
             let heading = format!("\nverify, by {measure} similarity\n  \"b\": ");
             assert!(text.contains(&heading), "{pipeline}: {text}");

@@ -39,18 +39,18 @@ pub(super) struct Neighbour {
 }
 
 impl Neighbourhood {
-    /// The neighbours of `id` among the live documents.
+    /// The neighbours of `id` among the live documents: texts, with the hashes of their fields.
     pub(super) fn around(
         id: &DocId,
         traced: &SketchedText,
-        alive: &BTreeMap<DocId, String>,
+        alive: &BTreeMap<DocId, (&str, Box<[u64]>)>,
         examiner: &mut Examiner,
     ) -> Self {
         let mut blocks: BTreeMap<_, _> =
             traced.keys.iter().map(|key| (*key, BTreeSet::from([traced.id]))).collect();
         let mut others = BTreeMap::new();
-        for (other, text) in alive.iter().filter(|(other, _)| *other != id) {
-            let Some(sketched) = examiner.sketch(text) else { continue };
+        for (other, (text, fields)) in alive.iter().filter(|(other, _)| *other != id) {
+            let Some(sketched) = examiner.sketch(text, fields) else { continue };
             let mut shares = false;
             for key in &sketched.keys {
                 if let Some(block) = blocks.get_mut(key) {
@@ -147,8 +147,9 @@ mod tests {
             assert!(expected.len() > 16, "{pipeline}: {}", expected.len());
             for (id, text) in &alive {
                 let mut examiner = Examiner::new(&plan);
-                let traced = examiner.sketch(text).unwrap();
-                let around = Neighbourhood::around(id, &traced, &alive, &mut examiner);
+                let traced = examiner.sketch(text, &[]).unwrap();
+                let texts = alive.iter().map(|(id, text)| (id.clone(), (text.as_str(), Box::default())));
+                let around = Neighbourhood::around(id, &traced, &texts.collect(), &mut examiner);
                 let found = around.pairs(&around.neighbours(&examiner), &plan);
                 let of_id: Vec<_> = expected
                     .iter()

@@ -16,7 +16,7 @@ use super::sink::{self, SinkConfig};
 use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, StateConfig};
 use super::tables::{self, TablesConfig};
-use super::{broker, fields, values};
+use super::{broker, values};
 use crate::config::settings::{ConfigError, ConfigValue, DeploymentKey, FileSettings, read_file};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::intake::{EpochLimits, EpochRule};
@@ -188,7 +188,7 @@ impl Deployment {
         let shown = settings.shown(&HIDDEN);
         settings.interpolate(environment);
 
-        let fields = fields::fields(&mut settings);
+        let fields = source::fields(&mut settings);
         let source = source::source(&mut settings, &fields);
         let sink = sink::sink(&mut settings);
         let emit = results::emit(&mut settings, &sink);

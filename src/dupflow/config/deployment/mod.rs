@@ -6,7 +6,6 @@
 mod broker;
 #[expect(clippy::module_inception, reason = "the type of the room, apart from the list of its modules")]
 mod deployment;
-mod fields;
 mod logging;
 mod monitor;
 mod processes;

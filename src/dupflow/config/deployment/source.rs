@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::tables;
 use super::values::{System, dotted_names, key_names, path, required_topic, seconds, system, time};
-use super::{fields, tables};
 use crate::config::settings::{ConfigValue, FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::formats::{FileFormat, IdRule, InputLayout, RecordShape, ValueFormat, WarcId};
 use dupflow_connectors::inputs::{listed, unreadable};
 use dupflow_connectors::intake::{EpochLimits, EpochRule, Speed};
 use dupflow_connectors::kafka::Start;
 use dupflow_connectors::tables::DatabaseTable;
-use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::doc::fields::{FieldRule, FieldRules};
 
 /// Where events are read from.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,7 +146,7 @@ pub(super) fn source(settings: &mut FileSettings, fields: &FieldRules) -> Source
         SourceConfig::Kafka { shape, .. } => shape.text.join("."),
         SourceConfig::Table(table) => table.text.clone(),
     };
-    fields::reject_text(settings, fields, &text);
+    reject_text(settings, fields, &text);
     source
 }
 
@@ -305,5 +305,33 @@ pub(super) fn commit(settings: &mut FileSettings, source: &SourceConfig) -> Epoc
         interval: Some(time(settings, "commit.interval", bound).unwrap_or(Duration::from_millis(100))),
         records: Some(settings.read("commit.records", |v| v.integer(1..=most)).unwrap_or(10_000)),
         bytes: Some(settings.read("commit.bytes", |v| v.integer(1..=most)).unwrap_or(16 << 20)),
+    }
+}
+
+const FIELDS_KEY: &str = "source.fields";
+
+/// Reads the fields; reports each that is no field, and a name that two have.
+pub(super) fn fields(settings: &mut FileSettings) -> FieldRules {
+    let text = |value: &ConfigValue| value.text().map(str::to_owned);
+    let typed = settings.read(FIELDS_KEY, |value| value.list(text)).unwrap_or_default();
+    let mut rules = Vec::new();
+    for one in typed {
+        match FieldRule::parse(&one) {
+            Ok(rule) => rules.push(rule),
+            Err(error) => settings.problem(FIELDS_KEY, ProblemKind::Contradiction(error.to_string())),
+        }
+    }
+    FieldRules::new(rules).unwrap_or_else(|name| {
+        let what = format!("two fields are named {name:?}; name one of them, as in \"other = {name}\"");
+        settings.problem(FIELDS_KEY, ProblemKind::Contradiction(what));
+        FieldRules::default()
+    })
+}
+
+/// Reports a field whose column is that of the text.
+fn reject_text(settings: &mut FileSettings, fields: &FieldRules, text: &str) {
+    if fields.columns().iter().any(|column| column == text) {
+        let what = format!("{text:?} is the text of the documents, which is no field");
+        settings.problem(FIELDS_KEY, ProblemKind::Contradiction(what));
     }
 }

@@ -9,11 +9,12 @@ use super::plan::Plan;
 use super::text::frozen::{FrozenTables, TableSource};
 use super::text::weights;
 use super::{hamming, keys, sketch, text};
-use crate::config::settings::{ConfigError, FileSettings, read_file};
+use crate::config::settings::{ConfigError, FileSettings, ProblemKind, read_file};
 use dupflow_core::block::{BlockingKind, BlockingParams};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::{FilterKind, Verify};
+use dupflow_core::pair_rule::PairRule;
 use dupflow_core::sketch::{Scheme, VERSION};
 use dupflow_core::text::{Idf, TextRules, Weights};
 
@@ -70,6 +71,7 @@ impl Draft {
             sketch,
             blocks: sketch::companion(&mut settings, sketch.seed),
             exact: verify == Verify::Exact || kinds.any(BlockingKind::Shingles),
+            pairs: pair_rule(&mut settings),
         };
         weights::agree(&mut settings, &scheme);
         let threshold = match params.kind {
@@ -139,6 +141,15 @@ impl Draft {
     pub fn filter(&self) -> &FilterPlan {
         &self.plan.filter
     }
+}
+
+/// Reads the rule on fields; reports one that cannot be parsed.
+fn pair_rule(settings: &mut FileSettings) -> PairRule {
+    let typed = settings.get(&keys::WHERE).unwrap_or_default();
+    PairRule::parse(&typed).unwrap_or_else(|error| {
+        settings.problem(keys::WHERE.name, ProblemKind::Contradiction(error.to_string()));
+        PairRule::default()
+    })
 }
 
 impl Plan {

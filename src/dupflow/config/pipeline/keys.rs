@@ -191,6 +191,12 @@ pub(in crate::config) const LOOKS: TypedKey<Vec<usize>> =
 pub(in crate::config) const VERIFY: TypedKey<Verify> =
     choice!("filter.verify", ["sketch" => Verify::Sketch, "exact" => Verify::Exact]);
 
+/// A rule, parsed later, so that the position of an error can be reported.
+pub(in crate::config) const WHERE: TypedKey<String> = other!(
+    "pairs.where",
+    "conditions as in \"a.host != b.host and a.lang == b.lang\", or \"\" for all pairs".to_owned(),
+    |value| value.text().map(str::to_owned)
+);
 pub(in crate::config) const MAX_AGE: TypedKey<Duration> = other!(
     "retention.max_age",
     "an age as in \"30d\", \"12h\", \"5m\" or \"90s\", up to \"36500d\"".to_owned(),
@@ -259,6 +265,7 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &ERROR,
     &LOOKS,
     &VERIFY,
+    &WHERE,
     &MAX_AGE,
     &MAX_DOCUMENTS,
     &RETENTION_CLOCK,

@@ -8,7 +8,7 @@ use dupflow_connectors::intake::OnError;
 use dupflow_core::block::{Blocking, CombinedBlocking};
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::Retention;
-use dupflow_core::filter::{PairFilter, Schedule};
+use dupflow_core::filter::{PairFilter, RuledFilter, Schedule};
 use dupflow_core::sketch::Scheme;
 
 /// A validated pipeline: everything that decides what is computed.
@@ -69,9 +69,9 @@ impl Plan {
         std::iter::once((&self.blocking, 0)).chain(behind)
     }
 
-    /// Makes the filter.
+    /// Makes the filter, with the rule of the pipeline before it.
     pub fn filter(&self) -> Arc<dyn PairFilter> {
-        self.filter.make()
+        RuledFilter::around(self.filter.make(), &self.scheme)
     }
 
     /// The filter for a run that writes no similarity: it accepts the same pairs, but skips estimates that

@@ -4,8 +4,8 @@ use crate::config::{Deployment, Plan};
 use dupflow_core::doc::fields::FieldRules;
 
 /// The names of fields that settings ask for, each with the setting.
-fn wanted<'s>(_plan: &'s Plan, _deployment: &'s Deployment) -> impl Iterator<Item = (&'static str, &'s str)> {
-    std::iter::empty()
+fn wanted<'s>(plan: &'s Plan, _: &'s Deployment) -> impl Iterator<Item = (&'static str, &'s str)> {
+    plan.scheme.pairs.fields().map(|name| ("pairs.where", name))
 }
 
 /// The fields that a run holds, in the order of `source.fields`.

@@ -6,4 +6,4 @@ mod summary;
 
 pub use demands::Demands;
 pub use measures::{HotBlockReport, Latencies, Measures, Quantiles};
-pub use summary::Summary;
+pub use summary::{FieldCounts, Summary};

@@ -42,6 +42,9 @@ pub struct Summary {
     pub bad_records: BTreeMap<String, u64>,
     /// Valid records without a document, by reason.
     pub skipped: BTreeMap<String, u64>,
+    /// Counts of fields; `None` if the run holds none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fields: Option<FieldCounts>,
     /// Epochs closed.
     pub epochs: u64,
     /// Durable epochs; fewer than `epochs` only if the pipe at the output was closed.
@@ -91,6 +94,19 @@ pub struct Summary {
     pub unmet: Vec<String>,
 }
 
+/// Counts of the fields of upserts that are empty, and what a rule on fields did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldCounts {
+    /// Records without a value.
+    pub missing: u64,
+    /// Values that are too long.
+    pub too_long: u64,
+    /// Values of a type that no field has.
+    pub unusable: u64,
+    /// Pairs of sketches that `pairs.where` rejected before the filter.
+    pub rejected_by_where: u64,
+}
+
 impl Summary {
     /// The summary of `measures`, for a run of duration `elapsed` with `workers` threads.
     pub(in crate::pipeline) fn new(
@@ -121,6 +137,12 @@ impl Summary {
             replaced_across_files: count(Counter::ReplacedAcrossFiles),
             bad_records: measures.bad_records.clone(),
             skipped: measures.skipped.clone(),
+            fields: (!stages.fields.is_empty()).then(|| FieldCounts {
+                missing: count(Counter::FieldsMissing),
+                too_long: count(Counter::FieldsTooLong),
+                unusable: count(Counter::FieldsUnusable),
+                rejected_by_where: count(Counter::RejectedByWhere),
+            }),
             epochs: count(Counter::Epochs),
             durable_epochs: count(Counter::Durable),
             deltas: count(Counter::Added) + count(Counter::Removed),

@@ -162,8 +162,8 @@ mod tests {
             version: VERSION,
             text: TextRules::default(),
             sketch,
-            blocks: None,
             exact,
+            ..Scheme::default()
         })
     }
 

@@ -45,7 +45,7 @@ pub(in crate::dataflow) trait Follow: 'static {
     fn value(content: &ArrivalContent) -> Self::LiveValue;
 
     /// What a report needs of the event.
-    fn text(content: ArrivalContent) -> Option<Self::EventText>;
+    fn text(content: ArrivalContent, fields: FieldRow) -> Option<Self::EventText>;
 
     /// Whether a document of this value has terms, and so counts for the table.
     fn counts(value: Self::LiveValue) -> bool;
@@ -90,8 +90,8 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     clock: Option<UnixTime>,
     /// Unsorted until [`settle`](Self::settle) sorts by place; touches of one place stay in their order.
     touched: Vec<Touch<F>>,
-    /// The facts and fields of documents that were added or changed, by id, if changes of documents are emitted; `None`
-    /// for removed ones.
+    /// The facts and fields of documents that were added or changed, by id, if changes of documents are
+    /// emitted; `None` for removed ones.
     doc_changes: Option<BTreeMap<DocId, Option<(Facts, FieldRow)>>>,
     keeps: bool,
     changes: Changes,
@@ -199,7 +199,8 @@ impl<F: Follow> Retaining<F> {
                     // A report needs a place, so a new document gets one even if a later event ends it.
                     let here = documents.put(place, &last, key, in_force, epoch);
                     place = Some(here);
-                    let (hash, text) = (last.hash, F::text(last.content).filter(|_| !is_late));
+                    let (hash, text) =
+                        (last.hash, F::text(last.content, last.fields.clone()).filter(|_| !is_late));
                     let ended = ended(is_late);
                     self.touched.push(Touch { hash, place: here, before, text, ended });
                 }
@@ -233,7 +234,7 @@ impl<F: Follow> Retaining<F> {
                 continue;
             }
             if F::REPORTS_EACH || before != in_force || !is_alive {
-                let (hash, text) = (last.hash, F::text(last.content).filter(|_| is_alive));
+                let (hash, text) = (last.hash, F::text(last.content, last.fields).filter(|_| is_alive));
                 self.touched.push(Touch { hash, place, before, text, ended: ended(is_late) });
             }
         }

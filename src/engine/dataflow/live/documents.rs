@@ -9,6 +9,7 @@ use crate::dataflow::documents::retain::{RetainOutputs, Tick, retain};
 use crate::dataflow::documents::retaining::{Follow, TouchedDocument};
 use crate::dataflow::documents::store::InForce;
 use crate::dataflow::queries::QuerySubject;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::text::Terms;
 use dupflow_core::time::Epoch;
 
@@ -44,8 +45,8 @@ pub(super) fn documents<'scope>(
 
 impl Follow for Updates {
     type LiveValue = TextState;
-    /// `None` without a token.
-    type EventText = Option<Box<Terms>>;
+    /// The terms, `None` without a token; and the fields.
+    type EventText = (Option<Box<Terms>>, FieldRow);
     type Emitted = Update;
 
     const REPORTS_EACH: bool = true;
@@ -58,11 +59,11 @@ impl Follow for Updates {
         }
     }
 
-    fn text(content: ArrivalContent) -> Option<Option<Box<Terms>>> {
+    fn text(content: ArrivalContent, fields: FieldRow) -> Option<(Option<Box<Terms>>, FieldRow)> {
         match content {
             ArrivalContent::Delete => None,
-            ArrivalContent::Empty => Some(None),
-            ArrivalContent::Terms(terms) => Some(Some(terms)),
+            ArrivalContent::Empty => Some((None, fields)),
+            ArrivalContent::Terms(terms) => Some((Some(terms), fields)),
             ArrivalContent::Sketch(..) => unreachable!("live weights sketch later"),
         }
     }
@@ -78,11 +79,12 @@ impl Follow for Updates {
 
     fn report(
         TouchedDocument { place, id, .. }: TouchedDocument<'_, TextState>,
-        texts: impl Iterator<Item = Option<Option<Box<Terms>>>>,
+        texts: impl Iterator<Item = Option<Self::EventText>>,
         emit: &mut dyn FnMut(Update),
     ) {
-        let text =
-            |text: Option<_>| text.map_or(TextUpdate::Ended, |terms| TextUpdate::InForce(id.clone(), terms));
+        let text = |text: Option<_>| {
+            text.map_or(TextUpdate::Ended, |(terms, row)| TextUpdate::InForce(id.clone(), terms, row))
+        };
         texts.for_each(|one| emit(Update { place, text: text(one) }));
     }
 }

@@ -40,6 +40,7 @@ use super::output::EpochReport;
 use super::queries::{self, IdQuery, ResolvedQuery};
 use super::upsert::Membership;
 use dupflow_core::doc::DocId;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::text::{Growth, Terms};
 use dupflow_core::time::Epoch;
 
@@ -53,8 +54,8 @@ pub(super) struct Update {
 
 #[derive(Clone, Debug)]
 enum TextUpdate {
-    /// The terms of the text that is in force now; `None` if it has no token.
-    InForce(DocId, Option<Box<Terms>>),
+    /// The terms of the text that is in force now, `None` if it has no token; and the fields.
+    InForce(DocId, Option<Box<Terms>>, FieldRow),
     /// The document has ended.
     Ended,
 }
@@ -144,7 +145,7 @@ mod tests {
         let sketch = SketchParams { kind: SketchKind::Dart, size: 64, bits: 4, wide: 0, seed: 0 };
         let weights = Weights::TfIdf(Idf::Live(Growth::default()), IdfForm::Smooth);
         let rules = TextRules { shingle: Shingle::Words(1), weights, ..TextRules::default() };
-        Scheme { version: VERSION, text: rules, sketch, blocks: None, exact: false }
+        Scheme { version: VERSION, text: rules, sketch, ..Scheme::default() }
     }
 
     /// The tables that a run reports, with the epochs that make them.
@@ -175,7 +176,7 @@ mod tests {
             let mut terms = |document| {
                 let terms = featurizer.terms(&text(document)).to_owned();
                 let id = DocId::new(&format!("d{document}")).unwrap();
-                TextUpdate::InForce(id, Some(Box::new(terms)))
+                TextUpdate::InForce(id, Some(Box::new(terms)), FieldRow::default())
             };
             updates.advance_to(1);
             changes.advance_to(1);

@@ -24,9 +24,10 @@ use crate::dataflow::output::EpochReport;
 use crate::dataflow::queries::{QuerySubject, ResolvedQuery};
 use crate::dataflow::upsert::Membership;
 use dupflow_core::doc::DocId;
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::hash::{self, SketchId};
 use dupflow_core::pair::Cause;
-use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_core::run::metrics::Counter;
 use dupflow_core::sketch::SketchMaker;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{Epoch, TableInForce};
@@ -44,11 +45,13 @@ pub(super) struct WeighedDocuments {
     vocabulary: FeatureNumbers,
     /// By place.
     documents: Vec<Option<WeighedDocument>>,
+    /// By place, the fields; empty where no fields are held.
+    fields: Vec<FieldRow>,
     /// Places that the epoch changed.
     touched: Vec<u32>,
     table: Arc<IdfTable>,
     maker: SketchMaker,
-    metrics: Arc<Metrics>,
+    stages: Stages,
     /// Whether a table is being made: later epochs wait.
     waits: bool,
     /// The operator to activate when the table has been made.
@@ -199,10 +202,11 @@ impl WeighedDocuments {
         Self {
             vocabulary: FeatureNumbers::default(),
             documents: Vec::new(),
+            fields: Vec::new(),
             touched: Vec::new(),
             table: stages.start.table.clone().unwrap_or_else(|| Arc::new(IdfTable::new(0, []))),
             maker: SketchMaker::new(&stages.scheme),
-            metrics: Arc::clone(&stages.observers.metrics),
+            stages: stages.clone(),
             waits: false,
             waiting,
         }
@@ -228,16 +232,24 @@ impl WeighedDocuments {
             self.documents.resize_with(place + 1, || None);
         }
         let document = &mut self.documents[place];
-        let (terms, alive) = match update.text {
-            TextUpdate::Ended => (None, false),
-            TextUpdate::InForce(id, terms) => {
+        let (terms, row, alive) = match update.text {
+            TextUpdate::Ended => (None, FieldRow::default(), false),
+            TextUpdate::InForce(id, terms, row) => {
                 document.get_or_insert(WeighedDocument { id, terms: None, sketch: None, alive: false });
-                (terms.map(|terms| self.vocabulary.insert(&terms)), true)
+                (terms.map(|terms| self.vocabulary.insert(&terms)), row, true)
             }
         };
         let Some(document) = document else { return };
-        if document.alive && alive && document.terms == terms {
-            self.metrics.add(Counter::Unchanged, 1);
+        let mut same_fields = true;
+        if !self.stages.fields.is_empty() {
+            if self.fields.len() <= place {
+                self.fields.resize_with(place + 1, FieldRow::default);
+            }
+            same_fields = self.fields[place] == row;
+            self.fields[place] = row;
+        }
+        if document.alive && alive && same_fields && document.terms == terms {
+            self.stages.observers.metrics.add(Counter::Unchanged, 1);
         } else {
             self.touched.push(update.place);
         }
@@ -250,7 +262,7 @@ impl WeighedDocuments {
     /// Sketches a query by the table in force.
     fn subject(&mut self, query: ResolvedQuery) -> ResolvedQuery {
         let subject = match query.subject {
-            QuerySubject::Terms(terms) => match self.maker.sketch_terms(&terms, &self.table) {
+            QuerySubject::Terms(terms) => match self.maker.sketch_terms(&terms, &self.table, &[]) {
                 Some((id, sketch)) => QuerySubject::Sketch(id, Box::new(sketch)),
                 None => QuerySubject::Nothing,
             },
@@ -283,7 +295,7 @@ impl WeighedDocuments {
         let all = 0..self.documents.len();
         // Documents that had a sketch are counted as sketched again.
         let anew = self.documents.iter().flatten().filter(|document| document.sketch.is_some()).count();
-        self.metrics.add(Counter::Resketched, anew as u64);
+        self.stages.observers.metrics.add(Counter::Resketched, anew as u64);
         let mut by_events = vec![false; self.documents.len()];
         self.touched.drain(..).for_each(|place| by_events[place as usize] = true);
         let mut reweighed = Vec::new();
@@ -302,10 +314,11 @@ impl WeighedDocuments {
 
     fn sketch(&mut self, place: usize, mut emit: impl FnMut(Membership)) {
         let Some(document) = &mut self.documents[place] else { return };
+        let hashes = self.fields.get(place).map_or_else(Box::default, |row| self.stages.hashes(row));
         let sketched = document
             .terms
             .as_ref()
-            .and_then(|coded| self.maker.sketch_terms(&self.vocabulary.terms(coded), &self.table));
+            .and_then(|coded| self.maker.sketch_terms(&self.vocabulary.terms(coded), &self.table, &hashes));
         let id = sketched.as_ref().map(|(id, _)| *id);
         if id != document.sketch {
             if let Some(sketch) = std::mem::replace(&mut document.sketch, id) {

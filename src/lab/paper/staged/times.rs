@@ -299,7 +299,8 @@ fn proposals(work: &SectionContext<'_>) -> Result<(SketchArena, f64), EvaluateEr
     let task = |chunk: usize| {
         let mut own = SketchMaker::new(&scheme);
         let some = terms.chunks(PART).nth(chunk).unwrap_or_default();
-        let sketch = |text: &Terms| own.sketch_terms(text, &table).map(|(_, sketch)| sketch.words.to_vec());
+        let sketch =
+            |text: &Terms| own.sketch_terms(text, &table, &[]).map(|(_, sketch)| sketch.words.to_vec());
         some.iter().filter_map(sketch).flatten().collect::<Vec<u64>>()
     };
     let mut arena = SketchArena::new(scheme.sketch.size, scheme.sketch.bits);

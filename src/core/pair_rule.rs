@@ -1,0 +1,269 @@
+//! The rule `pairs.where`: which documents may form a pair, by their fields.
+//!
+//! ```text
+//! rule      = condition { "and" condition }
+//! condition = "a." field ( "==" | "!=" ) "b." field    the same field; a and b may change places
+//! field     = letters without blanks, "=" and "!"
+//! ```
+//!
+//! In: the hashes of two documents' values, one for each condition, in their order. Out: whether every
+//! condition holds. Symmetric, since each condition is. An empty value is equal to an empty value.
+//!
+//! Two different values have equal hashes with probability 2^-64; they then count as equal.
+//!
+//! ```
+//! use dupflow_core::pair_rule::PairRule;
+//!
+//! let rule = PairRule::parse("a.host != b.host and a.lang == b.lang")?;
+//! let hashes = |host, lang| rule.hashes(|field| if field == "host" { host } else { lang });
+//! assert!(rule.allows(&hashes("x.org", "de"), &hashes("y.org", "de")));
+//! assert!(!rule.allows(&hashes("x.org", "de"), &hashes("x.org", "de")));
+//! assert!(!rule.allows(&hashes("x.org", "de"), &hashes("y.org", "fr")));
+//! # Ok::<(), dupflow_core::pair_rule::RuleSyntaxError>(())
+//! ```
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::hash;
+
+/// Seed of the hashes of values.
+const SEED: u64 = hash::PI[5];
+
+/// Which documents may form a pair. The default allows all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PairRule {
+    /// Ascending by field, each field once.
+    conditions: Vec<RuleCondition>,
+}
+
+/// A condition on one field.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct RuleCondition {
+    field: String,
+    /// Whether the values are to be equal, or different.
+    equal: bool,
+}
+
+/// Why a text is no rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{written:?}, at character {at}: {what}")]
+pub struct RuleSyntaxError {
+    written: String,
+    /// Position in characters, from 1.
+    at: usize,
+    what: String,
+}
+
+impl PairRule {
+    /// Parses a rule as in the [module](self). An empty text allows all pairs.
+    ///
+    /// # Errors
+    /// Where the text departs from the grammar, and what is expected there; a rule that no pair fulfils.
+    pub fn parse(written: &str) -> Result<Self, RuleSyntaxError> {
+        if written.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        let mut rest = RuleText { whole: written, at: 0 };
+        let mut conditions: Vec<RuleCondition> = Vec::new();
+        loop {
+            rest.skip_blanks();
+            let start = rest.at;
+            let condition = rest.condition()?;
+            match conditions.iter().find(|other| other.field == condition.field) {
+                Some(other) if *other != condition => {
+                    let what = format!("no pair can have equal and different values of {:?}", other.field);
+                    return Err(rest.wrong_at(start, what));
+                }
+                Some(_) => {}
+                None => conditions.push(condition),
+            }
+            rest.skip_blanks();
+            if rest.at == written.len() {
+                break;
+            }
+            rest.word("and", "expected \"and\" or the end")?;
+        }
+        conditions.sort();
+        Ok(Self { conditions })
+    }
+
+    /// The fields, in the order of their hashes.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.conditions.iter().map(|condition| condition.field.as_str())
+    }
+
+    /// Number of fields.
+    pub fn len(&self) -> usize {
+        self.conditions.len()
+    }
+
+    /// Whether all pairs are allowed.
+    pub fn is_empty(&self) -> bool {
+        self.conditions.is_empty()
+    }
+
+    /// The hashes of a document's values, from the value of each field.
+    pub fn hashes<'v>(&self, value: impl Fn(&str) -> &'v str) -> Box<[u64]> {
+        self.fields().map(|field| hash::bytes(SEED, value(field).as_bytes())).collect()
+    }
+
+    /// Whether documents with these hashes may form a pair.
+    pub fn allows(&self, a: &[u64], b: &[u64]) -> bool {
+        self.conditions.iter().zip(a.iter().zip(b)).all(|(condition, (a, b))| (a == b) == condition.equal)
+    }
+
+    /// Whether documents with equal values may form a pair.
+    pub fn allows_equal(&self) -> bool {
+        self.conditions.iter().all(|condition| condition.equal)
+    }
+}
+
+impl fmt::Display for PairRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, RuleCondition { field, equal }) in self.conditions.iter().enumerate() {
+            let (and, sign) = (if n > 0 { " and " } else { "" }, if *equal { "==" } else { "!=" });
+            write!(f, "{and}a.{field} {sign} b.{field}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What is left of a text.
+struct RuleText<'t> {
+    whole: &'t str,
+    at: usize,
+}
+
+impl<'t> RuleText<'t> {
+    fn condition(&mut self) -> Result<RuleCondition, RuleSyntaxError> {
+        let (first, field) = self.side(["a", "b"], "expected a.FIELD")?;
+        self.skip_blanks();
+        let equal = match self.whole[self.at..].get(..2) {
+            Some("==") => true,
+            Some("!=") => false,
+            _ => return Err(self.wrong("expected == or !=")),
+        };
+        self.at += 2;
+        self.skip_blanks();
+        let start = self.at;
+        let (expected, other) =
+            if first == "a" { ("b", "expected b.FIELD") } else { ("a", "expected a.FIELD") };
+        let (_, same) = self.side([expected; 2], other)?;
+        if same != field {
+            let what = format!("expected {expected}.{field}, the same field on both sides");
+            return Err(self.wrong_at(start, what));
+        }
+        Ok(RuleCondition { field: field.to_owned(), equal })
+    }
+
+    /// One side of a condition: the document, one of `documents`, and the field.
+    fn side(
+        &mut self,
+        documents: [&'static str; 2],
+        expected: &str,
+    ) -> Result<(&'static str, &'t str), RuleSyntaxError> {
+        self.skip_blanks();
+        let rest = &self.whole[self.at..];
+        let found = documents.into_iter().find_map(|document| {
+            let field = rest.strip_prefix(document)?.strip_prefix('.')?;
+            let field = field.split(|c: char| c.is_whitespace() || matches!(c, '=' | '!')).next()?;
+            (!field.is_empty()).then_some((document, field))
+        });
+        let (document, field) = found.ok_or_else(|| self.wrong(expected))?;
+        self.at += document.len() + 1 + field.len();
+        Ok((document, field))
+    }
+
+    fn word(&mut self, word: &str, expected: &str) -> Result<(), RuleSyntaxError> {
+        let behind = self.whole[self.at..].strip_prefix(word);
+        if behind.is_none_or(|behind| !behind.starts_with(char::is_whitespace)) {
+            return Err(self.wrong(expected));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn skip_blanks(&mut self) {
+        let rest = &self.whole[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn wrong(&self, expected: &str) -> RuleSyntaxError {
+        self.wrong_at(self.at, expected.to_owned())
+    }
+
+    fn wrong_at(&self, at: usize, what: String) -> RuleSyntaxError {
+        RuleSyntaxError { written: self.whole.to_owned(), at: self.whole[..at].chars().count() + 1, what }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_parsed_into_one_form() {
+        for (typed, written) in [
+            ("", ""),
+            ("  ", ""),
+            ("a.host != b.host", "a.host != b.host"),
+            ("b.host!=a.host", "a.host != b.host"),
+            ("a.lang == b.lang and a.host != b.host", "a.host != b.host and a.lang == b.lang"),
+            ("a.x == b.x and b.x == a.x", "a.x == b.x"),
+            (" a.meta.lang  ==\tb.meta.lang ", "a.meta.lang == b.meta.lang"),
+            ("a.and == b.and and a.and == b.and", "a.and == b.and"),
+            ("a.言語 == b.言語", "a.言語 == b.言語"),
+        ] {
+            let rule = PairRule::parse(typed).unwrap();
+            assert_eq!(rule.to_string(), written, "{typed:?}");
+            assert_eq!(PairRule::parse(written).unwrap(), rule);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (typed, at, what) in [
+            ("host != host", 1, "expected a.FIELD"),
+            ("a.host", 7, "expected == or !="),
+            ("a.host = b.host", 8, "expected == or !="),
+            ("a.host != ", 11, "expected b.FIELD"),
+            ("a.host != a.host", 11, "expected b.FIELD"),
+            ("b.host != b.host", 11, "expected a.FIELD"),
+            ("a.host != b.lang", 11, "expected b.host, the same field on both sides"),
+            ("a.é == b.é or a.x == b.x", 12, "expected \"and\" or the end"),
+            ("a.x == b.x and", 12, "expected \"and\" or the end"),
+            ("a.x == b.x and ", 16, "expected a.FIELD"),
+            ("a.x == b.x anda.y == b.y", 12, "expected \"and\" or the end"),
+            ("a.x == b.x and a.x != b.x", 16, "no pair can have equal and different values of \"x\""),
+            ("a. == b.", 1, "expected a.FIELD"),
+        ] {
+            let error = PairRule::parse(typed).unwrap_err();
+            assert_eq!((error.at, error.what.as_str()), (at, what), "{typed}");
+        }
+    }
+
+    /// Sketch ids depend on these: they must never change.
+    #[test]
+    fn golden_hashes() {
+        let rule = PairRule::parse("a.host != b.host").unwrap();
+        assert_eq!(*rule.hashes(|_| ""), [0x6d59_8fe9_c766_9bc3]);
+        assert_eq!(*rule.hashes(|_| "example.org"), [0xb500_ede3_eefc_7300]);
+    }
+
+    #[test]
+    fn rules_are_symmetric() {
+        let rule = PairRule::parse("a.x != b.x and a.y == b.y").unwrap();
+        assert_eq!((rule.len(), rule.fields().collect::<Vec<_>>()), (2, vec!["x", "y"]));
+        let all = [[1, 1], [1, 2], [2, 1], [2, 2]];
+        for a in all {
+            for b in all {
+                assert_eq!(rule.allows(&a, &b), a[0] != b[0] && a[1] == b[1]);
+                assert_eq!(rule.allows(&a, &b), rule.allows(&b, &a));
+            }
+        }
+        assert!(!rule.allows_equal() && PairRule::default().allows_equal());
+        assert!(PairRule::parse("a.y == b.y").unwrap().allows_equal());
+    }
+}

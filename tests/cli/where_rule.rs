@@ -1,0 +1,188 @@
+//! `source.fields` and `pairs.where`: which documents may form a pair, from the columns of every format to a
+//! restart.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::dupflow::{Place, command};
+use super::feeds::{accumulated, page, pairs};
+
+/// Documents of one text: an id, an address, a language.
+const DOCUMENTS: [(&str, &str, &str); 5] = [
+    ("a", "https://one.example/a", "de"),
+    ("b", "https://One.example:443/b", "de"),
+    ("c", "https://two.example/c", "de"),
+    ("d", "https://two.example/d", "fr"),
+    ("e", "", "fr"),
+];
+
+/// The pairs of these documents on different hosts.
+const ACROSS: [&str; 8] = ["a c", "a d", "a e", "b c", "b d", "b e", "c e", "d e"];
+
+const OPTIONS: &str = "--emit pairs --field host(url) --field lang --set pairs.where=a.host!=b.host";
+
+fn text(n: usize) -> String {
+    let changed = u32::try_from(n).unwrap();
+    page(50..51, changed)
+}
+
+fn feed() -> String {
+    let line = |(n, (id, url, lang)): (usize, (&str, &str, &str))| {
+        json!({ "id": id, "url": url, "lang": lang, "text": text(n) }).to_string() + "\n"
+    };
+    DOCUMENTS.into_iter().enumerate().map(line).collect()
+}
+
+fn found(out: &str) -> Vec<String> {
+    pairs(out).into_keys().map(|(a, b)| format!("{a} {b}")).collect()
+}
+
+#[test]
+fn pairs_are_restricted_in_every_format() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let nested = feed().replace("\"url\":", "\"page\":{\"url\":").replace("\"}\n", "\"}}\n");
+    place.file("nested.jsonl", nested);
+    let row = |(n, (id, url, lang)): (usize, (&str, &str, &str))| format!("{id},{url},{lang},{}\n", text(n));
+    let rows: String = DOCUMENTS.into_iter().enumerate().map(row).collect();
+    place.file("table.csv", format!("id,url,lang,text\n{rows}"));
+    place.file("table.tsv", format!("id,url,lang,text\n{rows}").replace(',', "\t"));
+    assert_eq!(pairs(&place.replay("--emit pairs feed.jsonl").0.out).len(), 10);
+    for input in ["feed.jsonl", "table.csv", "table.tsv"] {
+        let (run, stats) = place.replay(&format!("{OPTIONS} {input}"));
+        assert_eq!(found(&run.out), ACROSS, "{input}");
+        assert_eq!(stats["fields"]["missing"], json!(1), "{input}: {stats}");
+        assert_eq!(stats["fields"]["rejected_by_where"], json!(2), "{input}: {stats}");
+    }
+    let by_id = "--emit pairs --id-field url --field host(url) --set pairs.where=a.host!=b.host";
+    let four: String = feed().lines().take(4).map(|line| line.to_owned() + "\n").collect();
+    place.file("four.jsonl", four);
+    assert_eq!(found(&place.replay(&format!("{by_id} four.jsonl")).0.out).len(), 4);
+    let by_prefix = "--emit pairs --field prefix(id,\":\",1) --set pairs.where=a.prefix==b.prefix";
+    assert_eq!(found(&place.replay(&format!("{by_prefix} feed.jsonl")).0.out).len(), 0);
+}
+
+/// Values of every type, each counted as what it is.
+#[test]
+fn values_are_texts_and_flaws_are_counted() {
+    let place = Place::new();
+    let values =
+        [json!("de"), json!(1), json!(1.0), json!(true), Value::Null, json!([1]), json!("x".repeat(257))];
+    let line = |(n, value): (usize, &Value)| {
+        json!({ "id": n.to_string(), "v": value, "text": text(n) }).to_string() + "\n"
+    };
+    place.file("feed", values.iter().enumerate().map(line).collect::<String>());
+    let (run, stats) = place.replay("--emit pairs --field v --set pairs.where=a.v==b.v feed");
+    // 1 and 1.0 are equal, and so are the three empty values.
+    assert_eq!(found(&run.out), ["1 2", "4 5", "4 6", "5 6"]);
+    let counts = ["missing", "unusable", "too_long"].map(|name| &stats["fields"][name]);
+    assert_eq!(counts, [&json!(1); 3]);
+}
+
+#[test]
+fn what_cannot_be_meant_is_a_problem_at_the_start() {
+    let place = Place::new();
+    place.file("feed", feed());
+    place.file("rule.toml", "threshold = 0.8\n[pairs]\nwhere = \"a.host != b.lang\"\n");
+    place.file(
+        "here.toml",
+        "[source]\ninputs = [\"feed\"]\nfields = [\"lang\", \"x = lower(lang)\", \"text\"]\n",
+    );
+    for (arguments, message) in [
+        ("replay --set pairs.where=a.host!=b.host feed", "pairs.where: no field \"host\" in source.fields"),
+        ("replay -p ./rule.toml --field lang feed", "at character 11: expected b.host, the same field"),
+        ("replay --field lower(x) feed", "at character 1: expected host, prefix or day before ("),
+        ("replay --field host --field host(url) feed", "--field: two fields are named \"host\""),
+        ("replay --field text feed", "--field: \"text\" is the text of the documents"),
+        ("check -c here.toml", "source.fields: \"x = lower(lang)\", at character 5: expected host"),
+        ("check -c here.toml", "source.fields: \"text\" is the text of the documents"),
+        ("trace --doc a --set pairs.where=a.host!=b.host feed", "pairs.where: no field \"host\"; name it"),
+    ] {
+        let run = place.run(arguments);
+        assert_eq!(run.code, 2, "{arguments}: {run:?}");
+        assert!(run.err.contains(message), "{arguments}: {}", run.err);
+    }
+}
+
+#[test]
+fn a_trace_says_that_the_rule_rejects_a_pair() {
+    let place = Place::new();
+    place.file("feed", feed());
+    let run = place.run("trace --doc a --field host(url) --set pairs.where=a.host!=b.host feed");
+    let reason = "\"b\": exact 0.9406, estimate ";
+    let line =
+        run.out.lines().find(|line| line.trim().starts_with(reason)).unwrap_or_else(|| panic!("{run:?}"));
+    assert!(line.contains("rejected by pairs.where, before the filter"), "{line}");
+    assert!(
+        line.ends_with(
+            "no pair, since pairs.where wants a.host != b.host, and host is \"one.example\" here and \
+            \"one.example\" there"
+        ),
+        "{line}"
+    );
+    assert!(run.out.contains("  host: \"one.example\"\n"), "{}", run.out);
+    assert!(run.out.contains("\npairs at the end of the input\n  \"a\" \"c\" "), "{}", run.out);
+}
+
+/// Fields are kept in the state; an update of a field alone changes the pairs; another rule is another
+/// pipeline.
+#[test]
+fn fields_are_kept_between_runs() {
+    let place = Place::new();
+    let deployment = "[source]\ninputs = [\"feed.jsonl\"]\nepoch = \"events:2\"\n\
+        fields = [\"lang\", \"host(url)\"]\n\
+        [sink]\npath = \"out.jsonl\"\n[state]\npath = \"kept\"\n";
+    place.file("here.toml", deployment);
+    let rule = "--set pairs.where=a.host!=b.host";
+    let run = |arguments: &str| {
+        let run = place.run(format!("run -c here.toml {arguments}").trim());
+        (run.code, run.err)
+    };
+    let present = || -> Vec<String> {
+        accumulated(&place.read("out.jsonl")).into_keys().map(|(a, b)| format!("{a} {b}")).collect()
+    };
+    place.file("feed.jsonl", feed());
+    assert_eq!(run(rule).0, 0);
+    assert_eq!(present(), ACROSS);
+    // The same text from another host.
+    let moved = json!({ "id": "b", "url": "https://two.example/b", "lang": "de", "text": text(1) });
+    place.file("feed.jsonl", feed() + &moved.to_string() + "\n");
+    assert_eq!(run(rule).0, 0);
+    assert_eq!(present(), ["a b", "a c", "a d", "a e", "b e", "c e", "d e"]);
+    for other in ["", "--set pairs.where=a.lang==b.lang"] {
+        let (code, err) = run(other);
+        assert_eq!(code, 1, "{err}");
+        assert!(err.contains("source.fields") && err.contains("pairs.where"), "{err}");
+    }
+    let (code, err) = run("--reconcile --set pairs.where=a.lang==b.lang");
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(present(), ["a b", "a c", "b c", "d e"]);
+}
+
+/// Three processes that read the same file find the same pairs as one.
+#[test]
+fn three_processes_carry_fields() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed().repeat(3));
+    let alone = place.replay(&format!("{OPTIONS} feed.jsonl")).0.out;
+    let listeners: Vec<_> = (0..3).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let hosts: BTreeSet<String> =
+        listeners.iter().map(|listener| listener.local_addr().unwrap().to_string() + "\n").collect();
+    drop(listeners);
+    place.file("hosts", hosts.into_iter().collect::<String>());
+    let children: Vec<_> = (0..3)
+        .map(|process| {
+            let options =
+                format!("replay {OPTIONS} --workers 2 --processes 3 --process {process} --hosts hosts");
+            let arguments = options.split(' ').chain(["feed.jsonl"]).map(str::to_owned).collect::<Vec<_>>();
+            let mut child = command(arguments);
+            child.current_dir(place.path("")).stdout(std::process::Stdio::piped());
+            child.stderr(std::process::Stdio::piped()).spawn().expect("the binary runs")
+        })
+        .collect();
+    let ended: Vec<_> = children.into_iter().map(|child| child.wait_with_output().unwrap()).collect();
+    assert!(ended.iter().all(|one| one.status.success()), "{ended:?}");
+    assert_eq!(String::from_utf8(ended[0].stdout.clone()).unwrap(), alone);
+    assert_eq!(found(&alone), ACROSS);
+}
