@@ -106,8 +106,8 @@ fn pairs_are_ordered_and_searched_and_back_keeps_the_place() {
     let first = "document.querySelector('.pair-line')?.innerText";
     browser.go("#/pairs");
     browser.wait(&format!("{first}?.includes('newest') && {first}.includes('newest copy')"));
-    let order = |browser: &mut Browser, name: &str| {
-        browser.value(&format!(
+    let order = |page: &mut Browser, name: &str| {
+        page.value(&format!(
             "(() => {{ const box = document.querySelector('[aria-label=Order]'); box.value = '{name}'; \
             box.dispatchEvent(new Event('change')); }})()"
         ));
@@ -130,8 +130,8 @@ fn pairs_are_ordered_and_searched_and_back_keeps_the_place() {
     browser.wait("document.querySelectorAll('.pair-line').length > 120 && scrollY === 3000");
 
     // A part of an id, from the box in the header; an id that is alive opens its document.
-    let search = |browser: &mut Browser, text: &str| {
-        browser.value(&format!(
+    let search = |page: &mut Browser, text: &str| {
+        page.value(&format!(
             "void (document.querySelector('#search-id').value = {}, \
             document.querySelector('#search').requestSubmit())",
             json!(text)
@@ -301,8 +301,8 @@ fn titles_and_keys_are_there_and_axe_finds_nothing() {
     browser.wait("document.querySelector('dialog#keys[open]').innerText.includes('to the next difference')");
     let Some(axe) = axe() else { return };
     browser.value(&format!("{axe}; 0"));
-    let findings = |browser: &mut Browser| {
-        browser.value(
+    let findings = |page: &mut Browser| {
+        page.value(
             "axe.run(document, { resultTypes: ['violations'] }).then((found) => \
             found.violations.map((one) => `${one.id}: ${one.nodes[0].html} ${one.nodes[0].failureSummary}`))",
         )
