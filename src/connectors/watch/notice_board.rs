@@ -2,6 +2,8 @@
 //!
 //! The committer writes it after each sync; the monitor reads the last notices, the web hook waits for more.
 
+#![cfg_attr(not(feature = "webhook"), expect(dead_code, reason = "only the web hook waits and delivers"))]
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
