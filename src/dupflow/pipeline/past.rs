@@ -203,7 +203,7 @@ impl Rules<'_> {
             Some(state) => {
                 let at_most = mark.as_ref().filter(|_| of_this_input);
                 let snapshot = self.snapshot(state, at_most)?;
-                usable(snapshot, state, input, self.reconcile, |mark| is_same(mark, input))?
+                usable(snapshot, state, input, self.reconcile, |stored| is_same(stored, input))?
             }
         };
         Ok(Resumable { mark, of_this_input, snapshot })

@@ -196,8 +196,8 @@ mod tests {
             assert!(read(typed).is::<clap::Error>(), "{typed:?}");
         }
         for typed in [&["dupflow", "replay"][..], &["dupflow", "--log-format", "json", "replay"]] {
-            let text = read(typed).to_string();
-            assert!(text.contains("Usage: dupflow replay") && text.contains("cat feed.jsonl"), "{text}");
+            let help = read(typed).to_string();
+            assert!(help.contains("Usage: dupflow replay") && help.contains("cat feed.jsonl"), "{help}");
         }
     }
 }
