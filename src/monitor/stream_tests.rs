@@ -220,8 +220,8 @@ impl Scene {
         deltas.sort_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
         (self.state, self.epoch) = (next, self.epoch + 1);
         self.note();
-        let mut changes = HistoryChanges::default();
-        self.view.apply_epoch(self.epoch, EpochTimes::default(), &deltas, &mut changes);
+        let mut stored = HistoryChanges::default();
+        self.view.apply_epoch(self.epoch, EpochTimes::default(), &deltas, &mut stored);
     }
 
     fn restart(&mut self) {

@@ -92,6 +92,7 @@ fn json_lines_have_their_provenance_in_the_first_and_the_last_line() {
 }
 
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn digests_are_those_of_the_stored_bytes_in_every_format() {
     let place = with_feed();
     let feed = feed();

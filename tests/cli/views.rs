@@ -185,6 +185,7 @@ fn outputs_of_different_epochs_become_right() {
 }
 
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn what_does_not_fit_is_refused_with_its_place() {
     let place = Place::new();
     place.file("feed.jsonl", feed());

@@ -23,7 +23,7 @@ const ACROSS: [&str; 8] = ["a c", "a d", "a e", "b c", "b d", "b e", "c e", "d e
 const OPTIONS: &str = "--emit pairs --field host(url) --field lang --set pairs.where=a.host!=b.host";
 
 fn text(n: usize) -> String {
-    let changed = u32::try_from(n).unwrap();
+    let changed = u32::try_from(n).expect("few documents");
     page(50..51, changed)
 }
 

@@ -18,6 +18,7 @@ use crate::pipelines::{CROWDED, plan};
 use crate::retention::{cut, rules, stamped};
 use crate::script::{Epoched, Past, Stamped, closed};
 
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn deltas(closed: &[ClosedEpoch]) -> Vec<(Epoch, Delta)> {
     let of_epoch = |closed: &ClosedEpoch| {
         let epoch = closed.progress.epoch;

@@ -24,6 +24,7 @@ use crate::script::{self, Epoched, Past, Run, Stamped};
 /// Fields of documents in these tests: one that an id always has, and one that an event sets or leaves empty.
 const FIELDS: [&str; 2] = ["host=prefix(id,\"/\",1)", "lang=day(ts)"];
 
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn view(name: &str, kind: ViewKind, group: &[&str], measure: ViewMeasure) -> ViewPlan {
     let part = |name: &&str| match FIELDS.iter().position(|field| field.split('=').next() == Some(name)) {
         Some(at) => GroupPart::Field { name: (*name).into(), at },
@@ -92,6 +93,7 @@ fn clusters(pairs: &BTreeSet<Pair<DocId>>) -> BTreeMap<DocId, BTreeSet<DocId>> {
 }
 
 /// The rows that a view of this place has.
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn expected(at: u16, view: &ViewPlan, alive: &Live, pairs: &BTreeSet<Pair<DocId>>) -> BTreeSet<ViewRow> {
     let group = |id: &DocId, size: Option<u64>| {
         let part = |part: &GroupPart| match part {
@@ -213,6 +215,7 @@ fn apply(alive: &mut Live, epoch: &[Event], event: &mut usize) {
 }
 
 /// Runs a history, ends after some of its epochs, goes on from what is kept, and compares after each epoch.
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn assert_views(stages: &Stages, epochs: &[Vec<Event>], restart: usize, run: Run) {
     let stages = Stages { keeps: true, ..stages.clone() };
     let (before, after) = epochs.split_at(restart.min(epochs.len()));

@@ -146,6 +146,7 @@ fn a_token_that_only_reads_changes_nothing() {
 }
 
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn who_asks_is_in_the_log() {
     let place = Place::new();
     place.write("feed.jsonl", "{\"id\":\"a\",\"text\":\"one\"}\n");

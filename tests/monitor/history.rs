@@ -157,6 +157,7 @@ fn since_when_and_what_became_survive_a_restart() {
 
 /// The history of the first epochs is stored; then the run is killed before more of it is.
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn epochs_that_a_kill_took_from_the_history_are_said() {
     let place = Place::new();
     configure(&place, "1ms", "history = \"30d\"\n");
@@ -203,6 +204,7 @@ fn epochs_that_a_kill_took_from_the_history_are_said() {
 }
 
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn a_state_without_history_begins_one_and_says_so() {
     let place = Place::new();
     configure(&place, "20ms", "");

@@ -74,7 +74,7 @@ pub enum Command {
     /// Play a small feed, explain what happens, and show it on a page; it needs no file.
     Demo(demo::Args),
     /// Read a recorded feed and write the changes of its near-duplicate pairs.
-    Replay(replay::Args),
+    Replay(Box<replay::Args>),
     /// Process the events of the source that a deployment file names, until the input ends or a signal stops
     /// it.
     Run(run::Args),

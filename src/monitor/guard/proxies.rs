@@ -122,7 +122,7 @@ mod tests {
         let range = AddressRange { address: "127.0.0.1".parse().unwrap(), bits: 32 };
         let proxies = TrustedProxies::new(&[range], Some(HeaderName::from_static("x-user")));
         let given = headers(&[("x-forwarded-proto", "https"), ("x-user", " Ada ")]);
-        let client = |peer: &str, given: &HeaderMap| proxies.client(Some(peer.parse().unwrap()), given);
+        let client = |peer: &str, sent: &HeaderMap| proxies.client(Some(peer.parse().unwrap()), sent);
         let believed = RequestClient { user: Some("Ada".to_owned()), is_encrypted: true, is_ignored: false };
         assert_eq!(client("127.0.0.1", &given), believed);
         let ignored = RequestClient { is_ignored: true, ..RequestClient::default() };

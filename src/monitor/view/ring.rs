@@ -267,9 +267,9 @@ mod tests {
         assert_eq!(ring.after(0), None, "nothing says what came before epoch 3");
         ring.drop_before(1.0);
         assert_eq!((ring.begins_after, ring.after(6)), (Some(6), None), "a part of epoch 7 is dropped");
-        let mut ring = Ring::new(1 << 20);
-        ring.begin_after(2);
-        ring.push(piece(5, true, 1));
-        assert_eq!(ring.after(2), Some(StreamPosition::default()), "all that followed is held");
+        let mut restored = Ring::new(1 << 20);
+        restored.begin_after(2);
+        restored.push(piece(5, true, 1));
+        assert_eq!(restored.after(2), Some(StreamPosition::default()), "all that followed is held");
     }
 }

@@ -107,8 +107,7 @@ proptest! {
         for by in [RankedBy::Time, RankedBy::Similarity] {
             let rank = |(a, b): &(String, String)| match by {
                 RankedBy::Time => since[&(a.as_str(), b.as_str())],
-                // Similarities are multiples of a quarter.
-                RankedBy::Similarity => (plain[&(a.as_str(), b.as_str())] * 4.0) as u64,
+                RankedBy::Similarity => plain[&(a.as_str(), b.as_str())].to_bits(),
             };
             let mut sorted = expected.clone();
             sorted.sort_by_key(|pair| (std::cmp::Reverse(rank(pair)), pair.clone()));

@@ -261,12 +261,13 @@ fn fields_of_documents() {
         ("[1]", ""),
         ("{\"v\":1}", ""),
     ] {
-        let line = r#"{"id":"a/b","title":"T","url":"http://X/","v":VALUE,"at":86400,"text":"t"}"#;
-        let line = line.replace("VALUE", value);
+        let line = r#"{"id":"a/b","title":"T","url":"http://X/","v":VALUE,"at":86400,"text":"t"}"#
+            .replace("VALUE", value);
         let row = FieldRow::new([expected, "x", "a", "1970-01-02", "T"]);
-        for line in [line.clone(), line.replace("{\"id\"", "{\"text\":\"u\",\"id\"")] {
-            let DocEvent { text, fields, .. } = parser.parse(line.as_bytes()).unwrap().event;
-            assert_eq!((text.as_deref(), &fields.row), (Some("t\u{1e}T"), &row), "{line}");
+        let twice = line.replace("{\"id\"", "{\"text\":\"u\",\"id\"");
+        for written in [line, twice] {
+            let DocEvent { text, fields, .. } = parser.parse(written.as_bytes()).unwrap().event;
+            assert_eq!((text.as_deref(), &fields.row), (Some("t\u{1e}T"), &row), "{written}");
         }
     }
     let delete = parser.parse(br#"{"id":"a","op":"delete","v":1}"#).unwrap().event;
@@ -275,9 +276,9 @@ fn fields_of_documents() {
     assert_eq!((bare.row.get(0), bare.flaws.missing), ("", 4), "nothing stays from the line before");
     assert!(matches!(parser.parse(br#"{"id":"a","text":"t","title":1}"#), Err(BadRecord::BadField)));
     // The column of ids may be a field too.
-    let rules = FieldRules::new(vec![FieldRule::parse("host(url)").unwrap()]).unwrap();
-    let names = FieldNames { id: "url".to_owned(), ..FieldNames::default() };
-    let mut by_url = Parser::with_names(names, &[], &rules);
+    let host = FieldRules::new(vec![FieldRule::parse("host(url)").unwrap()]).unwrap();
+    let by_address = FieldNames { id: "url".to_owned(), ..FieldNames::default() };
+    let mut by_url = Parser::with_names(by_address, &[], &host);
     let event = by_url.parse(br#"{"url":"http://x.org/1","text":"t"}"#).unwrap().event;
     assert_eq!((event.id.as_str(), event.fields.row.get(0)), ("http://x.org/1", "x.org"));
 }

@@ -363,7 +363,7 @@ fn fields_of_documents() {
         assert_eq!(event.fields.row, FieldRow::new(expected), "{format:?}");
         assert_eq!(event.fields.flaws.unusable, u32::from(headers_of == broken));
         let tombstone = KeyedRecord { value: None, ..record };
-        let event = reader.read(&tombstone, &headers_of.iter().copied()).unwrap();
-        assert_eq!((event.text, event.fields), (None, EventFields::default()));
+        let deleted = reader.read(&tombstone, &headers_of.iter().copied()).unwrap();
+        assert_eq!((deleted.text, deleted.fields), (None, EventFields::default()));
     }
 }

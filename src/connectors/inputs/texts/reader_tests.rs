@@ -77,12 +77,12 @@ fn stands_at(place: &str, id: &DocId, files: &mut FileLines) -> bool {
         let file = fs::read(path).unwrap();
         let is_compressed =
             [&b"\x1f\x8b"[..], b"\x28\xb5\x2f\xfd"].iter().any(|magic| file.starts_with(magic));
-        let lines =
-            || file.split(|byte| *byte == b'\n').map(|line| String::from_utf8_lossy(line).into_owned());
-        (!is_compressed).then(|| lines().collect())
+        let read =
+            || file.split(|byte| *byte == b'\n').map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        (!is_compressed).then(|| read().collect())
     });
     let written = serde_json::to_string(id.as_str()).unwrap();
-    lines.as_ref().is_none_or(|lines| lines.get(line - 1).is_some_and(|line| line.contains(&written)))
+    lines.as_ref().is_none_or(|lines| lines.get(line - 1).is_some_and(|found| found.contains(&written)))
 }
 
 type ReadEvents = Vec<(Position, DocId, String)>;

@@ -211,8 +211,8 @@ fn sqlite_meets_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.db");
     meets_the_contract(&|run| output(Address::Sqlite(path.clone()), run));
-    let rows = folder.path().join("rows.db");
-    keeps_rows(&|run| output(Address::Sqlite(rows.clone()), run));
+    let of_rows = folder.path().join("rows.db");
+    keeps_rows(&|run| output(Address::Sqlite(of_rows.clone()), run));
     let read = rusqlite::Connection::open(&path).unwrap();
     let column = |sql: &str| -> Vec<String> {
         let mut statement = read.prepare(sql).unwrap();

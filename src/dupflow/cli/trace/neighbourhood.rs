@@ -148,7 +148,7 @@ mod tests {
             for (id, text) in &alive {
                 let mut examiner = Examiner::new(&plan);
                 let traced = examiner.sketch(text, &[]).unwrap();
-                let texts = alive.iter().map(|(id, text)| (id.clone(), (text.as_str(), Box::default())));
+                let texts = alive.iter().map(|(other, own)| (other.clone(), (own.as_str(), Box::default())));
                 let around = Neighbourhood::around(id, &traced, &texts.collect(), &mut examiner);
                 let found = around.pairs(&around.neighbours(&examiner), &plan);
                 let of_id: Vec<_> = expected

@@ -176,7 +176,7 @@ fn replay_args(options: &BTreeMap<String, Json>, output: &Path, args: &Args) -> 
         anyhow::anyhow!("the options of the report are not those of this program: {error}")
     })?;
     match cli.command {
-        Command::Replay(replay) => Ok(replay),
+        Command::Replay(replay) => Ok(*replay),
         other => anyhow::bail!("the report is of another command: {other:?}"),
     }
 }

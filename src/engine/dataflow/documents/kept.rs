@@ -185,16 +185,16 @@ mod tests {
         let back_with_key = restore(of_both, both.unwrap(), maker).unwrap();
         assert_eq!((back_with_key.facts(), back_with_key.key()), (arrival.facts(), greater));
         assert_eq!(back_with_key.fields, arrival.fields);
-        let (key, value) = changes.iter().next().unwrap();
-        let back = restore(key, value.unwrap(), maker).unwrap();
+        let (name, kept) = changes.iter().next().unwrap();
+        let back = restore(name, kept.unwrap(), maker).unwrap();
         assert_eq!((back.id.as_str(), back.facts()), ("頁/1", arrival.facts()));
         assert_eq!(back.fields, arrival.fields);
         assert_eq!(back.key(), EventKey::new(ts, position));
         assert_eq!((back.hash, back.is_restored), (hash::bytes(0, "頁/1".as_bytes()), true));
-        for cut in 0..value.unwrap().len() {
+        for cut in 0..kept.unwrap().len() {
             // A truncated value may decode as one with fewer features or terms; its file guarantees that
             // values are complete. No other truncation decodes.
-            let left = restore(key, &value.unwrap()[..cut], maker);
+            let left = restore(name, &kept.unwrap()[..cut], maker);
             assert!(left.is_none_or(|left| left.position == position), "{cut}");
         }
         keep(&back, None, &mut changes);

@@ -80,11 +80,11 @@ async fn fill<R>(
 {
     let mut head = if format == ListFormat::Csv { rows::csv_header(columns) } else { Vec::new() };
     loop {
-        let mut text = std::mem::take(&mut head);
-        let piece = move |view: &View| {
-            let (found, is_last) = read(view);
-            found.iter().for_each(|row| rows::write(row, columns, format, &mut text));
-            (read, text, is_last)
+        let mut rendered = std::mem::take(&mut head);
+        let piece = move |locked: &View| {
+            let (found, is_last) = read(locked);
+            found.iter().for_each(|row| rows::write(row, columns, format, &mut rendered));
+            (read, rendered, is_last)
         };
         let Ok((again, text, is_last)) = state.read_view(Arc::clone(view), piece).await else {
             drop(out.send(Err(ExportFailed)).await);

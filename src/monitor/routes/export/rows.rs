@@ -73,31 +73,31 @@ pub(super) fn write(row: &ListRow, columns: &[&str], format: ListFormat, out: &m
 mod tests {
     use super::*;
 
-    fn written(cells: ListRow, format: ListFormat) -> String {
+    fn written(cells: &ListRow, format: ListFormat) -> String {
         let columns = ["a", "b", "c"];
         let mut out = Vec::new();
-        write(&cells, &columns[..cells.len()], format, &mut out);
+        write(cells, &columns[..cells.len()], format, &mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
     fn no_text_is_a_formula() {
-        let text = |text: &str| written(vec![ListCell::Text(text.to_owned())], ListFormat::Csv);
+        let text = |text: &str| written(&vec![ListCell::Text(text.to_owned())], ListFormat::Csv);
         for formula in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"] {
             assert_eq!(text(formula), format!("'{formula}\r\n"));
         }
         assert_eq!(text("=HYPERLINK(\"http://x\",\"y\")"), "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\"\r\n");
         assert_eq!(text("\r=1"), "\"'\r=1\"\r\n");
         assert_eq!(text("a=1"), "a=1\r\n");
-        assert_eq!(written(vec![ListCell::Diff(-1)], ListFormat::Csv), "-1\r\n", "a number is no formula");
+        assert_eq!(written(&vec![ListCell::Diff(-1)], ListFormat::Csv), "-1\r\n", "a number is no formula");
     }
 
     #[test]
     fn a_row_in_both_formats() {
         let row = vec![ListCell::Text("x, \"y\"\n文".to_owned()), ListCell::Number(0.1), ListCell::Nothing];
-        assert_eq!(written(row.clone(), ListFormat::Csv), "\"x, \"\"y\"\"\n文\",0.1,\r\n");
-        assert_eq!(written(row, ListFormat::Jsonl), "{\"a\":\"x, \\\"y\\\"\\n文\",\"b\":0.1,\"c\":null}\n");
-        let row = vec![ListCell::Text("=1".to_owned()), ListCell::Whole(7), ListCell::Truth(true)];
-        assert_eq!(written(row, ListFormat::Jsonl), "{\"a\":\"=1\",\"b\":7,\"c\":true}\n", "unchanged");
+        assert_eq!(written(&row, ListFormat::Csv), "\"x, \"\"y\"\"\n文\",0.1,\r\n");
+        assert_eq!(written(&row, ListFormat::Jsonl), "{\"a\":\"x, \\\"y\\\"\\n文\",\"b\":0.1,\"c\":null}\n");
+        let formula = vec![ListCell::Text("=1".to_owned()), ListCell::Whole(7), ListCell::Truth(true)];
+        assert_eq!(written(&formula, ListFormat::Jsonl), "{\"a\":\"=1\",\"b\":7,\"c\":true}\n", "unchanged");
     }
 }

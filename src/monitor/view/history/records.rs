@@ -112,10 +112,10 @@ impl HistoryChanges {
         if self.0.is_none() {
             return;
         }
-        let name = |(report, _): &(ClusterReport, isize)| match report {
+        let cluster_of = |(report, _): &(ClusterReport, isize)| match report {
             ClusterReport::Member { cluster, .. } | ClusterReport::Giant { cluster, .. } => cluster.clone(),
         };
-        let names: std::collections::BTreeSet<DocId> = reports.iter().map(name).collect();
+        let names: std::collections::BTreeSet<DocId> = reports.iter().map(cluster_of).collect();
         names.iter().for_each(|name| self.cluster(name, history));
     }
 

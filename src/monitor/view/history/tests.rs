@@ -207,8 +207,8 @@ impl HistoryStory {
             let mut held: BTreeMap<_, _> =
                 state.iter().map(|(key, (quarters, _))| (*key, *quarters)).collect();
             for delta in self.view.since(place, usize::MAX).unwrap().iter().flat_map(|piece| &piece.deltas) {
-                let place = |id: &DocId| IDS.iter().position(|one| *one == id.as_str()).unwrap();
-                let key = (place(delta.pair.pair.lo()), place(delta.pair.pair.hi()));
+                let index = |id: &DocId| IDS.iter().position(|one| *one == id.as_str()).unwrap();
+                let key = (index(delta.pair.pair.lo()), index(delta.pair.pair.hi()));
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 4")]
                 let quarters = (delta.pair.similarity.get() * 4.0) as u8;
                 let was = if delta.diff > 0 { held.insert(key, quarters) } else { held.remove(&key) };
@@ -327,7 +327,7 @@ fn a_history_that_cannot_be_read_is_left_alone_and_said() {
     assert!(view.history().failure.unwrap().starts_with("no record: "));
     let held = view.pair(&pair((2, 4))).1.unwrap();
     assert_eq!((held.since, held.is_exact), (7, false));
-    assert_eq!(view.pair(&pair((4, 5))).1.map(|held| (held.since, held.is_exact)), Some((8, true)));
+    assert_eq!(view.pair(&pair((4, 5))).1.map(|other| (other.since, other.is_exact)), Some((8, true)));
     assert_eq!(view.check_pairs(), Ok(()));
 }
 
