@@ -42,7 +42,7 @@ pub use metrics::{MetricKind, MetricRow, metric_rows, page as metrics_page};
 pub use subject::{
     Compare, ComparedTexts, ErrorOf, HotBlockInfo, MonitoredRun, Pipeline, TextReader, TextUnavailable,
 };
-pub use view::{Feeder, HistoryStore, KeptHistory, View, ViewUnavailable};
+pub use view::{EachRecord, Feeder, HistoryStore, KeptHistory, View, ViewUnavailable};
 
 use guard::access::Access;
 use guard::proxies::TrustedProxies;

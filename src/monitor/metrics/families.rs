@@ -181,7 +181,7 @@ fn epochs() -> Vec<Family> {
         }),
         gauge("state_bytes", "Size of the stored state in bytes.", |s, out| out.one(s.status.state().1)),
         gauge("history_epoch", "The last epoch in the stored history; 0 if none is stored.", |s, out| {
-            out.one(s.status.history().0)
+            out.one(s.status.history().0);
         }),
         gauge("history_bytes", "Size of the stored history in bytes.", |s, out| {
             out.one(s.status.history().1);

@@ -232,7 +232,7 @@ pub(super) async fn pair(
     let pair = pair.ok_or_else(|| ErrorAnswer::wrong("a and b: expected two documents, found one"))?;
     let read = move |view: &View| {
         let (epoch, held, ended) = view.pair(&pair);
-        let known = |held| KnownPair { a: pair.lo().clone(), b: pair.hi().clone(), held };
+        let known = |details| KnownPair { a: pair.lo().clone(), b: pair.hi().clone(), held: details };
         let ended = ended.map(|end| PairEnd {
             was: PairSummary::new(&known(end.was)),
             epoch: end.ended.epoch,

@@ -229,7 +229,7 @@ impl History {
         self.ended.insert(name, ended);
         while self.ends.len() > Self::ENDED {
             let Some((oldest, ended_at)) = self.ends.pop_front() else { break };
-            if self.ended.get(&oldest).is_some_and(|ended| ended.epoch == ended_at) {
+            if self.ended.get(&oldest).is_some_and(|held| held.epoch == ended_at) {
                 self.ended.remove(&oldest);
                 self.beyond.push(oldest);
             }

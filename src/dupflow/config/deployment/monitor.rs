@@ -116,12 +116,12 @@ fn proxies(value: &ConfigValue) -> Option<Vec<(IpAddr, u8)>> {
         let (address, bits) =
             text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().ok()?;
-        let (most, value) = match address {
+        let (most, leading) = match address {
             IpAddr::V4(address) => (32, u128::from(address.to_bits()) << 96),
             IpAddr::V6(address) => (128, address.to_bits()),
         };
         let bits: u8 = bits.map_or(Some(most), |bits| bits.parse().ok())?;
-        let rest = value.checked_shl(u32::from(bits)).unwrap_or(0);
+        let rest = leading.checked_shl(u32::from(bits)).unwrap_or(0);
         (bits <= most && rest == 0).then_some((address, bits))
     };
     value.list(|one| range(one.text()?))

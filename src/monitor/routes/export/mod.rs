@@ -81,17 +81,17 @@ async fn fill<R>(
     let mut head = if format == ListFormat::Csv { rows::csv_header(columns) } else { Vec::new() };
     loop {
         let mut text = std::mem::take(&mut head);
-        let piece = move |view: &View| {
-            let (found, is_last) = read(view);
+        let piece = move |shown: &View| {
+            let (found, is_last) = read(shown);
             found.iter().for_each(|row| rows::write(row, columns, format, &mut text));
             (read, text, is_last)
         };
-        let Ok((again, text, is_last)) = state.read_view(Arc::clone(view), piece).await else {
+        let Ok((again, filled, is_last)) = state.read_view(Arc::clone(view), piece).await else {
             drop(out.send(Err(ExportFailed)).await);
             return;
         };
         read = again;
-        if (!text.is_empty() && out.send(Ok(text.into())).await.is_err()) || is_last {
+        if (!filled.is_empty() && out.send(Ok(filled.into())).await.is_err()) || is_last {
             return;
         }
     }

@@ -40,6 +40,9 @@ use dupflow_core::time::{Epoch, EpochSeconds, unix_seconds};
 pub(crate) use ended::{EndedPair, EndedPairs};
 pub(crate) use records::HistoryChanges;
 
+/// Receives the key and the value of a record; fails if it is none.
+pub type EachRecord<'e> = dyn FnMut(&[u8], &[u8]) -> Result<(), String> + 'e;
+
 /// Stores the history between runs: opaque records with a key and a value.
 pub trait HistoryStore: Send {
     /// Passes every record of the newest publish at or before epoch `at_most` to `each`, and returns its
@@ -47,11 +50,7 @@ pub trait HistoryStore: Send {
     ///
     /// # Errors
     /// If it cannot be read, or `each` fails.
-    fn read(
-        &mut self,
-        at_most: Epoch,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), String>,
-    ) -> Result<Option<Epoch>, String>;
+    fn read(&mut self, at_most: Epoch, each: &mut EachRecord<'_>) -> Result<Option<Epoch>, String>;
 
     /// Takes the changes of one epoch. They are published together or not at all, at once or later.
     ///

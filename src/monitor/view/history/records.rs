@@ -116,7 +116,7 @@ impl HistoryChanges {
             ClusterReport::Member { cluster, .. } | ClusterReport::Giant { cluster, .. } => cluster.clone(),
         };
         let names: std::collections::BTreeSet<DocId> = reports.iter().map(name).collect();
-        names.iter().for_each(|name| self.cluster(name, history));
+        names.iter().for_each(|cluster| self.cluster(cluster, history));
     }
 
     /// Records a cluster, live or ended.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{HistoryStore, KeptHistory};
+use super::{EachRecord, HistoryStore, KeptHistory};
 use crate::view::View;
 use crate::view::pairs::PairQuery;
 use dupflow_core::cluster::history::History;
@@ -28,11 +28,7 @@ type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Publishes(Arc<Mutex<Vec<(Epoch, Records)>>>);
 
 impl HistoryStore for Publishes {
-    fn read(
-        &mut self,
-        at_most: Epoch,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), String>,
-    ) -> Result<Option<Epoch>, String> {
+    fn read(&mut self, at_most: Epoch, each: &mut EachRecord<'_>) -> Result<Option<Epoch>, String> {
         let mut all = self.0.lock();
         all.retain(|(epoch, _)| *epoch <= at_most);
         let Some((epoch, records)) = all.last() else { return Ok(None) };
@@ -297,11 +293,7 @@ proptest! {
 struct DamagedHistory;
 
 impl HistoryStore for DamagedHistory {
-    fn read(
-        &mut self,
-        _: Epoch,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), String>,
-    ) -> Result<Option<Epoch>, String> {
+    fn read(&mut self, _: Epoch, each: &mut EachRecord<'_>) -> Result<Option<Epoch>, String> {
         each(b"p\x01\0ab", b"short").map(|()| Some(1))
     }
 
