@@ -39,7 +39,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock, watch};
 use tokio::time::timeout;
 
 pub use feed::Feeder;
-pub use history::{HistoryStore, KeptHistory};
+pub use history::{EachRecord, HistoryStore, KeptHistory};
 pub(super) use pairs::{PairDetails, PairMap, RANGES};
 pub(super) use ring::{DeltaPiece, Ring, StreamPosition};
 pub(super) use walk::{Walk, WalkStep};

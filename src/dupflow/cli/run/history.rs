@@ -19,7 +19,7 @@ use dupflow_core::doc::changes::Changes;
 use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::run::status::Status;
 use dupflow_core::time::{Epoch, Progress};
-use dupflow_monitor::HistoryStore;
+use dupflow_monitor::{EachRecord, HistoryStore};
 
 /// Bytes of waiting changes from which on the view waits.
 const BEHIND_BYTES: usize = 64 << 20;
@@ -91,11 +91,7 @@ impl StoredHistory {
 }
 
 impl HistoryStore for StoredHistory {
-    fn read(
-        &mut self,
-        at_most: Epoch,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<(), String>,
-    ) -> Result<Option<Epoch>, String> {
+    fn read(&mut self, at_most: Epoch, each: &mut EachRecord<'_>) -> Result<Option<Epoch>, String> {
         let described = |error: StateError| chain(&error);
         let Some(snapshot) = self.shared.state.lock().latest(at_most).map_err(described)? else {
             return Ok(None);

@@ -86,12 +86,12 @@ async fn fill<R>(
             found.iter().for_each(|row| rows::write(row, columns, format, &mut rendered));
             (read, rendered, is_last)
         };
-        let Ok((again, text, is_last)) = state.read_view(Arc::clone(view), piece).await else {
+        let Ok((again, filled, is_last)) = state.read_view(Arc::clone(view), piece).await else {
             drop(out.send(Err(ExportFailed)).await);
             return;
         };
         read = again;
-        if (!text.is_empty() && out.send(Ok(text.into())).await.is_err()) || is_last {
+        if (!filled.is_empty() && out.send(Ok(filled.into())).await.is_err()) || is_last {
             return;
         }
     }
