@@ -41,7 +41,7 @@ pub(crate) use ended::{EndedPair, EndedPairs};
 pub(crate) use records::HistoryChanges;
 
 /// Receives a record: its key and its value.
-pub(crate) type EachRecord<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), String>;
+pub type EachRecord<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), String>;
 
 /// Stores the history between runs: opaque records with a key and a value.
 pub trait HistoryStore: Send {
