@@ -41,7 +41,7 @@ pub(crate) use ended::{EndedPair, EndedPairs};
 pub(crate) use records::HistoryChanges;
 
 /// Receives a record: its key and its value.
-pub type EachRecord<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), String>;
+pub type EachRecord<'a> = dyn FnMut(&[u8], &[u8]) -> Result<(), String> + 'a;
 
 /// Stores the history between runs: opaque records with a key and a value.
 pub trait HistoryStore: Send {
@@ -50,7 +50,7 @@ pub trait HistoryStore: Send {
     ///
     /// # Errors
     /// If it cannot be read, or `each` fails.
-    fn read(&mut self, at_most: Epoch, each: EachRecord<'_>) -> Result<Option<Epoch>, String>;
+    fn read(&mut self, at_most: Epoch, each: &mut EachRecord<'_>) -> Result<Option<Epoch>, String>;
 
     /// Takes the changes of one epoch. They are published together or not at all, at once or later.
     ///
