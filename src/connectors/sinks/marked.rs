@@ -8,7 +8,8 @@
 //! A commit appends the lines and syncs them (`fsync`), then replaces the mark: it writes a new file beside
 //! the old one, syncs it, renames it, and syncs the folder. So a mark never covers lines that are not in the
 //! file. If the process ends between two of these steps, the next run finds the old mark or the new one, and
-//! cuts off everything after its length. A run holds a lock on the file; the system releases it however the
+//! cuts off everything after its length. Before the first lines a mark file without a mark is written, so that
+//! lines of a first commit that was interrupted are cut off too. A run holds a lock on the file; the system releases it however the
 //! process ends.
 //!
 //! A reader that wants whole commits reads up to `length`. A reader that follows the file may see lines of a
@@ -37,13 +38,16 @@ pub struct MarkedFile {
     length: u64,
     /// Written since the last commit.
     lines: Vec<u8>,
+    /// Whether there is no mark file.
+    is_unmarked: bool,
 }
 
 /// Contents of the mark file.
 #[derive(Serialize, Deserialize)]
 struct MarkContents {
     length: u64,
-    mark: Mark,
+    /// `None` before the first commit.
+    mark: Option<Mark>,
 }
 
 impl MarkedFile {
@@ -62,7 +66,7 @@ impl MarkedFile {
             Err(TryLockError::Error(error)) => return Err(error),
         }
         let mark_path = with_suffix(&path, Self::COMPANION_SUFFIXES[0]);
-        Ok(Self { path, mark_path, file, length: 0, lines: Vec::new() })
+        Ok(Self { path, mark_path, file, length: 0, lines: Vec::new(), is_unmarked: false })
     }
 
     /// Reads the mark file; `None` if there is none.
@@ -81,6 +85,12 @@ impl MarkedFile {
             return Err(damaged());
         }
         serde_json::from_slice(json).map(Some).map_err(|_| damaged())
+    }
+
+    /// Replaces the mark file.
+    fn write_mark(&self, length: u64, mark: Option<&Mark>) -> io::Result<()> {
+        let json = serde_json::to_string(&MarkContents { length, mark: mark.cloned() })?;
+        replace(&self.mark_path, format!("{} {json}", checksum(json.as_bytes())).as_bytes())
     }
 }
 
@@ -126,7 +136,10 @@ impl Destination for MarkedFile {
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
         let Some(MarkContents { length, mark }) = self.mark()? else {
             return match size {
-                0 => Ok(Standing::New),
+                0 => {
+                    self.is_unmarked = true;
+                    Ok(Standing::New)
+                }
                 _ => Err(invalid(format!(
                     "{path} holds {size} bytes, and no mark beside it says of what: move it away"
                 ))),
@@ -144,7 +157,7 @@ impl Destination for MarkedFile {
         }
         self.length = length;
         self.file.seek(SeekFrom::Start(length))?;
-        Ok(Standing::At(Box::new(mark)))
+        Ok(mark.map_or(Standing::New, |mark| Standing::At(Box::new(mark))))
     }
 
     fn lines(&mut self) -> io::Result<Box<dyn BufRead>> {
@@ -153,14 +166,16 @@ impl Destination for MarkedFile {
 
     fn commit(&mut self, mark: &Mark) -> io::Result<()> {
         if !self.lines.is_empty() {
+            if std::mem::take(&mut self.is_unmarked) {
+                self.write_mark(0, None)?;
+            }
             self.file.write_all(&self.lines)?;
             failpoint::reach("lines-written");
             self.file.sync_data()?;
             failpoint::reach("lines-stored");
         }
         let length = self.length + self.lines.len() as u64;
-        let json = serde_json::to_string(&MarkContents { length, mark: mark.clone() })?;
-        replace(&self.mark_path, format!("{} {json}", checksum(json.as_bytes())).as_bytes())?;
+        self.write_mark(length, Some(mark))?;
         self.length = length;
         self.lines.clear();
         self.lines.shrink_to(1 << 20);
@@ -198,6 +213,26 @@ mod tests {
 
     fn read(folder: &tempfile::TempDir) -> String {
         std::fs::read_to_string(folder.path().join("out")).unwrap()
+    }
+
+    #[test]
+    fn lines_of_an_interrupted_first_commit_are_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = open(&folder);
+        assert_eq!(file.take_over().unwrap(), Standing::New);
+        file.write_all(b"one\n").unwrap();
+        // As if the process had ended after the lines were written.
+        file.write_mark(0, None).unwrap();
+        file.file.write_all(b"one\n").unwrap();
+        drop(file);
+        let mut again = open(&folder);
+        assert_eq!(again.take_over().unwrap(), Standing::New);
+        assert_eq!(read(&folder), "");
+        again.write_all(b"two\n").unwrap();
+        again.commit(&mark(1)).unwrap();
+        drop(again);
+        assert_eq!(open(&folder).take_over().unwrap(), Standing::At(Box::new(mark(1))));
+        assert_eq!(read(&folder), "two\n");
     }
 
     #[test]

@@ -106,7 +106,8 @@ fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -
     stages.fields = held_fields(plan, deployment);
     stages.views = held_views(&stages.fields, deployment);
     stages.until = deployment.audit.until;
-    stages.times = deployment.audit.times;
+    // The monitor shows the times of pairs and clusters.
+    stages.times = deployment.audit.times || deployment.monitor.is_some();
     if let Mode::Run { .. } = mode {
         stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
