@@ -41,7 +41,7 @@ fn every_command_explains_its_options() {
         "--evidence",
         "--speed <SPEED>",
         "--dead-letter <FILE>",
-        "\"-\" for standard input",
+        "standard input",
     ];
     let generate = [
         "--documents <N>",

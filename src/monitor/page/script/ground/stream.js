@@ -114,7 +114,13 @@ const stream = {
     if (this.rows.length) this.note(`your last visit ended at ${clock(visit.before.at)}; above is newer`);
   },
 
-  drop({ epochs, deltas }) {
+  drop({ epochs, deltas, after, through }) {
+    if (deltas === null) {
+      // This page was away, and the run does not hold what followed its last frame.
+      const missing = isKnown(after) ? `deltas after epoch ${count(after)}` : 'deltas from before this connection';
+      if (after !== through) this.note(`${missing} are not shown: the run does not hold them`);
+      return;
+    }
     this.skipped.epochs += epochs;
     this.skipped.deltas += deltas;
     this.skipped.at = performance.now();
