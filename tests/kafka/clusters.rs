@@ -297,8 +297,10 @@ fn texts(kafka: &Kafka, fields: &[&str]) -> Box<dyn Texts> {
     kafka.texts(&fields).unwrap()
 }
 
-fn whole(text: &str) -> Result<FoundText, NoText> {
-    Ok(FoundText { text: text.to_owned(), truncated: false, place: None })
+/// A text that is found whole at a position of a topic.
+fn whole(text: &str, topic: &str, at: Position) -> Result<FoundText, NoText> {
+    let place = format!("offset {} of partition {} of topic \"{topic}\"", at.offset, at.partition);
+    Ok(FoundText { text: text.to_owned(), truncated: false, place: Some(place) })
 }
 
 fn texts_are_read_back(broker: &Broker) {
@@ -327,13 +329,13 @@ fn texts_are_read_back(broker: &Broker) {
         for partition in [0, 1] {
             let text = all[usize::try_from(offset).unwrap()];
             let at = Position { partition, offset };
-            assert_eq!(plain.text(&id(&name), at), whole(text), "{at:?}");
+            assert_eq!(plain.text(&id(&name), at), whole(text, &topic, at), "{at:?}");
             let with_title = format!("{}\u{1e}표제", text.replace('\u{1e}', " "));
-            assert_eq!(titled.text(&id(&name), at), whole(&with_title), "{at:?}");
+            assert_eq!(titled.text(&id(&name), at), whole(&with_title, &topic, at), "{at:?}");
         }
     }
     let last = Position { partition: 0, offset: 6 };
-    assert_eq!(titled.text(&id("h"), last), whole("plain\u{1e}of a header"));
+    assert_eq!(titled.text(&id("h"), last), whole("plain\u{1e}of a header", &topic, last));
 }
 
 fn missing_texts_have_a_reason(broker: &Broker) {

@@ -5,7 +5,9 @@ use super::postgres;
 #[cfg(feature = "sqlite")]
 use super::sqlite;
 use super::table::{DatabaseTable, OrderKind, TableRows};
-use crate::tables::database::{Address, DatabaseFailure};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use crate::tables::database::Address;
+use crate::tables::database::DatabaseFailure;
 
 /// Message for rows that are not seen.
 pub(super) const UNSEEN: &str =

@@ -8,4 +8,6 @@ pub(in crate::cli) mod verbosity;
 pub(in crate::cli) mod views;
 pub(in crate::cli) mod written;
 
-pub(super) use parse::{at_least_one, read, workers};
+#[cfg(feature = "lab")]
+pub(super) use parse::at_least_one;
+pub(super) use parse::{read, workers};

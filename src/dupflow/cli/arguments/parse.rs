@@ -141,6 +141,7 @@ fn in_short(error: &clap::Error) -> String {
 ///
 /// # Errors
 /// The expected values.
+#[cfg(feature = "lab")]
 pub(in crate::cli) fn at_least_one(typed: &str) -> Result<NonZeroUsize, String> {
     typed.parse().map_err(|_| "expected a whole number, 1 or more".to_owned())
 }

@@ -3,6 +3,7 @@
 mod banding;
 mod hamming;
 mod memory;
+#[cfg(feature = "monitor")]
 mod plan_text;
 mod plot;
 mod report;
@@ -18,6 +19,7 @@ use super::{PipelineArgs, ReportFormat};
 use crate::config::{BlockingPlan, Plan};
 use dupflow_core::block::hamming::DesignUse;
 use dupflow_core::block::hamming::optimiser;
+#[cfg(feature = "monitor")]
 pub(super) use plan_text::PlanText;
 use report::PlanReport;
 use retention::RetentionReport;
