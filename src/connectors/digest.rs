@@ -1,6 +1,6 @@
 //! Digests of inputs: SHA-256 of their bytes as stored, computed while they are read.
 //!
-//! A reader passes each input's bytes through a [`DigestedReader`]. What it does not read in order (columns
+//! A reader passes each input's bytes through a `DigestedReader`. What it does not read in order (columns
 //! of a Parquet file, parts of an archive, the end of a damaged file) is read once more for the digest when
 //! the input ends; of a stream, what was read counts. Files of a folder that are documents are digested by
 //! the workers that read them. The digest of a folder is that of a listing, sorted by the bytes of the names,

@@ -8,9 +8,9 @@
 //! A commit appends the lines and syncs them (`fsync`), then replaces the mark: it writes a new file beside
 //! the old one, syncs it, renames it, and syncs the folder. So a mark never covers lines that are not in the
 //! file. If the process ends between two of these steps, the next run finds the old mark or the new one, and
-//! cuts off everything after its length. Before the first lines a mark file without a mark is written, so that
-//! lines of a first commit that was interrupted are cut off too. A run holds a lock on the file; the system releases it however the
-//! process ends.
+//! cuts off everything after its length. Before the first lines a mark file without a mark is written, so
+//! that lines of an interrupted first commit are cut off too. A run holds a lock on the file; the system
+//! releases it however the process ends.
 //!
 //! A reader that wants whole commits reads up to `length`. A reader that follows the file may see lines of a
 //! commit in progress, which a restart removes. Other programs must not write to the file: the lock is

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The [`WatchList`] is the list of one run. Watches of inputs are read whole, at the start and again every
-//! so often; posted ones are kept as texts in a [journal](journal), since no input repeats them and another
+//! so often; posted ones are kept as texts in a journal, since no input repeats them and another
 //! pipeline must be able to sketch them anew. Every start gives the whole list to the dataflow before the
 //! first document.
 //!

@@ -40,7 +40,7 @@ pub struct NoticeLine {
     pub similarity: f64,
 }
 
-/// Appends notices; see the [module](self).
+/// Appends notices.
 pub struct NoticeFile {
     file: File,
     /// What an earlier run has written accumulates to these; empty once the run is live.

@@ -10,7 +10,7 @@ use super::{PairFilter, Verdict};
 use crate::pair_rule::PairRule;
 use crate::sketch::{Scheme, SketchRef};
 
-/// See the [module](self).
+/// A filter behind the rule of a pipeline on the fields of documents.
 #[derive(Clone, Debug)]
 pub struct RuledFilter {
     rule: PairRule,

@@ -17,7 +17,7 @@
 //! open epoch and handles them together when the epoch closes (`by_epoch`), so that its output is a function
 //! of the corpus before and after the epoch. The index holds distinct sketches, named by their content;
 //! documents are members of sketches. Of differential, only the consolidation of changes is used, and in
-//! [`views`] its arrangements; its plain self-join is the reference in the tests.
+//! `views` its arrangements; its plain self-join is the reference in the tests.
 
 mod blocks;
 mod causes;

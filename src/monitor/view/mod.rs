@@ -292,8 +292,8 @@ impl View {
         if is_last { Some(state.ring.end()) } else { state.ring.after(epoch) }
     }
 
-    /// The position from which on at most this many deltas are held, and the last epoch that is complete before
-    /// it.
+    /// The position from which on at most this many deltas are held, and the last epoch that is complete
+    /// before it.
     pub(super) fn last(&self, deltas: u64) -> (StreamPosition, Epoch) {
         let state = self.state.lock();
         let place = state.ring.last(deltas);

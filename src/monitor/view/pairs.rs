@@ -213,8 +213,8 @@ impl PairMap {
         (page, None)
     }
 
-    /// Passes those of the next `most` pairs by (a, b) to `each` that `wanted` admits. Returns the last pair it
-    /// has seen, from which the next call continues; `None` after the last pair of all.
+    /// Passes those of the next `most` pairs by (a, b) to `each` that `wanted` admits. Returns the last pair
+    /// that was examined, from which the next call continues; `None` after the last pair of all.
     pub(crate) fn visit(
         &self,
         wanted: &PairQuery,

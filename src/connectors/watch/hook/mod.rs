@@ -8,7 +8,7 @@
 //!
 //! The file of notices is the queue, so a receiver that is down costs no memory and holds nothing back: the
 //! thread of the hook waits, no other thread does. The cursor is a file. It is stored after every
-//! [`STORED_EVERY`] deliveries, before each wait and at the end; a crash in between sends those again. So
+//! `STORED_EVERY` deliveries, before each wait and at the end; a crash in between sends those again. So
 //! each notice is delivered at least once, in order, and one that is sent again has the same key.
 //!
 //! References: `Idempotency-Key` as in the draft of the IETF httpapi group; RFC 9110, section 10.2.3
@@ -109,7 +109,7 @@ impl Hook {
     }
 
     /// Ends the hook, once no more notices are written: what is left is delivered, up to the first attempt
-    /// that fails or takes more than [`GRACE`]; the next run delivers the rest. Returns what is known of the
+    /// that fails or takes more than `GRACE`; the next run delivers the rest. Returns what is known of the
     /// deliveries.
     pub fn end(self) -> HookState {
         self.board.end();

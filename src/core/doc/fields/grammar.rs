@@ -53,7 +53,7 @@ pub struct FieldSyntaxError {
 }
 
 impl FieldRule {
-    /// Parses a field as in the [module](self).
+    /// Parses a field, as the module documentation describes it.
     ///
     /// # Errors
     /// Where the text departs from the grammar, and what is expected there.

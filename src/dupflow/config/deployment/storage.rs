@@ -31,8 +31,7 @@ pub enum DeadLetterConfig {
 pub struct StateConfig {
     /// A path or a URL.
     pub location: String,
-    /// The shortest time between two commits of the state: at most [`MAX_INTERVAL`], default
-    /// [`DEFAULT_INTERVAL`].
+    /// The shortest time between two commits of the state: at most an hour, default 5 s.
     pub commit_every: Duration,
     /// How long the past of pairs and clusters is kept; `None` = in memory only.
     pub history: Option<Duration>,
