@@ -135,8 +135,8 @@ pub struct Args {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
     pub dry_run: Option<NonZeroU64>,
 
-    /// Keep the views that this TOML file names in `[[view]]` tables: their changes or their final rows (.csv)
-    /// are written to the files named there, and shown with --monitor.
+    /// Keep the views that this TOML file names in `[[view]]` tables: their changes or their final rows
+    /// (.csv) are written to the files named there, and shown with --monitor.
     #[arg(long, value_name = "FILE")]
     pub views: Option<PathBuf>,
 

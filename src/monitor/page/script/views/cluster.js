@@ -40,7 +40,7 @@ class Excerpts {
     const element = this.waiting.shift();
     const answer = await ask(`/document/text?id=${encodeURIComponent(element.member)}&most=${EXCERPT}`);
     this.reading -= 1;
-    if (!element.isConnected) return;
+    if (!element.isConnected) return void this.read();
     const text = answer.ok ? visible(answer.data.text.replace(/\s+/g, ' ').trim()) : '';
     element.classList.toggle('quiet', !text);
     say(element, answer.ok ? (text ? `${text}${answer.data.truncated ? ' …' : ''}` : 'The text is empty.') : `No text: ${visible(answer.data?.error ?? '')}`);
