@@ -104,8 +104,17 @@ impl Browser {
 
     /// Opens a page and waits until it is loaded.
     pub(crate) fn open(&mut self, url: &str) {
+        self.load("Page.navigate", &json!({"url": url}));
+    }
+
+    /// Loads the page once more: what is evaluated next is of the new one.
+    pub(crate) fn reload(&mut self) {
+        self.load("Page.reload", &json!({}));
+    }
+
+    fn load(&mut self, method: &str, params: &Value) {
         let before = self.events.len();
-        self.call("Page.navigate", &json!({"url": url}));
+        self.call(method, params);
         let is_load = |event: &Value| event["method"] == "Page.loadEventFired";
         while !self.events[before..].iter().any(is_load) {
             let event = self.next();

@@ -126,7 +126,7 @@ fn pairs_are_ordered_and_searched_and_back_keeps_the_place() {
     browser.wait("document.querySelector('.verdict')?.innerText.startsWith('A pair') && scrollY === 0");
     browser.value("void history.back()");
     browser.wait("document.querySelectorAll('.pair-line').length > 120 && scrollY === 3000");
-    browser.value("void location.reload()");
+    browser.reload();
     browser.wait("document.querySelectorAll('.pair-line').length > 120 && scrollY === 3000");
 
     // A part of an id, from the box in the header; an id that is alive opens its document.
@@ -166,7 +166,7 @@ fn a_pair_shows_what_differs() {
     browser.wait("document.querySelectorAll('mark.chosen').length === 2");
     browser.value(&format!("void ({press})('m')"));
     browser.wait("location.hash.endsWith('show=common') && document.querySelectorAll('mark').length === 4");
-    browser.value("void location.reload()");
+    browser.reload();
     browser.wait("document.querySelectorAll('mark').length === 4");
 
     // The texts scroll together while the button is pressed.
