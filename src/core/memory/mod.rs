@@ -1,10 +1,12 @@
 //! Storage in memory that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses, and a
-//! [`HashIndex`].
+//! [`HashIndex`]. And an [`EndedMap`], which is bounded.
 
+mod ended_map;
 mod hash_index;
 mod rows;
 mod slab;
 
+pub use ended_map::EndedMap;
 pub use hash_index::HashIndex;
 pub use rows::Rows;
 pub use slab::Slab;

@@ -37,7 +37,7 @@ mod page;
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use event::{ClusterEnd, ClusterEvent, ClusterEventKind, ClusterRecord, EndedCluster};
 use lineage::{Lineage, TouchedClusters};
@@ -45,6 +45,7 @@ pub use page::{ClusterCursor, ClusterOrder};
 
 use super::ClusterReport;
 use crate::doc::DocId;
+use crate::memory::EndedMap;
 use crate::time::{Epoch, EpochSeconds};
 
 /// A live cluster.
@@ -90,10 +91,7 @@ pub struct History {
     /// Epoch of the last change and name of each live cluster, the latest first.
     by_change: BTreeSet<(Reverse<u64>, DocId)>,
     giants: usize,
-    ended: BTreeMap<DocId, EndedCluster>,
-    /// Ended clusters with their epochs, in the order of their ends. An entry is stale if the cluster has
-    /// been born again or has ended again since; then `ended` does not have it with this epoch.
-    ends: VecDeque<(DocId, Epoch)>,
+    ended: EndedMap<DocId, EndedCluster, { History::ENDED }>,
     /// Ends that were removed because there are more than [`Self::ENDED`].
     beyond: Vec<DocId>,
 }
@@ -220,20 +218,7 @@ impl History {
             Some(heir) if lineage.predecessor(heir) == Some(name) => ClusterEnd::Renamed(heir.clone()),
             Some(heir) => ClusterEnd::Merged(heir.clone()),
         };
-        self.put_ended(name.clone(), EndedCluster { epoch, times, size, how });
-    }
-
-    /// Stores an end; no stored one is of a later epoch.
-    fn put_ended(&mut self, name: DocId, ended: EndedCluster) {
-        self.ends.push_back((name.clone(), ended.epoch));
-        self.ended.insert(name, ended);
-        while self.ends.len() > Self::ENDED {
-            let Some((oldest, ended_at)) = self.ends.pop_front() else { break };
-            if self.ended.get(&oldest).is_some_and(|stored| stored.epoch == ended_at) {
-                self.ended.remove(&oldest);
-                self.beyond.push(oldest);
-            }
-        }
+        self.beyond.extend(self.ended.put(name.clone(), EndedCluster { epoch, times, size, how }));
     }
 
     /// The record of a live cluster.
@@ -264,29 +249,24 @@ impl History {
     /// Replaces the stored ends.
     pub fn restore_ended(&mut self, mut ended: Vec<(DocId, EndedCluster)>) {
         ended.sort_unstable_by(|(a, x), (b, y)| (x.epoch, a).cmp(&(y.epoch, b)));
-        self.ended.clear();
-        self.ends.clear();
+        self.ended = EndedMap::default();
         for (name, end) in ended.into_iter().filter(|(name, _)| !self.clusters.contains_key(name)) {
-            self.ends.push_back((name.clone(), end.epoch));
-            self.ended.insert(name, end);
+            self.beyond.extend(self.ended.put(name, end));
         }
+    }
+
+    /// Sets the times of the ends of an epoch for which [`Self::advance`] got none: the clusters had ended by
+    /// then.
+    pub fn date_ended(&mut self, epoch: Epoch, times: EpochSeconds) {
+        let undated = |ended: &&mut EndedCluster| ended.epoch == epoch && ended.times == EpochSeconds::NONE;
+        self.ended.values_mut().filter(undated).for_each(|ended| ended.times = times);
     }
 
     /// Removes the ends before this time of their commits, in unix seconds. Returns their names, and those of
     /// the ends beyond [`Self::ENDED`] that were removed since the last call.
     pub fn drop_ended(&mut self, before: u64) -> Vec<DocId> {
         let mut dropped = std::mem::take(&mut self.beyond);
-        while let Some((name, epoch)) = self.ends.front() {
-            match self.ended.get(name).filter(|ended| ended.epoch == *epoch) {
-                Some(ended) if ended.times.committed().is_none_or(|at| at >= before) => break,
-                Some(_) => {
-                    self.ended.remove(name);
-                    dropped.push(name.clone());
-                }
-                None => {}
-            }
-            self.ends.pop_front();
-        }
+        dropped.extend(self.ended.drop_before(before, |ended| ended.times));
         dropped
     }
 

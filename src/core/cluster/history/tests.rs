@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::cluster::{ClusterKind, Clusters};
 use crate::pair::{Cause, Delta, DocPair, Evidence, Pair, Similarity};
+use crate::time::EpochTimes;
 
 fn id(name: &str) -> DocId {
     DocId::new(name).unwrap()
@@ -236,6 +237,26 @@ fn what_is_remembered_is_bounded() {
         (merged.kind, merged.others.len(), merged.more),
         (ClusterEventKind::Merged, History::OTHERS, 13)
     );
+}
+
+#[test]
+fn ends_leave_by_age_also_after_one_without_a_time() {
+    let times = |at| EpochTimes { event: None, committed: at }.into();
+    for a_is_dated in [false, true] {
+        let mut story = Story::new(ClusterKind::Components, 100);
+        story.epoch("ab xy");
+        story.epoch("ab");
+        if a_is_dated {
+            story.history.date_ended(story.epoch, times(20.0));
+        }
+        story.epoch("xy");
+        story.history.date_ended(story.epoch, times(30.0));
+        assert_eq!(story.history.ended(&id("x")).map(|end| end.times), Some(times(30.0)));
+        assert_eq!(story.history.drop_ended(30), if a_is_dated { vec![id("a")] } else { vec![] });
+        let rest = if a_is_dated { vec![id("x")] } else { vec![id("a"), id("x")] };
+        assert_eq!(story.history.drop_ended(31), rest, "{a_is_dated}");
+        assert_eq!((story.how("a"), story.how("x")), (None, None));
+    }
 }
 
 /// The definition for one epoch: events of the clusters after it, and the ends of clusters.

@@ -160,7 +160,8 @@ impl View {
         let clusters = self.clusters.lock().drop_ended(seconds);
         clusters.iter().for_each(|name| changes.forget_cluster(name));
         let mut state = self.state.lock();
-        state.ended.drop_before(seconds).iter().for_each(|pair| changes.forget_pair(pair));
+        let ended = state.ended.drop_before(seconds, |end| end.ended.times);
+        ended.iter().for_each(|pair| changes.forget_pair(pair));
         state.ring.drop_before(before).iter().for_each(|piece| changes.end_piece(piece));
         drop(state);
         let mut info = self.history.lock();

@@ -85,12 +85,13 @@ impl View {
             state.ended.put(pair, ended).iter().for_each(|beyond| changes.forget_pair(beyond));
         }
         drop(state);
+        let (found_at, found_times) = now();
         let mut meta = found.meta.unwrap_or_else(|| self.history.lock().meta.clone());
-        self.continue_clusters(found.clusters, found.ended_clusters, (&net, past), work, changes);
+        let gap = (&*net, past, found_times);
+        self.continue_clusters(found.clusters, found.ended_clusters, gap, work, changes);
         let is_whole = through == past && net.is_empty();
         if !is_whole {
-            self.apply_gap(&net, &found.gone, past, changes);
-            let (found_at, _) = now();
+            self.apply_gap(gap, &found.gone, changes);
             meta.gaps.push(HistoryGap { after: through, through: past, found_at });
             tracing::warn!(
                 after = through,
@@ -116,7 +117,7 @@ impl View {
         &self,
         found: Vec<(DocId, ClusterRecord)>,
         ended: Vec<(DocId, EndedCluster)>,
-        (net, past): (&[Delta], Epoch),
+        (net, past, found_at): (&[Delta], Epoch, EpochSeconds),
         work: &mut ViewWork,
         changes: &mut HistoryChanges,
     ) {
@@ -141,21 +142,24 @@ impl View {
         history.restore_ended(ended);
         drop(history);
         let reports = self.advance(before, net, work);
-        changes.clusters(&reports, &self.clusters.lock());
+        let mut clusters = self.clusters.lock();
+        // What ended in a gap leaves by the age of the gap.
+        clusters.date_ended(past, found_at);
+        changes.clusters(&reports, &clusters);
     }
 
-    /// Records pairs that have ended, and those that were added, by this epoch.
+    /// Records pairs that have ended, and those that were added, by this epoch and this time.
     fn apply_gap(
         &self,
-        net: &[Delta],
+        (net, past, found_at): (&[Delta], Epoch, EpochSeconds),
         gone: &[(Pair<DocId>, PairDetails)],
-        past: Epoch,
         changes: &mut HistoryChanges,
     ) {
         let since = Since::by(past);
         let mut state = self.state.lock();
         for (pair, was) in gone {
-            let ended = EndedPair { was: *was, ended: since, cause: Cause::Correction };
+            let ended =
+                EndedPair { was: *was, ended: Since { times: found_at, ..since }, cause: Cause::Correction };
             changes.end_pair(pair, &ended);
             state.ended.put(pair.clone(), ended).iter().for_each(|beyond| changes.forget_pair(beyond));
         }

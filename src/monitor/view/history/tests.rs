@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{EachRecord, HistoryStore, KeptHistory};
+use super::{EachRecord, HistoryChanges, HistoryStore, KeptHistory};
 use crate::view::View;
 use crate::view::pairs::PairQuery;
 use dupflow_core::cluster::history::History;
@@ -59,11 +59,11 @@ type PairModel = BTreeMap<(usize, usize), (u8, Epoch)>;
 
 const IDS: [&str; 6] = ["\0", "\0\0", "a", "a\0", "b", "文"];
 
-fn pair((x, y): (usize, usize)) -> Pair<DocId> {
+pub(super) fn pair((x, y): (usize, usize)) -> Pair<DocId> {
     Pair::new(DocId::new(IDS[x]).unwrap(), DocId::new(IDS[y]).unwrap()).unwrap()
 }
 
-fn delta(key: (usize, usize), quarters: u8, diff: isize) -> Delta {
+pub(super) fn delta(key: (usize, usize), quarters: u8, diff: isize) -> Delta {
     let similarity = Similarity::clamped(f64::from(quarters) / 4.0);
     let pair = DocPair { pair: pair(key), similarity, evidence: Evidence::default() };
     Delta { pair, diff, cause: if diff > 0 { Cause::Update } else { Cause::Delete } }
@@ -287,6 +287,34 @@ proptest! {
     fn what_the_history_lost_is_said(steps in steps(3)) {
         story(&steps);
     }
+}
+
+/// What ended in a gap leaves by age, and so does what ended after it.
+#[test]
+fn what_a_gap_ended_leaves_by_age() {
+    let mut story = HistoryStory::new();
+    story.epoch(&[(0, 1, 2), (2, 4, 2)]);
+    story.restart(0);
+    story.epoch(&[(0, 1, 0)]);
+    story.restart(1);
+    assert_eq!(story.lost, [(1, 2)]);
+    story.epoch(&[(2, 4, 0)]);
+    let view = &story.view;
+    view.wait_until_applied(Duration::MAX);
+    let ends = || {
+        [(0, 1), (2, 4)].map(|key| {
+            let cluster =
+                view.clusters(|found| found.ended(&DocId::new(IDS[key.0]).unwrap()).map(|end| end.times));
+            (view.pair(&pair(key)).2.map(|end| (end.ended.is_exact, end.ended.times)), cluster)
+        })
+    };
+    for (is_exact, (ended, cluster)) in [false, true].into_iter().zip(ends()) {
+        let (found_exact, times) = ended.unwrap();
+        assert!(found_exact == is_exact && times.committed().is_some());
+        assert!(cluster.unwrap().committed().is_some());
+    }
+    view.drop_history(unix_seconds() + 10.0, &mut HistoryChanges::new(false));
+    assert_eq!(ends(), [(None, None); 2]);
 }
 
 /// A store that holds no history of this program.
