@@ -39,12 +39,10 @@ impl View {
             }
             ViewChange::Committed { epoch, times, deltas } => {
                 self.settle(work);
-                let mut changes = work.changes();
-                self.void_deltas(epoch, &mut changes);
-                let reports = self.advance((epoch, times.into()), &deltas, work);
-                self.apply_epoch(epoch, times, &deltas, &mut changes);
-                changes.clusters(&reports, &self.clusters.lock());
-                self.keep_history(epoch, changes, work);
+                // A commit of side outputs alone has the number of the last epoch, and changes no pair.
+                if epoch > self.epoch() || !deltas.is_empty() {
+                    self.apply_committed(epoch, times, &deltas, work);
+                }
             }
             ViewChange::Live { epoch } => {
                 self.settle(work);
@@ -53,6 +51,16 @@ impl View {
         }
         self.add_up();
         drop(gate);
+    }
+
+    /// Applies a durable epoch.
+    fn apply_committed(&self, epoch: Epoch, times: EpochTimes, deltas: &[Delta], work: &mut ViewWork) {
+        let mut changes = work.changes();
+        self.void_deltas(epoch, &mut changes);
+        let reports = self.advance((epoch, times.into()), deltas, work);
+        self.apply_epoch(epoch, times, deltas, &mut changes);
+        changes.clusters(&reports, &self.clusters.lock());
+        self.keep_history(epoch, changes, work);
     }
 
     /// Updates the totals.

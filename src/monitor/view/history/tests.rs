@@ -317,6 +317,24 @@ fn what_a_gap_ended_leaves_by_age() {
     assert_eq!(ends(), [(None, None); 2]);
 }
 
+/// The commit of a new view of pairs has the number of the output's last epoch, and no deltas.
+#[test]
+fn a_commit_without_deltas_voids_no_id() {
+    let mut story = HistoryStory::new();
+    story.epoch(&[(0, 1, 2)]);
+    story.epoch(&[(2, 4, 2)]);
+    story.restart(0);
+    let held = |story: &HistoryStory| (story.view.held_deltas().len(), story.view.history().meta.runs);
+    let before = held(&story);
+    story.feeder.as_ref().unwrap().committed(2, EpochTimes::default(), Vec::new());
+    story.view.wait_until_applied(Duration::MAX);
+    assert_eq!(held(&story), before);
+    for (run, epoch) in [("run0", 1), ("run0", 2), ("run1", 2)] {
+        assert!(story.view.after(run, epoch).is_some(), "{run}-{epoch}");
+    }
+    story.restart(0);
+}
+
 /// A store that holds no history of this program.
 struct DamagedHistory;
 
