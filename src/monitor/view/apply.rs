@@ -51,6 +51,7 @@ impl View {
         }
         self.add_up();
         drop(gate);
+        self.store_history(work);
     }
 
     /// Applies a durable epoch.

@@ -2,8 +2,8 @@
 //! deltas.
 //!
 //! ```text
-//!  committer ── send ──▶ News ── thread "view" ──▶ Pairs, Ring ◀── page, since, walk ── readers
-//!                                                  History    ◀── clusters ──
+//!  committer ── send ──▶ ChangeQueue ── thread "view" ──▶ Pairs, Ring ◀── page, since, walk ── readers
+//!                                                         History    ◀── clusters ──
 //! ```
 //!
 //! Input: the deltas that the output held before the run, then those of each commit. Output: pages of pairs

@@ -25,6 +25,8 @@ mod records;
 mod settle;
 
 #[cfg(test)]
+mod store_tests;
+#[cfg(test)]
 mod tests;
 
 use std::time::Duration;
@@ -52,7 +54,8 @@ pub trait HistoryStore: Send {
     /// If it cannot be read, or `each` fails.
     fn read(&mut self, at_most: Epoch, each: &mut EachRecord<'_>) -> Result<Option<Epoch>, String>;
 
-    /// Takes the changes of one epoch. They are published together or not at all, at once or later.
+    /// Takes the changes of one epoch. They are published together or not at all, at once or later. It may wait;
+    /// pages can be read meanwhile.
     ///
     /// # Errors
     /// If nothing can be stored any more.
@@ -123,11 +126,13 @@ pub(super) struct ViewWork {
     pub(super) clusters: Clusters,
     kept: Option<KeptHistory>,
     is_settled: bool,
+    /// Changes that the store does not have yet.
+    unstored: Vec<(Epoch, Changes)>,
 }
 
 impl ViewWork {
     pub(super) fn new(clusters: Clusters, kept: Option<KeptHistory>) -> Self {
-        Self { clusters, kept, is_settled: false }
+        Self { clusters, kept, is_settled: false, unstored: Vec::new() }
     }
 
     /// Since when a pair is that the output held before the run, at this epoch.
@@ -142,14 +147,21 @@ impl ViewWork {
 }
 
 impl View {
-    /// Drops what is too old, and hands the changes of an epoch to the store.
+    /// Drops what is too old, and collects the changes of an epoch for [`Self::store_history`].
     pub(super) fn keep_history(&self, epoch: Epoch, mut changes: HistoryChanges, work: &mut ViewWork) {
         let age = work.kept.as_ref().map(|kept| kept.age.as_secs_f64());
         let before = age.map_or(0.0, |age| (unix_seconds() - age).max(0.0));
         self.drop_history(before, &mut changes);
-        let Some((kept, changes)) = work.kept.as_mut().zip(changes.into_changes()) else { return };
-        if let Err(why) = kept.store.keep(epoch, changes) {
-            self.fail_history(why, work);
+        work.unstored.extend(changes.into_changes().map(|changes| (epoch, changes)));
+    }
+
+    /// Hands the collected changes to the store, which may wait.
+    pub(super) fn store_history(&self, work: &mut ViewWork) {
+        for (epoch, changes) in std::mem::take(&mut work.unstored) {
+            let Some(kept) = &mut work.kept else { return };
+            if let Err(why) = kept.store.keep(epoch, changes) {
+                self.fail_history(why, work);
+            }
         }
     }
 
@@ -160,8 +172,11 @@ impl View {
         let clusters = self.clusters.lock().drop_ended(seconds);
         clusters.iter().for_each(|name| changes.forget_cluster(name));
         let mut state = self.state.lock();
-        let ended = state.ended.drop_before(seconds, |end| end.ended.times);
-        ended.iter().for_each(|pair| changes.forget_pair(pair));
+        state
+            .ended
+            .drop_before(seconds, |end| end.ended.times)
+            .iter()
+            .for_each(|pair| changes.forget_pair(pair));
         state.ring.drop_before(before).iter().for_each(|piece| changes.end_piece(piece));
         drop(state);
         let mut info = self.history.lock();

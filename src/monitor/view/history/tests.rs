@@ -335,42 +335,6 @@ fn a_commit_without_deltas_voids_no_id() {
     story.restart(0);
 }
 
-/// A store that holds no history of this program.
-struct DamagedHistory;
-
-impl HistoryStore for DamagedHistory {
-    fn read(&mut self, _: Epoch, each: &mut EachRecord<'_>) -> Result<Option<Epoch>, String> {
-        each(b"p\x01\0ab", b"short").map(|()| Some(1))
-    }
-
-    fn keep(&mut self, _: Epoch, _: Changes) -> Result<(), String> {
-        panic!("nothing is written over a history that cannot be read");
-    }
-
-    fn finish(&mut self) -> Result<(), String> {
-        panic!("nothing is written over a history that cannot be read");
-    }
-}
-
-#[test]
-fn a_history_that_cannot_be_read_is_left_alone_and_said() {
-    let kept = KeptHistory { store: Box::new(DamagedHistory), age: Duration::from_secs(60) };
-    let view =
-        View::start("r".to_owned(), true, Clusters::new(ClusterKind::Components, 3), Some(kept)).unwrap();
-    let feeder = view.feeder();
-    feeder.begin_at(7);
-    feeder.restored(&[delta((2, 4), 2, 1)]);
-    feeder.live(7);
-    feeder.committed(8, EpochTimes::default(), vec![delta((4, 5), 2, 1)]);
-    drop(feeder);
-    view.wait_until_applied(Duration::MAX);
-    assert!(view.history().failure.unwrap().starts_with("no record: "));
-    let held = view.pair(&pair((2, 4))).1.unwrap();
-    assert_eq!((held.since, held.is_exact), (7, false));
-    assert_eq!(view.pair(&pair((4, 5))).1.map(|other| (other.since, other.is_exact)), Some((8, true)));
-    assert_eq!(view.check_pairs(), Ok(()));
-}
-
 /// What ended is forgotten in the store too, by its age; since when something lives is not.
 #[test]
 fn ends_and_deltas_are_dropped_by_age() {
