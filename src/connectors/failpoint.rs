@@ -7,11 +7,16 @@
 /// Does nothing: the program is built without the feature `failpoints`.
 #[cfg(not(feature = "failpoints"))]
 #[inline(always)]
-pub fn reach(_point: &str) {}
+pub fn reach(_point: &str) {
+    #[cfg(test)]
+    passed::note(_point);
+}
 
 /// Passes a point, or ends the process there if `DUPFLOW_FAILPOINT` says so.
 #[cfg(feature = "failpoints")]
 pub fn reach(point: &str) {
+    #[cfg(test)]
+    passed::note(point);
     use std::sync::LazyLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,5 +32,24 @@ pub fn reach(point: &str) {
         let own = rustix::process::getpid();
         rustix::process::kill_process(own, rustix::process::Signal::KILL).unwrap_or(());
         std::process::abort();
+    }
+}
+
+/// The points that a thread has passed: unit tests check the order of durable steps by them.
+#[cfg(test)]
+pub(crate) mod passed {
+    use std::cell::RefCell;
+
+    thread_local! {
+        static PASSED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub(super) fn note(point: &str) {
+        PASSED.with_borrow_mut(|passed| passed.push(point.to_owned()));
+    }
+
+    /// The points since the last call.
+    pub(crate) fn take() -> Vec<String> {
+        PASSED.take()
     }
 }

@@ -59,12 +59,7 @@ impl MarkedFile {
     /// # Errors
     /// If the file cannot be opened for reading and writing; if another run has locked it.
     pub fn open(path: PathBuf) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another run writes to it")),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+        let file = open_alone(&path, "another run writes to it")?;
         let mark_path = with_suffix(&path, Self::COMPANION_SUFFIXES[0]);
         Ok(Self { path, mark_path, file, length: 0, lines: Vec::new(), is_unmarked: false })
     }
@@ -114,8 +109,38 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     failpoint::reach("mark-written");
     std::fs::rename(&new, path)?;
     failpoint::reach("mark-renamed");
+    sync_folder_of(path)
+}
+
+/// Opens and locks a file; creates it if it is missing. An empty file may have been created without its name
+/// being durable, so its folder is synced.
+///
+/// # Errors
+/// Any error of the file; `locked`, if another run has it open.
+pub(crate) fn open_alone(path: &Path, locked: &'static str) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(io::Error::other(locked)),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let metadata = file.metadata()?;
+    if metadata.is_file() && metadata.len() == 0 {
+        sync_folder_of(path)?;
+    }
+    Ok(file)
+}
+
+/// Makes the name of a file durable.
+pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
+    match File::open(folder)?.sync_all() {
+        // A folder of devices cannot be synced.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+        synced => synced?,
+    }
+    failpoint::reach("folder-synced");
+    Ok(())
 }
 
 impl Write for MarkedFile {

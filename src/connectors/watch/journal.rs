@@ -10,13 +10,14 @@
 //! or more are of the past.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::sinks::replace;
+use crate::failpoint;
+use crate::sinks::{open_alone, replace};
 use dupflow_core::doc::DocId;
 
 /// The file of posted watches; one run at a time has it open.
@@ -40,18 +41,16 @@ impl WatchJournal {
     /// # Errors
     /// Any error of the file; that another run has it open; that it is not a journal.
     pub fn open(path: &Path) -> io::Result<(Self, BTreeMap<DocId, String>)> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another run has it open")),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
+        let file = open_alone(path, "another run has it open")?;
         let mut journal = Self { path: path.to_owned(), file, length: 0 };
         let (posted, lines) = journal.read()?;
         if lines > 2 * posted.len() {
             journal.compact(&posted)?;
         }
         journal.file.set_len(journal.length)?;
+        // An earlier process may have ended before its last line was durable.
+        journal.file.sync_data()?;
+        failpoint::reach("watches-synced");
         journal.file.seek(SeekFrom::Start(journal.length))?;
         Ok((journal, posted))
     }
@@ -138,6 +137,7 @@ mod tests {
         let path = folder.path().join("watches");
         let (mut journal, mut posted) = open(&path);
         assert!(posted.is_empty());
+        assert_eq!(failpoint::passed::take(), ["folder-synced", "watches-synced"], "its name is durable");
         assert!(WatchJournal::open(&path).unwrap_err().to_string().contains("another run"));
         journal.append(&id("a"), Some("one \"text\"\nof two lines")).unwrap();
         journal.append(&id("b"), Some("two")).unwrap();
@@ -148,6 +148,7 @@ mod tests {
         let expected = BTreeMap::from([(id("b"), "two".to_owned()), (id("c"), "three".to_owned())]);
         (journal, posted) = open(&path);
         assert_eq!(posted, expected);
+        assert_eq!(failpoint::passed::take(), ["watches-synced"]);
         // After the torn line that was cut off.
         journal.append(&id("b"), None).unwrap();
         journal.append(&id("d"), None).unwrap();

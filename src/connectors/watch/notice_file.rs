@@ -11,7 +11,7 @@
 //! the main output.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notice_board::NoticeBoard;
 use crate::failpoint;
+use crate::sinks::open_alone;
 use dupflow_core::doc::DocId;
 use dupflow_core::pair::Similarity;
 use dupflow_core::run::watch::{DurableNotice, Notice, WatchMatch};
@@ -60,14 +61,8 @@ impl NoticeFile {
     /// # Errors
     /// Any error of the file; that another run writes to it; that it holds something else.
     pub fn open(path: &Path, is_new: bool, board: Arc<NoticeBoard>) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(io::Error::other("another run writes to it")),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
         let mut notices = Self {
-            file,
+            file: open_alone(path, "another run writes to it")?,
             held: BTreeMap::new(),
             restored: BTreeMap::new(),
             lines: Vec::new(),
@@ -84,7 +79,8 @@ impl NoticeFile {
             notices.file.set_len(notices.length)?;
             notices.file.seek(SeekFrom::Start(notices.length))?;
         }
-        notices.publish();
+        // An earlier process may have ended before its last lines were durable.
+        notices.publish()?;
         Ok(notices)
     }
 
@@ -108,10 +104,16 @@ impl NoticeFile {
         Ok(())
     }
 
-    /// Shows other threads what is durable.
-    fn publish(&mut self) {
-        let notices = std::mem::take(&mut self.unsynced);
-        self.board.add(notices, self.count, self.length);
+    /// Makes what is in the file durable, then shows it to other threads.
+    fn publish(&mut self) -> io::Result<()> {
+        match self.file.sync_data() {
+            // A pipe cannot be synced.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+            synced => synced?,
+        }
+        failpoint::reach("notices-synced");
+        self.board.add(std::mem::take(&mut self.unsynced), self.count, self.length);
+        Ok(())
     }
 
     /// Receives the notices of an epoch before the run is live, which the file may hold already.
@@ -169,16 +171,10 @@ impl NoticeFile {
         }
         self.file.write_all(&self.lines)?;
         failpoint::reach("notices-written");
-        match self.file.sync_data() {
-            // A pipe cannot be synced.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
-            synced => synced?,
-        }
         self.length += self.lines.len() as u64;
         self.lines.clear();
         self.lines.shrink_to(1 << 20);
-        self.publish();
-        Ok(())
+        self.publish()
     }
 }
 
@@ -233,6 +229,7 @@ mod tests {
         let path = folder.path().join("notices");
         let (mut file, mut board) = open(&path);
         assert_eq!(board.count(), 0);
+        assert_eq!(failpoint::passed::take(), ["folder-synced", "notices-synced"], "its name is durable");
         file.live(0).unwrap();
         file.epoch(1, &[notice("w", "a", 0.75, 1), notice("w", "b", 1.0, 1)]).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "", "nothing is written before the commit");
@@ -247,8 +244,9 @@ mod tests {
         );
         // A crash has cut the last line; b has ended, and c has another similarity.
         std::fs::write(&path, &whole[..whole.len() - 2]).unwrap();
+        failpoint::passed::take();
         (file, board) = open(&path);
-        assert_eq!(board.count(), 3);
+        assert_eq!((board.count(), failpoint::passed::take()), (3, vec!["notices-synced".to_owned()]));
         file.restored(vec![notice("w", "b", 1.0, 1), notice("w", "c", 0.25, 1)]);
         file.restored(vec![notice("w", "b", 1.0, -1)]);
         file.live(2).unwrap();
