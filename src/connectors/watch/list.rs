@@ -1,10 +1,11 @@
 //! The watch list of a run.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -29,10 +30,14 @@ pub struct WatchList {
     entries: Mutex<BTreeMap<DocId, Listed>>,
     board: Arc<NoticeBoard>,
     has_fields: bool,
+    /// Whether an input has a watch that the list lacks, since the posted one of its id has ended.
+    is_uncovered: AtomicBool,
 }
 
 struct Changing {
     journal: Option<WatchJournal>,
+    /// Posted watches whose ids inputs give too.
+    shadowed: BTreeSet<DocId>,
     /// The whole list, until the run begins.
     unsent: VecDeque<(DocId, String)>,
     /// Takes the changes, once the run has begun.
@@ -73,18 +78,26 @@ impl WatchList {
         let entries = posted.iter().map(listed).collect();
         let changing = Changing {
             journal,
+            shadowed: BTreeSet::new(),
             unsent: posted.into_iter().collect(),
             queue: None,
             number: 0,
             featurizer: Featurizer::new(rules.clone()),
         };
         let has_fields = !rules.field_names().is_empty();
-        Self { changing: Mutex::new(changing), entries: Mutex::new(entries), board, has_fields }
+        let is_uncovered = AtomicBool::new(false);
+        Self { changing: Mutex::new(changing), entries: Mutex::new(entries), board, has_fields, is_uncovered }
     }
 
     /// The notices of the list.
     pub fn board(&self) -> &Arc<NoticeBoard> {
         &self.board
+    }
+
+    /// Whether the inputs are to be read again at once: since the last call a posted watch has ended that hid one
+    /// of theirs.
+    pub fn take_uncovered(&self) -> bool {
+        self.is_uncovered.swap(false, Ordering::SeqCst)
     }
 
     /// Replaces the watches of inputs by these, which are all that the inputs hold. Posted watches of the
@@ -95,7 +108,8 @@ impl WatchList {
     pub fn give(&self, given: BTreeMap<DocId, String>) -> Result<usize, Closed> {
         let mut changing = self.changing.lock();
         let mut changes = Vec::new();
-        let (mut shadowed, mut empty) = (0_u64, 0_u64);
+        let mut empty = 0_u64;
+        changing.shadowed.clear();
         {
             let mut entries = self.entries.lock();
             let gone = entries
@@ -109,7 +123,9 @@ impl WatchList {
             for (id, text) in given {
                 let listed = Listed::new(WatchOrigin::Input, &text);
                 match entries.get(&id) {
-                    Some(known) if known.origin == WatchOrigin::Posted => shadowed += 1,
+                    Some(known) if known.origin == WatchOrigin::Posted => {
+                        changing.shadowed.insert(id);
+                    }
                     Some(known) if known.hash == listed.hash && known.bytes == listed.bytes => {}
                     _ => {
                         empty += u64::from(changing.is_empty(&text));
@@ -119,8 +135,9 @@ impl WatchList {
                 }
             }
         }
-        if shadowed > 0 {
-            tracing::warn!(watches = shadowed, "watches of inputs have the ids of posted ones, which count");
+        if !changing.shadowed.is_empty() {
+            let watches = changing.shadowed.len();
+            tracing::warn!(watches, "watches of inputs have the ids of posted ones, which count");
         }
         if empty > 0 {
             tracing::warn!(watches = empty, "watches of inputs have no token: nothing is similar to them");
@@ -214,6 +231,10 @@ impl WatchBook for WatchList {
             Some(WatchOrigin::Posted) => {
                 changing.post(id, None)?;
                 self.entries.lock().remove(id);
+                if changing.shadowed.remove(id) {
+                    self.is_uncovered.store(true, Ordering::SeqCst);
+                    changing.queue.iter().for_each(|queue| queue.wake_readers());
+                }
                 Ok(())
             }
         }
@@ -292,19 +313,30 @@ mod tests {
         let began = [("p", "posted before"), ("a", "one"), ("b", "two")];
         assert_eq!(taken(&queue), began.map(|(id, text)| change(id, Some(text))));
 
-        assert_eq!(list.give(given(&[("b", "two"), ("c", "three")])), Ok(2), "a has ended, c is new");
+        let of_inputs = [("b", "two"), ("c", "three"), ("p", "shadowed")];
+        assert_eq!(list.give(given(&of_inputs)), Ok(2), "a has ended, c is new");
         assert_eq!(list.add(&id("q"), "later"), Ok(true));
         assert_eq!(list.add(&id("q"), "later still"), Ok(false));
         assert_eq!(list.add(&id("c"), "other"), Err(WatchRefusal::OfInput));
         assert_eq!(list.add(&id("r"), " ?! "), Err(WatchRefusal::Empty));
+        assert_eq!(list.remove(&id("q")), Ok(()));
+        assert!(!list.take_uncovered(), "no input has q");
+        assert_eq!(list.add(&id("q"), "later still"), Ok(true));
         assert_eq!(list.remove(&id("p")), Ok(()));
         assert_eq!(list.remove(&id("p")), Err(WatchRefusal::Unknown));
+        assert!(list.take_uncovered() && !list.take_uncovered(), "the input's p begins now");
+        assert_eq!(list.give(given(&of_inputs)), Ok(1));
+        assert_eq!(list.give(given(&of_inputs[..2])), Ok(1), "and ends with its record");
         assert_eq!(list.remove(&id("b")), Err(WatchRefusal::OfInput));
         let expected = [
             change("a", None),
             change("c", Some("three")),
             change("q", Some("later")),
             change("q", Some("later still")),
+            change("q", None),
+            change("q", Some("later still")),
+            change("p", None),
+            change("p", Some("shadowed")),
             change("p", None),
         ];
         assert_eq!(taken(&queue), expected);

@@ -439,6 +439,21 @@ impl Queue {
         self.wait(time, |_| true)
     }
 
+    /// For readers: waits until `is_due`, at most `time`. [`Self::wake_readers`] has it evaluated again.
+    ///
+    /// # Errors
+    /// [`Closed`], at once, if the reader is to end.
+    pub fn pause_until(&self, time: Duration, is_due: impl Fn() -> bool) -> Result<(), Closed> {
+        self.wait(time, |_| !is_due())
+    }
+
+    /// Wakes the readers that wait.
+    pub fn wake_readers(&self) {
+        // With the lock, so that no reader is between its test and its wait.
+        let _state = self.state.lock();
+        self.room_made.notify_all();
+    }
+
     fn wait(&self, time: Duration, on: impl Fn(&QueueState) -> bool) -> Result<(), Closed> {
         let goes_on = |state: &mut QueueState| state.end == RunEnd::No && on(state);
         let mut state = self.state.lock();
