@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::intake::{
     BadRecords, CatchUp, CatchUpLine, Decoder, Dequeued, EpochLimits, OnError, Queue, QueueRoom, Source,
+    SourceError, SourceReader,
 };
 use dupflow_core::doc::DocId;
 use dupflow_core::time::{Clock, LiveFrom, Offsets, SystemClock};
@@ -74,7 +75,7 @@ fn read_whole(
     fields: &[String],
     all: &mut BTreeMap<DocId, String>,
 ) -> Result<(), String> {
-    let error = |error: crate::intake::SourceError| error.to_string();
+    let error = |error: SourceError| error.to_string();
     let info = source.inspect().map_err(error)?;
     let begin = source.begin(None).map_err(error)?;
     let mut lines = Vec::new();
@@ -91,13 +92,38 @@ fn read_whole(
     let live = Arc::new(LiveFrom::default());
     let (room, limits) = (ROOM, EpochLimits::default());
     let queue = Queue::behind(CatchUp::new(lines), live, None, readers.len(), 1, room, limits);
-    let (queue, signals) = (Arc::new(queue), Arc::<ReaderSignals>::default());
-    let bad = Arc::new(BadRecords::new(OnError::Count, None));
+    let signals = Arc::<ReaderSignals>::default();
     let wakes = Arc::clone(&signals);
     queue.register(Box::new(move || wakes.wake()));
-    for mut reader in readers {
-        let (queue, signals, bad) = (Arc::clone(&queue), Arc::clone(&signals), Arc::clone(&bad));
-        // As those of a run, a reader that waits for its input forever is not joined.
+    let reading = ReadingList {
+        queue: Arc::new(queue),
+        signals,
+        bad: Arc::new(BadRecords::new(OnError::Count, None)),
+        is_endless,
+    };
+    readers.into_iter().try_for_each(|reader| reading.start(reader))?;
+    reading.take_all(&mut Decoder::new(fields), all)?;
+    let wrong: u64 = reading.bad.counts().into_values().sum();
+    if wrong > 0 {
+        tracing::warn!(records = wrong, "records of the watch list are no watches");
+    }
+    Ok(())
+}
+
+/// The readers of one source, and what they have read.
+struct ReadingList {
+    queue: Arc<Queue>,
+    signals: Arc<ReaderSignals>,
+    bad: Arc<BadRecords>,
+    /// Whether the source has no end: it is read up to where it ended when reading began.
+    is_endless: bool,
+}
+
+impl ReadingList {
+    /// Starts a reader. As those of a run, one that waits for its input forever is not joined.
+    fn start(&self, mut reader: Box<dyn SourceReader>) -> Result<(), String> {
+        let (queue, signals, bad) =
+            (Arc::clone(&self.queue), Arc::clone(&self.signals), Arc::clone(&self.bad));
         let work = move || match reader.read(&queue, &bad, &SystemClock::start() as &dyn Clock) {
             Ok(()) => queue.finish(),
             Err(failure) => {
@@ -105,42 +131,41 @@ fn read_whole(
                 queue.fail();
             }
         };
-        thread::Builder::new().name("watches".to_owned()).spawn(work).map_err(|why| why.to_string())?;
+        let started = thread::Builder::new().name("watches".to_owned()).spawn(work);
+        started.map(drop).map_err(|why| why.to_string())
     }
-    let mut decoder = Decoder::new(fields);
-    loop {
-        match queue.take(u64::MAX) {
-            Dequeued::Batch(_, batch) => {
-                let decoded = decoder.decode(&batch, &bad, &mut Vec::new(), |_, event| {
-                    match event.text {
-                        Some(text) => drop(all.insert(event.id, text.into_owned())),
-                        None => drop(all.remove(&event.id)),
-                    };
-                });
-                queue.give_back(batch);
-                if let Err(failure) = decoded {
-                    queue.fail();
-                    return Err(failure.to_string());
+
+    /// Adds what the readers read to a list, until they have ended.
+    fn take_all(&self, decoder: &mut Decoder, all: &mut BTreeMap<DocId, String>) -> Result<(), String> {
+        loop {
+            match self.queue.take(u64::MAX) {
+                Dequeued::Batch(_, batch) => {
+                    let decoded = decoder.decode(&batch, &self.bad, &mut Vec::new(), |_, event| {
+                        match event.text {
+                            Some(text) => drop(all.insert(event.id, text.into_owned())),
+                            None => drop(all.remove(&event.id)),
+                        };
+                    });
+                    self.queue.give_back(batch);
+                    if let Err(failure) = decoded {
+                        self.queue.fail();
+                        return Err(failure.to_string());
+                    }
                 }
+                Dequeued::Nothing { .. } => {
+                    if let Some(failure) = self.signals.failure.lock().take() {
+                        return Err(failure);
+                    }
+                    if self.is_endless && self.queue.is_live() {
+                        self.queue.stop();
+                    } else {
+                        self.signals.wait();
+                    }
+                }
+                Dequeued::Done => return Ok(()),
             }
-            Dequeued::Nothing { .. } => {
-                if let Some(failure) = signals.failure.lock().take() {
-                    return Err(failure);
-                }
-                if is_endless && queue.is_live() {
-                    queue.stop();
-                } else {
-                    signals.wait();
-                }
-            }
-            Dequeued::Done => break,
         }
     }
-    let wrong: u64 = bad.counts().into_values().sum();
-    if wrong > 0 {
-        tracing::warn!(records = wrong, "records of the watch list are no watches");
-    }
-    Ok(())
 }
 
 impl fmt::Debug for GivenList {
