@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::publisher::PublisherStop;
 use super::side_outputs::SideOutputs;
 use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::StoredState;
@@ -29,6 +30,8 @@ pub struct Continuity {
     pub sides: SideOutputs,
     /// The watch list and its notices, if there is one.
     pub watch: Option<WatchParts>,
+    /// What publishes the history, if one is stored: a failed run does not wait for it.
+    pub history: Option<PublisherStop>,
 }
 
 /// The watch list of a run, and where its notices go.
@@ -55,6 +58,7 @@ impl Continuity {
             state: None,
             sides: SideOutputs::default(),
             watch: None,
+            history: None,
         }
     }
 }

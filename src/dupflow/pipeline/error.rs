@@ -36,3 +36,9 @@ pub enum RunError {
     #[error("a worker failed: {0}")]
     Worker(String),
 }
+
+/// The text of an error with all its causes.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |all, cause| format!("{all}: {cause}"))
+}

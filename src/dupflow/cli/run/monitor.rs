@@ -20,6 +20,7 @@ use dupflow_core::run::watch::WatchBook;
 use dupflow_core::sketch::estimate::standard_error;
 use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::{Epoch, EpochTimes};
+use dupflow_engine::dataflow::Stages;
 use dupflow_monitor::{
     AddressRange, Compare, ComparedTexts, Endpoint, Feeder, HotBlockInfo, InputBytes, KeptHistory, Monitor,
     MonitorLimits, MonitoredRun, Pipeline, ReadText, TextReader, TextUnavailable, View,
@@ -82,54 +83,55 @@ pub(in crate::cli) fn start(
         plan.description().fields().map(|(name, value)| (name.to_owned(), value.into())).collect();
     subject.config = json!({"deployment": deployment.shown, "pipeline": described});
     let stages = job.stages.clone();
-    subject.hot_blocks = Box::new(move |most| {
-        let blocks = stages.observers.hot_blocks.lock();
-        let mut largest: Vec<_> = blocks.iter().collect();
-        largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
-        let hot = largest.into_iter().take(most).map(|(key, block)| HotBlockInfo {
-            table: key.table,
-            hash: key.hash,
-            sketches: block.sketches,
-            document: block.document.clone(),
-            beside: block.beside.clone(),
-        });
-        (blocks.len(), hot.collect())
-    });
+    subject.hot_blocks = Box::new(move |most| hot_blocks(&stages, most));
     subject.planned = plan.planned_sketches();
     subject.input_bytes = job
         .source
         .progress()
         .map(|progress| -> InputBytes { Box::new(move || (progress.read(), progress.total())) });
+    Ok(Some(Monitor::start(&endpoint(place)?, subject, limits(place))?))
+}
+
+/// Where the monitor listens, and what a request needs.
+fn endpoint(place: &MonitorConfig) -> anyhow::Result<Endpoint> {
     let token = |token: &Option<Credential>| token.as_ref().map(|token| token.reveal().to_owned());
-    let entry = Endpoint {
+    let range = |(address, bits): &(_, _)| AddressRange { address: *address, bits: *bits };
+    let user_header = place.user_header.as_ref().map(|name| name.parse()).transpose();
+    Ok(Endpoint {
         address: place.listen,
         token: token(&place.token),
         read_token: token(&place.read_token),
         hosts: place.hosts.clone(),
         base_path: place.base_path.clone(),
-        trusted_proxies: place
-            .trusted_proxies
-            .iter()
-            .map(|(address, bits)| AddressRange { address: *address, bits: *bits })
-            .collect(),
-        user_header: place
-            .user_header
-            .as_ref()
-            .map(|name| name.parse())
-            .transpose()
-            .context("monitor.user_header")?,
-    };
-    Ok(Some(Monitor::start(&entry, subject, limits(place))?))
+        trusted_proxies: place.trusted_proxies.iter().map(range).collect(),
+        user_header: user_header.context("monitor.user_header")?,
+    })
+}
+
+/// The number of hot blocks, and the `most` largest of them.
+fn hot_blocks(stages: &Stages, most: usize) -> (usize, Vec<HotBlockInfo>) {
+    let blocks = stages.observers.hot_blocks.lock();
+    let mut largest: Vec<_> = blocks.iter().collect();
+    largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
+    let hot = largest.into_iter().take(most).map(|(key, block)| HotBlockInfo {
+        table: key.table,
+        hash: key.hash,
+        sketches: block.sketches,
+        document: block.document.clone(),
+        beside: block.beside.clone(),
+    });
+    (blocks.len(), hot.collect())
 }
 
 /// The history of the run, if the state keeps one.
-fn history(plan: &Plan, deployment: &Deployment, job: &RunJob) -> anyhow::Result<Option<KeptHistory>> {
+fn history(plan: &Plan, deployment: &Deployment, job: &mut RunJob) -> anyhow::Result<Option<KeptHistory>> {
     let kept = deployment.state.as_ref().and_then(|state| Some((state, state.history?)));
     let Some((state, age)) = kept else { return Ok(None) };
     let (metrics, status) = (Arc::clone(&job.stages.observers.metrics), Arc::clone(&job.status));
     let scheme = plan.scheme.description().encode();
     let store = StoredHistory::open(state, job.continuity.run.clone(), scheme, metrics, status)
         .context("the history (state.history)")?;
+    job.continuity.history = Some(store.stop());
     Ok(Some(KeptHistory { store: Box::new(store), age }))
 }
 

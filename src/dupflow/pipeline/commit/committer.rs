@@ -142,7 +142,8 @@ impl Committer {
                     }
                     self.sink.finish().map_err(RunError::Sink)?;
                     self.sides.finish().map_err(RunError::Sink)?;
-                    return self.keeper.map_or(Ok(()), Keeper::finish);
+                    self.keeper.into_iter().for_each(Keeper::finish);
+                    return Ok(());
                 }
             }
         }

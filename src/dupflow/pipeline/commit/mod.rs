@@ -12,5 +12,5 @@ pub use followed::Follower;
 pub(in crate::pipeline) use committer::Committer;
 pub(in crate::pipeline) use followed::FollowedSink;
 pub(in crate::pipeline) use growth::GrowthWarning;
-pub(in crate::pipeline) use keeper::{Keeper, KeeperStop};
+pub(in crate::pipeline) use keeper::Keeper;
 pub(in crate::pipeline) use queue::Commits;

@@ -1,12 +1,11 @@
 //! The first failure of a run: it is stored, and all threads of the run end.
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::pipeline::commit::Commits;
-use crate::pipeline::commit::KeeperStop;
 use crate::pipeline::error::RunError;
 use dupflow_connectors::intake::Queue;
 use dupflow_core::run::status::{Phase, Status};
@@ -14,6 +13,9 @@ use dupflow_engine::dataflow::Cancellation;
 
 /// Sends a failure to the other processes.
 pub(in crate::pipeline) type SendFailure = Box<dyn Fn(&RunError) + Send + Sync>;
+
+/// Ends something that the run waits for.
+type EndOnFailure = Box<dyn Fn() + Send + Sync>;
 
 /// Shared by readers, workers and committer, which report their failures here.
 ///
@@ -25,7 +27,8 @@ pub(in crate::pipeline) struct RunFailure {
     queue: Arc<Queue>,
     commits: Arc<Commits>,
     workers: Arc<Cancellation>,
-    keeper: OnceLock<KeeperStop>,
+    /// What else a failure ends.
+    ends: Mutex<Vec<EndOnFailure>>,
     /// Sends a failure to the other processes, if there are any.
     tell: Option<SendFailure>,
     status: Arc<Status>,
@@ -44,15 +47,23 @@ impl RunFailure {
             queue: Arc::clone(queue),
             commits: Arc::clone(commits),
             workers: Arc::clone(workers),
-            keeper: OnceLock::new(),
+            ends: Mutex::default(),
             tell,
             status: Arc::clone(status),
         }
     }
 
-    /// A failure cancels this keeper too.
-    pub(in crate::pipeline) fn stops(&self, keeper: KeeperStop) {
-        self.keeper.get_or_init(|| keeper);
+    /// A failure calls this too, perhaps twice. It must not wait.
+    pub(in crate::pipeline) fn ends(&self, end: impl Fn() + Send + Sync + 'static) {
+        self.ends.lock().push(Box::new(end));
+        // The failure may have come before.
+        if self.has_failed() {
+            self.end_all();
+        }
+    }
+
+    fn end_all(&self) {
+        self.ends.lock().iter().for_each(|end| end());
     }
 
     /// Fails the run with `error`, unless it has failed before.
@@ -70,9 +81,7 @@ impl RunFailure {
         self.queue.fail();
         self.commits.cancel();
         self.workers.cancel();
-        if let Some(keeper) = self.keeper.get() {
-            keeper.cancel();
-        }
+        self.end_all();
     }
 
     /// Whether the run has failed.

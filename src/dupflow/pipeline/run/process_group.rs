@@ -29,7 +29,7 @@ use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 
 use super::worker::RunShared;
-use crate::pipeline::error::RunError;
+use crate::pipeline::error::{RunError, chain};
 use crate::pipeline::outcome::Measures;
 use crate::pipeline::past::Past;
 use dupflow_connectors::intake::{CatchUpLine, Peers};
@@ -219,17 +219,6 @@ fn failure(control: &Control, event: ControlEvent) -> Option<RunError> {
         }
         ControlEvent::Message(_) => None,
     }
-}
-
-/// The text of an error with all its causes.
-fn chain(error: &RunError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
-    text
 }
 
 impl PeerProcesses {

@@ -134,6 +134,9 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     }
     let snapshot = past.snapshot.take();
     let mut continuity = continuity;
+    if let Some(history) = continuity.history.take() {
+        shared.failure.ends(move || history.hurry());
+    }
     let (watches, notices, deliveries) = begin_watches(continuity.watch.take(), &shared.clock, give_up)?;
     let output = CommitterParts {
         notices,
@@ -246,7 +249,8 @@ fn start_committer(
     });
     let keeper = keeper.transpose()?;
     if let Some(keeper) = &keeper {
-        shared.failure.stops(keeper.stop());
+        let stop = keeper.stop();
+        shared.failure.ends(move || stop.cancel());
     }
     let mut committer = Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), past);
     committer.announce = announce;
