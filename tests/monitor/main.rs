@@ -18,6 +18,8 @@ mod exposition;
 mod floods;
 mod follow;
 mod history;
+#[cfg(feature = "webhook")]
+mod receiver;
 mod restarts;
 mod run;
 mod scrape;

@@ -3,147 +3,13 @@
 //! Bug classes: a watch that a crash loses after it was confirmed; a notice that is lost, or delivered out of
 //! order, or again with another key; a receiver that is slow or down and holds the run back.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
+use std::io::Write;
 
 use serde_json::{Value, json};
 
 use super::client::{Answer, ask, get};
+use super::receiver::{Mode, OK, Receiver, until};
 use super::run::{Place, Process};
-
-/// How the receiver answers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Mode {
-    Status(u16),
-    /// Reads the request and never answers.
-    Hang,
-    /// Closes the connection without an answer.
-    Close,
-}
-
-const OK: Mode = Mode::Status(204);
-
-/// A request that was received.
-#[derive(Clone, Debug)]
-struct Received {
-    mode: Mode,
-    key: String,
-    signature: String,
-    body: Value,
-}
-
-/// A server that answers as its mode says.
-struct Receiver {
-    mode: Arc<Mutex<Mode>>,
-    received: Arc<Mutex<Vec<Received>>>,
-    address: SocketAddr,
-}
-
-impl Receiver {
-    fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let receiver = Self { mode: Arc::new(Mutex::new(OK)), received: Arc::default(), address };
-        let (mode, received) = (Arc::clone(&receiver.mode), Arc::clone(&receiver.received));
-        // It ends with the process of the tests.
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (mode, received) = (Arc::clone(&mode), Arc::clone(&received));
-                thread::spawn(move || serve(stream.unwrap(), &mode, &received));
-            }
-        });
-        receiver
-    }
-
-    fn set(&self, mode: Mode) {
-        *self.mode.lock().unwrap() = mode;
-    }
-
-    fn received(&self) -> Vec<Received> {
-        self.received.lock().unwrap().clone()
-    }
-
-    /// The accepted notices by number, in the order of their requests.
-    fn accepted(&self) -> Vec<u64> {
-        let all = self.received();
-        all.iter().filter(|one| one.mode == OK).map(|one| one.body["number"].as_u64().unwrap()).collect()
-    }
-
-    /// Waits until a request has been answered in this mode.
-    fn wait_for(&self, mode: Mode) {
-        until(|| self.received().iter().any(|one| one.mode == mode));
-    }
-}
-
-/// Answers the requests of one connection.
-fn serve(mut stream: TcpStream, mode: &Mutex<Mode>, received: &Mutex<Vec<Received>>) {
-    let mut bytes = Vec::new();
-    loop {
-        let Some((head, rest)) = split(&bytes) else {
-            let mut buffer = [0; 4096];
-            match stream.read(&mut buffer) {
-                Ok(0) | Err(_) => return,
-                Ok(n) => bytes.extend_from_slice(&buffer[..n]),
-            }
-            continue;
-        };
-        let value = |name: &str| {
-            let line = head
-                .lines()
-                .find_map(|line| line.split_once(": ").filter(|(key, _)| key.eq_ignore_ascii_case(name)));
-            line.map(|(_, value)| value.to_owned()).unwrap_or_default()
-        };
-        let length: usize = value("content-length").parse().unwrap();
-        if rest.len() < length {
-            let mut more = vec![0; length - rest.len()];
-            if stream.read_exact(&mut more).is_err() {
-                return;
-            }
-            bytes.extend(more);
-            continue;
-        }
-        let body = serde_json::from_slice(&rest[..length]).unwrap();
-        let (key, signature) = (value("idempotency-key"), value("dupflow-signature"));
-        bytes.clear();
-        let now = *mode.lock().unwrap();
-        received.lock().unwrap().push(Received { mode: now, key, signature, body });
-        match now {
-            Mode::Status(status) => {
-                let answer = format!("HTTP/1.1 {status} x\r\ncontent-length: 3\r\nretry-after: 0\r\n\r\nwhy");
-                let answer = if status == 204 { "HTTP/1.1 204 x\r\n\r\n".to_owned() } else { answer };
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-            }
-            // Until the client gives up.
-            Mode::Hang => drop(stream.read(&mut [0])),
-            Mode::Close => return,
-        }
-        if now == Mode::Hang {
-            return;
-        }
-    }
-}
-
-/// The head of a request and what follows it.
-fn split(bytes: &[u8]) -> Option<(String, &[u8])> {
-    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
-    Some((String::from_utf8(bytes[..end].to_vec()).unwrap(), &bytes[end + 4..]))
-}
-
-/// Asks again and again until it is so; the bound is reached by a defect only.
-fn until(mut is_so: impl FnMut() -> bool) {
-    for _ in 0..60_000 {
-        if is_so() {
-            return;
-        }
-        thread::park_timeout(Duration::from_millis(2));
-    }
-    panic!("it never is so");
-}
 
 /// Posts a watch, again while the run has not begun.
 fn post(run: &Process, body: &Value) -> Answer {
@@ -327,4 +193,61 @@ fn a_web_hook_delivers_each_notice_in_order_whatever_the_receiver_does() {
         let others = received.iter().filter(|other| other.key == one.key);
         assert_eq!(others.count(), same.count(), "one key is of one notice");
     }
+}
+
+/// A backlog that takes longer than a stop may.
+#[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
+fn a_slow_web_hook_does_not_hold_a_stop() {
+    let place = Place::new();
+    let receiver = Receiver::start();
+    receiver.set(Mode::Slow);
+    let url = format!("http://{}/in", receiver.address);
+    deployment(&place, &format!("[notices.hook]\nurl = \"{url}\"\nsecret = \"0123456789abcdef\"\n"));
+    place.write("here.toml", &format!("shutdown_seconds = 4\n{}", place.read("here.toml")));
+    let run = place.start("run -c here.toml");
+    assert_eq!(post(&run, &json!({ "id": "w", "text": text(1, 99) })).code, 201);
+    (0..80).for_each(|document| append(&place, document, 1));
+    until(|| state(&run, "/notices")["count"] == 80);
+    assert!(run.interrupt().success());
+    let cursor: Value = serde_json::from_str(&place.read("notices.cursor")).unwrap();
+    let delivered = cursor["number"].as_u64().unwrap();
+    assert_eq!(receiver.accepted(), (1..=delivered).collect::<Vec<_>>(), "the cursor is behind the last one");
+    assert!((1..80).contains(&delivered), "{delivered}");
+
+    receiver.set(OK);
+    let run = place.start("run -c here.toml");
+    until(|| state(&run, "/notices")["hook"]["undelivered"] == 0);
+    assert!(run.interrupt().success());
+    assert_eq!(receiver.accepted(), (1..=80).collect::<Vec<_>>(), "none is lost, none is sent again");
+
+    // Of a file that was lost the cursor says nothing.
+    std::fs::remove_file(place.path("notices")).unwrap();
+    let (code, log) = place.done("run -c here.toml");
+    let why = "the web hook cannot start: notices.cursor: it is beyond the end of the file of notices";
+    assert!(code == Some(1) && log.contains(why) && !log.contains("cannot be written"), "{log}");
+}
+
+#[test]
+fn the_watch_of_an_input_begins_when_the_posted_one_of_its_id_ends() {
+    let place = Place::new();
+    deployment(&place, "");
+    let mut run = place.start("run -c here.toml");
+    assert_eq!(post(&run, &json!({ "id": "w", "text": text(1, 99) })).code, 201);
+    assert!(run.interrupt().success());
+    place.write("list.jsonl", &format!("{}\n", json!({ "id": "w", "text": text(2, 99) })));
+    let inputs = "[watch]\ninputs = [\"list.jsonl\"]\nrefresh = \"3600s\"\n";
+    place.write("here.toml", &place.read("here.toml").replace("[watch]\n", inputs));
+    run = place.start("run -c here.toml");
+    append(&place, 1, 1);
+    append(&place, 2, 2);
+    until(|| state(&run, "/watch")["watches"][0]["origin"] == "posted");
+    until(|| state(&run, "/notices")["count"] == 1);
+    assert_eq!(delete(&run, "w"), 204);
+    until(|| state(&run, "/notices")["count"] == 3);
+    let notices = state(&run, "/notices")["notices"].clone();
+    let found = [0, 1, 2].map(|n| (notices[n]["diff"].clone(), notices[n]["id"].clone()));
+    assert_eq!(found, [(1.into(), "d2".into()), ((-1).into(), "d1".into()), (1.into(), "d1".into())]);
+    assert_eq!(state(&run, "/watch")["watches"][0]["origin"], "input");
+    assert!(run.interrupt().success());
 }

@@ -23,7 +23,7 @@ pub use destination::Destination;
 pub use keep_list::{DocumentList, KeepList};
 pub use letters::LetterFile;
 pub use marked::MarkedFile;
-pub(crate) use marked::{open_alone, replace};
+pub(crate) use marked::{open_alone, replace, sync_folder_of};
 pub use memory::MemorySink;
 pub use pairs::{DeltaLines, PairLines};
 #[cfg(feature = "parquet")]

@@ -17,6 +17,9 @@ use dupflow_core::time::{Clock, SystemClock};
 /// Marks of times that are held; the file may grow for days while a receiver is down.
 const MARKS: usize = 1024;
 
+/// How long the end of a run waits for one attempt of the web hook.
+const LAST_ATTEMPT: Duration = Duration::from_secs(3);
+
 /// What is durable in the file of notices.
 pub struct NoticeBoard {
     state: Mutex<BoardState>,
@@ -38,6 +41,10 @@ struct BoardState {
     /// Notices that the web hook has delivered, or that were refused.
     done: u64,
     ended: bool,
+    /// How long an orderly stop may take; see [`NoticeBoard::stop_deliveries`].
+    shutdown: Duration,
+    /// From this time on the web hook begins no attempt, by the clock.
+    deadline: Option<Duration>,
     /// Whether the thread of the web hook has ended.
     hook_ended: bool,
 }
@@ -47,7 +54,7 @@ struct BoardState {
 pub(super) enum MoreNotices {
     /// The file is durable up to this length in bytes, which is greater than that asked for.
     Until(u64),
-    /// Nothing more is written.
+    /// Nothing more is written, or nothing more is delivered.
     Ended,
 }
 
@@ -95,24 +102,55 @@ impl NoticeBoard {
         self.changed.notify_all();
     }
 
-    /// Nothing more is written.
-    pub(super) fn end(&self) {
-        self.state.lock().ended = true;
+    /// The run stops, or is at its end: after half of the time of an orderly stop the web hook begins no further
+    /// attempt, and the next run delivers the rest. The first call counts.
+    pub fn stop_deliveries(&self) {
+        let now = self.clock.now();
+        let mut state = self.state.lock();
+        let shutdown = state.shutdown;
+        state.deadline.get_or_insert(now + shutdown / 2);
+        drop(state);
         self.changed.notify_all();
     }
 
-    /// Waits until the file is longer than `length`, or nothing more is written.
+    /// Nothing more is written: waits until the web hook has delivered what is left, up to the first attempt
+    /// that fails or takes more than `LAST_ATTEMPT`, and up to the deadline of [`Self::stop_deliveries`]. The
+    /// last attempt is waited for up to another quarter of the time of an orderly stop. Returns what is known of
+    /// the deliveries.
+    pub fn end_deliveries(&self) -> HookState {
+        self.state.lock().ended = true;
+        self.stop_deliveries();
+        let mut state = self.state.lock();
+        let end = state.deadline.unwrap_or_default() + state.shutdown / 4;
+        let mut is_late = false;
+        while !state.hook_ended && !is_late {
+            let before = state.done;
+            let waits = |now: &mut BoardState| !now.hook_ended && now.done == before;
+            let time = end.saturating_sub(self.clock.now()).min(LAST_ATTEMPT);
+            is_late = self.changed.wait_while_for(&mut state, waits, time).timed_out();
+        }
+        drop(state);
+        self.hook().unwrap_or_default()
+    }
+
+    /// Waits until the file is longer than `length`, or the web hook is to end.
     pub(super) fn wait_beyond(&self, length: u64) -> MoreNotices {
         let mut state = self.state.lock();
         self.changed.wait_while(&mut state, |state| state.length <= length && !state.ended);
-        if state.length > length { MoreNotices::Until(state.length) } else { MoreNotices::Ended }
+        let is_over = state.deadline.is_some_and(|deadline| deadline <= self.clock.now());
+        if state.length > length && !is_over { MoreNotices::Until(state.length) } else { MoreNotices::Ended }
     }
 
-    /// Waits until nothing more is written, at most `time`. Returns whether that is so.
-    pub(super) fn wait_for_end(&self, time: Duration) -> bool {
+    /// Waits until the run stops or is at its end, at most `time`. Returns whether that is so.
+    pub(super) fn wait_for_stop(&self, time: Duration) -> bool {
         let mut state = self.state.lock();
-        self.changed.wait_while_for(&mut state, |state| !state.ended, time);
-        state.ended
+        self.changed.wait_while_for(&mut state, |state| state.deadline.is_none(), time);
+        state.deadline.is_some()
+    }
+
+    /// Whether the run stops or is at its end.
+    pub(super) fn is_stopping(&self) -> bool {
+        self.state.lock().deadline.is_some()
     }
 
     /// At most `most` of the last notices with numbers below `before`, the newest first.
@@ -125,6 +163,12 @@ impl NoticeBoard {
     /// Notices in the file.
     pub(super) fn count(&self) -> u64 {
         self.state.lock().count
+    }
+
+    /// A web hook begins where `done` notices have been delivered; an orderly stop may take `shutdown`.
+    pub(super) fn begin_hook(&self, done: u64, shutdown: Duration) {
+        self.state.lock().shutdown = shutdown;
+        self.update_hook(done, |_| {});
     }
 
     /// Changes what is known of the web hook, where `done` notices have been delivered or refused.
@@ -143,19 +187,6 @@ impl NoticeBoard {
     pub(super) fn hook_has_ended(&self) {
         self.state.lock().hook_ended = true;
         self.changed.notify_all();
-    }
-
-    /// Waits until the web hook has ended, as long as it delivers something within each `time`.
-    pub(super) fn wait_for_hook(&self, time: Duration) {
-        let done = |state: &BoardState| state.hook.as_ref().map_or(0, |hook| hook.delivered + hook.refused);
-        let mut state = self.state.lock();
-        while !state.hook_ended {
-            let before = done(&state);
-            let waits = |now: &mut BoardState| !now.hook_ended && done(now) == before;
-            if self.changed.wait_while_for(&mut state, waits, time).timed_out() {
-                return;
-            }
-        }
     }
 
     /// What is known of the web hook; `None` if there is none.

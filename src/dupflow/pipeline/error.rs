@@ -23,6 +23,9 @@ pub enum RunError {
     /// Notices cannot be written.
     #[error("the notices cannot be written")]
     Notices(#[source] io::Error),
+    /// The web hook cannot begin.
+    #[error("the web hook cannot start")]
+    Hook(#[source] io::Error),
     /// The state cannot be read or written.
     #[error(transparent)]
     State(#[from] StateError),

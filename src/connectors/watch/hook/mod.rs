@@ -8,8 +8,9 @@
 //!
 //! The file of notices is the queue, so a receiver that is down costs no memory and holds nothing back: the
 //! thread of the hook waits, no other thread does. The cursor is a file. It is stored after every
-//! `STORED_EVERY` deliveries, before each wait and at the end; a crash in between sends those again. So
-//! each notice is delivered at least once, in order, and one that is sent again has the same key.
+//! `STORED_EVERY` deliveries, before each wait, and after each delivery once the run stops; a crash in between
+//! sends those again. So each notice is delivered at least once, in order, and one that is sent again has the
+//! same key.
 //!
 //! References: `Idempotency-Key` as in the draft of the IETF httpapi group; RFC 9110, section 10.2.3
 //! (`Retry-After`); RFC 2104 (HMAC).
@@ -34,6 +35,7 @@ pub use self::settings::HookSettings;
 use super::notice_board::{MoreNotices, NoticeBoard};
 use super::notice_file::{NoticeLine, parse};
 use crate::failpoint;
+use crate::sinks::sync_folder_of;
 use dupflow_core::run::watch::HookState;
 use dupflow_core::time::Clock;
 
@@ -48,15 +50,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Longest pause that a receiver may ask for.
 const LONGEST_ASKED: Duration = Duration::from_secs(3600);
-
-/// How long the end of a run waits for an attempt.
-const GRACE: Duration = Duration::from_secs(3);
-
-/// The thread of a web hook.
-#[derive(Debug)]
-pub struct Hook {
-    board: Arc<NoticeBoard>,
-}
 
 /// What the thread works with.
 struct Deliveries {
@@ -78,44 +71,32 @@ struct RefusedNotice<'a> {
     notice: &'a NoticeLine,
 }
 
-impl Hook {
-    /// Starts to deliver what is in the file of notices and what follows.
-    ///
-    /// # Errors
-    /// If a file cannot be opened, if the cursor is not of this file of notices, or if the thread cannot be
-    /// started.
-    pub fn start(settings: HookSettings, board: Arc<NoticeBoard>, clock: Arc<dyn Clock>) -> io::Result<Self> {
-        let mut notices = File::open(&settings.notices)?;
-        let cursor = Cursor::read(&settings.cursor, &mut notices)?;
-        notices.seek(SeekFrom::Start(cursor.offset))?;
-        let dead_letters = OpenOptions::new().create(true).append(true).open(&settings.dead_letter)?;
-        let receiver = Receiver::new(&settings)?;
-        board.update_hook(cursor.number, |_| {});
-        let notices = BufReader::new(notices);
-        let shared = Arc::clone(&board);
-        let mut deliveries =
-            Deliveries { settings, receiver, notices, dead_letters, cursor, board: shared, clock };
-        let work = move || {
-            let ran = catch_unwind(AssertUnwindSafe(|| deliveries.run()));
-            if let Err(error) = ran.unwrap_or_else(|_| Err(io::Error::other("it panicked"))) {
-                tracing::error!(%error, "the web hook has ended, and a restart delivers the rest");
-                deliveries.update(|hook| hook.failure = Some(error.to_string()));
-            }
-            deliveries.board.hook_has_ended();
-        };
-        // Not joined: an attempt may take as long as its time limit.
-        thread::Builder::new().name("web hook".to_owned()).spawn(work)?;
-        Ok(Self { board })
-    }
-
-    /// Ends the hook, once no more notices are written: what is left is delivered, up to the first attempt
-    /// that fails or takes more than `GRACE`; the next run delivers the rest. Returns what is known of the
-    /// deliveries.
-    pub fn end(self) -> HookState {
-        self.board.end();
-        self.board.wait_for_hook(GRACE);
-        self.board.hook().unwrap_or_default()
-    }
+/// Starts to deliver what is in the file of notices and what follows, until [`NoticeBoard::end_deliveries`].
+///
+/// # Errors
+/// If a file cannot be opened, if the cursor is not of this file of notices, or if the thread cannot be
+/// started.
+pub fn start(settings: HookSettings, board: Arc<NoticeBoard>, clock: Arc<dyn Clock>) -> io::Result<()> {
+    let mut notices = File::open(&settings.notices)?;
+    let cursor = Cursor::read(&settings.cursor, &mut notices)?;
+    notices.seek(SeekFrom::Start(cursor.offset))?;
+    let dead_letters = OpenOptions::new().create(true).append(true).open(&settings.dead_letter)?;
+    sync_folder_of(&settings.dead_letter)?;
+    let receiver = Receiver::new(&settings)?;
+    board.begin_hook(cursor.number, settings.shutdown);
+    let notices = BufReader::new(notices);
+    let mut deliveries = Deliveries { settings, receiver, notices, dead_letters, cursor, board, clock };
+    let work = move || {
+        let ran = catch_unwind(AssertUnwindSafe(|| deliveries.run()));
+        if let Err(error) = ran.unwrap_or_else(|_| Err(io::Error::other("it panicked"))) {
+            tracing::error!(%error, "the web hook has ended, and a restart delivers the rest");
+            deliveries.update(|hook| hook.failure = Some(error.to_string()));
+        }
+        deliveries.board.hook_has_ended();
+    };
+    // Not joined: an attempt may take as long as its time limit.
+    thread::Builder::new().name("web hook".to_owned()).spawn(work)?;
+    Ok(())
 }
 
 impl Deliveries {
@@ -129,7 +110,7 @@ impl Deliveries {
             self.notices.read_until(b'\n', &mut line)?;
             let notice = parse(&line, self.cursor.number + 1)?;
             if !self.deliver(&notice)? {
-                // The run has ended meanwhile; the next one goes on here.
+                // The next run goes on here.
                 return self.cursor.store(&self.settings.cursor);
             }
             failpoint::reach("delivered");
@@ -137,14 +118,15 @@ impl Deliveries {
             self.cursor.offset += line.len() as u64;
             unstored += 1;
             let is_last = self.notices.buffer().is_empty();
-            if unstored >= STORED_EVERY || is_last {
+            // At the end the process may not wait for the next attempt.
+            if unstored >= STORED_EVERY || is_last || self.board.is_stopping() {
                 self.cursor.store(&self.settings.cursor)?;
                 unstored = 0;
             }
         }
     }
 
-    /// Sends a notice until it is accepted or refused. False if the run has ended and an attempt fails.
+    /// Sends a notice until it is accepted or refused. False if an attempt fails and the run stops.
     fn deliver(&mut self, notice: &NoticeLine) -> io::Result<bool> {
         let number = self.cursor.number + 1;
         let key = receiver::key(number, notice);
@@ -179,7 +161,7 @@ impl Deliveries {
                     self.cursor.store(&self.settings.cursor)?;
                     let pause = pauses.next().unwrap_or(LONGEST_PAUSE);
                     let pause = pause.max(asked.unwrap_or_default().min(LONGEST_ASKED));
-                    if self.board.wait_for_end(pause) {
+                    if self.board.wait_for_stop(pause) {
                         return Ok(false);
                     }
                 }

@@ -14,6 +14,8 @@ pub struct HookSettings {
     pub secret: Credential,
     /// How long an attempt may take, from the connection to the end of the answer.
     pub timeout: Duration,
+    /// How long an orderly stop of the run may take. Deliveries get half of it.
+    pub shutdown: Duration,
     /// The file of notices.
     pub notices: PathBuf,
     /// The file of the cursor.

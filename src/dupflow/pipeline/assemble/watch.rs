@@ -51,6 +51,7 @@ pub(super) fn parts(
             url: hook.url.clone(),
             secret: hook.secret.clone(),
             timeout: hook.timeout,
+            shutdown: deployment.shutdown,
             notices: watch.notices.clone(),
             cursor: hook.cursor.clone(),
             dead_letter: hook.dead_letter.clone(),

@@ -10,6 +10,7 @@ use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary};
 use dupflow_connectors::intake::Queue;
 use dupflow_connectors::sinks::Publication;
+use dupflow_connectors::watch::NoticeBoard;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::run::watch::HookState;
 use dupflow_engine::dataflow::{Stages, Workers};
@@ -26,21 +27,28 @@ pub struct Running {
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
     pub(super) publication: Option<Publication>,
-    /// Ends the deliveries of the web hook, if there is one.
-    pub(super) deliveries: Option<EndDeliveries>,
+    /// What the web hook delivers, if there is one.
+    pub(super) deliveries: Option<Arc<NoticeBoard>>,
 }
-
-/// Ends the deliveries of a web hook, and returns what is known of them.
-pub(super) type EndDeliveries = Box<dyn FnOnce() -> HookState + Send>;
 
 /// Ends a run before its input does.
 #[derive(Clone)]
-pub struct Stopper(Arc<Queue>, Option<Arc<PeerProcesses>>, Arc<Status>);
+pub struct Stopper {
+    queue: Arc<Queue>,
+    peers: Option<Arc<PeerProcesses>>,
+    status: Arc<Status>,
+    deliveries: Option<Arc<NoticeBoard>>,
+}
 
 impl Running {
     /// A handle that ends the run before its input does.
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.shared.queue), self.peers.clone(), Arc::clone(&self.shared.status))
+        Stopper {
+            queue: Arc::clone(&self.shared.queue),
+            peers: self.peers.clone(),
+            status: Arc::clone(&self.shared.status),
+            deliveries: self.deliveries.clone(),
+        }
     }
 
     /// Waits for the end of the run. After a stop or a failure it does not wait for a reader that is blocked
@@ -49,18 +57,25 @@ impl Running {
     /// # Errors
     /// The first failure.
     pub fn join(self) -> Result<Summary, RunError> {
-        let Self { stages, shared, workers, threads, committer, peers, demands, publication, deliveries } =
-            self;
+        let deliveries = self.deliveries.clone();
+        let result = self.finish();
+        // Last of all: the other processes and the output do not wait for the receiver.
+        if let Some(board) = deliveries {
+            let HookState { delivered, refused, undelivered, .. } = board.end_deliveries();
+            tracing::info!(delivered, refused, undelivered, "the web hook has ended");
+        }
+        result
+    }
+
+    /// Everything but the deliveries of the web hook.
+    fn finish(self) -> Result<Summary, RunError> {
+        let Self { stages, shared, workers, threads, committer, peers, demands, publication, .. } = self;
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }
         // The workers have answered or refused all open queries.
         stages.observers.queries.close();
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        if let Some(end) = deliveries {
-            let HookState { delivered, refused, undelivered, .. } = end();
-            tracing::info!(delivered, refused, undelivered, "the web hook has ended");
-        }
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(peers) = &peers
             && !shared.failure.has_failed()
@@ -95,10 +110,13 @@ impl Stopper {
     /// Stops reading. Open epochs are finished and written, the last one with the records read so far. Then
     /// the run ends as at the end of its input.
     pub fn stop(&self) {
-        self.2.enter(Phase::Stopping);
-        self.0.stop();
-        if let Some(peers) = &self.1 {
+        self.status.enter(Phase::Stopping);
+        self.queue.stop();
+        if let Some(peers) = &self.peers {
             peers.stop();
+        }
+        if let Some(board) = &self.deliveries {
+            board.stop_deliveries();
         }
     }
 }

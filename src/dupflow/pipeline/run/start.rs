@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::failure::{RunFailure, SendFailure};
 use super::job::RunJob;
 use super::process_group::{PeerProcesses, ProcessGroup, QueuePeers};
-use super::running::{EndDeliveries, Running};
+use super::running::Running;
 use super::threads::{commit, read, read_watches, restore, spawn};
 use super::worker::{self, RunShared};
 use crate::pipeline::commit::{Commits, Committer, GrowthWarning, Keeper};
@@ -22,7 +22,9 @@ use dupflow_connectors::intake::{
 };
 use dupflow_connectors::sinks::Sink;
 use dupflow_connectors::state::Snapshot;
-use dupflow_connectors::watch::{NoticeFile, WatchedRun};
+#[cfg(feature = "webhook")]
+use dupflow_connectors::watch::hook;
+use dupflow_connectors::watch::{NoticeBoard, NoticeFile, WatchedRun};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::RetentionClock;
 use dupflow_core::time::Clock;
@@ -199,8 +201,8 @@ fn has_ended(stages: &Stages, snapshot: Option<&Snapshot>) -> bool {
     saved.ended
 }
 
-/// The list, the file of notices, and what ends the deliveries of the web hook.
-type BegunWatches = (Option<WatchedRun>, Option<NoticeFile>, Option<EndDeliveries>);
+/// The list, the file of notices, and what the web hook delivers.
+type BegunWatches = (Option<WatchedRun>, Option<NoticeFile>, Option<Arc<NoticeBoard>>);
 
 /// Starts the web hook, if there is one.
 fn begin_watches(
@@ -213,10 +215,9 @@ fn begin_watches(
     let deliveries = {
         let start = |settings| {
             let board = Arc::clone(parts.run.list.board());
-            let hook = dupflow_connectors::watch::hook::Hook::start(settings, board, Arc::clone(clock));
-            hook.map(|hook| Box::new(move || hook.end()) as EndDeliveries)
+            hook::start(settings, Arc::clone(&board), Arc::clone(clock)).map(|()| board)
         };
-        parts.hook.map(start).transpose().map_err(RunError::Notices).inspect_err(give_up)?
+        parts.hook.map(start).transpose().map_err(RunError::Hook).inspect_err(give_up)?
     };
     #[cfg(not(feature = "webhook"))]
     let (deliveries, _) = (None, (clock, give_up));
