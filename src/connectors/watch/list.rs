@@ -94,8 +94,8 @@ impl WatchList {
         &self.board
     }
 
-    /// Whether the inputs are to be read again at once: since the last call a posted watch has ended that hid one
-    /// of theirs.
+    /// Whether the inputs are to be read again at once: since the last call a posted watch has ended that hid
+    /// one of theirs.
     pub fn take_uncovered(&self) -> bool {
         self.is_uncovered.swap(false, Ordering::SeqCst)
     }

@@ -102,8 +102,8 @@ impl NoticeBoard {
         self.changed.notify_all();
     }
 
-    /// The run stops, or is at its end: after half of the time of an orderly stop the web hook begins no further
-    /// attempt, and the next run delivers the rest. The first call counts.
+    /// The run stops, or is at its end: after half of the time of an orderly stop the web hook begins no
+    /// further attempt, and the next run delivers the rest. The first call counts.
     pub fn stop_deliveries(&self) {
         let now = self.clock.now();
         let mut state = self.state.lock();
@@ -115,8 +115,8 @@ impl NoticeBoard {
 
     /// Nothing more is written: waits until the web hook has delivered what is left, up to the first attempt
     /// that fails or takes more than `LAST_ATTEMPT`, and up to the deadline of [`Self::stop_deliveries`]. The
-    /// last attempt is waited for up to another quarter of the time of an orderly stop. Returns what is known of
-    /// the deliveries.
+    /// last attempt is waited for up to another quarter of the time of an orderly stop. Returns what is known
+    /// of the deliveries.
     pub fn end_deliveries(&self) -> HookState {
         self.state.lock().ended = true;
         self.stop_deliveries();

@@ -260,8 +260,8 @@ struct PairEnd {
     was: PairSummary,
     /// The epoch that removed it.
     epoch: u64,
-    /// When that epoch was committed, in unix seconds; null if that is not known. If the pair ended in a gap of
-    /// the history: when the gap was found.
+    /// When that epoch was committed, in unix seconds; null if that is not known. If the pair ended in a gap
+    /// of the history: when the gap was found.
     at: Option<u64>,
     /// The greatest time of the events of that epoch, in unix seconds; null if that is not known.
     event_time: Option<u64>,

@@ -8,9 +8,9 @@
 //!
 //! The file of notices is the queue, so a receiver that is down costs no memory and holds nothing back: the
 //! thread of the hook waits, no other thread does. The cursor is a file. It is stored after every
-//! `STORED_EVERY` deliveries, before each wait, and after each delivery once the run stops; a crash in between
-//! sends those again. So each notice is delivered at least once, in order, and one that is sent again has the
-//! same key.
+//! `STORED_EVERY` deliveries, before each wait, and after each delivery once the run stops; a crash in
+//! between sends those again. So each notice is delivered at least once, in order, and one that is sent again
+//! has the same key.
 //!
 //! References: `Idempotency-Key` as in the draft of the IETF httpapi group; RFC 9110, section 10.2.3
 //! (`Retry-After`); RFC 2104 (HMAC).

@@ -148,8 +148,8 @@ pub(super) fn restore(
     Ok(())
 }
 
-/// Reads the inputs of the watch list again every so often, and when a posted watch ends that hid one of theirs,
-/// until the run ends. An input that cannot be read leaves the list as it is.
+/// Reads the inputs of the watch list again every so often, and when a posted watch ends that hid one of
+/// theirs, until the run ends. An input that cannot be read leaves the list as it is.
 pub(super) fn read_watches(list: &WatchList, given: &GivenList, shared: &RunShared) -> Result<(), RunError> {
     while shared.queue.pause_until(given.every, || list.take_uncovered()).is_ok() {
         match given.read() {

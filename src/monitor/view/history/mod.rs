@@ -54,8 +54,8 @@ pub trait HistoryStore: Send {
     /// If it cannot be read, or `each` fails.
     fn read(&mut self, at_most: Epoch, each: &mut EachRecord<'_>) -> Result<Option<Epoch>, String>;
 
-    /// Takes the changes of one epoch. They are published together or not at all, at once or later. It may wait;
-    /// pages can be read meanwhile.
+    /// Takes the changes of one epoch. They are published together or not at all, at once or later. It may
+    /// wait; pages can be read meanwhile.
     ///
     /// # Errors
     /// If nothing can be stored any more.
@@ -172,11 +172,8 @@ impl View {
         let clusters = self.clusters.lock().drop_ended(seconds);
         clusters.iter().for_each(|name| changes.forget_cluster(name));
         let mut state = self.state.lock();
-        state
-            .ended
-            .drop_before(seconds, |end| end.ended.times)
-            .iter()
-            .for_each(|pair| changes.forget_pair(pair));
+        let ended = state.ended.drop_before(seconds, |end| end.ended.times);
+        ended.iter().for_each(|pair| changes.forget_pair(pair));
         state.ring.drop_before(before).iter().for_each(|piece| changes.end_piece(piece));
         drop(state);
         let mut info = self.history.lock();
