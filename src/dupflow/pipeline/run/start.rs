@@ -106,6 +106,10 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let readers = source.readers(&past.begin);
     let queue = Arc::new(queue(&mut past, process, followed, readers.len(), limits));
     queue.stop_after(most_records);
+    if let Some(watch) = &continuity.watch {
+        // Before any document, and before another process opens an epoch.
+        watch.run.list.begin(&queue);
+    }
     let commits = Arc::new(Commits::new(first_epoch));
     let cancellation = Arc::<Cancellation>::default();
     let send =
@@ -271,11 +275,10 @@ fn start_threads(
         spawn("reader", shared, move |shared| read(reader, shared));
     }
     let live = Arc::clone(&stages.start.live);
-    let (list, again) = watches.map(|watches| (watches.list, watches.again)).unzip();
-    if let Some((list, given)) = list.clone().zip(again.flatten()) {
+    if let Some(WatchedRun { list, again: Some(given) }) = watches {
         spawn("watches", shared, move |shared| read_watches(&list, &given, shared));
     }
-    spawn("restore", shared, move |shared| restore(list.as_deref(), snapshot, &live, shared));
+    spawn("restore", shared, move |shared| restore(snapshot, &live, shared));
     let writes = shared.process.0 == 0;
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
         spawn("ticks", shared, |shared| {

@@ -103,19 +103,14 @@ impl From<StateError> for RestoreEnd {
     }
 }
 
-/// Pushes the watch list and the documents of the state into the queue, then lets the readers begin. It runs
-/// as the first of the readers that the queue waits for.
+/// Pushes the documents of the state into the queue, then lets the readers begin. It runs as the first of the
+/// readers that the queue waits for.
 pub(super) fn restore(
-    watches: Option<&WatchList>,
     snapshot: Option<Snapshot>,
     live: &LiveFrom,
     shared: &RunShared,
 ) -> Result<(), RunError> {
     shared.status.enter(Phase::Restoring);
-    if let Some(list) = watches {
-        // Before the first document: no sketch has to be compared with it later. Closed: the run has ended.
-        list.begin(&shared.queue).unwrap_or(());
-    }
     if let Some(snapshot) = snapshot {
         let (mut in_epoch, mut documents) = (0, 0);
         let begun = shared.clock.now();
