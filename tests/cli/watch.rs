@@ -188,3 +188,19 @@ fn wrong_settings_of_watches_are_refused_at_once() {
     let missing = place.run("replay --watch none.jsonl --notices n feed.jsonl");
     assert!(missing.code != 0 && missing.err.contains("none.jsonl"), "{missing:?}");
 }
+    assert_eq!(run.err.matches("WARN").count(), 1, "{run:?}");
+
+#[test]
+fn a_list_without_a_watch_is_an_error() {
+    let place = Place::new();
+    place.file("feed.jsonl", upsert("a", "text"));
+    place.file("list.jsonl", "{\"id\":\"x\",\"body\":\"abc\"}\n");
+    for command in ["replay -q", "replay"] {
+        let run = place.run(&format!("{command} --watch list.jsonl --notices n feed.jsonl"));
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.err.contains("\"list.jsonl\" holds 1 record and no watch: bad record in"), "{run:?}");
+    }
+    // An empty list is a list.
+    place.file("list.jsonl", "\n");
+    assert_eq!(place.run("replay -q --watch list.jsonl --notices n feed.jsonl").code, 0);
+}

@@ -41,6 +41,8 @@ struct Changing {
     number: u64,
     /// Finds texts without a token.
     featurizer: Featurizer,
+    /// Watches of inputs whose ids were those of posted ones when the inputs were last read.
+    shadowed: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -77,6 +79,7 @@ impl WatchList {
             queue: None,
             number: 0,
             featurizer: Featurizer::new(rules.clone()),
+            shadowed: 0,
         };
         let has_fields = !rules.field_names().is_empty();
         Self { changing: Mutex::new(changing), entries: Mutex::new(entries), board, has_fields }
@@ -119,7 +122,7 @@ impl WatchList {
                 }
             }
         }
-        if shadowed > 0 {
+        if std::mem::replace(&mut changing.shadowed, shadowed) != shadowed && shadowed > 0 {
             tracing::warn!(watches = shadowed, "watches of inputs have the ids of posted ones, which count");
         }
         if empty > 0 {

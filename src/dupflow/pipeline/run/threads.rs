@@ -147,15 +147,12 @@ pub(super) fn restore(
 /// leaves the list as it is.
 pub(super) fn read_watches(list: &WatchList, given: &GivenList, shared: &RunShared) -> Result<(), RunError> {
     while shared.queue.pause(given.every).is_ok() {
-        match given.read() {
-            Ok(watches) => match list.give(watches) {
-                Ok(0) => {}
-                Ok(changes) => tracing::info!(changes, "the watch list has changed"),
-                Err(Closed) => break,
-            },
-            Err(error) => {
-                tracing::warn!(error, "the inputs of the watch list cannot be read; it stays as it is");
-            }
+        let read = given.read();
+        given.log(&read);
+        match read.map(|read| list.give(read.watches)) {
+            Ok(Ok(0)) | Err(_) => {}
+            Ok(Ok(changes)) => tracing::info!(changes, "the watch list has changed"),
+            Ok(Err(Closed)) => break,
         }
     }
     Ok(())
