@@ -148,6 +148,19 @@ fn a_restart_corrects_the_notices() {
     assert_eq!(keys(&run()), []);
 }
 
+/// The summary and `--stats` have what was found of the list.
+#[test]
+fn a_summary_counts_watches_and_notices() {
+    let place = Place::new();
+    place.file("feed.jsonl", upsert("a", &page(0..0, 0)) + &upsert("b", &page(0..3, 7)) + &delete("b"));
+    place.file("list.jsonl", upsert("first", &page(0..0, 0)) + &upsert("other", &page(0..100, 3)));
+    let (run, stats) = place.replay("--epoch events:1 --watch list.jsonl --notices n feed.jsonl");
+    assert!(run.err.contains("\nnotices     3 of 2 watches\n"), "{run:?}");
+    assert_eq!(stats["watches"], json!({ "watches": 2, "notices": 3 }));
+    let (run, stats) = place.replay("feed.jsonl");
+    assert!(!run.err.contains("notices") && stats.get("watches").is_none(), "{run:?}");
+}
+
 #[test]
 fn wrong_settings_of_watches_are_refused_at_once() {
     let place = Place::new();

@@ -7,11 +7,12 @@ use std::thread::JoinHandle;
 use super::process_group::PeerProcesses;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
-use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary};
+use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary, WatchCounts};
 use dupflow_connectors::intake::Queue;
 use dupflow_connectors::sinks::Publication;
+use dupflow_connectors::watch::WatchList;
 use dupflow_core::run::status::{Phase, Status};
-use dupflow_core::run::watch::HookState;
+use dupflow_core::run::watch::{HookState, WatchBook};
 use dupflow_engine::dataflow::{Stages, Workers};
 
 /// A run in progress.
@@ -26,6 +27,8 @@ pub struct Running {
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
     pub(super) publication: Option<Publication>,
+    /// The watch list, if there is one.
+    pub(super) list: Option<Arc<WatchList>>,
     /// Ends the deliveries of the web hook, if there is one.
     pub(super) deliveries: Option<EndDeliveries>,
 }
@@ -49,8 +52,18 @@ impl Running {
     /// # Errors
     /// The first failure.
     pub fn join(self) -> Result<Summary, RunError> {
-        let Self { stages, shared, workers, threads, committer, peers, demands, publication, deliveries } =
-            self;
+        let Self {
+            stages,
+            shared,
+            workers,
+            threads,
+            committer,
+            peers,
+            demands,
+            publication,
+            list,
+            deliveries,
+        } = self;
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }
@@ -59,7 +72,11 @@ impl Running {
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
         if let Some(end) = deliveries {
             let HookState { delivered, refused, undelivered, .. } = end();
-            tracing::info!(delivered, refused, undelivered, "the web hook has ended");
+            if refused + undelivered > 0 {
+                tracing::warn!(delivered, refused, undelivered, "the web hook has not delivered all notices");
+            } else {
+                tracing::info!(delivered, "the web hook has delivered all notices");
+            }
         }
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(peers) = &peers
@@ -87,7 +104,8 @@ impl Running {
                 published => published.map_err(RunError::Sink)?,
             }
         }
-        Ok(Summary { unmet, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
+        let watches = list.map(|list| WatchCounts::from(list.state()));
+        Ok(Summary { unmet, watches, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
     }
 }
 

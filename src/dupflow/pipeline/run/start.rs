@@ -139,6 +139,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let snapshot = past.snapshot.take();
     let mut continuity = continuity;
     let (watches, notices, deliveries) = begin_watches(continuity.watch.take(), &shared.clock, give_up)?;
+    let list = watches.as_ref().map(|watches| Arc::clone(&watches.list));
     let output = CommitterParts {
         notices,
         sink,
@@ -152,7 +153,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         None
     };
     start_threads(readers, watches, snapshot, limits, &stages, &shared);
-    Ok(Running { deliveries, stages, shared, workers, threads, committer, peers, demands, publication })
+    Ok(Running { list, deliveries, stages, shared, workers, threads, committer, peers, demands, publication })
 }
 
 /// Sets what the stages take over from the source and from the past of the run.
