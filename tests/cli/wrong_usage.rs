@@ -328,6 +328,36 @@ fn a_check_that_connects_looks_for_inputs_and_folders() {
     place.file("gone", "");
     place.file("none/other", "");
     assert_eq!(place.run("check --connect -c here.toml").code, 0);
+    place.file(
+        "here.toml",
+        "source.inputs = [\"gone\"]\nwatch.path = \"w/posted\"\nwatch.inputs = [\"list\"]\n\
+         notices.path = \"n/notices\"\n[[view]]\nname = \"v\"\nof = \"pairs\"\noutput = \"v/rows\"\n",
+    );
+    refused(
+        &place,
+        "check --connect -c here.toml",
+        &[
+            "cannot read \"list\": No such file or directory",
+            "view.1.output: there is no folder \"v\" to write \"v/rows\" in",
+            "notices.path: there is no folder \"n\" to write \"n/notices\" in",
+            "watch.path: there is no folder \"w\" to write \"w/posted\" in",
+        ],
+    );
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_check_that_connects_looks_at_the_database_of_watches() {
+    let place = Place::new();
+    place.file("gone", "");
+    place.file(
+        "here.toml",
+        "source.inputs = [\"gone\"]\nnotices.path = \"notices\"\n[watch]\ndatabase = \"no.db\"\n\
+         table = \"releases\"\norder = \"at\"\n",
+    );
+    let run = place.run("check --connect -c here.toml");
+    assert!(run.code == 1 && run.err.contains("no.db"), "{run:?}");
+    assert!(!place.path("no.db").exists());
 }
 
 #[test]
