@@ -414,3 +414,23 @@ fn outputs_are_tried_before_the_run() {
     }
     assert!(!place.path("made").exists() && place.read("old") == "kept");
 }
+
+/// Standard output has one use: a file named "-" is made by nobody.
+#[test]
+fn standard_output_is_no_file() {
+    let place = Place::new();
+    place.file("feed", "{\"id\":\"a\",\"text\":\"some text\"}\n");
+    place.file("views.toml", "[[view]]\nname = \"v\"\nof = \"pairs\"\noutput = \"-\"\n");
+    place.file("here.toml", "source.inputs = [\"feed\"]\nwatch.path = \"w\"\nnotices.path = \"-\"\n");
+    for (command, option) in [
+        ("replay --watch feed --notices - feed", "--notices"),
+        ("replay --views views.toml feed", "view.1.output"),
+        ("compare --html - feed feed", "--html"),
+        ("run -c here.toml", "notices.path"),
+    ] {
+        let run = place.run(command);
+        let what = format!("{option}: standard output is not possible here: name a file");
+        assert!(run.code == 2 && run.err.contains(&what), "{run:?}");
+        assert!(!place.path("-").exists(), "{command}");
+    }
+}
