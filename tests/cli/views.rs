@@ -321,3 +321,31 @@ fn what_does_not_fit_is_refused_with_its_place() {
     let run = place.run("replay --views views.toml -o out feed.jsonl");
     assert!(run.code == 2 && run.err.contains("\"feed.jsonl\" is an input and would be lost"), "{run:?}");
 }
+
+/// A file of rows that was cut, lost or overwritten: the message names the way out, which works.
+#[test]
+fn a_cut_file_of_rows_is_written_anew_where_it_is_removed() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    place.file(
+        "here.toml",
+        "[source]\ninputs = [\"feed.jsonl\"]\n[sink]\npath = \"out\"\n[state]\npath = \"state\"\n\
+         [[view]]\nname = \"v\"\nof = \"pairs\"\noutput = \"rows\"\n",
+    );
+    assert_eq!(place.run("run -c here.toml").code, 0);
+    let whole = place.read("rows");
+    let remove = || {
+        for name in ["rows", "rows.mark"] {
+            std::fs::remove_file(place.path(name)).expect("it was written");
+        }
+    };
+    for damage in ["", &whole[..whole.len() - 1], &whole.replace("epoch", "hcope")] {
+        place.file("rows", damage);
+        let run = place.run("run -c here.toml");
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.err.contains("; remove it and its mark, and its rows are written anew"), "{run:?}");
+        remove();
+        assert_eq!(place.run("run -c here.toml").code, 0);
+        assert_eq!(rows(&place.read("rows")), rows(&whole));
+    }
+}
