@@ -196,12 +196,12 @@ fn wrong_settings_of_watches_are_refused_at_once() {
     );
     let run = place.run("run -c here.toml");
     assert!(run.code == 0 && run.err.contains("records of the watch list are no watches"), "{run:?}");
+    assert_eq!(run.err.matches("WARN").count(), 1, "{run:?}");
     let notice: Value = lines(&place.read("n")).remove(0);
     assert_eq!((&notice["watch"], &notice["id"]), (&"w".into(), &"a".into()));
     let missing = place.run("replay --watch none.jsonl --notices n feed.jsonl");
     assert!(missing.code != 0 && missing.err.contains("none.jsonl"), "{missing:?}");
 }
-    assert_eq!(run.err.matches("WARN").count(), 1, "{run:?}");
 
 #[test]
 fn a_list_without_a_watch_is_an_error() {
