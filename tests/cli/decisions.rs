@@ -85,6 +85,7 @@ fn golden_decisions_of_a_replay() {
 }
 
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn a_summary_counts_decisions() {
     let place = Place::new();
     place.file("feed.jsonl", feed());

@@ -142,6 +142,7 @@ fn a_run_corrects_rows_that_are_not_those_of_its_corpus() {
 
 /// Views are added and removed at any restart; a field that decides pairs is not.
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn a_removed_view_needs_no_correction() {
     const HOSTS: &str =
         "[[view]]\nname = \"hosts\"\nof = \"pairs\"\ngroup = [\"host\"]\noutput = \"hosts\"\n";
@@ -187,6 +188,7 @@ fn a_removed_view_needs_no_correction() {
 
 /// With a state, a field that it does not have is refused, and the message says what is so.
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn a_field_that_the_state_lacks_is_named() {
     let place = Place::new();
     place.file("feed.jsonl", feed());

@@ -150,6 +150,7 @@ fn a_restart_corrects_the_notices() {
 
 /// The summary and `--stats` have what was found of the list.
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
 fn a_summary_counts_watches_and_notices() {
     let place = Place::new();
     place.file("feed.jsonl", upsert("a", &page(0..0, 0)) + &upsert("b", &page(0..3, 7)) + &delete("b"));
