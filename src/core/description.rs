@@ -112,6 +112,16 @@ impl Description {
         self.0.iter().map(|(name, value)| (name.as_str(), value.to_string()))
     }
 
+    /// The texts of a list, in order; none if there is no list of this name.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        let mut items = match self.0.get(name).and_then(|FieldValue(value)| value.split_first()) {
+            Some((b'l', items)) => items,
+            _ => &[],
+        };
+        let texts = std::iter::from_fn(|| read(&mut items));
+        texts.map(|text| String::from_utf8_lossy(text).into_owned()).collect()
+    }
+
     /// Decodes a canonical encoding.
     ///
     /// # Errors
@@ -271,6 +281,13 @@ mod tests {
         assert_eq!(example().fingerprint(), hash::bytes(0, expected.as_bytes()));
         assert_eq!(Description::decode(expected.as_bytes()), Ok(example()));
         assert_eq!(Description::new().encode(), b"");
+    }
+
+    #[test]
+    fn texts_are_those_of_a_list() {
+        let texts = |name| example().texts(name);
+        assert_eq!(texts("text.stop_words"), ["of", "thé"]);
+        assert_eq!((texts("none"), texts("text.shingle"), texts("?")), (vec![], vec![], vec![]));
     }
 
     #[test]

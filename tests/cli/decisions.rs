@@ -85,6 +85,22 @@ fn golden_decisions_of_a_replay() {
 }
 
 #[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
+fn a_summary_counts_decisions() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let (run, stats) = place.replay("--emit decisions --decisions current --epoch ts -o out feed.jsonl");
+    let line = "\ndecisions   5 written: 1 copy, 1 the oldest of a cluster, 3 unique, 7 changed later\n";
+    assert!(run.err.contains(line), "{run:?}");
+    let counts = json!({ "written": 5, "copies": 1, "unique": 3, "ended": 0, "changed": 7 });
+    assert_eq!(stats["decisions"], counts);
+    assert!(run.err.contains(" alive, 6 deltas: "), "no delta is written: {run:?}");
+    let (run, stats) = place.replay("--epoch ts -o out feed.jsonl");
+    assert!(run.err.contains(" alive, 6 deltas written: "), "{run:?}");
+    assert!(!run.err.contains("decisions") && stats.get("decisions").is_none());
+}
+
+#[test]
 fn an_upsert_that_is_deleted_in_its_epoch_is_decided() {
     let place = Place::new();
     place.file("feed.jsonl", feed());

@@ -140,6 +140,81 @@ fn a_run_corrects_rows_that_are_not_those_of_its_corpus() {
     assert_eq!(rows(&run("\"lang\"")), fresh("\"lang\""));
 }
 
+/// Views are added and removed at any restart; a field that decides pairs is not.
+#[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
+fn a_removed_view_needs_no_correction() {
+    const HOSTS: &str =
+        "[[view]]\nname = \"hosts\"\nof = \"pairs\"\ngroup = [\"host\"]\noutput = \"hosts\"\n";
+    const LANGS: &str =
+        "[[view]]\nname = \"langs\"\nof = \"documents\"\ngroup = [\"lang\"]\noutput = \"langs\"\n";
+    for state in ["", "[state]\npath = \"state\"\n"] {
+        let place = Place::new();
+        let start = |place: &Place, views: &str, set: &str| {
+            let source = "[source]\ninputs = [\"feed.jsonl\"]\nfields = [\"host(url)\", \"lang\"]\n";
+            place.file("here.toml", format!("{source}[sink]\npath = \"out.csv\"\n{state}{views}"));
+            place.run(&format!("run -c here.toml{set}"))
+        };
+        let both = HOSTS.to_owned() + LANGS;
+        place.file("feed.jsonl", feed());
+        assert_eq!(start(&place, &both, "").code, 0);
+        let before = place.read("hosts");
+        let copy = page(0..0, 0);
+        for (n, views) in
+            [LANGS, "", "[[view]]\nname = \"a\"\nof = \"pairs\"\noutput = \"a\"\n"].iter().enumerate()
+        {
+            place.file(
+                "feed.jsonl",
+                place.read("feed.jsonl") + &event(&format!("n{n}"), "four.org", "fr", &copy),
+            );
+            let run = start(&place, views, "");
+            assert_eq!(run.code, 0, "{state}{views}: {run:?}");
+        }
+        assert_eq!(place.read("hosts"), before, "no view names it");
+        let run = start(&place, &both, "");
+        assert_eq!(run.code, 0, "{state}: {run:?}");
+        let fresh = Place::new();
+        fresh.file("feed.jsonl", place.read("feed.jsonl"));
+        assert_eq!(start(&fresh, &both, "").code, 0);
+        for name in ["hosts", "langs"] {
+            assert_eq!(rows(&place.read(name)), rows(&fresh.read(name)), "{state}{name}");
+        }
+        let deltas = |place: &Place| place.read("out.csv").lines().count();
+        assert_eq!(deltas(&place), deltas(&fresh));
+        let run = start(&place, &both, " --set pairs.where=a.host!=b.host");
+        assert!(run.code == 1 && run.err.contains("pairs.where is not set there"), "{run:?}");
+    }
+}
+
+/// With a state, a field that it does not have is refused, and the message says what is so.
+#[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
+fn a_field_that_the_state_lacks_is_named() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let start = |fields: &str, group: &str| {
+        place.file(
+            "here.toml",
+            format!(
+                "[source]\ninputs = [\"feed.jsonl\"]\nfields = [{fields}]\n[sink]\npath = \"out\"\n\
+                 [state]\npath = \"state\"\n[[view]]\nname = \"v\"\nof = \"pairs\"\ngroup = [{group}]\n\
+                 output = \"rows\"\n"
+            ),
+        );
+        place.run("run -c here.toml")
+    };
+    let both = "\"host(url)\", \"lang\"";
+    assert_eq!(start(both, "\"lang\"").code, 0);
+    let run = start(both, "\"host\"");
+    let what =
+        "the fields of source.fields that settings ask for are [\"lang\"] there and [\"host(url)\"] here";
+    assert!(run.code == 1 && run.err.contains(what), "{run:?}");
+    // The state has the languages, and the run does not know them any more.
+    let run = start("\"host(url)\"", "");
+    assert!(run.code == 1 && run.err.contains("are [\"lang\"] there and none here"), "{run:?}");
+    assert_eq!(start(both, "").code, 0);
+}
+
 /// Copies a file or a folder.
 fn copy(from: &std::path::Path, to: &std::path::Path) {
     if !from.is_dir() {
@@ -250,4 +325,32 @@ fn what_does_not_fit_is_refused_with_its_place() {
     place.file("views.toml", format!("{views}output = \"feed.jsonl\"\n"));
     let run = place.run("replay --views views.toml -o out feed.jsonl");
     assert!(run.code == 2 && run.err.contains("\"feed.jsonl\" is an input and would be lost"), "{run:?}");
+}
+
+/// A file of rows that was cut, lost or overwritten: the message names the way out, which works.
+#[test]
+fn a_cut_file_of_rows_is_written_anew_where_it_is_removed() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    place.file(
+        "here.toml",
+        "[source]\ninputs = [\"feed.jsonl\"]\n[sink]\npath = \"out\"\n[state]\npath = \"state\"\n\
+         [[view]]\nname = \"v\"\nof = \"pairs\"\noutput = \"rows\"\n",
+    );
+    assert_eq!(place.run("run -c here.toml").code, 0);
+    let whole = place.read("rows");
+    let remove = || {
+        for name in ["rows", "rows.mark"] {
+            std::fs::remove_file(place.path(name)).expect("it was written");
+        }
+    };
+    for damage in ["", &whole[..whole.len() - 1], &whole.replace("epoch", "hcope")] {
+        place.file("rows", damage);
+        let run = place.run("run -c here.toml");
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.err.contains("; remove it and its mark, and its rows are written anew"), "{run:?}");
+        remove();
+        assert_eq!(place.run("run -c here.toml").code, 0);
+        assert_eq!(rows(&place.read("rows")), rows(&whole));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::dupflow::Place;
 use super::feeds::{accumulated, delete, lines, page, upsert};
@@ -55,6 +55,60 @@ fn notices_are_the_pairs_that_a_watch_would_be_in_as_a_document() {
     }
 }
 
+/// What changes add up to after each epoch that has any: (watch, document). `ids` gives both from a change.
+fn history(changes: &str, ids: impl Fn(&Value) -> Option<(String, String)>) -> BTreeMap<u64, Matches> {
+    let (mut history, mut now) = (BTreeMap::new(), Matches::new());
+    for line in lines(changes) {
+        let Some(key) = ids(&line) else { continue };
+        match line["diff"].as_i64() {
+            Some(1) => drop(now.insert(key, line["similarity"].to_string())),
+            _ => drop(now.remove(&key)),
+        }
+        history.insert(line["epoch"].as_u64().expect("an epoch"), now.clone());
+    }
+    history
+}
+
+type Matches = BTreeMap<(String, String), String>;
+
+/// A document that lives for a moment is noticed too: the list is there before the first document, however
+/// fast the input is read. After each epoch the notices are the pairs of the watches as documents.
+#[test]
+fn notices_of_a_replay_are_those_of_each_epoch() {
+    let place = Place::new();
+    let made = "generate --documents 500 --seed 8 --near 0.4 --max-words 60 --updates 0.2 --deletes 0.2";
+    assert_eq!(place.run(&format!("{made} -o made.jsonl")).code, 0);
+    let mut feed = lines(&place.read("made.jsonl"));
+    for (n, event) in feed.iter_mut().enumerate() {
+        event["ts"] = (n / 25).into();
+    }
+    let texts = feed.iter().filter_map(|event| event["text"].as_str()).step_by(11);
+    let watch = |(n, text): (usize, &str)| json!({ "id": format!("~{n}"), "ts": 0, "text": text });
+    let list: String = texts.enumerate().map(|one| watch(one).to_string() + "\n").collect();
+    let feed: String = feed.iter().map(|event| event.to_string() + "\n").collect();
+    place.file("list.jsonl", &list);
+    place.file("feed.jsonl", &feed);
+    place.file("both.jsonl", list + &feed);
+
+    let as_documents = place.replay("--epoch ts --set output.expand_limit=1000 both.jsonl").0.out;
+    let text = |line: &Value, key: &str| line[key].as_str().expect("an id").to_owned();
+    let expected = history(&as_documents, |line| {
+        let (a, b) = (text(line, "a"), text(line, "b"));
+        (!a.starts_with('~') && b.starts_with('~')).then_some((b, a))
+    });
+    assert!(expected.len() > 15, "{}", expected.len());
+    let mut first = None;
+    for workers in [1, 2, 4].into_iter().cycle().take(12) {
+        place.replay(&format!(
+            "--epoch ts --workers {workers} --watch list.jsonl --notices notices -o out feed.jsonl"
+        ));
+        let notices = place.read("notices");
+        let found = history(&notices, |line| Some((text(line, "watch"), text(line, "id"))));
+        assert_eq!(found, expected, "{workers} workers");
+        assert_eq!(*first.get_or_insert(notices.clone()), notices, "{workers} workers");
+    }
+}
+
 /// The list and the corpus change between two starts, and the file of notices is cut or lost: when a run
 /// ends, it holds what is similar.
 #[test]
@@ -94,6 +148,20 @@ fn a_restart_corrects_the_notices() {
     assert_eq!(keys(&run()), []);
 }
 
+/// The summary and `--stats` have what was found of the list.
+#[test]
+#[expect(clippy::shadow_unrelated, reason = "steps of one story")]
+fn a_summary_counts_watches_and_notices() {
+    let place = Place::new();
+    place.file("feed.jsonl", upsert("a", &page(0..0, 0)) + &upsert("b", &page(0..3, 7)) + &delete("b"));
+    place.file("list.jsonl", upsert("first", &page(0..0, 0)) + &upsert("other", &page(0..100, 3)));
+    let (run, stats) = place.replay("--epoch events:1 --watch list.jsonl --notices n feed.jsonl");
+    assert!(run.err.contains("\nnotices     3 of 2 watches\n"), "{run:?}");
+    assert_eq!(stats["watches"], json!({ "watches": 2, "notices": 3 }));
+    let (run, stats) = place.replay("feed.jsonl");
+    assert!(!run.err.contains("notices") && stats.get("watches").is_none(), "{run:?}");
+}
+
 #[test]
 fn wrong_settings_of_watches_are_refused_at_once() {
     let place = Place::new();
@@ -129,8 +197,24 @@ fn wrong_settings_of_watches_are_refused_at_once() {
     );
     let run = place.run("run -c here.toml");
     assert!(run.code == 0 && run.err.contains("records of the watch list are no watches"), "{run:?}");
+    assert_eq!(run.err.matches("WARN").count(), 1, "{run:?}");
     let notice: Value = lines(&place.read("n")).remove(0);
     assert_eq!((&notice["watch"], &notice["id"]), (&"w".into(), &"a".into()));
     let missing = place.run("replay --watch none.jsonl --notices n feed.jsonl");
     assert!(missing.code != 0 && missing.err.contains("none.jsonl"), "{missing:?}");
+}
+
+#[test]
+fn a_list_without_a_watch_is_an_error() {
+    let place = Place::new();
+    place.file("feed.jsonl", upsert("a", "text"));
+    place.file("list.jsonl", "{\"id\":\"x\",\"body\":\"abc\"}\n");
+    for command in ["replay -q", "replay"] {
+        let run = place.run(&format!("{command} --watch list.jsonl --notices n feed.jsonl"));
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.err.contains("\"list.jsonl\" holds 1 record and no watch: bad record in"), "{run:?}");
+    }
+    // An empty list is a list.
+    place.file("list.jsonl", "\n");
+    assert_eq!(place.run("replay -q --watch list.jsonl --notices n feed.jsonl").code, 0);
 }

@@ -328,6 +328,36 @@ fn a_check_that_connects_looks_for_inputs_and_folders() {
     place.file("gone", "");
     place.file("none/other", "");
     assert_eq!(place.run("check --connect -c here.toml").code, 0);
+    place.file(
+        "here.toml",
+        "source.inputs = [\"gone\"]\nwatch.path = \"w/posted\"\nwatch.inputs = [\"list\"]\n\
+         notices.path = \"n/notices\"\n[[view]]\nname = \"v\"\nof = \"pairs\"\noutput = \"v/rows\"\n",
+    );
+    refused(
+        &place,
+        "check --connect -c here.toml",
+        &[
+            "cannot read \"list\": No such file or directory",
+            "view.1.output: there is no folder \"v\" to write \"v/rows\" in",
+            "notices.path: there is no folder \"n\" to write \"n/notices\" in",
+            "watch.path: there is no folder \"w\" to write \"w/posted\" in",
+        ],
+    );
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_check_that_connects_looks_at_the_database_of_watches() {
+    let place = Place::new();
+    place.file("gone", "");
+    place.file(
+        "here.toml",
+        "source.inputs = [\"gone\"]\nnotices.path = \"notices\"\n[watch]\ndatabase = \"no.db\"\n\
+         table = \"releases\"\norder = \"at\"\n",
+    );
+    let run = place.run("check --connect -c here.toml");
+    assert!(run.code == 1 && run.err.contains("no.db"), "{run:?}");
+    assert!(!place.path("no.db").exists());
 }
 
 #[test]
@@ -383,4 +413,24 @@ fn outputs_are_tried_before_the_run() {
         assert!(run.code == 2 && run.err.contains(message), "{command}: {run:?}");
     }
     assert!(!place.path("made").exists() && place.read("old") == "kept");
+}
+
+/// Standard output has one use: a file named "-" is made by nobody.
+#[test]
+fn standard_output_is_no_file() {
+    let place = Place::new();
+    place.file("feed", "{\"id\":\"a\",\"text\":\"some text\"}\n");
+    place.file("views.toml", "[[view]]\nname = \"v\"\nof = \"pairs\"\noutput = \"-\"\n");
+    place.file("here.toml", "source.inputs = [\"feed\"]\nwatch.path = \"w\"\nnotices.path = \"-\"\n");
+    for (command, option) in [
+        ("replay --watch feed --notices - feed", "--notices"),
+        ("replay --views views.toml feed", "view.1.output"),
+        ("compare --html - feed feed", "--html"),
+        ("run -c here.toml", "notices.path"),
+    ] {
+        let run = place.run(command);
+        let what = format!("{option}: standard output is not possible here: name a file");
+        assert!(run.code == 2 && run.err.contains(&what), "{run:?}");
+        assert!(!place.path("-").exists(), "{command}");
+    }
 }

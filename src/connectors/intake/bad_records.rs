@@ -40,10 +40,15 @@ pub struct InputTally {
 impl InputTally {
     /// An error message for an input of this name, if it has records and none of them is a document.
     pub fn no_document(&self, name: &str) -> Option<String> {
+        self.holds_no("document", name)
+    }
+
+    /// As [`Self::no_document`]; `what` is what the records should be.
+    pub(crate) fn holds_no(&self, what: &str, name: &str) -> Option<String> {
         let Self { documents: 0, bad: bad @ 1.., first } = self else { return None };
         let records = if *bad == 1 { "record" } else { "records" };
         let first = first.as_deref().unwrap_or("all are bad");
-        Some(format!("\"{name}\" holds {bad} {records} and no document: {first}"))
+        Some(format!("\"{name}\" holds {bad} {records} and no {what}: {first}"))
     }
 }
 
@@ -71,6 +76,8 @@ pub struct BadRecords {
     dead_letter: Option<DeadLetter>,
     /// Whether bad records are kept with their epoch.
     with_epoch: bool,
+    /// Whether no record is logged.
+    is_quiet: bool,
     counts: Mutex<BTreeMap<BadRecord, u64>>,
     /// Valid records without a document, by reason.
     skipped: Mutex<BTreeMap<&'static str, u64>>,
@@ -91,6 +98,11 @@ impl BadRecords {
     /// [`Letter`].
     pub fn with_epochs(on_error: OnError) -> Self {
         Self { on_error, with_epoch: true, ..Self::default() }
+    }
+
+    /// No records so far. None is logged, and the records of each input are counted.
+    pub(crate) fn tallied() -> Self {
+        Self { is_quiet: true, tallies: Mutex::new(Some(Tallies::default())), ..Self::default() }
     }
 
     /// Computes digests of the inputs too, while they are read.
@@ -199,7 +211,7 @@ impl BadRecords {
             *count += 1;
             *count == 1
         };
-        if first {
+        if first && !self.is_quiet {
             let starts = beginning(head);
             tracing::warn!(
                 reason = at.reason.reason(),

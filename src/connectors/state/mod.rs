@@ -182,6 +182,11 @@ impl StoredState {
         Err(StateError::TakenOver { file: files.place().to_owned() })
     }
 
+    /// The encoded scheme of the newest publish; `None` if the state is empty.
+    pub fn scheme(&self) -> Option<&[u8]> {
+        self.kept.first()?.saved.as_ref().map(|saved| &*saved.scheme)
+    }
+
     /// The newest undamaged publish at or before epoch `at_most`; `None` if there is none. The next publish
     /// extends it and discards any newer ones.
     ///

@@ -13,7 +13,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use crate::intake::{
-    BadRecords, CatchUp, CatchUpLine, Decoder, Dequeued, EpochLimits, OnError, Queue, QueueRoom, Source,
+    BadRecords, CatchUp, CatchUpLine, Decoder, Dequeued, EpochLimits, InputTally, Queue, QueueRoom, Source,
     SourceError, SourceReader,
 };
 use dupflow_core::doc::DocId;
@@ -25,27 +25,74 @@ pub type OpenGiven = Box<dyn Fn() -> Result<Box<dyn Source>, String> + Send + Sy
 /// The inputs of a list.
 pub struct GivenList {
     /// Opens each input.
-    pub inputs: Vec<OpenGiven>,
+    inputs: Vec<OpenGiven>,
     /// Names of further fields that are read with a text.
-    pub fields: Vec<String>,
+    fields: Vec<String>,
     /// The time between two readings.
     pub every: Duration,
+    /// What was wrong with the last reading.
+    trouble: Mutex<Option<String>>,
+}
+
+/// What the inputs of a list hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenWatches {
+    /// The watches with their texts. Of two inputs with the same id, the later one counts.
+    pub watches: BTreeMap<DocId, String>,
+    /// Counts of all records.
+    pub tally: InputTally,
 }
 
 /// Capacity of the queue between a reader and the list.
 const ROOM: QueueRoom = QueueRoom { bytes: 1 << 20, batches: 64 };
 
 impl GivenList {
-    /// Reads all inputs: the watches with their texts. Of two inputs with the same id, the later one counts.
+    /// Inputs that are opened so, and read with these further fields, at this interval.
+    pub fn new(inputs: Vec<OpenGiven>, fields: Vec<String>, every: Duration) -> Self {
+        Self { inputs, fields, every, trouble: Mutex::default() }
+    }
+
+    /// Whether there is no input.
+    pub fn is_empty(&self) -> bool {
+        self.inputs.is_empty()
+    }
+
+    /// Reads all inputs.
     ///
     /// # Errors
-    /// The first error of an input.
-    pub fn read(&self) -> Result<BTreeMap<DocId, String>, String> {
-        let mut all = BTreeMap::new();
+    /// The first error of an input, or that an input holds records and no watch.
+    pub fn read(&self) -> Result<GivenWatches, String> {
+        let mut all = GivenWatches::default();
         for open in &self.inputs {
             read_whole(open()?, &self.fields, &mut all)?;
         }
         Ok(all)
+    }
+
+    /// Logs what is wrong with a reading, unless the same was wrong with the one before. Returns whether it
+    /// was another outcome.
+    pub fn log(&self, read: &Result<GivenWatches, String>) -> bool {
+        let trouble = match read {
+            Ok(GivenWatches { tally: InputTally { bad: 0, .. }, .. }) => None,
+            Ok(GivenWatches { tally, .. }) => Some(format!("{}: {:?}", tally.bad, tally.first)),
+            Err(error) => Some(error.clone()),
+        };
+        let before = std::mem::replace(&mut *self.trouble.lock(), trouble.clone());
+        if before == trouble {
+            return false;
+        }
+        match read {
+            Ok(GivenWatches { tally: InputTally { bad: 0, .. }, .. }) => {
+                tracing::info!("the inputs of the watch list are read again, without a bad record");
+            }
+            Ok(GivenWatches { tally: InputTally { bad, first, .. }, .. }) => {
+                tracing::warn!(records = bad, first, "records of the watch list are no watches");
+            }
+            Err(error) => {
+                tracing::warn!(error, "the inputs of the watch list cannot be read; it stays as it is");
+            }
+        }
+        true
     }
 }
 
@@ -70,11 +117,7 @@ impl ReaderSignals {
 }
 
 /// Reads a source to its end, or to where it ended when reading began.
-fn read_whole(
-    mut source: Box<dyn Source>,
-    fields: &[String],
-    all: &mut BTreeMap<DocId, String>,
-) -> Result<(), String> {
+fn read_whole(mut source: Box<dyn Source>, fields: &[String], all: &mut GivenWatches) -> Result<(), String> {
     let error = |error: SourceError| error.to_string();
     let info = source.inspect().map_err(error)?;
     let begin = source.begin(None).map_err(error)?;
@@ -98,16 +141,14 @@ fn read_whole(
     let reading = ReadingList {
         queue: Arc::new(queue),
         signals,
-        bad: Arc::new(BadRecords::new(OnError::Count, None)),
+        bad: Arc::new(BadRecords::tallied()),
         is_endless,
     };
     readers.into_iter().try_for_each(|reader| reading.start(reader))?;
-    reading.take_all(&mut Decoder::new(fields), all)?;
-    let wrong: u64 = reading.bad.counts().into_values().sum();
-    if wrong > 0 {
-        tracing::warn!(records = wrong, "records of the watch list are no watches");
-    }
-    Ok(())
+    reading.take_all(&mut Decoder::new(fields), &mut all.watches)?;
+    let tallies = reading.bad.tallies();
+    tallies.values().for_each(|tally| all.tally += tally);
+    tallies.iter().find_map(|(name, tally)| tally.holds_no("watch", name)).map_or(Ok(()), Err)
 }
 
 /// The readers of one source, and what they have read.
@@ -171,5 +212,25 @@ impl ReadingList {
 impl fmt::Debug for GivenList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("GivenList").field("inputs", &self.inputs.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_logged_once() {
+        let list = GivenList::new(vec![Box::new(|| Err("gone".to_owned()))], Vec::new(), Duration::MAX);
+        let gone = list.read();
+        assert_eq!(gone, Err("gone".to_owned()));
+        let bad = |bad| {
+            let tally = InputTally { bad, ..InputTally::default() };
+            Ok(GivenWatches { tally, ..GivenWatches::default() })
+        };
+        let other = Err("refused".to_owned());
+        let readings = [&bad(0), &gone, &gone, &other, &bad(2), &bad(2), &bad(3), &bad(0), &bad(0), &gone];
+        let logged = readings.map(|read| list.log(read));
+        assert_eq!(logged, [false, true, false, true, true, false, true, true, false, true]);
     }
 }

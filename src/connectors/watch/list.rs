@@ -109,7 +109,7 @@ impl WatchList {
         let mut changing = self.changing.lock();
         let mut changes = Vec::new();
         let mut empty = 0_u64;
-        changing.shadowed.clear();
+        let before = std::mem::take(&mut changing.shadowed);
         {
             let mut entries = self.entries.lock();
             let gone = entries
@@ -135,7 +135,7 @@ impl WatchList {
                 }
             }
         }
-        if !changing.shadowed.is_empty() {
+        if changing.shadowed != before && !changing.shadowed.is_empty() {
             let watches = changing.shadowed.len();
             tracing::warn!(watches, "watches of inputs have the ids of posted ones, which count");
         }
@@ -147,15 +147,13 @@ impl WatchList {
         Ok(count)
     }
 
-    /// Begins a run: gives the whole list to its queue, and from now on every change.
-    ///
-    /// # Errors
-    /// [`Closed`] if the run has ended.
-    pub fn begin(&self, queue: &Arc<Queue>) -> Result<(), Closed> {
+    /// Begins a run, before anything is read: puts the whole list into the first epoch of its queue, and
+    /// pushes every later change. So no document is older than the list, whichever thread is faster.
+    pub fn begin(&self, queue: &Arc<Queue>) {
         let mut changing = self.changing.lock();
-        changing.queue = Some(Arc::clone(queue));
         let unsent = std::mem::take(&mut changing.unsent);
-        changing.send(unsent.into_iter().map(|(id, text)| (id, Some(text))))
+        queue.put_first(changing.batches(unsent.into_iter().map(|(id, text)| (id, Some(text)))));
+        changing.queue = Some(Arc::clone(queue));
     }
 }
 
@@ -172,22 +170,30 @@ impl Changing {
 
     /// Sends changes to the queue; before the run begins they are kept for it.
     fn send(&mut self, changes: impl IntoIterator<Item = (DocId, Option<String>)>) -> Result<(), Closed> {
-        let Some(queue) = &self.queue else {
+        let Some(queue) = self.queue.clone() else {
             // Before a run begins nothing ends.
             self.unsent.extend(changes.into_iter().filter_map(|(id, text)| Some((id, text?))));
             return Ok(());
         };
-        let (mut batch, mut bytes) = (Vec::new(), 0);
+        self.batches(changes).into_iter().try_for_each(|batch| queue.push(batch))
+    }
+
+    /// Changes in batches, numbered in this order.
+    fn batches(&mut self, changes: impl IntoIterator<Item = (DocId, Option<String>)>) -> Vec<Batch> {
+        let (mut batches, mut batch, mut bytes) = (Vec::new(), Vec::new(), 0);
         for (id, text) in changes {
             self.number += 1;
             bytes += id.as_bytes().len() + text.as_ref().map_or(0, String::len);
             batch.push(WatchChange { number: self.number, id, text: text.map(Into::into) });
             if bytes >= BATCH_BYTES {
-                queue.push(Batch::watched(std::mem::take(&mut batch)))?;
+                batches.push(Batch::watched(std::mem::take(&mut batch)));
                 bytes = 0;
             }
         }
-        if batch.is_empty() { Ok(()) } else { queue.push(Batch::watched(batch)) }
+        if !batch.is_empty() {
+            batches.push(Batch::watched(batch));
+        }
+        batches
     }
 
     /// Stores and sends one change of a posted watch.
@@ -308,7 +314,7 @@ mod tests {
 
         let room = QueueRoom { bytes: 1 << 20, batches: 100 };
         let queue = Arc::new(Queue::new(1, 1, room, EpochLimits::default()));
-        list.begin(&queue).unwrap();
+        list.begin(&queue);
         let change = |id: &str, text: Option<&str>| (id.to_owned(), text.map(str::to_owned));
         let began = [("p", "posted before"), ("a", "one"), ("b", "two")];
         assert_eq!(taken(&queue), began.map(|(id, text)| change(id, Some(text))));

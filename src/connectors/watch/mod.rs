@@ -23,7 +23,7 @@ mod list;
 mod notice_board;
 mod notice_file;
 
-pub use given::{GivenList, OpenGiven};
+pub use given::{GivenList, GivenWatches, OpenGiven};
 pub use journal::WatchJournal;
 pub use list::{WatchList, WatchedRun};
 pub use notice_board::NoticeBoard;

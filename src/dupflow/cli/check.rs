@@ -1,17 +1,19 @@
 //! `dupflow check`: validates a pipeline, and optionally a deployment file, without running anything.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::arguments::problems::Problems;
+use super::arguments::views;
 use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
-use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig};
+use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig, WatchConfig};
+use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sinks::DecisionMode;
-use dupflow_connectors::tables::TableOutput;
 use dupflow_connectors::tables::database::DatabaseFailure;
+use dupflow_connectors::tables::{DatabaseTable, TableOutput};
 
 /// Arguments of `check`.
 #[derive(Debug, clap::Args)]
@@ -52,13 +54,14 @@ fn connected(_: &Deployment) -> anyhow::Result<String> {
 /// # Errors
 /// All that is missing or refused.
 fn databases(deployment: &Deployment) -> anyhow::Result<String> {
-    let table =
-        if let SourceConfig::Table(table) = &deployment.source { Some(table.examine()) } else { None };
+    let source = if let SourceConfig::Table(table) = &deployment.source { Some(&**table) } else { None };
+    let watches = deployment.watch.as_ref().and_then(|watch| watch.table.as_deref());
     let decisions = Some(deployment.decisions).filter(|_| deployment.emit == EmitKind::Decisions);
     let output =
         if let SinkConfig::Tables(place) = &deployment.sink { Some(examine(place, decisions)) } else { None };
     let (mut found, mut problems) = (String::new(), Vec::new());
-    for result in table.into_iter().chain(output) {
+    let tables = source.into_iter().chain(watches).map(DatabaseTable::examine);
+    for result in tables.chain(output) {
         match result {
             Ok(line) => writeln!(found, "  {line}")?,
             Err(failure) => problems.push(failure.to_string()),
@@ -85,8 +88,14 @@ fn examine(place: &TablesConfig, decisions: Option<DecisionMode>) -> Result<Stri
 
 /// Reports output files whose folder does not exist.
 fn note_folders(deployment: &Deployment, problems: &mut Problems) {
-    let written = [("sink.path", deployment.output()), ("dead_letter.path", deployment.letter_file())];
-    for (key, path) in written.into_iter().filter_map(|(key, path)| Some((key, path?))) {
+    let of_views = views::files(&deployment.views, false);
+    let of_views = of_views.iter().map(|(key, path, _)| (&**key, *path));
+    let written: [(&str, _); 2] =
+        [("sink.path", deployment.output()), ("dead_letter.path", deployment.letter_file())];
+    let written = written.into_iter().filter_map(|(key, path)| Some((key, path?)));
+    let of_watches: Vec<(&str, &Path)> =
+        deployment.watch.as_ref().map(WatchConfig::written).unwrap_or_default();
+    for (key, path) in of_views.chain(written).chain(of_watches) {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             problems.note(format_args!("{key}: there is no folder {folder:?} to write {path:?} in"));
@@ -108,6 +117,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         let named = || deployment.inputs().iter().map(|path| Input::at(path)).collect();
         let inputs = found.and_then(|found| problems.take(found)).unwrap_or_else(named);
         if args.connect {
+            let lists = deployment.watch.as_ref().map_or(&[][..], |watch| &watch.inputs);
+            problems.take(Input::resolve(lists, InputLayout::default()));
             note_folders(deployment, &mut problems);
         }
         let files: Vec<_> =

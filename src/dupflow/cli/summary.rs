@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use crate::pipeline::{FieldCounts, Summary};
+use crate::pipeline::{DecisionCounts, FieldCounts, HookCounts, Summary, WatchCounts};
 
 /// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
@@ -63,7 +63,10 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
     let causes: Vec<_> =
         s.deltas_by_cause.iter().map(|(cause, n)| format!("{} {cause}", HumanCount(*n))).collect();
     let causes = if causes.is_empty() { String::new() } else { format!(": {}", causes.join(", ")) };
-    writeln!(out, "pairs       {} alive, {} written{causes}", HumanCount(s.pairs), count(s.deltas, "delta"))?;
+    let written = if s.decisions.is_some() { "" } else { " written" };
+    let deltas = count(s.deltas, "delta");
+    writeln!(out, "pairs       {} alive, {deltas}{written}{causes}", HumanCount(s.pairs))?;
+    results(out, s)?;
     if s.idf_tables > 0 {
         writeln!(
             out,
@@ -121,6 +124,32 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
     writeln!(out, "memory      {} at most; scheme {}", BinaryBytes(s.peak_rss_bytes), s.scheme)
 }
 
+/// What is written beside deltas: decisions and notices.
+fn results(out: &mut String, s: &Summary) -> std::fmt::Result {
+    if let Some(DecisionCounts { written, copies, unique, ended, changed }) = &s.decisions {
+        let oldest = written.saturating_sub(copies + unique + ended);
+        let rare = [(*ended, "not alive at the end of their epoch"), (*changed, "changed later")];
+        let rare =
+            rare.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!(", {} {what}", HumanCount(*n)));
+        writeln!(
+            out,
+            "decisions   {} written: {}, {} the oldest of a cluster, {} unique{}",
+            HumanCount(*written),
+            count(*copies, "copy"),
+            HumanCount(oldest),
+            HumanCount(*unique),
+            rare.collect::<String>()
+        )?;
+    }
+    let Some(WatchCounts { watches, notices, hook }) = &s.watches else { return Ok(()) };
+    let hook = hook.as_ref().map(|HookCounts { delivered, refused, undelivered }| {
+        let [delivered, refused, undelivered] = [delivered, refused, undelivered].map(|n| HumanCount(*n));
+        format!("; {delivered} delivered, {refused} refused, {undelivered} left for the next run")
+    });
+    let watches = count(*watches, "watch");
+    writeln!(out, "notices     {} of {watches}{}", HumanCount(*notices), hook.unwrap_or_default())
+}
+
 fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
     if s.hot_blocks.is_empty() {
         return Ok(());
@@ -148,12 +177,13 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
 
 /// A number with its noun, in the plural unless it is 1.
 pub(super) fn count(n: u64, noun: &str) -> String {
-    let ending = match noun.as_bytes() {
-        _ if n == 1 => "",
-        [.., b't', b'c', b'h'] => "es",
-        _ => "s",
+    let (stem, ending) = match noun.as_bytes() {
+        _ if n == 1 => (noun, ""),
+        [.., b't', b'c', b'h'] => (noun, "es"),
+        [.., b'p', b'y'] => (&noun[..noun.len() - 1], "ies"),
+        _ => (noun, "s"),
     };
-    format!("{} {noun}{ending}", HumanCount(n))
+    format!("{} {stem}{ending}", HumanCount(n))
 }
 
 /// The text in quotes. Terminal control characters, quotes and backslashes are escaped; all scripts are kept.
@@ -215,6 +245,8 @@ mod tests {
             compared_by_stage: vec![0, 1],
             components_compared: 64,
             accepted: 0,
+            decisions: None,
+            watches: None,
             idf_tables: 0,
             resketched: 0,
             starred_groups: 0,
@@ -243,6 +275,22 @@ latency     1.50 ms from an epoch's first event to its deltas, 99th percentile 2
 memory      10.00 MiB at most; scheme 0123456789abcdef
 ";
         assert_eq!(text(&summary()), expected);
+    }
+
+    #[test]
+    fn decisions_and_notices_have_their_lines() {
+        let hook = HookCounts { delivered: 2, refused: 1, undelivered: 1200 };
+        let decisions = DecisionCounts { written: 10, copies: 1, unique: 6, ended: 1, changed: 3 };
+        let watches = WatchCounts { watches: 2, notices: 1203, hook: Some(hook) };
+        let text = text(&Summary { decisions: Some(decisions), watches: Some(watches), ..summary() });
+        for line in [
+            "pairs       0 alive, 1 delta: 1 insert\n",
+            "decisions   10 written: 1 copy, 2 the oldest of a cluster, 6 unique, 1 not alive at the end of \
+             their epoch, 3 changed later\n",
+            "notices     1,203 of 2 watches; 2 delivered, 1 refused, 1,200 left for the next run\n",
+        ] {
+            assert!(text.contains(line), "{line}\nis not in\n{text}");
+        }
     }
 
     #[test]

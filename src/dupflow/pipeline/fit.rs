@@ -12,7 +12,10 @@ use dupflow_connectors::intake::{OffsetGap, SourceError, SourceInfo, Tombstones}
 use dupflow_connectors::mark::{Mark, Topic};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::{Description, Difference};
+use dupflow_core::doc::fields::FieldRule;
+use dupflow_core::pair_rule::PairRule;
 use dupflow_core::run::metrics::{Counter, Metrics};
+use dupflow_engine::dataflow::HELD_FIELDS;
 
 /// Whether a mark names another topic than the present one.
 pub(super) fn is_other(was: Option<&Topic>, is: Option<&Topic>) -> bool {
@@ -132,15 +135,20 @@ pub(super) fn keeps_documents(error: SourceError) -> SourceError {
     }
 }
 
-/// Whether a run without `--reconcile` may continue after a mark.
+/// Whether a run without `--reconcile` may continue after a mark. `pairs` is the rule of both pipelines on
+/// the fields of pairs, if they are not refused.
 pub(super) fn check(
     mark: &Mark,
     pipeline: &str,
+    pairs: &PairRule,
     input: &SourceInfo,
     output: Option<&Topic>,
 ) -> Result<(), RunError> {
     if mark.pipeline != pipeline {
-        return Err(PastError::OtherPipeline(differences(pipeline, &mark.pipeline)).into());
+        let differences = differences(pipeline, &mark.pipeline);
+        if !has_same_pairs(&differences, pipeline, &mark.pipeline, pairs) {
+            return Err(PastError::OtherPipeline(differences).into());
+        }
     }
     match fit(mark, input) {
         Fit::Same => {}
@@ -224,6 +232,20 @@ pub(super) fn usable(
 fn differences(here: &str, there: &str) -> Vec<Difference> {
     let here = Description::decode(here.as_bytes());
     here.and_then(|here| here.differences(there.as_bytes())).unwrap_or_default()
+}
+
+/// Whether two encoded pipelines differ only in held fields that decide no pair. Without a state all
+/// documents are read anew; whether stored ones have the fields is checked with the state.
+fn has_same_pairs(differences: &[Difference], here: &str, there: &str, pairs: &PairRule) -> bool {
+    let held = |pipeline: &str| {
+        Description::decode(pipeline.as_bytes()).map(|all| all.texts(HELD_FIELDS)).unwrap_or_default()
+    };
+    let (here, there) = (held(here), held(there));
+    let is_same = |field: &str| {
+        let is_of = |rule: &&String| FieldRule::parse(rule).is_ok_and(|rule| rule.name() == field);
+        here.iter().find(is_of).is_some_and(|rule| there.contains(rule))
+    };
+    matches!(differences, [only] if only.name == HELD_FIELDS) && pairs.fields().all(is_same)
 }
 
 #[cfg(test)]

@@ -31,7 +31,10 @@ pub use assemble::{AssembleError, Mode, held_fields, missing_fields, stages};
 pub use commit::Follower;
 pub use continuity::Continuity;
 pub use error::{RunError, chain};
-pub use outcome::{Demands, FieldCounts, HotBlockReport, Latencies, Measures, Quantiles, Summary};
+pub use outcome::{
+    DecisionCounts, Demands, FieldCounts, HookCounts, HotBlockReport, Latencies, Measures, Quantiles,
+    Summary, WatchCounts,
+};
 pub use past_error::PastError;
 pub use provenance::{CountsRecord, PipelineRecord, ProgramRecord, Provenance};
 pub use publisher::{Published, Publisher, PublisherSettings, PublisherStop};

@@ -44,6 +44,7 @@ use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::state::{Snapshot, StoredState};
 use dupflow_core::description::Description;
 use dupflow_core::pair::DocPair;
+use dupflow_core::pair_rule::PairRule;
 use dupflow_core::text::IdfTable;
 use dupflow_core::time::{Epoch, LiveFrom, Offsets, Progress};
 use dupflow_engine::dataflow::Stages;
@@ -88,7 +89,8 @@ impl Past {
         let reconcile = *reconcile;
         // Before anything is created or taken over: the input exists.
         let mut input = source.inspect()?;
-        let mut rules = Rules { pipeline, reconcile, scheme: stages.stored_description() };
+        let mut rules =
+            Rules { pipeline, pairs: &stages.scheme.pairs, reconcile, scheme: stages.stored_description() };
         let (standing, resumable) = rules.take_over(source, sink, &mut input, state.as_deref_mut())?;
         let restart = Restart::new(&standing, &input, resumable);
         let output_pairs = restart.pairs_to_correct(sink, reconcile)?;
@@ -135,6 +137,8 @@ impl Past {
 struct Rules<'a> {
     /// The encoded description of the pipeline.
     pipeline: &'a str,
+    /// Its rule on the fields of pairs.
+    pairs: &'a PairRule,
     reconcile: bool,
     scheme: Description,
 }
@@ -191,7 +195,7 @@ impl Rules<'_> {
             }
             Standing::At(mark) => {
                 if !self.reconcile {
-                    check(mark, self.pipeline, input, output)?;
+                    check(mark, self.pipeline, self.pairs, input, output)?;
                 }
                 Some((**mark).clone())
             }

@@ -5,6 +5,7 @@ use thiserror::Error;
 use dupflow_connectors::mark::Topic;
 use dupflow_core::description::Difference;
 use dupflow_core::time::Epoch;
+use dupflow_engine::dataflow::HELD_FIELDS;
 
 /// Why a run cannot continue from an earlier one.
 #[derive(Debug, Error)]
@@ -99,7 +100,14 @@ pub enum PastError {
 }
 
 fn list(differences: &[Difference]) -> String {
-    let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
+    let said = |one: &Difference| {
+        if one.name != HELD_FIELDS {
+            return one.to_string();
+        }
+        let [there, here] = [&one.there, &one.here].map(|fields| fields.as_deref().unwrap_or("none"));
+        format!("the fields of source.fields that settings ask for are {there} there and {here} here")
+    };
+    let all: Vec<_> = differences.iter().map(said).collect();
     if all.is_empty() { "its description cannot be read".to_owned() } else { all.join("; ") }
 }
 

@@ -49,7 +49,7 @@ use ingest::IngestOutputs;
 pub use intake::{BatchEnd, BatchRecord, Intake, Pull};
 pub use output::{ClosedEpoch, Emit};
 use queries::PendingQueries;
-pub use stages::{Observers, RunStart, Stages, described_fields};
+pub use stages::{HELD_FIELDS, Observers, RunStart, Stages, described_fields};
 pub use workers::link::OnLost;
 pub use workers::run::{Cancellation, PeerSockets, Workers};
 

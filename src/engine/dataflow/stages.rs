@@ -147,11 +147,14 @@ impl Stages {
     }
 }
 
+/// The name of the held fields in a description.
+pub const HELD_FIELDS: &str = "source.fields";
+
 /// The fields that documents hold, by the key that names them; empty if there are none.
 pub fn described_fields(fields: &FieldRules) -> Description {
     let written = fields.rules().iter().map(FieldRule::written);
     let described = Description::new();
-    if fields.is_empty() { described } else { described.with("source.fields", FieldValue::list(written)) }
+    if fields.is_empty() { described } else { described.with(HELD_FIELDS, FieldValue::list(written)) }
 }
 
 impl Default for RunStart {

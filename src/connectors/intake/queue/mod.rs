@@ -191,6 +191,19 @@ impl Queue {
         self.wakers.lock().push(waker);
     }
 
+    /// Before workers and readers start: puts batches into the first epoch. They do not wait for room, and do
+    /// not count for the limits of the epoch, so everything that is pushed later is behind them, or in the
+    /// same epoch.
+    pub fn put_first(&self, batches: impl IntoIterator<Item = Batch>) {
+        let mut state = self.state.lock();
+        let epoch = state.epoch;
+        for batch in batches {
+            state.in_epoch.0 += 1;
+            state.bytes += batch.bytes();
+            state.batches.push_back((epoch, batch));
+        }
+    }
+
     /// For readers: pushes a batch. Waits for room, and until the batch is not beyond the line.
     ///
     /// # Errors

@@ -37,6 +37,21 @@ fn taken(epoch: Epoch, offset: u64) -> Dequeued {
     Dequeued::Batch(epoch, batch(offset))
 }
 
+/// Whatever the limits are, what is put first is in the first epoch, before everything that is pushed.
+#[test]
+fn what_is_put_first_waits_for_no_room_and_ends_no_epoch() {
+    let limits = EpochLimits { records: Some(1), bytes: Some(1), interval: None };
+    let queue = Queue::new(1, 7, QueueRoom { bytes: 1, batches: 1 }, limits);
+    queue.put_first((0..3).map(batch));
+    assert_eq!(queue.open(), 7);
+    assert_eq!(queue.try_push(batch(3)), Err(Refused::Full(Box::new(batch(3)))), "readers wait");
+    for offset in 0..3 {
+        assert_eq!(queue.take(7), taken(7, offset));
+    }
+    queue.push(batch(3)).unwrap();
+    assert_eq!((queue.take(7), queue.open()), (taken(7, 3), 8));
+}
+
 #[test]
 fn batches_are_taken_in_order_and_nothing_returns_the_low_epoch() {
     let queue = wide(1, NEVER);

@@ -28,14 +28,22 @@ impl<W: Destination> SideLines<W> {
     /// Takes the destination over, and reads what it holds. Called once, first.
     ///
     /// # Errors
-    /// Any error of the destination; that it holds other lines.
+    /// Any error of the destination; that it holds other lines. What it holds is derived again by every run,
+    /// so an error of its contents names the remedy.
     pub fn take_over(&mut self) -> io::Result<()> {
         use crate::mark::Standing;
 
-        let Standing::At(_) = self.out.take_over()? else { return Ok(()) };
+        let remedy = |error: io::Error| match error.kind() {
+            io::ErrorKind::InvalidData => {
+                let what = format!("{error}; remove it and its mark, and its rows are written anew");
+                io::Error::new(error.kind(), what)
+            }
+            _ => error,
+        };
+        let Standing::At(_) = self.out.take_over().map_err(remedy)? else { return Ok(()) };
         let restored = self.restored.get_or_insert_default();
         for line in self.out.lines()?.lines() {
-            restored.held(SideDelta::read("", &line?)?);
+            restored.held(SideDelta::read("", &line?).map_err(remedy)?);
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ pub(in crate::cli) type ReadFile<'a> = (&'a str, PathBuf);
 
 /// Reports written files that would destroy or repeat data. A written file, or one beside it, must not be an
 /// input or any other file that is read. It must not lie in a folder that is an input, where it would be read
-/// as a document. It must not be written twice. Devices and pipes are exempt.
+/// as a document. It must not be written twice. Devices and pipes are exempt. "-" names no file.
 pub(in crate::cli) fn check(
     written: &[WrittenFile<'_>],
     read: &[ReadFile<'_>],
@@ -27,6 +27,10 @@ pub(in crate::cli) fn check(
 ) {
     let mut known: Vec<(&str, PathBuf)> = Vec::new();
     for (option, path, beside) in written {
+        if *path == Path::new("-") {
+            problems.note(format_args!("{option}: standard output is not possible here: name a file"));
+            continue;
+        }
         if !path.metadata().map_or(true, |file| file.is_file()) {
             continue;
         }

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use crate::config::{Deployment, Plan};
+use dupflow_connectors::state::StoredState;
+use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::views::{GroupPart, ViewPlan};
+use dupflow_engine::dataflow::HELD_FIELDS;
 
 /// The names of fields that settings ask for, each with the setting.
 fn wanted<'s>(plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item = (&'static str, &'s str)> {
@@ -16,6 +19,21 @@ fn wanted<'s>(plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item 
 /// The fields that a run holds, in the order of `source.fields`.
 pub fn held_fields(plan: &Plan, deployment: &Deployment) -> FieldRules {
     deployment.fields.only(|name| wanted(plan, deployment).any(|(_, other)| other == name))
+}
+
+/// The fields that a run with this state holds: those of the stored documents, if settings ask for no others
+/// and `source.fields` still has them. So a view that is removed does not make the stored documents
+/// unreadable.
+pub(super) fn held_with(state: Option<&StoredState>, plan: &Plan, deployment: &Deployment) -> FieldRules {
+    let wanted = held_fields(plan, deployment);
+    let scheme = state.and_then(StoredState::scheme).and_then(|scheme| Description::decode(scheme).ok());
+    let Some(scheme) = scheme else { return wanted };
+    let known = |written: &String| deployment.fields.rules().iter().find(|rule| rule.written() == written);
+    let stored: Option<Vec<_>> = scheme.texts(HELD_FIELDS).iter().map(|one| known(one).cloned()).collect();
+    match stored.and_then(|rules| FieldRules::new(rules).ok()) {
+        Some(stored) if wanted.rules().iter().all(|rule| stored.rules().contains(rule)) => stored,
+        _ => wanted,
+    }
 }
 
 /// The views, with the places of their fields among those that the run holds.

@@ -10,6 +10,7 @@ mod watch;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 pub use error::AssembleError;
 pub use fields::{held_fields, missing_fields};
@@ -31,6 +32,7 @@ use dupflow_connectors::sinks::LetterFile;
 use dupflow_connectors::state::{self, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
 use dupflow_core::time::Clock;
@@ -54,13 +56,14 @@ impl RunJob {
     ) -> Result<Self, AssembleError> {
         let (index, count) = processes.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
         let writes = index == 0;
-        let stages = job_stages(plan, deployment, mode, count);
         let bad = Arc::new(bad_records(plan, deployment, mode, count)?);
+        let (mut continuity, held) =
+            continuity(plan, deployment, mode, bad.with_letters(), (writes, count > 1))?;
+        let stages = job_stages(plan, deployment, held, mode, count);
         let provenance = (deployment.audit.provenance == ProvenancePlace::Output).then(|| {
             let begun = Provenance::begin(plan, deployment, &inputs);
             ProvenanceRecorder::new(begun, Arc::clone(&stages.observers.metrics), Arc::clone(&bad))
         });
-        let mut continuity = continuity(plan, deployment, mode, bad.with_letters(), writes)?;
         if let Some(watch) = deployment.watch.as_ref().filter(|_| writes) {
             continuity.watch = Some(watch::parts(plan, deployment, watch, mode, &clock)?);
         }
@@ -87,7 +90,7 @@ impl RunJob {
                 last_of_id: deployment.layout().ids != IdRule::Once,
             },
             publication,
-            source: source::source(plan, deployment, inputs, share),
+            source: source::source(plan, deployment, &stages.fields, inputs, share),
             stages,
             first_epoch: 1,
             continuity,
@@ -101,9 +104,9 @@ impl RunJob {
 }
 
 /// The stages of a job with `count` processes, with the cheapest filter that gives what is written and shown.
-fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -> Stages {
+fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mode, count: usize) -> Stages {
     let mut stages = stages(plan, deployment.evidence);
-    stages.fields = held_fields(plan, deployment);
+    stages.fields = held;
     stages.views = held_views(&stages.fields, deployment);
     stages.until = deployment.audit.until;
     // The monitor shows the times of pairs and clusters.
@@ -123,8 +126,8 @@ fn job_stages(plan: &Plan, deployment: &Deployment, mode: &Mode, count: usize) -
 }
 
 /// Everything that decides what the output holds: the description of the plan, with the settings of the
-/// deployment that change it.
-fn described(plan: &Plan, deployment: &Deployment) -> Description {
+/// deployment that change it, and the fields that documents hold.
+fn described(plan: &Plan, deployment: &Deployment, held: &FieldRules) -> Description {
     let mut described = plan.description();
     if deployment.emit == EmitKind::ClusterDeltas {
         // One output holds changes of pairs or of clusters, not both.
@@ -153,7 +156,7 @@ fn described(plan: &Plan, deployment: &Deployment) -> Description {
         let (key, value) = TableOutput::WITH_DELTAS;
         described = described.with(key, value);
     }
-    described = described.and(described_fields(&held_fields(plan, deployment)));
+    described = described.and(described_fields(held));
     for (key, value) in deployment.source.description() {
         described = described.with(key, &*value);
     }
@@ -180,36 +183,49 @@ fn bad_records(
     Ok(if is_digested { bad.with_digests() } else { bad })
 }
 
-/// What the job needs to continue after an earlier run. `with_letters`: bad records travel with their epochs.
+/// What the job needs to continue after an earlier run, and the fields that its documents hold.
+/// `with_letters`: bad records travel with their epochs.
 fn continuity(
     plan: &Plan,
     deployment: &Deployment,
     mode: &Mode,
     with_letters: bool,
-    writes: bool,
-) -> Result<Continuity, AssembleError> {
-    let mut continuity = Continuity::new(&described(plan, deployment));
+    (writes, are_several): (bool, bool),
+) -> Result<(Continuity, FieldRules), AssembleError> {
+    let mut letters = None;
     if let Some(path) = deployment.letter_file().filter(|_| writes && with_letters) {
-        let letters = match mode {
+        let opened = match mode {
             Mode::Replay => LetterFile::create(path),
             Mode::Run { .. } => LetterFile::open(path),
         };
-        let letters = letters.map_err(|source| AssembleError::Letters { path: path.to_owned(), source });
-        continuity.letters = Some(letters?);
+        let opened = opened.map_err(|source| AssembleError::Letters { path: path.to_owned(), source });
+        letters = Some(opened?);
     }
+    let mut sides = SideOutputs::default();
     if writes {
         let opened = SideOutputs::open(&deployment.views, matches!(mode, Mode::Replay));
         let output = |(path, source): (String, _)| AssembleError::Output { path: path.into(), source };
-        continuity.sides = opened.map_err(output)?;
+        sides = opened.map_err(output)?;
     }
-    if let Mode::Run { reconcile } = mode {
-        continuity.reconcile = *reconcile;
-        if let Some(StateConfig { location, commit_every, .. }) = deployment.state.as_ref().filter(|_| writes)
-        {
-            continuity.state = Some((StoredState::open(state::at(location)?)?, *commit_every));
-        }
-    }
-    Ok(continuity)
+    let state = if writes { stored_state(deployment, mode)? } else { None };
+    // All processes hold the same fields, and only process 0 has the state.
+    let alone = state.as_ref().filter(|_| !are_several).map(|(state, _)| state);
+    let held = fields::held_with(alone, plan, deployment);
+    let reconcile = matches!(mode, Mode::Run { reconcile: true });
+    let continuity = Continuity::new(&described(plan, deployment, &held));
+    Ok((Continuity { reconcile, letters, sides, state, ..continuity }, held))
+}
+
+/// The state of a run, and the shortest time between two commits there; `None` if it has none.
+fn stored_state(
+    deployment: &Deployment,
+    mode: &Mode,
+) -> Result<Option<(StoredState, Duration)>, AssembleError> {
+    let (Mode::Run { .. }, Some(StateConfig { location, commit_every, .. })) = (mode, &deployment.state)
+    else {
+        return Ok(None);
+    };
+    Ok(Some((StoredState::open(state::at(location)?)?, *commit_every)))
 }
 
 /// The stages of a plan, with all counters at zero; with or without evidence for each pair.

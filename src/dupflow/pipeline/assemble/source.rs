@@ -3,22 +3,23 @@
 #[cfg(feature = "kafka")]
 use std::sync::Arc;
 
-use super::fields::held_fields;
 use crate::config::{Deployment, Plan, SourceConfig};
 #[cfg(feature = "kafka")]
 use dupflow_connectors::formats::RecordShape;
 use dupflow_connectors::inputs::{Files, Input};
 use dupflow_connectors::intake::{Share, Source};
 use dupflow_connectors::tables::DatabaseTable;
+use dupflow_core::doc::fields::FieldRules;
 
-/// The source of a deployment.
+/// The source of a deployment, for documents that hold these fields.
 pub(super) fn source(
     plan: &Plan,
     deployment: &Deployment,
+    held: &FieldRules,
     inputs: Vec<Input>,
     share: Share,
 ) -> Box<dyn Source> {
-    let fields = held_fields(plan, deployment).with_columns(plan.scheme.text.field_names());
+    let fields = held.with_columns(plan.scheme.text.field_names());
     match &deployment.source {
         SourceConfig::Files { epoch, speed, follow, .. } => {
             let files = Files::new(inputs, *epoch, fields).shared(share);

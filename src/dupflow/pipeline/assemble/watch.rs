@@ -36,13 +36,17 @@ pub(super) fn parts(
     let notices = notices.map_err(|error| wrong("notices.path", error.to_string()))?;
     let list = WatchList::new(journal, &plan.scheme.text, board);
     let given = given(plan, deployment, watch);
-    if !given.inputs.is_empty() {
-        let watches = given.read().map_err(|what| wrong("watch", what))?;
+    if !given.is_empty() {
+        let read = given.read();
+        if read.is_ok() {
+            given.log(&read);
+        }
+        let watches = read.map_err(|what| wrong("watch", what))?.watches;
         tracing::info!(watches = watches.len(), "the inputs of the watch list are read");
         // The run has not begun, so it has not ended either.
         list.give(watches).unwrap_or_default();
     }
-    let again = Some(given).filter(|given| !given.inputs.is_empty() && given.every < Duration::MAX);
+    let again = Some(given).filter(|given| !given.is_empty() && given.every < Duration::MAX);
     Ok(WatchParts {
         run: WatchedRun { list: Arc::new(list), again },
         notices,
@@ -77,7 +81,7 @@ fn given(plan: &Plan, deployment: &Deployment, watch: &WatchConfig) -> GivenList
     inputs.extend(watch.topic.clone().map(|topic| topic_of(deployment, topic)));
     #[cfg(not(feature = "kafka"))]
     let _ = deployment;
-    GivenList { inputs, fields, every: watch.refresh }
+    GivenList::new(inputs, fields, watch.refresh)
 }
 
 /// Opens a topic of watches at its first record.

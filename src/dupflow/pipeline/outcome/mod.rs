@@ -6,4 +6,4 @@ mod summary;
 
 pub use demands::Demands;
 pub use measures::{HotBlockReport, Latencies, Measures, Quantiles};
-pub use summary::{FieldCounts, Summary};
+pub use summary::{DecisionCounts, FieldCounts, HookCounts, Summary, WatchCounts};

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::measures::{HotBlockReport, Measures, Quantiles};
 use dupflow_connectors::digest::InputDigest;
 use dupflow_core::run::metrics::Counter;
+use dupflow_core::run::watch::{HookState, WatchState};
 use dupflow_engine::dataflow::Stages;
 
 /// The counts of one run. Times are wall-clock.
@@ -60,6 +61,12 @@ pub struct Summary {
     pub deltas_by_cause: BTreeMap<&'static str, u64>,
     /// Live pairs at the end.
     pub pairs: u64,
+    /// Counts of decisions; `None` if the output has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<DecisionCounts>,
+    /// Counts of the watch list; `None` if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watches: Option<WatchCounts>,
     /// Tables of document frequencies made under live weights.
     pub idf_tables: u64,
     /// Documents sketched again under a new table.
@@ -115,6 +122,55 @@ pub struct FieldCounts {
     pub rejected_by_where: u64,
 }
 
+/// Counts of the decisions that a run has written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DecisionCounts {
+    /// Decisions: one for each document that an epoch upserts.
+    pub written: u64,
+    /// Of these, documents with an older one in their cluster.
+    pub copies: u64,
+    /// Documents in no pair.
+    pub unique: u64,
+    /// Documents that were not alive at the end of their epoch.
+    pub ended: u64,
+    /// Records that were written besides, since a decision had changed.
+    pub changed: u64,
+}
+
+/// Counts of a watch list and its notices.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WatchCounts {
+    /// Watches at the end.
+    pub watches: u64,
+    /// Notices that are written, of both signs; in a run that goes on, with those of the runs before.
+    pub notices: u64,
+    /// What the web hook has delivered; `None` if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hook: Option<HookCounts>,
+}
+
+/// Counts of the notices of a web hook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HookCounts {
+    /// Notices that the receiver has accepted.
+    pub delivered: u64,
+    /// Notices that it has refused, which are in the dead letters.
+    pub refused: u64,
+    /// Notices that are left for the next run.
+    pub undelivered: u64,
+}
+
+impl From<WatchState> for WatchCounts {
+    fn from(WatchState { watches, notices, hook }: WatchState) -> Self {
+        let counts = |HookState { delivered, refused, undelivered, .. }| HookCounts {
+            delivered,
+            refused,
+            undelivered,
+        };
+        Self { watches, notices, hook: hook.map(counts) }
+    }
+}
+
 impl Summary {
     /// The summary of `measures`, for a run of duration `elapsed` with `workers` threads.
     pub(in crate::pipeline) fn new(
@@ -162,6 +218,14 @@ impl Summary {
                 .map(|(cause, n)| (cause.name(), n))
                 .collect(),
             pairs: counts.balance(Counter::Added, Counter::Removed),
+            decisions: stages.emits_upserts.then(|| DecisionCounts {
+                written: count(Counter::Decisions),
+                copies: count(Counter::DecidedCopies),
+                unique: count(Counter::DecidedUnique),
+                ended: count(Counter::DecidedEnded),
+                changed: count(Counter::DecisionsChanged),
+            }),
+            watches: None,
             idf_tables: count(Counter::IdfTables),
             resketched: count(Counter::Resketched),
             candidates: count(Counter::Candidates),

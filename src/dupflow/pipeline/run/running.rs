@@ -7,12 +7,12 @@ use std::thread::JoinHandle;
 use super::process_group::PeerProcesses;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
-use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary};
+use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary, WatchCounts};
 use dupflow_connectors::intake::Queue;
 use dupflow_connectors::sinks::Publication;
-use dupflow_connectors::watch::NoticeBoard;
+use dupflow_connectors::watch::{NoticeBoard, WatchList};
 use dupflow_core::run::status::{Phase, Status};
-use dupflow_core::run::watch::HookState;
+use dupflow_core::run::watch::{HookState, WatchBook};
 use dupflow_engine::dataflow::{Stages, Workers};
 
 /// A run in progress.
@@ -27,6 +27,8 @@ pub struct Running {
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
     pub(super) publication: Option<Publication>,
+    /// The watch list, if there is one.
+    pub(super) list: Option<Arc<WatchList>>,
     /// What the web hook delivers, if there is one.
     pub(super) deliveries: Option<Arc<NoticeBoard>>,
 }
@@ -57,14 +59,19 @@ impl Running {
     /// # Errors
     /// The first failure.
     pub fn join(self) -> Result<Summary, RunError> {
-        let deliveries = self.deliveries.clone();
+        let (deliveries, list) = (self.deliveries.clone(), self.list.clone());
         let result = self.finish();
         // Last of all: the other processes and the output do not wait for the receiver.
         if let Some(board) = deliveries {
             let HookState { delivered, refused, undelivered, .. } = board.end_deliveries();
-            tracing::info!(delivered, refused, undelivered, "the web hook has ended");
+            if refused + undelivered > 0 {
+                tracing::warn!(delivered, refused, undelivered, "the web hook has not delivered all notices");
+            } else {
+                tracing::info!(delivered, "the web hook has delivered all notices");
+            }
         }
-        result
+        let watches = list.map(|list| WatchCounts::from(list.state()));
+        result.map(|summary| Summary { watches, ..summary })
     }
 
     /// Everything but the deliveries of the web hook.
@@ -76,6 +83,7 @@ impl Running {
         // The workers have answered or refused all open queries.
         stages.observers.queries.close();
         let latencies = committer.and_then(|thread| thread.join().ok()).unwrap_or_default();
+
         let mut measures = Measures::collect(&stages, &shared.bad, latencies);
         if let Some(peers) = &peers
             && !shared.failure.has_failed()

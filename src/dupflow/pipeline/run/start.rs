@@ -108,6 +108,10 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let readers = source.readers(&past.begin);
     let queue = Arc::new(queue(&mut past, process, followed, readers.len(), limits));
     queue.stop_after(most_records);
+    if let Some(watch) = &continuity.watch {
+        // Before any document, and before another process opens an epoch.
+        watch.run.list.begin(&queue);
+    }
     let commits = Arc::new(Commits::new(first_epoch));
     let cancellation = Arc::<Cancellation>::default();
     let send =
@@ -140,6 +144,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         shared.failure.ends(move || history.hurry());
     }
     let (watches, notices, deliveries) = begin_watches(continuity.watch.take(), &shared.clock, give_up)?;
+    let list = watches.as_ref().map(|watches| Arc::clone(&watches.list));
     let output = CommitterParts {
         notices,
         sink,
@@ -153,7 +158,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         None
     };
     start_threads(readers, watches, snapshot, limits, &stages, &shared);
-    Ok(Running { deliveries, stages, shared, workers, threads, committer, peers, demands, publication })
+    Ok(Running { list, deliveries, stages, shared, workers, threads, committer, peers, demands, publication })
 }
 
 /// Sets what the stages take over from the source and from the past of the run.
@@ -276,11 +281,10 @@ fn start_threads(
         spawn("reader", shared, move |shared| read(reader, shared));
     }
     let live = Arc::clone(&stages.start.live);
-    let (list, again) = watches.map(|watches| (watches.list, watches.again)).unzip();
-    if let Some((list, given)) = list.clone().zip(again.flatten()) {
+    if let Some(WatchedRun { list, again: Some(given) }) = watches {
         spawn("watches", shared, move |shared| read_watches(&list, &given, shared));
     }
-    spawn("restore", shared, move |shared| restore(list.as_deref(), snapshot, &live, shared));
+    spawn("restore", shared, move |shared| restore(snapshot, &live, shared));
     let writes = shared.process.0 == 0;
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
         spawn("ticks", shared, |shared| {

@@ -103,19 +103,14 @@ impl From<StateError> for RestoreEnd {
     }
 }
 
-/// Pushes the watch list and the documents of the state into the queue, then lets the readers begin. It runs
-/// as the first of the readers that the queue waits for.
+/// Pushes the documents of the state into the queue, then lets the readers begin. It runs as the first of the
+/// readers that the queue waits for.
 pub(super) fn restore(
-    watches: Option<&WatchList>,
     snapshot: Option<Snapshot>,
     live: &LiveFrom,
     shared: &RunShared,
 ) -> Result<(), RunError> {
     shared.status.enter(Phase::Restoring);
-    if let Some(list) = watches {
-        // Before the first document: no sketch has to be compared with it later. Closed: the run has ended.
-        list.begin(&shared.queue).unwrap_or(());
-    }
     if let Some(snapshot) = snapshot {
         let (mut in_epoch, mut documents) = (0, 0);
         let begun = shared.clock.now();
@@ -152,15 +147,12 @@ pub(super) fn restore(
 /// theirs, until the run ends. An input that cannot be read leaves the list as it is.
 pub(super) fn read_watches(list: &WatchList, given: &GivenList, shared: &RunShared) -> Result<(), RunError> {
     while shared.queue.pause_until(given.every, || list.take_uncovered()).is_ok() {
-        match given.read() {
-            Ok(watches) => match list.give(watches) {
-                Ok(0) => {}
-                Ok(changes) => tracing::info!(changes, "the watch list has changed"),
-                Err(Closed) => break,
-            },
-            Err(error) => {
-                tracing::warn!(error, "the inputs of the watch list cannot be read; it stays as it is");
-            }
+        let read = given.read();
+        given.log(&read);
+        match read.map(|read| list.give(read.watches)) {
+            Ok(Ok(0)) | Err(_) => {}
+            Ok(Ok(changes)) => tracing::info!(changes, "the watch list has changed"),
+            Ok(Err(Closed)) => break,
         }
     }
     Ok(())
