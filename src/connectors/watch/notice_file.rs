@@ -42,7 +42,8 @@ pub struct NoticeLine {
 
 /// Appends notices.
 pub struct NoticeFile {
-    file: File,
+    /// `None`: notices of the live run are only shown to other threads.
+    file: Option<File>,
     /// What an earlier run has written accumulates to these; empty once the run is live.
     held: BTreeMap<WatchMatch, i64>,
     /// What the run has given so far, until it is live.
@@ -60,14 +61,30 @@ impl NoticeFile {
     /// # Errors
     /// Any error of the file; that another run writes to it; that it holds something else.
     pub fn open(path: &Path, is_new: bool, board: Arc<NoticeBoard>) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(io::Error::other("another run writes to it")),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let mut notices = Self {
-            file,
+        let mut notices = Self::without_file(board);
+        if !is_new {
+            notices.read(&file)?;
+        }
+        // A pipe or a device has no length.
+        if file.metadata()?.is_file() {
+            file.set_len(notices.length)?;
+            file.seek(SeekFrom::Start(notices.length))?;
+        }
+        notices.file = Some(file);
+        notices.publish();
+        Ok(notices)
+    }
+
+    /// Writes no file: the board has the notices since the run is live, with numbers from 1.
+    pub fn without_file(board: Arc<NoticeBoard>) -> Self {
+        Self {
+            file: None,
             held: BTreeMap::new(),
             restored: BTreeMap::new(),
             lines: Vec::new(),
@@ -75,22 +92,12 @@ impl NoticeFile {
             length: 0,
             count: 0,
             board,
-        };
-        if !is_new {
-            notices.read()?;
         }
-        // A pipe or a device has no length.
-        if notices.file.metadata()?.is_file() {
-            notices.file.set_len(notices.length)?;
-            notices.file.seek(SeekFrom::Start(notices.length))?;
-        }
-        notices.publish();
-        Ok(notices)
     }
 
     /// Reads the lines; one without an end was never confirmed.
-    fn read(&mut self) -> io::Result<()> {
-        let mut reader = BufReader::new(self.file.try_clone()?);
+    fn read(&mut self, file: &File) -> io::Result<()> {
+        let mut reader = BufReader::new(file.try_clone()?);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             self.count += 1;
@@ -116,6 +123,9 @@ impl NoticeFile {
 
     /// Receives the notices of an epoch before the run is live, which the file may hold already.
     pub fn restored(&mut self, notices: Vec<Notice>) {
+        if self.file.is_none() {
+            return;
+        }
         notices.into_iter().for_each(|Notice { of, diff }| add(&mut self.restored, &of, diff));
     }
 
@@ -167,12 +177,14 @@ impl NoticeFile {
         if self.lines.is_empty() {
             return Ok(());
         }
-        self.file.write_all(&self.lines)?;
-        failpoint::reach("notices-written");
-        match self.file.sync_data() {
-            // A pipe cannot be synced.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
-            synced => synced?,
+        if let Some(file) = &mut self.file {
+            file.write_all(&self.lines)?;
+            failpoint::reach("notices-written");
+            match file.sync_data() {
+                // A pipe cannot be synced.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+                synced => synced?,
+            }
         }
         self.length += self.lines.len() as u64;
         self.lines.clear();

@@ -39,6 +39,23 @@ impl TableOutput {
 
     /// The same of decisions.
     pub const WITH_DECISIONS: (&str, &str) = ("sink.emit", "decisions");
+
+    /// The names, without the prefix, of all tables, views and indexes of an output, so of no table of a side
+    /// output.
+    pub const OWN_NAMES: [&str; 12] = [
+        "pairs",
+        "clusters",
+        "documents",
+        "deltas",
+        "progress",
+        "kept",
+        "removed",
+        "decisions",
+        "pairs_b",
+        "pairs_similarity",
+        "clusters_cluster",
+        "decisions_of",
+    ];
 }
 
 /// The tables of one output in one database.
@@ -156,6 +173,11 @@ pub(super) fn must_write(found: &ProgressRow, own: &str, commits: i64) -> Result
             found.run
         ))),
     }
+}
+
+/// That a table cannot be that of a side output.
+pub(super) fn no_rows(table: &str) -> String {
+    format!("the table {table} has not the columns of rows of views or notices: name another one")
 }
 
 /// A row of a side output, from the object in a table.

@@ -3,10 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::deployment::Deployment;
+use super::source::SourceConfig;
+use super::storage::DeadLetterConfig;
 use super::tables::{self, TablesConfig};
 use super::values::{System, key_names, path, required_topic, system, topic_name};
-use crate::config::settings::{FileSettings, without_effect};
+use crate::config::settings::{FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::kafka::OutputEnvelope;
+use dupflow_connectors::tables::TableOutput;
+use dupflow_connectors::tables::database::Address;
+
+/// The longest name on a PostgreSQL server, in bytes, inclusive. It cuts a longer one.
+const MOST_NAME: usize = 63;
 
 /// Where results are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,4 +86,74 @@ pub(super) fn sink(settings: &mut FileSettings) -> SinkConfig {
         envelope: settings.choose("sink.envelope", &envelopes, &[]).unwrap_or_default(),
         topic,
     }
+}
+
+/// Reports a topic or a table of rows beside the deltas, each by its key and whether it is named, that this
+/// sink does not have.
+pub(super) fn check_side(
+    settings: &mut FileSettings,
+    sink: &SinkConfig,
+    (topic, has_topic): (&str, bool),
+    (table, has_table): (&str, bool),
+) {
+    let mut refuse = |key: &str, what: &str, kinds: &str| {
+        let what =
+            format!("{what} is written in the transaction of the sink, which has to be sink.kind = {kinds}");
+        settings.problem(key, ProblemKind::Contradiction(what));
+    };
+    if has_topic && !matches!(sink, SinkConfig::Kafka { .. }) {
+        refuse(topic, "a topic", "\"kafka\"");
+    }
+    if has_table && !matches!(sink, SinkConfig::Tables(_)) {
+        refuse(table, "a table", "\"sqlite\" or \"postgres\"");
+    }
+}
+
+/// Reports topics and tables of rows beside the deltas that hold something else, too. Views may share theirs
+/// with each other; notices have their own.
+pub(super) fn check_side_names(settings: &mut FileSettings, deployment: &Deployment) {
+    let names = deployment.side_names();
+    let taken = own_topics(deployment);
+    for (key, name) in &names {
+        let of_views = names.iter().filter(|(other, _)| key.starts_with("notices.") && other != key);
+        let other = taken.iter().chain(of_views).find(|(_, other)| other == name);
+        let what = match (other, &deployment.sink) {
+            (Some((other, _)), _) => format!("\"{name}\" is that of {other}: these rows need their own"),
+            (None, SinkConfig::Tables(_)) if TableOutput::OWN_NAMES.contains(name) => {
+                format!("the sink has something else with the name \"{name}\"")
+            }
+            (None, SinkConfig::Tables(TablesConfig { address: Address::Postgres(_), prefix, .. }))
+                if prefix.len() + name.len() > MOST_NAME =>
+            {
+                let length = prefix.len() + name.len();
+                format!(
+                    "it has {length} bytes with sink.prefix, and a name on the server has {MOST_NAME} at most"
+                )
+            }
+            _ => continue,
+        };
+        settings.problem(key, ProblemKind::Contradiction(what));
+    }
+}
+
+/// The topics that a deployment with a topic as sink reads and writes, each with its key; without those of
+/// rows beside the deltas.
+fn own_topics(deployment: &Deployment) -> Vec<(String, &str)> {
+    let SinkConfig::Kafka { topic, progress_topic, .. } = &deployment.sink else { return Vec::new() };
+    let source = match &deployment.source {
+        SourceConfig::Kafka { topic, .. } => Some(topic),
+        SourceConfig::Files { .. } | SourceConfig::Table(_) => None,
+    };
+    let letters = match &deployment.dead_letter {
+        Some(DeadLetterConfig::Topic(topic)) => Some(topic),
+        Some(DeadLetterConfig::File(_)) | None => None,
+    };
+    let topics = [
+        ("sink.topic", Some(topic)),
+        ("sink.progress_topic", Some(progress_topic)),
+        ("source.topic", source),
+        ("dead_letter.topic", letters),
+        ("watch.topic", deployment.watch.as_ref().and_then(|watch| watch.topic.as_ref())),
+    ];
+    topics.into_iter().filter_map(|(key, topic)| Some((key.to_owned(), topic?.as_str()))).collect()
 }

@@ -198,7 +198,8 @@ fn continuity(
         continuity.letters = Some(letters?);
     }
     if writes {
-        let opened = SideOutputs::open(&deployment.views, matches!(mode, Mode::Replay));
+        let notices = deployment.watch.as_ref().map(|watch| &watch.notices);
+        let opened = SideOutputs::open(&deployment.views, notices, matches!(mode, Mode::Replay));
         let output = |(path, source): (String, _)| AssembleError::Output { path: path.into(), source };
         continuity.sides = opened.map_err(output)?;
     }
