@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::arguments::problems::Problems;
+use super::arguments::views;
 use super::run::{deployment_file, note_conflicts};
 use super::{PipelineArgs, counted, plan};
-use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig};
+use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig, WatchConfig};
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sinks::DecisionMode;
 use dupflow_connectors::tables::TableOutput;
@@ -55,8 +56,12 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
     let table =
         if let SourceConfig::Table(table) = &deployment.source { Some(table.examine()) } else { None };
     let decisions = Some(deployment.decisions).filter(|_| deployment.emit == EmitKind::Decisions);
-    let output =
-        if let SinkConfig::Tables(place) = &deployment.sink { Some(examine(place, decisions)) } else { None };
+    let sides: Vec<_> = deployment.side_names().into_iter().map(|(_, table)| table).collect();
+    let output = if let SinkConfig::Tables(place) = &deployment.sink {
+        Some(examine(place, decisions, &sides))
+    } else {
+        None
+    };
     let (mut found, mut problems) = (String::new(), Vec::new());
     for result in table.into_iter().chain(output) {
         match result {
@@ -67,8 +72,12 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
     if problems.is_empty() { Ok(found) } else { Err(anyhow::anyhow!(problems.join("\n"))) }
 }
 
-/// Describes the database that tables will be written to.
-fn examine(place: &TablesConfig, decisions: Option<DecisionMode>) -> Result<String, DatabaseFailure> {
+/// Describes the database that tables will be written to, those of rows beside the pairs included.
+fn examine(
+    place: &TablesConfig,
+    decisions: Option<DecisionMode>,
+    sides: &[&str],
+) -> Result<String, DatabaseFailure> {
     let TablesConfig { address, schema, prefix, patience } = place.clone();
     let output = TableOutput {
         address,
@@ -80,13 +89,16 @@ fn examine(place: &TablesConfig, decisions: Option<DecisionMode>) -> Result<Stri
         decisions,
         run: String::new(),
     };
-    output.examine()
+    output.examine(sides)
 }
 
 /// Reports output files whose folder does not exist.
 fn note_folders(deployment: &Deployment, problems: &mut Problems) {
     let written = [("sink.path", deployment.output()), ("dead_letter.path", deployment.letter_file())];
-    for (key, path) in written.into_iter().filter_map(|(key, path)| Some((key, path?))) {
+    let written = written.into_iter().filter_map(|(key, path)| Some((key.to_owned(), path?)));
+    let of_watches = deployment.watch.iter().flat_map(WatchConfig::written);
+    let of_views = views::files(&deployment.views, false).into_iter().map(|(key, path, _)| (key, path));
+    for (key, path) in written.chain(of_views).chain(of_watches.map(|(key, path)| (key.to_owned(), path))) {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             problems.note(format_args!("{key}: there is no folder {folder:?} to write {path:?} in"));
