@@ -43,10 +43,10 @@ impl PostgresStore {
                 execute(transaction, &sql, &[&row])?;
             }
             let (upserts, _) = split_rows(rows);
-            for rows in upserts.chunks(ROWS) {
-                let row = each(rows, |(row, _)| row.as_str());
-                let key = each(rows, |(_, (key, _))| key.as_str());
-                let epoch = each(rows, |(_, (_, epoch))| epoch.cast_signed());
+            for added in upserts.chunks(ROWS) {
+                let row = each(added, |(row, _)| row.as_str());
+                let key = each(added, |(_, (key, _))| key.as_str());
+                let epoch = each(added, |(_, (_, epoch))| epoch.cast_signed());
                 let sql = format!(
                     "INSERT INTO {table} (row, key, epoch)
                      SELECT * FROM unnest($1::text[], $2::text[], $3::int8[])"
