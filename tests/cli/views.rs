@@ -365,7 +365,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
             "\"t-progress\" is that of sink.progress_topic",
         ),
         ("kind = \"kafka\"\ntopic = \"t\"", "topic", "bad", "\"bad\" is that of dead_letter.topic"),
-        ("kind = \"sqlite\"\npath = \"db\"", "table", "pairs", "the sink has something else with the name"),
+        ("kind = \"sqlite\"\npath = \"db\"", "table", "pairs", "\"pairs\" is a name of the sink itself"),
         ("kind = \"sqlite\"\npath = \"db\"", "table", "same", "\"same\" is that of view.1.table"),
         (
             "kind = \"postgres\"\nurl = \"postgres://h/d\"\nprefix = \"a_prefix_of_forty_bytes_and_that_is_most\"",
@@ -396,6 +396,9 @@ fn what_does_not_fit_is_refused_with_its_place() {
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.err.contains("view.1.of: a view of clusters is of connected components"), "{run:?}");
     assert!(run.err.contains("view.1.output: found nothing, expected a path"), "{run:?}");
+    place.file("here.toml", deployment.clone() + "table = \"kept\"\n");
+    let run = place.run("run -c here.toml");
+    assert!(run.err.contains("view.1.table: \"kept\" is a name of the sink itself"), "{run:?}");
     place.file("here.toml", deployment + "output = \"out\"\n");
     let run = place.run("run -c here.toml");
     assert!(run.err.contains("view.1.output: \"out\" is written to by sink.path"), "{run:?}");

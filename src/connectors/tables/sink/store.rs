@@ -34,28 +34,27 @@ pub struct TableOutput {
 }
 
 impl TableOutput {
-    /// Name and value of the field that the description in a mark has if the tables keep deltas.
-    pub const WITH_DELTAS: (&str, &str) = ("sink.emit", "deltas");
-
-    /// The same of decisions.
-    pub const WITH_DECISIONS: (&str, &str) = ("sink.emit", "decisions");
-
-    /// The names, without the prefix, of all tables, views and indexes of an output, so of no table of a side
-    /// output.
-    pub const OWN_NAMES: [&str; 12] = [
+    /// The names of the sink's own tables, views and indices, without the prefix.
+    pub const NAMES: [&str; 12] = [
         "pairs",
-        "clusters",
         "documents",
+        "clusters",
         "deltas",
         "progress",
         "kept",
         "removed",
         "decisions",
+        "decisions_of",
         "pairs_b",
         "pairs_similarity",
         "clusters_cluster",
-        "decisions_of",
     ];
+
+    /// Name and value of the field that the description in a mark has if the tables keep deltas.
+    pub const WITH_DELTAS: (&str, &str) = ("sink.emit", "deltas");
+
+    /// The same of decisions.
+    pub const WITH_DECISIONS: (&str, &str) = ("sink.emit", "decisions");
 }
 
 /// The tables of one output in one database.

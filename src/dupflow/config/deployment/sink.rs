@@ -119,8 +119,13 @@ pub(super) fn check_side_names(settings: &mut FileSettings, deployment: &Deploym
         let other = taken.iter().chain(of_views).find(|(_, other)| other == name);
         let what = match (other, &deployment.sink) {
             (Some((other, _)), _) => format!("\"{name}\" is that of {other}: these rows need their own"),
-            (None, SinkConfig::Tables(_)) if TableOutput::OWN_NAMES.contains(name) => {
-                format!("the sink has something else with the name \"{name}\"")
+            (None, _) if key.ends_with(".table") && TableOutput::NAMES.contains(name) => {
+                format!("\"{name}\" is a name of the sink itself")
+            }
+            (None, SinkConfig::Tables(TablesConfig { address: Address::Sqlite(_), prefix, .. }))
+                if format!("{prefix}{name}").starts_with("sqlite_") =>
+            {
+                "names that begin with \"sqlite_\" are those of SQLite itself".to_owned()
             }
             (None, SinkConfig::Tables(TablesConfig { address: Address::Postgres(_), prefix, .. }))
                 if prefix.len() + name.len() > MOST_NAME =>
