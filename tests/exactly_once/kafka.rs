@@ -336,7 +336,7 @@ impl Scene<'_> {
                 let notices = committed(self.broker, &format!("{}-notices", self.output));
                 let notices = sides::accumulated(notices.iter().flatten().map(String::as_str));
                 let fresh = sides::fresh_notices(&self.place, feed, &pipeline);
-                let of_watches = notices.map_or_else(Some, |found| sides::compare(&found, &fresh));
+                let of_watches = notices.map_or_else(Some, |noticed| sides::compare(&noticed, &fresh));
                 problem
                     .into_iter()
                     .chain(of_views)
@@ -366,7 +366,7 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
     let (input, output) = (format!("{name}-in"), format!("{name}-out"));
     sides::watches(&place, &feed);
     let list = format!("inputs = [\"{}\"]", sides::WATCHES);
-    let topics = ["rows", "notices"].map(|name| format!("topic = \"{output}-{name}\""));
+    let topics = ["rows", "notices"].map(|suffix| format!("topic = \"{output}-{suffix}\""));
     let sides = sides::tables(&list, &topics[0], &topics[1]);
     let config = format!(
         "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\nrefresh_seconds = 1\n{}[sink]\nkind = \

@@ -155,7 +155,8 @@ pub(crate) fn run(options: &Options) -> Verdict {
                 verdict.problems.extend(views(&place, &feed, &found));
                 let notices = std::fs::read_to_string(place.path("notices.jsonl")).unwrap();
                 let fresh = sides::fresh_notices(&place, &feed, &pipeline);
-                let other = sides::accumulated(notices.lines()).map(|found| sides::compare(&found, &fresh));
+                let other =
+                    sides::accumulated(notices.lines()).map(|noticed| sides::compare(&noticed, &fresh));
                 verdict.problems.extend(other.unwrap_or_else(Some));
             }
             Err(problem) => verdict.problems.push(problem),

@@ -48,7 +48,7 @@ pub(crate) fn expected<'p>(
         [a, b].into_iter().for_each(|id| *degrees.entry(id).or_default() += 1);
     }
     let mut top: Vec<_> = degrees.into_iter().collect();
-    top.sort_by_key(|(id, pairs)| (std::cmp::Reverse(*pairs), *id));
+    top.sort_by_key(|(id, degree)| (std::cmp::Reverse(*degree), *id));
     let mut rows = BTreeSet::new();
     for (group, value) in sites {
         rows.insert(json!({ "view": "sites", "group": group, "value": value }).to_string());

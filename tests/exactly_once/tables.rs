@@ -184,11 +184,7 @@ impl Scene<'_> {
         let found = pairs(self.database, self.prefix);
         self.verdict.pairs = found.len();
         let problem = place::compare(&found, &expected);
-        let notices = self.database.rows(&renamed("SELECT row FROM notices", self.prefix)).unwrap();
-        let notices: BTreeSet<String> = notices.iter().map(|row| sides::row(&row[0])).collect();
-        let of_replay = sides::fresh_notices(&self.place, &self.place.path("survivors.jsonl"), &pipeline);
-        let other = sides::compare(&notices, &of_replay).map(|what| format!("notices: {what}"));
-        other.into_iter().for_each(|problem| self.problem(problem));
+        self.compare_notices(&pipeline);
         problem.into_iter().chain(look(self.database, self.prefix)).for_each(|problem| self.problem(problem));
         let column = |sql| -> BTreeSet<String> {
             let rows = self.database.rows(&renamed(sql, self.prefix)).unwrap();
@@ -234,6 +230,16 @@ impl Scene<'_> {
                 let other = viewed.symmetric_difference(&listed).count();
                 self.problem(format!("{other} documents of --emit {emit} are others, of {}", listed.len()));
             }
+        }
+    }
+
+    /// Compares the notices with those of a replay of the survivors.
+    fn compare_notices(&mut self, pipeline: &str) {
+        let rows = self.database.rows(&renamed("SELECT row FROM notices", self.prefix)).unwrap();
+        let notices: BTreeSet<String> = rows.iter().map(|row| sides::row(&row[0])).collect();
+        let fresh = sides::fresh_notices(&self.place, &self.place.path("survivors.jsonl"), pipeline);
+        if let Some(other) = sides::compare(&notices, &fresh) {
+            self.problem(format!("notices: {other}"));
         }
     }
 
@@ -356,8 +362,8 @@ pub(crate) fn run(options: &Options, database: &dyn Database) -> Verdict {
 
     scene.kill_from_feed(&alive);
     if scene.verdict.is_good() {
-        let rest = format!("{sink}prefix = \"from_table_\"\n{in_table}");
-        scene.kill_from_table(&rest, &events, &alive, &watches);
+        let deployment = format!("{sink}prefix = \"from_table_\"\n{in_table}");
+        scene.kill_from_table(&deployment, &events, &alive, &watches);
     }
     scene.verdict
 }

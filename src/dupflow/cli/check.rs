@@ -56,7 +56,7 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
     let table =
         if let SourceConfig::Table(table) = &deployment.source { Some(table.examine()) } else { None };
     let decisions = Some(deployment.decisions).filter(|_| deployment.emit == EmitKind::Decisions);
-    let sides: Vec<_> = deployment.side_names().into_iter().map(|(_, table)| table).collect();
+    let sides: Vec<_> = deployment.side_names().into_iter().map(|(_, name)| name).collect();
     let output = if let SinkConfig::Tables(place) = &deployment.sink {
         Some(examine(place, decisions, &sides))
     } else {

@@ -106,8 +106,8 @@ impl SideOutputs {
         is_main: bool,
         to: impl FnOnce() -> io::Result<SideDestination>,
     ) -> io::Result<()> {
-        for SideOutput { takes, name: other, to } in &mut self.outputs {
-            let is_here = other == name && matches!(to, SideDestination::Main(_)) == is_main;
+        for SideOutput { takes, name: other, to: there } in &mut self.outputs {
+            let is_here = other == name && matches!(there, SideDestination::Main(_)) == is_main;
             if let TakenRows::Views(takes) = takes
                 && is_here
             {

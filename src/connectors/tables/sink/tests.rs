@@ -398,8 +398,8 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
         )
         .unwrap();
     assert!(examine("results of", "reader").is_ok());
-    let message = examine_with("results of", "reader", 1).unwrap_err();
-    assert!(message.contains("GRANT CREATE ON SCHEMA"), "{message}");
+    let refused = examine_with("results of", "reader", 1).unwrap_err();
+    assert!(refused.contains("GRANT CREATE ON SCHEMA"), "{refused}");
 }
 
 /// Tables of other programs are not touched.

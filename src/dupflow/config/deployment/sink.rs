@@ -144,7 +144,7 @@ pub(super) fn check_side_names(settings: &mut FileSettings, deployment: &Deploym
 /// The topics that a deployment with a topic as sink reads and writes, each with its key; without those of
 /// rows beside the deltas.
 fn own_topics(deployment: &Deployment) -> Vec<(String, &str)> {
-    let SinkConfig::Kafka { topic, progress_topic, .. } = &deployment.sink else { return Vec::new() };
+    let SinkConfig::Kafka { topic: output, progress_topic, .. } = &deployment.sink else { return Vec::new() };
     let source = match &deployment.source {
         SourceConfig::Kafka { topic, .. } => Some(topic),
         SourceConfig::Files { .. } | SourceConfig::Table(_) => None,
@@ -154,11 +154,11 @@ fn own_topics(deployment: &Deployment) -> Vec<(String, &str)> {
         Some(DeadLetterConfig::File(_)) | None => None,
     };
     let topics = [
-        ("sink.topic", Some(topic)),
+        ("sink.topic", Some(output)),
         ("sink.progress_topic", Some(progress_topic)),
         ("source.topic", source),
         ("dead_letter.topic", letters),
         ("watch.topic", deployment.watch.as_ref().and_then(|watch| watch.topic.as_ref())),
     ];
-    topics.into_iter().filter_map(|(key, topic)| Some((key.to_owned(), topic?.as_str()))).collect()
+    topics.into_iter().filter_map(|(key, name)| Some((key.to_owned(), name?.as_str()))).collect()
 }

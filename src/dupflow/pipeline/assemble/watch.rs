@@ -50,11 +50,11 @@ pub(super) fn parts(
         run: WatchedRun { list: Arc::new(list), again },
         notices,
         #[cfg(feature = "webhook")]
-        hook: watch.hook.as_ref().zip(watch.notices.path.as_ref()).map(|(hook, notices)| HookSettings {
+        hook: watch.hook.as_ref().zip(watch.notices.path.as_ref()).map(|(hook, queue)| HookSettings {
             url: hook.url.clone(),
             secret: hook.secret.clone(),
             timeout: hook.timeout,
-            notices: notices.clone(),
+            notices: queue.clone(),
             cursor: hook.cursor.clone(),
             dead_letter: hook.dead_letter.clone(),
         }),
