@@ -219,7 +219,8 @@ fn a_table_is_decided_and_viewed() {
             "workers = 2\n[source]\nkind = \"sqlite\"\npath = {:?}\ntable = \"pages\"\norder = \"version\"\n\
              deleted = \"gone\"\nfields = [\"lang\", \"year\"]\nfollow = false\n\
              [sink]\npath = \"out.jsonl\"\nemit = \"decisions\"\ndecisions = \"{mode}\"\n\
-             [[view]]\nname = \"years\"\nof = \"documents\"\ngroup = [\"lang\", \"year\"]\noutput = \"rows.jsonl\"\n",
+             [[view]]\nname = \"years\"\nof = \"documents\"\ngroup = [\"lang\", \"year\"]\n\
+             output = \"rows.jsonl\"\n",
             place.path("in.db")
         );
         let with_state = format!("{deployment}[state]\npath = \"state\"\n");
@@ -227,7 +228,10 @@ fn a_table_is_decided_and_viewed() {
         let table = rusqlite::Connection::open(place.path("in.db")).expect("the database opens");
         let copy = page(0..0, 0);
         table
-            .execute_batch("CREATE TABLE pages (id TEXT PRIMARY KEY, text TEXT, version INTEGER, gone INTEGER, lang TEXT, year INTEGER)")
+            .execute_batch(
+                "CREATE TABLE pages (id TEXT PRIMARY KEY, text TEXT, version INTEGER, gone INTEGER, lang TEXT,
+                    year INTEGER)",
+            )
             .expect("a table");
         let put = |version: i64, id: &str, text: &str, year: Option<i64>| {
             let sql = "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3, ?4, 'en', ?5)";

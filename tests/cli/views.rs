@@ -171,7 +171,8 @@ fn tables_hold_the_rows_and_the_notices() {
         let (rows, notices) = (at("output", "rows", "rows"), at("path", "found", "found"));
         format!(
             "[source]\ninputs = [\"feed.jsonl\"]\nfields = [\"host(url)\", \"lang\"]\nepoch = \"events:2\"\n\
-             [sink]\n{sink}\n[state]\npath = \"state\"\n[watch]\ninputs = [\"list.jsonl\"]\n[notices]\n{notices}\n\
+             [sink]\n{sink}\n[state]\npath = \"state\"\n\
+             [watch]\ninputs = [\"list.jsonl\"]\n[notices]\n{notices}\n\
              [[view]]\nname = \"pairs\"\nof = \"pairs\"\ngroup = [{group}]\n{rows}\n\
              [[view]]\nname = \"copied\"\nof = \"documents\"\nmeasure = \"top:2\"\n{rows}\n"
         )
@@ -232,13 +233,15 @@ fn tables_hold_the_rows_and_the_notices() {
 fn a_check_looks_at_the_outputs() {
     let place = Place::new();
     place.file("feed.jsonl", feed());
-    let check = |table: &str| {
-        place.file("here.toml", format!(
+    let check =
+        |table: &str| {
+            place.file("here.toml", format!(
             "[source]\ninputs = [\"feed.jsonl\"]\n[sink]\nkind = \"sqlite\"\npath = \"out.db\"\n[watch]\n\
-             inputs = [\"feed.jsonl\"]\n[notices]\ntable = \"found\"\n[[view]]\nname = \"v\"\nof = \"pairs\"\n{table}\n"
+             inputs = [\"feed.jsonl\"]\n[notices]\ntable = \"found\"\n\
+             [[view]]\nname = \"v\"\nof = \"pairs\"\n{table}\n"
         ));
-        place.run("check -c here.toml --connect")
-    };
+            place.run("check -c here.toml --connect")
+        };
     assert_eq!(check("table = \"rows\"").code, 0);
     assert_eq!(place.run("run -c here.toml").code, 0);
     assert_eq!(check("table = \"rows\"").code, 0);
@@ -366,7 +369,8 @@ fn what_does_not_fit_is_refused_with_its_place() {
         ("kind = \"sqlite\"\npath = \"db\"", "table", "sqlite_rows", "names that begin with \"sqlite_\""),
         ("kind = \"sqlite\"\npath = \"db\"", "table", "same", "\"same\" is that of view.1.table"),
         (
-            "kind = \"postgres\"\nurl = \"postgres://h/d\"\nprefix = \"a_prefix_of_forty_bytes_and_that_is_most\"",
+            "kind = \"postgres\"\nurl = \"postgres://h/d\"\n\
+             prefix = \"a_prefix_of_forty_bytes_and_that_is_most\"",
             "table",
             "a_table_with_thirty_two_letters_",
             "it has 72 bytes with sink.prefix",

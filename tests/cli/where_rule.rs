@@ -53,7 +53,8 @@ fn pairs_are_restricted_in_every_format() {
         let address = if url.is_empty() { String::new() } else { format!("WARC-Target-URI: {url}\r\n") };
         let text = text(n);
         format!(
-            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <urn:uuid:{id}>\r\n{address}lang: {lang}\r\n\
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <urn:uuid:{id}>\r\n\
+             {address}lang: {lang}\r\n\
              Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}\r\n\r\n",
             text.len()
         )

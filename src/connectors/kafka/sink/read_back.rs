@@ -201,8 +201,8 @@ pub fn unknown_rows(admin: &Admin, topic: &str) -> Result<Option<String>, KafkaF
     let policy = admin.setting(topic, "cleanup.policy").ok().flatten().unwrap_or_default();
     Ok(policy.contains("compact").then(|| {
         format!(
-            "topic \"{topic}\" is compacted (cleanup.policy={policy}), so changes of rows are lost to it: name \
-             another topic"
+            "topic \"{topic}\" is compacted (cleanup.policy={policy}), so changes of rows are lost to it: \
+             name another topic"
         )
     }))
 }

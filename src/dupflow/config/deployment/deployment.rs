@@ -252,7 +252,8 @@ impl Deployment {
             shown,
         };
         storage::check_history(&mut settings, deployment.state.as_ref(), deployment.monitor.as_ref());
-        sink::check_side_names(&mut settings, &deployment);
+        let (names, topics) = (deployment.side_names(), deployment.other_topics());
+        sink::check_side_names(&mut settings, &deployment.sink, &names, &topics);
         let problems = settings.finish();
         if problems.is_empty() { Ok(deployment) } else { Err(ConfigError::Problems(problems)) }
     }
@@ -330,7 +331,22 @@ impl Deployment {
             || self.watch.as_ref().is_some_and(|watch| watch.topic.is_some())
     }
 
-    /// The topics or tables of rows beside the deltas, each with its key: those of views, then that of notices.
+    /// The topics that are read, and that of bad records, each with its key.
+    fn other_topics(&self) -> Vec<(String, &str)> {
+        let mut topics = Vec::new();
+        if let SourceConfig::Kafka { topic, .. } = &self.source {
+            topics.push(("source.topic".to_owned(), topic.as_str()));
+        }
+        if let Some(DeadLetterConfig::Topic(topic)) = &self.dead_letter {
+            topics.push(("dead_letter.topic".to_owned(), topic));
+        }
+        let watched = self.watch.as_ref().and_then(|watch| watch.topic.as_deref());
+        topics.extend(watched.map(|topic| ("watch.topic".to_owned(), topic)));
+        topics
+    }
+
+    /// The topics or tables of rows beside the deltas, each with its key: those of views, then those of
+    /// notices.
     pub fn side_names(&self) -> Vec<(String, &str)> {
         let mut names = Vec::new();
         for (at, view) in self.views.iter().enumerate() {

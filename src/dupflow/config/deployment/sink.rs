@@ -3,9 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::deployment::Deployment;
-use super::source::SourceConfig;
-use super::storage::DeadLetterConfig;
 use super::tables::{self, TablesConfig};
 use super::values::{System, key_names, path, required_topic, system, topic_name};
 use crate::config::settings::{FileSettings, ProblemKind, without_effect};
@@ -110,14 +107,24 @@ pub(super) fn check_side(
 }
 
 /// Reports topics and tables of rows beside the deltas that hold something else, too. Views may share theirs
-/// with each other; notices have their own.
-pub(super) fn check_side_names(settings: &mut FileSettings, deployment: &Deployment) {
-    let names = deployment.side_names();
-    let taken = own_topics(deployment);
-    for (key, name) in &names {
+/// with each other; notices have their own. `names` are all of them, each with its key; `topics` are those
+/// that the deployment names elsewhere.
+pub(super) fn check_side_names(
+    settings: &mut FileSettings,
+    sink: &SinkConfig,
+    names: &[(String, &str)],
+    topics: &[(String, &str)],
+) {
+    let mut taken = Vec::new();
+    if let SinkConfig::Kafka { topic, progress_topic, .. } = sink {
+        let own = [("sink.topic", topic), ("sink.progress_topic", progress_topic)];
+        taken.extend(own.map(|(key, name)| (key.to_owned(), name.as_str())));
+        taken.extend_from_slice(topics);
+    }
+    for (key, name) in names {
         let of_views = names.iter().filter(|(other, _)| key.starts_with("notices.") && other != key);
         let other = taken.iter().chain(of_views).find(|(_, other)| other == name);
-        let what = match (other, &deployment.sink) {
+        let what = match (other, sink) {
             (Some((other, _)), _) => format!("\"{name}\" is that of {other}: these rows need their own"),
             (None, _) if key.ends_with(".table") && TableOutput::NAMES.contains(name) => {
                 format!("\"{name}\" is a name of the sink itself")
@@ -139,26 +146,4 @@ pub(super) fn check_side_names(settings: &mut FileSettings, deployment: &Deploym
         };
         settings.problem(key, ProblemKind::Contradiction(what));
     }
-}
-
-/// The topics that a deployment with a topic as sink reads and writes, each with its key; without those of
-/// rows beside the deltas.
-fn own_topics(deployment: &Deployment) -> Vec<(String, &str)> {
-    let SinkConfig::Kafka { topic: output, progress_topic, .. } = &deployment.sink else { return Vec::new() };
-    let source = match &deployment.source {
-        SourceConfig::Kafka { topic, .. } => Some(topic),
-        SourceConfig::Files { .. } | SourceConfig::Table(_) => None,
-    };
-    let letters = match &deployment.dead_letter {
-        Some(DeadLetterConfig::Topic(topic)) => Some(topic),
-        Some(DeadLetterConfig::File(_)) | None => None,
-    };
-    let topics = [
-        ("sink.topic", Some(output)),
-        ("sink.progress_topic", Some(progress_topic)),
-        ("source.topic", source),
-        ("dead_letter.topic", letters),
-        ("watch.topic", deployment.watch.as_ref().and_then(|watch| watch.topic.as_ref())),
-    ];
-    topics.into_iter().filter_map(|(key, name)| Some((key.to_owned(), name?.as_str()))).collect()
 }
