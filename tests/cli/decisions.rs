@@ -196,6 +196,101 @@ fn tables_hold_the_last_decision_of_each_document() {
     }
 }
 
+/// A table as source: decisions and rows of views are those of a fresh run of its present rows, with a state
+/// and without; each version of a row that a run reads has one decision.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_table_is_decided_and_viewed() {
+    let in_force = |out: &str| {
+        let mut last = std::collections::BTreeMap::new();
+        for mut record in decisions(out) {
+            record["epoch"].take();
+            let id = record["id"].as_str().expect("an id").to_owned();
+            if record["ended"] == json!(true) {
+                last.remove(&id)
+            } else {
+                last.insert(id, record)
+            };
+        }
+        last
+    };
+    let rows = |place: &Place| {
+        let mut sums = std::collections::BTreeMap::new();
+        for mut change in lines(&place.read("rows.jsonl")) {
+            change["epoch"].take();
+            *sums
+                .entry({
+                    let mut row = change.clone();
+                    row["diff"].take();
+                    row.to_string()
+                })
+                .or_insert(0) += change["diff"].as_i64().expect("a diff");
+        }
+        sums.retain(|_, sum| *sum != 0);
+        sums
+    };
+    for (mode, has_state) in [("first", true), ("current", true), ("current", false)] {
+        let place = Place::new();
+        let deployment = format!(
+            "workers = 2\n[source]\nkind = \"sqlite\"\npath = {:?}\ntable = \"pages\"\norder = \"version\"\n\
+             deleted = \"gone\"\nfields = [\"lang\", \"year\"]\nfollow = false\n\
+             [sink]\npath = \"out.jsonl\"\nemit = \"decisions\"\ndecisions = \"{mode}\"\n\
+             [[view]]\nname = \"years\"\nof = \"documents\"\ngroup = [\"lang\", \"year\"]\n\
+             output = \"rows.jsonl\"\n",
+            place.path("in.db")
+        );
+        let with_state = format!("{deployment}[state]\npath = \"state\"\n");
+        place.file("run.toml", if has_state { &with_state } else { &deployment });
+        let table = rusqlite::Connection::open(place.path("in.db")).expect("the database opens");
+        let copy = page(0..0, 0);
+        table
+            .execute_batch(
+                "CREATE TABLE pages (id TEXT PRIMARY KEY, text TEXT, version INTEGER, gone INTEGER, lang TEXT,
+                    year INTEGER)",
+            )
+            .expect("a table");
+        let put = |version: i64, id: &str, text: &str, year: Option<i64>| {
+            let sql = "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3, ?4, 'en', ?5)";
+            table.execute(sql, (id, text, version, year.is_none(), year)).expect("a row");
+        };
+        let run = || {
+            let run = place.run("run -c run.toml --set pairs.where=a.lang==b.lang");
+            assert_eq!(run.code, 0, "{run:?}");
+            let fresh = Place::new();
+            fresh.file("run.toml", &deployment);
+            let ended = fresh.run("run -c run.toml --set pairs.where=a.lang==b.lang");
+            assert_eq!(ended.code, 0, "{ended:?}");
+            assert_eq!(rows(&place), rows(&fresh), "{mode} {has_state}");
+            if mode == "current" {
+                assert_eq!(
+                    in_force(&place.read("out.jsonl")),
+                    in_force(&fresh.read("out.jsonl")),
+                    "{has_state}"
+                );
+            }
+        };
+        put(1, "b", &copy, Some(2024));
+        put(2, "lone", &page(0..100, 9), Some(2025));
+        run();
+        put(3, "a", &copy, Some(2024));
+        put(4, "lone", &page(0..100, 9), Some(2026));
+        run();
+        put(5, "b", &copy, None);
+        put(6, "a", &page(0..100, 5), Some(2024));
+        run();
+        let read = decisions(&place.read("out.jsonl"));
+        let of = |id: &str| -> Vec<_> {
+            let of_id = read.iter().filter(|record| record["id"] == id);
+            of_id.filter_map(|record| record["offset"].as_u64()).collect()
+        };
+        if mode == "first" {
+            assert_eq!((of("a"), of("b"), of("lone")), (vec![3, 6], vec![1], vec![2, 4]));
+        } else {
+            assert_eq!((of("a").last(), of("lone").last()), (Some(&6), Some(&4)));
+        }
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused_before_the_start() {
     let place = Place::new();

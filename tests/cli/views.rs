@@ -215,6 +215,127 @@ fn a_field_that_the_state_lacks_is_named() {
     assert_eq!(start(both, "").code, 0);
 }
 
+/// The rows of a table of a SQLite file, written as [`rows`] are.
+#[cfg(feature = "sqlite")]
+fn stored(place: &Place, table: &str) -> Vec<String> {
+    let open = rusqlite::Connection::open(place.path("out.db")).expect("the database opens");
+    let sql = format!("SELECT row FROM {table} WHERE key <> '' AND at IS NOT NULL");
+    let mut query = open.prepare(&sql).expect("the table is there");
+    let rows = query.query_map([], |row| row.get::<_, String>(0)).expect("rows");
+    let row = |row: rusqlite::Result<String>| {
+        serde_json::from_str::<Value>(&row.expect("a row")).expect("an object").to_string()
+    };
+    let mut rows: Vec<String> = rows.map(row).collect();
+    rows.sort();
+    rows
+}
+
+/// The rows of views and the notices in tables are those of a fresh run into files: after more input, after
+/// another list, and after `--reconcile` with another threshold, another field, and no state.
+#[cfg(feature = "sqlite")]
+#[test]
+fn tables_hold_the_rows_and_the_notices() {
+    let place = Place::new();
+    let deployment = |tables: bool, group: &str| {
+        let at = |file: &str, table: &str, name: &str| match tables {
+            true => format!("table = \"{table}\""),
+            false => format!("{file} = \"{name}.jsonl\""),
+        };
+        let sink =
+            if tables { "kind = \"sqlite\"\npath = \"out.db\"\nprefix = \"p_\"" } else { "path = \"out\"" };
+        let (rows, notices) = (at("output", "rows", "rows"), at("path", "found", "found"));
+        format!(
+            "[source]\ninputs = [\"feed.jsonl\"]\nfields = [\"host(url)\", \"lang\"]\nepoch = \"events:2\"\n\
+             [sink]\n{sink}\n[state]\npath = \"state\"\n\
+             [watch]\ninputs = [\"list.jsonl\"]\n[notices]\n{notices}\n\
+             [[view]]\nname = \"pairs\"\nof = \"pairs\"\ngroup = [{group}]\n{rows}\n\
+             [[view]]\nname = \"copied\"\nof = \"documents\"\nmeasure = \"top:2\"\n{rows}\n"
+        )
+    };
+    let run = |words: &str, group: &str| {
+        place.file("here.toml", deployment(true, group));
+        let run = place.run(&format!("run -c here.toml{words}"));
+        let other = Place::new();
+        for name in ["feed.jsonl", "list.jsonl"] {
+            other.file(name, place.read(name));
+        }
+        other.file("here.toml", deployment(false, group));
+        assert_eq!(other.run(&format!("run -c here.toml{}", words.replace(" --reconcile", ""))).code, 0);
+        let fresh = ["rows.jsonl", "found.jsonl"].map(|name| rows(&other.read(name)));
+        if run.code == 0 {
+            assert_eq!(["p_rows", "p_found"].map(|table| stored(&place, table)), fresh, "{words} {group}");
+            assert!(fresh.iter().all(|rows| !rows.is_empty()), "{fresh:?}");
+        }
+        (run, fresh)
+    };
+    place.file("feed.jsonl", feed());
+    place.file(
+        "list.jsonl",
+        super::feeds::upsert("copies", &page(0..0, 0)) + &super::feeds::upsert("half", &page(50..100, 3)),
+    );
+    let (first, before) = run("", "\"host\"");
+    assert_eq!(first.code, 0, "{first:?}");
+    let copy = page(0..0, 0);
+    let more = event("e", "one.org", "de", &copy)
+        + &super::feeds::delete("a")
+        + &event("f", "six.org", "de", &page(50..100, 7));
+    place.file("feed.jsonl", feed() + &more);
+    let (second, after) = run("", "\"host\"");
+    assert!(second.code == 0 && after[0] != before[0] && after[1] != before[1], "{second:?}");
+    // Another list.
+    place.file("list.jsonl", super::feeds::upsert("half", &page(50..100, 7)));
+    let (third, listed) = run("", "\"host\"");
+    assert!(third.code == 0 && listed[1] != after[1], "{third:?}");
+    // Another threshold.
+    let lower = " --set threshold=0.3";
+    assert_eq!(run(lower, "\"host\"").0.code, 1);
+    let (corrected, fresh) = run(&format!("{lower} --reconcile"), "\"host\"");
+    assert!(corrected.code == 0 && fresh != listed, "{corrected:?}");
+    // A field that nothing has asked for before, and one that nothing asks for any more.
+    let both = "\"host\", \"lang\"";
+    let (refused, _) = run(lower, both);
+    assert!(refused.code == 1 && refused.err.contains("source.fields"), "{refused:?}");
+    assert_eq!(run(&format!("{lower} --reconcile"), both).0.code, 0);
+    assert_eq!(run(lower, "\"lang\"").0.code, 0);
+    // The state is lost.
+    std::fs::remove_dir_all(place.path("state")).expect("it was written");
+    assert_eq!(run(&format!("{lower} --reconcile"), "\"lang\"").0.code, 0);
+}
+
+/// `check --connect` looks at the tables of rows, and at the folders of files.
+#[cfg(feature = "sqlite")]
+#[test]
+fn a_check_looks_at_the_outputs() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let check =
+        |table: &str| {
+            place.file("here.toml", format!(
+            "[source]\ninputs = [\"feed.jsonl\"]\n[sink]\nkind = \"sqlite\"\npath = \"out.db\"\n[watch]\n\
+             inputs = [\"feed.jsonl\"]\n[notices]\ntable = \"found\"\n\
+             [[view]]\nname = \"v\"\nof = \"pairs\"\n{table}\n"
+        ));
+            place.run("check -c here.toml --connect")
+        };
+    assert_eq!(check("table = \"rows\"").code, 0);
+    assert_eq!(place.run("run -c here.toml").code, 0);
+    assert_eq!(check("table = \"rows\"").code, 0);
+    let open = rusqlite::Connection::open(place.path("out.db")).expect("the database opens");
+    open.execute_batch("CREATE TABLE theirs (id, text)").expect("a table");
+    let theirs = check("table = \"theirs\"");
+    assert!(
+        theirs.code != 0 && theirs.err.contains("the table theirs has not the columns of rows"),
+        "{theirs:?}"
+    );
+    let refused = place.run("run -c here.toml");
+    assert!(refused.code == 1 && refused.err.contains("theirs"), "{refused:?}");
+    let nowhere = check("output = \"none/rows.jsonl\"");
+    assert!(
+        nowhere.code == 2 && nowhere.err.contains("view.1.output: there is no folder \"none\""),
+        "{nowhere:?}"
+    );
+}
+
 /// Copies a file or a folder.
 fn copy(from: &std::path::Path, to: &std::path::Path) {
     if !from.is_dir() {
@@ -308,6 +429,42 @@ fn what_does_not_fit_is_refused_with_its_place() {
         "here.toml:23: view.3.colour: unknown key",
     ] {
         assert!(run.err.contains(line), "{line}\n{}", run.err);
+    }
+    // Names of topics and tables that hold something else.
+    let names = [
+        ("kind = \"kafka\"\ntopic = \"t\"", "topic", "t", "\"t\" is that of sink.topic"),
+        (
+            "kind = \"kafka\"\ntopic = \"t\"",
+            "topic",
+            "t-progress",
+            "\"t-progress\" is that of sink.progress_topic",
+        ),
+        ("kind = \"kafka\"\ntopic = \"t\"", "topic", "bad", "\"bad\" is that of dead_letter.topic"),
+        ("kind = \"sqlite\"\npath = \"db\"", "table", "pairs", "\"pairs\" is a name of the sink itself"),
+        ("kind = \"sqlite\"\npath = \"db\"", "table", "sqlite_rows", "names that begin with \"sqlite_\""),
+        ("kind = \"sqlite\"\npath = \"db\"", "table", "same", "\"same\" is that of view.1.table"),
+        (
+            "kind = \"postgres\"\nurl = \"postgres://h/d\"\n\
+             prefix = \"a_prefix_of_forty_bytes_and_that_is_most\"",
+            "table",
+            "a_table_with_thirty_two_letters_",
+            "it has 72 bytes with sink.prefix",
+        ),
+    ];
+    for (sink, key, name, what) in names {
+        let letters = if key == "topic" { "[dead_letter]\ntopic = \"bad\"\n" } else { "" };
+        place.file(
+            "here.toml",
+            format!(
+                "kafka.brokers = \"none:1\"\n[source]\ninputs = [\"feed.jsonl\"]\n{letters}[sink]\n{sink}\n\
+             [watch]\ninputs = [\"feed.jsonl\"]\n[notices]\n{key} = \"same\"\n\
+             [[view]]\nname = \"v\"\nof = \"pairs\"\n{key} = \"{name}\"\n\
+             [[view]]\nname = \"w\"\nof = \"pairs\"\n{key} = \"same\"\n"
+            ),
+        );
+        let run = place.run("check -c here.toml");
+        let of_notices = format!("notices.{key}: \"same\" is that of view.");
+        assert!(run.code == 2 && run.err.contains(&of_notices) && run.err.contains(what), "{name}: {run:?}");
     }
     let views = "[[view]]\nname = \"v\"\nof = \"clusters\"\n";
     let deployment = format!("[source]\ninputs = [\"feed.jsonl\"]\n[sink]\npath = \"out\"\n{views}");

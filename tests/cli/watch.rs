@@ -185,10 +185,16 @@ fn wrong_settings_of_watches_are_refused_at_once() {
         "[watch]\npath = \"w\"\ntable = \"t\"\ndatabase = \"d\"\n[notices]\npath = \"n\"\n",
         &["watch.order"],
     );
+    refused("[notices]\ntable = \"t\"\n", &["notices.table: there are no watches", "sink.kind = \"sqlite\""]);
     if cfg!(feature = "webhook") {
         let hook = "[watch]\npath = \"w\"\n[notices]\npath = \"n\"\n[notices.hook]\n";
         refused(&format!("{hook}url = \"ftp://x\"\nsecret = \"short\"\n"), &["notices.hook.url", "16 bytes"]);
         refused(&format!("{hook}url = \"http://x\"\n"), &["notices.hook.secret"]);
+        let no_file = hook.replace("path = \"n\"", "topic = \"n\"");
+        refused(
+            &format!("{no_file}url = \"http://x\"\nsecret = \"0123456789abcdef\"\n"),
+            &["notices.hook.url: the file of notices is the queue", "sink.kind = \"kafka\""],
+        );
     }
     place.file("list", "oops\n{\"id\":\"w\",\"text\":\"text\"}\n");
     place.file(

@@ -48,8 +48,25 @@ fn pairs_are_restricted_in_every_format() {
     let rows: String = DOCUMENTS.into_iter().enumerate().map(row).collect();
     place.file("table.csv", format!("id,url,lang,text\n{rows}"));
     place.file("table.tsv", format!("id,url,lang,text\n{rows}").replace(',', "\t"));
+    // An address and a header of the record.
+    let record = |(n, (id, url, lang)): (usize, (&str, &str, &str))| {
+        let address = if url.is_empty() { String::new() } else { format!("WARC-Target-URI: {url}\r\n") };
+        let text = text(n);
+        format!(
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Record-ID: <urn:uuid:{id}>\r\n\
+             {address}lang: {lang}\r\n\
+             Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{text}\r\n\r\n",
+            text.len()
+        )
+    };
+    place.file("pages.warc", DOCUMENTS.into_iter().enumerate().map(record).collect::<String>());
+    let by_language = "--emit pairs --field lang --set pairs.where=a.lang==b.lang";
     assert_eq!(pairs(&place.replay("--emit pairs feed.jsonl").0.out).len(), 10);
-    for input in ["feed.jsonl", "table.csv", "table.tsv"] {
+    for input in ["feed.jsonl", "table.csv", "table.tsv", "pages.warc"] {
+        assert_eq!(
+            found(&place.replay(&format!("{by_language} {input}")).0.out),
+            ["a b", "a c", "b c", "d e"]
+        );
         let (run, stats) = place.replay(&format!("{OPTIONS} {input}"));
         assert_eq!(found(&run.out), ACROSS, "{input}");
         assert_eq!(stats["fields"]["missing"], json!(1), "{input}: {stats}");

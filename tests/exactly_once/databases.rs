@@ -64,14 +64,18 @@ impl Database for Sqlite {
         }
     }
 
-    fn make(&self) {
-        self.open()
-            .execute_batch(
-                "CREATE TABLE pages (page TEXT PRIMARY KEY, body TEXT, changed TEXT NOT NULL, gone INTEGER \
-                 NOT NULL);
-                 CREATE INDEX pages_changed ON pages (changed, page);",
-            )
-            .unwrap();
+    fn make(&self, watches: &[(String, String)]) {
+        let open = self.open();
+        open.execute_batch(
+            "CREATE TABLE pages (page TEXT PRIMARY KEY, body TEXT, changed TEXT NOT NULL, gone INTEGER \
+             NOT NULL);
+             CREATE INDEX pages_changed ON pages (changed, page);
+             CREATE TABLE watches (id TEXT, text TEXT, changed INTEGER);",
+        )
+        .unwrap();
+        for watch in watches {
+            open.execute("INSERT INTO watches VALUES (?1, ?2, 1)", (&watch.0, &watch.1)).unwrap();
+        }
     }
 
     fn kill(&self) -> bool {
@@ -134,14 +138,19 @@ impl Database for Server {
         }
     }
 
-    fn make(&self) {
-        self.client()
+    fn make(&self, watches: &[(String, String)]) {
+        let mut client = self.client();
+        client
             .batch_execute(
                 "CREATE TABLE pages (page text PRIMARY KEY, body text, changed timestamptz NOT NULL, gone \
                  boolean NOT NULL);
-                 CREATE INDEX ON pages (changed, page);",
+                 CREATE INDEX ON pages (changed, page);
+                 CREATE TABLE watches (id text, text text, changed bigint);",
             )
             .unwrap();
+        for (id, text) in watches {
+            client.execute("INSERT INTO watches VALUES ($1, $2, 1)", &[id, text]).unwrap();
+        }
     }
 
     fn kill(&self) -> bool {

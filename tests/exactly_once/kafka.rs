@@ -16,6 +16,7 @@ use crate::compacted;
 use crate::decisions;
 use crate::options::Options;
 use crate::place::{self, BOUND, Pairs, Place, Verdict};
+use crate::sides;
 
 /// Failpoints between two durable steps.
 const POINTS: &[&str] = &["transaction-sent", "transaction-committed", "commit", "state"];
@@ -225,13 +226,34 @@ impl Scene<'_> {
             problems.into_iter().for_each(|problem| self.problem(problem));
             return is_good.then(Pairs::new);
         }
-        match output(self.broker, &self.output) {
-            Ok(pairs) => Some(pairs),
-            Err(problem) => {
-                self.problem(problem);
-                None
+        // The broker may still complete the transaction of a run that was killed.
+        let until = Instant::now() + Duration::from_secs(10);
+        let found = loop {
+            let found =
+                output(self.broker, &self.output).and_then(|pairs| match self.rows(&pairs, None)? {
+                    None => Ok(pairs),
+                    Some(problem) => Err(problem),
+                });
+            if found.is_ok() || Instant::now() > until {
+                break found;
             }
-        }
+        };
+        found.map_err(|problem| self.problem(problem)).ok()
+    }
+
+    /// How the rows of views differ from those of the pairs, and of this number of documents if it is known.
+    fn rows(&self, pairs: &Pairs, documents: Option<usize>) -> Result<Option<String>, String> {
+        let lines: Vec<String> =
+            committed(self.broker, &format!("{}-rows", self.output)).into_iter().flatten().collect();
+        let found = sides::accumulated(lines.iter().map(String::as_str))?;
+        let held = || {
+            let values = found.iter().map(|row| serde_json::from_str::<serde_json::Value>(row).unwrap());
+            let mut held = values.filter(|row| row["view"] == "documents");
+            held.next().and_then(|row| row["value"].as_u64()).and_then(|n| usize::try_from(n).ok())
+        };
+        let documents = documents.or_else(held).unwrap_or_default();
+        let expected = sides::expected(pairs.keys().map(|(a, b)| (a.as_str(), b.as_str())), documents);
+        Ok(sides::compare(&found, &expected))
     }
 
     /// The problems of the decisions up to the last mark.
@@ -310,7 +332,16 @@ impl Scene<'_> {
             if let Some(found) = self.look().filter(|_| self.options.decisions.is_none()) {
                 self.verdict.pairs = found.len();
                 let problem = place::compare(&found, &self.place.expected(feed, &pipeline));
-                problem.into_iter().for_each(|problem| self.problem(problem));
+                let of_views = self.rows(&found, Some(sides::alive(feed))).unwrap_or_else(Some);
+                let notices = committed(self.broker, &format!("{}-notices", self.output));
+                let notices = sides::accumulated(notices.iter().flatten().map(String::as_str));
+                let fresh = sides::fresh_notices(&self.place, feed, &pipeline);
+                let of_watches = notices.map_or_else(Some, |noticed| sides::compare(&noticed, &fresh));
+                problem
+                    .into_iter()
+                    .chain(of_views)
+                    .chain(of_watches)
+                    .for_each(|problem| self.problem(problem));
             }
         }
     }
@@ -333,13 +364,19 @@ pub(crate) fn run(options: &Options) -> Option<Verdict> {
     let place = Place::new(options);
     let feed = if options.compacted { compacted::feed(&place, options.seed) } else { place.feed(options) };
     let (input, output) = (format!("{name}-in"), format!("{name}-out"));
+    sides::watches(&place, &feed);
+    let list = format!("inputs = [\"{}\"]", sides::WATCHES);
+    let topics = ["rows", "notices"].map(|suffix| format!("topic = \"{output}-{suffix}\""));
+    let sides = sides::tables(&list, &topics[0], &topics[1]);
     let config = format!(
-        "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\nrefresh_seconds = 1\n[sink]\nkind = \
+        "workers = 1\n[source]\nkind = \"kafka\"\ntopic = \"{input}\"\nrefresh_seconds = 1\n{}[sink]\nkind = \
          \"kafka\"\ntopic = \"{output}\"\n{}\
          [kafka]\nbrokers = \"{}\"\n[state]\npath = \"state\"\ncommit_every = \"200ms\"\n\
-         [logging]\nlevel = \"info\"\n",
+         [logging]\nlevel = \"info\"\n{}",
+        sides::FIELDS,
         options.emit(),
-        broker.address()
+        broker.address(),
+        if options.decisions.is_none() { sides } else { String::new() }
     );
     std::fs::write(place.path("run.toml"), config).unwrap();
     let partitions = Arc::new(AtomicU32::new(u32::try_from(PARTITIONS).unwrap()));

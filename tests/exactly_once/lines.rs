@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::decisions;
 use crate::options::Options;
 use crate::place::{self, BOUND, POINTS, Pairs, Place, Verdict};
+use crate::sides;
 
 /// Number of processes of the run with this number.
 fn processes(options: &Options, run: usize) -> usize {
@@ -119,11 +120,16 @@ fn run_through(
 pub(crate) fn run(options: &Options) -> Verdict {
     let mut place = Place::new(options);
     let feed = place.feed(options);
+    sides::watches(&place, &feed);
+    let list = format!("inputs = [\"{}\"]", sides::WATCHES);
+    let sides = sides::tables(&list, "output = \"rows.jsonl\"", "path = \"notices.jsonl\"");
     let config = format!(
-        "workers = 1\n[source]\nkind = \"files\"\ninputs = [{feed:?}]\nepoch = \"events:20\"\n\
+        "workers = 1\n[source]\nkind = \"files\"\ninputs = [{feed:?}]\nepoch = \"events:20\"\n{}\
          [dead_letter]\npath = \"letters\"\n[sink]\npath = \"out.jsonl\"\n{}[state]\npath = \
-         \"state\"\ncommit_every = \"50ms\"\n",
-        options.emit()
+         \"state\"\ncommit_every = \"50ms\"\n{}",
+        sides::FIELDS,
+        options.emit(),
+        if options.decisions.is_none() { sides } else { String::new() }
     );
     std::fs::write(place.path("run.toml"), config).unwrap();
     let mut verdict = Verdict::default();
@@ -146,6 +152,12 @@ pub(crate) fn run(options: &Options) -> Verdict {
             Ok(found) => {
                 verdict.pairs = found.len();
                 verdict.problems.extend(place::compare(&found, &place.expected(&feed, &pipeline)));
+                verdict.problems.extend(views(&place, &feed, &found));
+                let notices = std::fs::read_to_string(place.path("notices.jsonl")).unwrap();
+                let fresh = sides::fresh_notices(&place, &feed, &pipeline);
+                let other =
+                    sides::accumulated(notices.lines()).map(|noticed| sides::compare(&noticed, &fresh));
+                verdict.problems.extend(other.unwrap_or_else(Some));
             }
             Err(problem) => verdict.problems.push(problem),
         }
@@ -156,6 +168,16 @@ pub(crate) fn run(options: &Options) -> Verdict {
     }
     verdict.problems.extend(letters(&place, &feed));
     verdict
+}
+
+/// How the rows of views differ from those of the pairs and of the live documents of the feed.
+fn views(place: &Place, feed: &std::path::Path, pairs: &Pairs) -> Option<String> {
+    let changes = std::fs::read_to_string(place.path("rows.jsonl")).unwrap();
+    let expected = sides::expected(pairs.keys().map(|(a, b)| (a.as_str(), b.as_str())), sides::alive(feed));
+    match sides::accumulated(changes.lines()) {
+        Ok(found) => sides::compare(&found, &expected),
+        Err(problem) => Some(problem),
+    }
 }
 
 /// Checks that every invalid record is in the letters once.

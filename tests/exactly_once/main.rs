@@ -28,6 +28,10 @@
 //! Without options, as run by `cargo test`: a small feed into files, as deltas and as decisions, and the
 //! feed and a table into tables of a SQLite file and, if one is installed, of a PostgreSQL server.
 //! Anything missing is reported with SKIPPED.
+//!
+//! Where pairs are written, views and the notices of a watch list are too: in the transaction of a topic or
+//! of tables, or to files of their own. In a transaction the rows of views are those of the pairs at each
+//! look. Those in files and all notices are right in the end.
 
 #![expect(
     clippy::unwrap_used,
@@ -52,6 +56,7 @@ mod options;
 mod place;
 #[cfg(feature = "postgres")]
 mod server;
+mod sides;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod tables;
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::options::Options;
 use crate::place::{self, BOUND, Pairs, Place, Verdict};
+use crate::sides;
 
 /// Failpoints between two durable steps.
 const POINTS: &[&str] = &["letters", "tables-sent", "tables-written", "commit", "state"];
@@ -21,8 +22,8 @@ pub(crate) trait Database: Sync {
     /// Applies changes of documents in one transaction. `late` are applied in another one, which begins
     /// before it and commits after it.
     fn apply(&self, events: &[Event], late: &[Event]);
-    /// Creates an empty table of documents.
-    fn make(&self);
+    /// Creates an empty table of documents, and one of watches.
+    fn make(&self, watches: &[(String, String)]);
     /// Kills and restarts the server, if there is one. Returns whether there is.
     fn kill(&self) -> bool;
 }
@@ -82,10 +83,24 @@ fn look(database: &dyn Database, prefix: &str) -> Option<String> {
             "SELECT id FROM documents EXCEPT SELECT id FROM kept EXCEPT SELECT id FROM removed",
         ),
     ];
-    queries.iter().find_map(|(what, sql)| {
+    let problem = queries.iter().find_map(|(what, sql)| {
         let rows = database.rows(&renamed(sql, prefix)).unwrap();
         (!rows.is_empty()).then(|| format!("{what}: {}, as {:?}", rows.len(), rows[0]))
-    })
+    });
+    problem.or_else(|| look_at_views(database, prefix))
+}
+
+/// Checks that the rows of views are those of the pairs and documents.
+fn look_at_views(database: &dyn Database, prefix: &str) -> Option<String> {
+    // The first run makes this table after it has taken over the others.
+    let rows = database.rows(&renamed("SELECT row FROM view_rows", prefix)).unwrap_or_default();
+    let found: BTreeSet<String> = rows.iter().map(|row| sides::row(&row[0])).collect();
+    let twice = rows.len() - found.len();
+    let pairs = pairs(database, prefix);
+    let documents = database.rows(&renamed("SELECT id FROM documents", prefix)).unwrap().len();
+    let expected = sides::expected(pairs.keys().map(|(a, b)| (a.as_str(), b.as_str())), documents);
+    let twice = (twice > 0).then(|| format!("{twice} rows of views are there twice"));
+    twice.or_else(|| Some(format!("views: {}", sides::compare(&found, &expected)?)))
 }
 
 struct Scene<'a> {
@@ -169,6 +184,7 @@ impl Scene<'_> {
         let found = pairs(self.database, self.prefix);
         self.verdict.pairs = found.len();
         let problem = place::compare(&found, &expected);
+        self.compare_notices(&pipeline);
         problem.into_iter().chain(look(self.database, self.prefix)).for_each(|problem| self.problem(problem));
         let column = |sql| -> BTreeSet<String> {
             let rows = self.database.rows(&renamed(sql, self.prefix)).unwrap();
@@ -217,6 +233,16 @@ impl Scene<'_> {
         }
     }
 
+    /// Compares the notices with those of a replay of the survivors.
+    fn compare_notices(&mut self, pipeline: &str) {
+        let rows = self.database.rows(&renamed("SELECT row FROM notices", self.prefix)).unwrap();
+        let notices: BTreeSet<String> = rows.iter().map(|row| sides::row(&row[0])).collect();
+        let fresh = sides::fresh_notices(&self.place, &self.place.path("survivors.jsonl"), pipeline);
+        if let Some(other) = sides::compare(&notices, &fresh) {
+            self.problem(format!("notices: {other}"));
+        }
+    }
+
     /// Reads a feed into tables, with kills, and compares the result.
     fn kill_from_feed(&mut self, alive: &BTreeMap<String, String>) {
         println!("a feed into tables");
@@ -233,19 +259,26 @@ impl Scene<'_> {
 
     /// Reads a table that is written meanwhile into tables, with kills, and compares the result. `rest` is
     /// the deployment file without its source.
-    fn kill_from_table(&mut self, rest: &str, events: &[Event], alive: &BTreeMap<String, String>) {
+    fn kill_from_table(
+        &mut self,
+        rest: &str,
+        events: &[Event],
+        alive: &BTreeMap<String, String>,
+        watches: &[(String, String)],
+    ) {
         println!("a table into tables");
         std::fs::remove_dir_all(self.place.path("state")).unwrap_or(());
         std::fs::remove_file(self.place.path("letters")).unwrap_or(());
-        self.database.make();
+        self.database.make(watches);
         (self.prefix, self.moments) = ("from_table_", (150, 900));
         for (name, follow) in [("live.toml", true), ("last.toml", false)] {
             let pages = format!(
                 "[source]\n{}\ntable = \"pages\"\nid = \"page\"\ntext = \"body\"\norder \
                 = \"changed\"\ndeleted = \
                  \"gone\"\n\
-                 poll = \"20ms\"\npage = 50\noverlap = \"5s\"\nfollow = {follow}\n",
-                self.database.place()
+                 poll = \"20ms\"\npage = 50\noverlap = \"5s\"\nfollow = {follow}\n{}",
+                self.database.place(),
+                sides::FIELDS
             );
             let text = format!("workers = 1\n{pages}{rest}");
             std::fs::write(self.place.path(name), text).unwrap();
@@ -299,12 +332,23 @@ pub(crate) fn run(options: &Options, database: &dyn Database) -> Verdict {
         })
         .collect();
     let alive = survivors(&events);
-    let rest = "[dead_letter]\npath = \"letters\"\n[state]\npath = \"state\"\ncommit_every = \"50ms\"\n";
+    let watches = sides::watches(&place, &feed);
+    let rest = |list: &str| {
+        let sides = sides::tables(list, "table = \"view_rows\"", "table = \"notices\"");
+        format!(
+            "[dead_letter]\npath = \"letters\"\n[state]\npath = \"state\"\ncommit_every = \"50ms\"\n{sides}"
+        )
+    };
+    let in_file = rest(&format!("inputs = [\"{}\"]", sides::WATCHES));
+    // The keys of the database are those of the source, except for the kind and the path of a file.
+    let address = database.place().lines().last().unwrap().replacen("path = ", "database = ", 1);
+    let in_table = rest(&format!("{address}\ntable = \"watches\"\norder = \"changed\""));
     let sink = format!("[sink]\n{}\nemit = \"deltas\"\n", database.place());
-    let source = format!("[source]\nkind = \"files\"\ninputs = [{feed:?}]\nepoch = \"events:20\"\n");
+    let source =
+        format!("[source]\nkind = \"files\"\ninputs = [{feed:?}]\nepoch = \"events:20\"\n{}", sides::FIELDS);
     std::fs::write(
         place.path("feed.toml"),
-        format!("workers = 1\n{source}{sink}prefix = \"from_feed_\"\n{rest}"),
+        format!("workers = 1\n{source}{sink}prefix = \"from_feed_\"\n{in_file}"),
     )
     .unwrap();
     let mut scene = Scene {
@@ -318,7 +362,8 @@ pub(crate) fn run(options: &Options, database: &dyn Database) -> Verdict {
 
     scene.kill_from_feed(&alive);
     if scene.verdict.is_good() {
-        scene.kill_from_table(&format!("{sink}prefix = \"from_table_\"\n{rest}"), &events, &alive);
+        let deployment = format!("{sink}prefix = \"from_table_\"\n{in_table}");
+        scene.kill_from_table(&deployment, &events, &alive, &watches);
     }
     scene.verdict
 }
@@ -334,7 +379,7 @@ fn parted(first: &[Event], second: &[Event]) -> (Vec<Event>, Vec<Event>) {
 
 /// Adds the prefix of the output's tables to the names in a statement.
 fn renamed(sql: &str, prefix: &str) -> String {
-    let tables = ["pairs", "clusters", "documents", "deltas", "kept", "removed"];
+    let tables = ["pairs", "clusters", "documents", "deltas", "kept", "removed", "view_rows", "notices"];
     sql.split(' ')
         .map(|word| if tables.contains(&word) { format!("{prefix}{word}") } else { word.to_owned() })
         .collect::<Vec<_>>()

@@ -41,7 +41,7 @@ pub(crate) const TESTS: &[Test] = &[
 const STATE: &str = "state.path = \"state\"\n";
 
 /// Settings of a topic whose segments are closed at once.
-const COMPACTED: &[(&str, &str)] =
+pub(crate) const COMPACTED: &[(&str, &str)] =
     &[("cleanup.policy", "compact"), ("segment.ms", "1"), ("min.cleanable.dirty.ratio", "0.01")];
 
 /// Tombstones are removed by the next compaction.
@@ -71,10 +71,10 @@ fn compacted<'b>(broker: &'b Broker, more: &[(&str, &str)]) -> Scene<'b> {
 }
 
 /// A committed record: offset, key, value.
-type Record = (u64, String, Option<String>);
+pub(crate) type Record = (u64, String, Option<String>);
 
 /// The records of a partition.
-fn records_in(broker: &Broker, topic: &str, partition: i32) -> Vec<Record> {
+pub(crate) fn records_in(broker: &Broker, topic: &str, partition: i32) -> Vec<Record> {
     let own =
         [("group.id", "reader"), ("isolation.level", "read_committed"), ("enable.partition.eof", "true")];
     let client = broker.connection().consumer("reader", &own).unwrap();

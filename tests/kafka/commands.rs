@@ -89,6 +89,24 @@ fn check_reaches_the_broker(broker: &Broker) {
     assert!(out.contains(&format!("reads topic \"{topic}\": 2 partitions, 2 offsets held")), "{out}");
     assert!(out.contains(&format!("writes topic \"{output}\": missing, the first run makes it")), "{out}");
     assert_eq!(broker.admin().find(&output).unwrap(), None, "nothing is created");
+    // The topics of views, of notices and of watches.
+    let [rows, notices, compacted, list] = ["rows", "notices", "compacted", "list"].map(Broker::name);
+    broker.make(&rows, 3);
+    broker.make_with(&compacted, 1, &[("cleanup.policy", "compact")]);
+    let sides = |rows: &str, list: &str| {
+        format!(
+            "{sink}[watch]\ntopic = \"{list}\"\n[notices]\ntopic = \"{notices}\"\n\
+             [[view]]\nname = \"v\"\nof = \"pairs\"\ntopic = \"{rows}\"\n"
+        )
+    };
+    deployment(broker, folder.path(), &topic, &sides(&rows, &topic));
+    let (out, _) = succeeds(folder.path(), &["check", "-c", "d.toml", "--connect"]);
+    assert!(out.contains(&format!("writes topic \"{rows}\": 3 partitions")), "{out}");
+    assert!(out.contains(&format!("writes topic \"{notices}\": missing, the first run makes it")), "{out}");
+    deployment(broker, folder.path(), &topic, &sides(&compacted, &list));
+    let (_, log, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
+    assert!(!good && log.contains(&format!("topic \"{compacted}\" is compacted")), "{log}");
+    assert!(log.contains(&format!("topic \"{list}\": there is no such topic")), "{log}");
     deployment(broker, folder.path(), "no-such-topic", &sink);
     let (_, log, good) = dupflow(folder.path(), &["check", "-c", "d.toml", "--connect"]);
     assert!(!good && log.contains("topic \"no-such-topic\": there is no such topic"), "{log}");

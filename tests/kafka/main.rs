@@ -27,6 +27,7 @@ mod moving;
 mod operation;
 mod read;
 mod run;
+mod sides;
 mod sink;
 mod source;
 mod tls;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         [
             source::TESTS,
             sink::TESTS,
+            sides::TESTS,
             clusters::TESTS,
             commands::TESTS,
             decisions::TESTS,

@@ -10,7 +10,7 @@ mod start;
 
 pub use envelope::OutputEnvelope;
 #[cfg(feature = "kafka")]
-pub use sink::{KafkaOutput, KafkaSink, output_topic};
+pub use sink::{KafkaOutput, KafkaSink, output_topic, side_topic, unknown_rows};
 #[cfg(feature = "kafka")]
 pub use source::Kafka;
 pub use start::Start;

@@ -138,12 +138,8 @@ fn read_whole(mut source: Box<dyn Source>, fields: &[String], all: &mut GivenWat
     let signals = Arc::<ReaderSignals>::default();
     let wakes = Arc::clone(&signals);
     queue.register(Box::new(move || wakes.wake()));
-    let reading = ReadingList {
-        queue: Arc::new(queue),
-        signals,
-        bad: Arc::new(BadRecords::tallied()),
-        is_endless,
-    };
+    let reading =
+        ReadingList { queue: Arc::new(queue), signals, bad: Arc::new(BadRecords::tallied()), is_endless };
     readers.into_iter().try_for_each(|reader| reading.start(reader))?;
     reading.take_all(&mut Decoder::new(fields), &mut all.watches)?;
     let tallies = reading.bad.tallies();

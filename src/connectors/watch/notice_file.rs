@@ -43,7 +43,8 @@ pub struct NoticeLine {
 
 /// Appends notices.
 pub struct NoticeFile {
-    file: File,
+    /// `None`: notices of the live run are only shown to other threads.
+    file: Option<File>,
     /// What an earlier run has written accumulates to these; empty once the run is live.
     held: BTreeMap<WatchMatch, i64>,
     /// What the run has given so far, until it is live.
@@ -61,8 +62,26 @@ impl NoticeFile {
     /// # Errors
     /// Any error of the file; that another run writes to it; that it holds something else.
     pub fn open(path: &Path, is_new: bool, board: Arc<NoticeBoard>) -> io::Result<Self> {
-        let mut notices = Self {
-            file: open_alone(path, "another run writes to it")?,
+        let mut file = open_alone(path, "another run writes to it")?;
+        let mut notices = Self::without_file(board);
+        if !is_new {
+            notices.read(&file)?;
+        }
+        // A pipe or a device has no length.
+        if file.metadata()?.is_file() {
+            file.set_len(notices.length)?;
+            file.seek(SeekFrom::Start(notices.length))?;
+        }
+        notices.file = Some(file);
+        // An earlier process may have ended before its last lines were durable.
+        notices.publish()?;
+        Ok(notices)
+    }
+
+    /// Writes no file: the board has the notices since the run is live, with numbers from 1.
+    pub fn without_file(board: Arc<NoticeBoard>) -> Self {
+        Self {
+            file: None,
             held: BTreeMap::new(),
             restored: BTreeMap::new(),
             lines: Vec::new(),
@@ -70,23 +89,12 @@ impl NoticeFile {
             length: 0,
             count: 0,
             board,
-        };
-        if !is_new {
-            notices.read()?;
         }
-        // A pipe or a device has no length.
-        if notices.file.metadata()?.is_file() {
-            notices.file.set_len(notices.length)?;
-            notices.file.seek(SeekFrom::Start(notices.length))?;
-        }
-        // An earlier process may have ended before its last lines were durable.
-        notices.publish()?;
-        Ok(notices)
     }
 
     /// Reads the lines; one without an end was never confirmed.
-    fn read(&mut self) -> io::Result<()> {
-        let mut reader = BufReader::new(self.file.try_clone()?);
+    fn read(&mut self, file: &File) -> io::Result<()> {
+        let mut reader = BufReader::new(file.try_clone()?);
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             self.count += 1;
@@ -106,7 +114,7 @@ impl NoticeFile {
 
     /// Makes what is in the file durable, then shows it to other threads.
     fn publish(&mut self) -> io::Result<()> {
-        match self.file.sync_data() {
+        match self.file.as_ref().map_or(Ok(()), File::sync_data) {
             // A pipe cannot be synced.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
             synced => synced?,
@@ -118,6 +126,9 @@ impl NoticeFile {
 
     /// Receives the notices of an epoch before the run is live, which the file may hold already.
     pub fn restored(&mut self, notices: Vec<Notice>) {
+        if self.file.is_none() {
+            return;
+        }
         notices.into_iter().for_each(|Notice { of, diff }| add(&mut self.restored, &of, diff));
     }
 
@@ -169,8 +180,10 @@ impl NoticeFile {
         if self.lines.is_empty() {
             return Ok(());
         }
-        self.file.write_all(&self.lines)?;
-        failpoint::reach("notices-written");
+        if let Some(file) = &mut self.file {
+            file.write_all(&self.lines)?;
+            failpoint::reach("notices-written");
+        }
         self.length += self.lines.len() as u64;
         self.lines.clear();
         self.lines.shrink_to(1 << 20);

@@ -57,8 +57,12 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
     let source = if let SourceConfig::Table(table) = &deployment.source { Some(&**table) } else { None };
     let watches = deployment.watch.as_ref().and_then(|watch| watch.table.as_deref());
     let decisions = Some(deployment.decisions).filter(|_| deployment.emit == EmitKind::Decisions);
-    let output =
-        if let SinkConfig::Tables(place) = &deployment.sink { Some(examine(place, decisions)) } else { None };
+    let sides: Vec<_> = deployment.side_names().into_iter().map(|(_, name)| name).collect();
+    let output = if let SinkConfig::Tables(place) = &deployment.sink {
+        Some(examine(place, decisions, &sides))
+    } else {
+        None
+    };
     let (mut found, mut problems) = (String::new(), Vec::new());
     let tables = source.into_iter().chain(watches).map(DatabaseTable::examine);
     for result in tables.chain(output) {
@@ -70,8 +74,12 @@ fn databases(deployment: &Deployment) -> anyhow::Result<String> {
     if problems.is_empty() { Ok(found) } else { Err(anyhow::anyhow!(problems.join("\n"))) }
 }
 
-/// Describes the database that tables will be written to.
-fn examine(place: &TablesConfig, decisions: Option<DecisionMode>) -> Result<String, DatabaseFailure> {
+/// Describes the database that tables will be written to, those of rows beside the pairs included.
+fn examine(
+    place: &TablesConfig,
+    decisions: Option<DecisionMode>,
+    sides: &[&str],
+) -> Result<String, DatabaseFailure> {
     let TablesConfig { address, schema, prefix, patience } = place.clone();
     let output = TableOutput {
         address,
@@ -83,19 +91,16 @@ fn examine(place: &TablesConfig, decisions: Option<DecisionMode>) -> Result<Stri
         decisions,
         run: String::new(),
     };
-    output.examine()
+    output.examine(sides)
 }
 
 /// Reports output files whose folder does not exist.
 fn note_folders(deployment: &Deployment, problems: &mut Problems) {
-    let of_views = views::files(&deployment.views, false);
-    let of_views = of_views.iter().map(|(key, path, _)| (&**key, *path));
-    let written: [(&str, _); 2] =
-        [("sink.path", deployment.output()), ("dead_letter.path", deployment.letter_file())];
-    let written = written.into_iter().filter_map(|(key, path)| Some((key, path?)));
-    let of_watches: Vec<(&str, &Path)> =
-        deployment.watch.as_ref().map(WatchConfig::written).unwrap_or_default();
-    for (key, path) in of_views.chain(written).chain(of_watches) {
+    let written = [("sink.path", deployment.output()), ("dead_letter.path", deployment.letter_file())];
+    let written = written.into_iter().filter_map(|(key, path)| Some((key.to_owned(), path?)));
+    let of_watches = deployment.watch.iter().flat_map(WatchConfig::written);
+    let of_views = views::files(&deployment.views, false).into_iter().map(|(key, path, _)| (key, path));
+    for (key, path) in written.chain(of_views).chain(of_watches.map(|(key, path)| (key.to_owned(), path))) {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             problems.note(format_args!("{key}: there is no folder {folder:?} to write {path:?} in"));

@@ -1,4 +1,5 @@
-//! The side outputs of a run: from the changes of views to the rows of files, topics and tables.
+//! The side outputs of a run: from the changes of views to the rows of files, topics and tables, and from
+//! notices to those of topics and tables.
 //!
 //! A file of lines is committed after the main output, so it is never ahead of what a restart repeats. Rows
 //! of a topic or a table are part of the main output's commit. Both are corrected when the run is live
@@ -13,14 +14,16 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::config::ViewConfig;
+use crate::config::{NoticesConfig, ViewConfig};
 use dupflow_connectors::failpoint;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sinks::side::{FinalRows, RestoredRows, SideDelta, SideLines, SideRow};
 use dupflow_connectors::sinks::{Destination, MarkedFile, Sink};
 use dupflow_core::run::view_tables::ViewTables;
+use dupflow_core::run::watch::{Notice, WatchMatch};
 use dupflow_core::time::Epoch;
 use dupflow_core::views::{ViewDelta, ViewKind, ViewMeasure, ViewPlan, ViewRow};
+use dupflow_engine::dataflow::ClosedEpoch;
 
 /// The side outputs of a run. The default has none.
 #[derive(Debug, Default)]
@@ -31,13 +34,19 @@ pub struct SideOutputs {
     tables: Option<Arc<ViewTables>>,
 }
 
-/// One output, and the views whose rows it takes.
+/// One output, and the rows that it takes.
 struct SideOutput {
-    /// By view, whether its rows are written here.
-    takes: Vec<bool>,
+    takes: TakenRows,
     /// As the user named it: a path, a topic or a table.
     name: String,
     to: SideDestination,
+}
+
+/// The rows that an output takes.
+enum TakenRows {
+    /// By view, whether its rows are written here.
+    Views(Vec<bool>),
+    Notices,
 }
 
 /// Where the rows of an output are written.
@@ -51,13 +60,14 @@ enum SideDestination {
 }
 
 impl SideOutputs {
-    /// The outputs of these views. Opens the files: those of a run keep what they hold, those of a replay are
-    /// written anew.
+    /// The outputs of these views, and of notices where they go to a topic or a table. Opens the files: those
+    /// of a run keep what they hold, those of a replay are written anew.
     ///
     /// # Errors
     /// If a file cannot be opened: its path, and why.
     pub(in crate::pipeline) fn open(
         views: &[ViewConfig],
+        notices: Option<&NoticesConfig>,
         is_replay: bool,
     ) -> Result<Self, (String, io::Error)> {
         let plans: Arc<[ViewPlan]> = views.iter().map(|view| view.plan.clone()).collect();
@@ -80,11 +90,15 @@ impl SideOutputs {
                 opened.add(at, name, true, to).map_err(|error| (name.clone(), error))?;
             }
         }
+        for name in notices.into_iter().flat_map(|notices| notices.topic.iter().chain(&notices.table)) {
+            let to = SideDestination::Main(Some(RestoredRows::default()));
+            opened.outputs.push(SideOutput { takes: TakenRows::Notices, name: name.clone(), to });
+        }
         Ok(opened)
     }
 
-    /// Adds the output of a view. Views that name the same output share it; a file (`is_main` is false) and
-    /// a topic or table are two, whatever their names are.
+    /// Adds the output of a view. Views that name the same output share it; a file and a topic of the same
+    /// name are two.
     fn add(
         &mut self,
         view: usize,
@@ -92,16 +106,18 @@ impl SideOutputs {
         is_main: bool,
         to: impl FnOnce() -> io::Result<SideDestination>,
     ) -> io::Result<()> {
-        let is_it = |output: &&mut SideOutput| {
-            output.name == name && is_main == matches!(output.to, SideDestination::Main(_))
-        };
-        if let Some(output) = self.outputs.iter_mut().find(is_it) {
-            output.takes[view] = true;
-            return Ok(());
+        for SideOutput { takes, name: other, to: there } in &mut self.outputs {
+            let is_here = other == name && matches!(there, SideDestination::Main(_)) == is_main;
+            if let TakenRows::Views(takes) = takes
+                && is_here
+            {
+                takes[view] = true;
+                return Ok(());
+            }
         }
         let mut takes = vec![false; self.plans.len()];
         takes[view] = true;
-        self.outputs.push(SideOutput { takes, name: name.to_owned(), to: to()? });
+        self.outputs.push(SideOutput { takes: TakenRows::Views(takes), name: name.to_owned(), to: to()? });
         Ok(())
     }
 
@@ -130,17 +146,18 @@ impl SideOutputs {
     }
 
     /// Takes the changes of an epoch before the run is live.
-    pub(in crate::pipeline) fn restored(&mut self, epoch: Epoch, views: &[ViewDelta]) {
-        for output in &mut self.outputs {
-            let deltas = output.chosen(&self.plans, views);
-            match &mut output.to {
-                SideDestination::Lines(lines) => lines.restored(deltas),
-                SideDestination::Main(Some(rows)) => deltas.for_each(|delta| rows.restored(delta)),
+    pub(in crate::pipeline) fn restored(&mut self, epoch: &ClosedEpoch) {
+        for SideOutput { takes, to, .. } in &mut self.outputs {
+            match to {
+                SideDestination::Lines(lines) => lines.restored(takes.changes(&self.plans, epoch)),
+                SideDestination::Main(Some(rows)) => {
+                    takes.changes(&self.plans, epoch).into_iter().for_each(|delta| rows.restored(delta));
+                }
                 SideDestination::Main(None) => {}
-                SideDestination::Final(_) => output.to.add_up(&output.takes, &self.plans, views),
+                SideDestination::Final(rows) => takes.add_up(&self.plans, epoch, rows),
             }
         }
-        self.durable(epoch, views);
+        self.durable(epoch.progress.epoch, &epoch.views);
     }
 
     /// The run is live after `epoch`: corrects the outputs. Returns whether the main output has rows that
@@ -168,22 +185,18 @@ impl SideOutputs {
     }
 
     /// Writes the changes of an epoch.
-    pub(in crate::pipeline) fn epoch(
-        &mut self,
-        epoch: Epoch,
-        views: &[ViewDelta],
-        sink: &mut dyn Sink,
-    ) -> io::Result<()> {
+    pub(in crate::pipeline) fn epoch(&mut self, epoch: &ClosedEpoch, sink: &mut dyn Sink) -> io::Result<()> {
+        let number = epoch.progress.epoch;
         for output in &mut self.outputs {
-            let deltas = output.chosen(&self.plans, views);
-            let written = match &mut output.to {
-                SideDestination::Lines(lines) => lines.epoch(epoch, &deltas.collect::<Vec<_>>()),
+            let SideOutput { takes, name, to } = output;
+            let written = match to {
+                SideDestination::Lines(lines) => lines.epoch(number, &takes.changes(&self.plans, epoch)),
                 SideDestination::Main(_) => {
-                    let deltas: Vec<_> = deltas.collect();
-                    if deltas.is_empty() { Ok(()) } else { sink.side(&output.name, epoch, &deltas) }
+                    let changes = takes.changes(&self.plans, epoch);
+                    if changes.is_empty() { Ok(()) } else { sink.side(name, number, &changes) }
                 }
-                SideDestination::Final(_) => {
-                    output.to.add_up(&output.takes, &self.plans, views);
+                SideDestination::Final(rows) => {
+                    takes.add_up(&self.plans, epoch, rows);
                     Ok(())
                 }
             };
@@ -222,28 +235,34 @@ impl SideOutputs {
 }
 
 impl SideOutput {
-    /// The changes that this output takes.
-    fn chosen<'a>(
-        &self,
-        plans: &'a [ViewPlan],
-        views: &'a [ViewDelta],
-    ) -> impl Iterator<Item = SideDelta> + use<'a> {
-        let takes = self.takes.clone();
-        let taken = views.iter().filter(move |delta| takes[usize::from(delta.row.view)]);
-        taken.map(|delta| SideDelta { row: side_row(plans, &delta.row), diff: delta.diff })
-    }
-
     /// An error with the name of the output.
     fn named(&self, error: &io::Error) -> io::Error {
         io::Error::new(error.kind(), format!("{}: {error}", self.name))
     }
 }
 
-impl SideDestination {
-    /// Adds up the changes of final rows.
-    fn add_up(&mut self, takes: &[bool], plans: &[ViewPlan], views: &[ViewDelta]) {
-        let Self::Final(rows) = self else { return };
-        for ViewDelta { row, diff } in views.iter().filter(|delta| takes[usize::from(delta.row.view)]) {
+impl TakenRows {
+    /// The changes of an epoch that are taken.
+    fn changes(&self, plans: &[ViewPlan], epoch: &ClosedEpoch) -> Vec<SideDelta> {
+        let of_view = |delta: &ViewDelta| SideDelta { row: side_row(plans, &delta.row), diff: delta.diff };
+        match self {
+            Self::Views(_) => self.of_views(epoch).map(of_view).collect(),
+            Self::Notices => epoch.notices.iter().map(notice_delta).collect(),
+        }
+    }
+
+    /// The changes of views that are taken.
+    fn of_views<'e>(&self, epoch: &'e ClosedEpoch) -> impl Iterator<Item = &'e ViewDelta> + use<'_, 'e> {
+        let is_taken = |delta: &&ViewDelta| match self {
+            Self::Views(takes) => takes[usize::from(delta.row.view)],
+            Self::Notices => false,
+        };
+        epoch.views.iter().filter(is_taken)
+    }
+
+    /// Adds the changes of an epoch to final rows.
+    fn add_up(&self, plans: &[ViewPlan], epoch: &ClosedEpoch, rows: &mut FinalRows<BufWriter<File>>) {
+        for ViewDelta { row, diff } in self.of_views(epoch) {
             let plan = &plans[usize::from(row.view)];
             let values = plan.values(&row.group).map(str::to_owned);
             let id = row.id.as_ref().map(|id| id.as_str().to_owned());
@@ -260,6 +279,15 @@ fn side_row(plans: &[ViewPlan], row: &ViewRow) -> SideRow {
     let id = row.id.as_ref().map_or_else(String::new, |id| format!("\"id\":{},", json!(id.as_str())));
     let members = format!("\"view\":{},\"group\":{},{id}\"value\":{}", json!(name), json!(group), row.value);
     SideRow { key, json: members }
+}
+
+/// A notice as the change of a row: the record in a topic is the line in a file. Its key is of the watch and
+/// the document.
+fn notice_delta(notice: &Notice) -> SideDelta {
+    let WatchMatch { watch, id, similarity } = &notice.of;
+    let (watch, id) = (json!(watch.as_str()), json!(id.as_str()));
+    let json = format!("\"watch\":{watch},\"id\":{id},\"similarity\":{}", json!(similarity.get()));
+    SideDelta { row: SideRow { key: format!("[{watch},{id}]"), json }, diff: notice.diff.into() }
 }
 
 /// The columns of the final rows of a view.

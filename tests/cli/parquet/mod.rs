@@ -254,6 +254,32 @@ fn true_headers_are_read() {
     }
 }
 
+/// Columns of `source.fields` are read beside the texts.
+#[test]
+fn columns_are_fields_of_documents() {
+    let place = Place::new();
+    let column = |name, values: [&str; 4]| bytes(name, NONE, page(4, PLAIN, &plain(&values)));
+    let text = crate::feeds::page(0..0, 0);
+    let columns = [
+        column("id", ["a", "b", "c", "d"]),
+        column("url", ["https://one.org/a", "https://one.org/b", "https://two.org/c", ""]),
+        column("lang", ["de", "fr", "de", "de"]),
+        column("text", [&text; 4]),
+    ];
+    place.file("pages.parquet", file(4, &columns));
+    let fields = "--emit pairs --field host(url) --field lang";
+    for (rule, expected) in [
+        ("a.host!=b.host", &["a c", "a d", "b c", "b d", "c d"][..]),
+        ("a.lang==b.lang", &["a c", "a d", "c d"]),
+    ] {
+        let (run, stats) = place.replay(&format!("{fields} --set pairs.where={rule} pages.parquet"));
+        let found: Vec<_> =
+            crate::feeds::pairs(&run.out).into_keys().map(|(a, b)| format!("{a} {b}")).collect();
+        assert_eq!(found, expected);
+        assert_eq!(stats["fields"]["missing"], i32::from(rule.contains("host")), "{stats}");
+    }
+}
+
 /// Texts of 40 MiB, one per page, are read a few at a time: together they would be 1.2 GiB.
 #[cfg(target_os = "linux")]
 #[test]

@@ -53,5 +53,6 @@ mod read_back;
 mod topic_sink;
 mod transaction;
 
-pub use output::{KafkaOutput, output_topic};
+pub use output::{KafkaOutput, output_topic, side_topic};
+pub use read_back::unknown_rows;
 pub use topic_sink::KafkaSink;

@@ -34,3 +34,8 @@ pub fn output_topic(topic: &str, envelope: OutputEnvelope) -> (TopicRequest<'_>,
     let settings = if compacted { &[("cleanup.policy", "compact")][..] } else { KEEPS_ALL };
     (TopicRequest { topic, partitions: None, compacted }, settings)
 }
+
+/// Name of a topic of a side output, which is created with [`KEEPS_ALL`].
+pub fn side_topic(topic: &str) -> TopicRequest<'_> {
+    TopicRequest { topic, partitions: None, compacted: false }
+}

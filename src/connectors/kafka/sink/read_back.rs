@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
-use super::output::KafkaOutput;
+use super::output::{KafkaOutput, side_topic};
 use super::read;
-use crate::kafka::broker::{Admin, KEEPS_ALL, KafkaFailure, TopicRequest};
+use crate::kafka::broker::{Admin, KEEPS_ALL, KafkaFailure};
 use crate::kafka::envelope::OutputEnvelope;
 use crate::mark::Standing;
 use crate::sinks::decisions::LastDecisions;
@@ -120,13 +120,9 @@ impl KafkaOutput {
     /// Passes each committed change of rows in a topic of a side output; creates the topic if it is missing.
     pub(super) fn side_rows(&self, topic: &str, each: &mut dyn FnMut(SideDelta)) -> io::Result<()> {
         let admin = Admin::new(&self.connection).map_err(io_error)?;
-        let wanted = TopicRequest { topic, partitions: None, compacted: false };
-        admin.ensure_with(wanted, KEEPS_ALL).map_err(io_error)?;
-        if let Some((partition, first)) = self.expired_in(topic).map_err(io_error)? {
-            return Err(invalid_data(format!(
-                "topic \"{topic}\": records before offset {first} of partition {partition} have expired, so \
-                 the rows that it adds up to are not known: name another topic"
-            )));
+        admin.ensure_with(side_topic(topic), KEEPS_ALL).map_err(io_error)?;
+        if let Some(why) = unknown_rows(&admin, topic).map_err(io_error)? {
+            return Err(invalid_data(why));
         }
         read::topic(&self.connection, topic, |key, value| {
             let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
@@ -138,19 +134,7 @@ impl KafkaOutput {
 
     /// The first partition of the output whose records have partly expired, with the first offset it holds.
     pub(super) fn expired(&self) -> Result<Option<(u32, u64)>, KafkaFailure> {
-        self.expired_in(&self.topic)
-    }
-
-    fn expired_in(&self, topic: &str) -> Result<Option<(u32, u64)>, KafkaFailure> {
-        let admin = Admin::new(&self.connection)?;
-        let found = admin.find(topic)?;
-        for partition in 0..found.map_or(0, |found| found.partitions) {
-            let (first, _) = admin.offset_range(topic, partition)?;
-            if first > 0 {
-                return Ok(Some((partition, first)));
-            }
-        }
-        Ok(None)
+        expired(&Admin::new(&self.connection)?, &self.topic)
     }
 
     /// Checks that no record of the output has expired. Without all of them the accumulated deltas are wrong.
@@ -189,6 +173,38 @@ impl KafkaOutput {
              \"{transactional_id}\""
         )))
     }
+}
+
+/// The first partition of a topic whose records have partly expired, with the first offset it holds.
+fn expired(admin: &Admin, topic: &str) -> Result<Option<(u32, u64)>, KafkaFailure> {
+    let found = admin.find(topic)?;
+    for partition in 0..found.map_or(0, |found| found.partitions) {
+        let (first, _) = admin.offset_range(topic, partition)?;
+        if first > 0 {
+            return Ok(Some((partition, first)));
+        }
+    }
+    Ok(None)
+}
+
+/// Why the rows that a topic of a side output adds up to are not known; `None` if they are.
+///
+/// # Errors
+/// Any error of the broker. A cleanup policy that the user may not read is not one.
+pub fn unknown_rows(admin: &Admin, topic: &str) -> Result<Option<String>, KafkaFailure> {
+    if let Some((partition, first)) = expired(admin, topic)? {
+        return Ok(Some(format!(
+            "topic \"{topic}\": records before offset {first} of partition {partition} have expired, so the \
+             rows that it adds up to are not known: name another topic"
+        )));
+    }
+    let policy = admin.setting(topic, "cleanup.policy").ok().flatten().unwrap_or_default();
+    Ok(policy.contains("compact").then(|| {
+        format!(
+            "topic \"{topic}\" is compacted (cleanup.policy={policy}), so changes of rows are lost to it: \
+             name another topic"
+        )
+    }))
 }
 
 /// Parses a value: a pair and its diff.

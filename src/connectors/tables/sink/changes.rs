@@ -39,7 +39,7 @@ pub(super) struct TableChanges {
     /// Every delta, in order.
     pub(super) deltas: Vec<(Epoch, Delta)>,
     /// Rows of side outputs, by table and row, each with its key and its epoch.
-    pub(super) side: BTreeMap<(String, String), Option<(String, Epoch)>>,
+    pub(super) side: BTreeMap<String, BTreeMap<String, Option<(String, Epoch)>>>,
     /// Whether the table of decisions is emptied first.
     pub(super) decisions_anew: bool,
     pub(super) decisions: BTreeMap<DocId, Option<DecisionRow>>,
@@ -83,9 +83,10 @@ impl TableChanges {
 
     /// Adds changes of the rows of a side output.
     pub(super) fn side(&mut self, table: &str, epoch: Epoch, deltas: &[SideDelta]) {
+        let rows = self.side.entry(table.to_owned()).or_default();
         for SideDelta { row, diff } in deltas {
             let value = (*diff > 0).then(|| (row.key.clone(), epoch));
-            self.side.insert((table.to_owned(), row.json.clone()), value);
+            rows.insert(format!("{{{}}}", row.json), value);
         }
     }
 

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehav
 use super::changes::{PairRow, TableChanges, split_rows};
 use super::sqlite_decisions;
 use super::store::{
-    LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair, side_row,
+    LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, no_rows, pair, side_row,
 };
 use crate::failpoint;
 use crate::sinks::decisions::LastDecisions;
@@ -128,13 +128,24 @@ impl SqliteStore {
     }
 }
 
-/// Checks that an existing file can be written to. Writes nothing.
-pub(super) fn examine(path: &Path) -> Result<(), DatabaseFailure> {
+/// Checks that an existing file can be written to, and that tables of these names hold rows of side outputs
+/// if they exist. Writes nothing.
+pub(super) fn examine(path: &Path, sides: impl Iterator<Item = String>) -> Result<(), DatabaseFailure> {
     let connection = sqlite::reader(path)?;
+    let failed = |error: rusqlite::Error| sqlite::failure(path, &error);
     let refused =
         |what: String| DatabaseFailure::Refused(format!("{}: it cannot be written: {what}", path.display()));
-    if connection.is_readonly("main").map_err(|error| sqlite::failure(path, &error))? {
+    if connection.is_readonly("main").map_err(failed)? {
         return Err(refused("it is read-only".to_owned()));
+    }
+    for table in sides {
+        let sql = "SELECT count(*), count(*) FILTER (WHERE name IN ('row', 'key', 'epoch')) \
+                   FROM pragma_table_info(?1)";
+        let columns = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
+        let (all, own) = connection.query_row(sql, [&table], columns).map_err(failed)?;
+        if all > 0 && own < 3 {
+            return Err(refused(no_rows(&table)));
+        }
     }
     std::fs::OpenOptions::new().write(true).open(path).map(drop).map_err(|error| refused(error.to_string()))
 }
@@ -409,18 +420,17 @@ fn put_deltas(
 
 /// Writes the rows of side outputs.
 fn put_side(transaction: &Transaction<'_>, changes: &TableChanges, prefix: &str) -> rusqlite::Result<()> {
-    for ((table, row), value) in &changes.side {
+    for (table, rows) in &changes.side {
         let table = quoted(&format!("{prefix}{table}"));
-        let row = format!("{{{row}}}");
-        match value {
-            Some((key, epoch)) => {
-                let sql = format!("INSERT OR REPLACE INTO {table} VALUES (?1, ?2, ?3, {NOW})");
-                transaction.prepare_cached(&sql)?.execute(params![row, key, epoch.cast_signed()])?;
-            }
-            None => {
-                let sql = format!("DELETE FROM {table} WHERE row = ?1");
-                transaction.prepare_cached(&sql)?.execute([row])?;
-            }
+        let (upserts, deletes) = split_rows(rows);
+        let mut delete = transaction.prepare_cached(&format!("DELETE FROM {table} WHERE row = ?1"))?;
+        for row in deletes {
+            delete.execute([row])?;
+        }
+        let sql = format!("INSERT OR REPLACE INTO {table} VALUES (?1, ?2, ?3, {NOW})");
+        let mut insert = transaction.prepare_cached(&sql)?;
+        for (row, (key, epoch)) in upserts {
+            insert.execute(params![row, key, epoch.cast_signed()])?;
         }
     }
     Ok(())

@@ -174,6 +174,11 @@ pub(super) fn must_write(found: &ProgressRow, own: &str, commits: i64) -> Result
     }
 }
 
+/// That a table cannot be that of a side output.
+pub(super) fn no_rows(table: &str) -> String {
+    format!("the table {table} has not the columns of rows of views or notices: name another one")
+}
+
 /// A row of a side output, from the object in a table.
 pub(super) fn side_row(key: String, object: &str) -> Result<SideRow, DatabaseFailure> {
     let members = object.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));

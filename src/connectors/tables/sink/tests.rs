@@ -154,19 +154,26 @@ fn keeps_rows(open: &dyn Fn(&str) -> TableSink) {
         row: SideRow { key: "[\"v\"]".to_owned(), json: json.to_owned() },
         diff,
     };
+    // Longer than most indexes of a server accept, and not compressible.
+    let digits: String = (0..400).map(|n: u64| format!("{:016x}", dupflow_core::hash::mix(n))).collect();
+    let long = format!("\"value\":\"{digits}\"");
     let mut first = open("writes rows");
     first.take_over().unwrap();
     assert_eq!((rows(&mut first, "ours"), rows(&mut first, "others")), (BTreeSet::new(), BTreeSet::new()));
     first.side("ours", 1, &[row("\"value\":\"a'\\u0000\"", 1), row("\"value\":2", 1)]).unwrap();
     first.side("others", 1, &[row("\"value\":9", 1)]).unwrap();
     step(&mut first, 1, &[], &mut []).unwrap();
-    first.side("ours", 2, &[row("\"value\":2", -1), row("\"value\":3", 1)]).unwrap();
+    first.side("ours", 2, &[row("\"value\":2", -1), row("\"value\":3", 1), row(&long, 1)]).unwrap();
+    step(&mut first, 2, &[], &mut []).unwrap();
+    // A row that is there already has a new epoch.
+    first.side("ours", 2, &[row(&long, 1)]).unwrap();
     step(&mut first, 2, &[], &mut []).unwrap();
     first.side("ours", 3, &[row("\"value\":4", 1)]).unwrap();
     let mut second = open("reads rows");
     second.take_over().unwrap();
     let held = |json: &str| ("[\"v\"]".to_owned(), json.to_owned());
-    assert_eq!(rows(&mut second, "ours"), [held("\"value\":\"a'\\u0000\""), held("\"value\":3")].into());
+    let expected = [held("\"value\":\"a'\\u0000\""), held("\"value\":3"), held(&long)];
+    assert_eq!(rows(&mut second, "ours"), expected.into());
     assert_eq!(rows(&mut second, "others"), [held("\"value\":9")].into());
     assert!(step(&mut first, 3, &[], &mut []).is_err(), "another run has taken over");
 }
@@ -340,6 +347,8 @@ fn postgres_meets_the_contract() {
     let message = output(Address::Postgres(url.clone()), "last").take_over().unwrap_err().to_string();
     assert!(message.contains("layout 3") && message.contains("sink.prefix"), "{message}");
     missing_rights_are_named(&server, &mut change_back);
+    change_back.batch_execute("DROP SCHEMA \"results of\" CASCADE").unwrap();
+    keeps_rows(&|run| output(Address::Postgres(url.clone()), run));
     super::decisions_tests::decisions_are_kept(&Address::Postgres(url));
 }
 
@@ -352,7 +361,7 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
              GRANT USAGE ON SCHEMA \"results of\" TO reader",
         )
         .unwrap();
-    let examine = |schema: &str, user: &str| {
+    let examine_with = |schema: &str, user: &str, sides: usize| {
         let url = server.url().replace("//postgres@", &format!("//{user}@"));
         let url = crate::credential::Credential::new(url);
         let place = TableOutput {
@@ -365,8 +374,9 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
             patience: Duration::from_secs(5),
             run: String::new(),
         };
-        place.examine().map_err(|failure| failure.to_string())
+        place.examine(&["ours", "pairs"][..sides]).map_err(|failure| failure.to_string())
     };
+    let examine = |schema: &str, user: &str| examine_with(schema, user, 0);
     assert!(examine("own", "reader").unwrap().ends_with("schema \"own\": the first run makes its tables"));
     assert!(examine("results of", "postgres").unwrap().ends_with("schema \"results of\""));
     assert!(examine("new", "postgres").unwrap().ends_with(": missing, the first run makes it"));
@@ -378,6 +388,18 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
         let message = examine(schema, "reader").unwrap_err();
         assert!(message.contains(expected), "{schema}: {message}");
     }
+    // Tables of side outputs: one is missing, one is something else.
+    assert!(examine_with("results of", "postgres", 1).is_ok());
+    let message = examine_with("results of", "postgres", 2).unwrap_err();
+    assert!(message.contains("has not the columns of rows") && message.contains("pairs"), "{message}");
+    owner
+        .batch_execute(
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA \"results of\" TO reader",
+        )
+        .unwrap();
+    assert!(examine("results of", "reader").is_ok());
+    let refused = examine_with("results of", "reader", 1).unwrap_err();
+    assert!(refused.contains("GRANT CREATE ON SCHEMA"), "{refused}");
 }
 
 /// Tables of other programs are not touched.

@@ -1,5 +1,6 @@
 //! `dupflow check --connect`: connects to the brokers of a deployment, and writes nothing.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use crate::config::{DeadLetterConfig, Deployment, SinkConfig, SourceConfig};
 use dupflow_connectors::kafka::broker::{
     Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings, close_in_background,
 };
-use dupflow_connectors::kafka::output_topic;
+use dupflow_connectors::kafka::{output_topic, side_topic, unknown_rows};
 
 /// Longest wait for a broker.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -56,6 +57,16 @@ impl<'a> TopicReport<'a> {
                 only when a run does, since taking it would end a run; \
                  it needs Describe and Write on it"
             ));
+        }
+        if let SinkConfig::Kafka { .. } = &deployment.sink {
+            let topics: BTreeSet<_> = deployment.side_names().into_iter().map(|(_, topic)| topic).collect();
+            topics.into_iter().for_each(|topic| report.rows(topic));
+        }
+        if let Some(topic) = deployment.watch.as_ref().and_then(|watch| watch.topic.as_ref()) {
+            match look(report.admin, topic) {
+                Ok(line) => report.add(&line),
+                Err(failure) => report.problems.push(failure.to_string()),
+            }
         }
         if let Some(DeadLetterConfig::Topic(topic)) = &deployment.dead_letter {
             let letters = TopicRequest { topic, partitions: None, compacted: false };
@@ -169,6 +180,18 @@ impl<'a> TopicReport<'a> {
                      is refused; set {name}=-1"
                 ));
             }
+        }
+    }
+
+    /// Checks a topic of rows beside the deltas: those of an existing one must be known.
+    fn rows(&mut self, topic: &str) {
+        if !self.output(side_topic(topic), KEEPS_ALL) {
+            return;
+        }
+        match unknown_rows(self.admin, topic) {
+            Ok(None) => self.kept(topic, false),
+            Ok(Some(why)) => self.problems.push(why),
+            Err(failure) => self.problems.push(failure.to_string()),
         }
     }
 

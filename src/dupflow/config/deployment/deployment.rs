@@ -222,6 +222,7 @@ impl Deployment {
         let decisions = results::decisions(&mut settings, emit);
         let output_format = results::output_format(&mut settings, &source, &sink, emit);
         let views = views::views(&mut settings, &fields, &sink);
+        let watch = watch::watch(&mut settings, &sink);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
             shutdown: values::seconds(&mut settings, "shutdown_seconds", 0, 10),
@@ -244,13 +245,15 @@ impl Deployment {
             state: storage::state(&mut settings),
             views,
             monitor: monitor::monitor(&mut settings),
-            watch: watch::watch(&mut settings),
+            watch,
             processes: processes::processes(&mut settings),
             level: logging::level(&mut settings),
             format: logging::format(&mut settings),
             shown,
         };
         storage::check_history(&mut settings, deployment.state.as_ref(), deployment.monitor.as_ref());
+        let (names, topics) = (deployment.side_names(), deployment.other_topics());
+        sink::check_side_names(&mut settings, &deployment.sink, &names, &topics);
         let problems = settings.finish();
         if problems.is_empty() { Ok(deployment) } else { Err(ConfigError::Problems(problems)) }
     }
@@ -326,6 +329,35 @@ impl Deployment {
         matches!(self.source, SourceConfig::Kafka { .. })
             || matches!(self.sink, SinkConfig::Kafka { .. })
             || self.watch.as_ref().is_some_and(|watch| watch.topic.is_some())
+    }
+
+    /// The topics that are read, and that of bad records, each with its key.
+    fn other_topics(&self) -> Vec<(String, &str)> {
+        let mut topics = Vec::new();
+        if let SourceConfig::Kafka { topic, .. } = &self.source {
+            topics.push(("source.topic".to_owned(), topic.as_str()));
+        }
+        if let Some(DeadLetterConfig::Topic(topic)) = &self.dead_letter {
+            topics.push(("dead_letter.topic".to_owned(), topic));
+        }
+        let watched = self.watch.as_ref().and_then(|watch| watch.topic.as_deref());
+        topics.extend(watched.map(|topic| ("watch.topic".to_owned(), topic)));
+        topics
+    }
+
+    /// The topics or tables of rows beside the deltas, each with its key: those of views, then those of
+    /// notices.
+    pub fn side_names(&self) -> Vec<(String, &str)> {
+        let mut names = Vec::new();
+        for (at, view) in self.views.iter().enumerate() {
+            names.extend(view.topic.as_deref().map(|topic| (ViewConfig::key(at, "topic"), topic)));
+            names.extend(view.table.as_deref().map(|table| (ViewConfig::key(at, "table"), table)));
+        }
+        if let Some(WatchConfig { notices, .. }) = &self.watch {
+            names.extend(notices.topic.as_deref().map(|topic| ("notices.topic".to_owned(), topic)));
+            names.extend(notices.table.as_deref().map(|table| ("notices.table".to_owned(), table)));
+        }
+        names
     }
 
     /// The dead-letter file; `None` if bad records are not kept in a file.

@@ -32,4 +32,4 @@ pub use source::SourceConfig;
 pub use storage::{DeadLetterConfig, StateConfig};
 pub use tables::TablesConfig;
 pub use views::ViewConfig;
-pub use watch::{HookConfig, WatchConfig};
+pub use watch::{HookConfig, NoticesConfig, WatchConfig};

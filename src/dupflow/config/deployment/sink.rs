@@ -5,8 +5,13 @@ use std::time::Duration;
 
 use super::tables::{self, TablesConfig};
 use super::values::{System, key_names, path, required_topic, system, topic_name};
-use crate::config::settings::{FileSettings, without_effect};
+use crate::config::settings::{FileSettings, ProblemKind, without_effect};
 use dupflow_connectors::kafka::OutputEnvelope;
+use dupflow_connectors::tables::TableOutput;
+use dupflow_connectors::tables::database::Address;
+
+/// The longest name on a PostgreSQL server, in bytes, inclusive. It cuts a longer one.
+const MOST_NAME: usize = 63;
 
 /// Where results are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,5 +82,68 @@ pub(super) fn sink(settings: &mut FileSettings) -> SinkConfig {
         ),
         envelope: settings.choose("sink.envelope", &envelopes, &[]).unwrap_or_default(),
         topic,
+    }
+}
+
+/// Reports a topic or a table of rows beside the deltas, each by its key and whether it is named, that this
+/// sink does not have.
+pub(super) fn check_side(
+    settings: &mut FileSettings,
+    sink: &SinkConfig,
+    (topic, has_topic): (&str, bool),
+    (table, has_table): (&str, bool),
+) {
+    let mut refuse = |key: &str, what: &str, kinds: &str| {
+        let what =
+            format!("{what} is written in the transaction of the sink, which has to be sink.kind = {kinds}");
+        settings.problem(key, ProblemKind::Contradiction(what));
+    };
+    if has_topic && !matches!(sink, SinkConfig::Kafka { .. }) {
+        refuse(topic, "a topic", "\"kafka\"");
+    }
+    if has_table && !matches!(sink, SinkConfig::Tables(_)) {
+        refuse(table, "a table", "\"sqlite\" or \"postgres\"");
+    }
+}
+
+/// Reports topics and tables of rows beside the deltas that hold something else, too. Views may share theirs
+/// with each other; notices have their own. `names` are all of them, each with its key; `topics` are those
+/// that the deployment names elsewhere.
+pub(super) fn check_side_names(
+    settings: &mut FileSettings,
+    sink: &SinkConfig,
+    names: &[(String, &str)],
+    topics: &[(String, &str)],
+) {
+    let mut taken = Vec::new();
+    if let SinkConfig::Kafka { topic, progress_topic, .. } = sink {
+        let own = [("sink.topic", topic), ("sink.progress_topic", progress_topic)];
+        taken.extend(own.map(|(key, name)| (key.to_owned(), name.as_str())));
+        taken.extend_from_slice(topics);
+    }
+    for (key, name) in names {
+        let of_views = names.iter().filter(|(other, _)| key.starts_with("notices.") && other != key);
+        let other = taken.iter().chain(of_views).find(|(_, other)| other == name);
+        let what = match (other, sink) {
+            (Some((other, _)), _) => format!("\"{name}\" is that of {other}: these rows need their own"),
+            (None, _) if key.ends_with(".table") && TableOutput::NAMES.contains(name) => {
+                format!("\"{name}\" is a name of the sink itself")
+            }
+            (None, SinkConfig::Tables(TablesConfig { address: Address::Sqlite(_), prefix, .. }))
+                if format!("{prefix}{name}").starts_with("sqlite_") =>
+            {
+                "names that begin with \"sqlite_\" are those of SQLite itself".to_owned()
+            }
+            (None, SinkConfig::Tables(TablesConfig { address: Address::Postgres(_), prefix, .. }))
+                if prefix.len() + name.len() > MOST_NAME =>
+            {
+                let length = prefix.len() + name.len();
+                format!(
+                    "it has {length} bytes with sink.prefix, and a name on the server has {MOST_NAME} at most"
+                )
+            }
+            _ => continue,
+        };
+        settings.problem(key, ProblemKind::Contradiction(what));
     }
 }

@@ -114,6 +114,24 @@ pub(super) fn required_topic(settings: &mut FileSettings, key: &'static str) -> 
     name
 }
 
+/// Reads a name; `None` if it is empty or not set.
+pub(super) fn optional(
+    settings: &mut FileSettings,
+    key: &str,
+    read: impl FnOnce(&ConfigValue) -> Option<String>,
+) -> Option<String> {
+    settings
+        .read(key, |value| if value.text() == Some("") { Some(None) } else { read(value).map(Some) })
+        .flatten()
+}
+
+/// The name of a table of rows beside the deltas: 1 to 32 of the characters a-z, 0-9 and `_`.
+pub(super) fn side_table(value: &ConfigValue) -> Option<String> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let name = value.text().filter(|name| (1..=32).contains(&name.len()))?;
+    name.bytes().all(fits).then(|| name.to_owned())
+}
+
 /// A valid topic name: 1 to 249 of the characters a-z, A-Z, 0-9, `.`, `_` and `-`, and neither `.` nor `..`.
 pub(super) fn topic_name(value: &ConfigValue) -> Option<String> {
     let name = value.text()?;

@@ -203,7 +203,8 @@ fn continuity(
     }
     let mut sides = SideOutputs::default();
     if writes {
-        let opened = SideOutputs::open(&deployment.views, matches!(mode, Mode::Replay));
+        let notices = deployment.watch.as_ref().map(|watch| &watch.notices);
+        let opened = SideOutputs::open(&deployment.views, notices, matches!(mode, Mode::Replay));
         let output = |(path, source): (String, _)| AssembleError::Output { path: path.into(), source };
         sides = opened.map_err(output)?;
     }

@@ -32,7 +32,10 @@ pub(super) fn parts(
     let journal = journal.map_err(|error| wrong("watch.path", error.to_string()))?;
     let board = Arc::new(NoticeBoard::new(Arc::clone(clock)));
     let is_new = matches!(mode, Mode::Replay);
-    let notices = NoticeFile::open(&watch.notices, is_new, Arc::clone(&board));
+    let notices = match &watch.notices.path {
+        Some(path) => NoticeFile::open(path, is_new, Arc::clone(&board)),
+        None => Ok(NoticeFile::without_file(Arc::clone(&board))),
+    };
     let notices = notices.map_err(|error| wrong("notices.path", error.to_string()))?;
     let list = WatchList::new(journal, &plan.scheme.text, board);
     let given = given(plan, deployment, watch);
@@ -51,12 +54,12 @@ pub(super) fn parts(
         run: WatchedRun { list: Arc::new(list), again },
         notices,
         #[cfg(feature = "webhook")]
-        hook: watch.hook.as_ref().map(|hook| HookSettings {
+        hook: watch.hook.as_ref().zip(watch.notices.path.as_ref()).map(|(hook, queue)| HookSettings {
             url: hook.url.clone(),
             secret: hook.secret.clone(),
             timeout: hook.timeout,
             shutdown: deployment.shutdown,
-            notices: watch.notices.clone(),
+            notices: queue.clone(),
             cursor: hook.cursor.clone(),
             dead_letter: hook.dead_letter.clone(),
         }),

@@ -47,7 +47,8 @@ pub(in crate::pipeline) struct Committer {
     pub(in crate::pipeline) sink: Box<dyn Sink + Send>,
     pub(in crate::pipeline) letters: Option<LetterFile>,
     pub(in crate::pipeline) keeper: Option<Keeper>,
-    /// The file of notices, if there is a watch list. Written after the sink.
+    /// The file of notices, if there is a watch list. Written after the sink; a topic or a table of notices
+    /// is one of `sides`.
     pub(in crate::pipeline) notices: Option<NoticeFile>,
     pub(in crate::pipeline) bad: Arc<BadRecords>,
     pub(in crate::pipeline) live: Arc<LiveFrom>,
@@ -159,7 +160,8 @@ impl Committer {
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         self.live()?;
-        for ClosedEpoch { progress, deltas, views, documents, upserts, letters, newest, .. } in &of_live {
+        for epoch in &of_live {
+            let ClosedEpoch { progress, deltas, documents, upserts, letters, newest, .. } = epoch;
             // The first epoch that reads from a new partition sets its start.
             for (partition, next) in &progress.next {
                 self.mark.start.entry(*partition).or_insert(*next);
@@ -173,7 +175,7 @@ impl Committer {
             }
             self.sink.times(EpochTimes { event: *newest, committed: now });
             self.sink.epoch(progress, deltas, letters).map_err(RunError::Sink)?;
-            self.sides.epoch(progress.epoch, views, &mut *self.sink).map_err(RunError::Sink)?;
+            self.sides.epoch(epoch, &mut *self.sink).map_err(RunError::Sink)?;
         }
         self.write(last)?;
         self.sides.commit(&self.mark).map_err(RunError::Sink)?;
@@ -224,8 +226,8 @@ impl Committer {
 
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
-        let ClosedEpoch { progress, deltas, views, documents, kept, notices, .. } = epoch;
-        self.sides.restored(progress.epoch, &views);
+        self.sides.restored(&epoch);
+        let ClosedEpoch { progress, deltas, documents, kept, notices, .. } = epoch;
         if let Some(file) = &mut self.notices {
             file.restored(notices);
         }

@@ -165,8 +165,8 @@ impl<F: Follow> Retaining<F> {
             let mut place = documents.find(last.hash, &last.id);
             let known = place.and_then(|place| documents.get(place)).filter(|known| known.is_alive());
             let before = known.map_or(F::LiveValue::ENDED, |known| known.value);
-            // The offset of the event in force, which identifies its input.
-            let mut offset_in_force = known.map(|known| known.position().offset);
+            // The position of the event in force; its offset identifies its input.
+            let mut position_in_force = known.map(|known| known.position());
             let mut fields_in_force = place.map_or_else(FieldRow::default, |place| documents.fields(place));
             let mut in_force = before;
             let mut key = last.key();
@@ -179,7 +179,10 @@ impl<F: Follow> Retaining<F> {
                 is_late = is_upsert && last.ts.zip(oldest).is_some_and(|(ts, oldest)| ts < oldest);
                 let next = if is_late { F::LiveValue::ENDED } else { F::value(&last.content) };
                 let (was, is) = (in_force != F::LiveValue::ENDED, next != F::LiveValue::ENDED);
-                has_upsert |= is_upsert && !last.is_restored;
+                let repeats = was && is && fields_in_force == last.fields && F::repeats(in_force, next);
+                // A source that reads a record again, as a table does after a restart, gives no new event.
+                let is_read_again = repeats && position_in_force == Some(last.position);
+                has_upsert |= is_upsert && !last.is_restored && !is_read_again;
                 late += u64::from(is_late && !last.is_restored);
                 undated += u64::from(counts_undated && is_upsert && last.ts.is_none() && !last.is_restored);
                 match (was, is) {
@@ -187,16 +190,14 @@ impl<F: Follow> Retaining<F> {
                     (false, true) => inserted += 1,
                     (true, false) if is_late => expired += 1,
                     (true, false) => deleted += 1,
-                    (true, true) => {
-                        let same_fields = fields_in_force == last.fields;
-                        unchanged += u64::from(same_fields && F::repeats(in_force, next));
-                    }
+                    (true, true) => unchanged += u64::from(repeats),
                 }
-                if let (true, true, Some(origins), Some(earlier)) = (was, is, &self.origins, offset_in_force)
+                if let (true, true, Some(origins), Some(earlier)) =
+                    (was, is, &self.origins, position_in_force)
                 {
-                    replaced += u64::from(origins.replaced(&last.id, earlier, last.position.offset));
+                    replaced += u64::from(origins.replaced(&last.id, earlier.offset, last.position.offset));
                 }
-                offset_in_force = Some(last.position.offset);
+                position_in_force = Some(last.position);
                 in_force = next;
                 fields_in_force.clone_from(&last.fields);
                 let Some(later) = arrivals.next_if(|a| a.id == last.id) else { break };

@@ -6,18 +6,19 @@ use super::parameters::is_true;
 use super::store::PostgresStore;
 use crate::tables::database::postgres::{connect, failure};
 use crate::tables::database::{DatabaseFailure, quoted};
+use crate::tables::sink::store::no_rows;
 
 impl PostgresStore {
     /// Describes the output, to follow the name of the schema; the error lists every right that the role
     /// lacks. Writes nothing.
-    pub(in crate::tables::sink) fn examine(&self) -> Result<String, DatabaseFailure> {
+    pub(in crate::tables::sink) fn examine(&self, sides: &[&str]) -> Result<String, DatabaseFailure> {
         let mut client = connect(&self.url, self.patience)?;
-        let (found, missing) = self.rights(&mut client).map_err(|error| failure(&error))?;
+        let (found, missing) = self.rights(&mut client, sides).map_err(|error| failure(&error))?;
         if missing.is_empty() { Ok(found) } else { Err(DatabaseFailure::Refused(missing.join("\n"))) }
     }
 
     /// A description of the output, and the rights that a run would lack, each as a message.
-    fn rights(&self, client: &mut Client) -> Result<(String, Vec<String>), postgres::Error> {
+    fn rights(&self, client: &mut Client, sides: &[&str]) -> Result<(String, Vec<String>), postgres::Error> {
         let mut missing = Vec::new();
         let (role, database, read_only): (String, String, bool) = {
             let row = client.query_one(
@@ -46,9 +47,13 @@ impl PostgresStore {
             }
             return Ok((": missing, the first run makes it".to_owned(), missing));
         }
+        let mut are_made = self.is_made(client)?;
+        for side in sides {
+            are_made &= self.has_table(client, side)?;
+        }
         for right in ["USAGE", "CREATE"] {
             // Existing tables need no right to create any.
-            let is_needed = right == "USAGE" || !self.is_made(client)?;
+            let is_needed = right == "USAGE" || !are_made;
             if is_needed && !is_true(client, "SELECT has_schema_privilege($1, $2)", &[schema, &right])? {
                 let (schema, role) = (quoted(schema), quoted(&role));
                 missing.push(format!(
@@ -60,7 +65,7 @@ impl PostgresStore {
         if !missing.is_empty() || !self.is_made(client)? {
             return Ok((": the first run makes its tables".to_owned(), missing));
         }
-        self.table_rights(client, &role, &mut missing)?;
+        self.table_rights(client, &role, sides, &mut missing)?;
         Ok((String::new(), missing))
     }
 
@@ -69,10 +74,27 @@ impl PostgresStore {
         &self,
         client: &mut Client,
         role: &str,
+        sides: &[&str],
         missing: &mut Vec<String>,
     ) -> Result<(), postgres::Error> {
+        let own = ["pairs", "clusters", "documents", "deltas", "progress"];
         let decisions = self.decisions.then_some("decisions");
-        for name in ["pairs", "clusters", "documents", "deltas", "progress"].into_iter().chain(decisions) {
+        let mut names: Vec<&str> = own.into_iter().chain(decisions).collect();
+        for side in sides {
+            // A missing one is made by the run.
+            if !self.has_table(client, side)? {
+                continue;
+            }
+            let columns = "SELECT count(*) = 3 FROM pg_attribute WHERE attrelid = to_regclass($1)
+                 AND attname IN ('row', 'key', 'epoch') AND NOT attisdropped";
+            let table = self.table(side);
+            if is_true(client, columns, &[&table])? {
+                names.push(side);
+            } else {
+                missing.push(format!("postgres: {}", no_rows(&table)));
+            }
+        }
+        for name in names {
             let table = self.table(name);
             let mut rights = Vec::new();
             for right in ["SELECT", "INSERT", "UPDATE", "DELETE"] {
@@ -95,9 +117,13 @@ impl PostgresStore {
 
     /// Whether the tables exist.
     pub(super) fn is_made(&self, client: &mut Client) -> Result<bool, postgres::Error> {
+        self.has_table(client, "progress")
+    }
+
+    fn has_table(&self, client: &mut Client, name: &str) -> Result<bool, postgres::Error> {
         // From the catalog: only a role with USAGE on the schema can look up a name in it.
         let sql = "SELECT count(*) > 0 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
              WHERE n.nspname = $1 AND c.relname = $2";
-        client.query_one(sql, &[&self.schema, &format!("{}progress", self.prefix)])?.try_get(0)
+        client.query_one(sql, &[&self.schema, &format!("{}{name}", self.prefix)])?.try_get(0)
     }
 }

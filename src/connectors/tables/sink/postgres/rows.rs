@@ -26,24 +26,32 @@ impl PostgresStore {
         self.put_side(transaction, changes)
     }
 
-    /// Writes the rows of side outputs.
+    /// Writes the rows of side outputs. No index makes them unique, since a row may be longer than a unique
+    /// index accepts: each changed row is deleted before it is inserted.
     fn put_side(
         &self,
         transaction: &mut Transaction<'_>,
         changes: &TableChanges,
     ) -> Result<(), postgres::Error> {
-        for ((table, row), value) in &changes.side {
+        for (table, rows) in &changes.side {
             let table = self.table(table);
-            let row = format!("{{{row}}}");
-            match value {
-                Some((key, epoch)) => {
-                    let sql = format!(
-                        "INSERT INTO {table} (row, key, epoch) VALUES ($1, $2, $3)
-                         ON CONFLICT (row) DO UPDATE SET epoch = excluded.epoch, at = now()"
-                    );
-                    execute(transaction, &sql, &[&row, key, &epoch.cast_signed()])?;
-                }
-                None => execute(transaction, &format!("DELETE FROM {table} WHERE row = $1"), &[&row])?,
+            let changed: Vec<&String> = rows.keys().collect();
+            for row in changed.chunks(ROWS) {
+                let sql = format!(
+                    "DELETE FROM {table} AS t USING unnest($1::text[]) AS changed WHERE t.row = changed"
+                );
+                execute(transaction, &sql, &[&row])?;
+            }
+            let (upserts, _) = split_rows(rows);
+            for added in upserts.chunks(ROWS) {
+                let row = each(added, |(row, _)| row.as_str());
+                let key = each(added, |(_, (key, _))| key.as_str());
+                let epoch = each(added, |(_, (_, epoch))| epoch.cast_signed());
+                let sql = format!(
+                    "INSERT INTO {table} (row, key, epoch)
+                     SELECT * FROM unnest($1::text[], $2::text[], $3::int8[])"
+                );
+                execute(transaction, &sql, &[&row, &key, &epoch])?;
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use postgres::{Client, Transaction};
 
+use super::parameters::is_true;
 use crate::credential::Credential;
 use crate::failpoint;
 use crate::sinks::decisions::LastDecisions;
@@ -225,12 +226,21 @@ impl TableStore for PostgresStore {
 
     fn side_rows(&mut self, table: &str) -> Result<Vec<SideRow>, DatabaseFailure> {
         let table = self.table(table);
+        // A row may be longer than other indexes accept.
         let create = format!(
-            "CREATE TABLE IF NOT EXISTS {table} (row text COLLATE \"C\" PRIMARY KEY,
-                key text COLLATE \"C\" NOT NULL, epoch bigint NOT NULL, at timestamptz DEFAULT now())"
+            "CREATE TABLE {table} (row text COLLATE \"C\" NOT NULL, key text COLLATE \"C\" NOT NULL,
+                epoch bigint NOT NULL, at timestamptz DEFAULT now());
+             CREATE INDEX ON {table} USING hash (row)"
         );
         retry_until_reachable("output postgres", None, || {
-            self.with(|client| client.batch_execute(&create).map_err(|error| failure(&error)))
+            self.with(|client| {
+                let is_there = is_true(client, "SELECT to_regclass($1) IS NOT NULL", &[&table]);
+                let made = is_there.and_then(|is_there| match is_there {
+                    true => Ok(()),
+                    false => client.batch_execute(&create),
+                });
+                made.map_err(|error| failure(&error))
+            })
         })?;
         let select = format!("SELECT key, row FROM {table}");
         let rows: Vec<(String, String)> = self.rows(&select, |row| Ok((row.try_get(0)?, row.try_get(1)?)))?;

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::sink::SinkConfig;
-use super::values::{path, topic_name};
+use super::sink::{SinkConfig, check_side};
+use super::values::{optional, path, side_table, topic_name};
 use crate::config::settings::{
     ConfigError, ConfigValue, DeploymentKey, FileSettings, ProblemKind, read_file,
 };
-use dupflow_connectors::tables::TableOutput;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::views::{GroupPart, SIZE, ViewKind, ViewMeasure, ViewPlan};
 
@@ -109,52 +108,17 @@ pub(super) fn views(settings: &mut FileSettings, fields: &FieldRules, sink: &Sin
             },
             output: settings.read(&key("output"), path).filter(|path| !path.as_os_str().is_empty()),
             topic: optional(settings, &key("topic"), topic_name),
-            table: optional(settings, &key("table"), table_name),
+            table: optional(settings, &key("table"), side_table),
         };
-        check_outputs(settings, &view, key, sink);
+        check_side(
+            settings,
+            sink,
+            (&key("topic"), view.topic.is_some()),
+            (&key("table"), view.table.is_some()),
+        );
         views.push(view);
     }
     views
-}
-
-/// Reports outputs that the sink does not have.
-fn check_outputs(
-    settings: &mut FileSettings,
-    view: &ViewConfig,
-    key: impl Fn(&str) -> String,
-    sink: &SinkConfig,
-) {
-    if let Some(topic) = &view.topic {
-        match sink {
-            SinkConfig::Kafka { topic: output, progress_topic, .. }
-                if [output, progress_topic].contains(&topic) =>
-            {
-                let what = "views need a topic of their own".to_owned();
-                settings.problem(&key("topic"), ProblemKind::Contradiction(what));
-            }
-            SinkConfig::Kafka { .. } => {}
-            SinkConfig::Lines { .. } | SinkConfig::Tables(_) => {
-                let what = "a topic is written in the transaction of the sink, which has to be sink.kind = \
-                    \"kafka\"";
-                settings.problem(&key("topic"), ProblemKind::Contradiction(what.to_owned()));
-            }
-        }
-    }
-    if view.table.is_some() && !matches!(sink, SinkConfig::Tables(_)) {
-        let what = "a table is written in the transaction of the sink, which has to be sink.kind = \
-            \"sqlite\" or \"postgres\"";
-        settings.problem(&key("table"), ProblemKind::Contradiction(what.to_owned()));
-    }
-    if let Some(table) = view.table.as_deref().filter(|table| TableOutput::NAMES.contains(table)) {
-        let what = format!("{table:?} is a name of the sink itself");
-        settings.problem(&key("table"), ProblemKind::Contradiction(what));
-    }
-    if let (Some(table), SinkConfig::Tables(place)) = (&view.table, sink)
-        && format!("{}{table}", place.prefix).starts_with("sqlite_")
-    {
-        let what = "names that begin with \"sqlite_\" are those of SQLite itself".to_owned();
-        settings.problem(&key("table"), ProblemKind::Contradiction(what));
-    }
 }
 
 /// Reads a key that each view has.
@@ -168,17 +132,6 @@ fn required<T>(
         return None;
     }
     settings.read(key, read)
-}
-
-/// Reads a name; `None` if it is empty or not set.
-fn optional(
-    settings: &mut FileSettings,
-    key: &str,
-    read: impl FnOnce(&ConfigValue) -> Option<String>,
-) -> Option<String> {
-    settings
-        .read(key, |value| if value.text() == Some("") { Some(None) } else { read(value).map(Some) })
-        .flatten()
 }
 
 fn kind(value: &ConfigValue) -> Option<ViewKind> {
@@ -234,10 +187,4 @@ fn group(
 fn is_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     (1..=64).contains(&name.len()) && name.bytes().all(fits)
-}
-
-fn table_name(value: &ConfigValue) -> Option<String> {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    let name = value.text().filter(|name| (1..=32).contains(&name.len()))?;
-    name.bytes().all(fits).then(|| name.to_owned())
 }

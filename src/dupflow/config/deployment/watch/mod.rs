@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::deployment::sink::{SinkConfig, check_side};
 use crate::config::deployment::tables;
-use crate::config::deployment::values::{Database, path, secret, secret_in_file, time, topic_name};
+use crate::config::deployment::values::{
+    Database, optional, path, secret, secret_in_file, side_table, time, topic_name,
+};
 use crate::config::settings::{ConfigValue, DeploymentKey, FileSettings, ProblemKind};
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::tables::DatabaseTable;
 use dupflow_core::run::missing_feature;
 
 /// The keys of `[watch]` and `[notices]`.
-pub(super) const KEYS: [DeploymentKey; 18] = [
+pub(super) const KEYS: [DeploymentKey; 20] = [
     DeploymentKey { name: "watch.path", expected: "a path, or \"\" for none" },
     DeploymentKey { name: "watch.inputs", expected: "a list of paths" },
     DeploymentKey { name: "watch.topic", expected: "the name of a topic, or \"\" for none" },
@@ -26,7 +29,9 @@ pub(super) const KEYS: [DeploymentKey; 18] = [
         expected: "the name of a column that grows: updated_at, or a serial number",
     },
     DeploymentKey { name: "watch.refresh", expected: "a time from \"100ms\" to \"3600s\"" },
-    DeploymentKey { name: "notices.path", expected: "a path" },
+    DeploymentKey { name: "notices.path", expected: "a path, or \"\" for none" },
+    DeploymentKey { name: "notices.topic", expected: "the name of a topic, or \"\" for none" },
+    DeploymentKey { name: "notices.table", expected: "a name of a-z, 0-9 and \"_\", or \"\" for none" },
     DeploymentKey { name: "notices.hook.url", expected: "an address that begins with http:// or https://" },
     DeploymentKey { name: "notices.hook.secret", expected: "text of 16 bytes or more" },
     DeploymentKey { name: "notices.hook.secret_file", expected: "a path, or \"\" for none" },
@@ -51,10 +56,21 @@ pub struct WatchConfig {
     pub table: Option<Box<DatabaseTable>>,
     /// The time between two readings of the inputs.
     pub refresh: Duration,
-    /// The file of notices.
-    pub notices: PathBuf,
-    /// The web hook; `None` if there is none.
+    /// Where the notices go.
+    pub notices: NoticesConfig,
+    /// The web hook; `None` if there is none. There is a file of notices then.
     pub hook: Option<HookConfig>,
+}
+
+/// Where notices go: at least one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NoticesConfig {
+    /// A file.
+    pub path: Option<PathBuf>,
+    /// A topic, where the sink is a topic.
+    pub topic: Option<String>,
+    /// A table, where the sink is tables.
+    pub table: Option<String>,
 }
 
 /// A web hook.
@@ -76,12 +92,14 @@ impl WatchConfig {
     /// A list that is given by files, for a replay.
     pub fn of_files(inputs: Vec<PathBuf>, notices: PathBuf) -> Self {
         let refresh = Duration::MAX;
+        let notices = NoticesConfig { path: Some(notices), ..NoticesConfig::default() };
         Self { path: None, inputs, topic: None, table: None, refresh, notices, hook: None }
     }
 
     /// The files that are written, each with its key.
     pub fn written(&self) -> Vec<(&'static str, &std::path::Path)> {
-        let mut written = vec![("notices.path", &*self.notices)];
+        let mut written = Vec::new();
+        written.extend(self.notices.path.iter().map(|path| ("notices.path", &**path)));
         written.extend(self.path.iter().map(|path| ("watch.path", &**path)));
         if let Some(hook) = &self.hook {
             written.push(("notices.hook.cursor", &hook.cursor));
@@ -92,16 +110,12 @@ impl WatchConfig {
 }
 
 /// Reads `[watch]` and `[notices]`.
-pub(super) fn watch(settings: &mut FileSettings) -> Option<WatchConfig> {
+pub(super) fn watch(settings: &mut FileSettings, sink: &SinkConfig) -> Option<WatchConfig> {
     let some =
         |value: &ConfigValue| path(value).map(|path| Some(path).filter(|path| !path.as_os_str().is_empty()));
     let list = settings.read("watch.path", some).flatten();
     let inputs = settings.read("watch.inputs", |v| v.list(path)).unwrap_or_default();
-    let topic = settings.read("watch.topic", |v| match v.text()? {
-        "" => Some(None),
-        _ => topic_name(v).map(Some),
-    });
-    let topic = topic.flatten();
+    let topic = optional(settings, "watch.topic", topic_name);
     if topic.is_some() && cfg!(not(feature = "kafka")) {
         let what = missing_feature("Kafka", "kafka");
         settings.problem("watch.topic", ProblemKind::Contradiction(what));
@@ -112,17 +126,30 @@ pub(super) fn watch(settings: &mut FileSettings) -> Option<WatchConfig> {
         let what = "less than \"100ms\": each time the inputs of the list are read whole";
         settings.problem("watch.refresh", ProblemKind::Contradiction(what.to_owned()));
     }
-    let notices = settings.read("notices.path", some).flatten();
-    let hook = hook(settings, notices.as_ref());
+    let notices = NoticesConfig {
+        path: settings.read("notices.path", some).flatten(),
+        topic: optional(settings, "notices.topic", topic_name),
+        table: optional(settings, "notices.table", side_table),
+    };
+    check_side(
+        settings,
+        sink,
+        ("notices.topic", notices.topic.is_some()),
+        ("notices.table", notices.table.is_some()),
+    );
+    let has_place = notices != NoticesConfig::default();
+    let hook = hook(settings, notices.path.as_ref());
     if list.is_none() && inputs.is_empty() && topic.is_none() && table.is_none() {
         let sources = ["watch.path", "watch.inputs", "watch.topic", "watch.table"];
-        if (notices.is_some() || hook.is_some()) && settings.sound(&sources) {
+        if (has_place || hook.is_some()) && settings.sound(&sources) {
             let what = "there are no watches: set watch.path, watch.inputs, watch.topic or watch.table";
-            settings.problem("notices.path", ProblemKind::Contradiction(what.to_owned()));
+            let keys = ["notices.path", "notices.topic", "notices.table"];
+            let key = keys.into_iter().find(|key| settings.is_set(key)).unwrap_or("notices.path");
+            settings.problem(key, ProblemKind::Contradiction(what.to_owned()));
         }
         return None;
     }
-    if notices.is_none() && settings.sound(&["notices.path"]) {
+    if !has_place && settings.sound(&["notices.path", "notices.topic", "notices.table"]) {
         settings.missing("notices.path");
     }
     Some(WatchConfig {
@@ -131,7 +158,7 @@ pub(super) fn watch(settings: &mut FileSettings) -> Option<WatchConfig> {
         topic,
         table,
         refresh: refresh.unwrap_or(Duration::from_secs(60)),
-        notices: notices.unwrap_or_default(),
+        notices,
         hook,
     })
 }
@@ -204,6 +231,10 @@ fn hook(settings: &mut FileSettings, notices: Option<&PathBuf>) -> Option<HookCo
     }
     if secret.is_none() && settings.sound(&["notices.hook.secret", "notices.hook.secret_file"]) {
         settings.missing("notices.hook.secret");
+    }
+    if notices.is_none() && settings.sound(&["notices.path"]) {
+        let what = "the file of notices is the queue of the web hook: it needs notices.path";
+        settings.problem(URL, ProblemKind::Contradiction(what.to_owned()));
     }
     Some(HookConfig {
         url: url.unwrap_or_default(),
