@@ -140,9 +140,6 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     }
     let snapshot = past.snapshot.take();
     let mut continuity = continuity;
-    if let Some(history) = continuity.history.take() {
-        shared.failure.ends(move || history.hurry());
-    }
     let (watches, notices, deliveries) = begin_watches(continuity.watch.take(), &shared.clock, give_up)?;
     let list = watches.as_ref().map(|watches| Arc::clone(&watches.list));
     let output = CommitterParts {
@@ -257,6 +254,9 @@ fn start_committer(
     if let Some(keeper) = &keeper {
         let stop = keeper.stop();
         shared.failure.ends(move || stop.cancel());
+    }
+    if let Some(history) = continuity.history {
+        shared.failure.ends(move || history.hurry());
     }
     let mut committer = Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), past);
     committer.announce = announce;
