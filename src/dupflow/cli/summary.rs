@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use crate::pipeline::{FieldCounts, Summary};
+use crate::pipeline::{FieldCounts, RejectedSummary, Summary};
 
 /// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
@@ -92,6 +92,7 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         s.components_compared as f64 / compared.max(1) as f64,
         HumanCount(s.accepted)
     )?;
+    rejected(out, s)?;
     hot_blocks(out, s)?;
     if s.starred_groups > 0 {
         writeln!(
@@ -119,6 +120,19 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         milliseconds(times.max)
     )?;
     writeln!(out, "memory      {} at most; scheme {}", BinaryBytes(s.peak_rss_bytes), s.scheme)
+}
+
+fn rejected(out: &mut String, s: &Summary) -> std::fmt::Result {
+    let Some(RejectedSummary { counts, written }) = &s.rejected else { return Ok(()) };
+    let by = counts.by.iter().map(|(by, n)| format!("{} {}", HumanCount(*n), by.name()));
+    let by = if counts.by.is_empty() { String::new() } else { format!(": {}", list(by)) };
+    writeln!(
+        out,
+        "rejected    {} of {} at the end{by}; {} written",
+        HumanCount(counts.rejected),
+        count(counts.candidates, "candidate"),
+        HumanCount(*written)
+    )
 }
 
 fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
@@ -215,6 +229,7 @@ mod tests {
             compared_by_stage: vec![0, 1],
             components_compared: 64,
             accepted: 0,
+            rejected: None,
             idf_tables: 0,
             resketched: 0,
             starred_groups: 0,

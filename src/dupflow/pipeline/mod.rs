@@ -30,7 +30,10 @@ pub use assemble::{AssembleError, Mode, held_fields, missing_fields, stages};
 pub use commit::Follower;
 pub use continuity::Continuity;
 pub use error::RunError;
-pub use outcome::{Demands, FieldCounts, HotBlockReport, Latencies, Measures, Quantiles, Summary};
+pub use outcome::{
+    Demands, EndOutput, FieldCounts, HotBlockReport, Latencies, Measures, Quantiles, RejectedOutput,
+    RejectedSummary, Summary,
+};
 pub use past_error::PastError;
 pub use provenance::{CountsRecord, PipelineRecord, ProgramRecord, Provenance};
 pub use run::{FailureSender, ProcessGroup, RunJob, Running, Stopper, nowhere, run, start};

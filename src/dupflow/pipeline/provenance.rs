@@ -196,8 +196,7 @@ impl From<&Summary> for CountsRecord {
 fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     let mut options = BTreeMap::new();
     let mut set = |name: &str, value: Json| drop(options.insert(name.to_owned(), value));
-    let emit = deployment.emit.to_possible_value();
-    set("emit", emit.map_or(Json::Null, |value| value.get_name().into()));
+    set("emit", deployment.emit.to_string().into());
     set("output-format", deployment.output_format.name().into());
     set("evidence", deployment.evidence.into());
     set("causes", deployment.causes.into());

@@ -1,15 +1,13 @@
 //! A run in progress, from its start to its end, and the handle that stops it.
 
-use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::process_group::PeerProcesses;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
-use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary};
+use crate::pipeline::outcome::{Demands, EndOutput, Latencies, Measures, Summary};
 use dupflow_connectors::intake::Queue;
-use dupflow_connectors::sinks::Publication;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::run::watch::HookState;
 use dupflow_engine::dataflow::{Stages, Workers};
@@ -25,7 +23,7 @@ pub struct Running {
     pub(super) committer: Option<JoinHandle<Latencies>>,
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
-    pub(super) publication: Option<Publication>,
+    pub(super) publication: Option<EndOutput>,
     /// Ends the deliveries of the web hook, if there is one.
     pub(super) deliveries: Option<EndDeliveries>,
 }
@@ -79,15 +77,10 @@ impl Running {
         } else {
             Vec::new()
         };
-        if unmet.is_empty()
-            && let Some(publication) = &publication
-        {
-            match publication.publish() {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                published => published.map_err(RunError::Sink)?,
-            }
-        }
-        Ok(Summary { unmet, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
+        let output = publication.filter(|_| unmet.is_empty());
+        let rejected = output.map(|output| output.write(&stages, threads)).transpose();
+        let rejected = rejected.map_err(RunError::Sink)?.flatten();
+        Ok(Summary { unmet, rejected, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
     }
 }
 
