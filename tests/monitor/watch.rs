@@ -234,6 +234,7 @@ fn posted_watches_are_durable_and_noticed() {
         (&2.into(), &"v".into(), &"posted".into())
     );
     assert_eq!(state(&run, "/watch?limit=1")["next"], "v");
+    assert_eq!(get(run.address, "/watch?id=v").code, 400, "a list has no id");
     assert_eq!(state(&run, "/watch?after=v")["watches"][0]["id"], "w");
     assert_eq!(delete(&run, "w"), 204);
     until(|| state(&run, "/notices")["count"] == 5);
