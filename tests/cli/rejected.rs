@@ -90,9 +90,11 @@ fn a_sample_is_a_function_of_the_documents_at_the_end() {
     let mut fresh: Vec<String> = texts().iter().map(|(id, text)| upsert(id, text)).collect();
     fresh.reverse();
     place.file("fresh", fresh.concat());
-    for pipeline in ["", "-p simhash", ALL, "--set blocking.bands=200 --set blocking.rows=1"] {
+    for pipeline in
+        ["--set threshold=0.8", "-p simhash", ALL, "--set blocking.bands=200 --set blocking.rows=1"]
+    {
         let sample = |options: &str| {
-            let (run, stats) = place.replay(format!("--emit rejected:7 {pipeline} {options}").trim());
+            let (run, stats) = place.replay(&format!("--emit rejected:7 {pipeline} {options}"));
             (run.out, stats["rejected"].clone())
         };
         let expected = sample("--workers 1 feed");

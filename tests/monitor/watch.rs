@@ -275,7 +275,7 @@ fn a_document_is_watched_by_its_text_at_that_moment() {
     let settings = place.read("here.toml");
     let inputs = "[watch]\ninputs = [\"given.jsonl\"]\n";
     place.write("here.toml", &settings.replace("[watch]\n", inputs));
-    let arguments = "run -p exact --set text.fields.title=3 -c here.toml";
+    let arguments = "run -p exact --set text.fields.title=1 -c here.toml";
     let put = |id: &str, title: &str, text: &str| {
         let mut feed = std::fs::OpenOptions::new().append(true).open(place.path("feed.jsonl")).unwrap();
         writeln!(feed, "{}", json!({ "id": id, "title": title, "text": text })).unwrap();
