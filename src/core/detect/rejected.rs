@@ -161,7 +161,10 @@ impl<'s> CandidateSurvey<'s> {
         }
     }
 
-    /// The pairs of a sample, sorted by their documents.
+    /// The pairs of a sample of this survey, sorted by their documents.
+    ///
+    /// # Panics
+    /// If two sketches have a document in common.
     pub fn pairs(&self, sample: &RejectedSample) -> Vec<RejectedPair> {
         let (mut keys, mut shared) = (Vec::new(), Vec::new());
         let described = |(_, x, y): &(u64, usize, usize)| {

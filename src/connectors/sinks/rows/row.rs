@@ -306,9 +306,8 @@ fn pair<'a>(
 fn turned_down(rejected: &RejectedPair, threshold: f64) -> [OutputCell<'_>; 11] {
     let RejectedPair { pair, pairs, blocks, rejection } = rejected;
     let Rejection { by, look, components, agreeing, similarity } = *rejection;
-    let [agree, needed] = agreeing.map_or([OutputCell::Missing; 2], |Agreeing { found, needed }| {
-        [found, needed].map(|count| whole(count))
-    });
+    let [agree, needed] =
+        agreeing.map_or([OutputCell::Missing; 2], |Agreeing { found, needed }| [found, needed].map(whole));
     [
         OutputCell::Text(pair.lo().as_str()),
         OutputCell::Text(pair.hi().as_str()),

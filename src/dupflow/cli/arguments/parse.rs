@@ -31,11 +31,11 @@ impl TypedValueParser for EmitParser {
         argument: Option<&Arg>,
         typed: &OsStr,
     ) -> Result<EmitKind, clap::Error> {
-        let sample = |typed: &str| {
-            let most = typed.strip_prefix(SAMPLE).and_then(|most| most.parse().ok());
+        let sample = |text: &str| {
+            let most = text.strip_prefix(SAMPLE).and_then(|most| most.parse().ok());
             most.map(EmitKind::Rejected).ok_or("expected \"rejected:\" and a number of pairs, at least 1")
         };
-        if typed.to_str().is_some_and(|typed| typed.starts_with(SAMPLE)) {
+        if typed.to_str().is_some_and(|text| text.starts_with(SAMPLE)) {
             return sample.parse_ref(command, argument, typed);
         }
         EnumValueParser::<EmitKind>::new().parse_ref(command, argument, typed)

@@ -70,9 +70,9 @@ impl RejectedOutput {
         let most = self.most.get();
         let sample = thread::scope(|scope| {
             let survey = &survey;
-            let part = |part| scope.spawn(move || survey.sample(part, threads, most));
-            let parts: Vec<_> = (0..threads).map(part).collect();
-            parts.into_iter().try_fold(RejectedSample::new(most), |mut all, part| {
+            let begin = |part| scope.spawn(move || survey.sample(part, threads, most));
+            let begun: Vec<_> = (0..threads).map(begin).collect();
+            begun.into_iter().try_fold(RejectedSample::new(most), |mut all, part| {
                 all.merge(part.join().map_err(|_| io::Error::other("a thread has panicked"))?);
                 Ok::<_, io::Error>(all)
             })
