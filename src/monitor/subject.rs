@@ -90,6 +90,13 @@ pub trait TextReader: Send + Sync {
     /// # Errors
     /// Why the text is not available.
     fn text(&self, id: &DocId, position: Position) -> Result<ReadText, TextUnavailable>;
+
+    /// The text as its record holds it, of which the run has made the document's sketch: markup stays, and
+    /// further fields follow, each after a [`FIELD_SEPARATOR`](dupflow_core::doc::FIELD_SEPARATOR).
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    fn record_text(&self, id: &DocId, position: Position) -> Result<ReadText, TextUnavailable>;
 }
 
 /// A text that was read again.

@@ -27,6 +27,7 @@ mod pages;
 mod parquet;
 mod query;
 mod questions;
+mod rejected;
 mod replay;
 mod run;
 mod state;

@@ -16,7 +16,7 @@
 //! | `--reconcile` | then sets the threshold to 0.6, then the pipeline to `exact`, with kills during each |
 //! | `--compacted` | of a topic: compacts the input, writes each document several times, adds partitions |
 //! | `--pipeline NAME` | default minhash |
-//! | `--decisions first\|current` | writes decisions in place of deltas (`lines`, `kafka`) |
+//! | `--decisions first\|current` | writes decisions in place of deltas: `lines` (default with it) or `kafka` |
 //!
 //! | sink | from | to |
 //! |---|---|---|
@@ -76,10 +76,13 @@ fn main() -> ExitCode {
     if options.passed_by {
         return ExitCode::SUCCESS;
     }
-    let sinks =
-        options.sink.map_or_else(|| vec![Sink::Lines, Sink::Sqlite, Sink::Postgres], |sink| vec![sink]);
+    let sinks = match options.sink {
+        Some(sink) => vec![sink],
+        None if options.decisions.is_some() => vec![Sink::Lines],
+        None => vec![Sink::Lines, Sink::Sqlite, Sink::Postgres],
+    };
     let mut verdicts: Vec<_> = sinks.into_iter().filter_map(|sink| run(sink, &options)).collect();
-    if options.sink.is_none() {
+    if options.sink.is_none() && options.decisions.is_none() {
         for mode in DecisionMode::ALL {
             let decisions = Some(mode);
             verdicts.extend(run(Sink::Lines, &Options { decisions, ..options.clone() }));

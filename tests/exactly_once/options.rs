@@ -91,6 +91,12 @@ impl Options {
         if options.decisions.is_some() && (options.reconcile || options.compacted) {
             return Err("--decisions goes with neither --reconcile nor --compacted".to_owned());
         }
+        if options.decisions.is_some()
+            && let Some(sink @ (Sink::Sqlite | Sink::Postgres)) = options.sink
+        {
+            // A table has the last decision of each document, and the checks need all.
+            return Err(format!("--decisions goes with the sinks lines and kafka, not with {}", sink.name()));
+        }
         Ok(options)
     }
 

@@ -22,6 +22,7 @@
 //! | [`views`] | views against a recomputation |
 //! | [`distance`] | that no pair within a distance is missed |
 //! | [`watch`] | the notices of a watch list |
+//! | [`rejected`] | the candidates that the filter rejects |
 //!
 //! [`history`] describes how seeds are set and regressions are recorded.
 //!
@@ -52,6 +53,7 @@ mod properties;
 mod queries;
 mod recorded;
 mod reference;
+mod rejected;
 mod restart;
 mod retention;
 mod script;

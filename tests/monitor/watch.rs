@@ -21,12 +21,15 @@ fn post(run: &Process, body: &Value) -> Answer {
     answer.unwrap()
 }
 
-fn delete(run: &Process, id: &str) -> u16 {
+fn end(run: &Process, id: &str) -> Answer {
     ask(
         run.address,
         &format!("DELETE /watch?id={id} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
     )
-    .code
+}
+
+fn delete(run: &Process, id: &str) -> u16 {
+    end(run, id).code
 }
 
 fn state(run: &Process, path: &str) -> Value {
@@ -110,6 +113,83 @@ fn posted_watches_are_durable_and_noticed() {
     // No pair is of a watch.
     let pairs = place.read("out");
     assert!(pairs.lines().all(|line| !line.contains("\"w\"") && !line.contains("\"v\"")), "{pairs}");
+}
+
+/// The last notices, oldest first, each as its diff, watch, document and similarity.
+fn notices(run: &Process, count: usize) -> Vec<(i64, String, String, f64)> {
+    let mut found = Value::Null;
+    until(|| {
+        found = state(run, "/notices");
+        assert!(found["count"].as_u64() <= Some(count as u64), "{found}");
+        found["count"] == count
+    });
+    let text = |one: &Value, key: &str| one[key].as_str().unwrap().to_owned();
+    let notice = |one: &Value| {
+        let similarity = one["similarity"].as_f64().unwrap();
+        (one["diff"].as_i64().unwrap(), text(one, "watch"), text(one, "id"), similarity)
+    };
+    found["notices"].as_array().unwrap().iter().rev().map(notice).collect()
+}
+
+/// A watch of a document has the text that the document had when it was posted, with its markup and its
+/// further fields.
+#[test]
+fn a_document_is_watched_by_its_text_at_that_moment() {
+    let place = Place::new();
+    deployment(&place, "");
+    place.write("given.jsonl", &json!({ "id": "given", "text": text(7, 1) }).to_string());
+    let settings = place.read("here.toml");
+    let inputs = "[watch]\ninputs = [\"given.jsonl\"]\n";
+    place.write("here.toml", &settings.replace("[watch]\n", inputs));
+    let arguments = "run -p exact --set text.fields.title=1 -c here.toml";
+    let put = |id: &str, title: &str, text: &str| {
+        let mut feed = std::fs::OpenOptions::new().append(true).open(place.path("feed.jsonl")).unwrap();
+        writeln!(feed, "{}", json!({ "id": id, "title": title, "text": text })).unwrap();
+    };
+    let title = "a title of six different words";
+    let page = format!("<!doctype html><p>{} <b>1 &lt; 2</b>", text(1, 0));
+    let mut run = place.start(arguments);
+    let at_the_page = json!({ "id": "w", "document": "page" });
+    assert_eq!(post(&run, &at_the_page).code, 404, "there is no document yet");
+    put("page", title, &page);
+    until(|| get(run.address, "/document?id=page").code == 200);
+    for (body, code) in [
+        (json!({ "id": "w", "document": "page", "text": "both" }), 400),
+        (json!({ "id": "w" }), 400),
+        (json!({ "id": "w", "document": "" }), 400),
+        (json!({ "id": "given", "document": "page" }), 409),
+        (json!({ "id": "w", "document": "none" }), 404),
+    ] {
+        let answer = post(&run, &body);
+        assert_eq!(answer.code, code, "{body}: {answer:?}");
+    }
+    let added = post(&run, &at_the_page);
+    assert_eq!((added.code, added.body.contains("\"new\":true")), (201, true), "{added:?}");
+    let notice = |diff, id: &str, similarity| (diff, "w".to_owned(), id.to_owned(), similarity);
+    assert_eq!(notices(&run, 1), [notice(1, "page", 1.0)], "the same sketch");
+    // Another text ends the match; the watch stays that of the text before.
+    put("page", "", &text(2, 0));
+    assert_eq!(notices(&run, 2)[1], notice(-1, "page", 1.0));
+    put("copy", title, &page);
+    assert_eq!(notices(&run, 3)[2], notice(1, "copy", 1.0));
+    // Posted again, it has the text of now.
+    assert_eq!(post(&run, &at_the_page).code, 200);
+    let turned = notices(&run, 5);
+    assert_eq!(turned[3..], [notice(-1, "copy", 1.0), notice(1, "page", 1.0)]);
+    let refused = end(&run, "given");
+    assert_eq!(refused.code, 409, "{refused:?}");
+    assert!(refused.body.contains("an input of the list gives this watch: change it there"), "{refused:?}");
+    run.kill();
+
+    // It is durable without the document.
+    let mut feed = std::fs::OpenOptions::new().append(true).open(place.path("feed.jsonl")).unwrap();
+    writeln!(feed, "{}", json!({ "id": "page", "op": "delete" })).unwrap();
+    run = place.start(arguments);
+    assert_eq!(notices(&run, 6)[5], notice(-1, "page", 1.0));
+    put("again", "", &text(2, 0));
+    assert_eq!(notices(&run, 7)[6], notice(1, "again", 1.0));
+    assert_eq!(state(&run, "/watch")["count"], 2);
+    assert!(run.interrupt().success());
 }
 
 #[test]

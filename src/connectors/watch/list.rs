@@ -212,19 +212,23 @@ impl Changing {
 impl WatchBook for WatchList {
     fn add(&self, id: &DocId, text: &str) -> Result<bool, WatchRefusal> {
         let text = if self.has_fields { without_separators(text) } else { text.into() };
+        self.add_document(id, &text)
+    }
+
+    fn add_document(&self, id: &DocId, text: &str) -> Result<bool, WatchRefusal> {
         let mut changing = self.changing.lock();
         if changing.queue.is_none() {
             return Err(WatchRefusal::Ended);
         }
-        if changing.is_empty(&text) {
+        if changing.is_empty(text) {
             return Err(WatchRefusal::Empty);
         }
         let known = self.entries.lock().get(id).map(|listed| listed.origin);
         if known == Some(WatchOrigin::Input) {
             return Err(WatchRefusal::OfInput);
         }
-        changing.post(id, Some(&text))?;
-        self.entries.lock().insert(id.clone(), Listed::new(WatchOrigin::Posted, &text));
+        changing.post(id, Some(text))?;
+        self.entries.lock().insert(id.clone(), Listed::new(WatchOrigin::Posted, text));
         Ok(known.is_none())
     }
 

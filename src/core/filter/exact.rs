@@ -15,6 +15,7 @@
 //! are computed in [`weighted`], with masses in place of sizes.
 
 use super::merge::shared_features;
+use super::rejection::{Agreeing, RejectedBy};
 use super::schedule::Schedule;
 use super::target::Target;
 use super::weighted;
@@ -89,12 +90,19 @@ impl ExactFilter {
     }
 
     /// The similarity of two texts, if it is at least the threshold.
-    fn similarity(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Option<f64> {
+    fn similarity_above(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Option<f64> {
+        let needed = self.needed(a.features.len() + b.features.len());
+        self.measured(a, b, needed, self.schedule.target().threshold())
+    }
+
+    /// The similarity of two texts with at least `needed` common features or, by another measure than plain
+    /// Jaccard similarity, at least `threshold`.
+    fn measured(&self, a: SketchRef<'_>, b: SketchRef<'_>, needed: usize, threshold: f64) -> Option<f64> {
         let total = a.features.len() + b.features.len();
         match self.measure {
-            Measure::Jaccard => shared_features(a.features, b.features, self.needed(total))
+            Measure::Jaccard => shared_features(a.features, b.features, needed)
                 .map(|common| common as f64 / (total - common) as f64),
-            measure => weighted::similarity(measure, a, b, self.schedule.target().threshold()),
+            measure => weighted::similarity(measure, a, b, threshold),
         }
     }
 }
@@ -118,11 +126,35 @@ impl PairFilter for ExactFilter {
         if stop.rejected {
             return Verdict { accepted: None, look: stop.look + 1, components: stop.components };
         }
-        let accepted = self.similarity(a, b).map(Similarity::clamped);
+        let accepted = self.similarity_above(a, b).map(Similarity::clamped);
         Verdict { accepted, look: stop.look + 2, components: stop.components }
     }
 
     fn looks(&self) -> usize {
         usize::from(self.schedule.count()) + 2
+    }
+
+    fn rejected_by(&self, look: u16) -> RejectedBy {
+        let has_word = self.schedule.first_word().is_some();
+        match look {
+            1 if has_word => RejectedBy::FirstWord,
+            _ if look == 1 + u16::from(has_word) => RejectedBy::Sizes,
+            _ if usize::from(look) == self.looks() => RejectedBy::Features,
+            _ => RejectedBy::Look,
+        }
+    }
+
+    fn agreeing(&self, a: SketchRef<'_>, b: SketchRef<'_>, look: u16) -> Option<Agreeing> {
+        let look = match self.rejected_by(look) {
+            RejectedBy::FirstWord => look,
+            // The sizes are a look of their own, before those of the schedule.
+            RejectedBy::Look => look - 1,
+            _ => return None,
+        };
+        self.schedule.agreeing(&self.kernel, a.words, b.words, look)
+    }
+
+    fn similarity(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Similarity {
+        Similarity::clamped(self.measured(a, b, 0, 0.0).unwrap_or(0.0))
     }
 }

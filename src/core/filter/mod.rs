@@ -20,6 +20,7 @@
 
 mod exact;
 mod merge;
+mod rejection;
 mod ruled;
 mod schedule;
 mod sequential;
@@ -38,6 +39,7 @@ use serde::{Deserialize, Serialize};
 
 pub use exact::ExactFilter;
 pub use merge::shared_features;
+pub use rejection::{Agreeing, RejectedBy, Rejection};
 pub use ruled::RuledFilter;
 pub use schedule::{Look, Operation, Schedule, SpentError, Stop};
 pub use staged::StagedFilter;
@@ -90,6 +92,19 @@ pub trait PairFilter: Send + Sync + fmt::Debug {
 
     /// Number of looks; a verdict's `look` is in `1..=looks()`, or 0 for [`Verdict::RULED_OUT`].
     fn looks(&self) -> usize;
+
+    /// What rejects the pairs whose verdict has this look.
+    fn rejected_by(&self, _look: u16) -> RejectedBy {
+        RejectedBy::Look
+    }
+
+    /// The places that agree at this look; `None` if it counts none.
+    fn agreeing(&self, _a: SketchRef<'_>, _b: SketchRef<'_>, _look: u16) -> Option<Agreeing> {
+        None
+    }
+
+    /// The similarity of two sketches as the filter measures it, whatever its verdict.
+    fn similarity(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Similarity;
 
     /// The same filter for a run that writes no similarity: it accepts the same pairs at the same looks, but
     /// the similarity is estimated only from the components read so far. `None` where this saves no work.

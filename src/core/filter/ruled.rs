@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
+use super::rejection::{Agreeing, RejectedBy};
 use super::{PairFilter, Verdict};
+use crate::pair::Similarity;
 use crate::pair_rule::PairRule;
 use crate::sketch::{Scheme, SketchRef};
 
@@ -35,6 +37,11 @@ impl RuledFilter {
         let is_allowed = a_fields.is_empty() || b_fields.is_empty() || self.rule.allows(a_fields, b_fields);
         is_allowed.then_some([SketchRef { words: a_words, ..a }, SketchRef { words: b_words, ..b }])
     }
+
+    /// A sketch without its fields.
+    fn text<'s>(&self, sketch: SketchRef<'s>) -> SketchRef<'s> {
+        SketchRef { words: &sketch.words[..self.words], ..sketch }
+    }
 }
 
 impl PairFilter for RuledFilter {
@@ -52,6 +59,21 @@ impl PairFilter for RuledFilter {
 
     fn looks(&self) -> usize {
         self.inside.looks()
+    }
+
+    fn rejected_by(&self, look: u16) -> RejectedBy {
+        if look == Verdict::RULED_OUT.look { RejectedBy::Where } else { self.inside.rejected_by(look) }
+    }
+
+    fn agreeing(&self, a: SketchRef<'_>, b: SketchRef<'_>, look: u16) -> Option<Agreeing> {
+        match self.rejected_by(look) {
+            RejectedBy::Where => None,
+            _ => self.inside.agreeing(self.text(a), self.text(b), look),
+        }
+    }
+
+    fn similarity(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Similarity {
+        self.inside.similarity(self.text(a), self.text(b))
     }
 
     fn for_membership(&self) -> Option<Arc<dyn PairFilter>> {
@@ -91,6 +113,12 @@ mod tests {
         assert!(is_alike(&x, &y) && is_alike(&y, &x) && !is_alike(&x, &z));
         assert_eq!(ruled.decide(x.view(), same_host.view()), Verdict::RULED_OUT);
         assert_eq!(ruled.decide_passed(x.view(), x.view()), Verdict::RULED_OUT);
+        assert_eq!(ruled.rejected_by(0), RejectedBy::Where);
+        let [of_x, beside] = [&x, &same_host].map(Sketch::view);
+        assert!(
+            ruled.similarity(of_x, beside) == ruled.similarity(of_x, y.view()),
+            "fields are not compared"
+        );
         assert!(!ruled.pairs_copies() && filter.pairs_copies());
         let text = maker.sketch(texts[1]).unwrap().1;
         assert_eq!(text.words.len(), 8);

@@ -22,6 +22,7 @@
 //! headings. This is BayesLSH (Satuluri and Parthasarathy 2012) with k in place of k + 1 trials. See
 //! [`sequential`](super::sequential) for the exact bounds.
 
+use super::rejection::Agreeing;
 use super::sequential::{Bounds, FirstWord, Model, Paths};
 use super::target::{Target, WORD};
 use crate::probability::Binomial;
@@ -226,6 +227,18 @@ impl Schedule {
             }
         }
         Stop { look, components, matches, rejected: false }
+    }
+
+    /// The places that agree at a look of [`walk`](Self::walk), the first word's test included; `None` if
+    /// there is no such look.
+    pub fn agreeing(&self, kernel: &Kernel, a: &[u64], b: &[u64], look: u16) -> Option<Agreeing> {
+        if let Some(needed) = self.first_word.filter(|_| look == 1) {
+            return Some(Agreeing { found: 64 - (a[0] ^ b[0]).count_ones(), needed });
+        }
+        let at = look.checked_sub(1 + u16::from(self.first_word.is_some()))?;
+        let Look { components, reject_below, .. } = *self.looks.get(usize::from(at))?;
+        let found = components - kernel.differing(a, b, 0, components as usize);
+        Some(Agreeing { found, needed: reject_below })
     }
 
     /// The expected outcome for pairs of this similarity, by the binomial model.

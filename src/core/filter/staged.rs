@@ -18,6 +18,7 @@
 
 use std::sync::Arc;
 
+use super::rejection::{Agreeing, RejectedBy};
 use super::schedule::Schedule;
 use super::target::Target;
 use super::{FilterError, FilterKind, FilterParams, PairFilter, Verdict};
@@ -87,6 +88,21 @@ impl PairFilter for StagedFilter {
 
     fn looks(&self) -> usize {
         usize::from(self.schedule.count())
+    }
+
+    fn rejected_by(&self, look: u16) -> RejectedBy {
+        let is_word = look == 1 && self.schedule.first_word().is_some();
+        if is_word { RejectedBy::FirstWord } else { RejectedBy::Look }
+    }
+
+    fn agreeing(&self, a: SketchRef<'_>, b: SketchRef<'_>, look: u16) -> Option<Agreeing> {
+        self.schedule.agreeing(&self.kernel, a.words, b.words, look)
+    }
+
+    fn similarity(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Similarity {
+        let target = self.schedule.target();
+        let equal = target.size() - self.kernel.differing(a.words, b.words, 0, target.size()) as usize;
+        Similarity::clamped(target.agreement().similarity(equal as f64 / target.size() as f64))
     }
 
     fn for_membership(&self) -> Option<Arc<dyn PairFilter>> {

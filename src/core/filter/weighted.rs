@@ -162,6 +162,7 @@ mod tests {
                     let similarity = measure.similarity(a.view().weighted(), b.view().weighted());
                     let expected = (similarity >= threshold).then(|| Similarity::clamped(similarity));
                     assert_eq!(verdict.accepted, expected, "{measure:?} {x:?} {y:?}");
+                    assert_eq!(filter.similarity(a.view(), b.view()), Similarity::clamped(similarity));
                     accepted += usize::from(expected.is_some());
                     rejected += usize::from(expected.is_none());
                 }

@@ -58,6 +58,10 @@ impl PairFilter for WholeFilter {
     fn looks(&self) -> usize {
         1
     }
+
+    fn similarity(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Similarity {
+        Similarity::clamped(self.estimator.estimate(a.words, b.words))
+    }
 }
 
 #[cfg(test)]

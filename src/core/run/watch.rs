@@ -139,6 +139,13 @@ pub trait WatchBook: Send + Sync {
     /// Why the watch is refused.
     fn add(&self, id: &DocId, text: &str) -> Result<bool, WatchRefusal>;
 
+    /// As [`Self::add`], with the text of a document as its record holds it: further fields follow, each
+    /// after a [`FIELD_SEPARATOR`](crate::doc::FIELD_SEPARATOR).
+    ///
+    /// # Errors
+    /// As [`Self::add`].
+    fn add_document(&self, id: &DocId, text: &str) -> Result<bool, WatchRefusal>;
+
     /// Ends a posted watch. The end is durable when this returns.
     ///
     /// # Errors

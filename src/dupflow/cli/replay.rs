@@ -52,8 +52,9 @@ pub struct Args {
     /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end
     /// of the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of
     /// each cluster and all that are in none, and "remove", all others; "decisions", what every epoch
-    /// finds of each document that it upserts.
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    /// finds of each document that it upserts; "rejected:N", at most N of the candidates that the filter
+    /// rejects, chosen by a hash of their sketches, with why.
+    #[arg(long, value_parser = arguments::EmitParser, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
 
     /// With --emit decisions: "first", a record for each upsert, or "current", also whenever a document's
@@ -190,6 +191,9 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if args.processes.are_several() {
         if inputs.iter().flatten().any(Input::is_stdin) {
             problems.note("standard input \"-\": each process reads the inputs, which have to be files");
+        }
+        if matches!(deployment.emit, EmitKind::Rejected(_)) {
+            problems.note("--emit: one process writes rejected candidates, and has only its own sketches");
         }
         if args.workers.is_none() {
             problems.note("--workers: has to be given, and be the same for all processes");

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use crate::pipeline::{DecisionCounts, FieldCounts, HookCounts, Summary, WatchCounts};
+use crate::pipeline::{DecisionCounts, FieldCounts, HookCounts, RejectedSummary, Summary, WatchCounts};
 
 /// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
@@ -95,6 +95,7 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         s.components_compared as f64 / compared.max(1) as f64,
         HumanCount(s.accepted)
     )?;
+    rejected(out, s)?;
     hot_blocks(out, s)?;
     if s.starred_groups > 0 {
         writeln!(
@@ -148,6 +149,19 @@ fn results(out: &mut String, s: &Summary) -> std::fmt::Result {
     });
     let watches = count(*watches, "watch");
     writeln!(out, "notices     {} of {watches}{}", HumanCount(*notices), hook.unwrap_or_default())
+}
+
+fn rejected(out: &mut String, s: &Summary) -> std::fmt::Result {
+    let Some(RejectedSummary { counts, written }) = &s.rejected else { return Ok(()) };
+    let by = counts.by.iter().map(|(by, n)| format!("{} {}", HumanCount(*n), by.name()));
+    let by = if counts.by.is_empty() { String::new() } else { format!(": {}", list(by)) };
+    writeln!(
+        out,
+        "rejected    {} of {} at the end{by}; {} written",
+        HumanCount(counts.rejected),
+        count(counts.candidates, "candidate"),
+        HumanCount(*written)
+    )
 }
 
 fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
@@ -247,6 +261,7 @@ mod tests {
             accepted: 0,
             decisions: None,
             watches: None,
+            rejected: None,
             idf_tables: 0,
             resketched: 0,
             starred_groups: 0,

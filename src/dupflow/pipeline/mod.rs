@@ -32,8 +32,8 @@ pub use commit::Follower;
 pub use continuity::Continuity;
 pub use error::{RunError, chain};
 pub use outcome::{
-    DecisionCounts, Demands, FieldCounts, HookCounts, HotBlockReport, Latencies, Measures, Quantiles,
-    Summary, WatchCounts,
+    DecisionCounts, Demands, EndOutput, FieldCounts, HookCounts, HotBlockReport, Latencies, Measures,
+    Quantiles, RejectedOutput, RejectedSummary, Summary, WatchCounts,
 };
 pub use past_error::PastError;
 pub use provenance::{CountsRecord, PipelineRecord, ProgramRecord, Provenance};

@@ -222,8 +222,7 @@ fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
         debug_assert!(Provenance::OPTIONS.contains(&name), "{name}");
         options.insert(name.to_owned(), value);
     };
-    let emit = deployment.emit.to_possible_value();
-    set("emit", emit.map_or(Json::Null, |value| value.get_name().into()));
+    set("emit", deployment.emit.to_string().into());
     if deployment.emit == EmitKind::Decisions {
         set("decisions", deployment.decisions.name().into());
     }

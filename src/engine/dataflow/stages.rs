@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::description::{Description, FieldValue};
+use dupflow_core::detect::LiveSketch;
 use dupflow_core::doc::fields::{FieldRow, FieldRule, FieldRules};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::PairFilter;
@@ -92,6 +93,9 @@ pub struct Observers {
     /// New tables of document frequencies, by fingerprint, until the state stores them and takes them out.
     /// Only used where documents are kept.
     pub tables: Arc<Mutex<BTreeMap<u64, Arc<IdfTable>>>>,
+    /// Receives the sketches that are live at the end of the input, with their documents; `None` if they are
+    /// not wanted. Each worker adds those that it owns, in any order. Complete once the workers have ended.
+    pub live_sketches: Option<Arc<Mutex<Vec<LiveSketch>>>>,
     /// Limits the log message about moving ids to one in a run.
     pub moves_logged: Arc<Once>,
 }
@@ -172,6 +176,7 @@ impl Observers {
             queries: Arc::default(),
             origins: None,
             tables: Arc::default(),
+            live_sketches: None,
             moves_logged: Arc::new(Once::new()),
         }
     }

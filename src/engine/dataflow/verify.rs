@@ -92,6 +92,7 @@ pub(super) fn verify<'scope>(
     let (mut partial_answers, partial_answers_stream) = operator.output();
     let mut shared = SharedBlocks::default();
     let mut examples = Examples::default();
+    let mut live_sketches = stages.observers.live_sketches.clone();
     operator.build(move |frontiers| {
         visits.for_each_time(|time, data| {
             let mut acceptances = acceptances.at_time(&time);
@@ -116,6 +117,10 @@ pub(super) fn verify<'scope>(
             sketches.borrow_mut().release(open);
         }
         examples.renew(open, &sketches.borrow(), &stages);
+        if let Some(live) = live_sketches.take_if(|_| open.is_none()) {
+            // All changes of this worker's members are made before the last epoch gets here.
+            live.lock().extend(sketches.borrow().live());
+        }
     });
     VerifyOutputs { acceptances: acceptances_stream, partial_answers: partial_answers_stream }
 }

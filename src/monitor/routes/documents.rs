@@ -13,7 +13,7 @@ use super::pairs::id;
 use super::similar::{EvidenceAnswer, ask_after};
 use super::{ErrorAnswer, RouteState};
 use crate::View;
-use crate::subject::{ReadText, TextUnavailable};
+use crate::subject::{ReadText, TextReader, TextUnavailable};
 use crate::view::PairDetails;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::run::query::{self, Answer, LastEvent};
@@ -288,14 +288,32 @@ pub(super) async fn read(
     name: DocId,
     position: Position,
 ) -> Result<ReadText, ErrorAnswer> {
-    let texts = state.subject.texts.clone().ok_or_else(|| ErrorAnswer::not_here("texts"))?;
+    let texts = texts(state)?;
     let shown = name.to_string();
     let found = state.read_slowly(move || texts.text(&name, position)).await?;
-    found.map_err(|why| match why {
+    found.map_err(|why| unavailable(&shown, why))
+}
+
+/// The text of a live document as its record holds it.
+pub(super) async fn read_record(state: &Arc<RouteState>, name: DocId) -> Result<ReadText, ErrorAnswer> {
+    let texts = texts(state)?;
+    let position = position_of(state, &name).await?;
+    let shown = name.to_string();
+    let found = state.read_slowly(move || texts.record_text(&name, position)).await?;
+    found.map_err(|why| unavailable(&shown, why))
+}
+
+fn texts(state: &RouteState) -> Result<Arc<dyn TextReader>, ErrorAnswer> {
+    state.subject.texts.clone().ok_or_else(|| ErrorAnswer::not_here("texts"))
+}
+
+/// The answer where the text of a document cannot be read.
+fn unavailable(name: &str, why: TextUnavailable) -> ErrorAnswer {
+    match why {
         TextUnavailable::Gone(why) => {
-            ErrorAnswer::new(StatusCode::GONE, format!("the text of {shown:?}: {why}"))
+            ErrorAnswer::new(StatusCode::GONE, format!("the text of {name:?}: {why}"))
         }
         TextUnavailable::Unsupported(why) => ErrorAnswer::new(StatusCode::NOT_IMPLEMENTED, why),
         TextUnavailable::Failed(why) => ErrorAnswer::busy(why, 5),
-    })
+    }
 }

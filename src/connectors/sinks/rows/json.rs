@@ -1,12 +1,16 @@
 //! Rows as JSON Lines: one object a line.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write};
+
+use serde::Serialize;
 
 use super::cluster_json::{write_change, write_cluster, write_id};
 use super::pair_json::{write_delta, write_pair};
 use super::row::{OutputRow, RowWriter};
 use crate::mark::{Mark, Standing};
 use crate::sinks::destination::Destination;
+use dupflow_core::detect::RejectedPair;
+use dupflow_core::filter::Rejection;
 
 /// Writes rows as JSON Lines.
 #[derive(Debug)]
@@ -44,6 +48,7 @@ impl<W: Destination> RowWriter for JsonLines<W> {
                 write_id(out, id)?;
                 out.write_all(b"}")?;
             }
+            OutputRow::Rejected { rejected, threshold } => write_rejected(out, rejected, threshold)?,
             OutputRow::Removed { id, kept, cluster } => {
                 out.write_all(b"{\"id\":")?;
                 write_id(out, id)?;
@@ -72,4 +77,38 @@ impl<W: Destination> RowWriter for JsonLines<W> {
     fn finish(&mut self) -> io::Result<()> {
         self.0.flush()
     }
+}
+
+/// A candidate that is rejected, as one object.
+fn write_rejected(out: &mut impl Write, rejected: &RejectedPair, threshold: f64) -> io::Result<()> {
+    #[derive(Serialize)]
+    struct RejectedLine<'a> {
+        a: &'a str,
+        b: &'a str,
+        by: &'static str,
+        look: u16,
+        components: u32,
+        agree: Option<u32>,
+        needed: Option<u32>,
+        similarity: f64,
+        threshold: f64,
+        blocks: u16,
+        pairs: u64,
+    }
+    let RejectedPair { pair, pairs, blocks, rejection } = rejected;
+    let Rejection { by, look, components, agreeing, similarity } = *rejection;
+    let line = RejectedLine {
+        a: pair.lo().as_str(),
+        b: pair.hi().as_str(),
+        by: by.name(),
+        look,
+        components,
+        agree: agreeing.map(|agreeing| agreeing.found),
+        needed: agreeing.map(|agreeing| agreeing.needed),
+        similarity: similarity.get(),
+        threshold,
+        blocks: *blocks,
+        pairs: *pairs,
+    };
+    Ok(serde_json::to_writer(out, &line)?)
 }

@@ -6,7 +6,9 @@ use super::cluster_json::ReportChange;
 use super::pair_json::StandardError;
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::ClusterReport;
+use dupflow_core::detect::RejectedPair;
 use dupflow_core::doc::DocId;
+use dupflow_core::filter::{Agreeing, Rejection};
 use dupflow_core::pair::{Cause, Delta, DocPair, Evidence};
 use dupflow_core::time::{Epoch, EpochTimes};
 
@@ -68,6 +70,13 @@ pub enum OutputRow<'a> {
         /// The cluster of both.
         cluster: &'a DocId,
     },
+    /// A candidate that the filter has rejected.
+    Rejected {
+        /// The pair, and why.
+        rejected: &'a RejectedPair,
+        /// The least similarity of an accepted pair, inclusive.
+        threshold: f64,
+    },
     /// What the output was made by and of. It is no row of a table: CSV leaves it out, a Parquet file has
     /// `whole` in its metadata.
     Provenance {
@@ -106,6 +115,8 @@ pub enum RowKind {
     Kept,
     /// [`OutputRow::Removed`].
     Removed,
+    /// [`OutputRow::Rejected`].
+    Rejected,
 }
 
 /// Type of a column.
@@ -207,6 +218,19 @@ impl RowKind {
             Self::Clusters => CLUSTER.to_vec(),
             Self::ClusterDeltas { times } => [&CHANGE[..], &CLUSTER, &when(times, &TIMES)].concat(),
             Self::Kept => vec![("id", ColumnType::Text)],
+            Self::Rejected => vec![
+                ("a", ColumnType::Text),
+                ("b", ColumnType::Text),
+                ("by", ColumnType::Text),
+                ("look", ColumnType::Integer),
+                ("components", ColumnType::Integer),
+                ("agree", ColumnType::OptionalInteger),
+                ("needed", ColumnType::OptionalInteger),
+                ("similarity", ColumnType::Float),
+                ("threshold", ColumnType::Float),
+                ("blocks", ColumnType::Integer),
+                ("pairs", ColumnType::Integer),
+            ],
             Self::Removed => ["id", "kept", "cluster"].map(|name| (name, ColumnType::Text)).to_vec(),
         }
     }
@@ -241,6 +265,7 @@ impl<'a> OutputRow<'a> {
             }
             OutputRow::Giant { report } => each(&reported(report)),
             OutputRow::Kept { id: kept } => each(&[id(kept)]),
+            OutputRow::Rejected { rejected, threshold } => each(&turned_down(rejected, threshold)),
             OutputRow::Removed { id: removed, kept, cluster } => each(&[id(removed), id(kept), id(cluster)]),
         }
     }
@@ -275,6 +300,27 @@ fn pair<'a>(
         ]);
     }
     cells.extend(cause.map(|cause| OutputCell::Text(cause.name())));
+}
+
+/// The cells of a candidate that is rejected.
+fn turned_down(rejected: &RejectedPair, threshold: f64) -> [OutputCell<'_>; 11] {
+    let RejectedPair { pair, pairs, blocks, rejection } = rejected;
+    let Rejection { by, look, components, agreeing, similarity } = *rejection;
+    let [agree, needed] =
+        agreeing.map_or([OutputCell::Missing; 2], |Agreeing { found, needed }| [found, needed].map(whole));
+    [
+        OutputCell::Text(pair.lo().as_str()),
+        OutputCell::Text(pair.hi().as_str()),
+        OutputCell::Text(by.name()),
+        whole(look),
+        whole(components),
+        agree,
+        needed,
+        OutputCell::Float(similarity.get()),
+        OutputCell::Float(threshold),
+        whole(*blocks),
+        whole(*pairs),
+    ]
 }
 
 /// The cells of document, cluster and size.

@@ -1,7 +1,8 @@
 //! Every kind of filter compared with a reading component by component.
 
 use super::super::{
-    ExactFilter, FilterParams, PairFilter, Schedule, StagedFilter, Target, Verify, shared_features,
+    Agreeing, ExactFilter, FilterParams, PairFilter, RejectedBy, Rejection, Schedule, StagedFilter, Target,
+    Verify, shared_features,
 };
 use super::pairs::{Numbers, count, each_case, equal, sketches};
 use crate::pair::Similarity;
@@ -49,10 +50,16 @@ fn staged_is_what_its_schedule_says() {
             (look, components, rejected),
         );
         assert!((1..=filter.looks()).contains(&look));
+        let (size, bits) = (target.size(), target.bits());
+        let full = Similarity::clamped(estimate(count(&equal(a, b, size, bits, bits)), size, bits));
+        assert_eq!(filter.similarity(a.view(), b.view()), full);
+        let is_word = look == 1 && filter.schedule().first_word().is_some();
+        let found = count(&equal(a, b, size, bits, if is_word { 1 } else { bits })[..components]);
+        let Agreeing { found: agree, needed } = filter.agreeing(a.view(), b.view(), verdict.look).unwrap();
+        assert_eq!((agree as usize, agree < needed), (found, rejected));
+        assert_eq!(filter.rejected_by(verdict.look) == RejectedBy::FirstWord, is_word);
         if let Some(similarity) = verdict.accepted {
-            let (size, bits) = (target.size(), target.bits());
-            let full = estimate(count(&equal(a, b, size, bits, bits)), size, bits);
-            assert_eq!(similarity, Similarity::clamped(full));
+            assert_eq!(similarity, full);
             accepted += 1;
         }
         early += usize::from(components < target.size());
@@ -73,8 +80,18 @@ fn exact_is_its_schedule_and_then_the_features() {
         let (_, _, rejected) = naive(filter.schedule(), a, b);
         let similar = common * 10 >= union * 8;
         assert_eq!(verdict.accepted.is_some(), !rejected && similar, "{common} of {union}");
+        let exact = Similarity::clamped(common as f64 / union as f64);
+        let Rejection { by, agreeing, similarity: measured, .. } =
+            Rejection::new(&filter, a.view(), b.view(), verdict);
+        assert_eq!(measured, exact);
+        if verdict.accepted.is_none() {
+            let counts = matches!(by, RejectedBy::FirstWord | RejectedBy::Look);
+            // The sizes are looked at first after the word, and may reject what a look rejects too.
+            assert!(counts == rejected || by == RejectedBy::Sizes, "{by:?}");
+            assert_eq!(agreeing.is_some_and(|agreeing| agreeing.found < agreeing.needed), counts, "{by:?}");
+        }
         if let Some(similarity) = verdict.accepted {
-            assert_eq!(similarity, Similarity::clamped(common as f64 / union as f64));
+            assert_eq!(similarity, exact);
             assert!(filter.first_word(a.words[0], b.words[0]));
             accepted += 1;
         }

@@ -5,17 +5,52 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser};
+use clap::{Arg, Command, CommandFactory, Parser, ValueEnum};
 
 use super::problems::Problems;
 use crate::cli::Cli;
-use crate::config::MOST_WORKERS;
+use crate::config::{EmitKind, MOST_WORKERS};
 use dupflow_core::run::missing_feature;
+
+/// What a replay emits: a name, or "rejected:N".
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct EmitParser;
+
+impl TypedValueParser for EmitParser {
+    type Value = EmitKind;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        typed: &OsStr,
+    ) -> Result<EmitKind, clap::Error> {
+        let sample = |text: &str| {
+            let most = text.strip_prefix(SAMPLE).and_then(|most| most.parse().ok());
+            most.map(EmitKind::Rejected).ok_or("expected \"rejected:\" and a number of pairs, at least 1")
+        };
+        if typed.to_str().is_some_and(|text| text.starts_with(SAMPLE)) {
+            return sample.parse_ref(command, argument, typed);
+        }
+        EnumValueParser::<EmitKind>::new().parse_ref(command, argument, typed)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let sample = PossibleValue::new("rejected:N")
+            .help("At the end of the input, N of the candidates that the filter rejects");
+        let named = EmitKind::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        Some(Box::new(named.chain([sample])))
+    }
+}
+
+/// What stands before the size of a sample of rejected candidates.
+const SAMPLE: &str = "rejected:";
 
 /// Parses `typed`, with the program's name first. Returns what was accepted, and the problems.
 ///

@@ -37,6 +37,10 @@ const SLACK: f64 = 1.25;
 /// Assumed number of distinct shingles of a text, if they are stored: a page of about 500 words.
 pub(super) const ASSUMED_FEATURES: usize = 500;
 
+/// What takes memory besides: it follows from the corpus, or is set in a deployment, which `plan` does not
+/// read.
+pub(super) const NOT_COUNTED: [&str; 4] = ["pairs", "clusters", "rows and joins of views", "watches"];
+
 /// The bytes per document of one kind of state.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct MemoryPart {

@@ -112,6 +112,8 @@ pub(super) struct MemoryReport {
     pub(super) total_bytes: f64,
     /// Bytes per deleted id of a topic that is remembered.
     pub(super) bytes_per_deleted_id: f64,
+    /// What takes memory besides, and is not part of these numbers.
+    pub(super) not_counted: &'static [&'static str],
 }
 
 impl PlanReport {
@@ -152,6 +154,7 @@ impl PlanReport {
                 bytes_per_document,
                 total_bytes: bytes_per_document * documents as f64,
                 bytes_per_deleted_id: memory::per_deleted_id(plan),
+                not_counted: &memory::NOT_COUNTED,
             },
         }
     }
@@ -266,6 +269,7 @@ mod tests {
         let last = report.filter.looks.last().unwrap();
         assert_eq!((last.reject_at_most, last.accept_at_least), (Some(363), Some(364)));
         assert!(report.memory.bytes_per_document < 1024.0);
+        assert!(report.to_string().contains("clusters, rows and joins of views, watches)\n"), "{report}");
     }
 
     #[test]

@@ -170,7 +170,8 @@ impl PlanReport {
         if self.filter.exact {
             writeln!(f, "  (features: for texts of {ASSUMED_FEATURES} distinct shingles)")?;
         }
-        Ok(())
+        let not_counted = memory.not_counted.join(", ");
+        writeln!(f, "  (not counted, since a pipeline does not say how many there are: {not_counted})")
     }
 }
 

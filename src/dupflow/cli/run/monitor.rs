@@ -143,11 +143,14 @@ struct ReadableTexts {
 
 impl TextReader for ReadableTexts {
     fn text(&self, id: &DocId, position: Position) -> Result<ReadText, TextUnavailable> {
-        let found = self.texts.lock().text(id, position);
-        let found = found.map(|found| ReadText {
-            text: readable(&found.text, &self.rules).into_owned(),
-            truncated: found.truncated,
-            place: found.place,
+        let found = self.record_text(id, position)?;
+        Ok(ReadText { text: readable(&found.text, &self.rules).into_owned(), ..found })
+    }
+
+    fn record_text(&self, id: &DocId, position: Position) -> Result<ReadText, TextUnavailable> {
+        let found = self.texts.lock().text(id, position).map(|found| {
+            let intake::FoundText { text, truncated, place } = found;
+            ReadText { text, truncated, place }
         });
         found.map_err(|why| match why {
             intake::NoText::Gone(why) => TextUnavailable::Gone(why),

@@ -1,6 +1,10 @@
 //! The keys of `[sink]` that decide what the results are, and in which format.
 
+use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::Path;
+
+use clap::ValueEnum;
 
 use super::sink::SinkConfig;
 use super::source::SourceConfig;
@@ -27,6 +31,9 @@ pub enum EmitKind {
     Remove,
     /// In every epoch, what is found of each document that it upserts.
     Decisions,
+    /// At the end of the input, this many of the candidates that the filter rejects.
+    #[value(skip)]
+    Rejected(NonZeroUsize),
 }
 
 /// The file format of the results.
@@ -109,6 +116,16 @@ impl EmitKind {
     /// Whether rows are about pairs, which may carry evidence.
     pub fn is_of_pairs(self) -> bool {
         matches!(self, Self::Deltas | Self::Pairs)
+    }
+}
+
+impl fmt::Display for EmitKind {
+    /// As it is typed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rejected(most) => write!(f, "rejected:{most}"),
+            named => f.write_str(named.to_possible_value().as_ref().map_or("", |value| value.get_name())),
+        }
     }
 }
 

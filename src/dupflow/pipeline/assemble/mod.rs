@@ -114,6 +114,9 @@ fn job_stages(plan: &Plan, deployment: &Deployment, held: FieldRules, mode: &Mod
     if let Mode::Run { .. } = mode {
         stages.observers.queries = Arc::new(QueryQueue::before_live());
     }
+    if let EmitKind::Rejected(_) = deployment.emit {
+        stages.observers.live_sketches = Some(Arc::default());
+    }
     // Similarities are needed if any process has a monitor. In a run another process may have one; in a
     // replay by several processes none has.
     // So are those of notices.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,9 @@ use super::mode::Mode;
 #[cfg(feature = "kafka")]
 use crate::config::DeadLetterConfig;
 use crate::config::{AuditConfig, Deployment, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig};
+use crate::pipeline::outcome::{EndOutput, RejectedOutput};
 use crate::pipeline::provenance::ProvenanceRecorder;
+use crate::pipeline::run::nowhere;
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
     DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
@@ -24,7 +27,7 @@ use dupflow_engine::dataflow::Stages;
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// A sink and, if its output appears only at the end, the step that publishes it.
-type Assembled = (Box<dyn Sink + Send>, Option<Publication>);
+type Assembled = (Box<dyn Sink + Send>, Option<EndOutput>);
 
 /// What a sink is made of.
 #[derive(Clone, Copy)]
@@ -118,6 +121,9 @@ impl SinkParts<'_> {
 
     /// A file, or standard output. An output that is written at the end, or by a replay, has no mark.
     fn file_sink(self, path: Option<&Path>) -> Result<Assembled, AssembleError> {
+        if let EmitKind::Rejected(most) = self.deployment.emit {
+            return self.rejected(path, most);
+        }
         let mut publication = None;
         let mut stream = || {
             let (file, published) = self.file(path)?;
@@ -149,7 +155,35 @@ impl SinkParts<'_> {
             #[cfg(not(feature = "parquet"))]
             OutputFormat::Parquet => unreachable!("a deployment without the feature names no Parquet file"),
         };
-        Ok((sink, publication))
+        Ok((sink, publication.map(EndOutput::Held)))
+    }
+
+    /// The output of a sample of rejected candidates. The deltas of the run are written nowhere.
+    fn rejected(self, path: Option<&Path>, most: NonZeroUsize) -> Result<Assembled, AssembleError> {
+        let (file, publication) = self.file(path)?;
+        let publication = publication.expect("what is written at the end is held back");
+        let out = BufWriter::with_capacity(BUFFER_BYTES, file);
+        let rows = match self.deployment.output_format {
+            OutputFormat::Jsonl => self.traced(JsonLines(out)),
+            OutputFormat::Csv => self.traced(CsvRows::new(out, row_kind(self.deployment))),
+            #[cfg(feature = "parquet")]
+            OutputFormat::Parquet => {
+                let rows = dupflow_connectors::sinks::ParquetRows::new(out, row_kind(self.deployment));
+                self.traced(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
+            }
+            #[cfg(not(feature = "parquet"))]
+            OutputFormat::Parquet => unreachable!("a deployment without the feature names no Parquet file"),
+        };
+        let rejected = RejectedOutput { most, threshold: self.plan.threshold, rows, publication };
+        Ok((nowhere(), Some(EndOutput::Rejected(rejected))))
+    }
+
+    /// Rows in one format, with their provenance if it is wanted.
+    fn traced(self, rows: impl RowWriter + Send + 'static) -> Box<dyn RowWriter + Send> {
+        match self.provenance {
+            None => Box::new(rows),
+            Some(provenance) => Box::new(WithProvenance::new(rows, Box::new(provenance.clone()))),
+        }
     }
 
     /// The file to write. An output that is written at the end appears complete or not at all.
@@ -167,7 +201,7 @@ impl SinkParts<'_> {
             None => Box::new(io::stdout()),
             Some(path) => Box::new(File::create(path).map_err(|source| output(path, source))?),
         };
-        if !emit.is_list() {
+        if !emit.is_list() && !matches!(emit, EmitKind::Rejected(_)) {
             return Ok((out, None));
         }
         let (held, published) = DeferredWriter::for_stream(out);
@@ -199,6 +233,7 @@ impl SinkParts<'_> {
             EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Removed)),
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
             EmitKind::Decisions => unreachable!("decisions are no rows"),
+            EmitKind::Rejected(_) => unreachable!("they are written after the sink has ended"),
         }
     }
 }
@@ -214,6 +249,7 @@ fn row_kind(deployment: &Deployment) -> RowKind {
         EmitKind::Remove => RowKind::Removed,
         EmitKind::Clusters => RowKind::Clusters,
         EmitKind::Decisions => unreachable!("decisions are no rows"),
+        EmitKind::Rejected(_) => RowKind::Rejected,
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod demands;
 mod measures;
+mod rejected;
 mod summary;
 
 pub use demands::Demands;
 pub use measures::{HotBlockReport, Latencies, Measures, Quantiles};
+pub use rejected::{EndOutput, RejectedOutput, RejectedSummary};
 pub use summary::{DecisionCounts, FieldCounts, HookCounts, Summary, WatchCounts};

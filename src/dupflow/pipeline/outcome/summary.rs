@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::measures::{HotBlockReport, Measures, Quantiles};
+use super::rejected::RejectedSummary;
 use dupflow_connectors::digest::InputDigest;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::watch::{HookState, WatchState};
@@ -79,6 +80,9 @@ pub struct Summary {
     pub components_compared: u64,
     /// Pairs of sketches accepted during the run.
     pub accepted: u64,
+    /// The candidates at the end, if rejected ones are emitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rejected: Option<RejectedSummary>,
     /// How often a group of copies grew beyond the expand limit.
     pub starred_groups: u64,
     /// Live clusters, giants included, if clusters are emitted.
@@ -232,6 +236,7 @@ impl Summary {
             compared_by_stage: [&[count(Counter::RejectedAtFirstWord)], counts.looks()].concat(),
             components_compared: count(Counter::Components),
             accepted: count(Counter::Accepted),
+            rejected: None,
             starred_groups: count(Counter::Starred),
             clusters: clusters + giant_clusters,
             giant_clusters,

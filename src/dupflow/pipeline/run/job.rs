@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::process_group::ProcessGroup;
 use crate::pipeline::commit::{FollowedSink, Follower};
 use crate::pipeline::continuity::Continuity;
-use crate::pipeline::outcome::Demands;
+use crate::pipeline::outcome::{Demands, EndOutput};
 use dupflow_connectors::intake::{BadRecords, Source};
-use dupflow_connectors::sinks::{DeltaLines, Publication, Sink};
+use dupflow_connectors::sinks::{DeltaLines, Sink};
 use dupflow_core::run::status::Status;
 use dupflow_core::time::{Clock, Epoch};
 use dupflow_engine::dataflow::Stages;
@@ -28,8 +28,8 @@ pub struct RunJob {
     pub sink: Box<dyn Sink + Send>,
     /// Conditions that the run must meet after all input is read.
     pub demands: Demands,
-    /// Publishes the output once the conditions are met; `None` if the output is written epoch by epoch.
-    pub publication: Option<Publication>,
+    /// What is written once the conditions are met; `None` if the output is written epoch by epoch.
+    pub publication: Option<EndOutput>,
     /// What the run needs to continue after an earlier one.
     pub continuity: Continuity,
     /// Worker threads of this process, at least 1.

@@ -1,15 +1,13 @@
 //! A run in progress, from its start to its end, and the handle that stops it.
 
-use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::process_group::PeerProcesses;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
-use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary, WatchCounts};
+use crate::pipeline::outcome::{Demands, EndOutput, Latencies, Measures, Summary, WatchCounts};
 use dupflow_connectors::intake::Queue;
-use dupflow_connectors::sinks::Publication;
 use dupflow_connectors::watch::{NoticeBoard, WatchList};
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::run::watch::{HookState, WatchBook};
@@ -26,7 +24,7 @@ pub struct Running {
     pub(super) committer: Option<JoinHandle<Latencies>>,
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
-    pub(super) publication: Option<Publication>,
+    pub(super) publication: Option<EndOutput>,
     /// The watch list, if there is one.
     pub(super) list: Option<Arc<WatchList>>,
     /// What the web hook delivers, if there is one.
@@ -102,15 +100,10 @@ impl Running {
         } else {
             Vec::new()
         };
-        if unmet.is_empty()
-            && let Some(publication) = &publication
-        {
-            match publication.publish() {
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-                published => published.map_err(RunError::Sink)?,
-            }
-        }
-        Ok(Summary { unmet, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
+        let output = publication.filter(|_| unmet.is_empty());
+        let rejected = output.map(|output| output.write(&stages, threads)).transpose();
+        let rejected = rejected.map_err(RunError::Sink)?.flatten();
+        Ok(Summary { unmet, rejected, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
     }
 }
 

@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dataflow::sketches::members::SketchMembers;
 use dupflow_core::block::HotBlocks;
+use dupflow_core::detect::LiveSketch;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
 use dupflow_core::memory::{Rows, Slab};
@@ -241,6 +242,15 @@ impl Sketches {
         for (place, entry) in self.entries.iter().filter(|(_, entry)| entry.members.len() > 0) {
             each(entry.id, read(&self.words, self.features.as_ref(), place));
         }
+    }
+
+    /// Every sketch that has a member now.
+    pub(in crate::dataflow) fn live(&self) -> impl Iterator<Item = LiveSketch> {
+        self.entries.iter().filter_map(|(place, SketchEntry { id, members })| {
+            let sketch = read(&self.words, self.features.as_ref(), place).to_owned();
+            let document = members.first()?.clone();
+            Some(LiveSketch { id: *id, sketch, document, documents: members.len() as u64 })
+        })
     }
 
     /// Sets example documents for the hot blocks whose sketches are stored here: for all blocks, or only for

@@ -11,17 +11,19 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::documents::read_record;
 use super::pairs::{id, limit};
 use super::similar::read_body;
 use super::{ErrorAnswer, RouteState};
 use crate::guard::refusals::RefusalReason;
+use crate::subject::ReadText;
 use dupflow_core::run::watch::{WatchBook, WatchOrigin, WatchRefusal};
 
 /// Default and maximum number of entries on a page.
 const LIMIT: usize = 100;
 const MOST: usize = 1000;
 
-/// A watch to add.
+/// A watch to add: of a text, or of a document.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = WatchToAdd)]
@@ -29,7 +31,10 @@ pub(super) struct WatchToAdd {
     /// Its id, 1 to 1024 bytes.
     id: String,
     /// Its text.
-    text: String,
+    text: Option<String>,
+    /// The id of a live document, in place of a text. The watch has the text that the document has now, and
+    /// keeps it when the document changes or is deleted.
+    document: Option<String>,
 }
 
 /// A watch that was added.
@@ -181,11 +186,25 @@ pub(super) async fn watches(
         (status = 200, description = "It has another text now.", body = WatchAdded),
         (status = 201, description = "It is new.", body = WatchAdded),
         (status = 400, description = "The body is wrong.", body = ErrorAnswer),
+        (status = 404, description = "The document is not alive.", body = ErrorAnswer),
         (status = 409, description = "An input of the list gives a watch of this id.", body = ErrorAnswer),
+        (status = 410, description = "The document's source has its text no more.", body = ErrorAnswer),
         (status = 413, description = "The body is too large.", body = ErrorAnswer),
-        (status = 422, description = "The text has no token.", body = ErrorAnswer),
-        (status = 501, description = "There is no file for posted watches.", body = ErrorAnswer),
-        (status = 503, description = "The run takes no watches now.", body = ErrorAnswer),
+        (
+            status = 422,
+            description = "The text has no token, or that of the document is too long to be read again.",
+            body = ErrorAnswer,
+        ),
+        (
+            status = 501,
+            description = "There is no file for posted watches, or the source cannot give texts.",
+            body = ErrorAnswer,
+        ),
+        (
+            status = 503,
+            description = "The run takes no watches now, or the source cannot be read at this moment.",
+            body = ErrorAnswer,
+        ),
     ),
 )]
 pub(super) async fn add(State(state): State<Arc<RouteState>>, body: Body) -> Result<Response, ErrorAnswer> {
@@ -200,7 +219,18 @@ pub(super) async fn add(State(state): State<Arc<RouteState>>, body: Body) -> Res
         serde_json::from_slice(&bytes).map_err(|error| ErrorAnswer::wrong(error.to_string()))?;
     let of = id(&watch.id)?;
     // A change waits for the disk and for room in the queue.
-    let added = state.read_slowly(move || book.add(&of, &watch.text)).await?;
+    let added = match (watch.text, watch.document) {
+        (Some(text), None) => state.read_slowly(move || book.add(&of, &text)).await?,
+        (None, Some(document)) => {
+            let ReadText { text, truncated, .. } = read_record(&state, id(&document)?).await?;
+            if truncated {
+                let what = format!("the text of {document:?} is too long to be read again as a whole");
+                return Err(ErrorAnswer::new(StatusCode::UNPROCESSABLE_ENTITY, what));
+            }
+            state.read_slowly(move || book.add_document(&of, &text)).await?
+        }
+        _ => return Err(ErrorAnswer::wrong("a watch has either a \"text\" or a \"document\"")),
+    };
     let new = added.map_err(|why| refused(&why))?;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(WatchAdded { id: watch.id, new })).into_response())

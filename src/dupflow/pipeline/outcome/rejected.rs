@@ -1,0 +1,94 @@
+//! What is written once a run has ended and has met its demands; among it, a sample of rejected candidates.
+
+use std::fmt;
+use std::io;
+use std::num::NonZeroUsize;
+use std::thread;
+
+use dupflow_connectors::sinks::{OutputRow, Publication, RowWriter};
+use dupflow_core::detect::{CandidateSurvey, RejectedCounts, RejectedSample};
+use dupflow_engine::dataflow::Stages;
+use serde::Serialize;
+
+/// What is written once a run has ended.
+#[derive(Debug)]
+pub enum EndOutput {
+    /// An output whose rows were held back.
+    Held(Publication),
+    /// A sample of the candidates that are rejected.
+    Rejected(RejectedOutput),
+}
+
+/// The output of a sample of rejected candidates.
+pub struct RejectedOutput {
+    /// The size of the sample.
+    pub(in crate::pipeline) most: NonZeroUsize,
+    /// The least similarity of an accepted pair, inclusive.
+    pub(in crate::pipeline) threshold: f64,
+    /// The rows, which are held back.
+    pub(in crate::pipeline) rows: Box<dyn RowWriter + Send>,
+    pub(in crate::pipeline) publication: Publication,
+}
+
+/// What is known of the candidates at the end of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RejectedSummary {
+    /// The numbers of candidates.
+    #[serde(flatten)]
+    pub counts: RejectedCounts,
+    /// The rejected candidates that were written.
+    pub written: u64,
+}
+
+impl EndOutput {
+    /// Writes and publishes the output of a run whose workers have ended.
+    pub(in crate::pipeline) fn write(
+        self,
+        stages: &Stages,
+        threads: usize,
+    ) -> io::Result<Option<RejectedSummary>> {
+        let (publication, summary) = match self {
+            Self::Held(publication) => (publication, None),
+            Self::Rejected(output) => {
+                let (publication, summary) = output.write(stages, threads)?;
+                (publication, Some(summary))
+            }
+        };
+        match publication.publish() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            published => published?,
+        }
+        Ok(summary)
+    }
+}
+
+impl RejectedOutput {
+    fn write(mut self, stages: &Stages, threads: usize) -> io::Result<(Publication, RejectedSummary)> {
+        let live = stages.observers.live_sketches.as_ref();
+        let mut sketches = live.map_or_else(Vec::new, |live| std::mem::take(&mut *live.lock()));
+        let survey = CandidateSurvey::new(&mut sketches, &*stages.blocking, &*stages.filter);
+        let most = self.most.get();
+        let sample = thread::scope(|scope| {
+            let survey = &survey;
+            let begin = |part| scope.spawn(move || survey.sample(part, threads, most));
+            let begun: Vec<_> = (0..threads).map(begin).collect();
+            begun.into_iter().try_fold(RejectedSample::new(most), |mut all, part| {
+                all.merge(part.join().map_err(|_| io::Error::other("a thread has panicked"))?);
+                Ok::<_, io::Error>(all)
+            })
+        })?;
+        let pairs = survey.pairs(&sample);
+        for rejected in &pairs {
+            self.rows.row(&OutputRow::Rejected { rejected, threshold: self.threshold })?;
+        }
+        self.rows.finish()?;
+        let summary = RejectedSummary { counts: sample.counts().clone(), written: pairs.len() as u64 };
+        Ok((self.publication, summary))
+    }
+}
+
+impl fmt::Debug for RejectedOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RejectedOutput").field("most", &self.most).finish_non_exhaustive()
+    }
+}
