@@ -18,7 +18,7 @@ A pipeline is a name or a path as in `dupflow replay --pipeline`; `settings` are
 
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Literal, Protocol, final
+from typing import Literal, Protocol, TypeAlias, final
 
 __version__: str
 """The version of the library and of the command line."""
@@ -33,15 +33,15 @@ class _ArrowStream(Protocol):
 class _ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
-type _Frame = _ArrowStream | _ArrowArray | Iterable[_ArrowStream | _ArrowArray]
+_Frame: TypeAlias = _ArrowStream | _ArrowArray | Iterable[_ArrowStream | _ArrowArray]
 """A table, a record batch, or an iterable of them, all with the same columns. It is read once and batch by
 batch: no text is copied, and at most a few batches are alive at a time."""
 
-type _Progress = Callable[[int], object]
+_Progress: TypeAlias = Callable[[int], object]
 """Called with the number of rows read so far, on the calling thread, at most every 50 ms and once at the
 end."""
 
-type _Nulls = Literal["error", "skip"]
+_Nulls: TypeAlias = Literal["error", "skip"]
 
 class ConfigError(ValueError):
     """A pipeline or a setting that cannot be used. Nothing has begun."""
