@@ -46,7 +46,7 @@ def mypy(*arguments):
     cache = os.environ.get("DUPFLOW_MYPY_CACHE", os.devnull)
     return subprocess.run(
         [sys.executable, "-m", *map(str, arguments), *(["--cache-dir", cache] if arguments[0] == "mypy" else [])],
-        capture_output=True, text=True, env=environment, cwd=PROJECT,
+        capture_output=True, text=True, env=environment, cwd=place,
     )
 
 
