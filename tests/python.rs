@@ -1,7 +1,7 @@
 //! The tests of the Python package, by pytest: `python/tests`.
 //!
-//! In: the extension that cargo built for the workspace, the program, Python 3.10 or newer with venv and pip, and
-//! a package registry once. The virtual environment stays in the target folder. Without one of these the
+//! In: the extension that cargo built for the workspace, the program, Python 3.10 or newer with venv and pip,
+//! and a package registry once. The virtual environment stays in the target folder. Without one of these the
 //! test passes, and says SKIPPED on standard error, as for each test that pytest skips.
 //!
 //! Bug class: a library that changes beneath its package.
@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the tests import. mypy checks the types; the five libraries hand out frames.
-const PACKAGES: [&str; 8] = ["datasets", "duckdb", "hypothesis", "mypy", "pandas", "polars", "pyarrow", "pytest"];
+const PACKAGES: [&str; 8] =
+    ["datasets", "duckdb", "hypothesis", "mypy", "pandas", "polars", "pyarrow", "pytest"];
 
 /// Names under which Python is looked for, the first one of at least version 3.10 is taken.
 const PYTHONS: [&str; 5] = ["python3", "python3.13", "python3.12", "python3.11", "python3.10"];
@@ -62,14 +63,17 @@ fn environment(place: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// The extension beside the program, if it is not older than a source of its own.
+/// The newest extension that cargo built, which must not be older than a source of its own. `cargo test` builds
+/// it as an example, `cargo build` beside the program.
 fn extension(folder: &Path, sources: &Path) -> Result<PathBuf, String> {
-    let path =
-        folder.join(format!("{}_dupflow{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX));
-    let modified = |path: &Path| path.metadata().and_then(|file| file.modified());
-    let built = modified(&path).map_err(|_| {
-        format!("{} is not built: `cargo test --workspace` builds it", path.file_name().unwrap().display())
-    })?;
+    let name = format!("{}_dupflow{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let modified = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
+    let (built, path) = ["", "deps", "examples"]
+        .into_iter()
+        .map(|part| folder.join(part).join(&name))
+        .filter_map(|path| Some((modified(&path)?, path)))
+        .max()
+        .ok_or_else(|| format!("{name} is not built: `cargo test --workspace` builds it"))?;
     for entry in walkdir::WalkDir::new(sources).into_iter().map(Result::unwrap) {
         let is_source = entry.path().extension().is_some_and(|extension| extension == "rs");
         assert!(

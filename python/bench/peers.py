@@ -4,11 +4,11 @@
     pip install dupflow pyarrow rensa datasketch xxhash text-dedup
     DUPFLOW_BIN=dupflow python peers.py CORPUS.jsonl [--rounds 3] [ROW ...]
 
-The corpus has a JSON object with `id` and `text` on each line. Every row of the table is a process of its own, the
-rows alternate, and medians are printed. Measured is the time from texts in memory to pairs with an estimated
-similarity of at least 0.8; of `dupflow replay` and text-dedup, which read files, the whole process. Words in
-3-shingles, 128 permutations, 16 bands of 8 rows, as their users call the libraries; dupflow with its defaults.
-Rows whose library is missing say so.
+The corpus has a JSON object with `id` and `text` on each line. Every row of the table is a process of its
+own, the rows alternate, and medians are printed. Measured is the time from texts in memory to pairs with an
+estimated similarity of at least 0.8; of `dupflow replay` and text-dedup, which read files, the whole process.
+Words in 3-shingles, 128 permutations, 16 bands of 8 rows, as their users call the libraries; dupflow with its
+defaults. Rows whose library is missing say so.
 """
 
 import argparse
@@ -32,8 +32,9 @@ def shingles(text):
 
 
 def dupflow_pairs(documents, **options):
-    import dupflow
     import pyarrow
+
+    import dupflow
 
     table = pyarrow.table({"id": [d["id"] for d in documents], "text": [d["text"] for d in documents]})
     documents.clear()
@@ -53,7 +54,9 @@ def rensa(documents):
         index = RMinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS, num_bands=BANDS)
         index.insert_pairs(list(enumerate(sketches)))
         found = enumerate(index.query_all(sketches))
-        return sum(sketches[a].jaccard(sketches[b]) >= THRESHOLD for a, all_b in found for b in all_b if b > a)
+        return sum(
+            sketches[a].jaccard(sketches[b]) >= THRESHOLD for a, all_b in found for b in all_b if b > a
+        )
 
     return run
 
@@ -93,15 +96,28 @@ def text_dedup(corpus):
 
     place = tempfile.mkdtemp()
     options = {
-        "path": "json", "data_files": corpus, "split": "train", "cache_dir": place, "output": f"{place}/out",
-        "column": "text", "ngram": 3, "num_perm": PERMUTATIONS, "threshold": THRESHOLD, "b": BANDS,
-        "r": PERMUTATIONS // BANDS, "hash_func": "xxh3", "num_proc": 1, "min_length": 0,
+        "path": "json",
+        "data_files": corpus,
+        "split": "train",
+        "cache_dir": place,
+        "output": f"{place}/out",
+        "column": "text",
+        "ngram": 3,
+        "num_perm": PERMUTATIONS,
+        "threshold": THRESHOLD,
+        "b": BANDS,
+        "r": PERMUTATIONS // BANDS,
+        "hash_func": "xxh3",
+        "num_proc": 1,
+        "min_length": 0,
     }
     given = [part for name, value in options.items() for part in (f"--{name}", str(value))]
 
     def run():
         command = [sys.executable, "-m", "text_dedup.minhash", *given]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         counts = dict(re.findall(r"(Before|After)\s*:\s*(\d+)", done.stdout))
         return int(counts["Before"]) - int(counts["After"])
 
@@ -121,7 +137,11 @@ ROWS = {
 
 def usage():
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + children.ru_utime, own.ru_stime + children.ru_stime, max(own.ru_maxrss, children.ru_maxrss)
+    return (
+        own.ru_utime + children.ru_utime,
+        own.ru_stime + children.ru_stime,
+        max(own.ru_maxrss, children.ru_maxrss),
+    )
 
 
 def measure(row, corpus):
@@ -132,12 +152,16 @@ def measure(row, corpus):
     start = time.perf_counter()
     pairs = run()
     wall = time.perf_counter() - start
-    user, system, memory = (after - before for after, before in zip(usage(), (user, system, memory), strict=True))
+    user, system, memory = (
+        after - before for after, before in zip(usage(), (user, system, memory), strict=True)
+    )
     return {"user": user, "system": system, "wall": wall, "memory": memory / 1024, "pairs": pairs}
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("corpus")
     options.add_argument("rows", nargs="*", metavar="ROW", help=", ".join(ROWS))
     options.add_argument("--rounds", type=int, default=3)

@@ -19,8 +19,8 @@
 | an iterator, a `RecordBatchReader` | nothing, since it is read once: take `removed` |
 | anything else with `__arrow_c_stream__` | a `pyarrow.Table`, or a `polars.DataFrame` without PyArrow |
 
-A stream is read batch by batch; no text is copied beyond one batch. Without `id` rows are named by their numbers,
-from 0. Ids keep their type.
+A stream is read batch by batch; no text is copied beyond one batch. Without `id` rows are named by their
+numbers, from 0. Ids keep their type.
 
 **Errors.** `ConfigError` (a ValueError) lists all problems of a pipeline or of settings; `StateError` (a
 RuntimeError) is about a state that cannot be continued; a frame that cannot be read is a TypeError or a

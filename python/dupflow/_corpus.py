@@ -17,20 +17,20 @@ from ._settings import Pipeline, Settings, assignments, takes_other_columns
 class Corpus:
     """Documents that are inserted, replaced and deleted; each `flush` returns how the pairs have changed.
 
-    The deltas of all flushes add up to `pairs()`, which is what `dupflow.pairs` finds among the documents that are
-    alive. Calls may come from any thread; they take turns.
+    The deltas of all flushes add up to `pairs()`, which is what `dupflow.pairs` finds among the documents
+    that are alive. Calls may come from any thread; they take turns.
 
     Ids are str (1 to 1,024 bytes of UTF-8) or int (64 bits), of one kind in a corpus; another is a TypeError.
 
-    pipeline, threshold, settings: as in `dupflow.pairs`. workers: threads; the results are the same for any number, and
-    one has the shortest flushes. progress: of the documents that are restored.
-    state: a folder, made if need be. What `flush` returned is there after the end of the process, by `kill -9` too;
-        later changes are lost. Opening it again continues, with the same pipeline and settings, else StateError. One
-        corpus at a time holds a folder.
+    pipeline, threshold, settings: as in `dupflow.pairs`. workers: threads; the results are the same for any
+    number, and one has the shortest flushes. progress: of the documents that are restored.
+    state: a folder, made if need be. What `flush` returned is there after the end of the process, by `kill
+        -9` too; later changes are lost. Opening it again continues, with the same pipeline and settings, else
+        StateError. One corpus at a time holds a folder.
 
     In a `with` block it is closed at the end, and abandoned after an exception. One that is dropped ends its
-    threads. After `fork` each call of the child is a RuntimeError, and the parent goes on. After `close` each call is a
-    ValueError. Raises ConfigError, StateError, OSError.
+    threads. After `fork` each call of the child is a RuntimeError, and the parent goes on. After `close` each
+    call is a ValueError. Raises ConfigError, StateError, OSError.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class Corpus:
     def upsert(self, id: Id, text: str, *, time: float | None = None) -> None:
         """Inserts a document, or replaces its text. It counts from the next `flush` on.
 
-        time: seconds since 1970, for a retention. An empty text is a document, in no pair. Raises TypeError, or
-        ValueError for an id of no allowed length.
+        time: seconds since 1970, for a retention. An empty text is a document, in no pair. Raises TypeError,
+        or ValueError for an id of no allowed length.
         """
         self._corpus.upsert(id, text, time=time)
 
@@ -74,9 +74,9 @@ class Corpus:
     ) -> int:
         """`upsert` of each row of a frame (see `help(dupflow)`), in order. Returns the number of upserts.
 
-        nulls: what a missing text is, "error" (ValueError), "skip", or "delete", which deletes the document. A missing
-        id is a ValueError. It cuts epochs by itself, so that memory is bounded; the next `flush` returns the changes of
-        all of them. After an exception the rows before it are queued.
+        nulls: what a missing text is, "error" (ValueError), "skip", or "delete", which deletes the document.
+        A missing id is a ValueError. It cuts epochs by itself, so that memory is bounded; the next `flush`
+        returns the changes of all of them. After an exception the rows before it are queued.
         """
         opened = open_frame(frame)
         columns = Columns(text, id, time, self._others)
@@ -91,16 +91,18 @@ class Corpus:
         self._corpus.delete(id)
 
     def flush(self) -> Deltas:
-        """Ends the epoch, waits until it is durable, and returns how the pairs have changed since the last `flush`.
+        """Ends the epoch, waits until it is durable, and returns how the pairs have changed since the last
+        `flush`.
 
-        Sorted by (a, b, diff). After an interruption the epoch ends nevertheless; its changes are in the next result.
+        Sorted by (a, b, diff). After an interruption the epoch ends nevertheless; its changes are in the next
+        result.
         """
         follow_level()
         return Deltas(self._corpus.flush())
 
     def similar(self, text: str, *, top: int = 10) -> list[tuple[Id, float]]:
-        """The documents that would be in a pair with a text, with their similarities, the best first, at most `top`, as
-        of the last `flush` or later."""
+        """The documents that would be in a pair with a text, with their similarities, the best first, at most
+        `top`, as of the last `flush` or later."""
         return self._corpus.similar(text, top=top)
 
     def pairs(self, *, evidence: bool = False) -> Pairs:
@@ -112,8 +114,8 @@ class Corpus:
         return Clusters(self._corpus.clusters())
 
     def stats(self) -> dict[str, int]:
-        """documents, pairs, epoch as of the last `flush`; upserts, deletes since the corpus was opened; queued:
-        changes since the last `flush`."""
+        """documents, pairs, epoch as of the last `flush`; upserts, deletes since the corpus was opened;
+        queued: changes since the last `flush`."""
         return self._corpus.stats()
 
     @property
@@ -159,16 +161,18 @@ def follow(
 ) -> Iterator[Deltas]:
     """The deltas of a stream, an epoch at a time; epochs that change no pair are left out.
 
-    source: paths of files and folders, or addresses, as `dupflow replay` reads them (a str, a PathLike, or a list of
-        str); with `tail` the last one is a file that is read on as it grows. Or an iterator of rows (dicts) and of
-        batches, as they arrive: a row without a text, or with `"op": "delete"`, deletes its document.
-    every: when an epoch ends: "100ms", "2s" that long after its first event, or "events:N" after so many events; an
-        epoch holds whole batches. Of paths also "ts" and "all", as `dupflow replay --epoch`.
+    source: paths of files and folders, or addresses, as `dupflow replay` reads them (a str, a PathLike, or a
+        list of str); with `tail` the last one is a file that is read on as it grows. Or an iterator of rows
+        (dicts) and of batches, as they arrive: a row without a text, or with `"op": "delete"`, deletes its
+        document.
+    every: when an epoch ends: "100ms", "2s" that long after its first event, or "events:N" after so many
+        events; an epoch holds whole batches. Of paths also "ts" and "all", as `dupflow replay --epoch`.
     text, id, time: columns of the rows; of paths dotted fields of a record, `time` then is "ts" by default.
 
-    An iterator is read by a thread of its own. When the generator is closed, that thread ends with the item it is
-    waiting for. An exception of the iterator is raised after the deltas of what was read before it. Other parameters
-    and errors are those of `Corpus`; errors are raised by the call itself, but for those of reading.
+    An iterator is read by a thread of its own. When the generator is closed, that thread ends with the item
+    it is waiting for. An exception of the iterator is raised after the deltas of what was read before it.
+    Other parameters and errors are those of `Corpus`; errors are raised by the call itself, but for those of
+    reading.
     """
     paths = _paths(source)
     if paths is None:
@@ -196,7 +200,11 @@ def _paths(source: object) -> list[str] | None:
     """The paths of a source, if it consists of them."""
     if isinstance(source, (str, os.PathLike)):
         return [os.fspath(source)]
-    if isinstance(source, Sequence) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
+    if (
+        isinstance(source, Sequence)
+        and source
+        and all(isinstance(item, (str, os.PathLike)) for item in source)
+    ):
         return [os.fspath(item) for item in source]
     return None
 
@@ -234,7 +242,9 @@ class _Arriving:
     def __init__(self, source: Any, columns: Columns, every: str) -> None:
         self._source = source() if callable(source) and not isinstance(source, Iterable) else source
         if not isinstance(self._source, Iterable) and not hasattr(self._source, "__arrow_c_stream__"):
-            raise TypeError(f"an iterator of rows or batches, or paths are expected, not {type(source).__name__}")
+            raise TypeError(
+                f"an iterator of rows or batches, or paths are expected, not {type(source).__name__}"
+            )
         self._columns, self._rule = columns, _Rule(every)
         self._changed = threading.Condition()
         # Under the condition.
@@ -282,7 +292,7 @@ class _Arriving:
                     self._since = clock.monotonic() if self._since is None else self._since
                     self._events += events
                     self._changed.notify()
-        except BaseException as error:  # noqa: BLE001 (the caller's thread raises it)
+        except BaseException as error:  # The caller's thread raises it.
             self._error = error
         finally:
             with self._changed:

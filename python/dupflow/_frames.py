@@ -14,8 +14,8 @@ _CHUNK = 1000
 """Rows of Python objects that are copied into one batch."""
 
 _ONCE = (
-    "can be read only once, and so its rows cannot be returned: use dupflow.removed(), or pass a frame, a list "
-    "of batches, or a function that returns the stream again"
+    "can be read only once, and so its rows cannot be returned: use dupflow.removed(), or pass a frame, "
+    "a list of batches, or a function that returns the stream again"
 )
 
 
@@ -279,7 +279,9 @@ def open_frame(data: object) -> Frame:
     if isinstance(data, (str, bytes)) or hasattr(data, "__fspath__"):
         raise TypeError(f"a frame is expected, not {name}: read the file first, or pass a list of texts")
     if name == "LazyFrame":
-        raise TypeError("a LazyFrame has no rows yet: pass frame.collect(), or frame.collect_batches as a function")
+        raise TypeError(
+            "a LazyFrame has no rows yet: pass frame.collect(), or frame.collect_batches as a function"
+        )
     if name in ("DatasetDict", "IterableDatasetDict"):
         raise TypeError(f"a {name} holds several frames: pass one of its splits")
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
@@ -298,7 +300,9 @@ def open_frame(data: object) -> Frame:
 def is_row(item: object) -> bool:
     """Whether an item of a list is one row: a text, or a mapping whose values are no columns."""
     if isinstance(item, Mapping):
-        return not any(hasattr(value, "__len__") and not isinstance(value, (str, bytes)) for value in item.values())
+        return not any(
+            hasattr(value, "__len__") and not isinstance(value, (str, bytes)) for value in item.values()
+        )
     return item is None or isinstance(item, str)
 
 
@@ -354,7 +358,8 @@ def _compressed(values: Any, mask: bytes) -> Any:
 
 
 def _kept(items: Iterable[Any], mask: bytes) -> Iterator[Any]:
-    """The kept rows of items, batches with theirs. ValueError if the items have not as many rows as the mask."""
+    """The kept rows of items, batches with theirs. ValueError if the items have not as many rows as the
+    mask."""
     flags = iter(mask)
     for item in items:
         if is_row(item):
@@ -385,4 +390,6 @@ def _collect(data: Any) -> Any:
     for name, read in zip(("pyarrow", "polars"), readers, strict=True):
         if importlib.util.find_spec(name) is not None:
             return read(importlib.import_module(name), data)
-    raise ImportError(f"rows of {type(data).__name__} are returned by PyArrow or Polars, and neither is installed")
+    raise ImportError(
+        f"rows of {type(data).__name__} are returned by PyArrow or Polars, and neither is installed"
+    )

@@ -25,7 +25,9 @@ def table(shown: _dupflow.Table) -> str:
     columns = [shown.column(name)[:_MOST_ROWS] for name in names]
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     rows = "".join(f"<tr>{_cells(row)}</tr>" for row in zip(*columns, strict=True))
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{_more(len(shown) - _MOST_ROWS)}"
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{_more(len(shown) - _MOST_ROWS)}"
+    )
 
 
 def pairs(
@@ -36,7 +38,7 @@ def pairs(
     for a, b, similarity in rows:
         cuts = [(texts[name] or "")[:_MOST_COMPARED] for name in (a, b)]
         passages = _dupflow.compare(cuts[0], cuts[1], pipeline=pipeline, settings=settings).passages
-        head = f'<th style="text-align:left">{escape(str(a))}</th><th style="text-align:left">{escape(str(b))}</th>'
+        head = "".join(f'<th style="text-align:left">{escape(str(name))}</th>' for name in (a, b))
         cells = "".join(f'<td style="{_CELL}">{_marked(side)}</td>' for side in passages)
         parts.append(
             f'<table style="width:100%;table-layout:fixed"><caption style="text-align:left">similarity '

@@ -1,4 +1,5 @@
-"""What the functions return: tables that any library of data frames reads, and whose rows are named tuples."""
+"""What the functions return: tables that any library of data frames reads, and whose rows are named
+tuples."""
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -32,7 +33,8 @@ class Pair(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A document of a cluster; or, with `document` None, a cluster that is too large for its members to be listed."""
+    """A document of a cluster; or, with `document` None, a cluster that is too large for its members to be
+    listed."""
 
     document: Id | None
     cluster: Id
@@ -65,8 +67,8 @@ class Delta(NamedTuple):
 
 
 class Result(Generic[Row]):
-    """A table. Libraries read it by `__arrow_c_stream__`, as in `polars.DataFrame(result)`; iteration yields its
-    rows."""
+    """A table. Libraries read it by `__arrow_c_stream__`, as in `polars.DataFrame(result)`; iteration yields
+    its rows."""
 
     _row: ClassVar[Callable[..., Any]]
 
@@ -132,8 +134,8 @@ class Pairs(Result[Pair]):
     """All pairs: `a`, `b` and `similarity`, and with `evidence` `blocks`, `look`, `components` and
     `standard_error`. Sorted by the rows of `a`, then of `b`; `a` is in the earlier row.
 
-    A notebook shows the texts of the first pairs, with what differs. For that it refers to the frame: weakly, if
-    the frame allows it, as those of all libraries do.
+    A notebook shows the texts of the first pairs, with what differs. For that it refers to the frame: weakly,
+    if the frame allows it, as those of all libraries do.
     """
 
     _row = Pair
@@ -151,8 +153,8 @@ class Pairs(Result[Pair]):
 
 
 class Clusters(Result[Member]):
-    """Members of clusters: `document`, `cluster` and `size`. A row for each document of a cluster; then one for
-    each giant, a cluster above `output.cluster_limit`: without a document, with its size."""
+    """Members of clusters: `document`, `cluster` and `size`. A row for each document of a cluster; then one
+    for each giant, a cluster above `output.cluster_limit`: without a document, with its size."""
 
     _row = Member
 
@@ -185,7 +187,8 @@ class Removed(Result[Removal]):
     def filter(self, frame: Any) -> Any:
         """The rows of a frame that are kept, as the same kind of frame; of an iterator an iterator.
 
-        `frame` has the rows that were deduplicated, in the same order; the same number at least, else ValueError.
+        `frame` has the rows that were deduplicated, in the same order; the same number at least, else
+        ValueError.
         """
         opened = open_frame(frame)
         rows = opened.rows()

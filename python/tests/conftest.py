@@ -42,7 +42,9 @@ def feed(program, tmp_path_factory):
 def rows(feed):
     """The documents of the feed, sorted by id, by bytes, so that rows have the order of ids."""
     rows = [json.loads(line) for line in feed.read_text(encoding="utf-8").splitlines()]
-    return sorted(({"id": row["id"], "text": row["text"]} for row in rows), key=lambda row: row["id"].encode())
+    return sorted(
+        ({"id": row["id"], "text": row["text"]} for row in rows), key=lambda row: row["id"].encode()
+    )
 
 
 @pytest.fixture(scope="session")
@@ -55,8 +57,7 @@ def columns(rows):
     }
 
 
-WORDS = ("the old stone bridge over mill brook will be closed for repairs from monday and council expects work to "
-         "take six weeks asks drivers use northern road flour water salt yeast fold dough").split()
+WORDS = [f"word{n}" for n in range(40)]
 
 
 def text_of(template, edits=()):

@@ -1,8 +1,8 @@
 """Signals, threads, forks, memory.
 
-Bug classes: an interrupt that waits for the end of a call; threads that outlive their corpus; an exception of a
-generator or a callback that is lost, or hangs; a child process that works on its parent's threads; texts of a stream
-that are kept.
+Bug classes: an interrupt that waits for the end of a call; threads that outlive their corpus; an exception of
+a generator or a callback that is lost, or hangs; a child process that works on its parent's threads; texts of
+a stream that are kept.
 """
 
 import gc
@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import text_of
 
 import dupflow
-from conftest import text_of
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -35,7 +35,7 @@ def wait_for(condition, what):
         time.sleep(0.005)
 
 
-INTERRUPTED = '''
+INTERRUPTED = """
 import itertools, os, signal, sys, threading
 import dupflow
 from conftest import text_of
@@ -53,7 +53,7 @@ except KeyboardInterrupt:
     while before and len(os.listdir("/proc/self/task")) > before:
         assert time.monotonic() < end, "threads are left"
     print("interrupted", flush=True)
-'''
+"""
 
 CALLS = {
     "pairs": "dupflow.pairs(rows())",
@@ -61,7 +61,7 @@ CALLS = {
     "upsert_many": "with dupflow.Corpus() as c: c.upsert_many(rows())",
     "follow": "for d in dupflow.follow(rows(), every='50ms'): pass",
     "follow, waiting": "def wait(): yield from ({'id': 1, 'text': 'a b c'},); print('reading', flush=True); "
-                       "threading.Event().wait()\n    for d in dupflow.follow(wait()): pass",
+    "threading.Event().wait()\n    for d in dupflow.follow(wait()): pass",
 }
 
 
@@ -71,7 +71,9 @@ def test_an_interrupt_ends_a_call(name):
     if name == "follow, waiting":
         # The thread that waits for the source is Python's own, and ends with the process.
         code = code.replace("> before:", "> before + 1:")
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
+    )
     assert child.stdout.readline() == "reading\n"
     child.send_signal(signal.SIGINT)
     # It would read without end.
@@ -194,7 +196,7 @@ def test_calls_of_several_threads_take_turns():
         assert set(sums.values()) <= {0, 1} and corpus.stats()["documents"] == 240
 
 
-FORKED = '''
+FORKED = """
 import os, dupflow
 corpus = dupflow.Corpus()
 corpus.upsert("a", "one two three four")
@@ -202,7 +204,8 @@ corpus.flush()
 child = os.fork()
 if child == 0:
     try:
-        for call in (corpus.flush, corpus.stats, corpus.pairs, lambda: corpus.upsert("b", "x"), lambda: corpus.similar("x")):
+        for call in (corpus.flush, corpus.stats, corpus.pairs, lambda: corpus.upsert("b", "x"), lambda:
+        corpus.similar("x")):
             try:
                 call()
             except RuntimeError as error:
@@ -224,16 +227,18 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 corpus.upsert("b", "one two three four")
 assert [(d.a, d.b) for d in corpus.flush()] == [("a", "b")], "the parent goes on"
 corpus.close()
-'''
+"""
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_child_does_not_use_its_parents_corpus():
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
 
 
-STREAM = '''
+STREAM = """
 import resource, sys
 import dupflow
 def peak():
@@ -250,7 +255,7 @@ dupflow.pairs(stream(20))
 one = peak() - before
 dupflow.removed(stream(160))
 print(one, peak() - before)
-'''
+"""
 
 
 @linux
@@ -261,7 +266,7 @@ def test_memory_does_not_grow_with_the_texts_of_a_stream():
     assert many < 100, (few, many)
 
 
-KILLED = '''
+KILLED = """
 import sys, dupflow
 from conftest import text_of
 corpus = dupflow.Corpus(threshold=0.5, state=sys.argv[1])
@@ -272,7 +277,7 @@ while True:
         n += 1
     corpus.flush()
     print(n, flush=True)
-'''
+"""
 
 
 def test_a_state_survives_kill_9(tmp_path):

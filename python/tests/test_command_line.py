@@ -1,7 +1,7 @@
 """The same results as the command line, byte for byte.
 
-Bug classes: other defaults than the command line; ids or similarities that are written differently; the number of
-workers or the kind of frame decides; a console script that is another program.
+Bug classes: other defaults than the command line; ids or similarities that are written differently; the
+number of workers or the kind of frame decides; a console script that is another program.
 """
 
 import json
@@ -11,9 +11,9 @@ import subprocess
 import sys
 
 import pytest
+from conftest import run
 
 import dupflow
-from conftest import run
 
 
 def lines(result):
@@ -103,7 +103,9 @@ def test_the_comparison_is_that_of_the_program(program, tmp_path):
 
 
 def module(*arguments, **options):
-    return subprocess.run([sys.executable, "-m", "dupflow", *map(str, arguments)], capture_output=True, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "dupflow", *map(str, arguments)], capture_output=True, **options
+    )
 
 
 def test_python_m_dupflow_is_the_command_line(program, feed, tmp_path):

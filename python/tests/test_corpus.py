@@ -1,15 +1,15 @@
 """A corpus and streams: what each call does.
 
-Bug classes: a query that does not see the last flush; ids of two kinds that are mixed; an epoch rule that is ignored;
-deltas that wait for the next item of a stream.
+Bug classes: a query that does not see the last flush; ids of two kinds that are mixed; an epoch rule that is
+ignored; deltas that wait for the next item of a stream.
 """
 
 import threading
 
 import pytest
+from conftest import text_of
 
 import dupflow
-from conftest import text_of
 
 
 def test_a_corpus_as_in_the_documentation():
@@ -24,7 +24,12 @@ def test_a_corpus_as_in_the_documentation():
         assert corpus.similar("nothing of these words") == []
         assert list(corpus.pairs()) == [dupflow.Pair("a", "b", 0.5)]
         assert corpus.pairs(evidence=True).column_names[2:] == [
-            "similarity", "blocks", "look", "components", "standard_error"]
+            "similarity",
+            "blocks",
+            "look",
+            "components",
+            "standard_error",
+        ]
         assert list(corpus.clusters()) == [dupflow.Member("a", "a", None), dupflow.Member("b", "a", None)]
         corpus.delete("b")
         corpus.delete("nothing")
@@ -110,7 +115,10 @@ def test_follow_of_files(tmp_path):
     lines = ['{"id":"a","text":"one two three four"}', '{"id":"b","text":"one two three four"}']
     for name, line in zip("ab", lines, strict=True):
         (tmp_path / f"{name}.jsonl").write_text(line + "\n")
-    for source in ([tmp_path / "a.jsonl", str(tmp_path / "b.jsonl")], [str(tmp_path / "a.jsonl"), tmp_path / "b.jsonl"]):
+    for source in (
+        [tmp_path / "a.jsonl", str(tmp_path / "b.jsonl")],
+        [str(tmp_path / "a.jsonl"), tmp_path / "b.jsonl"],
+    ):
         taken = list(dupflow.follow(source))
         assert [(d.a, d.b) for deltas in taken for d in deltas] == [("a", "b")]
     growing = tmp_path / "a.jsonl"

@@ -10,7 +10,6 @@ import json
 import re
 
 import pytest
-
 from conftest import ROOT
 
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -32,7 +31,8 @@ def test_blocks_print_what_the_page_says(page, tmp_path, monkeypatch):
 
 
 def test_the_notebook_runs(tmp_path, monkeypatch):
-    """As Jupyter does: the cells in order, in one namespace; the value of a cell's last expression is shown."""
+    """As Jupyter does: the cells in order, in one namespace; the value of a cell's last expression is
+    shown."""
     pytest.importorskip("polars")
     monkeypatch.chdir(tmp_path)
     notebook = json.loads((ROOT / "docs/python.ipynb").read_text(encoding="utf-8"))

@@ -1,7 +1,7 @@
 """Frames of all libraries: the same pairs from each, and the same kind of frame back.
 
-Bug classes: a column type that one library hands out and no other (views, dictionaries, large offsets); columns, an
-index or the order of rows that are lost; ids that become texts; a `select` that is not honoured.
+Bug classes: a column type that one library hands out and no other (views, dictionaries, large offsets);
+columns, an index or the order of rows that are lost; ids that become texts; a `select` that is not honoured.
 """
 
 import itertools
@@ -10,8 +10,19 @@ import pytest
 
 import dupflow
 
-KINDS = ["dict", "list of rows", "list of texts", "list of batches", "pandas", "polars", "pyarrow", "pyarrow batch",
-         "duckdb", "datasets", "function"]
+KINDS = [
+    "dict",
+    "list of rows",
+    "list of texts",
+    "list of batches",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pyarrow batch",
+    "duckdb",
+    "datasets",
+    "function",
+]
 
 
 def make(kind, columns):
@@ -50,7 +61,9 @@ def values(frame):
     if isinstance(frame, dict):
         return list(zip(*frame.values(), strict=True))
     if name == "DataFrame":
-        return [tuple(row) for row in (frame.rows() if hasattr(frame, "rows") else frame.itertuples(index=False))]
+        return [
+            tuple(row) for row in (frame.rows() if hasattr(frame, "rows") else frame.itertuples(index=False))
+        ]
     if name in ("Table", "RecordBatch"):
         return list(zip(*frame.to_pydict().values(), strict=True))
     if name == "DuckDBPyRelation":
@@ -91,7 +104,10 @@ def test_pairs_and_dedup(kind, columns, expected):
     numbers = dict(enumerate(columns["url"]))
     named = [(pair.a, pair.b, pair.similarity) for pair in dupflow.pairs(frame, id="url", threshold=0.7)]
     assert named == [(numbers[a], numbers[b], similarity) for a, b, similarity, *_ in pairs]
-    assert "number" not in kind and next(iter(dupflow.pairs(frame, id="number", threshold=0.7)))[:3] == pairs[0][:3]
+    assert (
+        "number" not in kind
+        and next(iter(dupflow.pairs(frame, id="number", threshold=0.7)))[:3] == pairs[0][:3]
+    )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("list of texts", "function")])
@@ -123,15 +139,21 @@ def test_columns_of_all_string_types(columns, expected):
     texts = columns["text"][:400]
     want = list(dupflow.pairs(texts, threshold=0.6))
     assert len(want) > 5
-    kinds = [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view(),
-             pyarrow.dictionary(pyarrow.int32(), pyarrow.string())]
+    kinds = [
+        pyarrow.string(),
+        pyarrow.large_string(),
+        pyarrow.string_view(),
+        pyarrow.dictionary(pyarrow.int32(), pyarrow.string()),
+    ]
     for kind in kinds:
         array = pyarrow.array(texts, pyarrow.string())
         array = array.dictionary_encode() if pyarrow.types.is_dictionary(kind) else array.cast(kind)
         assert list(dupflow.pairs(pyarrow.table({"text": array}), threshold=0.6)) == want, kind
         # A slice begins within its buffers.
         sliced = pyarrow.table({"text": array}).slice(100)
-        assert list(dupflow.pairs(sliced, threshold=0.6)) == list(dupflow.pairs(texts[100:], threshold=0.6)), kind
+        assert list(dupflow.pairs(sliced, threshold=0.6)) == list(
+            dupflow.pairs(texts[100:], threshold=0.6)
+        ), kind
     with pytest.raises(TypeError, match="text"):
         dupflow.pairs(pyarrow.table({"text": [1, 2]}))
     with pytest.raises(TypeError, match="text"):
@@ -142,8 +164,11 @@ def test_ids_keep_their_type():
     pyarrow = pytest.importorskip("pyarrow")
     texts = ["one two three four", "one two three four", "five six seven eight"]
     for kind, ids in [
-        (pyarrow.int32(), [3, -2, 1]), (pyarrow.uint64(), [2**63, 5, 6]), (pyarrow.large_string(), ["b", "a", "c"]),
-        (pyarrow.string_view(), ["b", "a", "c"]), (pyarrow.binary(), [b"\xff", b"a", b"c"]),
+        (pyarrow.int32(), [3, -2, 1]),
+        (pyarrow.uint64(), [2**63, 5, 6]),
+        (pyarrow.large_string(), ["b", "a", "c"]),
+        (pyarrow.string_view(), ["b", "a", "c"]),
+        (pyarrow.binary(), [b"\xff", b"a", b"c"]),
         (pyarrow.timestamp("us"), [1, 2, 3]),
     ]:
         table = pyarrow.table({"key": pyarrow.array(ids, kind), "text": texts})
@@ -153,7 +178,10 @@ def test_ids_keep_their_type():
 
 
 def test_ids_may_repeat_and_rows_are_compared():
-    frame = {"key": ["x", "x", "x"], "text": ["one two three four", "one two three four", "other words are here"]}
+    frame = {
+        "key": ["x", "x", "x"],
+        "text": ["one two three four", "one two three four", "other words are here"],
+    }
     assert [tuple(pair)[:3] for pair in dupflow.pairs(frame, id="key")] == [("x", "x", 1.0)]
     assert dupflow.dedup(frame, id="key") == {"key": ["x", "x"], "text": frame["text"][1:]}
 

@@ -1,7 +1,7 @@
 """The law: after any history the flushed deltas add up to `pairs()`, and that is what a fresh `pairs` finds.
 
-Bug classes: deltas that are lost or doubled at a flush; a delete or an empty text that leaves a pair; a state that
-is reopened with other pairs; numbers as ids in another order than texts; workers that differ.
+Bug classes: deltas that are lost or doubled at a flush; a delete or an empty text that leaves a pair; a state
+that is reopened with other pairs; numbers as ids in another order than texts; workers that differ.
 """
 
 import contextlib
@@ -10,15 +10,17 @@ import tempfile
 import pytest
 
 pytest.importorskip("hypothesis")
+from conftest import text_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dupflow
-from conftest import text_of
 
 NUMBERS = st.integers(0, 11)
 TEXTS = st.one_of(
-    st.builds(text_of, st.integers(0, 2), st.lists(st.tuples(st.integers(0, 29), st.integers(0, 3)), max_size=4)),
+    st.builds(
+        text_of, st.integers(0, 2), st.lists(st.tuples(st.integers(0, 29), st.integers(0, 3)), max_size=4)
+    ),
     st.sampled_from(["", "...", "one", "one two"]),
 )
 OPERATIONS = st.one_of(

@@ -26,8 +26,7 @@ TEXTS = {
 
 def test_rows_and_columns():
     found = dupflow.pairs(TEXTS, id="id", pipeline="exact", threshold=0.5, evidence=True)
-    assert found.column_names == [
-        "a", "b", "similarity", "blocks", "look", "components", "standard_error"]
+    assert found.column_names == ["a", "b", "similarity", "blocks", "look", "components", "standard_error"]
     (pair,) = found
     assert isinstance(pair, dupflow.Pair) and (pair.a, pair.b) == ("a", "b") and 0.5 <= pair.similarity < 1
     assert len(found) == 1 and found.column("b") == ["b"] and found.stats["documents"] == 3
@@ -38,8 +37,9 @@ def test_rows_and_columns():
     assert list(removed) == [dupflow.Removal("b", "a", "a")] and removed.stats["kept"] == 2
     clusters = dupflow.clusters(TEXTS, id="id", pipeline="exact", threshold=0.5)
     assert list(clusters) == [dupflow.Member("a", "a", None), dupflow.Member("b", "a", None)]
-    giants = dupflow.clusters(TEXTS, id="id", pipeline="exact", threshold=0.5,
-                              settings={"output.cluster_limit": 1})
+    giants = dupflow.clusters(
+        TEXTS, id="id", pipeline="exact", threshold=0.5, settings={"output.cluster_limit": 1}
+    )
     assert list(giants) == [dupflow.Member(None, "a", 2)]
 
 
@@ -99,8 +99,12 @@ def test_settings_are_those_of_a_pipeline_file():
     texts = ["one two three", "one two four"]
     words = dupflow.pairs(texts, pipeline="exact", settings={"text.shingle": "words:1", "threshold": 0.5})
     assert [pair.similarity for pair in words] == [0.5]
-    without = dupflow.pairs(texts, pipeline="exact", threshold=0.5,
-                            settings={"text.shingle": "words:1", "text.stop_words": ["three", "four"]})
+    without = dupflow.pairs(
+        texts,
+        pipeline="exact",
+        threshold=0.5,
+        settings={"text.shingle": "words:1", "text.stop_words": ["three", "four"]},
+    )
     assert [pair.similarity for pair in without] == [1.0]
 
 
@@ -178,6 +182,8 @@ def test_rows_can_be_pickled_and_tables_say_that_they_cannot():
 
 
 def test_the_version_is_that_of_the_program(program):
-    printed = subprocess.run([os.fspath(program), "--version"], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        [os.fspath(program), "--version"], capture_output=True, text=True, check=True
+    ).stdout
     assert dupflow.__version__ in printed.splitlines()[0]
     assert isinstance(dupflow.FEATURES, tuple)

@@ -1,7 +1,7 @@
 """The types: of the package by mypy, of the stub of the native module by stubtest, of a user's program.
 
-Bug classes: a signature of the stub that the module has not; a public function without types; a result that a user's
-type checker knows as `Any`.
+Bug classes: a signature of the stub that the module has not; a public function without types; a result that a
+user's type checker knows as `Any`.
 """
 
 import os
@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("mypy")
 
 PROJECT = Path(__file__).resolve().parents[1]
-USER = '''
+USER = """
 import dupflow
 from typing_extensions import assert_type
 
@@ -34,7 +34,7 @@ assert_type(dupflow.plan(threshold=0.8).recall(0.9), float)
 assert_type(dupflow.compare("a", "b").jaccard, float)
 assert_type([removal.kept for removal in dupflow.removed(["a"])], list[str | int])
 dupflow.dedup(["a"], keep="shortest")  # type: ignore[arg-type]
-'''
+"""
 
 
 def mypy(*arguments):
@@ -45,8 +45,16 @@ def mypy(*arguments):
     environment = {**os.environ, "MYPYPATH": str(place)}
     cache = os.environ.get("DUPFLOW_MYPY_CACHE", os.devnull)
     return subprocess.run(
-        [sys.executable, "-m", *map(str, arguments), *(["--cache-dir", cache] if arguments[0] == "mypy" else [])],
-        capture_output=True, text=True, env=environment, cwd=place,
+        [
+            sys.executable,
+            "-m",
+            *map(str, arguments),
+            *(["--cache-dir", cache] if arguments[0] == "mypy" else []),
+        ],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=place,
     )
 
 
