@@ -63,8 +63,8 @@ fn environment(place: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// The newest extension that cargo built, which must not be older than a source of its own. `cargo test` builds
-/// it as an example, `cargo build` beside the program.
+/// The newest extension that cargo built, which must not be older than a source of its own. `cargo test`
+/// builds it as an example, `cargo build` beside the program.
 fn extension(folder: &Path, sources: &Path) -> Result<PathBuf, String> {
     let name = format!("{}_dupflow{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let modified = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();

@@ -344,17 +344,23 @@ def _chunks(columns: Mapping[str, Any]) -> Iterator[Table]:
 
 
 def _values(values: Any) -> list[Any]:
-    """A column as a list of objects of Python; arrays have `tolist`."""
-    return values.tolist() if hasattr(values, "tolist") else list(values)
+    """A column as a list of objects of Python."""
+    for name in ("tolist", "to_pylist", "to_list"):
+        if hasattr(values, name):
+            listed: list[Any] = getattr(values, name)()
+            return listed
+    return list(values)
 
 
 def _compressed(values: Any, mask: bytes) -> Any:
-    """The values of the mask, as the same kind of column."""
+    """The values of the mask: of lists, tuples, NumPy's arrays and pandas' series the same, else a list."""
     if isinstance(values, (list, tuple)):
         return type(values)(compress(values, mask))
-    import numpy
+    if type(values).__module__.partition(".")[0] in ("numpy", "pandas"):
+        import numpy
 
-    return values[numpy.frombuffer(mask, dtype=bool)]
+        return values[numpy.frombuffer(mask, dtype=bool)]
+    return list(compress(_values(values), mask))
 
 
 def _kept(items: Iterable[Any], mask: bytes) -> Iterator[Any]:

@@ -206,25 +206,26 @@ def reference(data: object) -> Callable[[], Any]:
 
 
 def texts_of(frame: Callable[[], Any], columns: Columns) -> Callable[[list[Any]], dict[Any, str] | None]:
-    """Finds the texts of documents in a frame: of the first row with an id. None if the frame is gone."""
+    """Finds the texts of documents in a frame: of the first row with an id.
+
+    None if the frame is gone, or if it is a stream, which would be read as a whole.
+    """
 
     def find(ids: list[Any]) -> dict[Any, str] | None:
         data = frame()
         if data is None:
             return None
         opened = open_frame(data)
-        rows: dict[Any, int]
-        if columns.id is None:
-            rows = {row: row for row in ids}
-            count = opened.rows()
-        else:
-            wanted, rows = set(ids), {}
-            known = opened.column(columns.id)
-            count = len(known)
-            for row, name in enumerate(known):
-                if name in wanted:
-                    rows.setdefault(name, row)
-        if count is None or len(rows) < len(set(ids)):
+        count = opened.rows()
+        if count is None:
+            return None
+        rows: dict[Any, int] = {}
+        known = range(count) if columns.id is None else opened.column(columns.id)
+        wanted = set(ids)
+        for row, name in enumerate(known):
+            if name in wanted:
+                rows.setdefault(name, row)
+        if len(rows) < len(wanted):
             return None
         mask = bytearray(count)
         for row in rows.values():

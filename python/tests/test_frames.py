@@ -222,6 +222,22 @@ def test_pandas_keeps_its_index_and_columns_that_arrow_has_not():
     assert list(frame.iloc[::-1].pipe(dupflow.dedup).index) == [("l", 1), ("k", 2)]
 
 
+def test_columns_of_a_dict_keep_their_kind():
+    texts = ["a b c d", "x y z w", "a b c d"]
+    polars, numpy = pytest.importorskip("polars"), pytest.importorskip("numpy")
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    frame = {
+        "text": numpy.array(texts),
+        "id": numpy.array([3, 2, 1]),
+        "x": pandas.Series([1, 2, 3], index=[7, 8, 9]),
+    }
+    kept = dupflow.dedup(frame, id="id")
+    assert kept["text"].tolist() == texts[:2] and kept["id"].dtype == frame["id"].dtype
+    assert kept["x"].to_dict() == {7: 1, 8: 2}
+    kept = dupflow.dedup({"text": polars.Series(texts), "id": pyarrow.chunked_array([[3, 2], [1]])}, id="id")
+    assert kept == {"text": texts[:2], "id": [3, 2]}
+
+
 def test_pandas_without_pyarrow(columns, expected, monkeypatch):
     pandas = pytest.importorskip("pandas")
     import importlib.util
