@@ -260,11 +260,15 @@ class _Arriving:
             try:
                 while self._wait():
                     deltas = corpus.flush()
+                    with self._changed:
+                        self._events = 0
+                        self._changed.notify_all()
                     if len(deltas):
                         yield deltas
             finally:
                 with self._changed:
                     self._is_over = True
+                    self._changed.notify_all()
             if self._error is not None:
                 raise self._error
 
@@ -277,7 +281,7 @@ class _Arriving:
                     break
                 self._changed.wait(None if left == float("inf") else left)
             is_due = self._since is not None
-            self._since, self._events = None, 0
+            self._since = None
             return is_due
 
     def _read(self, corpus: Corpus) -> None:
@@ -291,13 +295,15 @@ class _Arriving:
                 with self._changed:
                     self._since = clock.monotonic() if self._since is None else self._since
                     self._events += events
-                    self._changed.notify()
+                    self._changed.notify_all()
+                    # A full epoch ends before the next item is read.
+                    self._changed.wait_for(lambda: self._is_over or self._events < self._rule.events)
         except BaseException as error:  # The caller's thread raises it.
             self._error = error
         finally:
             with self._changed:
                 self._is_over = True
-                self._changed.notify()
+                self._changed.notify_all()
 
     def _batches(self) -> Iterator[Any]:
         """The items of the source; a frame is one."""

@@ -32,8 +32,12 @@ class Columns(NamedTuple):
         return list(dict.fromkeys(name for name in (self.text, self.id, self.time) if name is not None))
 
     def of(self, names: Collection[str]) -> list[str]:
-        """Those to be read of a frame. Missing ones are left out: the native module names them."""
-        return list(names) if self.others else [name for name in self.named if name in names]
+        """Those to be read of a frame with columns of these names. ValueError if one is missing."""
+        for name in self.named:
+            if name not in names:
+                known = ", ".join(f'"{known}"' for known in names)
+                raise ValueError(f'the frame has no column "{name}"; its columns: {known}')
+        return list(names) if self.others else self.named
 
 
 class Frame:
@@ -329,7 +333,7 @@ def _batches(items: Iterable[Any], columns: Columns) -> Iterator[Any]:
 
 
 def _table_of(rows: list[Mapping[str, Any]], columns: Columns) -> Table:
-    names = columns.of(rows[0])
+    names = columns.of(dict.fromkeys(name for row in rows for name in row))
     return Table.from_columns({name: [row.get(name) for row in rows] for name in names})
 
 

@@ -75,7 +75,7 @@ def test_a_large_load_cuts_epochs_by_itself_and_flush_adds_them_up():
 
 
 def test_retention_by_a_column_of_times():
-    settings = {"retention.window": "10s"}
+    settings = {"retention.max_age": "10s"}
     rows = {"id": ["a", "b", "c"], "text": ["one two three four"] * 3, "at": [100.0, 105.0, 112.0]}
     with dupflow.Corpus(settings=settings) as corpus:
         corpus.upsert_many(rows, time="at")
@@ -130,8 +130,8 @@ def test_follow_of_files(tmp_path):
 
 
 def test_follow_refuses_what_it_cannot_do(tmp_path):
-    with pytest.raises(OSError):
-        list(dupflow.follow(tmp_path / "missing.jsonl"))
+    with pytest.raises(dupflow.ConfigError, match=r"missing\.jsonl"):
+        dupflow.follow(tmp_path / "missing.jsonl")
     for every in ("", "fast", "0s:1", "events:0", "10", "ms", "ts"):
         with pytest.raises(ValueError, match="every"):
             dupflow.follow(iter(()), every=every)

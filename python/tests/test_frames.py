@@ -173,7 +173,8 @@ def test_ids_keep_their_type():
     ]:
         table = pyarrow.table({"key": pyarrow.array(ids, kind), "text": texts})
         found = dupflow.pairs(table, id="key").to_arrow()
-        assert found.schema.field("a").type == kind
+        is_view = kind == pyarrow.string_view()
+        assert found.schema.field("a").type == (pyarrow.large_string() if is_view else kind)
         assert found.column("a").cast(kind).equals(table.column("key").slice(0, 1)), "the earlier row first"
 
 
