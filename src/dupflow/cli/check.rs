@@ -4,10 +4,12 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use super::PipelineArgs;
 use super::arguments::problems::Problems;
 use super::run::{deployment_file, note_conflicts};
-use super::{PipelineArgs, counted, plan};
 use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig};
+use crate::forecast;
+use crate::plural::counted;
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sinks::DecisionMode;
 use dupflow_connectors::tables::TableOutput;
@@ -117,7 +119,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let (plan, deployment) = problems.settle(plan.zip(deployment))?;
 
     let mut report = format!("pipeline {}: ok, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
-    for advice in plan::advice(&plan, plan.documents) {
+    for advice in forecast::advice(&plan, plan.documents) {
         writeln!(report, "  ! for {} documents: {advice}", plan.documents)?;
     }
     if let (Some(path), Some(deployment)) = (&args.config, &deployment) {

@@ -5,6 +5,7 @@ use std::fmt::{Display, Write};
 use indicatif::{BinaryBytes, HumanCount};
 
 use crate::pipeline::{FieldCounts, Summary};
+use crate::plural::count;
 
 /// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
@@ -144,16 +145,6 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
         0 => Ok(()),
         more => writeln!(out, "            and {} more, which --stats lists", HumanCount(more)),
     }
-}
-
-/// A number with its noun, in the plural unless it is 1.
-pub(super) fn count(n: u64, noun: &str) -> String {
-    let ending = match noun.as_bytes() {
-        _ if n == 1 => "",
-        [.., b't', b'c', b'h'] => "es",
-        _ => "s",
-    };
-    format!("{} {noun}{ending}", HumanCount(n))
 }
 
 /// The text in quotes. Terminal control characters, quotes and backslashes are escaped; all scripts are kept.

@@ -7,6 +7,7 @@ use dupflow_connectors::digest::InputDigest;
 use dupflow_core::text::{Featurizer, IdfTable};
 
 /// What is compared, and by what.
+#[derive(Debug)]
 pub(super) struct Subject {
     /// The pipeline, its weights frozen.
     pub(super) plan: Plan,
@@ -19,6 +20,7 @@ pub(super) struct Subject {
 }
 
 /// A text, and where it is from.
+#[derive(Debug)]
 pub(super) struct NamedText {
     /// The file or the id.
     pub(super) name: String,
@@ -28,6 +30,7 @@ pub(super) struct NamedText {
 }
 
 /// What was read of a corpus.
+#[derive(Debug)]
 pub(super) struct CorpusRead {
     /// The inputs with their digests.
     pub(super) inputs: Vec<InputDigest>,

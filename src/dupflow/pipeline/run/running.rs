@@ -8,9 +8,8 @@ use super::process_group::PeerProcesses;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Demands, Latencies, Measures, Summary};
-use dupflow_connectors::intake::Queue;
 use dupflow_connectors::sinks::Publication;
-use dupflow_core::run::status::{Phase, Status};
+use dupflow_core::run::status::Phase;
 use dupflow_core::run::watch::HookState;
 use dupflow_engine::dataflow::{Stages, Workers};
 
@@ -35,12 +34,12 @@ pub(super) type EndDeliveries = Box<dyn FnOnce() -> HookState + Send>;
 
 /// Ends a run before its input does.
 #[derive(Clone)]
-pub struct Stopper(Arc<Queue>, Option<Arc<PeerProcesses>>, Arc<Status>);
+pub struct Stopper(Arc<RunShared>, Option<Arc<PeerProcesses>>);
 
 impl Running {
     /// A handle that ends the run before its input does.
     pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::clone(&self.shared.queue), self.peers.clone(), Arc::clone(&self.shared.status))
+        Stopper(Arc::clone(&self.shared), self.peers.clone())
     }
 
     /// Waits for the end of the run. After a stop or a failure it does not wait for a reader that is blocked
@@ -95,11 +94,22 @@ impl Stopper {
     /// Stops reading. Open epochs are finished and written, the last one with the records read so far. Then
     /// the run ends as at the end of its input.
     pub fn stop(&self) {
-        self.2.enter(Phase::Stopping);
-        self.0.stop();
+        self.0.status.enter(Phase::Stopping);
+        self.0.queue.stop();
         if let Some(peers) = &self.1 {
             peers.stop();
         }
+    }
+
+    /// Ends the run as a failure does: open epochs do not close, and closed ones that wait are not written.
+    /// [`Running::join`] returns [`RunError::Abandoned`], unless the run has failed before.
+    pub fn abandon(&self) {
+        self.0.failure.fail(RunError::Abandoned);
+    }
+
+    /// Whether the run has failed or was abandoned.
+    pub fn has_failed(&self) -> bool {
+        self.0.failure.has_failed()
     }
 }
 
