@@ -13,7 +13,8 @@
 //! | [`connectors`] | inputs, outputs and state: files, topics, tables, stores |
 //! | `monitor` | a run over HTTP: metrics, pairs, queries, a page (feature `monitor`) |
 //! | `lab` | generated feeds and studies (feature `lab`) |
-//! | [`config`], [`pipeline`], [`cli`] | a pipeline file to a plan; one run; the command line |
+//! | [`config`], [`forecast`] | a pipeline file to a plan; what the plan will do |
+//! | [`pipeline`], [`cli`] | one run; the command line |
 //!
 //! Two texts, compared by hand:
 //!
@@ -42,5 +43,7 @@ pub use dupflow_monitor as monitor;
 
 pub mod cli;
 pub mod config;
+pub mod forecast;
 pub mod pipeline;
+mod plural;
 pub mod program;

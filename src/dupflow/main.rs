@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use dupflow::cli;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Records are often allocated by one worker and freed by another, which is slow with the system's allocator.
 #[global_allocator]
@@ -19,14 +20,6 @@ fn without_huge_pages() {
 
 fn main() -> ExitCode {
     without_huge_pages();
-    match cli::run(std::env::args_os()) {
-        Ok(code) => code,
-        Err(error) => {
-            let code = cli::exit_code(&error);
-            if code != 0 {
-                cli::print_error(&error);
-            }
-            ExitCode::from(code)
-        }
-    }
+    // The first and only subscriber of the process.
+    ExitCode::from(cli::main(std::env::args_os(), &|messages| drop(messages.try_init())))
 }

@@ -7,21 +7,17 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench panics where it fails, and prints")]
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use dupflow::config::Plan;
 use dupflow::connectors::formats::InputLayout;
 use dupflow::connectors::formats::feed;
 use dupflow::connectors::inputs::{Files, Input};
-use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
-use dupflow::connectors::sinks::DeltaLines;
-use dupflow::core::description::Description;
-use dupflow::core::time::SystemClock;
+use dupflow::connectors::intake::EpochRule;
 use dupflow::lab::generate::{Generator, Params};
-use dupflow::pipeline::{self, Continuity, Demands, RunJob};
+use dupflow::pipeline::{self, RunJob};
 
 /// The allocator of the program.
 #[global_allocator]
@@ -64,26 +60,9 @@ fn main() {
     // Twice: the first reading brings the file into memory.
     floor(&path);
     let (bytes, floor) = floor(&path);
-    let s = pipeline::run(RunJob {
-        stages: dupflow::pipeline::stages(&plan, false),
-        source: Box::new(Files::new(
-            Input::resolve([&path], InputLayout::default()).unwrap(),
-            EpochRule::default(),
-            plan.scheme.text.field_names(),
-        )),
-        first_epoch: 1,
-        processes: None,
-        status: Arc::default(),
-        most_records: None,
-        demands: Demands::default(),
-        publication: None,
-        continuity: Continuity::new(&Description::new()),
-        bad: Arc::new(BadRecords::new(OnError::Count, None)),
-        sink: Box::new(DeltaLines::new(BufWriter::new(io::sink()), None)),
-        workers,
-        clock: Arc::new(SystemClock::start()),
-    })
-    .unwrap();
+    let inputs = Input::resolve([&path], InputLayout::default()).unwrap();
+    let files = Files::new(inputs, EpochRule::default(), plan.scheme.text.field_names());
+    let s = pipeline::run(RunJob::new(&plan, workers, Box::new(files), pipeline::nowhere())).unwrap();
 
     let per = |amount: u64, of: u64| amount as f64 / of.max(1) as f64;
     println!(

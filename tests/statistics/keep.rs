@@ -1,6 +1,5 @@
 //! Keep lists of a real corpus: no two kept documents are near copies of each other.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,9 +8,7 @@ use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
 use dupflow::connectors::sinks::{DocumentList, KeepList};
 use dupflow::core::cluster::{Clusters, KeepRule};
-use dupflow::core::description::Description;
-use dupflow::core::time::SystemClock;
-use dupflow::pipeline::{self, Continuity, Demands, RunJob};
+use dupflow::pipeline::{self, RunJob};
 use serde_json::Value;
 
 use crate::corpus::{Corpus, FLOOR};
@@ -30,20 +27,11 @@ fn list(corpus: &Corpus, kind: &str, keep: KeepRule, listed: DocumentList) -> Ve
     let plan = Plan::load("minhash", &overrides).unwrap();
     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
     let out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
+    let files = Files::new(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new());
+    let list = KeepList::new(out, clusters, keep, listed);
     let job = RunJob {
-        stages: dupflow::pipeline::stages(&plan, false),
-        source: Box::new(Files::new(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new())),
-        first_epoch: 1,
-        processes: None,
-        status: Arc::default(),
-        most_records: None,
-        demands: Demands::default(),
-        publication: None,
-        continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
-        sink: Box::new(KeepList::new(out, clusters, keep, listed)),
-        workers: NonZeroUsize::MIN.get() + 1,
-        clock: Arc::new(SystemClock::start()),
+        ..RunJob::new(&plan, 2, Box::new(files), Box::new(list))
     };
     pipeline::run(job).unwrap();
     let text = std::fs::read_to_string(&path).unwrap();

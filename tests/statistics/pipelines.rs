@@ -13,11 +13,9 @@ use dupflow::connectors::formats::InputLayout;
 use dupflow::connectors::inputs::{Files, Input};
 use dupflow::connectors::intake::{BadRecords, EpochRule, OnError};
 use dupflow::connectors::sinks::MemorySink;
-use dupflow::core::description::Description;
 use dupflow::core::doc::DocId;
 use dupflow::core::pair::Pair;
-use dupflow::core::time::SystemClock;
-use dupflow::pipeline::{self, Continuity, Demands, RunJob};
+use dupflow::pipeline::{self, RunJob};
 use parking_lot::Mutex;
 
 use crate::bounds;
@@ -41,24 +39,11 @@ fn run(pipeline: &str, path: &Path) -> MemorySink {
 /// All deltas that a plan produces for a feed.
 pub(crate) fn deltas(plan: &Plan, path: &Path) -> MemorySink {
     let sink = Arc::<Mutex<MemorySink>>::default();
+    let inputs = Input::resolve([path], InputLayout::default()).unwrap();
+    let files = Files::new(inputs, EpochRule::Events(EPOCH), plan.scheme.text.field_names());
     let job = RunJob {
-        stages: dupflow::pipeline::stages(plan, false),
-        source: Box::new(Files::new(
-            Input::resolve([path], InputLayout::default()).unwrap(),
-            EpochRule::Events(EPOCH),
-            plan.scheme.text.field_names(),
-        )),
-        first_epoch: 1,
-        processes: None,
-        status: Arc::default(),
-        most_records: None,
-        demands: Demands::default(),
-        publication: None,
-        continuity: Continuity::new(&Description::new()),
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
-        sink: Box::new(Arc::clone(&sink)),
-        workers: 2,
-        clock: Arc::new(SystemClock::start()),
+        ..RunJob::new(plan, 2, Box::new(files), Box::new(Arc::clone(&sink)))
     };
     let summary = pipeline::run(job).unwrap();
     assert_eq!(summary.starred_groups, 0, "no group of copies is so large that its pairs are left out");

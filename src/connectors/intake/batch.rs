@@ -4,6 +4,7 @@ use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::events::EventBuffer;
 use crate::formats::KeyedRecords;
 use crate::formats::feed::LineRules;
 use dupflow_core::doc::changes::Changes;
@@ -54,6 +55,13 @@ pub enum Payload {
     },
     /// Records with keys, as in a Kafka topic.
     Records(KeyedRecords),
+    /// Events that need no decoding.
+    Events {
+        /// The events.
+        events: EventBuffer,
+        /// The offset of the first one; the others follow without gaps.
+        first: u64,
+    },
     /// Documents that an earlier run stored. They have no position in this source.
     Kept(Changes),
     /// Changes of the watch list. They have no position, and count as no records.
@@ -88,6 +96,7 @@ impl Batch {
             Payload::Lines { bytes, .. } => bytes.len() as u64,
             Payload::Files { files, .. } => files.iter().map(|file| file.bytes).sum(),
             Payload::Records(records) => records.bytes() as u64,
+            Payload::Events { events, .. } => events.bytes() as u64,
             Payload::Kept(documents) => documents.len_bytes() as u64,
             Payload::Watched(changes) => {
                 changes.iter().map(|change| change.text.as_ref().map_or(0, |text| text.len() as u64)).sum()

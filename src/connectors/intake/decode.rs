@@ -72,6 +72,9 @@ impl Decoder {
                 }
             }
             Payload::Records(records) => self.decode_records(records, &mut out)?,
+            Payload::Events { events, first } => {
+                (*first..).zip(events.iter()).for_each(|(offset, event)| out.event(offset, event));
+            }
         }
         if documents > 0 {
             bad.tally(&batch.input, &InputTally { documents, ..InputTally::default() });

@@ -57,16 +57,8 @@ impl<R: RowWriter> KeepList<R> {
 
     /// Documents to remove, each with the document kept in its place and the name of their cluster.
     fn removed(&mut self) -> BTreeMap<DocId, (DocId, DocId)> {
-        let mut removed = BTreeMap::new();
-        for cluster in self.clusters.all().chunk_by(|(a, _), (b, _)| a == b) {
-            let Some((name, _)) = cluster.first() else { continue };
-            // Every document in a pair is alive.
-            let members = cluster.iter().filter_map(|(_, id)| Some((id, *self.alive.get(id)?)));
-            let kept = self.keep.choose(name, members);
-            let others = cluster.iter().map(|(_, id)| id).filter(|id| *id != kept);
-            removed.extend(others.map(|id| (id.clone(), (kept.clone(), name.clone()))));
-        }
-        removed
+        // Every document in a pair is alive.
+        self.keep.removed(&mut self.clusters, |id| self.alive.get(id).copied(), |_| false)
     }
 }
 

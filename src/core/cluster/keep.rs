@@ -5,7 +5,9 @@
 //! since a fresh run may assign other positions to the same documents.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
+use super::clusters::Clusters;
 use crate::doc::{DocId, Facts};
 
 /// The rule that selects the document.
@@ -50,6 +52,31 @@ impl KeepRule {
         };
         first.map_or(cluster, |(id, _)| id)
     }
+
+    /// The documents to remove, sorted: every member of a cluster except one, each with the member kept in
+    /// its place and the name of the cluster. Members are those that have `facts`; giants are clusters like
+    /// any other.
+    ///
+    /// Of a cluster with members that are `fixed`, all of these are kept, and the rule chooses among them.
+    pub fn removed(
+        self,
+        clusters: &mut Clusters,
+        facts: impl Fn(&DocId) -> Option<Facts>,
+        fixed: impl Fn(&DocId) -> bool,
+    ) -> BTreeMap<DocId, (DocId, DocId)> {
+        let mut removed = BTreeMap::new();
+        for cluster in clusters.all().chunk_by(|(a, _), (b, _)| a == b) {
+            let Some((name, _)) = cluster.first() else { continue };
+            let any_fixed = cluster.iter().any(|(_, id)| fixed(id));
+            let eligible = || cluster.iter().map(|(_, id)| id).filter(|id| !any_fixed || fixed(id));
+            // If the name is not eligible, the first member that is takes its place.
+            let named = eligible().find(|id| *id == name).or_else(|| eligible().next()).unwrap_or(name);
+            let kept = self.choose(named, eligible().filter_map(|id| Some((id, facts(id)?))));
+            let others = cluster.iter().map(|(_, id)| id).filter(|id| *id != kept && !fixed(id));
+            removed.extend(others.map(|id| (id.clone(), (kept.clone(), name.clone()))));
+        }
+        removed
+    }
 }
 
 /// The time stamp of a document, as an order: the oldest first, documents without one last. Of two documents
@@ -74,7 +101,9 @@ impl Age {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::ClusterKind;
     use crate::doc::Position;
+    use crate::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 
     /// The id selected from members given as (id, time stamp, bytes).
     fn kept(keep: KeepRule, members: &[(&str, Option<f64>, u32)]) -> String {
@@ -118,5 +147,33 @@ mod tests {
             "none comes last"
         );
         assert_eq!(kept(KeepRule::Longest, &[]), "名前");
+    }
+
+    /// Two clusters, a b c d and x y; a has the shortest text and d the longest.
+    #[test]
+    fn fixed_members_are_kept_and_preferred() {
+        let id = |at: char| DocId::new(&at.to_string()).unwrap();
+        let delta = |ends: &str| {
+            let ends: Vec<_> = ends.chars().map(id).collect();
+            let pair = Pair::new(ends[0].clone(), ends[1].clone()).unwrap();
+            let similar = DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() };
+            Delta::by_block(similar, 1)
+        };
+        let mut clusters = Clusters::new(ClusterKind::Components, 2);
+        clusters.follow(&["ab", "bc", "cd", "xy"].map(delta));
+        let facts = |id: &DocId| {
+            Some(Facts { ts: None, bytes: u32::from(id.as_bytes()[0]), position: Position::default() })
+        };
+        let mut removed = |keep: KeepRule, fixed: &str| {
+            let removed = keep.removed(&mut clusters, facts, |id| fixed.contains(id.as_str()));
+            let shown = removed.iter().map(|(id, (kept, cluster))| format!("{id}{kept}{cluster}"));
+            shown.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(removed(KeepRule::Smallest, ""), "baa caa daa yxx");
+        assert_eq!(removed(KeepRule::Longest, ""), "ada bda cda xyx");
+        assert_eq!(removed(KeepRule::Smallest, "bc"), "aba dba yxx");
+        assert_eq!(removed(KeepRule::Longest, "bcx"), "aca dca yxx");
+        assert_eq!(removed(KeepRule::Named, "c"), "aca bca dca yxx");
+        assert_eq!(removed(KeepRule::Named, "ab"), "caa daa yxx");
     }
 }

@@ -4,11 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::PipelineArgs;
 use super::arguments::problems::Problems;
 use super::arguments::views;
 use super::run::{deployment_file, note_conflicts};
-use super::{PipelineArgs, counted, plan};
 use crate::config::{Deployment, EmitKind, SinkConfig, SourceConfig, TablesConfig, WatchConfig};
+use crate::forecast;
+use crate::plural::counted;
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::sinks::DecisionMode;
@@ -133,7 +135,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let (plan, deployment) = problems.settle(plan.zip(deployment))?;
 
     let mut report = format!("pipeline {}: ok, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
-    for advice in plan::advice(&plan, plan.documents) {
+    for advice in forecast::advice(&plan, plan.documents) {
         writeln!(report, "  ! for {} documents: {advice}", plan.documents)?;
     }
     if let (Some(path), Some(deployment)) = (&args.config, &deployment) {

@@ -27,12 +27,12 @@ pub mod trace;
 pub mod verify;
 mod version;
 
-use std::convert::identity;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use tracing::Dispatch;
 
 pub use arguments::{inputs, processes};
 #[cfg(feature = "lab")]
@@ -45,6 +45,7 @@ use arguments::verbosity::{self, VerbosityArgs};
 use arguments::written;
 
 use crate::config::{BUILT_IN, ConfigError, LogFormat, LogLevel, Plan};
+use crate::forecast;
 use crate::pipeline::{RunError, RunJob};
 use dupflow_connectors::intake::SourceError;
 
@@ -154,26 +155,49 @@ pub enum ReportFormat {
     Json,
 }
 
-/// Runs the command line `typed`, with the program's name first.
+/// Runs the command line `typed`, with the program's name first. Returns the exit code, after its error was
+/// printed. `log` receives what writes the log messages, once it is known how.
+pub fn main(typed: impl IntoIterator<Item = OsString>, log: &dyn Fn(Dispatch)) -> u8 {
+    let code = match run(typed, log) {
+        Ok(_) => 0,
+        Err(error) => match error.downcast::<clap::Error>() {
+            Ok(error) => {
+                // As clap does at an exit: a closed output is ignored. Help is not an error.
+                error.print().unwrap_or(());
+                u8::try_from(error.exit_code()).unwrap_or(2)
+            }
+            Err(error) => {
+                let code = exit_code(&error);
+                if code != 0 {
+                    print_error(&error);
+                }
+                code
+            }
+        },
+    };
+    // Where the process goes on, nothing else does it.
+    io::stdout().flush().unwrap_or(());
+    code
+}
+
+/// Runs the command line `typed`.
 ///
 /// # Errors
-/// The error of the command; see [`exit_code`].
-pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
-    // `--help` and `--version` exit here.
-    let (cli, problems) = arguments::read(typed.into_iter().collect())
-        .map_err(|error| error.downcast().map_or_else(identity, |error: clap::Error| error.exit()))?;
+/// clap's own for `--help`, `--version` and a command line that is incomplete; the error of the command.
+fn run(typed: impl IntoIterator<Item = OsString>, log: &dyn Fn(Dispatch)) -> anyhow::Result<ExitCode> {
+    let (cli, problems) = arguments::read(typed.into_iter().collect())?;
     let verbosity = cli.verbosity.verbosity(LogFormat::default());
     // `run` starts logging later, as its deployment file says.
     match cli.command {
         Command::Run(_) => {}
         // The demo explains on standard output what it does.
-        Command::Demo(_) => verbosity.start_logging(LogLevel::Warn),
-        _ => verbosity.start_logging(LogLevel::default()),
+        Command::Demo(_) => log(verbosity.messages(LogLevel::Warn)),
+        _ => log(verbosity.messages(LogLevel::default())),
     }
     match cli.command {
         Command::Demo(args) => demo::run(&args, problems, verbosity),
         Command::Replay(args) => replay::run(&args, problems, verbosity),
-        Command::Run(args) => run::run(&args, problems, cli.verbosity),
+        Command::Run(args) => run::run(&args, problems, cli.verbosity, log),
         Command::Compare(args) => compare::run(&args, problems),
         Command::Query(args) => query::run(&args, problems, verbosity),
         Command::Plan(args) => plan::run(&args, problems),
@@ -196,7 +220,7 @@ pub fn run(typed: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
 
 /// The exit code of a failed command: 2 for a wrong configuration, 0 for a closed pipe at the output,
 /// otherwise 1.
-pub fn exit_code(error: &anyhow::Error) -> u8 {
+fn exit_code(error: &anyhow::Error) -> u8 {
     let is_closed_pipe = |cause: &io::Error| cause.kind() == io::ErrorKind::BrokenPipe;
     let is_refused = |source: &SourceError| matches!(source, SourceError::Inputs(_));
     let is_input = match error.downcast_ref() {
@@ -213,7 +237,7 @@ pub fn exit_code(error: &anyhow::Error) -> u8 {
 }
 
 /// Prints an error to standard error; a closed standard error is ignored.
-pub fn print_error(error: &anyhow::Error) {
+fn print_error(error: &anyhow::Error) {
     let line = format!("error: {error:#}\n");
     io::stderr().write_all(line.as_bytes()).unwrap_or(());
 }
@@ -222,14 +246,9 @@ pub fn print_error(error: &anyhow::Error) {
 fn log_start(what: &str, plan: &Plan, job: &RunJob) {
     let scheme = format!("{:016x}", plan.scheme.fingerprint());
     tracing::info!(pipeline = plan.name, scheme, workers = job.workers, "{what}");
-    if let Some(loss) = plan::loss(plan) {
+    if let Some(loss) = forecast::loss(plan) {
         tracing::warn!("for {} documents: {loss}", plan.documents);
     }
-}
-
-/// A count with its noun: "1 block", "2 blocks".
-fn counted(n: usize, thing: &str) -> String {
-    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 /// Writes a report to standard output.

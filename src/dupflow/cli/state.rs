@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use indicatif::{BinaryBytes, HumanCount};
 
 use super::arguments::problems::Problems;
-use super::summary::count;
+use crate::plural::count;
 use dupflow_connectors::state::{self, Inspection, StoredState, Verification};
 
 /// Arguments of `state`.

@@ -5,6 +5,7 @@ use std::fmt::{Display, Write};
 use indicatif::{BinaryBytes, HumanCount};
 
 use crate::pipeline::{DecisionCounts, FieldCounts, HookCounts, RejectedSummary, Summary, WatchCounts};
+use crate::plural::count;
 
 /// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
@@ -187,17 +188,6 @@ fn hot_blocks(out: &mut String, s: &Summary) -> std::fmt::Result {
         0 => Ok(()),
         more => writeln!(out, "            and {} more, which --stats lists", HumanCount(more)),
     }
-}
-
-/// A number with its noun, in the plural unless it is 1.
-pub(super) fn count(n: u64, noun: &str) -> String {
-    let (stem, ending) = match noun.as_bytes() {
-        _ if n == 1 => (noun, ""),
-        [.., b't', b'c', b'h'] => (noun, "es"),
-        [.., b'p', b'y'] => (&noun[..noun.len() - 1], "ies"),
-        _ => (noun, "s"),
-    };
-    format!("{} {stem}{ending}", HumanCount(n))
 }
 
 /// The text in quotes. Terminal control characters, quotes and backslashes are escaped; all scripts are kept.

@@ -35,6 +35,9 @@ pub enum RunError {
     /// Another process of the run, or the connection to it, failed.
     #[error("{0}")]
     Process(String),
+    /// [`Stopper::abandon`](super::Stopper::abandon) was called.
+    #[error("the run was abandoned")]
+    Abandoned,
     /// A worker or another thread panicked.
     #[error("a worker failed: {0}")]
     Worker(String),

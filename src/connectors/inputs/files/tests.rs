@@ -76,7 +76,9 @@ fn begins(batch: &Batch) -> (u64, u64) {
     match &batch.payload {
         Payload::Lines { first, first_line, .. } => (*first, *first_line),
         Payload::Files { first, .. } => (*first, 0),
-        Payload::Records(_) | Payload::Kept(_) | Payload::Watched(_) => panic!("{batch:?}"),
+        Payload::Records(_) | Payload::Events { .. } | Payload::Kept(_) | Payload::Watched(_) => {
+            panic!("{batch:?}")
+        }
     }
 }
 

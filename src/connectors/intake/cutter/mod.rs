@@ -420,7 +420,7 @@ fn digest(batch: &Batch) -> u64 {
             add(record.key.unwrap_or_default());
             add(record.value.unwrap_or_default());
         }),
-        Payload::Kept(_) | Payload::Watched(_) => {}
+        Payload::Events { .. } | Payload::Kept(_) | Payload::Watched(_) => {}
     }
     digest
 }

@@ -350,21 +350,25 @@ impl Queue {
         }
     }
 
-    /// Ends the open epoch, and reports that to the other processes.
-    fn cut_now(&self, state: &mut QueueState) {
-        state.open(state.epoch + 1);
+    /// Ends the open epoch, and reports that to the other processes. Returns the epoch that ended.
+    fn cut_now(&self, state: &mut QueueState) -> Epoch {
+        let ended = state.epoch;
+        state.open(ended + 1);
         if let Some(peers) = &self.peers {
             peers.opened(state.epoch);
         }
+        ended
     }
 
-    /// For readers: ends the open epoch for all readers, and opens the next one.
-    pub fn cut(&self) {
-        self.cut_now(&mut self.state.lock());
+    /// For readers: ends the open epoch for all readers, and opens the next one. Returns the epoch that
+    /// ended.
+    pub fn cut(&self) -> Epoch {
+        let ended = self.cut_now(&mut self.state.lock());
         if self.limits.interval.is_some() {
             self.epoch_changed.notify_all();
         }
         self.wake();
+        ended
     }
 
     /// Ends the open epoch, if no clock does. For batches that no record may follow for long.
@@ -524,8 +528,7 @@ impl Queue {
         if state.end != RunEnd::No {
             return Err(Closed);
         }
-        let last = state.epoch;
-        self.cut_now(&mut state);
+        let last = self.cut_now(&mut state);
         drop(state);
         self.wake();
         Ok(last)

@@ -274,7 +274,7 @@ fn every_change_for_workers_calls_every_waker() {
     let steps: [&dyn Fn(); 7] = [
         &|| queue.push(batch(0)).unwrap(),
         &|| queue.try_push(batch(1)).unwrap(),
-        &|| queue.cut(),
+        &|| assert_eq!(queue.cut(), 1),
         &|| queue.finish(),
         &|| queue.stop(),
         &|| queue.fail(),

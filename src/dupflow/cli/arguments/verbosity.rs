@@ -7,6 +7,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use clap::ColorChoice;
+use tracing::Dispatch;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::{LogFormat, LogLevel};
@@ -44,22 +45,21 @@ impl VerbosityArgs {
 }
 
 impl Verbosity {
-    /// Sends log messages to standard error: at the level of the options, else by `RUST_LOG`, else at `level`
-    /// and above.
-    pub(in crate::cli) fn start_logging(self, level: LogLevel) {
+    /// Writes log messages to standard error: at the level of the options, else by `RUST_LOG`, else at
+    /// `level` and above.
+    pub(in crate::cli) fn messages(self, level: LogLevel) -> Dispatch {
         let messages = tracing_subscriber::fmt()
             .with_env_filter(self.filter(level))
             .with_writer(io::stderr)
             .with_target(false);
         // By default the subscriber reports a failed write by writing to standard error again, and panics.
         let messages = messages.log_internal_errors(false);
-        // A second call in one process, as in tests, keeps the first subscriber.
-        drop(match self.format {
+        match self.format {
             LogFormat::Text => {
-                messages.compact().with_ansi(io::stderr().is_terminal() && !colours_declined()).try_init()
+                messages.compact().with_ansi(io::stderr().is_terminal() && !colours_declined()).into()
             }
-            LogFormat::Json => messages.json().flatten_event(true).try_init(),
-        });
+            LogFormat::Json => messages.json().flatten_event(true).into(),
+        }
     }
 
     fn filter(self, level: LogLevel) -> EnvFilter {

@@ -10,6 +10,7 @@ mod passages;
 mod report;
 mod sketches;
 mod subject;
+mod texts;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::without_separators;
 use dupflow_core::time::UnixTime;
 use subject::Subject;
+pub use texts::{Figures, TextComparison};
 
 /// Arguments of `compare`.
 #[derive(Debug, clap::Args)]

@@ -7,6 +7,7 @@ use dupflow_connectors::digest::InputDigest;
 use dupflow_core::text::{Featurizer, IdfTable};
 
 /// What is compared, and by what.
+#[derive(Debug)]
 pub(super) struct Subject {
     /// The pipeline, its weights frozen.
     pub(super) plan: Plan,
@@ -31,6 +32,7 @@ pub(super) enum PairRuling {
 }
 
 /// A text, and where it is from.
+#[derive(Debug)]
 pub(super) struct NamedText {
     /// The file or the id.
     pub(super) name: String,
@@ -40,6 +42,7 @@ pub(super) struct NamedText {
 }
 
 /// What was read of a corpus.
+#[derive(Debug)]
 pub(super) struct CorpusRead {
     /// The inputs with their digests.
     pub(super) inputs: Vec<InputDigest>,

@@ -12,7 +12,7 @@ use super::documents::{self, DocumentFormat, DocumentWriter, open};
 use crate::cli::arguments::problems::Problems;
 use crate::cli::arguments::verbosity::Verbosity;
 use crate::cli::arguments::written;
-use crate::cli::summary::count;
+use crate::plural::count;
 use dupflow_connectors::formats::feed::FeedRecord;
 use dupflow_core::doc::fields::EventFields;
 use dupflow_core::doc::{DocEvent, DocId};

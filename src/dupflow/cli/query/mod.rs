@@ -30,15 +30,14 @@ use super::arguments;
 use super::arguments::inputs::ColumnArgs;
 use super::arguments::problems::{Problems, list};
 use super::arguments::verbosity::Verbosity;
-use super::summary::count;
 use super::{PipelineArgs, ReportFormat};
 use crate::config::Plan;
-use crate::pipeline::{self, Continuity, Demands, RunJob, Summary};
+use crate::pipeline::{self, RunJob, Summary};
+use crate::plural::count;
 use dupflow_connectors::inputs::{Files, Input, Staying};
-use dupflow_connectors::intake::{BadRecords, EpochRule};
+use dupflow_connectors::intake::EpochRule;
 use dupflow_core::run::query::{Answer, Query, Refusal};
 use dupflow_core::text;
-use dupflow_core::time::SystemClock;
 
 /// Most queries in progress at a time: enough to keep the workers busy.
 const AT_ONCE: usize = 256;
@@ -202,28 +201,15 @@ fn ask_corpus(
     questions: &[UserQuery],
     answers: &mut AnswerPrinter<'_>,
 ) -> anyhow::Result<Summary> {
-    let stages = pipeline::stages(plan, false);
-    let (queries, (sender, receiver)) = (Arc::clone(&stages.observers.queries), channel());
+    let (sender, receiver) = channel();
     let epochs = if plan.scheme.live().is_some() { EpochRule::All } else { EpochRule::default() };
     let files = Files::new(inputs, epochs, plan.scheme.text.field_names());
     // There is no receiver if the run has failed meanwhile.
     let source = Staying::new(Box::new(files), move |last| sender.send(last).unwrap_or(()));
     let cores = || thread::available_parallelism().ok();
-    let job = RunJob {
-        stages,
-        source: Box::new(source),
-        first_epoch: 1,
-        bad: Arc::new(BadRecords::new(plan.on_error, None)),
-        sink: pipeline::nowhere(),
-        demands: Demands::default(),
-        publication: None,
-        continuity: Continuity::new(&plan.description()),
-        workers: workers.or_else(cores).map_or(1, NonZeroUsize::get),
-        most_records: None,
-        processes: None,
-        status: Arc::default(),
-        clock: Arc::new(SystemClock::start()),
-    };
+    let workers = workers.or_else(cores).map_or(1, NonZeroUsize::get);
+    let job = RunJob::new(plan, workers, Box::new(source), pipeline::nowhere());
+    let queries = Arc::clone(&job.stages.observers.queries);
     let running = pipeline::start(job)?;
     // If the run fails before it has read everything, the sender is dropped.
     let most = answers.args.top;

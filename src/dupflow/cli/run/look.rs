@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use crate::cli::summary::{count, quoted};
+use crate::cli::summary::quoted;
 use crate::config::Plan;
+use crate::plural::count;
 use dupflow_connectors::inputs::{Input, described, folder_kinds, for_each_event_until};
 use dupflow_connectors::intake::{BadRecords, OnError};
 use dupflow_core::doc::fields::FieldRules;

@@ -23,6 +23,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use tracing::Dispatch;
 
 use super::PipelineArgs;
 use super::arguments::problems::Problems;
@@ -79,7 +80,12 @@ enum RunEvent {
 ///
 /// # Errors
 /// All problems of the pipeline and the deployment; then the error of the run.
-pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    args: &Args,
+    mut problems: Problems,
+    verbosity: VerbosityArgs,
+    log: &dyn Fn(Dispatch),
+) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
     let plan = problems.take(args.pipeline.load());
     let environment = |name: &str| std::env::var(name).ok();
@@ -110,7 +116,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: VerbosityArgs)
     let (plan, (deployment, (inputs, processes))) =
         problems.settle(plan.zip(deployment.zip(inputs.zip(processes))))?;
     let verbosity = verbosity.verbosity(deployment.format);
-    verbosity.start_logging(deployment.level);
+    log(verbosity.messages(deployment.level));
 
     let (sender, events) = channel();
     let signalled = sender.clone();

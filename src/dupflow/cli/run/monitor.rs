@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::history::StoredHistory;
 use crate::cli::examine::Examiner;
-use crate::cli::plan::PlanText;
 use crate::config::{Deployment, MonitorConfig, Plan};
+use crate::forecast::PlanText;
 use crate::pipeline::{Follower, RunJob};
 use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake;

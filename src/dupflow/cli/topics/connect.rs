@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::cli::counted;
 use crate::config::{DeadLetterConfig, Deployment, SinkConfig, SourceConfig};
+use crate::plural::counted;
 use dupflow_connectors::kafka::broker::{
     Admin, KEEPS_ALL, KEEPS_MARKS, KafkaFailure, TopicRequest, TopicSettings, close_in_background,
 };

@@ -9,14 +9,15 @@ mod neighbourhood;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
+use super::PipelineArgs;
 use super::arguments::inputs::InputArgs;
 use super::arguments::problems::Problems;
 use super::corpus::{self, LiveDocuments};
 use super::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
 use super::rule_fields::RuleFields;
 use super::summary::quoted;
-use super::{PipelineArgs, counted};
 use crate::config::{BlockingPlan, Plan};
+use crate::plural::counted;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::block::hamming::DesignKind;
 use dupflow_core::doc::fields::FieldRow;

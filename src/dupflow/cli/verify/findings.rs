@@ -5,8 +5,9 @@ use std::fmt::{Display, Write as _};
 use std::path::Path;
 
 use super::compared::{Compared, Different, RecordRule};
-use crate::cli::summary::{count, quoted};
+use crate::cli::summary::quoted;
 use crate::pipeline::{CountsRecord, PipelineRecord, ProgramRecord};
+use crate::plural::count;
 use dupflow_connectors::digest::InputDigest;
 
 /// Most differing records that are listed.

@@ -27,20 +27,40 @@ use crate::config::{
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::Input;
-use dupflow_connectors::intake::{BadRecords, DeadLetter, Share};
-use dupflow_connectors::sinks::LetterFile;
+use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source};
+use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::state::{self, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::run::query::QueryQueue;
 use dupflow_core::run::status::Status;
-use dupflow_core::time::Clock;
+use dupflow_core::time::{Clock, SystemClock};
 use dupflow_engine::dataflow::{Stages, described_fields};
 use fields::held_views;
 use sink::SinkParts;
 
 impl RunJob {
+    /// The job of a plan without a past, in one process: its first epoch is 1, pairs carry no evidence, bad
+    /// records are handled as the plan says, and the clock starts now. `workers`: threads, at least 1.
+    pub fn new(plan: &Plan, workers: usize, source: Box<dyn Source>, sink: Box<dyn Sink + Send>) -> Self {
+        Self {
+            stages: stages(plan, false),
+            source,
+            first_epoch: 1,
+            bad: Arc::new(BadRecords::new(plan.on_error, None)),
+            sink,
+            demands: Demands::default(),
+            publication: None,
+            continuity: Continuity::new(&plan.description()),
+            workers,
+            most_records: None,
+            processes: None,
+            status: Arc::new(Status::new(0, 1, workers)),
+            clock: Arc::new(SystemClock::start()),
+        }
+    }
+
     /// The job of a plan and a deployment, alone or with other processes. Opens the files of the job; a
     /// replay truncates them. `inputs` are the resolved inputs of the deployment.
     ///

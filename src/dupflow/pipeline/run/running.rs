@@ -7,9 +7,8 @@ use super::process_group::PeerProcesses;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::{Demands, EndOutput, Latencies, Measures, Summary, WatchCounts};
-use dupflow_connectors::intake::Queue;
 use dupflow_connectors::watch::{NoticeBoard, WatchList};
-use dupflow_core::run::status::{Phase, Status};
+use dupflow_core::run::status::Phase;
 use dupflow_core::run::watch::{HookState, WatchBook};
 use dupflow_engine::dataflow::{Stages, Workers};
 
@@ -34,9 +33,8 @@ pub struct Running {
 /// Ends a run before its input does.
 #[derive(Clone)]
 pub struct Stopper {
-    queue: Arc<Queue>,
+    shared: Arc<RunShared>,
     peers: Option<Arc<PeerProcesses>>,
-    status: Arc<Status>,
     deliveries: Option<Arc<NoticeBoard>>,
 }
 
@@ -44,9 +42,8 @@ impl Running {
     /// A handle that ends the run before its input does.
     pub fn stopper(&self) -> Stopper {
         Stopper {
-            queue: Arc::clone(&self.shared.queue),
+            shared: Arc::clone(&self.shared),
             peers: self.peers.clone(),
-            status: Arc::clone(&self.shared.status),
             deliveries: self.deliveries.clone(),
         }
     }
@@ -111,14 +108,25 @@ impl Stopper {
     /// Stops reading. Open epochs are finished and written, the last one with the records read so far. Then
     /// the run ends as at the end of its input.
     pub fn stop(&self) {
-        self.status.enter(Phase::Stopping);
-        self.queue.stop();
+        self.shared.status.enter(Phase::Stopping);
+        self.shared.queue.stop();
         if let Some(peers) = &self.peers {
             peers.stop();
         }
         if let Some(board) = &self.deliveries {
             board.stop_deliveries();
         }
+    }
+
+    /// Ends the run as a failure does: open epochs do not close, and closed ones that wait are not written.
+    /// [`Running::join`] returns [`RunError::Abandoned`], unless the run has failed before.
+    pub fn abandon(&self) {
+        self.shared.failure.fail(RunError::Abandoned);
+    }
+
+    /// Whether the run has failed or was abandoned.
+    pub fn has_failed(&self) -> bool {
+        self.shared.failure.has_failed()
     }
 }
 

@@ -6,18 +6,18 @@ use crate::config::Plan;
 use dupflow_core::filter::FilterKind;
 
 /// The parts of a plan as text.
-pub(in crate::cli) struct PlanText {
-    pub(in crate::cli) measure: &'static str,
-    pub(in crate::cli) text: String,
-    pub(in crate::cli) sketch: String,
-    pub(in crate::cli) blocking: String,
-    pub(in crate::cli) filter: String,
+pub(crate) struct PlanText {
+    pub(crate) measure: &'static str,
+    pub(crate) text: String,
+    pub(crate) sketch: String,
+    pub(crate) blocking: String,
+    pub(crate) filter: String,
     /// Similarities with their probability of being a candidate, at `steps` + 1 points from 0 to 1.
-    pub(in crate::cli) curve: Vec<(f64, f64)>,
+    pub(crate) curve: Vec<(f64, f64)>,
 }
 
 impl PlanText {
-    pub(in crate::cli) fn new(plan: &Plan, steps: u32) -> Self {
+    pub(crate) fn new(plan: &Plan, steps: u32) -> Self {
         let report = PlanReport::new(plan, plan.documents, 1, None);
         let words = |blocks: &Blocks| match blocks {
             Blocks::Banding(banding) => format!("{} bands of {} rows", banding.bands, banding.rows),

@@ -28,9 +28,9 @@ const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
 /// Similarities at which recall is reported if they are above the threshold.
 const ABOVE: [f64; 4] = [0.8, 0.85, 0.9, 0.95];
 
-/// Everything that `plan` prints.
+/// What a plan will do for a number of documents. Its text and its JSON are those of `dupflow plan`.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct PlanReport {
+pub struct PlanReport {
     pub(super) pipeline: String,
     /// The fingerprint, 16 hexadecimal digits.
     pub(super) fingerprint: String,
@@ -92,14 +92,15 @@ pub(super) struct LookRow {
 
 /// The fate of pairs of one similarity.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct CurvePoint {
-    pub(super) similarity: f64,
+pub struct CurvePoint {
+    /// Their similarity.
+    pub similarity: f64,
     /// Probability of being compared.
-    pub(super) compared: f64,
+    pub compared: f64,
     /// Probability of being compared and accepted.
-    pub(super) reported: f64,
+    pub reported: f64,
     /// Mean number of components that are read of a compared pair.
-    pub(super) components: f64,
+    pub components: f64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -117,12 +118,11 @@ pub(super) struct MemoryReport {
 }
 
 impl PlanReport {
-    pub(super) fn new(
-        plan: &Plan,
-        documents: u64,
-        workers: usize,
-        retention: Option<RetentionReport>,
-    ) -> Self {
+    /// The report for `documents`, all different, on so many workers. `retention` is that of the plan.
+    ///
+    /// # Panics
+    /// If the plan blocks by distance a sketch that has no places; no validated plan does.
+    pub fn new(plan: &Plan, documents: u64, workers: usize, retention: Option<RetentionReport>) -> Self {
         let blocking = Blocks::new(plan, &plan.blocking, documents);
         let also = plan.also.as_ref().map(|also| Blocks::new(plan, also, documents));
         let parts = memory::per_document(plan, workers);
@@ -157,6 +157,39 @@ impl PlanReport {
                 not_counted: &memory::NOT_COUNTED,
             },
         }
+    }
+}
+
+impl PlanReport {
+    /// The fate of pairs of a similarity in 0..=1, under the plan that the report is of.
+    pub fn at(&self, plan: &Plan, similarity: f64) -> CurvePoint {
+        let blocks: Vec<&Blocks> = std::iter::once(&self.blocking).chain(&self.also).collect();
+        CurvePoint::new(plan, &blocks, similarity)
+    }
+
+    /// The fates of pairs at evenly spaced similarities.
+    pub fn curve(&self) -> &[CurvePoint] {
+        &self.curve
+    }
+
+    /// Bytes of one sketch.
+    pub fn sketch_bytes(&self) -> usize {
+        self.sketch_bytes
+    }
+
+    /// Standard error of an estimate at the threshold, if the filter decides by sketches; else 0.
+    pub fn standard_error(&self) -> f64 {
+        if self.filter.exact { 0.0 } else { self.standard_error }
+    }
+
+    /// Memory in bytes for each document, without its id.
+    pub fn bytes_per_document(&self) -> f64 {
+        self.memory.bytes_per_document
+    }
+
+    /// Memory in bytes for all documents.
+    pub fn total_bytes(&self) -> f64 {
+        self.memory.total_bytes
     }
 }
 

@@ -1,28 +1,12 @@
 //! `dupflow plan`: prints what a pipeline will do.
 
-mod banding;
-mod hamming;
-mod memory;
-#[cfg(feature = "monitor")]
-mod plan_text;
-mod plot;
-mod report;
-mod retention;
-mod text;
-
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use super::arguments;
 use super::arguments::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
-use crate::config::{BlockingPlan, Plan};
-use dupflow_core::block::hamming::DesignUse;
-use dupflow_core::block::hamming::optimiser;
-#[cfg(feature = "monitor")]
-pub(super) use plan_text::PlanText;
-use report::PlanReport;
-use retention::RetentionReport;
+use crate::forecast::{PlanReport, RetentionReport};
 
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
@@ -49,31 +33,6 @@ pub struct Args {
     pub format: ReportFormat,
 }
 
-/// Warnings about a pipeline's blocking for a number of documents.
-pub(super) fn advice(plan: &Plan, documents: u64) -> Vec<String> {
-    let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
-        BlockingPlan::Hamming { design, rule } => {
-            let more = optimiser::advice(design, documents, DesignUse::Stream { cap: rule.cap });
-            let all = hamming::promise(*rule).into_iter().chain(more);
-            all.map(|advice| advice.to_string()).collect()
-        }
-        BlockingPlan::Banding { design, rule } => {
-            banding::advice(plan, design, *rule, documents).into_iter().collect()
-        }
-        BlockingPlan::Shingles { .. } | BlockingPlan::Scan => Vec::new(),
-    };
-    plan.blockings().flat_map(of).collect()
-}
-
-/// The recall that hot blocks lose for the planned number of documents, as text.
-pub(super) fn loss(plan: &Plan) -> Option<String> {
-    let of = |(blocking, _): (&BlockingPlan, usize)| match blocking {
-        BlockingPlan::Banding { design, rule } => banding::advice(plan, design, *rule, plan.documents),
-        _ => None,
-    };
-    plan.blockings().find_map(of)
-}
-
 /// Prints the plan.
 ///
 /// # Errors
@@ -84,7 +43,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let workers = args.workers.unwrap_or_else(cores).get();
     let retained = RetentionReport::for_plan(&plan, args.rate);
-    let documents = retained.as_ref().and_then(|retained| retained.documents).filter(|_| args.rate.is_some());
+    let documents =
+        retained.as_ref().and_then(|retained| retained.documents()).filter(|_| args.rate.is_some());
     let report =
         PlanReport::new(&plan, documents.or(args.documents).unwrap_or(plan.documents), workers, retained);
     let written = match args.format {

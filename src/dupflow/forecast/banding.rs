@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::memory::POSTING_BYTES;
 use super::plot::Probability;
-use crate::cli::summary::count;
 use crate::config::Plan;
+use crate::plural::count;
 use dupflow_core::block::banding::ExpectedBlocks;
 use dupflow_core::block::banding::{Bands, Curve, design};
 use dupflow_core::block::{BlockingParams, HotPolicy, HotRule};

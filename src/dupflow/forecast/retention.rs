@@ -10,8 +10,8 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde::Serialize;
 
 use super::memory::ASSUMED_FEATURES;
-use crate::cli::summary::count;
 use crate::config::Plan;
+use crate::plural::count;
 use dupflow_core::doc::retention::{Retention, RetentionClock};
 use dupflow_core::text::measures::Measure;
 
@@ -20,9 +20,9 @@ const KEPT_BYTES: u64 = 27;
 /// Bytes stored per term with its count.
 const KEPT_TERM_BYTES: usize = 12;
 
-/// The retention in a plan's report.
+/// How long documents stay, and how many that leaves.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct RetentionReport {
+pub struct RetentionReport {
     pub(super) max_age_seconds: Option<u64>,
     pub(super) max_documents: Option<u64>,
     pub(super) clock: &'static str,
@@ -37,8 +37,13 @@ pub(super) struct RetentionReport {
 }
 
 impl RetentionReport {
-    /// The report for a plan; `None` if nothing expires.
-    pub(super) fn for_plan(plan: &Plan, rate: Option<f64>) -> Option<Self> {
+    /// Live documents at the rate of events, if one was given.
+    pub fn documents(&self) -> Option<u64> {
+        self.documents
+    }
+
+    /// The report for a plan at this many events per second, above 0; `None` if nothing expires.
+    pub fn for_plan(plan: &Plan, rate: Option<f64>) -> Option<Self> {
         let Retention { max_age, max_documents, clock } = plan.retention;
         if max_age.is_none() && max_documents.is_none() {
             return None;

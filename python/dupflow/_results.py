@@ -1,0 +1,237 @@
+"""What the functions return: tables that any library of data frames reads, and whose rows are named
+tuples."""
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from . import _html
+from ._dupflow import Deduplicated, Table
+from ._frames import Columns, open_frame
+
+Id = str | int
+"""An id as the caller gave it, or a row number, from 0."""
+
+Row = TypeVar("Row")
+
+
+class Pair(NamedTuple):
+    """Two documents that are near-duplicates. With `evidence` the last four are integers and a float."""
+
+    a: Id
+    b: Id
+    similarity: float
+    """From the threshold, inclusive, to 1."""
+    blocks: int | None = None
+    """Blocks that both are in."""
+    look: int | None = None
+    """The look of the filter that decided, from 1."""
+    components: int | None = None
+    """Components of the sketches that were compared."""
+    standard_error: float | None = None
+    """Standard error of `similarity`; 0 if it is exact."""
+
+
+class Member(NamedTuple):
+    """A document of a cluster; or, with `document` None, a cluster that is too large for its members to be
+    listed."""
+
+    document: Id | None
+    cluster: Id
+    size: int | None
+    """The number of documents of a large cluster; None for a member."""
+
+
+class Removal(NamedTuple):
+    """A document that is removed."""
+
+    id: Id
+    kept: Id
+    """The document that is kept in its place."""
+    cluster: Id
+    old: bool | None = None
+    """Whether `kept` is a document of `against`; None without it."""
+
+
+class Delta(NamedTuple):
+    """A pair that begins or ends."""
+
+    epoch: int
+    diff: int
+    """1 if it begins, -1 if it ends."""
+    a: Id
+    b: Id
+    similarity: float
+    cause: str
+    """"insert", "update", "delete", "expire", …: as `dupflow replay --causes`."""
+
+
+class Result(Generic[Row]):
+    """A table. Libraries read it by `__arrow_c_stream__`, as in `polars.DataFrame(result)`; iteration yields
+    its rows."""
+
+    _row: ClassVar[Callable[..., Any]]
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return self._table.column_names
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counts of the call, as `documents` and `pairs`."""
+        return self._table.stats
+
+    def column(self, name: str) -> list[Any]:
+        """The values of a column. KeyError if there is none of this name."""
+        return self._table.column(name)
+
+    def __len__(self) -> int:
+        """The number of rows."""
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[Row]:
+        names = self.column_names
+        for values in zip(*(self.column(name) for name in names), strict=True):
+            yield self._row(**dict(zip(names, values, strict=True)))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._table.__arrow_c_schema__()
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table`. ImportError without PyArrow."""
+        import pyarrow
+
+        return pyarrow.table(self._table)
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame`. ImportError without pandas."""
+        import pandas
+
+        return pandas.DataFrame({name: self.column(name) for name in self.column_names})
+
+    def to_polars(self) -> Any:
+        """A `polars.DataFrame`. ImportError without Polars."""
+        import polars
+
+        return polars.DataFrame(self._table)
+
+    def __repr__(self) -> str:
+        counts = "".join(f", {name} {count:,}" for name, count in self.stats.items())
+        return f"<dupflow.{type(self).__name__}: {len(self):,} rows{counts}>"
+
+    def _repr_html_(self) -> str:
+        return _html.table(self._table)
+
+
+class Pairs(Result[Pair]):
+    """All pairs: `a`, `b` and `similarity`, and with `evidence` `blocks`, `look`, `components` and
+    `standard_error`. Sorted by the rows of `a`, then of `b`; `a` is in the earlier row.
+
+    A notebook shows the texts of the first pairs, with what differs. For that it refers to the frame: weakly,
+    if the frame allows it, as those of all libraries do.
+    """
+
+    _row = Pair
+    _texts: "Callable[[list[Any]], dict[Any, str] | None] | None" = None
+    _compare: "tuple[str, list[str]]" = ("minhash", [])
+
+    def _repr_html_(self) -> str:
+        shown = min(_html.MOST_PAIRS, len(self))
+        a, b = self.column("a")[:shown], self.column("b")[:shown]
+        texts = self._texts([*a, *b]) if self._texts is not None else None
+        if texts is None:
+            return super()._repr_html_()
+        rows = list(zip(a, b, self.column("similarity")[:shown], strict=True))
+        return _html.pairs(rows, texts, len(self) - shown, *self._compare)
+
+
+class Clusters(Result[Member]):
+    """Members of clusters: `document`, `cluster` and `size`. A row for each document of a cluster; then one
+    for each giant, a cluster above `output.cluster_limit`: without a document, with its size."""
+
+    _row = Member
+
+
+class Deltas(Result[Delta]):
+    """The changes of one epoch: `epoch`, `diff`, `a`, `b`, `similarity` and `cause`."""
+
+    _row = Delta
+
+
+class Removed(Result[Removal]):
+    """The documents that are removed: `id`, `kept`, `cluster`, and with `against` also `old`."""
+
+    _row = Removal
+
+    def __init__(self, found: Deduplicated) -> None:
+        super().__init__(found.removed)
+        self._found = found
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """documents, nulls, kept, removed; with `against` also old."""
+        return self._found.stats
+
+    @property
+    def mask(self) -> Table:
+        """A table of one column, `keep` (bool), with a row for each row of the frame, in its order."""
+        return self._found.mask
+
+    def filter(self, frame: Any) -> Any:
+        """The rows of a frame that are kept, as the same kind of frame; of an iterator an iterator.
+
+        `frame` has the rows that were deduplicated, in the same order; the same number at least, else
+        ValueError.
+        """
+        opened = open_frame(frame)
+        rows = opened.rows()
+        if rows is not None and rows != len(self.mask):
+            raise ValueError(f"the frame has {rows:,} rows, and {len(self.mask):,} were deduplicated")
+        return opened.keep(self._found.mask_bytes)
+
+
+def reference(data: object) -> Callable[[], Any]:
+    """A weak reference to a frame if it allows one, else a strong one."""
+    try:
+        return weakref.ref(data)
+    except TypeError:
+        return lambda: data
+
+
+def texts_of(frame: Callable[[], Any], columns: Columns) -> Callable[[list[Any]], dict[Any, str] | None]:
+    """Finds the texts of documents in a frame: of the first row with an id.
+
+    None if the frame is gone, or if it is a stream, which would be read as a whole.
+    """
+
+    def find(ids: list[Any]) -> dict[Any, str] | None:
+        data = frame()
+        if data is None:
+            return None
+        opened = open_frame(data)
+        count = opened.rows()
+        if count is None:
+            return None
+        rows: dict[Any, int] = {}
+        known = range(count) if columns.id is None else opened.column(columns.id)
+        wanted = set(ids)
+        for row, name in enumerate(known):
+            if name in wanted:
+                rows.setdefault(name, row)
+        if len(rows) < len(wanted):
+            return None
+        mask = bytearray(count)
+        for row in rows.values():
+            mask[row] = 1
+        in_order = sorted(rows, key=rows.__getitem__)
+        texts = open_frame(opened.keep(bytes(mask))).column(columns.text)
+        return dict(zip(in_order, texts, strict=True))
+
+    return find
