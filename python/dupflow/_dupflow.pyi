@@ -53,7 +53,7 @@ class StateError(RuntimeError):
     """The state or the output of an earlier run cannot be continued: it is damaged, it belongs to another
     pipeline, or another corpus holds it."""
 
-def set_log(log: Callable[[int, str, str], object] | None) -> None:
+def set_log(log: Callable[[int, str, str], object] | None, /) -> None:
     """Messages of all corpora and calls go to `log(level, target, message)`; None discards them.
 
     `level` is a level of `logging` (10, 20, 30, 40), or 5 for traces; `target` is the Rust module that
@@ -61,10 +61,10 @@ def set_log(log: Callable[[int, str, str], object] | None) -> None:
     1,000 messages wait; if more are dropped, a message says how many.
     """
 
-def set_log_level(level: int) -> None:
+def set_log_level(level: int, /) -> None:
     """Messages below this level of `logging` are not made. The default is 30, warnings and errors."""
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: Sequence[str], /) -> int:
     """The command line; `argv` begins with the program's name. Returns the exit code: 0 done, 1 failed
     while running, 2 wrong usage or configuration.
 
@@ -78,7 +78,9 @@ class Table:
     """Columns of equal length; immutable. What gives it to a library is `__arrow_c_stream__`."""
 
     @staticmethod
-    def from_columns(columns: dict[str, list[str | None] | list[int | None] | list[float | None]]) -> Table:
+    def from_columns(
+        columns: dict[str, list[str | None] | list[int | None] | list[float | None]], /
+    ) -> Table:
         """A table of lists of equal length: strings become large_string, integers int64, floats float64.
         Values are copied.
 
@@ -91,7 +93,7 @@ class Table:
     @property
     def stats(self) -> dict[str, int]:
         """Counts of the call that made the table, as documented there; else empty."""
-    def column(self, name: str) -> list[object]:
+    def column(self, name: str, /) -> list[object]:
         """The values of a column as str, int, float, bool or None. KeyError without such a column;
         TypeError for ids of other Arrow types, which need a library of data frames."""
     def __len__(self) -> int:
@@ -106,7 +108,7 @@ def pairs(
     id: str | None = None,
     time: str | None = None,
     pipeline: str = "minhash",
-    settings: Sequence[str] = (),
+    settings: Sequence[str] = ...,
     workers: int = 1,
     evidence: bool = False,
     nulls: _Nulls = "error",
@@ -130,7 +132,7 @@ def clusters(
     id: str | None = None,
     time: str | None = None,
     pipeline: str = "minhash",
-    settings: Sequence[str] = (),
+    settings: Sequence[str] = ...,
     workers: int = 1,
     nulls: _Nulls = "error",
     progress: _Progress | None = None,
@@ -157,7 +159,7 @@ class Deduplicated:
     def removed(self) -> Table:
         """A row for each removed row, in the frame's order: `id`, `kept` (the document kept in its place)
         and `cluster`, as in `clusters`. With `against` also `old` (bool): whether `kept` is of the old
-        frame; then without ids `kept` and `cluster` count from 0 over the old frame and then the new one.
+        frame; then without ids all three count from 0 over the old frame and then the new one.
         """
     @property
     def stats(self) -> dict[str, int]:
@@ -170,7 +172,7 @@ def dedup(
     id: str | None = None,
     time: str | None = None,
     pipeline: str = "minhash",
-    settings: Sequence[str] = (),
+    settings: Sequence[str] = ...,
     workers: int = 1,
     keep: Literal["smallest", "oldest", "longest", "named"] | None = None,
     against: _Frame | None = None,
@@ -214,12 +216,12 @@ class Plan:
     @property
     def total_bytes(self) -> float:
         """`bytes_per_document` times `documents`."""
-    def recall(self, similarity: float) -> float:
+    def recall(self, similarity: float, /) -> float:
         """The least probability that a pair of this similarity is reported, in 0..=1.
 
         Raises ValueError for a similarity outside 0..=1.
         """
-    def compared(self, similarity: float) -> float:
+    def compared(self, similarity: float, /) -> float:
         """The probability that a pair of this similarity is a candidate, in 0..=1. ValueError as above."""
     def curve(self) -> Table:
         """`similarity`, `compared`, `reported` (float64) at evenly spaced similarities."""
@@ -231,7 +233,7 @@ class Plan:
 def plan(
     pipeline: str = "minhash",
     *,
-    settings: Sequence[str] = (),
+    settings: Sequence[str] = ...,
     documents: int | None = None,
     workers: int = 1,
 ) -> Plan:
@@ -268,8 +270,8 @@ class Comparison:
         """Whether a run would report them: a candidate that the filter accepts."""
     @property
     def passages(self) -> tuple[list[tuple[bool, str]], list[tuple[bool, str]]]:
-        """Both texts cut into passages, each with whether the other text has it too; joined they are the
-        text."""
+        """Both texts cut into passages, each with whether the other text has it too; joined they are the text
+        as the pipeline reads it."""
     def text(self) -> str:
         """What `dupflow compare` prints."""
     def html(self) -> str:
@@ -295,15 +297,15 @@ class Corpus:
     failure (a full disk) every call raises that failure.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         pipeline: str = "minhash",
         *,
-        settings: Sequence[str] = (),
+        settings: Sequence[str] = ...,
         workers: int = 1,
         state: str | None = None,
         progress: _Progress | None = None,
-    ) -> None:
+    ) -> Corpus:
         """Opens it; with a state, restores its documents. Raises ConfigError, StateError, OSError."""
     def upsert(self, id: str | int, text: str, *, time: float | None = None) -> None:
         """Inserts a document or replaces its text. It is queued; `flush` makes it count.
@@ -327,7 +329,7 @@ class Corpus:
 
         Waits while more is queued than is worked off. Cuts epochs by itself, so that memory is bounded.
         """
-    def delete(self, id: str | int) -> None:
+    def delete(self, id: str | int, /) -> None:
         """Deletes a document; nothing happens if there is none."""
     def flush(self) -> Table:
         """Ends the epoch, waits until it is durable, and returns how the pairs have changed since the last
@@ -345,8 +347,8 @@ class Corpus:
     def clusters(self) -> Table:
         """The clusters as of the last `flush`, with the columns of `clusters` above."""
     def stats(self) -> dict[str, int]:
-        """documents, pairs, epoch as of the last `flush`; upserts, deletes since the corpus was opened;
-        queued: upserts and deletes since the last `flush`."""
+        """documents: alive, as of the last `flush` or later; pairs, epoch: as of the last `flush`; upserts,
+        deletes: since the corpus was opened; queued: upserts and deletes since the last `flush`."""
     def close(self) -> None:
         """Flushes, ends the threads and waits for them. Further calls do nothing."""
     def abandon(self) -> None:
@@ -359,6 +361,7 @@ class Corpus:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
+        /,
     ) -> None:
         """`close`; after an exception `abandon`."""
 
@@ -366,8 +369,8 @@ class Corpus:
 class Follow:
     """The deltas of a run over files, folders or object stores, an epoch at a time."""
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         inputs: Sequence[str],
         *,
         every: str = "every:100ms",
@@ -377,9 +380,9 @@ class Follow:
         id: str = "id",
         time: str = "ts",
         pipeline: str = "minhash",
-        settings: Sequence[str] = (),
+        settings: Sequence[str] = ...,
         workers: int = 1,
-    ) -> None:
+    ) -> Follow:
         """Starts to read, in order, what `dupflow replay` reads. `every` cuts epochs as `--epoch` does.
         With `follow` the last input is a file that is read on as it grows. `text`, `id` and `time` are
         dotted paths in a record, or columns. Raises ConfigError, OSError."""

@@ -17,10 +17,15 @@ mod points;
 mod report;
 mod run;
 mod stand_in;
+mod tables;
 mod watching;
 mod wrong;
 
 use std::time::Duration;
+
+/// Number of entries of the navigation that are visible.
+pub(crate) const ENTRIES: &str =
+    "[...document.querySelectorAll('header nav a')].filter((one) => one.checkVisibility()).length";
 
 /// A timeout that only a defect reaches.
 pub(crate) const BOUND: Duration = Duration::from_secs(120);

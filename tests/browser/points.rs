@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
+use crate::ENTRIES;
 use crate::devtools::Browser;
 use crate::run::{Run, upsert, words};
 
@@ -296,6 +297,8 @@ fn titles_and_keys_are_there_and_axe_finds_nothing() {
         browser.go(view);
         browser.wait(&format!("document.title.startsWith({})", json!(format!("{title} – dupflow"))));
     }
+    // Neither views nor watches, which this run does not have.
+    assert_eq!(browser.value(ENTRIES), 6);
     browser
         .value("void document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '?', bubbles: true }))");
     browser.wait("document.querySelector('dialog#keys[open]').innerText.includes('to the next difference')");

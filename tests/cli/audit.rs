@@ -245,7 +245,7 @@ fn another_pipeline_or_program_is_found() {
     verify(&place, "out.jsonl feed.jsonl -p minhash", true);
     with_value(&place, |it| it["options"]["of-tomorrow"] = json!(true));
     let option = place.run("verify changed.jsonl feed.jsonl");
-    assert!(option.code == 2 && option.err.contains("--of-tomorrow"), "{option:?}");
+    assert!(option.code == 2 && option.err.contains("the option \"of-tomorrow\""), "{option:?}");
     with_value(&place, |it| it["format"] = json!(2));
     let format = place.run("verify changed.jsonl feed.jsonl");
     assert!(format.code == 2 && format.err.contains("format 2"), "{format:?}");
@@ -501,4 +501,84 @@ fn a_report_of_a_pipeline_file_is_repeated() {
     std::fs::remove_file(place.path("pipe/stop.txt")).unwrap();
     let gone = place.run("verify out.jsonl feed.jsonl");
     assert!(gone.code == 2 && gone.err.contains("stop.txt"), "{gone:?}");
+}
+
+#[test]
+fn reports_with_fields_and_of_decisions_are_repeated() {
+    let place = Place::new();
+    let event = |id: &str, host: &str| {
+        json!({ "id": id, "url": format!("https://{host}.org/{id}"), "text": page(0..1, 0) }).to_string()
+            + "\n"
+    };
+    place.file("feed.jsonl", [event("a", "one"), event("b", "one"), event("c", "two")].concat());
+    for rule in ["a.host!=b.host", "a.host==b.host"] {
+        let made = place.run(&format!(
+            "replay --field host(url) --set pairs.where={rule} --emit pairs --provenance -o pairs.jsonl feed.jsonl"
+        ));
+        assert_eq!(made.code, 0, "{rule}: {made:?}");
+        assert!(place.read("pairs.jsonl").lines().count() > 2, "{rule}: no pair");
+        verify(&place, "pairs.jsonl feed.jsonl", true);
+    }
+    for mode in ["first", "current"] {
+        let stats = format!("--epoch events:1 --emit decisions --decisions {mode} --stats stats.json");
+        assert_eq!(place.run(&format!("replay {stats} -o out.jsonl feed.jsonl")).code, 0);
+        verify(&place, "stats.json --output out.jsonl feed.jsonl", true);
+    }
+    let clock = "replay --epoch every:1s --emit decisions --stats stats.json -o out.jsonl feed.jsonl";
+    assert_eq!(place.run(clock).code, 0);
+    let refused = place.run("verify stats.json --output out.jsonl feed.jsonl");
+    assert!(refused.code == 2 && refused.err.contains("a decision is of its epoch"), "{refused:?}");
+    for (option, why) in [("--times", "only changes have times"), ("--provenance", "decisions have no place")]
+    {
+        let vain = place.run(&format!("replay --emit decisions {option} -o out.jsonl feed.jsonl"));
+        assert!(vain.code == 2 && vain.err.contains(why), "{vain:?}");
+    }
+}
+
+#[test]
+fn a_comparison_says_what_pairs_where_says() {
+    let place = Place::new();
+    let text = page(0..0, 0);
+    let events = [("a", "one"), ("b", "one"), ("c", "two")]
+        .map(|(id, host)| json!({ "id": id, "host": host, "text": text }).to_string() + "\n");
+    place.file("feed.jsonl", events.concat());
+    place.file("text.txt", text);
+    let compare =
+        |arguments: &str| place.run(&format!("compare --set pairs.where=a.host!=b.host {arguments}"));
+    let same = compare("--corpus feed.jsonl --field host --html page.html a b");
+    let why = "no pair: pairs.where wants a.host != b.host, and host is \"one\" here and \"one\" there";
+    assert!(same.code == 0 && same.out.contains(why), "{same:?}");
+    assert!(place.read("page.html").contains("<p class=\"answer\">no pair: pairs.where wants"));
+    let other = compare("--corpus feed.jsonl --field host a c");
+    assert!(
+        other.code == 0 && other.out.contains("copies of one sketch: a pair of similarity 1\n"),
+        "{other:?}"
+    );
+    let files = compare("text.txt text.txt");
+    assert!(files.out.contains("a pair of similarity 1, unless pairs.where rejects it"), "{files:?}");
+    let missing = compare("--corpus feed.jsonl a b");
+    assert!(
+        missing.code == 2 && missing.err.contains("no field \"host\"; name it with --field"),
+        "{missing:?}"
+    );
+}
+
+/// Options with paths are not those of a report, which may come from someone else.
+#[test]
+fn a_report_does_not_say_what_is_read_and_written() {
+    let place = with_feed();
+    place.file("victim", "precious");
+    assert_eq!(place.run("replay --provenance -o out.jsonl feed.jsonl").code, 0);
+    for (name, value) in [
+        ("dead-letter", "victim"),
+        ("notices", "victim"),
+        ("files-from", "victim"),
+        ("monitor", "127.0.0.1:0"),
+    ] {
+        with_value(&place, |report| report["options"][name] = value.into());
+        let refused = place.run("verify changed.jsonl feed.jsonl");
+        assert!(refused.code == 2, "{refused:?}");
+        assert!(refused.err.contains("which decides no result"), "{refused:?}");
+        assert!(!refused.err.contains("precious") && place.read("victim") == "precious", "{refused:?}");
+    }
 }

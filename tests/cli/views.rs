@@ -241,6 +241,9 @@ fn what_does_not_fit_is_refused_with_its_place() {
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.err.contains("view.1.of: a view of clusters is of connected components"), "{run:?}");
     assert!(run.err.contains("view.1.output: found nothing, expected a path"), "{run:?}");
+    place.file("here.toml", deployment.clone() + "table = \"kept\"\n");
+    let run = place.run("run -c here.toml");
+    assert!(run.err.contains("view.1.table: \"kept\" is a name of the sink itself"), "{run:?}");
     place.file("here.toml", deployment + "output = \"out\"\n");
     let run = place.run("run -c here.toml");
     assert!(run.err.contains("view.1.output: \"out\" is written to by sink.path"), "{run:?}");

@@ -63,7 +63,7 @@ fn starts(broker: &Broker) {
         ),
         "{lost}"
     );
-    assert!(from(&[(0, 4)]).unwrap_err().to_string().contains("made anew"));
+    assert!(from(&[(0, 4)]).unwrap_err().to_string().contains("recreated"));
     assert!(from(&[(2, 0)]).unwrap_err().to_string().contains("partition 2"));
     let nowhere = kafka(broker, "no-such-topic", Start::Earliest).begin(None).unwrap_err().to_string();
     assert_eq!(nowhere, "no-such-topic: topic \"no-such-topic\": there is no such topic");
@@ -279,7 +279,7 @@ fn a_topic_created_again_is_refused(broker: &Broker) {
     broker.writer().texts(&topic, 0, &[("k0", "other")]);
     let error =
         kafka(broker, &topic, Start::Earliest).begin(Some(&offsets(&[(0, 5)]))).unwrap_err().to_string();
-    assert!(error.contains("holds 0 to 1 (exclusive): the topic has been made anew"), "{error}");
+    assert!(error.contains("holds 0 to 1 (exclusive): the topic has been recreated"), "{error}");
 }
 
 fn new_partitions(broker: &Broker) {

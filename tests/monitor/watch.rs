@@ -231,6 +231,7 @@ fn posted_watches_are_durable_and_noticed() {
         (&2.into(), &"v".into(), &"posted".into())
     );
     assert_eq!(state(&run, "/watch?limit=1")["next"], "v");
+    assert_eq!(get(run.address, "/watch?id=v").code, 400, "a list has no id");
     assert_eq!(state(&run, "/watch?after=v")["watches"][0]["id"], "w");
     assert_eq!(delete(&run, "w"), 204);
     until(|| state(&run, "/notices")["count"] == 5);
@@ -280,7 +281,7 @@ fn a_web_hook_delivers_each_notice_in_order_whatever_the_receiver_does() {
 
     receiver.set(OK);
     run = place.start("run -c here.toml");
-    // Not by what the receiver has: it may have all of them from before the kill, and gets some of them again.
+    // Not by what the receiver has: it may have all of them from before the kill, and gets some again.
     until(|| {
         let now = state(&run, "/notices");
         now["count"] == 8 && now["hook"]["undelivered"] == 0

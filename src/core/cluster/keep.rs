@@ -152,9 +152,9 @@ mod tests {
     /// Two clusters, a b c d and x y; a has the shortest text and d the longest.
     #[test]
     fn fixed_members_are_kept_and_preferred() {
-        let id = |at: char| DocId::new(&at.to_string()).unwrap();
+        let named = |at: char| DocId::new(&at.to_string()).unwrap();
         let delta = |ends: &str| {
-            let ends: Vec<_> = ends.chars().map(id).collect();
+            let ends: Vec<_> = ends.chars().map(named).collect();
             let pair = Pair::new(ends[0].clone(), ends[1].clone()).unwrap();
             let similar = DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() };
             Delta::by_block(similar, 1)

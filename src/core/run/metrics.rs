@@ -36,7 +36,7 @@ counters! {
     Unchanged "unchanged" "Upserts that repeat what is in force.",
     UnknownDeletes "unknown_deletes" "Deletes of ids that are not alive.",
     Restored "restored" "Documents taken from the state of an earlier run.",
-    Inserted "inserted" "Documents that came alive.",
+    Inserted "inserted" "Documents that became live.",
     Deleted "deleted" "Documents that were deleted.",
     Expired "expired" "Documents that ended by the retention.",
     Late "late" "Upserts that were too old for the retention when they came.",
@@ -44,8 +44,8 @@ counters! {
     AfterUntil "after_until" "Events after the time of --until, which are not applied.",
     UndatedUntil "undated_until" "Events without a time under --until, which are applied.",
     LostRecords "lost_records"
-        "Offsets of the input that had expired before they were read, where a run was told to go on without \
-        them (--reconcile).",
+        "Offsets of the input that had expired before they were read, where a run goes on without them \
+        (--reconcile).",
     MovedIds "moved_ids" "Events that moved an id to another partition.",
     Overruled "overruled" "Events that changed nothing, since their id has a newer one in another partition.",
     Remembered "ids_remembered"
@@ -53,7 +53,7 @@ counters! {
     Forgotten "ids_forgotten" "Remembered ids that are alive again, or that retention forgot.",
     ReplacedAcrossFiles "replaced_across_files"
         "Upserts that replaced the document of the same id of another input file.",
-    SketchesBorn "sketches_born" "Distinct sketches that came alive.",
+    SketchesBorn "sketches_born" "Distinct sketches that became live.",
     SketchesDied "sketches_died" "Distinct sketches whose last document ended.",
     IdfTables "idf_tables" "Tables of document frequencies made.",
     Resketched "resketched" "Documents sketched again under a new table of document frequencies.",

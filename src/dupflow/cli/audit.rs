@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::arguments::problems::Problems;
-use crate::config::{AuditConfig, Deployment, OutputFormat, Plan, ProvenancePlace};
+use crate::config::{AuditConfig, Deployment, EmitKind, OutputFormat, Plan, ProvenancePlace};
 use crate::pipeline::{Provenance, Summary};
 use dupflow_connectors::instant;
 use dupflow_core::doc::retention::RetentionClock;
@@ -23,8 +23,12 @@ pub(super) fn note_conflicts(
     let AuditConfig { provenance, times, until } = deployment.audit;
     let is_wanted = provenance == ProvenancePlace::Output;
     let is_file = || deployment.output().is_some_and(|path| path.metadata().map_or(true, |it| it.is_file()));
-    if times && !deployment.emit.is_of_changes() {
+    let is_of_decisions = deployment.emit == EmitKind::Decisions;
+    if times && (!deployment.emit.is_of_changes() || is_of_decisions) {
         problems.note("--times: only changes have times, and something else is to be emitted");
+    }
+    if is_wanted && is_of_decisions {
+        problems.note("--provenance: decisions have no place for it; --stats has it");
     }
     if is_wanted && are_several {
         problems.note("--provenance: one process writes it; with several, --stats has it");

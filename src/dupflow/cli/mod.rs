@@ -17,6 +17,7 @@ pub mod manual;
 pub mod plan;
 pub mod query;
 pub mod replay;
+mod rule_fields;
 pub mod run;
 pub mod state;
 mod summary;

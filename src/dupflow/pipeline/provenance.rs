@@ -17,13 +17,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::outcome::Summary;
-use crate::config::{Deployment, Plan, SourceConfig};
+use crate::config::{Deployment, EmitKind, Plan, SourceConfig};
 use crate::program;
 use dupflow_connectors::digest::InputDigest;
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::intake::BadRecords;
 use dupflow_connectors::sinks::OutputProvenance;
+use dupflow_core::doc::fields::FieldRule;
 use dupflow_core::run::metrics::{Counter, Counts, Metrics};
 
 /// The version of the format; another one is not read.
@@ -41,7 +42,7 @@ pub struct Provenance {
     /// The fingerprint of the scheme, 16 hexadecimal digits.
     pub scheme: String,
     /// The options of `replay` that decide the result, by their names; those without a value are true or
-    /// false.
+    /// false, those that may be repeated a list.
     pub options: BTreeMap<String, Json>,
     /// The inputs in reading order, as named; with digests once they have been read.
     pub inputs: Vec<InputDigest>,
@@ -96,6 +97,28 @@ pub struct CountsRecord {
 }
 
 impl Provenance {
+    /// The names in [`Self::options`]. None of them is of a path.
+    pub const OPTIONS: [&str; 18] = [
+        "causes",
+        "csv-delimiter",
+        "csv-escape",
+        "decisions",
+        "emit",
+        "epoch",
+        "evidence",
+        "field",
+        "format",
+        "id-field",
+        "ids",
+        "max-bad",
+        "output-format",
+        "text-field",
+        "times",
+        "ts-field",
+        "until",
+        "warc-id",
+    ];
+
     /// What is known before a replay of these inputs begins.
     pub fn begin(plan: &Plan, deployment: &Deployment, inputs: &[Input]) -> Self {
         let input = |input: &Input| InputDigest {
@@ -195,9 +218,19 @@ impl From<&Summary> for CountsRecord {
 /// The options of a replay that decide its result.
 fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     let mut options = BTreeMap::new();
-    let mut set = |name: &str, value: Json| drop(options.insert(name.to_owned(), value));
+    let mut set = |name: &str, value: Json| {
+        debug_assert!(Provenance::OPTIONS.contains(&name), "{name}");
+        options.insert(name.to_owned(), value);
+    };
     let emit = deployment.emit.to_possible_value();
     set("emit", emit.map_or(Json::Null, |value| value.get_name().into()));
+    if deployment.emit == EmitKind::Decisions {
+        set("decisions", deployment.decisions.name().into());
+    }
+    let fields: Vec<&str> = deployment.fields.rules().iter().map(FieldRule::written).collect();
+    if !fields.is_empty() {
+        set("field", fields.into());
+    }
     set("output-format", deployment.output_format.name().into());
     set("evidence", deployment.evidence.into());
     set("causes", deployment.causes.into());

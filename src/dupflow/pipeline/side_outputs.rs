@@ -73,24 +73,29 @@ impl SideOutputs {
                     })
                 };
                 let name = path.display().to_string();
-                opened.add(at, &name, to).map_err(|error| (name, error))?;
+                opened.add(at, &name, false, to).map_err(|error| (name, error))?;
             }
             for name in view.topic.iter().chain(&view.table) {
                 let to = || Ok(SideDestination::Main(Some(RestoredRows::default())));
-                opened.add(at, name, to).map_err(|error| (name.clone(), error))?;
+                opened.add(at, name, true, to).map_err(|error| (name.clone(), error))?;
             }
         }
         Ok(opened)
     }
 
-    /// Adds the output of a view. Views that name the same output share it.
+    /// Adds the output of a view. Views that name the same output share it; a file (`is_main` is false) and
+    /// a topic or table are two, whatever their names are.
     fn add(
         &mut self,
         view: usize,
         name: &str,
+        is_main: bool,
         to: impl FnOnce() -> io::Result<SideDestination>,
     ) -> io::Result<()> {
-        if let Some(output) = self.outputs.iter_mut().find(|output| output.name == name) {
+        let is_it = |output: &&mut SideOutput| {
+            output.name == name && is_main == matches!(output.to, SideDestination::Main(_))
+        };
+        if let Some(output) = self.outputs.iter_mut().find(is_it) {
             output.takes[view] = true;
             return Ok(());
         }

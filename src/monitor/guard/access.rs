@@ -12,7 +12,8 @@
 //! monitor by a name of its own. With a token `Host` may be anything, since such a page has no token.
 //!
 //! A request other than GET and HEAD is refused if `Sec-Fetch-Site`, which browsers set, says that a page of
-//! another site sends it. Tokens are compared by their SHA-256 hashes in constant time.
+//! another site sends it. Browsers do not set it for plain HTTP to other than loopback addresses: so without
+//! a token `Origin`, which they always set, has to name the host of the request, or an accepted one. Tokens are compared by their SHA-256 hashes in constant time.
 
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
@@ -76,11 +77,19 @@ impl Access {
 
     /// Whether the value of `Host` is accepted.
     fn accepts_host(&self, host: &[u8]) -> bool {
-        let name = std::str::from_utf8(host).ok().map(|host| match host.rsplit_once(':') {
-            Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
-            _ => host,
-        });
-        is_local(host) || name.is_some_and(|name| self.hosts.contains(&name.to_ascii_lowercase()))
+        let name = std::str::from_utf8(host).ok().map(|host| without_port(host).to_ascii_lowercase());
+        is_local(host) || name.is_some_and(|name| self.hosts.contains(&name))
+    }
+
+    /// Whether `Origin`, if it is there, names the host of the request or an accepted one.
+    fn accepts_origin(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST).map(|host| host.as_bytes());
+        headers.get_all(header::ORIGIN).iter().all(|origin| {
+            let origin = origin.to_str().unwrap_or_default();
+            let Some((_, authority)) = origin.split_once("://") else { return false };
+            host.is_some_and(|host| host.eq_ignore_ascii_case(authority.as_bytes()))
+                || self.hosts.contains(&without_port(authority).to_ascii_lowercase())
+        })
     }
 
     /// The path of the page.
@@ -110,7 +119,9 @@ impl Access {
         }
         let is_read = [Method::GET, Method::HEAD].contains(method);
         let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
-        if !is_read && !matches!(site, None | Some(b"same-origin" | b"none")) {
+        let is_foreign = !matches!(site, None | Some(b"same-origin" | b"none"))
+            || (!is_guarded && !self.accepts_origin(headers));
+        if !is_read && is_foreign {
             return refused(
                 RefusalReason::Site,
                 StatusCode::FORBIDDEN,
@@ -156,6 +167,14 @@ impl Access {
     fn cookie(&self, value: &str, is_encrypted: bool) -> String {
         let secure = if is_encrypted { "; Secure" } else { "" };
         format!("{COOKIE}={value}; SameSite=Strict; HttpOnly{secure}; Path={}", self.home)
+    }
+}
+
+/// The host of an authority.
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+        _ => authority,
     }
 }
 
@@ -279,6 +298,36 @@ mod tests {
             (200, 200, 403, 403)
         );
         assert_eq!(status(&access, &Method::POST, "/similar", &[]), 200, "no browser says nothing");
+    }
+
+    #[test]
+    fn a_page_of_another_origin_changes_nothing() {
+        let hosts = ["dupflow.lan".to_owned()];
+        let access = Access::new(true, None).with_proxy(&hosts, "");
+        let post = |host: &str, origin: &str| {
+            status(&access, &Method::POST, "/watch", &[("host", host), ("origin", origin)])
+        };
+        for (host, origin) in [
+            ("dupflow.lan", "http://dupflow.lan"),
+            ("dupflow.lan:80", "https://DUPFLOW.lan"),
+            ("localhost:9600", "http://localhost:9600"),
+            ("127.0.0.1:9600", "https://dupflow.lan"),
+        ] {
+            assert_eq!(post(host, origin), 200, "{host} {origin}");
+        }
+        for (host, origin) in [
+            ("dupflow.lan", "http://evil.example"),
+            ("dupflow.lan", "null"),
+            ("dupflow.lan", "http://dupflow.lan.evil"),
+            ("localhost:9600", "http://localhost:3000"),
+            ("localhost:9600", ""),
+        ] {
+            assert_eq!(post(host, origin), 403, "{host} {origin}");
+        }
+        let guarded = Access::new(true, Some(TOKEN));
+        let bearer = format!("Bearer {TOKEN}");
+        let given = [("host", "here"), ("origin", "https://public.example"), ("authorization", &*bearer)];
+        assert_eq!(status(&guarded, &Method::POST, "/similar", &given), 200, "such a page has no token");
     }
 
     #[test]

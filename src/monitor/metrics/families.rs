@@ -306,8 +306,8 @@ fn process() -> Vec<Family> {
             "worker_step_age_seconds",
             MetricKind::Gauge,
             Some("worker"),
-            "How long ago each worker began its last step: a few seconds, but for one that is in a long one \
-                or hangs.",
+            "How long ago each worker began its last step: a few seconds, unless the step is long or the \
+                worker hangs.",
             |s, out| {
                 for (worker, age) in s.status.step_ages(s.now) {
                     out.labelled("worker", &worker.to_string(), age.as_secs_f64());

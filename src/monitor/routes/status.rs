@@ -77,6 +77,10 @@ pub(super) struct StatusAnswer {
     hot_blocks_total: usize,
     /// The largest of them.
     hot_blocks: Vec<HotBlockStatus>,
+    /// Number of views; null if this process keeps none.
+    views: Option<usize>,
+    /// Number of watches; null if this process has no watch list.
+    watches: Option<u64>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -301,6 +305,8 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
         similarities: seen.map(|sums| sums.by_similarity.to_vec()).unwrap_or_default(),
         hot_blocks_total,
         hot_blocks: hot.collect(),
+        views: subject.views.as_ref().map(|tables| tables.plans().len()),
+        watches: subject.watch.as_ref().map(|book| book.state().watches),
     };
     (status_answer, two)
 }

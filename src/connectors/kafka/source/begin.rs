@@ -123,7 +123,7 @@ impl PartitionStarts<'_> {
             "records have expired before they were read; with --reconcile, what is left is read and the \
              output is corrected"
         } else {
-            "the topic has been made anew, or is another one; with --reconcile, what it holds is read and \
+            "the topic has been recreated, or is another one; with --reconcile, what it holds is read and \
              the output is corrected"
         };
         SourceError::Lost { input: self.kafka.topic.as_str().into(), partition, wanted, first, end, hint }

@@ -75,7 +75,7 @@ impl Source for Kafka {
         if topic.as_ref().is_some_and(|topic| topic.id.is_none()) {
             tracing::warn!(
                 topic = self.topic,
-                "the broker has no ids of topics (they come with Kafka 2.8): a topic that is made anew under \
+                "the broker has no ids of topics (they come with Kafka 2.8): a topic that is recreated under \
                  the same name and has grown \
                  beyond what had been read is not told from the old one"
             );

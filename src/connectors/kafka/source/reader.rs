@@ -250,7 +250,7 @@ impl TopicReading<'_> {
             let first = self.topic.get_or_insert_with(|| now.clone());
             if !first.is(&now) {
                 let what = format!(
-                    "{} has been made anew while it was read: it is {now} now; --reconcile reads what it \
+                    "{} has been recreated while it was read: it is {now} now; --reconcile reads what it \
                      holds and writes what differs",
                     self.kafka.what()
                 );

@@ -70,7 +70,7 @@ impl KafkaTexts {
         }
         if offset >= end {
             return Err(NoText::Gone(format!(
-                "{place} is not there: the partition ends before offset {end}, it has been made anew"
+                "{place} is not there: the partition ends before offset {end}, it has been recreated"
             )));
         }
         let unread = |error: &KafkaError| {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::rows::add;
+
 /// Adds up changes of rows, and writes the rows that are left, in order, below a line of names.
 #[derive(Debug)]
 pub struct FinalRows<W: Write> {
@@ -19,8 +21,7 @@ impl<W: Write> FinalRows<W> {
 
     /// Adds (`diff` 1) or removes (-1) a row.
     pub fn change(&mut self, cells: Vec<String>, diff: isize) {
-        let sum = self.rows.entry(cells).or_default();
-        *sum += diff;
+        add(&mut self.rows, cells, diff);
     }
 
     /// Writes the rows.
@@ -50,6 +51,7 @@ mod tests {
         rows.change(cells(["a", "1"]), 1);
         rows.change(cells(["a", "1"]), -1);
         rows.change(cells(["a", "2"]), 1);
+        assert_eq!(rows.rows.len(), 2, "a row that was removed is not held");
         rows.finish().unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "host,count\na,2\n\"b, c\",1\n");
     }

@@ -1,6 +1,7 @@
 //! Rows of a side output, their changes, and the difference between two sums of them.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 
 use dupflow_core::time::Epoch;
@@ -62,17 +63,12 @@ pub struct RestoredRows {
 impl RestoredRows {
     /// Adds a change that the output holds.
     pub fn held(&mut self, SideDelta { row, diff }: SideDelta) {
-        self.add(row, -diff);
+        add(&mut self.difference, row, -diff);
     }
 
     /// Adds a change that the restored corpus gives.
     pub fn restored(&mut self, SideDelta { row, diff }: SideDelta) {
-        self.add(row, diff);
-    }
-
-    fn add(&mut self, row: SideRow, diff: isize) {
-        let sum = self.difference.entry(row).or_default();
-        *sum += diff;
+        add(&mut self.difference, row, diff);
     }
 
     /// The changes that make the output right: rows that it loses first.
@@ -85,6 +81,16 @@ impl RestoredRows {
         // A stable sort: rows stay in order.
         deltas.sort_by_key(|delta| delta.diff);
         deltas
+    }
+}
+
+/// Adds to the sum of a row. A row whose sum is 0 is not held: a count that has changed a million times is a
+/// million rows, and one is left.
+pub(super) fn add<R: Ord>(sums: &mut BTreeMap<R, isize>, row: R, diff: isize) {
+    match sums.entry(row) {
+        Entry::Vacant(vacant) => drop(vacant.insert(diff)),
+        Entry::Occupied(sum) if *sum.get() == -diff => drop(sum.remove()),
+        Entry::Occupied(mut sum) => *sum.get_mut() += diff,
     }
 }
 
@@ -122,6 +128,7 @@ mod tests {
         [("\"a\":1", 1), ("\"b\":2", 1), ("\"d\":1", 1), ("\"d\":1", -1)]
             .into_iter()
             .for_each(|(json, diff)| rows.restored(delta(json, diff)));
+        assert_eq!(rows.difference.len(), 2, "what adds up to nothing is not held");
         assert_eq!(rows.differences(), [delta("\"c\":1", -1), delta("\"b\":2", 1)]);
         assert_eq!(RestoredRows::default().differences(), []);
     }

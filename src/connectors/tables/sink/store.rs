@@ -34,6 +34,22 @@ pub struct TableOutput {
 }
 
 impl TableOutput {
+    /// The names of the sink's own tables, views and indices, without the prefix.
+    pub const NAMES: [&str; 12] = [
+        "pairs",
+        "documents",
+        "clusters",
+        "deltas",
+        "progress",
+        "kept",
+        "removed",
+        "decisions",
+        "decisions_of",
+        "pairs_b",
+        "pairs_similarity",
+        "clusters_cluster",
+    ];
+
     /// Name and value of the field that the description in a mark has if the tables keep deltas.
     pub const WITH_DELTAS: (&str, &str) = ("sink.emit", "deltas");
 

@@ -5,16 +5,19 @@
 //! The retention of the pipeline is not applied: a document that it would have let expire is found.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{anyhow, ensure};
 
-use super::subject::{CorpusRead, NamedText, Subject};
+use super::subject::{CorpusRead, NamedText, PairRuling, Subject};
+use crate::cli::rule_fields::RuleFields;
 use crate::config::Plan;
-use dupflow_connectors::inputs::{Input, for_each_event};
+use dupflow_connectors::inputs::{Input, for_each_event_until};
 use dupflow_connectors::instant;
 use dupflow_connectors::intake::{BadRecords, OnError};
+use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::{DocEvent, DocId, Position};
 use dupflow_core::text::{Featurizer, IdfTable};
 use dupflow_core::time::UnixTime;
@@ -22,8 +25,9 @@ use dupflow_core::time::UnixTime;
 /// A document as its events leave it.
 #[derive(Default)]
 struct FollowedDocument {
-    /// The last text.
+    /// The last text, and its fields.
     text: Option<String>,
+    fields: FieldRow,
     /// The record of the text, and its time.
     set: (u64, Option<f64>),
     /// The record that deleted the document after its last text, and its time.
@@ -57,6 +61,7 @@ pub(super) fn find(
     inputs: Vec<Input>,
     ids: [&DocId; 2],
     until: Option<UnixTime>,
+    fields: &RuleFields,
 ) -> anyhow::Result<Subject> {
     ensure!(ids[0] != ids[1], "both ids are \"{}\": two documents are compared", ids[0]);
     let is_live = plan.scheme.live().is_some();
@@ -64,11 +69,11 @@ pub(super) fn find(
     let mut followed = [FollowedDocument::default(), FollowedDocument::default()];
     let mut alive = BTreeMap::<DocId, String>::new();
     let mut counts = EventCounts::default();
-    for_each_event(inputs, &plan.scheme.text.field_names(), &bad, |position, event| {
+    for_each_event_until(inputs, &plan.scheme.text.field_names(), &fields.rules, &bad, |position, event| {
         let is_undated = event.ts.is_none();
         if until.is_some_and(|until| event.ts.is_some_and(|ts| ts > until.seconds())) {
             counts.after += 1;
-            return;
+            return ControlFlow::Continue(());
         }
         counts.events += 1;
         counts.undated += u64::from(until.is_some() && is_undated);
@@ -81,6 +86,7 @@ pub(super) fn find(
                 None => drop(alive.remove(&event.id)),
             }
         }
+        ControlFlow::Continue(())
     })?;
     crate::cli::arguments::problems::check_demands(&bad.without_document())?;
     let mut notes = Vec::new();
@@ -94,9 +100,10 @@ pub(super) fn find(
     for (which, id, document) in [("A", ids[0], &a), ("B", ids[1], &b)] {
         notes.extend(document.deletion(which, id));
     }
+    let ruling = fields.rejection([&a.fields, &b.fields]).map_or(PairRuling::Allowed, PairRuling::Rejected);
     let texts = [a.named(ids[0], until)?, b.named(ids[1], until)?];
     let corpus = CorpusRead { inputs: bad.digest_table().inputs(), counts: counts.lines(&bad, until) };
-    Ok(Subject { plan, notes, texts, corpus: Some(corpus) })
+    Ok(Subject { plan, notes, ruling, texts, corpus: Some(corpus) })
 }
 
 impl FollowedDocument {
@@ -104,7 +111,8 @@ impl FollowedDocument {
         match &event.text {
             Some(text) => {
                 let text = Some(text.to_string());
-                *self = Self { text, set: (at.offset, event.ts), deleted: None, upserts: self.upserts + 1 };
+                let (fields, set) = (event.fields.row.clone(), (at.offset, event.ts));
+                *self = Self { text, fields, set, deleted: None, upserts: self.upserts + 1 };
             }
             None => self.deleted = self.deleted.or(Some((at.offset, event.ts))),
         }

@@ -22,6 +22,7 @@ use super::PipelineArgs;
 use super::arguments::inputs::LayoutArgs;
 use super::arguments::problems::Problems;
 use super::arguments::written;
+use super::rule_fields::RuleFields;
 use crate::config::Plan;
 use dupflow_connectors::formats::{InputLayout, MAX_RECORD_BYTES, text_of_file};
 use dupflow_connectors::inputs::Input;
@@ -76,6 +77,7 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         problems.note("options for records have an effect with --corpus only");
     }
     args.layout.columns.check(&mut problems);
+    let fields = args.layout.columns.fields(&mut problems);
     let inputs = problems.take(Input::resolve(&args.corpus, args.layout.layout()));
     let written: Vec<_> = args.html.iter().map(|path| ("--html", &**path, &[][..])).collect();
     written::probe(written.iter().map(|(option, path, _)| (*option, *path)), &mut problems);
@@ -84,7 +86,8 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
     let subject = if args.corpus.is_empty() {
         files(args, plan, problems)?
     } else {
-        documents(args, plan.zip(inputs), problems)?
+        let fields = RuleFields::new(plan.as_ref(), &fields, &mut problems);
+        documents(args, plan.zip(inputs), &fields, problems)?
     };
     let (report, page) =
         (report::report(&subject), args.html.as_ref().map(|path| (path, page::page(&subject))));
@@ -118,11 +121,12 @@ fn files(args: &Args, plan: Option<Plan>, mut problems: Problems) -> anyhow::Res
 fn documents(
     args: &Args,
     given: Option<(Plan, Vec<Input>)>,
+    fields: &RuleFields,
     mut problems: Problems,
 ) -> anyhow::Result<Subject> {
     let (a, b) = (problems.take(corpus::id(&args.a)), problems.take(corpus::id(&args.b)));
     let ((plan, inputs), (a, b)) = problems.settle(given.zip(a.zip(b)))?;
-    corpus::find(plan, inputs, [&a, &b], args.until)
+    corpus::find(plan, inputs, [&a, &b], args.until, fields)
 }
 
 /// Message for a text above the limit for documents.

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Write as _};
 
-use super::passages::with_passages;
+use super::passages::{changes_direction, with_passages};
 use super::report::{report, together};
 use super::subject::{NamedText, Subject};
 use crate::cli::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
@@ -46,9 +46,7 @@ impl Display for Escaped<'_> {
                 }
                 '\x7f' => f.write_char('\u{2421}')?,
                 '\u{80}'..='\u{9f}' => f.write_char('\u{fffd}')?,
-                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                    write!(f, "[U+{:04X}]", u32::from(character))?;
-                }
+                _ if changes_direction(character) => write!(f, "[U+{:04X}]", u32::from(character))?,
                 _ => f.write_char(character)?,
             }
         }
@@ -70,10 +68,10 @@ pub(super) fn page(subject: &Subject) -> String {
     head(&mut out, subject);
     out.push_str("<h1>Two documents compared</h1>\n");
     let answer = match (&compared, &a.sketched, &b.sketched) {
-        (Some(compared), Some(x), Some(y)) => together(compared, x.id == y.id),
-        _ => without_sketch(if a.sketched.is_none() { &a } else { &b }),
+        (Some(compared), Some(x), Some(y)) => together(compared, x.id == y.id, &subject.ruling),
+        _ => without_sketch(if a.sketched.is_none() { &a } else { &b }).to_owned(),
     };
-    let _ = writeln!(out, "<p class=\"answer\">{}</p>", Escaped(answer));
+    let _ = writeln!(out, "<p class=\"answer\">{}</p>", Escaped(&answer));
     for note in &subject.notes {
         let _ = writeln!(out, "<p class=\"note\">{}</p>", Escaped(note));
     }

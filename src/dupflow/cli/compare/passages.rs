@@ -52,10 +52,20 @@ fn put(out: &mut String, piece: &TextPiece<'_>) {
 /// Appends a text; control characters are escaped, except for ends of lines and tabs.
 pub(super) fn put_text(out: &mut String, text: &str) {
     for character in text.chars() {
-        if character.is_control() && !matches!(character, '\n' | '\t') {
+        let is_control = character.is_control() && !matches!(character, '\n' | '\t');
+        if is_control || changes_direction(character) {
             out.extend(character.escape_default());
         } else {
             out.push(character);
         }
     }
+}
+
+/// Whether a character changes the direction in which others are shown: a mark, an embedding, an override or
+/// an isolate of Unicode's bidirectional algorithm (UAX #9, section 2).
+pub(super) fn changes_direction(character: char) -> bool {
+    matches!(
+        character,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
 }

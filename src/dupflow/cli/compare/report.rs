@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::passages::put_text;
-use super::subject::{NamedText, Subject};
+use super::subject::{NamedText, PairRuling, Subject};
 use super::{measures, sketches};
 use crate::cli::examine::{Examiner, SketchComparison, Specimen, verdict_text, without_sketch};
 use crate::config::Plan;
@@ -12,7 +12,7 @@ use dupflow_core::text::Weights;
 use dupflow_core::text::measures::Measure;
 
 /// The comparison of two texts with their names.
-pub(super) fn report(Subject { plan, notes, texts: [a_text, b_text], .. }: &Subject) -> String {
+pub(super) fn report(Subject { plan, notes, ruling, texts: [a_text, b_text], .. }: &Subject) -> String {
     let mut examiner = Examiner::new(plan);
     let (a, b) = (examiner.examine(&a_text.text), examiner.examine(&b_text.text));
     let mut out = format!("pipeline {}, scheme {:016x}\n", plan.name, plan.scheme.fingerprint());
@@ -33,7 +33,7 @@ pub(super) fn report(Subject { plan, notes, texts: [a_text, b_text], .. }: &Subj
     row("shingles", &a.features.len(), &b.features.len());
     row("distinct shingles", &a.distinct(), &b.distinct());
     out.push('\n');
-    answer(&mut out, &a, &b, plan, &mut examiner);
+    answer(&mut out, [&a, &b], plan, ruling, &mut examiner);
     if a.tokens > 0 && b.tokens > 0 {
         let own = measures::own_weights(&plan.scheme.text.weights, [&a, &b]);
         measures::table(&mut out, &a, &b, own);
@@ -44,7 +44,13 @@ pub(super) fn report(Subject { plan, notes, texts: [a_text, b_text], .. }: &Subj
 }
 
 /// The pipeline's answer for the two texts.
-fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &mut Examiner) {
+fn answer(
+    out: &mut String,
+    [a, b]: [&Specimen; 2],
+    plan: &Plan,
+    ruling: &PairRuling,
+    examiner: &mut Examiner,
+) {
     let (Some(x), Some(y)) = (&a.sketched, &b.sketched) else {
         let without = [a, b].into_iter().filter(|text| text.sketched.is_none());
         let emptiest = without.min_by_key(|text| text.tokens).expect("one of them has no sketch");
@@ -59,13 +65,29 @@ fn answer(out: &mut String, a: &Specimen, b: &Specimen, plan: &Plan, examiner: &
     row("blocks shared", &format!("{} of {}", compared.shared.len(), x.keys.len()));
     row("filter", &verdict_text(&compared.verdict, examiner.looks()));
     if !plan.scheme.pairs.is_empty() {
-        row("pairs.where", "not applied: the two texts have no fields");
+        let ruled = match ruling {
+            PairRuling::Allowed => "allows the pair",
+            PairRuling::Rejected(_) => "rejects the pair",
+            PairRuling::Unknown => "not applied: the two texts have no fields",
+        };
+        row("pairs.where", ruled);
     }
-    row("together", together(&compared, x.id == y.id));
+    row("together", &together(&compared, x.id == y.id, ruling));
 }
 
 /// Whether two texts are a pair, and why; `is_copy`: they have the same sketch.
-pub(super) fn together(compared: &SketchComparison, is_copy: bool) -> &'static str {
+pub(super) fn together(compared: &SketchComparison, is_copy: bool, ruling: &PairRuling) -> String {
+    let found = by_sketches(compared, is_copy);
+    match ruling {
+        PairRuling::Rejected(why) => format!("no pair: {why}"),
+        PairRuling::Unknown if !found.starts_with("no pair") => {
+            format!("{found}, unless pairs.where rejects it")
+        }
+        PairRuling::Allowed | PairRuling::Unknown => found.to_owned(),
+    }
+}
+
+fn by_sketches(compared: &SketchComparison, is_copy: bool) -> &'static str {
     if is_copy {
         "copies of one sketch: a pair of similarity 1"
     } else if compared.verdict.accepted.is_none() {

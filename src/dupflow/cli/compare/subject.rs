@@ -13,10 +13,22 @@ pub(super) struct Subject {
     pub(super) plan: Plan,
     /// What is to be known of the plan, as lines.
     pub(super) notes: Vec<String>,
+    /// What `pairs.where` says of the two.
+    pub(super) ruling: PairRuling,
     /// The two texts.
     pub(super) texts: [NamedText; 2],
     /// The corpus that they are from.
     pub(super) corpus: Option<CorpusRead>,
+}
+
+/// What `pairs.where` says of two texts.
+pub(super) enum PairRuling {
+    /// They may be a pair; so it is without a rule.
+    Allowed,
+    /// Why they may not.
+    Rejected(String),
+    /// The texts are of no documents, and have no fields.
+    Unknown,
 }
 
 /// A text, and where it is from.
@@ -45,7 +57,8 @@ impl Subject {
         let note = "document frequencies are live, and these two texts all the documents here";
         let notes = is_live.then(|| note.to_owned()).into_iter().collect();
         let texts = [(name_a, a), (name_b, b)].map(|(name, text)| NamedText { name, text, place: None });
-        Self { plan, notes, texts, corpus: None }
+        let ruling = if plan.scheme.pairs.is_empty() { PairRuling::Allowed } else { PairRuling::Unknown };
+        Self { plan, notes, ruling, texts, corpus: None }
     }
 }
 

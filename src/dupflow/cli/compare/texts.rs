@@ -35,16 +35,16 @@ pub struct Figures {
 
 impl TextComparison {
     /// Compares two texts. Live weights are frozen at the document frequencies of the two.
-    pub fn new(plan: Plan, a: String, b: String) -> Self {
-        let subject = Subject::of_texts(plan, [("a".to_owned(), a), ("b".to_owned(), b)]);
+    pub fn new(plan: Plan, [first, second]: [String; 2]) -> Self {
+        let subject = Subject::of_texts(plan, [("a".to_owned(), first), ("b".to_owned(), second)]);
         let mut examiner = Examiner::new(&subject.plan);
         let [a, b] = subject.texts.each_ref().map(|text| examiner.examine(&text.text));
         let [x, y] = [&a, &b].map(|text| Features::set(&text.terms.ids));
-        let compared = a.sketched.as_ref().zip(b.sketched.as_ref()).map(|(x, y)| {
-            if x.id == y.id {
+        let compared = a.sketched.as_ref().zip(b.sketched.as_ref()).map(|(left, right)| {
+            if left.id == right.id {
                 return (Some(1.0), true);
             }
-            let compared = examiner.compare(x, y);
+            let compared = examiner.compare(left, right);
             let accepted = compared.verdict.accepted.map(|similarity| similarity.get());
             (accepted, compared.shared.len() >= examiner.least())
         });
@@ -86,12 +86,11 @@ mod tests {
 
     fn compared(a: &str, b: &str) -> TextComparison {
         let plan = Plan::load("exact", &["threshold=0.5".to_owned(), "text.shingle=words:1".to_owned()]);
-        TextComparison::new(plan.unwrap(), a.to_owned(), b.to_owned())
+        TextComparison::new(plan.unwrap(), [a.to_owned(), b.to_owned()])
     }
 
     /// By words; as in the module `report`.
     #[test]
-    #[expect(clippy::float_cmp, reason = "quotients of small whole numbers")]
     fn figures_by_hand() {
         let comparison = compared("a a b", "a b b c");
         let Figures { jaccard, containment, weighted_jaccard, cosine, accepted, is_candidate } =

@@ -212,8 +212,7 @@ fn run_to_end(
                 Ok(RunEvent::Ended(ended)) => ended,
                 _ => bail!(
                     "what had been read could not be finished within {} s of the signal (shutdown_seconds); \
-                    the output is \
-                     whole epochs, but for one that was being written",
+                    the output has whole epochs, except one that was being written",
                     bound.as_secs()
                 ),
             }
@@ -244,7 +243,8 @@ pub(super) fn note_conflicts(
         problems.note("sink.causes: only deltas have causes, and something else is to be emitted");
     }
     plan.iter().flat_map(|plan| missing_fields(plan, deployment)).for_each(|missing| problems.note(missing));
-    if deployment.audit.times && !deployment.emit.is_of_changes() {
+    let has_times = deployment.emit.is_of_changes() && deployment.emit != EmitKind::Decisions;
+    if deployment.audit.times && !has_times {
         problems.note("sink.times: only changes have times, and something else is to be emitted");
     }
     let are_tables = matches!(deployment.sink, SinkConfig::Tables(_));

@@ -4,7 +4,6 @@
 //! It reads the whole input into memory and needs no dataflow, since the pairs of a document are a function
 //! of the corpus.
 
-mod fields;
 mod neighbourhood;
 
 use std::fmt::Write as _;
@@ -15,6 +14,7 @@ use super::arguments::inputs::InputArgs;
 use super::arguments::problems::Problems;
 use super::corpus::{self, LiveDocuments};
 use super::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
+use super::rule_fields::RuleFields;
 use super::summary::quoted;
 use crate::config::{BlockingPlan, Plan};
 use crate::plural::counted;
@@ -25,7 +25,6 @@ use dupflow_core::doc::{DocId, Position};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::agreement::Agreement;
 use dupflow_core::text::{Idf, TextRules, Weights, shingles, tokens};
-use fields::RuleFields;
 use neighbourhood::{Neighbour, Neighbourhood};
 
 /// Arguments of `trace`.
@@ -142,7 +141,8 @@ fn report(
         let document = &alive[&neighbour.id];
         let other = examiner.examine(&document.text);
         let line = verdict_line(neighbour, traced.id, examiner.exact(&specimen, &other), examiner.looks());
-        line + &fields.rejected([&alive[id].fields, &document.fields])
+        let rejection = fields.rejection([&alive[id].fields, &document.fields]);
+        line + &rejection.map(|why| format!("; no pair, since {why}")).unwrap_or_default()
     });
     let verdicts = or_none(verdicts);
     section(&format!("verify, by {} similarity", examiner.measured()), &verdicts);

@@ -14,6 +14,9 @@ use crate::config::{Deployment, Plan, SourceConfig};
 /// Keys by which the records of two outputs belong together.
 const IDENTITY: [&str; 7] = ["epoch", "diff", "a", "b", "document", "cluster", "id"];
 
+/// Keys of times of day: that of a delta, and that of a decision.
+const TIMES: [&str; 2] = ["committed", "at"];
+
 /// Keys of a change that depend on where epochs are cut.
 const BY_EPOCH: [&str; 4] = ["epoch", "diff", "cause", "event_time"];
 
@@ -47,11 +50,13 @@ pub(super) struct Different {
 impl RecordRule {
     /// How the records of such a replay are compared.
     pub(super) fn new(_: &Plan, deployment: &Deployment) -> Self {
-        let is_by_clock = matches!(
-            &deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some()
-        );
-        if is_by_clock && deployment.emit.is_of_changes() { Self::Sums } else { Self::Each }
+        if is_by_clock(deployment) && deployment.emit.is_of_changes() { Self::Sums } else { Self::Each }
     }
+}
+
+/// Whether epochs end by the time of day.
+pub(super) fn is_by_clock(deployment: &Deployment) -> bool {
+    matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some())
 }
 
 /// Number of times that a record is in one output more than in the other, and when it was first found.
@@ -104,7 +109,7 @@ fn counted(record: Option<Record>, rule: RecordRule) -> (Option<String>, i64) {
         Some(Ok(record)) => record,
         Some(Err(what)) => return (Some(what), 1),
     };
-    record.remove("committed");
+    TIMES.iter().for_each(|key| drop(record.remove(*key)));
     let mut count = 1;
     if rule == RecordRule::Sums {
         // In a table of comma-separated values numbers are texts.

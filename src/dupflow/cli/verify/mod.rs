@@ -15,6 +15,7 @@ mod records;
 mod report;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,10 @@ use serde_json::Value as Json;
 use super::arguments::problems::Problems;
 use super::replay;
 use super::{Cli, Command};
-use crate::config::{Deployment, LogFormat, Plan, ProvenancePlace};
-use crate::pipeline::{self, CountsRecord, Mode, PipelineRecord, Provenance, RunJob, Summary};
+use crate::config::{Deployment, EmitKind, LogFormat, Plan, ProvenancePlace};
+use crate::pipeline::{
+    self, CountsRecord, Mode, PipelineRecord, Provenance, RunJob, Summary, missing_fields,
+};
 use compared::RecordRule;
 use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::retention::RetentionClock;
@@ -136,9 +139,20 @@ impl Repeated {
         let output = folder.0.join("output");
         let replay = problems.take(replay_args(options, &output, args));
         let inputs = replay.as_ref().and_then(|replay| replay.inputs.resolve(&mut problems));
-        let fields = replay.as_ref().map(|replay| replay.inputs.layout.columns.fields(&mut problems));
-        let (plan, ((replay, inputs), fields)) = problems.settle(plan.zip(replay.zip(inputs).zip(fields)))?;
-        let mut deployment = replay.deployment(fields, LogFormat::default());
+        let deployment = replay.map(|replay| {
+            let fields = replay.inputs.layout.columns.fields(&mut problems);
+            replay.deployment(fields, LogFormat::default())
+        });
+        if let (Some(plan), Some(deployment)) = (&plan, &deployment) {
+            missing_fields(plan, deployment).into_iter().for_each(|missing| problems.note(missing));
+            if deployment.emit == EmitKind::Decisions && compared::is_by_clock(deployment) {
+                problems.note(
+                    "the epochs of this report were cut by the clock, and a decision is of its epoch: no replay \
+                    repeats it",
+                );
+            }
+        }
+        let (plan, (mut deployment, inputs)) = problems.settle(plan.zip(deployment.zip(inputs)))?;
         deployment.audit.provenance = ProvenancePlace::Stats;
         let rule = RecordRule::new(&plan, &deployment);
         let (provenance, summary) = repeat(&plan, &deployment, inputs)?;
@@ -159,12 +173,16 @@ fn repeat(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>) -> anyhow::R
 fn replay_args(options: &BTreeMap<String, Json>, output: &Path, args: &Args) -> anyhow::Result<replay::Args> {
     let mut typed = vec!["dupflow".into(), "replay".into(), "--output".into(), output.as_os_str().to_owned()];
     for (name, value) in options {
+        // Others have paths: a report may come from someone else, and must not say what is read and written.
+        if !Provenance::OPTIONS.contains(&name.as_str()) {
+            anyhow::bail!("the report has the option {name:?}, which decides no result");
+        }
         match value {
             _ if name == "max-bad" => {}
             Json::Bool(true) => typed.push(format!("--{name}").into()),
             Json::Bool(false) | Json::Null => {}
-            Json::String(text) => typed.push(format!("--{name}={text}").into()),
-            other => typed.push(format!("--{name}={other}").into()),
+            Json::Array(each) => typed.extend(each.iter().map(|one| typed_option(name, one))),
+            one => typed.push(typed_option(name, one)),
         }
     }
     // More bad records than the first run had are a finding, and no failure.
@@ -179,6 +197,11 @@ fn replay_args(options: &BTreeMap<String, Json>, output: &Path, args: &Args) -> 
         Command::Replay(replay) => Ok(*replay),
         other => anyhow::bail!("the report is of another command: {other:?}"),
     }
+}
+
+/// An option with its value.
+fn typed_option(name: &str, value: &Json) -> OsString {
+    value.as_str().map_or_else(|| format!("--{name}={value}"), |text| format!("--{name}={text}")).into()
 }
 
 /// A folder that is removed with everything in it.

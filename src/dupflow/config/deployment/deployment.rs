@@ -127,7 +127,7 @@ const OWN_KEYS: &[DeploymentKey] = &[
 ];
 
 /// Keys, and tables of keys, whose values are secret: they are never printed or served.
-const HIDDEN: [&str; 8] = [
+const HIDDEN: [&str; 9] = [
     "monitor.token",
     "monitor.read_token",
     "processes.secret",
@@ -136,6 +136,7 @@ const HIDDEN: [&str; 8] = [
     "sink.url",
     "watch.url",
     "notices.hook.secret",
+    "notices.hook.url",
 ];
 
 /// Where a pipeline runs, validated.

@@ -44,6 +44,7 @@ pub(super) struct WatchAdded {
 /// A query for a page of watches.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WatchQuery {
     /// The value of `next` of the previous page.
     after: Option<String>,
@@ -54,6 +55,7 @@ pub(super) struct WatchQuery {
 /// The watch to end.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub(super) struct WatchToEnd {
     /// Its id.
     id: String,

@@ -10,6 +10,7 @@ use super::values::{path, topic_name};
 use crate::config::settings::{
     ConfigError, ConfigValue, DeploymentKey, FileSettings, ProblemKind, read_file,
 };
+use dupflow_connectors::tables::TableOutput;
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::views::{GroupPart, SIZE, ViewKind, ViewMeasure, ViewPlan};
 
@@ -143,6 +144,16 @@ fn check_outputs(
         let what = "a table is written in the transaction of the sink, which has to be sink.kind = \
             \"sqlite\" or \"postgres\"";
         settings.problem(&key("table"), ProblemKind::Contradiction(what.to_owned()));
+    }
+    if let Some(table) = view.table.as_deref().filter(|table| TableOutput::NAMES.contains(table)) {
+        let what = format!("{table:?} is a name of the sink itself");
+        settings.problem(&key("table"), ProblemKind::Contradiction(what));
+    }
+    if let (Some(table), SinkConfig::Tables(place)) = (&view.table, sink)
+        && format!("{}{table}", place.prefix).starts_with("sqlite_")
+    {
+        let what = "names that begin with \"sqlite_\" are those of SQLite itself".to_owned();
+        settings.problem(&key("table"), ProblemKind::Contradiction(what));
     }
 }
 

@@ -1,7 +1,7 @@
 // The keys, and the dialog that lists them.
 
 const KEYS = [
-  ['Everywhere', [['/', 'to the box for ids'], ['1 to 6', 'to a view, in the order of the navigation'], ['?', 'this list'], ['Escape', 'leave a box, close this list']]],
+  ['Everywhere', [['/', 'to the box for ids'], ['1 to 8', 'to a view, in the order of the navigation'], ['?', 'this list'], ['Escape', 'leave a box, close this list']]],
   ['In a list', [['↓ ↑', 'to the next row, to the one before'], ['Enter', 'open the row']]],
   ['Deltas', [['↓ ↑ Page Home End', 'from row to row; the list stands still while a row is chosen'], ['Space', 'pause, go on'], ['Escape', 'no filter']]],
   ['Pair', [['n', 'to the next difference or passage'], ['p', 'to the one before'], ['m', 'mark what differs, or what is common'], ['s', 'scroll both texts together, or each alone'], ['Escape', 'choose none']]],

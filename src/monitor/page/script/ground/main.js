@@ -86,8 +86,8 @@ document.addEventListener('keydown', (event) => {
   }
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === '?') return void showKeys();
-  const nth = '123456'.indexOf(event.key);
-  if (nth >= 0) return void document.querySelectorAll('header nav a')[nth]?.click();
+  const nth = '12345678'.indexOf(event.key);
+  if (nth >= 0) return void document.querySelectorAll('header nav a:not([hidden])')[nth]?.click();
   if (event.key === '/') {
     event.preventDefault();
     document.getElementById('search-id').focus();

@@ -61,8 +61,11 @@ for (const name of ['wheel', 'touchstart']) window.addEventListener(name, () => 
 for (const name of ['click', 'keydown']) document.addEventListener(name, () => place.timer && place.keepScroll(), { capture: true });
 window.addEventListener('pagehide', () => place.keepScroll());
 
-/** An address: "#/pairs?order=time&q=a"; parameters without a value are left out. */
-function address(view, parameters) {
+/** A path with parameters: "pairs?order=time&q=a"; those without a value are left out. */
+function asking(path, parameters) {
   const wanted = Object.entries(parameters).filter(([, value]) => value !== '' && value !== null && value !== undefined);
-  return `#/${view}${wanted.length ? `?${wanted.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}` : ''}`;
+  return `${path}${wanted.length ? `?${wanted.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}` : ''}`;
 }
+
+/** The address of a view. */
+const address = (view, parameters) => `#/${asking(view, parameters)}`;

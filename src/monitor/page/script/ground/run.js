@@ -173,6 +173,7 @@ function showFrame() {
   if (document.title !== trouble + title) document.title = trouble + title;
   showAlarms();
   if (!status) return;
+  for (const [tab, number] of [['views', status.views], ['watch', status.watches]]) document.querySelector(`header nav [data-view=${tab}]`).hidden = !isKnown(number);
   const [process, processes] = status.process;
   say(document.getElementById('footer'), [
     pipeline && `${pipeline.name}, similar from ${pipeline.threshold} on`, epochWords(status.epochs.durable), isKnown(status.reading?.event_time) && `corpus of ${moment(status.reading.event_time)}`, `up ${span(status.uptime_seconds)}`,

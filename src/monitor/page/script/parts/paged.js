@@ -25,3 +25,7 @@ function paged(more, none) {
   load(Math.min(place.kept.rows ?? 0, 5000));
   return root;
 }
+
+/** Links that save all rows of a list, not only those that are loaded. */
+const saveAs = (path, parameters = {}) => el('span.quiet', {}, 'Save all as ', [['csv', 'CSV'], ['jsonl', 'JSON Lines']].flatMap(([format, word], i) =>
+  [i ? ', ' : '', el('a', { href: `./${asking(path, { ...parameters, format })}`, download: `${path}.${format}` }, word)]));

@@ -31,7 +31,7 @@ function clusters(_, query) {
   const fresh = el('button', { type: 'button', hidden: true, onclick: () => { place.keep({ rows: 0, y: 0 }); view.show(); } }, 'Clusters have changed: show');
   return {
     title: 'Clusters',
-    root: [el('div.title', {}, el('h1', {}, 'Clusters'), summary, fresh), panel(el('nav', { 'aria-label': 'Order' }, links), { 'aria-label': 'Clusters' }, list)],
+    root: [el('div.title', {}, el('h1', {}, 'Clusters'), summary, fresh), panel(el('nav', { 'aria-label': 'Order' }, links), { 'aria-label': 'Clusters', end: saveAs('clusters', { order }) }, list)],
     epoch: (frame) => { if (newest !== null && frame.epoch > newest) changes += frame.deltas.length; },
     tick: () => {
       const { status } = run;

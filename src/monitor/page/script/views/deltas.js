@@ -38,7 +38,7 @@ function deltas(_, query) {
   return {
     title: 'Deltas',
     root: [
-      el('div.title', {}, el('h1', {}, 'Deltas'), causes),
+      el('div.title', {}, el('h1', {}, 'Deltas'), causes, saveAs('deltas')),
       panel(el('span.filters', {}, words, cause, sign, pause), { 'aria-label': 'Deltas', end: state }, list.box),
     ],
     tick,

@@ -31,9 +31,10 @@ function pairs(_, query) {
       return row;
     }), next: answer.data.next };
   }, wanted.q || wanted.min || wanted.max ? 'No pair has such ids and such a similarity.' : 'There are no pairs.');
+  const past = el('p.note', { hidden: true });
   return {
     title: 'Pairs',
-    root: [el('div.title', {}, el('h1', {}, 'Pairs'), el('span.quiet', {}, ORDERS[wanted.order]), fresh), panel(form, { 'aria-label': 'Pairs' }, list)],
+    root: [el('div.title', {}, el('h1', {}, 'Pairs'), el('span.quiet', {}, ORDERS[wanted.order]), fresh), panel(form, { 'aria-label': 'Pairs', end: saveAs('pairs', { ...wanted, order: '' }) }, past, list)],
     epoch: (frame) => {
       if (newest === null || frame.epoch <= newest) return;
       for (const delta of frame.deltas) {
@@ -44,8 +45,22 @@ function pairs(_, query) {
     tick: () => {
       fresh.hidden = !newer;
       say(fresh, `${plural(newer, 'newer pair')}: show`);
+      const words = pastWords(run.status?.history);
+      past.hidden = !words;
+      say(past, words);
     },
   };
+}
+
+/** From when on it is known since when a pair is there; empty if that is so from the first epoch on. */
+function pastWords(known) {
+  if (!known) return '';
+  const gaps = known.gaps.map((gap) => `${count(gap.after + 1)} to ${count(gap.through)}`).join(', ');
+  return [
+    known.begins > 0 && `Since when a pair is there is known from ${epochWords(known.begins, known.begins_at)} on: pairs of before are shown with that epoch.`,
+    gaps && `Not known one by one: epochs ${gaps}.`,
+    known.failure && `The history is not stored any more: ${known.failure}`,
+  ].filter(Boolean).join(' ');
 }
 
 const pairRow = (pair) => el('a.pair-line', { href: at.pair(pair.a, pair.b) }, el('b', {}, similarity(pair.similarity)), bar(pair.similarity), idSpan(pair.a), idSpan(pair.b),

@@ -1,7 +1,7 @@
 //! The fields that `pairs.where` names, and why it rejects a pair.
 
-use crate::cli::arguments::problems::Problems;
-use crate::cli::summary::quoted;
+use super::arguments::problems::Problems;
+use super::summary::quoted;
 use crate::config::Plan;
 use dupflow_core::doc::fields::{FieldRow, FieldRule, FieldRules};
 use dupflow_core::pair_rule::PairRule;
@@ -34,17 +34,17 @@ impl RuleFields {
         self.each(|place, name| format!("{name}: {}", quoted(row.get(place))))
     }
 
-    /// The values for which the rule rejects a pair; empty if it allows the pair.
-    pub(super) fn rejected(&self, rows: [&FieldRow; 2]) -> String {
+    /// Why the rule rejects a pair; `None` if it allows the pair.
+    pub(super) fn rejection(&self, rows: [&FieldRow; 2]) -> Option<String> {
         let hashes = rows.map(|row| self.hashes(row));
         if self.rule.allows(&hashes[0], &hashes[1]) {
-            return String::new();
+            return None;
         }
         let values = self.each(|place, name| {
             let [own, other] = rows.map(|row| quoted(row.get(place)));
             format!("{name} is {own} here and {other} there")
         });
-        format!("; no pair, since pairs.where wants {}, and {}", self.rule, values.join(", "))
+        Some(format!("pairs.where wants {}, and {}", self.rule, values.join(", ")))
     }
 
     fn each(&self, line: impl Fn(usize, &str) -> String) -> Vec<String> {

@@ -1,0 +1,457 @@
+//! Pairs, clusters and duplicates of the rows of a frame, computed once.
+
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch};
+use dupflow::config::Plan as Pipeline;
+use dupflow::connectors::formats::MAX_RECORD_BYTES;
+use dupflow::core::cluster::KeepRule;
+use dupflow::core::doc::fields::{FieldRule, FieldRules};
+use dupflow::core::doc::{DocId, FIELD_SEPARATOR, Facts, Position, without_separators};
+use dupflow::core::pair::Delta;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::cells::{self, Texts, cell, column, copied};
+use crate::errors;
+use crate::frames::Frame;
+use crate::ids;
+use crate::session::{Session, SessionSettings};
+use crate::tables::{self, IdColumns, RowIds, Stats, Table};
+use crate::wait::Call;
+
+/// What is done with a null text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nulls {
+    Error,
+    Skip,
+    Delete,
+}
+
+impl Nulls {
+    /// The rule of this name, of those that are allowed.
+    pub(crate) fn named(name: &str, allowed: &[(&str, Self)]) -> PyResult<Self> {
+        let found = allowed.iter().find(|(other, _)| *other == name).map(|(_, rule)| *rule);
+        found.ok_or_else(|| {
+            let names: Vec<_> = allowed.iter().map(|(name, _)| format!("{name:?}")).collect();
+            PyValueError::new_err(format!("nulls: expected {}, found {name:?}", names.join(" or ")))
+        })
+    }
+}
+
+/// The rules of frames that are read once.
+pub(crate) const ONCE: &[(&str, Nulls)] = &[("error", Nulls::Error), ("skip", Nulls::Skip)];
+
+/// Which columns of a frame are read.
+pub(crate) struct Columns {
+    pub(crate) text: String,
+    pub(crate) time: Option<String>,
+    /// Further texts, in their order.
+    further: Vec<String>,
+    pub(crate) fields: FieldRules,
+}
+
+impl Columns {
+    /// The columns that a pipeline reads.
+    pub(crate) fn new(plan: &Pipeline, text: &str, time: Option<&str>) -> PyResult<Self> {
+        let rules = plan.scheme.pairs.fields().map(FieldRule::parse).collect::<Result<Vec<_>, _>>();
+        let rules = rules.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let fields = FieldRules::new(rules).map_err(PyValueError::new_err)?;
+        let (text, time) = (text.to_owned(), time.map(str::to_owned));
+        Ok(Self { text, time, further: plan.scheme.text.field_names(), fields })
+    }
+
+    /// The columns of a batch.
+    pub(crate) fn of_batch<'b>(&'b self, batch: &'b RecordBatch) -> PyResult<BatchColumns<'b>> {
+        let further = self.further.iter().map(|name| Texts::find(batch, name));
+        let fields = self.fields.columns().iter().map(|name| column(batch, name));
+        Ok(BatchColumns {
+            rules: self,
+            texts: Texts::find(batch, &self.text)?,
+            time: self.time.as_deref().map(|name| column(batch, name)).transpose()?,
+            further: further.collect::<PyResult<_>>()?,
+            fields: fields.collect::<PyResult<_>>()?,
+        })
+    }
+}
+
+/// The columns of one batch.
+pub(crate) struct BatchColumns<'b> {
+    rules: &'b Columns,
+    pub(crate) texts: Texts,
+    time: Option<&'b arrow_array::ArrayRef>,
+    further: Vec<Texts>,
+    fields: Vec<&'b arrow_array::ArrayRef>,
+}
+
+impl BatchColumns<'_> {
+    /// Checks all rows before any is used. `before` is the number of rows in earlier batches.
+    pub(crate) fn check(&self, rows: usize, nulls: Nulls, before: usize) -> PyResult<()> {
+        for row in 0..rows {
+            match self.texts.get(row) {
+                None if nulls == Nulls::Error => {
+                    let (name, row) = (&self.rules.text, before + row);
+                    return Err(PyValueError::new_err(format!(
+                        "column {name:?}: the text of row {row} is null"
+                    )));
+                }
+                Some(text) if text.len() > MAX_RECORD_BYTES => {
+                    let (name, row) = (&self.rules.text, before + row);
+                    let what = "is longer than 64 MiB, which is the most that a document may have";
+                    return Err(PyValueError::new_err(format!(
+                        "column {name:?}: the text of row {row} {what}"
+                    )));
+                }
+                _ => {}
+            }
+        }
+        if let Some((array, name)) = self.time.zip(self.rules.time.as_deref()) {
+            for row in 0..rows {
+                cells::seconds(array.as_ref(), row).map_err(|found| {
+                    PyTypeError::new_err(format!(
+                        "column {name:?}: expected times, found values of type {found}"
+                    ))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn time(&self, row: usize) -> Option<f64> {
+        self.time.and_then(|array| cells::seconds(array.as_ref(), row).ok().flatten())
+    }
+
+    /// Adds a row with a text to what a session is fed. Returns a batch if that completes one.
+    pub(crate) fn feed(
+        &self,
+        session: &mut Session,
+        id: DocId,
+        row: usize,
+        text: &str,
+    ) -> Option<dupflow::connectors::intake::Batch> {
+        let ts = self.time(row);
+        let value = |place: usize| -> cells::Cell<'_> { cell(self.fields[place].as_ref(), row) };
+        let values: Vec<_> = (0..self.fields.len()).map(value).collect();
+        let fields = self.rules.fields.read(&id, ts, |place| values[place].raw());
+        if self.further.is_empty() {
+            return session.feed.upsert(id, ts, fields, [text]);
+        }
+        let separator = FIELD_SEPARATOR.to_string();
+        let mut whole = without_separators(text).into_owned();
+        for texts in &self.further {
+            whole.push_str(&separator);
+            whole.push_str(&without_separators(texts.get(row).unwrap_or_default()));
+        }
+        session.feed.upsert(id, ts, fields, [whole.as_str()])
+    }
+}
+
+/// What is known of the rows besides the run.
+struct RowsRead {
+    ids: RowIds,
+    nulls: u64,
+    /// For each row its time and the bytes of its text, if a rule for keeping asks.
+    facts: Option<Vec<(Option<f64>, u32)>>,
+}
+
+impl RowsRead {
+    fn documents(&self) -> u64 {
+        self.ids.rows as u64 - self.nulls
+    }
+}
+
+/// Feeds the rows of a frame into a run, numbered on from those that were read.
+fn read<'py>(
+    call: &Call<'_, 'py>,
+    frame: &Bound<'py, PyAny>,
+    id: Option<&str>,
+    columns: &Columns,
+    nulls: Nulls,
+    session: &mut Session,
+    rows: &mut RowsRead,
+) -> PyResult<()> {
+    let mut frame = Frame::open(frame)?;
+    while let Some(batch) = frame.next(call.py)? {
+        let own = columns.of_batch(&batch)?;
+        let first = rows.ids.rows;
+        call.py.detach(|| own.check(batch.num_rows(), nulls, first))?;
+        let ids = id.map(|name| {
+            let array = column(&batch, name)?;
+            let no_ids = || format!("column {name:?}: no ids of type {} are read", array.data_type());
+            call.py.detach(|| copied(array)).ok_or_else(|| PyTypeError::new_err(no_ids()))
+        });
+        let added = rows.ids.add(batch.num_rows(), ids.transpose()?);
+        added.map_err(|what| PyTypeError::new_err(format!("the ids have different types: {what}")))?;
+        let mut row = 0;
+        while row < batch.num_rows() {
+            let begun = row;
+            let complete = call.py.detach(|| feed_rows(&own, &batch, first, &mut row, session, rows));
+            call.count((row - begun) as u64);
+            match complete {
+                Some(complete) => session.push(call, complete)?,
+                None => call.look()?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Feeds rows from `row` on, until a batch for the run is complete.
+fn feed_rows(
+    own: &BatchColumns<'_>,
+    batch: &RecordBatch,
+    first: usize,
+    row: &mut usize,
+    session: &mut Session,
+    rows: &mut RowsRead,
+) -> Option<dupflow::connectors::intake::Batch> {
+    while *row < batch.num_rows() {
+        let here = *row;
+        *row += 1;
+        let text = own.texts.get(here);
+        if let Some(facts) = &mut rows.facts {
+            let bytes = text.map_or(0, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
+            facts.push((own.time(here), bytes));
+        }
+        let Some(text) = text else {
+            rows.nulls += 1;
+            continue;
+        };
+        let complete = own.feed(session, ids::of_row((first + here) as u64), here, text);
+        if complete.is_some() {
+            return complete;
+        }
+    }
+    None
+}
+
+/// What all three functions are given.
+struct Request<'a, 'py> {
+    call: Call<'a, 'py>,
+    plan: Pipeline,
+    columns: Columns,
+    id: Option<String>,
+    nulls: Nulls,
+    session: Session,
+}
+
+impl<'a, 'py> Request<'a, 'py> {
+    #[expect(clippy::too_many_arguments, reason = "the arguments of the functions of Python")]
+    fn begin(
+        py: Python<'py>,
+        progress: Option<&'a Bound<'py, PyAny>>,
+        (pipeline, settings, workers): (&str, &[String], usize),
+        (text, id, time): (&str, Option<&str>, Option<&str>),
+        nulls: &str,
+        evidence: bool,
+        similarities: bool,
+    ) -> PyResult<Self> {
+        let call = Call::begin(py, progress);
+        let plan = errors::load(py, pipeline, settings)?;
+        let workers = errors::workers(py, workers)?;
+        let nulls = Nulls::named(nulls, ONCE)?;
+        let columns = Columns::new(&plan, text, time)?;
+        let fields = columns.fields.clone();
+        let settings = SessionSettings { workers, evidence, similarities, fields, state: None };
+        let session = Session::start(&call, &plan, settings)?;
+        Ok(Self { call, plan, columns, id: id.map(str::to_owned), nulls, session })
+    }
+
+    fn read(&mut self, frame: &Bound<'py, PyAny>, rows: &mut RowsRead) -> PyResult<()> {
+        let Self { call, columns, id, nulls, session, .. } = self;
+        let read = read(call, frame, id.as_deref(), columns, *nulls, session, rows);
+        read.inspect_err(|_| session.abandon(call.py))
+    }
+
+    /// Ends the run. Returns all pairs.
+    fn finish(&mut self) -> PyResult<Vec<Delta>> {
+        let Self { call, session, .. } = self;
+        session.finish(call).inspect_err(|_| session.abandon(call.py))?;
+        call.deliver()?;
+        let collected = Arc::clone(&session.collected);
+        Ok(call.py.detach(|| collected.take()))
+    }
+
+    fn rows(&self, facts: bool) -> RowsRead {
+        RowsRead { ids: RowIds::new(self.id.is_some()), nulls: 0, facts: facts.then(Vec::new) }
+    }
+}
+
+/// All near-duplicate pairs of the rows of a frame.
+#[pyfunction]
+#[pyo3(signature = (frame, *, text = "text", id = None, time = None, pipeline = "minhash",
+    settings = Vec::new(), workers = 1, evidence = false, nulls = "error", progress = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+pub(crate) fn pairs<'py>(
+    py: Python<'py>,
+    frame: &Bound<'py, PyAny>,
+    text: &str,
+    id: Option<&str>,
+    time: Option<&str>,
+    pipeline: &str,
+    settings: Vec<String>,
+    workers: usize,
+    evidence: bool,
+    nulls: &str,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Table> {
+    let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
+    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, evidence, true)?;
+    let mut rows = request.rows(false);
+    request.read(frame, &mut rows)?;
+    let found = request.finish()?;
+    let scheme = evidence.then_some(&request.plan.scheme);
+    py.detach(|| {
+        let found: Vec<_> = found.iter().map(|delta| &delta.pair).collect();
+        let counts = [("documents", rows.documents()), ("nulls", rows.nulls), ("pairs", found.len() as u64)];
+        Ok(tables::pairs(&found, &IdColumns::Rows(&rows.ids), scheme, Stats::from(counts)))
+    })
+}
+
+/// The clusters of at least two rows.
+#[pyfunction]
+#[pyo3(signature = (frame, *, text = "text", id = None, time = None, pipeline = "minhash",
+    settings = Vec::new(), workers = 1, nulls = "error", progress = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+pub(crate) fn clusters<'py>(
+    py: Python<'py>,
+    frame: &Bound<'py, PyAny>,
+    text: &str,
+    id: Option<&str>,
+    time: Option<&str>,
+    pipeline: &str,
+    settings: Vec<String>,
+    workers: usize,
+    nulls: &str,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Table> {
+    let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
+    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, false, false)?;
+    let mut rows = request.rows(false);
+    request.read(frame, &mut rows)?;
+    let found = request.finish()?;
+    py.detach(|| {
+        let stats = Stats::from([("documents", rows.documents()), ("nulls", rows.nulls)]);
+        Ok(tables::clusters(&request.plan, &found, &IdColumns::Rows(&rows.ids), stats))
+    })
+}
+
+/// What `dedup` found.
+#[pyclass(frozen, module = "dupflow._dupflow")]
+pub(crate) struct Deduplicated {
+    /// For each row of the frame whether it is kept.
+    keeps: Vec<bool>,
+    removed: Py<Table>,
+    stats: Stats,
+}
+
+#[pymethods]
+impl Deduplicated {
+    /// One column `keep` (bool), a row for each row of the frame, in its order.
+    #[getter]
+    fn mask(&self) -> Table {
+        let keep = Arc::new(BooleanArray::from(self.keeps.clone()));
+        Table::new(self.keeps.len(), vec![("keep", keep)], Stats::new())
+    }
+
+    /// As `mask`, a byte for each row: 1 keep, 0 remove.
+    #[getter]
+    fn mask_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.keeps.iter().map(|keep| u8::from(*keep)).collect::<Vec<_>>())
+    }
+
+    /// A row for each removed row: `id`, `kept`, `cluster`; with `against` also `old`.
+    #[getter]
+    fn removed(&self, py: Python<'_>) -> Py<Table> {
+        self.removed.clone_ref(py)
+    }
+
+    #[getter]
+    fn stats(&self) -> Stats {
+        self.stats.clone()
+    }
+}
+
+/// Which rows to keep: one of each cluster, and every row in none.
+#[pyfunction]
+#[pyo3(signature = (frame, *, text = "text", id = None, time = None, pipeline = "minhash",
+    settings = Vec::new(), workers = 1, keep = None, against = None, nulls = "error", progress = None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+pub(crate) fn dedup<'py>(
+    py: Python<'py>,
+    frame: &Bound<'py, PyAny>,
+    text: &str,
+    id: Option<&str>,
+    time: Option<&str>,
+    pipeline: &str,
+    settings: Vec<String>,
+    workers: usize,
+    keep: Option<&str>,
+    against: Option<Bound<'py, PyAny>>,
+    nulls: &str,
+    progress: Option<Bound<'py, PyAny>>,
+) -> PyResult<Deduplicated> {
+    let named = keep.map(|name| rule(py, name)).transpose()?;
+    let has_time = time.is_some();
+    let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
+    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, false, false)?;
+    let rule = named.unwrap_or(request.plan.keep);
+    if rule == KeepRule::Oldest && !has_time {
+        request.session.abandon(py);
+        return Err(PyValueError::new_err("keep = \"oldest\" needs time, the name of a column"));
+    }
+    let mut rows = request.rows(true);
+    if let Some(old) = &against {
+        request.read(old, &mut rows)?;
+    }
+    let (old, old_nulls) = (rows.ids.rows, rows.nulls);
+    request.read(frame, &mut rows)?;
+    let found = request.finish()?;
+    let has_old = against.is_some();
+    let (keeps, removed, stats) = py.detach(|| {
+        let facts = rows.facts.as_deref().unwrap_or_default();
+        let of = |id: &DocId| {
+            let (ts, bytes) = *facts.get(ids::row(id))?;
+            Some(Facts { ts, bytes, position: Position::default() })
+        };
+        let mut clusters = tables::graph(&request.plan, &found);
+        let removed = rule.removed(&mut clusters, of, |id| ids::row(id) < old);
+        let mut keeps = vec![true; rows.ids.rows - old];
+        removed.keys().for_each(|id| keeps[ids::row(id) - old] = false);
+        let ids = IdColumns::Rows(&rows.ids);
+        let mut columns = vec![
+            ("id", ids.column(removed.keys().map(Some))),
+            ("kept", ids.column(removed.values().map(|(kept, _)| Some(kept)))),
+            ("cluster", ids.column(removed.values().map(|(_, cluster)| Some(cluster)))),
+        ];
+        if has_old {
+            let is_old = removed.values().map(|(kept, _)| Some(ids::row(kept) < old));
+            columns.push(("old", Arc::new(is_old.collect::<BooleanArray>())));
+        }
+        let count = removed.len() as u64;
+        let new_nulls = rows.nulls - old_nulls;
+        let mut stats = Stats::from([
+            ("documents", keeps.len() as u64 - new_nulls),
+            ("nulls", new_nulls),
+            ("kept", keeps.len() as u64 - count),
+            ("removed", count),
+        ]);
+        if has_old {
+            stats.insert("old", old as u64 - old_nulls);
+        }
+        (keeps, Table::new(removed.len(), columns, Stats::new()), stats)
+    });
+    Ok(Deduplicated { keeps, removed: Py::new(py, removed)?, stats })
+}
+
+/// The rule of this name.
+fn rule(py: Python<'_>, name: &str) -> PyResult<KeepRule> {
+    KeepRule::ALL.into_iter().find(|rule| rule.name() == name).ok_or_else(|| {
+        let names = KeepRule::ALL.map(|rule| format!("{:?}", rule.name())).join(", ");
+        errors::config(py, vec![format!("keep: found {name:?}, expected {names}")])
+    })
+}

@@ -1,0 +1,474 @@
+//! A corpus that changes.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+
+use arrow_array::RecordBatch;
+use dupflow::config::Plan as Pipeline;
+use dupflow::connectors::intake::Batch;
+use dupflow::connectors::state::{self, StoredState};
+use dupflow::core::doc::DocId;
+use dupflow::core::doc::fields::EventFields;
+use dupflow::core::pair::{Cause, Delta, DocPair};
+use dupflow::core::run::query::{Answer, Query, Refusal};
+use dupflow::core::time::Epoch;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::batches::{BatchColumns, Columns, Nulls, ONCE};
+use crate::cells::{Cell, Texts, cell, column};
+use crate::errors::{self, StateError};
+use crate::frames::Frame;
+use crate::ids::{self, IdKind};
+use crate::results::apply;
+use crate::session::{Session, SessionSettings};
+use crate::tables::{self, IdColumns, Stats, Table};
+use crate::wait::{Call, Turn, Turns};
+
+/// Bytes of restored documents that are read to learn the kind of their ids.
+const LOOK_BYTES: usize = 1 << 10;
+
+/// A corpus that changes.
+#[pyclass(frozen, module = "dupflow._dupflow")]
+pub(crate) struct Corpus {
+    turns: Turns<CorpusState>,
+}
+
+struct CorpusState {
+    plan: Pipeline,
+    /// `None` once the corpus is closed.
+    session: Option<Session>,
+    /// The kind of its ids, once there is one.
+    kind: Option<IdKind>,
+    /// As of the last flush.
+    pairs: BTreeSet<DocPair>,
+    epoch: Epoch,
+    upserts: u64,
+    deletes: u64,
+    /// Upserts and deletes since the last flush.
+    queued: u64,
+}
+
+impl CorpusState {
+    fn session(&mut self, py: Python<'_>) -> PyResult<&mut Session> {
+        let session = self.session.as_mut().ok_or_else(|| PyValueError::new_err("the corpus is closed"))?;
+        session.check(py)?;
+        Ok(session)
+    }
+
+    fn ids(&self) -> IdColumns<'static> {
+        IdColumns::Own(self.kind.unwrap_or(IdKind::Text))
+    }
+
+    /// Notes an event, and pushes a batch that is complete.
+    fn count(&mut self, call: &Call<'_, '_>, is_upsert: bool, complete: Option<Batch>) -> PyResult<()> {
+        *(if is_upsert { &mut self.upserts } else { &mut self.deletes }) += 1;
+        self.queued += 1;
+        complete.map_or(Ok(()), |batch| self.session(call.py)?.push(call, batch))
+    }
+
+    /// Takes the changes up to an epoch that is durable.
+    fn advance(&mut self, epoch: Epoch) -> Vec<Delta> {
+        let deltas = self.session.as_ref().map(|session| session.collected.take()).unwrap_or_default();
+        apply(&deltas, &mut self.pairs);
+        self.epoch = epoch;
+        self.queued = 0;
+        deltas
+    }
+}
+
+impl Corpus {
+    fn turn(&self, call: &Call<'_, '_>) -> PyResult<Turn<'_, CorpusState>> {
+        self.turns.take(call)
+    }
+
+    /// Ends the run. Returns whether there was one.
+    fn end(&self, py: Python<'_>, finishes: bool) -> PyResult<()> {
+        let call = Call::begin(py, None);
+        let mut turn = self.turn(&call)?;
+        let Some(mut session) = turn.value.session.take() else { return Ok(()) };
+        let ended = if finishes { session.check(py).and_then(|()| session.finish(&call)) } else { Ok(()) };
+        if !finishes || ended.is_err() {
+            session.abandon(py);
+        }
+        drop(turn);
+        call.deliver()?;
+        ended
+    }
+}
+
+#[pymethods]
+impl Corpus {
+    #[new]
+    #[pyo3(signature = (pipeline = "minhash", *, settings = Vec::new(), workers = 1, state = None,
+        progress = None))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+    fn new(
+        py: Python<'_>,
+        pipeline: &str,
+        settings: Vec<String>,
+        workers: usize,
+        state: Option<&str>,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let call = Call::begin(py, progress.as_ref());
+        let plan = errors::load(py, pipeline, &settings)?;
+        let workers = errors::workers(py, workers)?;
+        let opened = state.map(|place| py.detach(|| open(place, &plan))).transpose();
+        let (state, kind) = match opened {
+            Ok(opened) => opened.map_or((None, None), |(state, kind)| (Some(state), kind)),
+            Err(NotOpened::State(error)) => return Err(errors::of_state(&error)),
+            Err(NotOpened::Other(what)) => return Err(StateError::new_err(what)),
+        };
+        let fields = Columns::new(&plan, "", None)?.fields;
+        let settings = SessionSettings { workers, evidence: true, similarities: true, fields, state };
+        let session = Session::start(&call, &plan, settings)?;
+        let mut state = CorpusState {
+            plan,
+            session: Some(session),
+            kind,
+            pairs: BTreeSet::new(),
+            epoch: 0,
+            upserts: 0,
+            deletes: 0,
+            queued: 0,
+        };
+        py.detach(|| state.advance(0));
+        call.deliver()?;
+        Ok(Self { turns: Turns::new(state) })
+    }
+
+    /// Inserts a document or replaces its text.
+    #[pyo3(signature = (id, text, *, time = None))]
+    fn upsert(&self, py: Python<'_>, id: &Bound<'_, PyAny>, text: &str, time: Option<f64>) -> PyResult<()> {
+        let call = Call::begin(py, None);
+        let mut turn = self.turn(&call)?;
+        let own = &mut *turn.value;
+        own.session(py)?;
+        let id = ids::of_object(id)?;
+        let scheme = &own.plan.scheme;
+        if !scheme.text.fields.is_empty() || !scheme.pairs.is_empty() {
+            return Err(PyValueError::new_err("this pipeline reads further fields: use upsert_many"));
+        }
+        if text.len() > dupflow::connectors::formats::MAX_RECORD_BYTES {
+            return Err(PyValueError::new_err(
+                "the text is longer than 64 MiB, which is the most that a \
+                document may have",
+            ));
+        }
+        ids::check(&mut own.kind, &id)?;
+        let complete = own.session(py)?.feed.upsert(id, time, EventFields::default(), [text]);
+        own.count(&call, true, complete)
+    }
+
+    /// As `upsert` for each row in order; returns the number of documents upserted.
+    #[pyo3(signature = (frame, *, text = "text", id = "id", time = None, nulls = "error",
+        progress = None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+    fn upsert_many<'py>(
+        &self,
+        py: Python<'py>,
+        frame: &Bound<'py, PyAny>,
+        text: &str,
+        id: &str,
+        time: Option<&str>,
+        nulls: &str,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<u64> {
+        let call = Call::begin(py, progress.as_ref());
+        let nulls = Nulls::named(nulls, &[ONCE, &[("delete", Nulls::Delete)]].concat())?;
+        let mut turn = self.turn(&call)?;
+        let own = &mut *turn.value;
+        own.session(py)?;
+        let columns = Columns::new(&own.plan, text, time)?;
+        let mut frame = Frame::open(frame)?;
+        let (before, mut rows) = (own.upserts, 0);
+        while let Some(batch) = frame.next(py)? {
+            let found = columns.of_batch(&batch)?;
+            py.detach(|| found.check(batch.num_rows(), nulls, rows))?;
+            let checked = checked_ids(&batch, id, rows, own.kind)?;
+            own.kind = own.kind.or_else(|| checked.first().map(|id| IdKind::new(id.as_bytes())));
+            own.feed(&call, &found, checked, nulls)?;
+            rows += batch.num_rows();
+        }
+        call.deliver()?;
+        Ok(own.upserts - before)
+    }
+
+    /// Deletes a document; nothing happens if there is none.
+    #[pyo3(signature = (id, /))]
+    fn delete(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<()> {
+        let call = Call::begin(py, None);
+        let mut turn = self.turn(&call)?;
+        let own = &mut *turn.value;
+        own.session(py)?;
+        let id = ids::of_object(id)?;
+        ids::check(&mut own.kind, &id)?;
+        let complete = own.session(py)?.feed.delete(id);
+        own.count(&call, false, complete)
+    }
+
+    /// Ends the epoch, waits until it is durable, and returns how the pairs have changed.
+    fn flush(&self, py: Python<'_>) -> PyResult<Table> {
+        let call = Call::begin(py, None);
+        let mut turn = self.turn(&call)?;
+        let own = &mut *turn.value;
+        let epoch = own.session(py)?.flush(&call)?;
+        let table = py.detach(|| {
+            let deltas = own.advance(epoch);
+            tables::deltas(epoch, &deltas, &own.ids())
+        });
+        drop(turn);
+        call.deliver()?;
+        Ok(table)
+    }
+
+    /// The documents that a text would be paired with, best first.
+    #[pyo3(signature = (text, *, top = 10))]
+    fn similar<'py>(
+        &self,
+        py: Python<'py>,
+        text: String,
+        top: usize,
+    ) -> PyResult<Vec<(Bound<'py, PyAny>, f64)>> {
+        if top == 0 {
+            return Err(PyValueError::new_err("top: found 0, expected 1 or more"));
+        }
+        let call = Call::begin(py, None);
+        let mut turn = self.turn(&call)?;
+        let epoch = turn.value.epoch;
+        let session = turn.value.session(py)?;
+        let (reply, replied) = channel::<Result<Answer, Refusal>>();
+        let query = Query::Text { text, top };
+        // There is no receiver if the call was interrupted.
+        session.queries.ask_after(epoch, query, move |answer| reply.send(answer).unwrap_or(()));
+        let answer = call.until(move |time| match replied.recv_timeout(time) {
+            Ok(answer) => Some(answer),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Err(Refusal::Ended)),
+        })?;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                session.check(py)?;
+                return Err(PyRuntimeError::new_err(refusal.to_string()));
+            }
+        };
+        let found = answer.similar.iter();
+        found.map(|found| Ok((ids::to_object(py, &found.id)?, found.similarity.get()))).collect()
+    }
+
+    /// The pairs as of the last `flush`.
+    #[pyo3(signature = (*, evidence = false))]
+    fn pairs(&self, py: Python<'_>, evidence: bool) -> PyResult<Table> {
+        let call = Call::begin(py, None);
+        let mut turn = self.turn(&call)?;
+        turn.value.session(py)?;
+        let ids = turn.value.ids();
+        let CorpusState { plan, pairs, .. } = &*turn.value;
+        Ok(py.detach(|| {
+            let found: Vec<_> = pairs.iter().collect();
+            let scheme = evidence.then_some(&plan.scheme);
+            tables::pairs(&found, &ids, scheme, Stats::from([("pairs", found.len() as u64)]))
+        }))
+    }
+
+    /// The clusters as of the last `flush`.
+    fn clusters(&self, py: Python<'_>) -> PyResult<Table> {
+        let call = Call::begin(py, None);
+        let mut turn = self.turn(&call)?;
+        turn.value.session(py)?;
+        let ids = turn.value.ids();
+        let CorpusState { plan, pairs, .. } = &*turn.value;
+        // As if all pairs had appeared at once.
+        let appears = |pair: &DocPair| Delta { pair: pair.clone(), diff: 1, cause: Cause::Insert };
+        Ok(py.detach(|| {
+            let appeared: Vec<_> = pairs.iter().map(appears).collect();
+            tables::clusters(plan, &appeared, &ids, Stats::new())
+        }))
+    }
+
+    /// Counts of documents, pairs and events.
+    fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
+        let call = Call::begin(py, None);
+        let mut turn = self.turn(&call)?;
+        let documents = turn.value.session(py)?.metrics.counts().documents();
+        let own = &*turn.value;
+        Ok(Stats::from([
+            ("documents", documents),
+            ("pairs", own.pairs.len() as u64),
+            ("epoch", own.epoch),
+            ("upserts", own.upserts),
+            ("deletes", own.deletes),
+            ("queued", own.queued),
+        ]))
+    }
+
+    /// Finishes what is queued, ends the threads and waits for them.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py, true)
+    }
+
+    /// Ends the threads without finishing what is queued, and waits for them.
+    fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py, false)
+    }
+
+    #[getter]
+    fn closed(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(self.turn(&Call::begin(py, None))?.value.session.is_none())
+    }
+
+    fn __enter__(own: Py<Self>) -> Py<Self> {
+        own
+    }
+
+    #[pyo3(signature = (kind, error, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        error: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let (_, _) = (error, traceback);
+        self.end(py, kind.is_none())
+    }
+}
+
+impl CorpusState {
+    /// Feeds the rows of a batch, whose ids were checked.
+    fn feed(
+        &mut self,
+        call: &Call<'_, '_>,
+        found: &BatchColumns<'_>,
+        checked: Vec<DocId>,
+        nulls: Nulls,
+    ) -> PyResult<()> {
+        let mut rows = checked.into_iter().enumerate();
+        loop {
+            let (mut upserts, mut deletes) = (0, 0);
+            let session = self.session(call.py)?;
+            let complete = call.py.detach(|| {
+                rows.by_ref().find_map(|(row, id)| match found.texts.get(row) {
+                    Some(text) => {
+                        upserts += 1;
+                        found.feed(session, id, row, text)
+                    }
+                    None if nulls == Nulls::Delete => {
+                        deletes += 1;
+                        session.feed.delete(id)
+                    }
+                    None => None,
+                })
+            });
+            self.upserts += upserts;
+            self.deletes += deletes;
+            self.queued += upserts + deletes;
+            call.count(upserts + deletes);
+            match complete {
+                Some(complete) => self.session(call.py)?.push(call, complete)?,
+                None => return call.look(),
+            }
+        }
+    }
+}
+
+impl Drop for Corpus {
+    fn drop(&mut self) {
+        let is_forked = self.turns.is_forked();
+        let session = self.turns.get_mut().session.take();
+        if is_forked {
+            // Its threads are in the parent process, and may have held any of its locks.
+            std::mem::forget(session);
+        }
+    }
+}
+
+/// Why a state was not opened.
+enum NotOpened {
+    State(state::StateError),
+    Other(String),
+}
+
+impl From<state::StateError> for NotOpened {
+    fn from(error: state::StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+/// Opens a state, or a new one; returns it with the kind of the ids in it, if it has any.
+fn open(place: &str, plan: &Pipeline) -> Result<(StoredState, Option<IdKind>), NotOpened> {
+    let mut stored = match StoredState::open_alone(state::at(place)?) {
+        Err(state::StateError::Missing { .. }) => StoredState::open(state::at(place)?)?,
+        opened => opened?,
+    };
+    let Some(snapshot) = stored.latest(Epoch::MAX)? else { return Ok((stored, None)) };
+    let of_state = &snapshot.saved().mark.pipeline;
+    let description = plan.description();
+    if *of_state != String::from_utf8_lossy(&description.encode()) {
+        let differences = description.differences(of_state.as_bytes()).unwrap_or_default();
+        let listed: Vec<_> = differences.iter().map(ToString::to_string).collect();
+        let what = format!("the state was written by another pipeline: {}", listed.join("; "));
+        return Err(NotOpened::Other(what));
+    }
+    let mut kind = None;
+    let read = snapshot.read(LOOK_BYTES, |slice| {
+        kind = slice.iter().find(|(_, value)| value.is_some()).map(|(id, _)| IdKind::new(id));
+        // One document says it.
+        if kind.is_some() { Err(Looked::Enough) } else { Ok(()) }
+    });
+    match read {
+        Ok(()) | Err(Looked::Enough) => Ok((stored, kind)),
+        Err(Looked::State(error)) => Err(error.into()),
+    }
+}
+
+/// Why the look at the documents of a state ended.
+enum Looked {
+    Enough,
+    State(state::StateError),
+}
+
+impl From<state::StateError> for Looked {
+    fn from(error: state::StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+/// The ids of a batch, all of one kind.
+fn checked_ids(
+    batch: &RecordBatch,
+    name: &str,
+    before: usize,
+    mut kind: Option<IdKind>,
+) -> PyResult<Vec<DocId>> {
+    let array = column(batch, name)?;
+    let wrong = |row: usize, what: String| format!("column {name:?}: row {}: {what}", before + row);
+    let texts = Texts::of_array(array.as_ref());
+    let mut found = Vec::with_capacity(batch.num_rows());
+    for row in 0..batch.num_rows() {
+        let value = match &texts {
+            Some(texts) => texts.get(row).map_or(Cell::Null, Cell::Text),
+            None => cell(array.as_ref(), row),
+        };
+        let id = match value {
+            Cell::Null => Err("the id is null".to_owned()),
+            Cell::Text(text) => ids::of_text(text),
+            Cell::Whole(number) => {
+                let of_64_bits = |_| format!("an id has 64 bits, found {number}");
+                i64::try_from(number).map(ids::of_number).map_err(of_64_bits)
+            }
+            _ => {
+                let found = array.data_type();
+                let what = format!("column {name:?}: expected ids, found values of type {found}");
+                return Err(PyTypeError::new_err(what));
+            }
+        };
+        let id = id.map_err(|what| PyValueError::new_err(wrong(row, what)))?;
+        ids::check(&mut kind, &id)?;
+        found.push(id);
+    }
+    Ok(found)
+}

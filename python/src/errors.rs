@@ -1,0 +1,102 @@
+//! Errors of the library as exceptions, with the same words.
+
+use std::io;
+
+use dupflow::config;
+use dupflow::connectors::intake::SourceError;
+use dupflow::connectors::state;
+use dupflow::pipeline::RunError;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(
+    dupflow,
+    ConfigError,
+    PyValueError,
+    "A pipeline or a setting that cannot be used. `problems` lists every problem."
+);
+create_exception!(
+    dupflow,
+    StateError,
+    PyRuntimeError,
+    "The state of an earlier run cannot be continued: it is damaged, of another pipeline, or in use."
+);
+
+/// A [`ConfigError`] with all its problems, at least one.
+pub(crate) fn config(py: Python<'_>, problems: Vec<String>) -> PyErr {
+    let error = ConfigError::new_err(problems.join("\n"));
+    match error.value(py).setattr("problems", problems) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// As [`config`], from the error of the library.
+pub(crate) fn of_config(py: Python<'_>, error: config::ConfigError) -> PyErr {
+    match error {
+        config::ConfigError::Problems(problems) => {
+            config(py, problems.iter().map(ToString::to_string).collect())
+        }
+        error => config(py, vec![chain(&error)]),
+    }
+}
+
+/// The plan of a pipeline with settings.
+pub(crate) fn load(py: Python<'_>, pipeline: &str, settings: &[String]) -> PyResult<config::Plan> {
+    config::Plan::load(pipeline, settings).map_err(|error| of_config(py, error))
+}
+
+/// The number of workers, if it is possible.
+pub(crate) fn workers(py: Python<'_>, workers: usize) -> PyResult<usize> {
+    if (1..=config::MOST_WORKERS).contains(&workers) {
+        return Ok(workers);
+    }
+    let expected = format!("workers: found {workers}, expected 1 to {}", config::MOST_WORKERS);
+    Err(config(py, vec![expected]))
+}
+
+/// The exception for a failed run.
+pub(crate) fn of_run(py: Python<'_>, error: &RunError) -> PyErr {
+    match error {
+        RunError::Past(_) => StateError::new_err(chain(error)),
+        RunError::State(error) => of_state(error),
+        RunError::Source(SourceError::Inputs(problems)) => config(py, problems.clone()),
+        RunError::Source(SourceError::BadRecord(_)) => PyValueError::new_err(chain(error)),
+        RunError::Sink(cause) | RunError::Letters(cause) | RunError::Notices(cause) => {
+            of_io(cause, chain(error))
+        }
+        RunError::Source(SourceError::DeadLetter { source, .. }) => of_io(source, chain(error)),
+        RunError::Source(_) => PyOSError::new_err(chain(error)),
+        RunError::Abandoned | RunError::Process(_) | RunError::Worker(_) => {
+            PyRuntimeError::new_err(chain(error))
+        }
+    }
+}
+
+/// The exception for a state that cannot be opened or written.
+pub(crate) fn of_state(error: &state::StateError) -> PyErr {
+    match error {
+        state::StateError::Io { source, .. } => of_io(source, chain(error)),
+        error => StateError::new_err(chain(error)),
+    }
+}
+
+/// An `OSError`, of the subclass that belongs to the code of the system.
+fn of_io(cause: &io::Error, message: String) -> PyErr {
+    match cause.raw_os_error() {
+        Some(code) => PyOSError::new_err((code, message)),
+        None => io::Error::new(cause.kind(), message).into(),
+    }
+}
+
+/// The text of an error with all its causes.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(next) = cause {
+        text = format!("{text}: {next}");
+        cause = next.source();
+    }
+    text
+}

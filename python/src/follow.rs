@@ -1,0 +1,289 @@
+//! The deltas of a run over files, an epoch at a time.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dupflow::connectors::formats::{FileFormat, InputLayout};
+use dupflow::connectors::inputs::{Files, Input};
+use dupflow::connectors::intake::{BadRecords, EpochRule, SourceError};
+use dupflow::connectors::mark::Mark;
+use dupflow::connectors::sinks::Sink;
+use dupflow::core::doc::Letter;
+use dupflow::core::pair::Delta;
+use dupflow::core::time::{Epoch, Progress};
+use dupflow::pipeline::{self, RunJob, Running, Stopper};
+use parking_lot::{Condvar, Mutex};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::ids::IdKind;
+use crate::tables::{self, IdColumns, Table};
+use crate::wait::{Call, Turns};
+
+/// The formats of files.
+const FORMATS: [FileFormat; 7] = [
+    FileFormat::Jsonl,
+    FileFormat::Csv,
+    FileFormat::Tsv,
+    FileFormat::Warc,
+    FileFormat::Parquet,
+    FileFormat::Text,
+    FileFormat::Html,
+];
+
+/// Most epochs that wait to be taken.
+const MOST: usize = 64;
+
+/// The epochs that wait to be taken.
+#[derive(Default)]
+struct Epochs {
+    state: Mutex<EpochsState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct EpochsState {
+    waiting: VecDeque<(Epoch, Vec<Delta>)>,
+    /// The run has ended.
+    is_over: bool,
+    /// Nobody takes them any more.
+    is_left: bool,
+}
+
+/// Passes the epochs that change a pair.
+struct EpochSink {
+    to: Arc<Epochs>,
+    open: Vec<(Epoch, Vec<Delta>)>,
+}
+
+impl Sink for EpochSink {
+    fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        if !deltas.is_empty() {
+            self.open.push((progress.epoch, deltas.to_vec()));
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        let mut state = self.to.state.lock();
+        for epoch in self.open.drain(..) {
+            let full = |state: &mut EpochsState| state.waiting.len() >= MOST && !state.is_left;
+            self.to.changed.wait_while(&mut state, full);
+            if state.is_left {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            state.waiting.push_back(epoch);
+            self.to.changed.notify_all();
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for EpochSink {
+    fn drop(&mut self) {
+        self.to.state.lock().is_over = true;
+        self.to.changed.notify_all();
+    }
+}
+
+/// A run over files.
+struct FollowState {
+    epochs: Arc<Epochs>,
+    running: Option<Running>,
+    stopper: Stopper,
+    /// Whether every epoch was returned.
+    ended: bool,
+}
+
+impl FollowState {
+    /// Ends the run, and waits for its threads.
+    fn abandon(&mut self) {
+        self.stopper.abandon();
+        self.epochs.state.lock().is_left = true;
+        self.epochs.changed.notify_all();
+        if let Some(running) = self.running.take() {
+            // Whoever abandons a run does not ask how it ended.
+            drop(running.join());
+        }
+    }
+}
+
+impl Drop for FollowState {
+    fn drop(&mut self) {
+        if self.running.is_some() {
+            self.abandon();
+        }
+    }
+}
+
+/// The deltas of a run over files, folders or object stores, an epoch at a time.
+#[pyclass(frozen, module = "dupflow._dupflow")]
+pub(crate) struct Follow {
+    turns: Turns<Option<FollowState>>,
+    bad: Arc<BadRecords>,
+}
+
+#[pymethods]
+impl Follow {
+    #[new]
+    #[pyo3(signature = (inputs, *, every = "every:100ms", follow = false, format = None,
+        text = "text", id = "id", time = "ts", pipeline = "minhash",
+        settings = Vec::new(), workers = 1))]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+    fn new(
+        py: Python<'_>,
+        inputs: Vec<String>,
+        every: &str,
+        follow: bool,
+        format: Option<&str>,
+        text: &str,
+        id: &str,
+        time: &str,
+        pipeline: &str,
+        settings: Vec<String>,
+        workers: usize,
+    ) -> PyResult<Self> {
+        let call = Call::begin(py, None);
+        let plan = errors::load(py, pipeline, &settings)?;
+        let workers = errors::workers(py, workers)?;
+        let mut problems = Vec::new();
+        let every = every.parse::<EpochRule>().map_err(|what| problems.push(format!("every: {what}"))).ok();
+        if let Some(field) = plan.scheme.pairs.fields().next() {
+            problems.push(format!("pairs.where names the field {field:?}, and files give none here"));
+        }
+        let format = format.map(|name| {
+            let found = FORMATS.into_iter().find(|format| format.name() == name);
+            if found.is_none() {
+                let names = FORMATS.map(FileFormat::name).join(", ");
+                problems.push(format!("format: found {name:?}, expected {names}"));
+            }
+            found
+        });
+        let layout = InputLayout {
+            format: format.flatten(),
+            text: text.to_owned(),
+            id: id.to_owned(),
+            ts: time.to_owned(),
+            ..InputLayout::default()
+        };
+        let resolved = py.detach(|| Input::resolve(&inputs, layout));
+        let resolved = match resolved {
+            Ok(resolved) => Some(resolved),
+            Err(SourceError::Inputs(wrong)) => {
+                problems.extend(wrong);
+                None
+            }
+            Err(other) => {
+                problems.push(errors::chain(&other));
+                None
+            }
+        };
+        if inputs.is_empty() {
+            problems.push("inputs: expected at least one".to_owned());
+        }
+        let Some((resolved, every)) = resolved.zip(every).filter(|_| problems.is_empty()) else {
+            return Err(errors::config(py, problems));
+        };
+        let source = Files { follow, ..Files::new(resolved, every, plan.scheme.text.field_names()) };
+        let epochs = Arc::<Epochs>::default();
+        let sink = EpochSink { to: Arc::clone(&epochs), open: Vec::new() };
+        let job = RunJob::new(&plan, workers, Box::new(source), Box::new(sink));
+        let bad = Arc::clone(&job.bad);
+        let started = py.detach(|| pipeline::start(job));
+        let running = started.map_err(|error| errors::of_run(py, &error))?;
+        let stopper = running.stopper();
+        let state = FollowState { epochs, running: Some(running), stopper, ended: false };
+        call.deliver()?;
+        Ok(Self { turns: Turns::new(Some(state)), bad })
+    }
+
+    /// The next epoch that changed a pair; None after `timeout` seconds, or at the end.
+    #[pyo3(signature = (*, timeout = None))]
+    fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Table>> {
+        let call = Call::begin(py, None);
+        let mut turn = self.turns.take(&call)?;
+        let Some(own) = turn.value.as_mut() else {
+            return Err(PyValueError::new_err("it is closed"));
+        };
+        let wait = timeout.map(Duration::try_from_secs_f64).transpose();
+        let wait = wait.map_err(|_| PyValueError::new_err("timeout: expected seconds, 0 or more"))?;
+        let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        let epochs = Arc::clone(&own.epochs);
+        let next = call.until(|slice| {
+            let left =
+                until.map_or(slice, |until| until.saturating_duration_since(Instant::now()).min(slice));
+            let mut state = epochs.state.lock();
+            epochs.changed.wait_while_for(
+                &mut state,
+                |state| state.waiting.is_empty() && !state.is_over,
+                left,
+            );
+            let next = state.waiting.pop_front();
+            let is_over = state.is_over;
+            drop(state);
+            epochs.changed.notify_all();
+            let is_late = until.is_some_and(|until| Instant::now() >= until);
+            match next {
+                Some(next) => Some(Ok(next)),
+                None if is_over => Some(Err(true)),
+                None => is_late.then_some(Err(false)),
+            }
+        });
+        call.deliver()?;
+        match next? {
+            Ok((epoch, deltas)) => {
+                let ids = IdColumns::Own(IdKind::Text);
+                Ok(Some(py.detach(|| tables::deltas(epoch, &deltas, &ids))))
+            }
+            Err(is_over) => {
+                if let Some(running) = own.running.take_if(|_| is_over) {
+                    own.ended = true;
+                    py.detach(|| running.join()).map_err(|error| errors::of_run(py, &error))?;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether the input has ended and every epoch was returned.
+    #[getter]
+    fn ended(&self, py: Python<'_>) -> PyResult<bool> {
+        let turn = self.turns.take(&Call::begin(py, None))?;
+        Ok(turn.value.as_ref().is_none_or(|own| own.ended))
+    }
+
+    /// Records that were no valid event, so far.
+    #[getter]
+    fn bad_records(&self) -> u64 {
+        self.bad.counts().values().sum()
+    }
+
+    /// Ends the threads and waits for them.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let call = Call::begin(py, None);
+        let mut turn = self.turns.take(&call)?;
+        if let Some(mut own) = turn.value.take() {
+            py.detach(|| own.abandon());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Follow {
+    fn drop(&mut self) {
+        let is_forked = self.turns.is_forked();
+        let own = self.turns.get_mut().take();
+        if is_forked {
+            // Its threads are in the parent process, and may have held any of its locks.
+            std::mem::forget(own);
+        }
+    }
+}

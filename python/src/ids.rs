@@ -1,0 +1,115 @@
+//! Ids of documents: texts and numbers of the caller, in the ids of the library.
+//!
+//! A number, and so a row, is written as U+0001 and 16 hexadecimal digits whose order by bytes is that of the
+//! numbers. It needs no allocation. No text begins with U+0001.
+
+use dupflow::core::doc::DocId;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyInt, PyString};
+
+/// The first character of a number.
+const MARK: u8 = 1;
+const SIGN: u64 = 1 << 63;
+
+/// The kind of all ids of a corpus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdKind {
+    Text,
+    Number,
+}
+
+impl IdKind {
+    /// The kind of an id.
+    pub(crate) fn new(id: &[u8]) -> Self {
+        if id.first() == Some(&MARK) { Self::Number } else { Self::Text }
+    }
+
+    /// The name of its type.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text => "str",
+            Self::Number => "int",
+        }
+    }
+}
+
+/// The id of a number.
+pub(crate) fn of_number(number: i64) -> DocId {
+    let mut text = [MARK; 17];
+    let bits = number.cast_unsigned() ^ SIGN;
+    for (place, digit) in text[1..].iter_mut().enumerate() {
+        *digit = b"0123456789abcdef"[(bits >> (60 - 4 * place)) as usize & 15];
+    }
+    let text = str::from_utf8(&text).expect("it has ASCII characters alone");
+    DocId::new(text).expect("it is short and not empty")
+}
+
+/// The number of an id that has one.
+pub(crate) fn number(id: &DocId) -> Option<i64> {
+    let digits = id.as_str().strip_prefix(char::from(MARK))?;
+    u64::from_str_radix(digits, 16).ok().map(|bits| (bits ^ SIGN).cast_signed())
+}
+
+/// The id of a row, counted from 0.
+pub(crate) fn of_row(row: u64) -> DocId {
+    of_number(row.cast_signed())
+}
+
+/// The row of an id that has one.
+///
+/// # Panics
+/// If it has none.
+pub(crate) fn row(id: &DocId) -> usize {
+    let row = number(id).and_then(|row| usize::try_from(row).ok());
+    row.expect("all documents of this run are rows")
+}
+
+/// The id of a text.
+///
+/// # Errors
+/// What is wrong with the text.
+pub(crate) fn of_text(text: &str) -> Result<DocId, String> {
+    let id = DocId::new(text).filter(|id| IdKind::new(id.as_bytes()) == IdKind::Text);
+    id.ok_or_else(|| {
+        let most = DocId::MAX_BYTES;
+        format!("an id has 1 to {most} bytes and does not begin with U+0001, found {} bytes", text.len())
+    })
+}
+
+/// The id of an object of Python.
+///
+/// # Errors
+/// `TypeError`, `ValueError`.
+pub(crate) fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DocId> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return of_text(text.to_str()?).map_err(PyValueError::new_err);
+    }
+    if let Ok(number) = object.cast::<PyInt>() {
+        return Ok(of_number(number.extract()?));
+    }
+    Err(PyTypeError::new_err(format!("an id is a str or an int, found {}", object.get_type().name()?)))
+}
+
+/// The object of Python that an id stands for.
+pub(crate) fn to_object<'py>(py: Python<'py>, id: &DocId) -> PyResult<Bound<'py, PyAny>> {
+    match number(id) {
+        Some(number) => Ok(number.into_pyobject(py)?.into_any()),
+        None => Ok(id.as_str().into_pyobject(py)?.into_any()),
+    }
+}
+
+/// Checks an id against the kind of its corpus, which the first id decides.
+///
+/// # Errors
+/// `TypeError` for the other kind.
+pub(crate) fn check(kind: &mut Option<IdKind>, id: &DocId) -> PyResult<()> {
+    let found = IdKind::new(id.as_bytes());
+    match *kind.get_or_insert(found) {
+        kind if kind == found => Ok(()),
+        kind => {
+            let (kind, found) = (kind.name(), found.name());
+            Err(PyTypeError::new_err(format!("the ids of this corpus are {kind}, found {found}")))
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The module `dupflow._dupflow`: Arrow tables in, Arrow tables out. `_dupflow.pyi` documents what it offers.
+//!
+//! ```text
+//!  caller's thread              reader        workers        committer
+//!  frame ─ events ─▶ Inbox ──▶ Queue ──▶ decode ─ dataflow ──▶ Collected ─▶ Table
+//! ```
+//!
+//! Invariants:
+//! - Only the thread of a caller runs Python. Threads of a run hold no reference to an object of Python, and
+//!   no buffer of a frame: events are copied out of a batch before they are queued.
+//! - A caller that waits releases the GIL, and takes it again at least every [`wait::SLICE`] to look for
+//!   signals.
+//! - What a run has started has ended when the call returns that closes or abandons it.
+
+include!("module.rs");

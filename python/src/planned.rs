@@ -1,0 +1,208 @@
+//! What a pipeline does, and how it compares two texts.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float64Array};
+use dupflow::cli::compare::TextComparison;
+use dupflow::config;
+use dupflow::forecast::{CurvePoint, PlanReport, RetentionReport};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::tables::{Stats, Table};
+
+/// What a pipeline does, without running it.
+#[pyclass(frozen, module = "dupflow._dupflow")]
+pub(crate) struct Plan {
+    plan: config::Plan,
+    report: PlanReport,
+    documents: u64,
+}
+
+impl Plan {
+    fn at(&self, similarity: f64) -> PyResult<CurvePoint> {
+        if !(0.0..=1.0).contains(&similarity) {
+            return Err(PyValueError::new_err(format!("similarity: found {similarity}, expected 0 to 1")));
+        }
+        Ok(self.report.at(&self.plan, similarity))
+    }
+}
+
+#[pymethods]
+impl Plan {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    #[getter]
+    fn threshold(&self) -> f64 {
+        self.plan.threshold
+    }
+
+    #[getter]
+    fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    #[getter]
+    fn fingerprint(&self) -> String {
+        format!("{:016x}", self.plan.scheme.fingerprint())
+    }
+
+    #[getter]
+    fn sketch_bytes(&self) -> usize {
+        self.report.sketch_bytes()
+    }
+
+    #[getter]
+    fn standard_error(&self) -> f64 {
+        self.report.standard_error()
+    }
+
+    #[getter]
+    fn bytes_per_document(&self) -> f64 {
+        self.report.bytes_per_document()
+    }
+
+    #[getter]
+    fn total_bytes(&self) -> f64 {
+        self.report.total_bytes()
+    }
+
+    /// The least probability that a pair of this similarity is reported.
+    #[pyo3(signature = (similarity, /))]
+    fn recall(&self, similarity: f64) -> PyResult<f64> {
+        self.at(similarity).map(|point| point.reported)
+    }
+
+    /// The probability that a pair of this similarity is a candidate.
+    #[pyo3(signature = (similarity, /))]
+    fn compared(&self, similarity: f64) -> PyResult<f64> {
+        self.at(similarity).map(|point| point.compared)
+    }
+
+    /// `similarity`, `compared`, `reported` at evenly spaced similarities.
+    fn curve(&self) -> Table {
+        let points = self.report.curve();
+        let column = |value: fn(&CurvePoint) -> f64| -> ArrayRef {
+            Arc::new(points.iter().map(|point| Some(value(point))).collect::<Float64Array>())
+        };
+        let columns = vec![
+            ("similarity", column(|point| point.similarity)),
+            ("compared", column(|point| point.compared)),
+            ("reported", column(|point| point.reported)),
+        ];
+        Table::new(points.len(), columns, Stats::new())
+    }
+
+    /// What `dupflow plan` prints.
+    fn text(&self) -> String {
+        self.report.to_string()
+    }
+
+    /// What `dupflow plan --format json` prints.
+    fn json(&self) -> PyResult<String> {
+        let json = serde_json::to_string_pretty(&self.report);
+        json.map(|json| json + "\n").map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+}
+
+/// The plan of a pipeline for this many documents.
+#[pyfunction]
+#[pyo3(signature = (pipeline = "minhash", *, settings = Vec::new(), documents = None, workers = 1))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+pub(crate) fn plan(
+    py: Python<'_>,
+    pipeline: &str,
+    settings: Vec<String>,
+    documents: Option<u64>,
+    workers: usize,
+) -> PyResult<Plan> {
+    let plan = errors::load(py, pipeline, &settings)?;
+    let workers = errors::workers(py, workers)?;
+    let documents = documents.unwrap_or(plan.documents);
+    if documents == 0 {
+        return Err(errors::config(py, vec!["documents: found 0, expected 1 or more".to_owned()]));
+    }
+    let report =
+        py.detach(|| PlanReport::new(&plan, documents, workers, RetentionReport::for_plan(&plan, None)));
+    Ok(Plan { plan, report, documents })
+}
+
+/// Two texts, compared by every measure.
+#[pyclass(frozen, module = "dupflow._dupflow")]
+pub(crate) struct Comparison(TextComparison);
+
+/// The pieces of a text, each with whether the other text has it too.
+type Pieces = Vec<(bool, String)>;
+
+#[pymethods]
+impl Comparison {
+    #[getter]
+    fn jaccard(&self) -> f64 {
+        self.0.figures.jaccard
+    }
+
+    #[getter]
+    fn containment(&self) -> (f64, f64) {
+        self.0.figures.containment.into()
+    }
+
+    #[getter]
+    fn weighted_jaccard(&self) -> f64 {
+        self.0.figures.weighted_jaccard
+    }
+
+    #[getter]
+    fn cosine(&self) -> f64 {
+        self.0.figures.cosine
+    }
+
+    #[getter]
+    fn similarity(&self) -> Option<f64> {
+        self.0.figures.accepted
+    }
+
+    #[getter]
+    fn is_candidate(&self) -> bool {
+        self.0.figures.is_candidate
+    }
+
+    #[getter]
+    fn is_pair(&self) -> bool {
+        self.0.figures.is_candidate && self.0.figures.accepted.is_some()
+    }
+
+    /// The pieces of both texts, each with whether the other text has it too.
+    #[getter]
+    fn passages(&self) -> (Pieces, Pieces) {
+        self.0.passages().into()
+    }
+
+    /// What `dupflow compare` prints.
+    fn text(&self) -> String {
+        self.0.text()
+    }
+
+    /// The page that `dupflow compare --html` writes.
+    fn html(&self) -> String {
+        self.0.page()
+    }
+}
+
+/// Compares two texts.
+#[pyfunction]
+#[pyo3(signature = (a, b, *, pipeline = "minhash", settings = Vec::new()))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+pub(crate) fn compare(
+    py: Python<'_>,
+    a: String,
+    b: String,
+    pipeline: &str,
+    settings: Vec<String>,
+) -> PyResult<Comparison> {
+    let plan = errors::load(py, pipeline, &settings)?;
+    Ok(Comparison(py.detach(|| TextComparison::new(plan, [a, b]))))
+}
