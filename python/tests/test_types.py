@@ -74,8 +74,19 @@ def test_a_users_program(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_stub_is_that_of_the_native_module():
-    done = mypy("mypy.stubtest", "dupflow._dupflow", "--mypy-config-file", PROJECT / "pyproject.toml")
+def test_the_stub_is_that_of_the_native_module(tmp_path):
+    # PyO3 makes it; the public half has one of its own.
+    allowed = tmp_path / "allowed"
+    allowed.write_text(r"dupflow\._dupflow\.__all__" + "\n")
+    done = mypy(
+        "mypy.stubtest",
+        "dupflow._dupflow",
+        "--ignore-unused-allowlist",
+        "--allowlist",
+        allowed,
+        "--mypy-config-file",
+        PROJECT / "pyproject.toml",
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
