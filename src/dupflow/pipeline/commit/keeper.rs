@@ -2,7 +2,8 @@
 //!
 //! The committer hands over the changes of durable and of repeated epochs, and normally does not wait for the
 //! state. It waits in two cases: for a table of document frequencies, which must be stored before the commit
-//! that names it, and while [`BEHIND_BYTES`] or more wait. The rest is the [publisher](crate::pipeline::publisher)'s.
+//! that names it, and while [`BEHIND_BYTES`] or more wait. A [publisher](crate::pipeline::publisher) does the
+//! rest.
 //!
 //! If the location is full or cannot be reached, nothing is lost: a restart reads the input again from the
 //! position of the state.

@@ -324,7 +324,7 @@ fn a_commit_without_deltas_voids_no_id() {
     story.epoch(&[(0, 1, 2)]);
     story.epoch(&[(2, 4, 2)]);
     story.restart(0);
-    let held = |story: &HistoryStory| (story.view.held_deltas().len(), story.view.history().meta.runs);
+    let held = |of: &HistoryStory| (of.view.held_deltas().len(), of.view.history().meta.runs);
     let before = held(&story);
     story.feeder.as_ref().unwrap().committed(2, EpochTimes::default(), Vec::new());
     story.view.wait_until_applied(Duration::MAX);
