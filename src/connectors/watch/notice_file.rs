@@ -277,4 +277,19 @@ mod tests {
         let error = NoticeFile::open(&path, false, Arc::default()).unwrap_err();
         assert!(error.to_string().contains("move the file away"), "{error}");
     }
+
+    #[test]
+    fn without_a_file_the_board_has_the_notices_of_the_live_run() {
+        let board = Arc::<NoticeBoard>::default();
+        let mut notices = NoticeFile::without_file(Arc::clone(&board));
+        notices.restored(vec![notice("w", "a", 1.0, 1)]);
+        notices.live(3).unwrap();
+        notices.epoch(4, &[notice("w", "b", 0.5, 1)]).unwrap();
+        assert_eq!(board.count(), 0, "nothing is shown before the commit");
+        notices.commit().unwrap();
+        let last = board.last(None, 10);
+        let shown: Vec<_> =
+            last.iter().map(|one| (one.number, one.epoch, one.notice.of.id.as_str())).collect();
+        assert_eq!(shown, [(1, 4, "b")]);
+    }
 }
