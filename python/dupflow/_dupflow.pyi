@@ -20,6 +20,27 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Literal, Protocol, TypeAlias, final
 
+__all__ = [
+    "Comparison",
+    "ConfigError",
+    "Corpus",
+    "Deduplicated",
+    "FEATURES",
+    "Follow",
+    "Plan",
+    "StateError",
+    "Table",
+    "__version__",
+    "clusters",
+    "compare",
+    "dedup",
+    "main",
+    "pairs",
+    "plan",
+    "set_log",
+    "set_log_level",
+]
+
 __version__: str
 """The version of the library and of the command line."""
 
@@ -277,7 +298,7 @@ class Comparison:
     def html(self) -> str:
         """The page that `dupflow compare --html` writes."""
 
-def compare(a: str, b: str, *, pipeline: str = "minhash", settings: Sequence[str] = ()) -> Comparison:
+def compare(a: str, b: str, *, pipeline: str = "minhash", settings: Sequence[str] = ...) -> Comparison:
     """Compares two texts. Raises ConfigError."""
 
 @final

@@ -487,8 +487,13 @@ impl Queue {
         }
         if let Some((epoch, batch)) = state.batches.pop_front_if(|(epoch, _)| *epoch <= limit) {
             state.bytes -= batch.bytes();
+            let is_last = state.batches.is_empty() && !state.is_read_on();
             drop(state);
             self.room_made.notify_all();
+            if is_last {
+                // `pulse` ends now, and not when its time is over: until then it would hold the state.
+                self.epoch_changed.notify_all();
+            }
             return Dequeued::Batch(epoch, batch);
         }
         match state.batches.front() {
