@@ -63,7 +63,7 @@ pub(crate) fn of_run(py: Python<'_>, error: &RunError) -> PyErr {
         RunError::State(error) => of_state(error),
         RunError::Source(SourceError::Inputs(problems)) => config(py, problems.clone()),
         RunError::Source(SourceError::BadRecord(_)) => PyValueError::new_err(chain(error)),
-        RunError::Sink(cause) | RunError::Letters(cause) | RunError::Notices(cause) => {
+        RunError::Sink(cause) | RunError::Letters(cause) | RunError::Notices(cause) | RunError::Hook(cause) => {
             of_io(cause, chain(error))
         }
         RunError::Source(SourceError::DeadLetter { source, .. }) => of_io(source, chain(error)),

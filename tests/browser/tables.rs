@@ -41,7 +41,8 @@ fn views_and_watches_are_shown_where_a_run_has_them() {
     let cells = "[...document.querySelectorAll('table.rows td')].map((one) => one.innerText).join(' ')";
     browser.wait(&format!("location.hash === '#/views' && {cells} === 'one.org two.org 2'"));
     browser.wait(
-        "[...document.querySelectorAll('table.matrix tbody td')].map((one) => one.innerText).join() === ',2,2,'",
+        "[...document.querySelectorAll('table.matrix tbody td')].map((one) => one.innerText).join() === \
+        ',2,2,'",
     );
     browser.go("#/views/pages");
     browser.wait(&format!("{cells} === 'two.org 3 one.org 2'"));

@@ -513,7 +513,8 @@ fn reports_with_fields_and_of_decisions_are_repeated() {
     place.file("feed.jsonl", [event("a", "one"), event("b", "one"), event("c", "two")].concat());
     for rule in ["a.host!=b.host", "a.host==b.host"] {
         let made = place.run(&format!(
-            "replay --field host(url) --set pairs.where={rule} --emit pairs --provenance -o pairs.jsonl feed.jsonl"
+            "replay --field host(url) --set pairs.where={rule} --emit pairs --provenance -o pairs.jsonl \
+            feed.jsonl"
         ));
         assert_eq!(made.code, 0, "{rule}: {made:?}");
         assert!(place.read("pairs.jsonl").lines().count() > 2, "{rule}: no pair");

@@ -1,7 +1,7 @@
 //! `dupflow check`: validates a pipeline, and optionally a deployment file, without running anything.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::PipelineArgs;

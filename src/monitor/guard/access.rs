@@ -13,7 +13,8 @@
 //!
 //! A request other than GET and HEAD is refused if `Sec-Fetch-Site`, which browsers set, says that a page of
 //! another site sends it. Browsers do not set it for plain HTTP to other than loopback addresses: so without
-//! a token `Origin`, which they always set, has to name the host of the request, or an accepted one. Tokens are compared by their SHA-256 hashes in constant time.
+//! a token `Origin`, which they always set, has to name the host of the request, or an accepted one. Tokens
+//! are compared by their SHA-256 hashes in constant time.
 
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use sha2::{Digest, Sha256};

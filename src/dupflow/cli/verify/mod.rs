@@ -147,8 +147,8 @@ impl Repeated {
             missing_fields(plan, deployment).into_iter().for_each(|missing| problems.note(missing));
             if deployment.emit == EmitKind::Decisions && compared::is_by_clock(deployment) {
                 problems.note(
-                    "the epochs of this report were cut by the clock, and a decision is of its epoch: no replay \
-                    repeats it",
+                    "the epochs of this report were cut by the clock, and a decision is of its epoch: no \
+                    replay repeats it",
                 );
             }
         }
