@@ -22,6 +22,7 @@ pub(super) struct Subject {
 }
 
 /// What `pairs.where` says of two texts.
+#[derive(Debug)]
 pub(super) enum PairRuling {
     /// They may be a pair; so it is without a rule.
     Allowed,

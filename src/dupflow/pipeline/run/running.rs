@@ -25,6 +25,8 @@ pub struct Running {
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
     pub(super) publication: Option<Publication>,
+    /// The readers, and the threads that wake the queue.
+    pub(super) helpers: Vec<JoinHandle<()>>,
     /// Ends the deliveries of the web hook, if there is one.
     pub(super) deliveries: Option<EndDeliveries>,
 }
@@ -48,8 +50,18 @@ impl Running {
     /// # Errors
     /// The first failure.
     pub fn join(self) -> Result<Summary, RunError> {
-        let Self { stages, shared, workers, threads, committer, peers, demands, publication, deliveries } =
-            self;
+        let Self {
+            stages,
+            shared,
+            workers,
+            threads,
+            committer,
+            peers,
+            demands,
+            publication,
+            deliveries,
+            helpers: _,
+        } = self;
         if let Err(error) = workers.join() {
             shared.failure.fail(RunError::Worker(error));
         }
@@ -87,6 +99,21 @@ impl Running {
             }
         }
         Ok(Summary { unmet, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
+    }
+}
+
+impl Running {
+    /// As [`Self::join`], and waits for the readers too: for sources whose readers never wait for an input
+    /// after the end of the run.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn join_all(mut self) -> Result<Summary, RunError> {
+        let helpers = std::mem::take(&mut self.helpers);
+        let ended = self.join();
+        // A panic has failed the run.
+        helpers.into_iter().for_each(|helper| drop(helper.join()));
+        ended
     }
 }
 

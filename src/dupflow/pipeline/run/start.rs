@@ -147,8 +147,19 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     } else {
         None
     };
-    start_threads(readers, watches, snapshot, limits, &stages, &shared);
-    Ok(Running { deliveries, stages, shared, workers, threads, committer, peers, demands, publication })
+    let helpers = start_threads(readers, watches, snapshot, limits, &stages, &shared);
+    Ok(Running {
+        deliveries,
+        helpers,
+        stages,
+        shared,
+        workers,
+        threads,
+        committer,
+        peers,
+        demands,
+        publication,
+    })
 }
 
 /// Sets what the stages take over from the source and from the past of the run.
@@ -258,7 +269,7 @@ fn start_committer(
     Ok(spawn("committer", shared, work))
 }
 
-/// Starts the readers, the restore, and the threads that wake the queue.
+/// Starts the readers, the restore, and the threads that wake the queue. Returns those that could be started.
 fn start_threads(
     readers: Vec<Box<dyn SourceReader>>,
     watches: Option<WatchedRun>,
@@ -266,31 +277,33 @@ fn start_threads(
     limits: EpochLimits,
     stages: &Stages,
     shared: &Arc<RunShared>,
-) {
+) -> Vec<JoinHandle<()>> {
+    let mut started = Vec::new();
     for reader in readers {
-        spawn("reader", shared, move |shared| read(reader, shared));
+        started.extend(spawn("reader", shared, move |shared| read(reader, shared)));
     }
     let live = Arc::clone(&stages.start.live);
     let (list, again) = watches.map(|watches| (watches.list, watches.again)).unzip();
     if let Some((list, given)) = list.clone().zip(again.flatten()) {
-        spawn("watches", shared, move |shared| read_watches(&list, &given, shared));
+        started.extend(spawn("watches", shared, move |shared| read_watches(&list, &given, shared)));
     }
-    spawn("restore", shared, move |shared| restore(list.as_deref(), snapshot, &live, shared));
+    started.extend(spawn("restore", shared, move |shared| restore(list.as_deref(), snapshot, &live, shared)));
     let writes = shared.process.0 == 0;
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
-        spawn("ticks", shared, |shared| {
+        started.extend(spawn("ticks", shared, |shared| {
             shared.queue.tick(TICK, || Batch::kept(Changes::default()));
             Ok(())
-        });
+        }));
     }
-    spawn("pulse", shared, |shared| {
+    started.extend(spawn("pulse", shared, |shared| {
         shared.queue.pulse(PULSE);
         Ok(())
-    });
+    }));
     if limits.interval.is_some() {
-        spawn("epochs", shared, |shared| {
+        started.extend(spawn("epochs", shared, |shared| {
             shared.queue.cut_by_clock();
             Ok(())
-        });
+        }));
     }
+    started
 }
