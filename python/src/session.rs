@@ -218,7 +218,7 @@ impl Session {
     fn join(&mut self, py: Python<'_>) -> Result<(), RunError> {
         self.inbox.close();
         match self.running.take() {
-            Some(running) => py.detach(|| running.join()).map(drop),
+            Some(running) => py.detach(|| running.join_all()).map(drop),
             None => Ok(()),
         }
     }
@@ -230,7 +230,7 @@ impl Drop for Session {
             self.stopper.abandon();
             self.inbox.close();
             // Its threads hold nothing of Python, so they end while this one has the GIL.
-            drop(running.join());
+            drop(running.join_all());
         }
     }
 }

@@ -24,6 +24,8 @@ pub struct Running {
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
     pub(super) publication: Option<EndOutput>,
+    /// The readers, and the threads that wake the queue.
+    pub(super) helpers: Vec<JoinHandle<()>>,
     /// The watch list, if there is one.
     pub(super) list: Option<Arc<WatchList>>,
     /// What the web hook delivers, if there is one.
@@ -101,6 +103,21 @@ impl Running {
         let rejected = output.map(|output| output.write(&stages, threads)).transpose();
         let rejected = rejected.map_err(RunError::Sink)?.flatten();
         Ok(Summary { unmet, rejected, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
+    }
+}
+
+impl Running {
+    /// As [`Self::join`], and waits for the readers too: for sources whose readers never wait for an input
+    /// after the end of the run.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn join_all(mut self) -> Result<Summary, RunError> {
+        let helpers = std::mem::take(&mut self.helpers);
+        let ended = self.join();
+        // A panic has failed the run.
+        helpers.into_iter().for_each(|helper| drop(helper.join()));
+        ended
     }
 }
 

@@ -154,8 +154,20 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     } else {
         None
     };
-    start_threads(readers, watches, snapshot, limits, &stages, &shared);
-    Ok(Running { list, deliveries, stages, shared, workers, threads, committer, peers, demands, publication })
+    let helpers = start_threads(readers, watches, snapshot, limits, &stages, &shared);
+    Ok(Running {
+        list,
+        deliveries,
+        helpers,
+        stages,
+        shared,
+        workers,
+        threads,
+        committer,
+        peers,
+        demands,
+        publication,
+    })
 }
 
 /// Sets what the stages take over from the source and from the past of the run.
@@ -268,7 +280,7 @@ fn start_committer(
     Ok(spawn("committer", shared, work))
 }
 
-/// Starts the readers, the restore, and the threads that wake the queue.
+/// Starts the readers, the restore, and the threads that wake the queue. Returns those that could be started.
 fn start_threads(
     readers: Vec<Box<dyn SourceReader>>,
     watches: Option<WatchedRun>,
@@ -276,30 +288,32 @@ fn start_threads(
     limits: EpochLimits,
     stages: &Stages,
     shared: &Arc<RunShared>,
-) {
+) -> Vec<JoinHandle<()>> {
+    let mut started = Vec::new();
     for reader in readers {
-        spawn("reader", shared, move |shared| read(reader, shared));
+        started.extend(spawn("reader", shared, move |shared| read(reader, shared)));
     }
     let live = Arc::clone(&stages.start.live);
     if let Some(WatchedRun { list, again: Some(given) }) = watches {
-        spawn("watches", shared, move |shared| read_watches(&list, &given, shared));
+        started.extend(spawn("watches", shared, move |shared| read_watches(&list, &given, shared)));
     }
-    spawn("restore", shared, move |shared| restore(snapshot, &live, shared));
+    started.extend(spawn("restore", shared, move |shared| restore(snapshot, &live, shared)));
     let writes = shared.process.0 == 0;
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
-        spawn("ticks", shared, |shared| {
+        started.extend(spawn("ticks", shared, |shared| {
             shared.queue.tick(TICK, || Batch::kept(Changes::default()));
             Ok(())
-        });
+        }));
     }
-    spawn("pulse", shared, |shared| {
+    started.extend(spawn("pulse", shared, |shared| {
         shared.queue.pulse(PULSE);
         Ok(())
-    });
+    }));
     if limits.interval.is_some() {
-        spawn("epochs", shared, |shared| {
+        started.extend(spawn("epochs", shared, |shared| {
             shared.queue.cut_by_clock();
             Ok(())
-        });
+        }));
     }
+    started
 }
