@@ -94,7 +94,7 @@ fn package(project: &Path, extension: &Path) -> tempfile::TempDir {
     for entry in fs::read_dir(project.join("dupflow")).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name();
-        if entry.path().is_file() && !Path::new(&name).extension().is_some_and(|ending| ending == "so") {
+        if entry.path().is_file() && Path::new(&name).extension().is_none_or(|ending| ending != "so") {
             fs::copy(entry.path(), package.join(name)).unwrap();
         }
     }

@@ -237,7 +237,6 @@ struct Request<'a, 'py> {
 }
 
 impl<'a, 'py> Request<'a, 'py> {
-    #[expect(clippy::too_many_arguments, reason = "the arguments of the functions of Python")]
     fn begin(
         py: Python<'py>,
         progress: Option<&'a Bound<'py, PyAny>>,

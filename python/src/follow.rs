@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dupflow::connectors::formats::{FileFormat, InputLayout};
 use dupflow::connectors::inputs::{Files, Input};
@@ -12,7 +12,7 @@ use dupflow::connectors::mark::Mark;
 use dupflow::connectors::sinks::Sink;
 use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;
-use dupflow::core::time::{Epoch, Progress};
+use dupflow::core::time::{Clock as _, Epoch, Progress, SystemClock};
 use dupflow::pipeline::{self, RunJob, Running, Stopper};
 use parking_lot::{Condvar, Mutex};
 use pyo3::exceptions::PyValueError;
@@ -213,13 +213,12 @@ impl Follow {
         let Some(own) = turn.value.as_mut() else {
             return Err(PyValueError::new_err("it is closed"));
         };
-        let wait = timeout.map(Duration::try_from_secs_f64).transpose();
-        let wait = wait.map_err(|_| PyValueError::new_err("timeout: expected seconds, 0 or more"))?;
-        let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+        let until = timeout.map(Duration::try_from_secs_f64).transpose();
+        let until = until.map_err(|_| PyValueError::new_err("timeout: expected seconds, 0 or more"))?;
+        let clock = SystemClock::start();
         let epochs = Arc::clone(&own.epochs);
         let next = call.until(|slice| {
-            let left =
-                until.map_or(slice, |until| until.saturating_duration_since(Instant::now()).min(slice));
+            let left = until.map_or(slice, |until| until.saturating_sub(clock.now()).min(slice));
             let mut state = epochs.state.lock();
             epochs.changed.wait_while_for(
                 &mut state,
@@ -230,7 +229,7 @@ impl Follow {
             let is_over = state.is_over;
             drop(state);
             epochs.changed.notify_all();
-            let is_late = until.is_some_and(|until| Instant::now() >= until);
+            let is_late = until.is_some_and(|until| clock.now() >= until);
             match next {
                 Some(next) => Some(Ok(next)),
                 None if is_over => Some(Err(true)),

@@ -37,10 +37,8 @@ impl IdKind {
 /// The id of a number.
 pub(crate) fn of_number(number: i64) -> DocId {
     let mut text = [MARK; 17];
-    let bits = number.cast_unsigned() ^ SIGN;
-    for (place, digit) in text[1..].iter_mut().enumerate() {
-        *digit = b"0123456789abcdef"[(bits >> (60 - 4 * place)) as usize & 15];
-    }
+    let digits = format!("{:016x}", number.cast_unsigned() ^ SIGN);
+    text[1..].copy_from_slice(digits.as_bytes());
     let text = str::from_utf8(&text).expect("it has ASCII characters alone");
     DocId::new(text).expect("it is short and not empty")
 }

@@ -1,4 +1,4 @@
-//! The module `dupflow._dupflow`: Arrow tables in, Arrow tables out. `_dupflow.pyi` documents what it offers.
+//! The module `dupflow._dupflow`: Arrow tables in, Arrow tables out. `_dupflow.pyi` documents it.
 //!
 //! ```text
 //!  caller's thread              reader        workers        committer
@@ -11,5 +11,7 @@
 //! - A caller that waits releases the GIL, and takes it again at least every [`wait::SLICE`] to look for
 //!   signals.
 //! - What a run has started has ended when the call returns that closes or abandons it.
+
+#![expect(clippy::shadow_unrelated, reason = "an argument of Python and what is made of it have one name")]
 
 include!("module.rs");

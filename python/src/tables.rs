@@ -71,7 +71,7 @@ impl Table {
                 let what = format!("column {name:?} has {} values, the others {length}", values.len());
                 return Err(PyValueError::new_err(what));
             }
-            let array = from_list(values).map_err(|error| prefixed(values.py(), &name, error))?;
+            let array = from_list(values).map_err(|error| prefixed(values.py(), &name, &error))?;
             found.push((name, array));
         }
         let columns = found.iter().map(|(name, array)| (name.as_str(), Arc::clone(array))).collect();
@@ -140,7 +140,7 @@ impl Table {
     }
 }
 
-fn prefixed(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+fn prefixed(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
     PyTypeError::new_err(format!("column {name:?}: {}", error.value(py)))
 }
 

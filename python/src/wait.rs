@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use dupflow::core::time::{Clock as _, SystemClock};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -18,14 +19,16 @@ pub(crate) struct Call<'a, 'py> {
     pub(crate) py: Python<'py>,
     progress: Option<&'a Bound<'py, PyAny>>,
     rows: Cell<u64>,
-    looked: Cell<Instant>,
+    clock: SystemClock,
+    /// When signals were looked for.
+    looked: Cell<Duration>,
 }
 
 impl<'a, 'py> Call<'a, 'py> {
     /// Begins a call. `progress` receives the number of rows read so far.
     pub(crate) fn begin(py: Python<'py>, progress: Option<&'a Bound<'py, PyAny>>) -> Self {
         messages::install();
-        Self { py, progress, rows: Cell::new(0), looked: Cell::new(Instant::now()) }
+        Self { py, progress, rows: Cell::new(0), clock: SystemClock::start(), looked: Cell::default() }
     }
 
     /// Counts rows that were read.
@@ -38,10 +41,11 @@ impl<'a, 'py> Call<'a, 'py> {
     /// # Errors
     /// What a handler of a signal or a callback raises.
     pub(crate) fn look(&self) -> PyResult<()> {
-        if self.looked.get().elapsed() < SLICE {
+        let now = self.clock.now();
+        if now.saturating_sub(self.looked.get()) < SLICE {
             return Ok(());
         }
-        self.looked.set(Instant::now());
+        self.looked.set(now);
         self.py.check_signals()?;
         self.deliver()
     }

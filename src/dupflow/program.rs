@@ -1,5 +1,7 @@
 //! What this program is: its version, the commit it was built from, and the features that are in it.
 
+use std::sync::LazyLock;
+
 /// The version of the program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -26,3 +28,15 @@ const FEATURES: [(&str, bool); 12] = [
 pub fn features() -> impl Iterator<Item = &'static str> {
     FEATURES.iter().filter(|(_, is_in)| *is_in).map(|(name, _)| *name)
 }
+
+/// What `--version` prints after the name.
+pub static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let commit = match COMMIT {
+        Some(commit) => format!("commit {commit}"),
+        None if cfg!(debug_assertions) => "a debug build, which does not know its commit".to_owned(),
+        None => "built outside of a repository".to_owned(),
+    };
+    let all: Vec<_> = features().collect();
+    let all = if all.is_empty() { "none".to_owned() } else { all.join(" ") };
+    format!("{VERSION}\n{commit}\nfeatures: {all}")
+});
