@@ -8,7 +8,7 @@
 //! Invariants:
 //! - Only the thread of a caller runs Python. Threads of a run hold no reference to an object of Python, and
 //!   no buffer of a frame: events are copied out of a batch before they are queued.
-//! - A caller that waits releases the GIL, and takes it again at least every [`wait::SLICE`] to look for
+//! - A caller that waits releases the GIL, and takes it again at least every 50 ms to look for
 //!   signals.
 //! - What a run has started has ended when the call returns that closes or abandons it.
 

@@ -51,7 +51,7 @@ pub struct Published {
     pub stored: u64,
 }
 
-/// See the [module](self).
+/// A thread that publishes changes of a stored state, and what it is sent.
 #[derive(Debug)]
 pub struct Publisher {
     shared: Arc<PublisherShared>,
