@@ -23,7 +23,9 @@ pub use destination::Destination;
 pub use keep_list::{DocumentList, KeepList};
 pub use letters::LetterFile;
 pub use marked::MarkedFile;
-pub(crate) use marked::{open_alone, replace, sync_folder_of};
+#[cfg(feature = "webhook")]
+pub(crate) use marked::sync_folder_of;
+pub(crate) use marked::{open_alone, replace};
 pub use memory::MemorySink;
 pub use pairs::{DeltaLines, PairLines};
 #[cfg(feature = "parquet")]

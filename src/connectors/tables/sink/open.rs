@@ -15,6 +15,8 @@ impl TableOutput {
     /// If the database cannot be reached, or its role lacks a right that a run needs; if a table of this name
     /// holds something else than rows.
     pub fn examine(&self, sides: &[&str]) -> Result<String, DatabaseFailure> {
+        #[cfg(not(any(feature = "postgres", feature = "sqlite")))]
+        let _ = sides;
         let name = self.address.name();
         match &self.address {
             #[cfg(feature = "sqlite")]
