@@ -98,6 +98,7 @@ pub(crate) fn alive(feed: &Path) -> usize {
 }
 
 /// A row of a table, written as those of [`expected`] are.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) fn row(text: &str) -> String {
     serde_json::from_str::<Value>(text).unwrap_or_else(|error| panic!("{error}: {text}")).to_string()
 }
