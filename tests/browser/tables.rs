@@ -34,7 +34,7 @@ fn views_and_watches_are_shown_where_a_run_has_them() {
     let run = Run::replay(folder.path(), &options);
     browser.open(&run.origin());
     browser.wait("run.status?.reading.ended_at && run.status.pairs === 2");
-    assert_eq!(browser.value(ENTRIES), 8);
+    browser.wait(&format!("{ENTRIES} === 8"));
 
     let press = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '5', bubbles: true }))";
     browser.value(&format!("void {press}"));
