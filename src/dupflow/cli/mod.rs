@@ -157,8 +157,9 @@ pub enum ReportFormat {
 /// Runs the command line `typed`, with the program's name first. Returns the exit code, after its error was
 /// printed. `log` receives what writes the log messages, once it is known how.
 pub fn main(typed: impl IntoIterator<Item = OsString>, log: &dyn Fn(Dispatch)) -> u8 {
-    let code = match run(typed, log) {
-        Ok(_) => 0,
+    match run(typed, log) {
+        // A command that ends without an error ends with 0 or, for what it has found, with 1.
+        Ok(code) => u8::from(code != ExitCode::SUCCESS),
         Err(error) => match error.downcast::<clap::Error>() {
             Ok(error) => {
                 // As clap does at an exit: a closed output is ignored. Help is not an error.
@@ -173,10 +174,7 @@ pub fn main(typed: impl IntoIterator<Item = OsString>, log: &dyn Fn(Dispatch)) -
                 code
             }
         },
-    };
-    // Where the process goes on, nothing else does it.
-    io::stdout().flush().unwrap_or(());
-    code
+    }
 }
 
 /// Runs the command line `typed`.
