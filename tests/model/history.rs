@@ -130,28 +130,30 @@ fn seed() -> u64 {
     typed.map_or(0xd0_d0, |typed| typed.parse().expect("DUPFLOW_SEED is a whole number from 0 to 2^64 - 1"))
 }
 
-/// How many of the histories are tested, in percent: `DUPFLOW_HISTORIES`, by default a third.
-fn histories() -> u32 {
+/// How many of so many histories are tested: the percentage `DUPFLOW_HISTORIES`, by default a third.
+pub(crate) fn tested(cases: u32) -> u32 {
     let typed = std::env::var("DUPFLOW_HISTORIES").ok();
-    typed.map_or(33, |typed| typed.parse().expect("DUPFLOW_HISTORIES is a whole number of percent"))
+    let percent: u32 =
+        typed.map_or(33, |typed| typed.parse().expect("DUPFLOW_HISTORIES is a whole number of percent"));
+    (cases * percent).div_ceil(100)
 }
 
-/// Checks a property, which panics where it does not hold, on this many cases, or the share of them that
-/// [`histories`] says, and on the recorded regressions.
+/// Checks a property, which panics where it does not hold, on [so many](tested) cases and on the recorded
+/// regressions.
 pub(crate) fn check<S: Strategy>(cases: u32, strategy: S, property: impl Fn(S::Value)) {
     let seed = seed();
     println!("DUPFLOW_SEED={seed}");
     let config = Config {
-        cases: (cases * histories()).div_ceil(100),
+        cases: tested(cases),
         rng_seed: RngSeed::Fixed(seed),
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct(REGRESSIONS))),
         ..Config::default()
     };
-    let tested = TestRunner::new(config).run(&strategy, |value| {
+    let outcome = TestRunner::new(config).run(&strategy, |value| {
         property(value);
         Ok::<_, TestCaseError>(())
     });
-    match tested {
+    match outcome {
         Ok(()) => {}
         Err(TestError::Fail(why, value)) => panic!("{why}\nDUPFLOW_SEED={seed}, minimal input: {value:?}"),
         Err(aborted) => panic!("{aborted}"),
