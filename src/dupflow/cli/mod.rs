@@ -53,7 +53,8 @@ use dupflow_connectors::intake::SourceError;
 /// A feed of upserts and deletes goes in; out comes every pair of documents that becomes near-duplicate ("+")
 /// or ceases to be ("-"). The pairs at any time are those that a fresh run on the documents alive would find.
 #[derive(Debug, Parser)]
-#[command(name = "dupflow", version, long_version = crate::program::LONG_VERSION.as_str(), color = verbosity::colours())]
+#[command(name = "dupflow", color = verbosity::colours())]
+#[command(version, long_version = crate::program::LONG_VERSION.as_str())]
 #[command(
     after_help = "Start with:  dupflow demo\n       then:  dupflow generate -o feed.jsonl  &&  dupflow \
         replay feed.jsonl\n\n\
