@@ -2,9 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dupflow::connectors::state::{Folder, inspect, verify};
+use dupflow::connectors::state::{
+    Folder, MemoryStore, OpenSnapshot, Snapshot, StateError, UnreadShards, inspect, verify,
+};
+use parking_lot::Mutex;
 
-use super::script::{publish, restart, usual_documents};
+use super::script::{Documents, publish, restart, usual_documents};
 
 #[test]
 fn readers_never_find_damage() {
@@ -62,4 +65,51 @@ fn contents_of_an_inspection() {
         .map(|entry| entry.metadata().unwrap().len())
         .sum();
     assert_eq!((found.delta_bytes, found.base_bytes, state.stored_bytes()), (on_disk, 0, on_disk));
+}
+
+/// The documents of the shares of a snapshot, each read by two threads.
+fn read_shares(snapshot: &OpenSnapshot, shares: &[UnreadShards]) -> Documents {
+    let found = Mutex::new(Documents::new());
+    std::thread::scope(|scope| {
+        for share in shares.iter().chain(shares) {
+            scope.spawn(|| {
+                let each = |slice: dupflow::core::doc::changes::Changes| {
+                    let mut found = found.lock();
+                    for (id, value) in slice.iter() {
+                        let before = found.insert(id.to_vec(), value.expect("it is alive").to_vec());
+                        assert_eq!(before, None, "{} is read twice", id.escape_ascii());
+                    }
+                    Ok::<_, StateError>(())
+                };
+                snapshot.read(share, 100, each).unwrap();
+            });
+        }
+    });
+    found.into_inner()
+}
+
+/// A restart reads a snapshot while it publishes, and compactions replace its files.
+#[test]
+fn the_files_of_a_snapshot_stay_while_threads_and_other_processes_read_it() {
+    let store = MemoryStore::default();
+    let (mut state, ..) = restart(store.clone());
+    (1..=20).for_each(|epoch| publish(&mut state, epoch).unwrap());
+    let snapshot = state.latest(u64::MAX).unwrap().unwrap();
+    let there = Snapshot::decode(Box::new(store.clone()), &snapshot.encode()).unwrap().unwrap();
+    assert_eq!(there.saved(), snapshot.saved());
+    (21..=60).for_each(|epoch| publish(&mut state, epoch).unwrap());
+    state.compact().unwrap();
+    let unnamed = || verify(Box::new(store.clone())).unwrap().unnamed;
+    assert!(!unnamed().is_empty(), "no manifest lists the files of the snapshot any more");
+    for (snapshot, count) in [(&snapshot, 1), (&there, 3)] {
+        let shares: Vec<_> = (0..count).map(|index| UnreadShards::share(index, count)).collect();
+        assert_eq!(read_shares(&snapshot.open().unwrap(), &shares), usual_documents(20));
+    }
+    drop(snapshot);
+    publish(&mut state, 61).unwrap();
+    assert_eq!(unnamed(), [""; 0]);
+    let gone = there.open().unwrap_err().to_string();
+    assert!(gone.starts_with("state file \"memory/"), "{gone}");
+    drop(state);
+    assert_eq!(restart(store).2, usual_documents(61));
 }

@@ -16,10 +16,11 @@ use parking_lot::Mutex;
 
 use super::error::StateError;
 use super::files::StateFiles;
-use super::ids::SHARDS;
+use super::ids::{IdSet, SHARDS};
 use super::manifest::{GROUPS, Manifest, ShardGroup, shards_of};
 use super::segment::{SegmentFile, SegmentWriter};
-use super::snapshot::{DeletedRecords, SegmentStack};
+use super::snapshot::{DeletedRecords, OpenSegments};
+use dupflow_core::doc::changes::ChangeRecord;
 
 /// A publish waits for the thread when the deltas have more than this many times the bytes of the bases.
 const FAR_BEHIND: u64 = 4;
@@ -123,18 +124,20 @@ pub(super) fn execute(
     name: impl Fn(&str) -> String,
     mut made: impl FnMut(CompactionResult),
 ) -> Result<(), StateError> {
+    let mut seen = IdSet::default();
     match task {
         CompactionTask::Rebase(groups) => {
-            let mut stack = SegmentStack::open_deltas(files, manifest)?;
+            let mut segments = OpenSegments::open(files, manifest, [])?;
             let through = manifest.deltas.last().map_or(0, |delta| delta.last);
             for group in groups {
-                stack.open_base(files, manifest, group)?;
+                segments.open_base(files, manifest, group)?;
                 let mut writer = SegmentWriter::new(files, name("base"))?;
                 for shard in shards_of(group) {
                     if is_stopped.load(Ordering::Relaxed) {
                         return Ok(());
                     }
-                    stack.each(shard, DeletedRecords::Skip, |record| writer.record(shard, record))?;
+                    let write = |record: ChangeRecord<'_>| writer.record(shard, record);
+                    segments.each(shard, DeletedRecords::Skip, &mut seen, write)?;
                 }
                 made(CompactionResult::Base(group, ShardGroup { through, base: writer.finish()? }));
             }
@@ -143,13 +146,14 @@ pub(super) fn execute(
             let mut merged = Manifest::empty();
             let within = manifest.deltas.iter().filter(|delta| delta.first >= first && delta.last <= last);
             merged.deltas = within.cloned().collect();
-            let mut stack = SegmentStack::open_deltas(files, &merged)?;
+            let segments = OpenSegments::open(files, &merged, [])?;
             let mut writer = SegmentWriter::new(files, name("delta"))?;
             for shard in 0..SHARDS {
                 if is_stopped.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                stack.each(shard, DeletedRecords::Keep, |record| writer.record(shard, record))?;
+                let write = |record: ChangeRecord<'_>| writer.record(shard, record);
+                segments.each(shard, DeletedRecords::Keep, &mut seen, write)?;
             }
             made(CompactionResult::Merged { first, last, segment: writer.finish()? });
         }

@@ -30,6 +30,11 @@ pub(super) fn shards_of(group: u8) -> std::ops::Range<u8> {
     group * GROUP_SHARDS..(group + 1) * GROUP_SHARDS
 }
 
+/// The group of a shard.
+pub(super) fn group_of(shard: u8) -> u8 {
+    shard / GROUP_SHARDS
+}
+
 /// The position that stored documents stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatePosition {
@@ -117,9 +122,18 @@ impl Manifest {
     /// Reads and checks a manifest.
     pub(super) fn read(files: &StateFiles, number: u64) -> Result<Self, StateError> {
         let name = Self::name(number);
-        let bytes = files.get(&name)?;
-        let contents = frame::open(&MAGIC, &files.full_name(&name), &bytes)?;
-        let damaged = |what: String| files.damaged(&name, what);
+        let manifest = Self::decode(files, &name, &files.get(&name)?)?;
+        if manifest.number != number {
+            let what = format!("expected manifest {number}, found {}", manifest.number);
+            return Err(files.damaged(&name, what));
+        }
+        Ok(manifest)
+    }
+
+    /// Decodes and checks the bytes of a manifest; `name` is that of its file, for messages.
+    pub(super) fn decode(files: &StateFiles, name: &str, bytes: &[u8]) -> Result<Self, StateError> {
+        let contents = frame::open(&MAGIC, &files.full_name(name), bytes)?;
+        let damaged = |what: String| files.damaged(name, what);
         let (length, rest) =
             contents.split_first_chunk().ok_or_else(|| damaged("expected a length".to_owned()))?;
         let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
@@ -128,9 +142,6 @@ impl Manifest {
             .ok_or_else(|| damaged(format!("expected {length} bytes, found {}", rest.len())))?;
         let mut manifest: Self =
             serde_json::from_slice(json).map_err(|error| damaged(format!("expected a manifest: {error}")))?;
-        if manifest.number != number {
-            return Err(damaged(format!("expected manifest {number}, found {}", manifest.number)));
-        }
         if let Some(saved) = &mut manifest.saved {
             saved.scheme = scheme.to_vec();
         }

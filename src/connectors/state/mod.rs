@@ -18,8 +18,8 @@
 //!   number. If two owners write the same number, one of the writes fails, and that owner has lost the state.
 //!   An owner begins by writing a manifest.
 //! - Only the owner removes files. It does so after a publish, and only files that it wrote or found when it
-//!   opened the state, and that neither of the last two manifests lists. Files of a later owner are neither,
-//!   so an owner that has lost the state without noticing removes none of them.
+//!   opened the state, and that neither of the last two manifests lists, nor a [`Snapshot`] in use. Files of a
+//!   later owner are neither, so an owner that has lost the state without noticing removes none of them.
 //! - A publish that fails leaves the earlier manifests intact.
 //!
 //! Guarantees against each kind of failure, and the formats byte by byte, are in `docs/state.md`.
@@ -60,14 +60,14 @@ mod tables;
 mod upkeep;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 pub use compaction::CompactionRule;
 pub use error::StateError;
 pub use manifest::StatePosition;
 pub use report::{Inspection, ManifestReport, Verification, inspect, verify};
-pub use snapshot::Snapshot;
+pub use snapshot::{OpenSnapshot, Snapshot, UnreadShards};
 #[cfg(feature = "object-store")]
 pub use store::Objects;
 pub use store::{Folder, MemoryStore, Ownership, Store, Upload, at};
@@ -101,6 +101,8 @@ pub struct StoredState {
     base: Manifest,
     /// Files present, except manifests and tables. They are removed once no manifest lists them.
     segments: BTreeSet<String>,
+    /// The manifests of snapshots that [`Self::latest`] has returned: their files stay while they are in use.
+    snapshots: Vec<Weak<Manifest>>,
     /// Whether the next publish discards the newest manifest.
     discards_newest: bool,
     tables: FrequencyTables,
@@ -173,6 +175,7 @@ impl StoredState {
                 next: number + 1,
                 kept,
                 base: taken,
+                snapshots: Vec::new(),
                 discards_newest: false,
                 job: None,
                 rule: CompactionRule::default(),
@@ -201,7 +204,8 @@ impl StoredState {
             if manifest.saved.as_ref().is_some_and(|saved| saved.epoch() > at_most) {
                 continue;
             }
-            match Snapshot::from_manifest(&self.files, manifest).map_or(Ok(()), |snapshot| snapshot.check()) {
+            let snapshot = Snapshot::from_manifest(&self.files, &Arc::new(manifest.clone()));
+            match snapshot.map_or(Ok(()), |snapshot| snapshot.check()) {
                 // It was written by an owner that had already lost the state.
                 Err(error) if error.is_gone() && newest_epoch > at_most => {}
                 Err(error) => return Err(error),
@@ -220,7 +224,9 @@ impl StoredState {
                 "the newest stored state is too new: an older one is taken"
             );
         }
-        let snapshot = Snapshot::from_manifest(&self.files, &chosen);
+        let listed = Arc::new(chosen.clone());
+        let snapshot = Snapshot::from_manifest(&self.files, &listed);
+        self.snapshots.push(Arc::downgrade(&listed));
         if (&chosen.groups, &chosen.deltas) != (&self.base.groups, &self.base.deltas)
             && let Some(mut job) = self.job.take()
         {

@@ -1,6 +1,7 @@
 //! Inspection and verification of stored state: read-only, while its owner may publish.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -146,7 +147,7 @@ fn inspect_once(files: &StateFiles, numbers: &[u64]) -> Result<Inspection, State
     let Some(manifest) = newest else {
         return Err(damaged.unwrap_or_else(|| StateError::Missing { place: files.place().to_owned() }));
     };
-    let (documents, document_bytes) = match Snapshot::from_manifest(files, &manifest) {
+    let (documents, document_bytes) = match Snapshot::from_manifest(files, &Arc::new(manifest.clone())) {
         Some(snapshot) => documents(&snapshot)?,
         None => (0, 0),
     };
@@ -243,7 +244,8 @@ fn verify_once(files: &StateFiles, numbers: &[u64]) -> Result<Verification, Stat
         }
         newest = newest.or(Some(manifest));
     }
-    let snapshot = newest.as_ref().and_then(|manifest| Snapshot::from_manifest(files, manifest));
+    let snapshot =
+        newest.as_ref().and_then(|manifest| Snapshot::from_manifest(files, &Arc::new(manifest.clone())));
     // Damage has been reported already.
     let whole = snapshot.filter(|_| found.damages.is_empty());
     found.documents = whole.map(|whole| documents(&whole)).transpose()?.map(|(documents, _)| documents);

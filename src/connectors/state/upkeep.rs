@@ -1,6 +1,7 @@
 //! Maintenance by the owner besides publishing: starts compactions, adopts their results, removes old files.
 
 use std::io;
+use std::sync::Weak;
 use std::sync::atomic::AtomicBool;
 
 use super::compaction::{self, CompactionJob, CompactionTask};
@@ -23,12 +24,16 @@ impl StoredState {
         }
     }
 
-    /// Removes the files that neither of the last two manifests lists. `manifests` are the numbers of those
-    /// present.
+    /// Removes the files that neither of the last two manifests lists, nor a snapshot in use. `manifests` are
+    /// the numbers of those present.
     pub(super) fn remove_unlisted(&mut self, manifests: &[u64]) {
-        let Self { files, kept, segments, tables, .. } = self;
+        let Self { files, kept, segments, tables, snapshots, .. } = self;
         let [newest, before] = &kept[..] else { return };
-        let is_kept = |name: &str| newest.names(name) || before.names(name);
+        snapshots.retain(|listed| listed.strong_count() > 0);
+        let in_use: Vec<_> = snapshots.iter().filter_map(Weak::upgrade).collect();
+        let is_kept = |name: &str| {
+            newest.names(name) || before.names(name) || in_use.iter().any(|listed| listed.names(name))
+        };
         // Manifests first, so that no manifest present lists a missing file.
         let mut old = manifests.iter().filter(|number| **number < before.number);
         let cleared = old.try_for_each(|number| files.delete(&Manifest::name(*number)));

@@ -299,6 +299,14 @@ impl Queue {
         self.wake();
     }
 
+    /// Waits until the first line has been crossed, if there are lines, or the reader is to end.
+    pub fn wait_for_first_line(&self) {
+        let mut state = self.state.lock();
+        let is_before =
+            |now: &mut QueueState| now.end == RunEnd::No && now.ahead.number() == 0 && !now.ahead.is_live();
+        self.room_made.wait_while(&mut state, is_before);
+    }
+
     /// Notes that the partition of a batch beyond the line has reached the line: its batches are in order,
     /// and none crosses it.
     fn arrive(&self, state: &mut QueueState, batch: &Batch) {
