@@ -15,7 +15,7 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 
 use crate::group::PATIENCE;
-use crate::place::{Place, Process, all_fail, ends, other_feed, start};
+use crate::place::{Place, Process, addresses, all_fail, ends, other_feed, start};
 
 /// The stats of a replay, except what depends on the machine and on how the work is shared.
 fn stats(place: &Place) -> Value {
@@ -107,6 +107,48 @@ fn a_run_is_killed_and_goes_on_by_fewer_processes() {
     }
     place.done("run -c run.toml");
     assert_eq!(place.pairs(), place.expected());
+}
+
+/// The number of documents that a process says it has restored.
+fn restored(said: &str) -> u64 {
+    let line = said.lines().find(|line| line.contains("documents restored from the state"));
+    let line = line.unwrap_or_else(|| panic!("nothing is restored: {said}"));
+    let number = line.split("documents=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{line}"))
+}
+
+/// Each process reads its share of the state; the share of one that does not reach it is read by process 0.
+#[test]
+fn processes_that_come_back_restore_their_shares() {
+    let place = Place::new(3000);
+    place.deployment("");
+    let mut all = under_way(&place, 3);
+    let killed = all.remove(1);
+    killed.signal("KILL");
+    assert_eq!(killed.end().0, None);
+    all_fail(all, "process 1 (127.");
+    let config = place.read("run.toml");
+    place.write("far.toml", &config.replace("path = \"state\"", "path = \"elsewhere\""));
+    let mut sums = Vec::new();
+    for far in [None, Some(2), None] {
+        place.write("hosts", &addresses(3).join("\n"));
+        let start_one = |i| {
+            let config = if far == Some(i) { "far" } else { "run" };
+            start(
+                &mut place
+                    .command(&format!("run -c {config}.toml --processes 3 --process {i} --hosts hosts")),
+            )
+        };
+        let said = ends((0..3).map(start_one).collect());
+        said.iter().for_each(|(code, said)| assert_eq!(*code, Some(0), "{said}"));
+        let here = said.iter().enumerate().filter(|(i, _)| far != Some(*i));
+        let documents: Vec<u64> = here.map(|(_, (_, said))| restored(said)).collect();
+        assert!(documents.iter().all(|restored| *restored > 0), "{documents:?}");
+        assert_eq!(said[2].1.contains("process 0 restores it"), far == Some(2), "{}", said[2].1);
+        sums.push(documents.iter().sum::<u64>());
+        assert_eq!(place.pairs(), place.expected());
+    }
+    assert!(sums[0] <= sums[1] && sums[1] == sums[2], "{sums:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::publisher::PublisherStop;
 use super::side_outputs::SideOutputs;
 use dupflow_connectors::sinks::LetterFile;
-use dupflow_connectors::state::StoredState;
+use dupflow_connectors::state::{Store, StoredState};
 #[cfg(feature = "webhook")]
 use dupflow_connectors::watch::hook::HookSettings;
 use dupflow_connectors::watch::{NoticeFile, WatchedRun};
@@ -26,6 +26,8 @@ pub struct Continuity {
     pub letters: Option<LetterFile>,
     /// Where documents are stored, and the shortest time between two commits there; `None` = nowhere.
     pub state: Option<(StoredState, Duration)>,
+    /// In a process other than 0, the store of the state as this process reaches it, if it has one.
+    pub shared_state: Option<Box<dyn Store>>,
     /// Outputs of rows beside the deltas.
     pub sides: SideOutputs,
     /// The watch list and its notices, if there is one.
@@ -56,6 +58,7 @@ impl Continuity {
             reconcile: false,
             letters: None,
             state: None,
+            shared_state: None,
             sides: SideOutputs::default(),
             watch: None,
             history: None,

@@ -14,6 +14,8 @@ pub(super) const FRAME_BYTES: u32 = 64 << 20;
 pub enum ControlMessage {
     /// The run begins; the caller encodes what it needs.
     Go(Vec<u8>),
+    /// To process 0: whether this process restores its share of the stored documents itself.
+    Restores(bool),
     /// An epoch is open.
     Opened(Epoch),
     /// A line has been reached in an epoch.
@@ -64,6 +66,7 @@ impl Frame {
             Self::Start => vec![b's'],
             Self::Message(message) => match message {
                 ControlMessage::Go(bytes) => with(b'g', bytes),
+                ControlMessage::Restores(itself) => vec![b'k', u8::from(*itself)],
                 ControlMessage::Opened(epoch) => with(b'o', &epoch.to_le_bytes()),
                 ControlMessage::Reached { line: at, epoch } => line(b'r', at, epoch),
                 ControlMessage::Crossed { line: at, epoch } => line(b'c', at, epoch),
@@ -85,6 +88,7 @@ impl Frame {
         };
         let message = match letter {
             b'g' => ControlMessage::Go(rest.to_vec()),
+            b'k' if matches!(rest, [0 | 1]) => ControlMessage::Restores(rest == [1]),
             b'o' => ControlMessage::Opened(Epoch::from_le_bytes(rest.try_into().ok()?)),
             b'r' => line().map(|(line, epoch)| ControlMessage::Reached { line, epoch })?,
             b'c' => line().map(|(line, epoch)| ControlMessage::Crossed { line, epoch })?,
@@ -120,6 +124,8 @@ mod tests {
             Frame::Message(ControlMessage::Failed("bad record in \"ä\"".to_owned())),
             Frame::Message(ControlMessage::Measures(vec![1; 1000])),
             Frame::Message(ControlMessage::Done),
+            Frame::Message(ControlMessage::Restores(false)),
+            Frame::Message(ControlMessage::Restores(true)),
         ];
         let encoded: Vec<_> = frames.iter().map(Frame::encode).collect();
         for (one, bytes) in frames.iter().zip(&encoded) {
@@ -131,8 +137,8 @@ mod tests {
 
     #[test]
     fn other_bytes_are_no_frame() {
-        let wrong: [&[u8]; 8] =
-            [b"", b"x", b"d ", b"y1", b"o1234567", b"o123456789", b"r12345678901", b"f\xff"];
-        assert_eq!(wrong.map(Frame::decode), [const { None }; 8]);
+        let wrong: [&[u8]; 10] =
+            [b"", b"x", b"d ", b"y1", b"o1234567", b"o123456789", b"r12345678901", b"f\xff", b"k", b"k\x02"];
+        assert_eq!(wrong.map(Frame::decode), [const { None }; 10]);
     }
 }

@@ -29,7 +29,7 @@ use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::Input;
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source};
 use dupflow_connectors::sinks::{LetterFile, Sink};
-use dupflow_connectors::state::{self, StoredState};
+use dupflow_connectors::state::{self, Store, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
@@ -231,13 +231,14 @@ fn continuity(
         let output = |(path, source): (String, _)| AssembleError::Output { path: path.into(), source };
         sides = opened.map_err(output)?;
     }
-    let state = if writes { stored_state(deployment, mode)? } else { None };
-    // All processes hold the same fields, and only process 0 has the state.
+    let (state, shared_state) =
+        if writes { (stored_state(deployment, mode)?, None) } else { (None, shared_state(deployment, mode)) };
+    // All processes hold the same fields, and only process 0 owns the state.
     let alone = state.as_ref().filter(|_| !are_several).map(|(state, _)| state);
     let held = fields::held_with(alone, plan, deployment);
     let reconcile = matches!(mode, Mode::Run { reconcile: true });
     let continuity = Continuity::new(&described(plan, deployment, &held));
-    Ok((Continuity { reconcile, letters, sides, state, ..continuity }, held))
+    Ok((Continuity { reconcile, letters, sides, state, shared_state, ..continuity }, held))
 }
 
 /// The state of a run, and the shortest time between two commits there; `None` if it has none.
@@ -250,6 +251,13 @@ fn stored_state(
         return Ok(None);
     };
     Ok(Some((StoredState::open(state::at(location)?)?, *commit_every)))
+}
+
+/// The store of the state that process 0 owns; `None` if this process has none, or cannot use its location.
+fn shared_state(deployment: &Deployment, mode: &Mode) -> Option<Box<dyn Store>> {
+    let location = deployment.state.as_ref().map(|state| &state.location);
+    let location = location.filter(|_| matches!(mode, Mode::Run { .. }))?;
+    state::at(location).inspect_err(|error| tracing::warn!(%error, "process 0 restores the state")).ok()
 }
 
 /// The stages of a plan, with all counters at zero; with or without evidence for each pair.

@@ -1,8 +1,10 @@
 //! A run in progress: its job, its threads, its processes and its end.
 
 mod failure;
+mod go;
 mod job;
 mod process_group;
+mod restore;
 mod running;
 mod start;
 mod threads;

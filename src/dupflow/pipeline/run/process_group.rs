@@ -1,7 +1,7 @@
 //! A run of several processes: the messages that this process sends to the others, and how it handles theirs.
 //!
 //! ```text
-//!            Go: where the run begins                   Opened, Reached, Stop, Measures, Done
+//!            Go: where the run begins         Restores, Opened, Reached, Stop, Measures, Done
 //!  process 0 ────────────────────────▶ the others       the others ────────────────▶ process 0
 //!            Opened, Crossed, Durable, Stop, Done       anyone ──── Failed ────▶ all
 //! ```
@@ -26,24 +26,20 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use parking_lot::{Condvar, Mutex};
-use serde::{Deserialize, Serialize};
 
 use super::worker::RunShared;
 use crate::pipeline::error::{RunError, chain};
 use crate::pipeline::outcome::Measures;
-use crate::pipeline::past::Past;
-use dupflow_connectors::intake::{CatchUpLine, Peers};
-use dupflow_connectors::mark::Mark;
-use dupflow_core::text::{IdfTable, TextRules};
-use dupflow_core::time::{Epoch, LiveFrom, Offsets};
+use dupflow_connectors::intake::Peers;
+use dupflow_core::time::Epoch;
 use dupflow_engine::processes::{Connected, Control, ControlEvent, ControlMessage};
 
 /// The connected other processes of a run.
 #[derive(Debug)]
 pub struct ProcessGroup {
-    control: Arc<Control>,
+    pub(super) control: Arc<Control>,
     data: Vec<Option<TcpStream>>,
-    notes: (Sender<PeerTask>, Receiver<PeerTask>),
+    pub(super) notes: (Sender<PeerTask>, Receiver<PeerTask>),
 }
 
 /// Sends a failure to the other processes from outside the run: before it has begun, or while it does not
@@ -53,7 +49,7 @@ pub struct FailureSender(Arc<Control>);
 
 /// A task of the thread that handles messages.
 #[derive(Debug)]
-enum PeerTask {
+pub(super) enum PeerTask {
     Received(usize, ControlEvent),
     /// This process has reached a line, at this epoch.
     Reached(u32, Epoch),
@@ -64,25 +60,14 @@ enum PeerTask {
 /// The data sockets by process; `None` for this process itself.
 type Sockets = Vec<Option<TcpStream>>;
 
-/// Where a run begins, as process 0 sends it.
-#[derive(Serialize, Deserialize)]
-struct Go {
-    mark: Mark,
-    begin: Offsets,
-    lines: Vec<CatchUpLine>,
-    table: Option<String>,
-    keeps: bool,
-    #[serde(rename = "tells_documents")]
-    emits_documents: bool,
-    emits_upserts: bool,
-}
-
 /// The other processes during the run.
 pub(in crate::pipeline) struct PeerProcesses {
     control: Arc<Control>,
     tell: Sender<PeerTask>,
     end: Mutex<GroupEnd>,
     changed: Condvar,
+    /// At process 0, whether each other process restores its share itself, once it has said so.
+    restores: Mutex<BTreeMap<usize, bool>>,
 }
 
 #[derive(Default)]
@@ -131,63 +116,11 @@ impl ProcessGroup {
         self.control.fail(&chain(why));
     }
 
-    /// Process 0: sends where the run begins.
-    pub(in crate::pipeline) fn go(&self, past: &Past, rules: &TextRules) -> Result<(), RunError> {
-        let mut table = Vec::new();
-        if let Some(in_force) = &past.table {
-            in_force.write(rules, &mut table).map_err(RunError::Sink)?;
-        }
-        let table = past.table.is_some().then(|| String::from_utf8_lossy(&table).into_owned());
-        let (mark, begin, lines) = (past.mark.clone(), past.begin.clone(), past.lines.clone());
-        let Past { keeps, emits_documents, emits_upserts, .. } = *past;
-        let go = serde_json::to_vec(&Go { mark, begin, lines, table, keeps, emits_documents, emits_upserts });
-        self.control.send(ControlMessage::Go(go.map_err(|error| RunError::Process(error.to_string()))?));
-        Ok(())
-    }
-
-    /// Every other process: waits for the message that says where the run begins.
-    pub(in crate::pipeline) fn wait_for_go(&self, rules: &TextRules) -> Result<Past, RunError> {
-        let unread = |what: String| {
-            RunError::Process(format!("what process 0 says of the run cannot be read: {what}"))
-        };
-        loop {
-            match self.notes.1.recv() {
-                Ok(PeerTask::Received(_, ControlEvent::Message(ControlMessage::Go(go)))) => {
-                    let Go { mark, begin, lines, table, keeps, emits_documents, emits_upserts } =
-                        serde_json::from_slice(&go).map_err(|error| unread(error.to_string()))?;
-                    let read = |text: String| IdfTable::read(rules, text.as_bytes()).map(Arc::new);
-                    let table = table.map(read).transpose().map_err(|error| unread(error.to_string()))?;
-                    let live = Arc::new(LiveFrom::default());
-                    return Ok(Past {
-                        mark,
-                        begin,
-                        lines,
-                        live,
-                        keeps,
-                        emits_documents,
-                        emits_upserts,
-                        snapshot: None,
-                        table,
-                        output_pairs: None,
-                        as_of: None,
-                    });
-                }
-                Ok(PeerTask::Received(_, event)) => {
-                    if let Some(error) = failure(&self.control, event) {
-                        return Err(error);
-                    }
-                }
-                Ok(PeerTask::Reached(..) | PeerTask::Ended) => {}
-                Err(_) => return Err(RunError::Process("the control connection has ended".to_owned())),
-            }
-        }
-    }
-
     /// Starts the run: from here on messages are handled by the returned closure.
     pub(in crate::pipeline) fn begin(self) -> (Arc<PeerProcesses>, Sockets, impl FnOnce(Arc<RunShared>)) {
         let Self { control, data, notes: (tell, notes) } = self;
-        let others =
-            Arc::new(PeerProcesses { control, tell, end: Mutex::default(), changed: Condvar::new() });
+        let (end, changed, restores) = (Mutex::default(), Condvar::new(), Mutex::default());
+        let others = Arc::new(PeerProcesses { control, tell, end, changed, restores });
         let listening = Arc::clone(&others);
         let listen = move |shared: Arc<RunShared>| {
             let failed = Arc::clone(&shared);
@@ -210,7 +143,7 @@ impl FailureSender {
 }
 
 /// The error that an event stands for, if it is a failure.
-fn failure(control: &Control, event: ControlEvent) -> Option<RunError> {
+pub(super) fn failure(control: &Control, event: ControlEvent) -> Option<RunError> {
     match event {
         ControlEvent::Message(ControlMessage::Failed(text)) => Some(RunError::Process(text)),
         ControlEvent::Lost { process, why } => {
@@ -240,6 +173,10 @@ impl PeerProcesses {
                 PeerTask::Received(from, ControlEvent::Message(message)) => match message {
                     ControlMessage::Reached { line, epoch } => self.reach(&mut reached, line, epoch, shared),
                     ControlMessage::Crossed { epoch, .. } => shared.queue.cross(epoch),
+                    ControlMessage::Restores(itself) => {
+                        self.restores.lock().insert(from, itself);
+                        shared.queue.wake_readers();
+                    }
                     ControlMessage::Opened(epoch) => {
                         if self.is_hub() {
                             let others = (1..self.count()).filter(|to| *to != from);
@@ -299,6 +236,16 @@ impl PeerProcesses {
             self.control.send(ControlMessage::Crossed { line, epoch: behind });
             shared.queue.cross(behind);
         }
+    }
+
+    /// Any process but 0 sends whether it restores its share itself.
+    pub(in crate::pipeline) fn restores(&self, itself: bool) {
+        self.control.send(ControlMessage::Restores(itself));
+    }
+
+    /// Process 0: whether another process restores its share itself; `None` if it has not said so yet.
+    pub(in crate::pipeline) fn restored_by(&self, process: usize) -> Option<bool> {
+        self.restores.lock().get(&process).copied()
     }
 
     fn change(&self, change: impl FnOnce(&mut GroupEnd)) {

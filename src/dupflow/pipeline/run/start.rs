@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 use super::failure::{RunFailure, SendFailure};
 use super::job::RunJob;
 use super::process_group::{PeerProcesses, ProcessGroup, QueuePeers};
+use super::restore::{RestoreParts, restore};
 use super::running::Running;
-use super::threads::{commit, read, read_watches, restore, spawn};
+use super::threads::{commit, read, read_watches, spawn};
 use super::worker::{self, RunShared};
 use crate::pipeline::commit::{Commits, Committer, GrowthWarning, Keeper};
 use crate::pipeline::continuity::{Continuity, WatchParts};
@@ -65,7 +66,8 @@ fn launch(mut job: RunJob) -> Result<Running, RunError> {
         let sent = find(&mut job).and_then(|past| group.go(&past, &job.stages.scheme.text).map(|()| past));
         sent.inspect_err(|error| group.fail(error))?
     } else {
-        group.wait_for_go(&job.stages.scheme.text)?
+        let store = job.continuity.shared_state.take();
+        group.wait_for_go(&job.stages.scheme.text, store)?
     };
     begin(job, past, Some(group))
 }
@@ -147,14 +149,15 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         sink,
         continuity,
         announce,
-        has_ended: has_ended(&stages, snapshot.as_ref()),
+        has_ended: process.0 == 0 && has_ended(&stages, snapshot.as_ref()),
     };
     let committer = if process.0 == 0 {
         start_committer(output, &mut past, &stages, peers.clone(), &shared).inspect_err(give_up)?
     } else {
         None
     };
-    let helpers = start_threads(readers, watches, snapshot, limits, &stages, &shared);
+    let restored = RestoreParts { snapshot, threads, peers: peers.clone() };
+    let helpers = start_threads(readers, watches, restored, limits, &stages, &shared);
     Ok(Running {
         list,
         deliveries,
@@ -284,7 +287,7 @@ fn start_committer(
 fn start_threads(
     readers: Vec<Box<dyn SourceReader>>,
     watches: Option<WatchedRun>,
-    snapshot: Option<Snapshot>,
+    restored: RestoreParts,
     limits: EpochLimits,
     stages: &Stages,
     shared: &Arc<RunShared>,
@@ -297,7 +300,7 @@ fn start_threads(
     if let Some(WatchedRun { list, again: Some(given) }) = watches {
         started.extend(spawn("watches", shared, move |shared| read_watches(&list, &given, shared)));
     }
-    started.extend(spawn("restore", shared, move |shared| restore(snapshot, &live, shared)));
+    started.extend(spawn("restore", shared, move |shared| restore(restored, &live, shared)));
     let writes = shared.process.0 == 0;
     if limits.interval.is_some() && writes && stages.retention.follows(RetentionClock::Wall) {
         started.extend(spawn("ticks", shared, |shared| {

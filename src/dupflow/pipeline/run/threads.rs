@@ -1,4 +1,4 @@
-//! What the threads of a run do, except for the workers: reading, restoring, committing.
+//! What the threads of a run do, except for the workers and the restore: reading, committing.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,18 +11,10 @@ use super::worker::RunShared;
 use crate::pipeline::commit::{Committer, GrowthWarning};
 use crate::pipeline::error::RunError;
 use crate::pipeline::outcome::Latencies;
-use dupflow_connectors::intake::{BadRecords, Batch, Closed, SourceReader};
-use dupflow_connectors::state::{Snapshot, StateError};
+use dupflow_connectors::intake::{BadRecords, Closed, SourceReader};
 use dupflow_connectors::watch::{GivenList, WatchList};
 use dupflow_core::run::metrics::{Counter, Counts, Metrics};
-use dupflow_core::run::status::Phase;
-use dupflow_core::time::{Epoch, LiveFrom};
-
-/// Approximate bytes of restored documents in one batch.
-const SLICE_BYTES: usize = 256 << 10;
-
-/// Approximate bytes of restored documents in one epoch; bounds the memory of a restart.
-const RESTORED_BYTES: u64 = 16 << 20;
+use dupflow_core::time::Epoch;
 
 /// How often the log reports the progress of the run.
 const LOG_EVERY: Duration = Duration::from_secs(60);
@@ -87,58 +79,6 @@ pub(super) fn commit(
 
 pub(super) fn read(mut reader: Box<dyn SourceReader>, shared: &RunShared) -> Result<(), RunError> {
     reader.read(&shared.queue, &shared.bad, &*shared.clock)?;
-    shared.queue.finish();
-    Ok(())
-}
-
-/// Why the restore ended before the end of the snapshot.
-enum RestoreEnd {
-    Closed,
-    State(StateError),
-}
-
-impl From<StateError> for RestoreEnd {
-    fn from(error: StateError) -> Self {
-        Self::State(error)
-    }
-}
-
-/// Pushes the documents of the state into the queue, then lets the readers begin. It runs as the first of the
-/// readers that the queue waits for.
-pub(super) fn restore(
-    snapshot: Option<Snapshot>,
-    live: &LiveFrom,
-    shared: &RunShared,
-) -> Result<(), RunError> {
-    shared.status.enter(Phase::Restoring);
-    if let Some(snapshot) = snapshot {
-        let (mut in_epoch, mut documents) = (0, 0);
-        let begun = shared.clock.now();
-        let read = snapshot.read(SLICE_BYTES, |slice| {
-            let batch = Batch::kept(slice);
-            in_epoch += batch.bytes();
-            documents += batch.records;
-            shared.queue.push(batch).map_err(|Closed| RestoreEnd::Closed)?;
-            if in_epoch >= RESTORED_BYTES {
-                in_epoch = 0;
-                shared.queue.cut();
-            }
-            Ok(())
-        });
-        match read {
-            Ok(()) => {}
-            // The run has ended meanwhile.
-            Err(RestoreEnd::Closed) => return Ok(()),
-            Err(RestoreEnd::State(error)) => return Err(error.into()),
-        }
-        let seconds = (shared.clock.now() - begun).as_secs_f64();
-        tracing::info!(documents, seconds, "documents restored from the state");
-    }
-    shared.status.enter(Phase::CatchingUp);
-    shared.queue.restored();
-    if live.get().is_some() {
-        shared.status.enter(Phase::Live);
-    }
     shared.queue.finish();
     Ok(())
 }
