@@ -1,4 +1,4 @@
-//! The graph of pairs and its connected components, under insertions and deletions of pairs.
+//! Large connected components of the graph of pairs, under insertions and deletions of pairs.
 //!
 //! Each component has a spanning tree. Insertion or removal of a pair outside the tree changes no component.
 //! When a pair of the tree is removed, another pair that joins the two halves replaces it; if there is none,
@@ -16,11 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-
 use super::tours::{TourPlace, Tours, Vertex};
-use crate::doc::DocId;
 use crate::pair::Pair;
 
 /// One end of a pair, as it is stored at the other end.
@@ -46,75 +42,51 @@ struct Ends {
     links: BTreeSet<HalfEdge>,
 }
 
-/// The documents that are in a pair, or whose last pair was removed in this epoch.
+/// The vertices of large components. `K` names a vertex to its user; the least of a component is the least by
+/// name.
 #[derive(Debug)]
-pub(super) struct Graph {
-    tours: Tours<DocId>,
+pub(super) struct Forest<K> {
+    tours: Tours<K>,
     /// By vertex.
     ends: Vec<Ends>,
-    by_id: HashTable<Vertex>,
     free: Vec<Vertex>,
     /// The pairs in spanning trees, each with its arcs in the forests of level 0 up to its own level.
     trees: BTreeMap<Pair<Vertex>, Vec<[TourPlace; 2]>>,
 }
 
-fn hash(id: &DocId) -> u64 {
-    crate::hash::bytes(0, id.as_str().as_bytes())
-}
-
-impl Graph {
+impl<K: Ord> Forest<K> {
     pub(super) fn new() -> Self {
-        Self {
-            tours: Tours::new(),
-            ends: Vec::new(),
-            by_id: HashTable::new(),
-            free: Vec::new(),
-            trees: BTreeMap::new(),
+        Self { tours: Tours::new(), ends: Vec::new(), free: Vec::new(), trees: BTreeMap::new() }
+    }
+
+    /// Adds a vertex without pairs.
+    pub(super) fn add(&mut self, name: K) -> Vertex {
+        let Self { tours, ends, free, .. } = self;
+        let vertex = free.pop().unwrap_or_else(|| {
+            ends.push(Ends::default());
+            u32::try_from(ends.len() - 1).expect("memory ends before 2^32 vertices")
+        });
+        tours.set_key(vertex, name);
+        ends[vertex as usize].places.push(tours.tour(vertex));
+        vertex
+    }
+
+    /// Removes all vertices of a component with their pairs.
+    pub(super) fn take_out(&mut self, component: &[Vertex]) {
+        let Self { tours, ends, free, trees } = self;
+        for vertex in component {
+            let Ends { places, links } = std::mem::take(&mut ends[*vertex as usize]);
+            places.into_iter().for_each(|place| tours.discard(place));
+            let pairs = links.into_iter().filter_map(|link| Pair::new(*vertex, link.to));
+            let arcs = pairs.filter_map(|pair| trees.remove(&pair)).flatten().flatten();
+            arcs.for_each(|arc| tours.discard(arc));
+            free.push(*vertex);
         }
     }
 
-    /// The vertex of a document; a new vertex without pairs if the document has none.
-    pub(super) fn vertex(&mut self, id: &DocId) -> Vertex {
-        let Self { tours, ends, by_id, free, .. } = self;
-        match by_id.entry(hash(id), |v| tours.key(*v) == id, |v| hash(tours.key(*v))) {
-            Entry::Occupied(vertex) => *vertex.get(),
-            Entry::Vacant(vacant) => {
-                let vertex = free.pop().unwrap_or_else(|| {
-                    ends.push(Ends::default());
-                    u32::try_from(ends.len() - 1).expect("memory ends before 2^32 vertices")
-                });
-                vacant.insert(vertex);
-                tours.set_key(vertex, id.clone());
-                ends[vertex as usize].places.push(tours.tour(vertex));
-                vertex
-            }
-        }
-    }
-
-    /// The vertex of a document, if it has one.
-    pub(super) fn find(&self, id: &DocId) -> Option<Vertex> {
-        self.by_id.find(hash(id), |v| self.tours.key(*v) == id).copied()
-    }
-
-    /// Removes a vertex if it is in no pair.
-    pub(super) fn prune(&mut self, vertex: Vertex) {
-        let Self { tours, ends, by_id, free, .. } = self;
-        if ends[vertex as usize].links.is_empty()
-            && let Ok(entry) = by_id.find_entry(hash(tours.key(vertex)), |v| *v == vertex)
-        {
-            entry.remove();
-            ends[vertex as usize].places.drain(..).for_each(|place| tours.release(place));
-            free.push(vertex);
-        }
-    }
-
-    pub(super) fn id(&self, vertex: Vertex) -> &DocId {
+    /// The name of a vertex.
+    pub(super) fn name(&self, vertex: Vertex) -> &K {
         self.tours.key(vertex)
-    }
-
-    /// All vertices, in any order.
-    pub(super) fn vertices(&self) -> Vec<Vertex> {
-        self.by_id.iter().copied().collect()
     }
 
     /// Number of vertices of the vertex's component.
@@ -123,7 +95,7 @@ impl Graph {
         self.tours.size(place)
     }
 
-    /// The vertex with the smallest id of the vertex's component.
+    /// The vertex with the least name of the vertex's component.
     pub(super) fn least(&mut self, vertex: Vertex) -> Vertex {
         let place = self.place(vertex, 0);
         self.tours.least(place)
@@ -135,7 +107,12 @@ impl Graph {
         self.tours.vertices(place)
     }
 
-    pub(super) fn neighbours(&self, vertex: Vertex) -> impl ExactSizeIterator<Item = Vertex> {
+    /// Number of pairs of a vertex.
+    pub(super) fn degree(&self, vertex: Vertex) -> usize {
+        self.ends[vertex as usize].links.len()
+    }
+
+    pub(super) fn neighbours(&self, vertex: Vertex) -> impl Iterator<Item = Vertex> {
         self.ends[vertex as usize].links.iter().map(|link| link.to)
     }
 

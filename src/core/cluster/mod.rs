@@ -19,16 +19,19 @@
 //! components that an epoch touches, before it (-1) and after it (+1); equal reports cancel. So the sum of
 //! all reports is a function of the present pairs, independent of history.
 //!
-//! Costs: O(log² n) amortised for each change of a pair, for n documents in its component (`graph`). Each
-//! touched component is reported twice: O(m log m) for m members (at most `limit`), for stars also the pairs
-//! of their centres; O(log n) for a giant. Memory: every pair, and every document in a pair, once.
+//! Costs: O(log² n) amortised for each change of a pair, for n documents in its component (`forest`); a small
+//! component (`graph`) is searched instead. Each touched component is reported twice: O(m log m) for m members
+//! (at most `limit`), for stars also the pairs of their centres; O(log n) for a giant. Memory: every pair, and
+//! every document in a pair, once.
 //!
 //! [`history`] records events of clusters over time. [`KeepRule`] selects one document of a cluster.
 
 mod clusters;
+mod forest;
 mod graph;
 pub mod history;
 mod keep;
+mod neighbours;
 mod report;
 mod star;
 mod tours;

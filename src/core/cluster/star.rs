@@ -14,7 +14,7 @@ use super::tours::Vertex;
 /// Cost: O(m log m + the sum of degrees of centres) for m vertices.
 pub(super) fn stars(graph: &Graph, component: Vec<Vertex>) -> Vec<(Vertex, Vertex)> {
     let mut order = component;
-    order.sort_unstable_by_key(|&v| (std::cmp::Reverse(graph.neighbours(v).len()), graph.id(v)));
+    order.sort_unstable_by_key(|&v| (std::cmp::Reverse(graph.degree(v)), graph.id(v)));
     let mut unassigned: BTreeSet<Vertex> = order.iter().copied().collect();
     let mut members = Vec::new();
     for centre in order {

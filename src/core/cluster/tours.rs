@@ -87,6 +87,11 @@ impl<K: Ord> Tours<K> {
         self.free.push(place);
     }
 
+    /// Frees a place of a tour of which all other places are freed too.
+    pub(super) fn discard(&mut self, place: TourPlace) {
+        self.free.push(place);
+    }
+
     /// Joins the tours of two vertices by an edge; returns its two arcs.
     pub(super) fn link(&mut self, u: TourPlace, v: TourPlace) -> [TourPlace; 2] {
         let arcs = [self.tour(NONE), self.tour(NONE)];

@@ -1,0 +1,330 @@
+//! The graph of pairs and its connected components, under insertions and deletions of pairs.
+//!
+//! Most components are small: of up to [`SMALL`] documents. Their vertices form a ring, a cyclic list, so that
+//! the component is found from any of them; joining two components swaps two links of their rings, and a
+//! removed pair splits a ring if a search from one end does not reach the other. A larger component is in a
+//! [`Forest`], whose operations are logarithmic. A component enters the forest with the pair that makes it
+//! larger than `SMALL`, and leaves it at half of that, so that one near the limit is not moved repeatedly.
+//!
+//! Memory of a vertex in a small component: its id and its neighbours, 24 bytes each, 4 for the ring, 4 for its
+//! place in the forest, about 8 for its entry in the index. In a large one about 300.
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use super::forest::Forest;
+use super::neighbours::Neighbours;
+use super::tours::Vertex;
+use crate::doc::DocId;
+use crate::memory::Rows;
+use crate::pair::Pair;
+
+/// Most vertices of a component outside the forest, inclusive: few enough to be searched at every change.
+const SMALL: usize = 32;
+
+/// Not in the forest.
+const NONE: Vertex = Vertex::MAX;
+
+/// The documents that are in a pair, or whose last pair was removed in this epoch.
+#[derive(Debug)]
+pub(super) struct Graph {
+    by_id: HashTable<Vertex>,
+    ids: Rows<DocId>,
+    /// The neighbours of a vertex of a small component; empty in the forest.
+    neighbours: Rows<Neighbours>,
+    /// The next vertex of its ring.
+    next: Rows<Vertex>,
+    /// Its vertex in the forest, or [`NONE`].
+    inner: Rows<Vertex>,
+    free: Vec<Vertex>,
+    /// Names are ids and the vertices here.
+    forest: Forest<(DocId, Vertex)>,
+}
+
+fn hash(id: &DocId) -> u64 {
+    crate::hash::bytes(0, id.as_str().as_bytes())
+}
+
+/// The value of a vertex.
+fn at<T>(rows: &Rows<T>, vertex: Vertex) -> &T {
+    &rows.row(vertex as usize)[0]
+}
+
+fn at_mut<T>(rows: &mut Rows<T>, vertex: Vertex) -> &mut T {
+    &mut rows.row_mut(vertex as usize)[0]
+}
+
+impl Graph {
+    pub(super) fn new() -> Self {
+        Self {
+            by_id: HashTable::new(),
+            ids: Rows::new(1),
+            neighbours: Rows::new(1),
+            next: Rows::new(1),
+            inner: Rows::new(1),
+            free: Vec::new(),
+            forest: Forest::new(),
+        }
+    }
+
+    /// The vertex of a document; a new vertex without pairs if the document has none.
+    pub(super) fn vertex(&mut self, id: &DocId) -> Vertex {
+        let Self { by_id, ids, neighbours, next, inner, free, .. } = self;
+        match by_id.entry(hash(id), |v| at(ids, *v) == id, |v| hash(at(ids, *v))) {
+            Entry::Occupied(vertex) => *vertex.get(),
+            Entry::Vacant(vacant) => {
+                let vertex = free.pop().unwrap_or_else(|| {
+                    neighbours.push(std::iter::once(Neighbours::default()));
+                    next.push(std::iter::once(NONE));
+                    inner.push(std::iter::once(NONE));
+                    Vertex::try_from(next.len() - 1).expect("memory ends before 2^32 vertices")
+                });
+                vacant.insert(vertex);
+                if vertex as usize == ids.len() {
+                    ids.push(std::iter::once(id.clone()));
+                } else {
+                    *at_mut(ids, vertex) = id.clone();
+                }
+                *at_mut(next, vertex) = vertex;
+                vertex
+            }
+        }
+    }
+
+    /// The vertex of a document, if it has one.
+    pub(super) fn find(&self, id: &DocId) -> Option<Vertex> {
+        self.by_id.find(hash(id), |v| self.id(*v) == id).copied()
+    }
+
+    /// Removes a vertex if it is in no pair.
+    pub(super) fn prune(&mut self, vertex: Vertex) {
+        if self.degree(vertex) > 0 {
+            return;
+        }
+        let hash = hash(self.id(vertex));
+        if let Ok(entry) = self.by_id.find_entry(hash, |v| *v == vertex) {
+            entry.remove();
+            self.free.push(vertex);
+        }
+    }
+
+    pub(super) fn id(&self, vertex: Vertex) -> &DocId {
+        at(&self.ids, vertex)
+    }
+
+    /// All vertices, in any order.
+    pub(super) fn vertices(&self) -> Vec<Vertex> {
+        self.by_id.iter().copied().collect()
+    }
+
+    /// Number of vertices of the vertex's component.
+    pub(super) fn size(&mut self, vertex: Vertex) -> usize {
+        match self.inner(vertex) {
+            Some(inner) => self.forest.size(inner),
+            None => self.ring(vertex).count(),
+        }
+    }
+
+    /// The vertex with the smallest id of the vertex's component.
+    pub(super) fn least(&mut self, vertex: Vertex) -> Vertex {
+        if let Some(inner) = self.inner(vertex) {
+            let least = self.forest.least(inner);
+            return self.forest.name(least).1;
+        }
+        self.ring(vertex).min_by_key(|other| self.id(*other)).expect("a ring has its first vertex")
+    }
+
+    /// All vertices of the vertex's component, at a cost linear in its size.
+    pub(super) fn component(&mut self, vertex: Vertex) -> Vec<Vertex> {
+        match self.inner(vertex) {
+            Some(inner) => {
+                let all = self.forest.component(inner);
+                all.into_iter().map(|inner| self.forest.name(inner).1).collect()
+            }
+            None => self.ring(vertex).collect(),
+        }
+    }
+
+    /// Number of neighbours.
+    pub(super) fn degree(&self, vertex: Vertex) -> usize {
+        match self.inner(vertex) {
+            Some(inner) => self.forest.degree(inner),
+            None => at(&self.neighbours, vertex).get().len(),
+        }
+    }
+
+    pub(super) fn neighbours(&self, vertex: Vertex) -> impl Iterator<Item = Vertex> {
+        let large = self.inner(vertex).into_iter().flat_map(|inner| self.forest.neighbours(inner));
+        let large = large.map(|inner| self.forest.name(inner).1);
+        at(&self.neighbours, vertex).get().iter().copied().chain(large)
+    }
+
+    /// Adds a pair that is not present.
+    pub(super) fn insert(&mut self, pair: Pair<Vertex>) {
+        let (u, v) = (*pair.lo(), *pair.hi());
+        let are_small = self.inner(u).is_none() && self.inner(v).is_none();
+        if are_small && self.ring(u).any(|other| other == v) {
+            self.join(u, v);
+        } else if are_small && self.ring(u).count() + self.ring(v).count() <= SMALL {
+            self.join(u, v);
+            let (after_u, after_v) = (*at(&self.next, u), *at(&self.next, v));
+            *at_mut(&mut self.next, u) = after_v;
+            *at_mut(&mut self.next, v) = after_u;
+        } else {
+            let [u, v] = [u, v].map(|end| self.enter(end));
+            self.forest.insert(Pair::new(u, v).expect("different vertices"));
+        }
+    }
+
+    /// Removes a pair that is present.
+    pub(super) fn remove(&mut self, pair: Pair<Vertex>) {
+        let (u, v) = (*pair.lo(), *pair.hi());
+        if let (Some(inner_u), Some(inner_v)) = (self.inner(u), self.inner(v)) {
+            self.forest.remove(Pair::new(inner_u, inner_v).expect("different vertices"));
+            [u, v].into_iter().for_each(|end| self.leave(end));
+            return;
+        }
+        at_mut(&mut self.neighbours, u).remove(v);
+        at_mut(&mut self.neighbours, v).remove(u);
+        let mut reached = vec![u];
+        let mut done = 0;
+        while let Some(vertex) = reached.get(done).copied() {
+            for other in at(&self.neighbours, vertex).get() {
+                if *other == v {
+                    return;
+                }
+                if !reached.contains(other) {
+                    reached.push(*other);
+                }
+            }
+            done += 1;
+        }
+        let rest: Vec<Vertex> = self.ring(u).filter(|other| !reached.contains(other)).collect();
+        self.close(&reached);
+        self.close(&rest);
+    }
+
+    fn inner(&self, vertex: Vertex) -> Option<Vertex> {
+        Some(*at(&self.inner, vertex)).filter(|inner| *inner != NONE)
+    }
+
+    /// The vertices of a small component, from one of them on.
+    fn ring(&self, first: Vertex) -> impl Iterator<Item = Vertex> {
+        let after = move |vertex: &Vertex| Some(*at(&self.next, *vertex)).filter(|next| *next != first);
+        std::iter::successors(Some(first), after)
+    }
+
+    /// Makes these vertices a ring.
+    fn close(&mut self, vertices: &[Vertex]) {
+        for (vertex, next) in vertices.iter().zip(vertices.iter().cycle().skip(1)) {
+            *at_mut(&mut self.next, *vertex) = *next;
+        }
+    }
+
+    fn join(&mut self, u: Vertex, v: Vertex) {
+        at_mut(&mut self.neighbours, u).insert(v);
+        at_mut(&mut self.neighbours, v).insert(u);
+    }
+
+    /// Moves the component of a vertex into the forest, unless it is there. Returns the vertex there.
+    fn enter(&mut self, vertex: Vertex) -> Vertex {
+        if let Some(inner) = self.inner(vertex) {
+            return inner;
+        }
+        let component: Vec<Vertex> = self.ring(vertex).collect();
+        for vertex in &component {
+            *at_mut(&mut self.inner, *vertex) = self.forest.add((self.id(*vertex).clone(), *vertex));
+        }
+        for u in component {
+            let of_u = std::mem::take(at_mut(&mut self.neighbours, u));
+            for v in of_u.get().iter().filter(|v| u < **v) {
+                let ends = [u, *v].map(|end| *at(&self.inner, end));
+                self.forest.insert(Pair::new(ends[0], ends[1]).expect("different vertices"));
+            }
+        }
+        *at(&self.inner, vertex)
+    }
+
+    /// Moves the component of a vertex out of the forest, if it is there and has become small enough.
+    fn leave(&mut self, vertex: Vertex) {
+        let Some(inner) = self.inner(vertex) else { return };
+        if self.forest.size(inner) > SMALL / 2 {
+            return;
+        }
+        let component = self.forest.component(inner);
+        let outer = |inner| self.forest.name(inner).1;
+        let members: Vec<Vertex> = component.iter().map(|inner| outer(*inner)).collect();
+        for (vertex, inner) in members.iter().zip(&component) {
+            *at_mut(&mut self.neighbours, *vertex) = self.forest.neighbours(*inner).map(outer).collect();
+            *at_mut(&mut self.inner, *vertex) = NONE;
+        }
+        self.close(&members);
+        self.forest.take_out(&component);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::hash::mix;
+
+    /// Compared with components found by searching all pairs, while pairs come and go so that components grow
+    /// over the limit of the forest and shrink below it.
+    #[test]
+    fn components_are_those_of_the_pairs_at_any_size() {
+        for (documents, pairs) in [(12, 14), (60, 70), (200, 190), (40, 400)] {
+            let mut graph = Graph::new();
+            let mut present = BTreeSet::new();
+            let (mut entered, mut left) = (false, false);
+            for step in 0..4000 {
+                let random = mix(step ^ documents << 32);
+                let (a, b) = (random % documents, (random >> 32) % documents);
+                let growing = (step / 1000) % 2 == 0;
+                if a == b || (present.len() > pairs as usize && growing && random % 3 > 0) {
+                    continue;
+                }
+                let pair = (a.min(b), a.max(b));
+                let id = |n: u64| DocId::new(&format!("{:03}", mix(n) % 1000 + 1000 * n)).unwrap();
+                let vertices = [graph.vertex(&id(pair.0)), graph.vertex(&id(pair.1))];
+                let ends = Pair::new(vertices[0], vertices[1]).unwrap();
+                if present.remove(&pair) {
+                    graph.remove(ends);
+                } else if growing || random % 5 == 0 {
+                    present.insert(pair);
+                    graph.insert(ends);
+                }
+                entered |= vertices.iter().any(|v| graph.inner(*v).is_some());
+                left |= entered && vertices.iter().any(|v| graph.degree(*v) > 0 && graph.inner(*v).is_none());
+                for (vertex, document) in vertices.into_iter().zip([pair.0, pair.1]) {
+                    let mut expected = BTreeSet::from([document]);
+                    loop {
+                        let ends =
+                            present.iter().filter(|(a, b)| expected.contains(a) != expected.contains(b));
+                        let more: Vec<_> = ends.flat_map(|(a, b)| [*a, *b]).collect();
+                        if more.is_empty() {
+                            break;
+                        }
+                        expected.extend(more);
+                    }
+                    let expected: BTreeSet<DocId> = expected.into_iter().map(id).collect();
+                    let found = graph.component(vertex);
+                    assert_eq!((graph.size(vertex), found.len()), (expected.len(), expected.len()));
+                    let least = graph.least(vertex);
+                    assert_eq!(Some(graph.id(least)), expected.first());
+                    assert_eq!(
+                        found.into_iter().map(|v| graph.id(v).clone()).collect::<BTreeSet<_>>(),
+                        expected
+                    );
+                    let degree = present.iter().filter(|(a, b)| *a == document || *b == document).count();
+                    assert_eq!((graph.degree(vertex), graph.neighbours(vertex).count()), (degree, degree));
+                }
+                vertices.into_iter().for_each(|vertex| graph.prune(vertex));
+            }
+            assert_eq!((entered, left), (documents > 12, documents > 12), "{documents}");
+            let alive: BTreeSet<_> = present.iter().flat_map(|(a, b)| [*a, *b]).collect();
+            assert_eq!(graph.vertices().len(), alive.len());
+        }
+    }
+}
