@@ -120,9 +120,13 @@ fn restored(said: &str) -> u64 {
 /// Each process reads its share of the state; the share of one that does not reach it is read by process 0.
 #[test]
 fn processes_that_come_back_restore_their_shares() {
-    let place = Place::new(3000);
+    let place = Place::new(6000);
     place.deployment("");
+    let all = under_way(&place, 3);
+    all[0].signal("TERM");
+    ends(all).into_iter().for_each(|(code, said)| assert_eq!(code, Some(0), "{said}"));
     let mut all = under_way(&place, 3);
+    all.iter().for_each(|process| process.wait_for("documents restored from the state"));
     let killed = all.remove(1);
     killed.signal("KILL");
     assert_eq!(killed.end().0, None);

@@ -18,8 +18,8 @@
 //!   number. If two owners write the same number, one of the writes fails, and that owner has lost the state.
 //!   An owner begins by writing a manifest.
 //! - Only the owner removes files. It does so after a publish, and only files that it wrote or found when it
-//!   opened the state, and that neither of the last two manifests lists, nor a [`Snapshot`] in use. Files of a
-//!   later owner are neither, so an owner that has lost the state without noticing removes none of them.
+//!   opened the state, and that neither of the last two manifests lists, nor a [`Snapshot`] in use. Files of
+//!   a later owner are neither, so an owner that has lost the state without noticing removes none of them.
 //! - A publish that fails leaves the earlier manifests intact.
 //!
 //! Guarantees against each kind of failure, and the formats byte by byte, are in `docs/state.md`.

@@ -1,8 +1,8 @@
 //! The documents of one manifest, read shard by shard, by any number of threads and processes.
 //!
 //! For each shard the newest segment is read first. An id that a newer segment contains is skipped in older
-//! ones. Memory: deltas of up to 256 KiB, once; for each thread one slice, one block, and the ids of one shard
-//! in the deltas.
+//! ones. Memory: deltas of up to 256 KiB, once; for each thread one slice, one block, and the ids of one
+//! shard in the deltas.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -30,7 +30,8 @@ impl Snapshot {
         Some(Self { files: files.clone(), manifest: Arc::clone(manifest), saved })
     }
 
-    /// The snapshot that another process has [encoded](Self::encode), in the store as this process reaches it.
+    /// The snapshot that another process has [encoded](Self::encode), in the store as this process reaches
+    /// it.
     ///
     /// # Errors
     /// If these are not the bytes of a snapshot.
@@ -83,9 +84,9 @@ pub struct OpenSnapshot {
 }
 
 impl OpenSnapshot {
-    /// Calls `each` with slices of the live documents of unread shards, until there is none left; threads that
-    /// share `unread` have disjoint slices, and together all. A slice ends with the record that fills it to
-    /// `slice_bytes`. The order is unspecified. Deleted documents are left out.
+    /// Calls `each` with slices of the live documents of unread shards, until there is none left; threads
+    /// that share `unread` have disjoint slices, and together all. A slice ends with the record that fills it
+    /// to `slice_bytes`. The order is unspecified. Deleted documents are left out.
     ///
     /// # Errors
     /// Any error of the store or of `each`, or a damaged file. The slices passed before the error are

@@ -19,9 +19,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tours::{TourPlace, Tours, Vertex};
 use crate::pair::Pair;
 
-/// One end of a pair, as it is stored at the other end.
+/// A pair as one of its ends sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct HalfEdge {
+    from: Vertex,
     level: u8,
     kind: PairKind,
     to: Vertex,
@@ -35,11 +36,12 @@ enum PairKind {
     Other = 2,
 }
 
-#[derive(Debug, Default)]
-struct Ends {
-    /// The vertex's place in the forest of each level, up to the highest level used so far.
-    places: Vec<TourPlace>,
-    links: BTreeSet<HalfEdge>,
+#[derive(Clone, Copy, Debug)]
+struct ForestVertex {
+    /// Its place in the forest of level 0.
+    place: TourPlace,
+    /// Number of its pairs.
+    degree: u32,
 }
 
 /// The vertices of large components. `K` names a vertex to its user; the least of a component is the least by
@@ -47,40 +49,58 @@ struct Ends {
 #[derive(Debug)]
 pub(super) struct Forest<K> {
     tours: Tours<K>,
-    /// By vertex.
-    ends: Vec<Ends>,
+    vertices: Vec<ForestVertex>,
     free: Vec<Vertex>,
-    /// The pairs in spanning trees, each with its arcs in the forests of level 0 up to its own level.
-    trees: BTreeMap<Pair<Vertex>, Vec<[TourPlace; 2]>>,
+    /// Places in the forests of levels 1 and above.
+    higher: BTreeMap<(Vertex, u8), TourPlace>,
+    /// Every pair twice, by either end.
+    links: BTreeSet<HalfEdge>,
+    /// The pairs in spanning trees, with their arcs in the forest of each level up to their own.
+    trees: BTreeMap<(Pair<Vertex>, u8), [TourPlace; 2]>,
 }
 
 impl<K: Ord> Forest<K> {
     pub(super) fn new() -> Self {
-        Self { tours: Tours::new(), ends: Vec::new(), free: Vec::new(), trees: BTreeMap::new() }
+        Self {
+            tours: Tours::new(),
+            vertices: Vec::new(),
+            free: Vec::new(),
+            higher: BTreeMap::new(),
+            links: BTreeSet::new(),
+            trees: BTreeMap::new(),
+        }
     }
 
     /// Adds a vertex without pairs.
     pub(super) fn add(&mut self, name: K) -> Vertex {
-        let Self { tours, ends, free, .. } = self;
-        let vertex = free.pop().unwrap_or_else(|| {
-            ends.push(Ends::default());
-            u32::try_from(ends.len() - 1).expect("memory ends before 2^32 vertices")
+        let vertex = self.free.pop().unwrap_or_else(|| {
+            self.vertices.push(ForestVertex { place: 0, degree: 0 });
+            u32::try_from(self.vertices.len() - 1).expect("memory ends before 2^32 vertices")
         });
-        tours.set_key(vertex, name);
-        ends[vertex as usize].places.push(tours.tour(vertex));
+        self.tours.set_key(vertex, name);
+        let place = self.tours.tour(vertex);
+        self.vertices[vertex as usize] = ForestVertex { place, degree: 0 };
         vertex
     }
 
     /// Removes all vertices of a component with their pairs.
     pub(super) fn take_out(&mut self, component: &[Vertex]) {
-        let Self { tours, ends, free, trees } = self;
-        for vertex in component {
-            let Ends { places, links } = std::mem::take(&mut ends[*vertex as usize]);
-            places.into_iter().for_each(|place| tours.discard(place));
-            let pairs = links.into_iter().filter_map(|link| Pair::new(*vertex, link.to));
-            let arcs = pairs.filter_map(|pair| trees.remove(&pair)).flatten().flatten();
-            arcs.for_each(|arc| tours.discard(arc));
-            free.push(*vertex);
+        for vertex in component.iter().copied() {
+            let links: Vec<HalfEdge> = self.links_of(vertex).copied().collect();
+            for link in links {
+                self.links.remove(&link);
+                // Found from the first of the two ends.
+                let pair = Pair::new(vertex, link.to).expect("different vertices");
+                let Self { trees, tours, .. } = self;
+                let arcs = (0..=link.level).filter_map(|level| trees.remove(&(pair, level)));
+                arcs.flatten().for_each(|arc| tours.discard(arc));
+            }
+            self.tours.discard(self.vertices[vertex as usize].place);
+            let levels = (vertex, 0)..=(vertex, u8::MAX);
+            let places: Vec<_> =
+                self.higher.extract_if(levels, |_, _| true).map(|(_, place)| place).collect();
+            places.into_iter().for_each(|place| self.tours.discard(place));
+            self.free.push(vertex);
         }
     }
 
@@ -109,11 +129,11 @@ impl<K: Ord> Forest<K> {
 
     /// Number of pairs of a vertex.
     pub(super) fn degree(&self, vertex: Vertex) -> usize {
-        self.ends[vertex as usize].links.len()
+        self.vertices[vertex as usize].degree as usize
     }
 
     pub(super) fn neighbours(&self, vertex: Vertex) -> impl Iterator<Item = Vertex> {
-        self.ends[vertex as usize].links.iter().map(|link| link.to)
+        self.links_of(vertex).map(|link| link.to)
     }
 
     /// Adds a pair that is not present.
@@ -127,18 +147,21 @@ impl<K: Ord> Forest<K> {
 
     /// Removes a pair that is present.
     pub(super) fn remove(&mut self, pair: Pair<Vertex>) {
-        let Some(arcs) = self.trees.remove(&pair) else {
-            let links = &self.ends[*pair.lo() as usize].links;
-            let is_at = |level: &u8| {
-                links.contains(&HalfEdge { level: *level, kind: PairKind::Other, to: *pair.hi() })
-            };
+        let (from, to, kind) = (*pair.lo(), *pair.hi(), PairKind::Other);
+        let is_tree = self.trees.contains_key(&(pair, 0));
+        if !is_tree {
+            let is_at = |level: &u8| self.links.contains(&HalfEdge { from, level: *level, kind, to });
             let level = (0..=u8::MAX).find(is_at).expect("only a present pair is removed");
-            self.detach(pair, level, PairKind::Other);
+            self.detach(pair, level, kind);
             return;
-        };
-        let highest = u8::try_from(arcs.len() - 1).expect("levels are at most log2 of the vertices");
+        }
+        let mut highest = 0;
+        for level in 0..=u8::MAX {
+            let Some(arcs) = self.trees.remove(&(pair, level)) else { break };
+            self.tours.cut(arcs);
+            highest = level;
+        }
         self.detach(pair, highest, PairKind::Tree);
-        arcs.into_iter().for_each(|arcs| self.tours.cut(arcs));
         for level in (0..=highest).rev() {
             if let Some(other) = self.replacement(pair, level) {
                 self.detach(other, level, PairKind::Other);
@@ -186,13 +209,14 @@ impl<K: Ord> Forest<K> {
     fn link(&mut self, pair: Pair<Vertex>, level: u8) {
         let [u, v] = [*pair.lo(), *pair.hi()].map(|end| self.place(end, level));
         let arcs = self.tours.link(u, v);
-        self.trees.entry(pair).or_default().push(arcs);
+        self.trees.insert((pair, level), arcs);
     }
 
     fn attach(&mut self, pair: Pair<Vertex>, level: u8, kind: PairKind) {
         for (from, to) in [(*pair.lo(), *pair.hi()), (*pair.hi(), *pair.lo())] {
             let first = self.links(from, level, kind).next().is_none();
-            self.ends[from as usize].links.insert(HalfEdge { level, kind, to });
+            self.links.insert(HalfEdge { from, level, kind, to });
+            self.vertices[from as usize].degree += 1;
             if first {
                 let place = self.place(from, level);
                 self.tours.mark(place, kind as u8, true);
@@ -202,7 +226,8 @@ impl<K: Ord> Forest<K> {
 
     fn detach(&mut self, pair: Pair<Vertex>, level: u8, kind: PairKind) {
         for (from, to) in [(*pair.lo(), *pair.hi()), (*pair.hi(), *pair.lo())] {
-            self.ends[from as usize].links.remove(&HalfEdge { level, kind, to });
+            self.links.remove(&HalfEdge { from, level, kind, to });
+            self.vertices[from as usize].degree -= 1;
             if self.links(from, level, kind).next().is_none() {
                 let place = self.place(from, level);
                 self.tours.mark(place, kind as u8, false);
@@ -210,9 +235,16 @@ impl<K: Ord> Forest<K> {
         }
     }
 
-    fn links(&self, vertex: Vertex, level: u8, kind: PairKind) -> impl Iterator<Item = &HalfEdge> {
-        let link = |to| HalfEdge { level, kind, to };
-        self.ends[vertex as usize].links.range(link(0)..=link(Vertex::MAX))
+    /// The pairs of a vertex.
+    fn links_of(&self, from: Vertex) -> impl Iterator<Item = &HalfEdge> {
+        let first = HalfEdge { from, level: 0, kind: PairKind::Tree, to: 0 };
+        let last = HalfEdge { from, level: u8::MAX, kind: PairKind::Other, to: Vertex::MAX };
+        self.links.range(first..=last)
+    }
+
+    fn links(&self, from: Vertex, level: u8, kind: PairKind) -> impl Iterator<Item = &HalfEdge> {
+        let link = |to| HalfEdge { from, level, kind, to };
+        self.links.range(link(0)..=link(Vertex::MAX))
     }
 
     fn connected(&mut self, u: Vertex, v: Vertex, level: u8) -> bool {
@@ -220,12 +252,11 @@ impl<K: Ord> Forest<K> {
         self.tours.connected(u, v)
     }
 
-    /// The place of a vertex in the forest of a level.
+    /// The place of a vertex in the forest of a level; a new one if it has none there.
     fn place(&mut self, vertex: Vertex, level: u8) -> TourPlace {
-        let places = &mut self.ends[vertex as usize].places;
-        while places.len() <= usize::from(level) {
-            places.push(self.tours.tour(vertex));
+        if level == 0 {
+            return self.vertices[vertex as usize].place;
         }
-        places[usize::from(level)]
+        *self.higher.entry((vertex, level)).or_insert_with(|| self.tours.tour(vertex))
     }
 }

@@ -1,13 +1,13 @@
 //! The graph of pairs and its connected components, under insertions and deletions of pairs.
 //!
-//! Most components are small: of up to [`SMALL`] documents. Their vertices form a ring, a cyclic list, so that
-//! the component is found from any of them; joining two components swaps two links of their rings, and a
-//! removed pair splits a ring if a search from one end does not reach the other. A larger component is in a
+//! Most components are small: of up to [`SMALL`] documents. Their vertices form a ring, a cyclic list, so
+//! that the component is found from any of them; joining two components swaps two links of their rings, and
+//! a removed pair splits a ring if a search from one end does not reach the other. A larger component is in a
 //! [`Forest`], whose operations are logarithmic. A component enters the forest with the pair that makes it
 //! larger than `SMALL`, and leaves it at half of that, so that one near the limit is not moved repeatedly.
 //!
-//! Memory of a vertex in a small component: its id and its neighbours, 24 bytes each, 4 for the ring, 4 for its
-//! place in the forest, about 8 for its entry in the index. In a large one about 300.
+//! Memory of a vertex in a small component: its id and its neighbours, 24 bytes each, 4 for the ring, 4 for
+//! its place in the forest, about 8 for its entry in the index. In a large one about 450.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -270,8 +270,8 @@ mod tests {
     use super::*;
     use crate::hash::mix;
 
-    /// Compared with components found by searching all pairs, while pairs come and go so that components grow
-    /// over the limit of the forest and shrink below it.
+    /// Compared with components found by searching all pairs, while pairs are inserted and removed so that
+    /// components grow over the limit of the forest and shrink below it.
     #[test]
     fn components_are_those_of_the_pairs_at_any_size() {
         for (documents, pairs) in [(12, 14), (60, 70), (200, 190), (40, 400)] {

@@ -19,10 +19,10 @@
 //! components that an epoch touches, before it (-1) and after it (+1); equal reports cancel. So the sum of
 //! all reports is a function of the present pairs, independent of history.
 //!
-//! Costs: O(log² n) amortised for each change of a pair, for n documents in its component (`forest`); a small
-//! component (`graph`) is searched instead. Each touched component is reported twice: O(m log m) for m members
-//! (at most `limit`), for stars also the pairs of their centres; O(log n) for a giant. Memory: every pair, and
-//! every document in a pair, once.
+//! Costs: O(log² n) amortised for each change of a pair, for n documents in its component (`forest`); a
+//! small component (`graph`) is searched instead. Each touched component is reported twice: O(m log m) for m
+//! members (at most `limit`), for stars also the pairs of their centres; O(log n) for a giant. Memory: every
+//! pair, and every document in a pair, once.
 //!
 //! [`history`] records events of clusters over time. [`KeepRule`] selects one document of a cluster.
 

@@ -1,9 +1,9 @@
 //! Restores the documents of the state: threads read its shards and push them into the queue, before the
 //! readers begin.
 //!
-//! Of several processes each restores its share of the shards, if it reaches the state; process 0 restores the
-//! shares of those that do not. Which process reads a document does not matter: the dataflow sends it to the
-//! worker that owns it.
+//! Of several processes each restores its share of the shards, if it reaches the state; process 0 restores
+//! the shares of those that do not. Which process reads a document does not matter: the dataflow sends it to
+//! the worker that owns it.
 //!
 //! Memory: the queue, one slice and one block for each thread, and the epochs in flight, of
 //! [`RESTORED_BYTES`] for each process.
@@ -58,13 +58,13 @@ pub(super) fn restore(parts: RestoreParts, live: &LiveFrom, shared: &RunShared) 
     let restoring =
         Restoring { parts: &parts, shared, documents: AtomicU64::new(0), bytes: AtomicU64::new(0) };
     let begun = shared.clock.now();
-    match restoring.run() {
-        Ok(()) => {}
+    let has_read = match restoring.run() {
+        Ok(has_read) => has_read,
         // The run has ended meanwhile.
         Err(RestoreEnd::Closed) => return Ok(()),
         Err(RestoreEnd::State(error)) => return Err(error.into()),
-    }
-    if parts.snapshot.is_some() {
+    };
+    if has_read {
         let seconds = (shared.clock.now() - begun).as_secs_f64();
         let documents = restoring.documents.into_inner();
         tracing::info!(documents, seconds, "documents restored from the state");
@@ -74,8 +74,10 @@ pub(super) fn restore(parts: RestoreParts, live: &LiveFrom, shared: &RunShared) 
     if live.get().is_some() {
         shared.status.enter(Phase::Live);
     }
-    // The files of the snapshot stay until all processes have read them.
-    shared.queue.wait_for_first_line();
+    if parts.snapshot.is_some() && shared.process.0 == 0 {
+        // The first line is behind the shares of all processes; until then the files of the snapshot stay.
+        shared.queue.wait_for_first_line();
+    }
     drop(parts);
     shared.queue.finish();
     Ok(())
@@ -91,7 +93,8 @@ struct Restoring<'r> {
 }
 
 impl Restoring<'_> {
-    fn run(&self) -> Result<(), RestoreEnd> {
+    /// Restores what this process has to. Returns whether that is anything.
+    fn run(&self) -> Result<bool, RestoreEnd> {
         let (index, count) = self.shared.process;
         let snapshot = self.parts.snapshot.as_ref().map(Snapshot::open);
         let snapshot = match (index, &self.parts.peers) {
@@ -109,16 +112,17 @@ impl Restoring<'_> {
                 opened
             }
         };
-        let Some(snapshot) = snapshot else { return Ok(()) };
+        let Some(snapshot) = snapshot else { return Ok(false) };
         self.share(&snapshot, index)?;
         if let (0, Some(peers)) = (index, &self.parts.peers) {
             for other in 1..count {
                 if !self.answer(peers, other)? {
+                    tracing::info!(process = other, "its share of the state is restored here");
                     self.share(&snapshot, other)?;
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whether another process restores its share itself.
