@@ -127,8 +127,8 @@ const SIMPLE: [u8; 256] = {
 };
 
 /// Writes the character of an escape whose four hexadecimal digits of a UTF-16 unit are at the beginning of
-/// `rest`; after a high surrogate, `\u` and the digits of the low one follow. Returns the number of bytes read
-/// from the `u` on, and written.
+/// `rest`; after a high surrogate, `\u` and the digits of the low one follow. Returns the number of bytes
+/// read from the `u` on, and written.
 fn code_point(rest: &[u8], out: &mut [u8]) -> Option<(usize, usize)> {
     let unit = unit(rest)?;
     let (read, code) = match unit {
