@@ -1,5 +1,5 @@
-//! A memory budget: the output is that without one; a disk that is full ends the run, with whole epochs in the
-//! output.
+//! A memory budget: the output is that without one; a disk that is full ends the run, with whole epochs in
+//! the output.
 
 use std::process::Command;
 
@@ -7,7 +7,8 @@ use super::dupflow::{Place, dupflow};
 use super::feeds::{accumulated, delete, upsert, words};
 
 /// Rows of 4 KiB: as few documents as possible fill the caches of the least budget.
-const LARGE_ROWS: &str = "--set sketch.size=4096 --set sketch.bits=8 --epoch events:500 --workers 1";
+const LARGE_ROWS: &str =
+    "--set threshold=0.5 --set sketch.size=4096 --set sketch.bits=8 --epoch events:500 --workers 1";
 
 /// The number of documents of [`feed`].
 const COUNT: u32 = 6000;
@@ -23,7 +24,7 @@ fn feed() -> String {
     let old = |n: u32| n * 2_654_435 % COUNT;
     let changed = (1..600).map(|n| match n % 5 {
         0 => delete(&format!("d{}", old(n))),
-        edit => upsert(&format!("d{}", old(n)), &text(old(n + 1), edit)),
+        edit => upsert(&format!("d{}", old(n)), &text(old(n + 600), edit)),
     });
     born.chain(changed).collect()
 }
@@ -56,8 +57,8 @@ fn a_full_disk_ends_the_run_with_whole_epochs() {
     assert_eq!(whole.code, 0);
     let folder = env!("CARGO_TARGET_TMPDIR");
     let run = format!(
-        "trap '' XFSZ; ulimit -f 4096; exec {} replay {LARGE_ROWS} --memory 64MiB --spill {folder} -o out.jsonl \
-        feed.jsonl",
+        "trap '' XFSZ; ulimit -f 4096; exec {} replay {LARGE_ROWS} --memory 64MiB --spill {folder} \
+        -o out.jsonl feed.jsonl",
         env!("CARGO_BIN_EXE_dupflow")
     );
     let ended = Command::new("bash").args(["-c", &run]).current_dir(place.path("")).output().unwrap();

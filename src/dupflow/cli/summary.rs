@@ -305,8 +305,8 @@ memory      10.00 MiB at most; scheme 0123456789abcdef
         let spill =
             SpillSummary { rows: 9000, reads: 1, writes: 2, file_bytes: 8 << 20, seconds_over_budget: 3 };
         let text = text(&Summary { spill: Some(spill), ..summary() });
-        let line = "spilled     8.00 MiB in files; 9,000 rows looked up, 1 read (1.000 an event), 2 writes; over \
-            the memory budget in 3 seconds\n";
+        let line = "spilled     8.00 MiB in files; 9,000 rows looked up, 1 read (1.000 an event), 2 writes; \
+            over the memory budget in 3 seconds\n";
         assert!(text.contains(line), "{line}\nis not in\n{text}");
     }
 

@@ -1,9 +1,10 @@
 //! A memory budget: what is in memory and what in files, the reads an event, and what they cost on a disk.
 //!
 //! Rule: documents are equally often updated, so a row is in the page cache with the probability
-//! c = (cache bytes) / (bytes of the files), at most 1. A new document reads nothing. An update or a delete reads
-//! the row of the document and that of its sketch: 2 (1 - c) reads. A sketch that is compared costs 1 - c.
-//! What is updated soon after it came, as in most feeds, is in the cache more often: these are upper bounds.
+//! c = (cache bytes) / (bytes of the files), at most 1. A new document reads nothing. An update or a delete
+//! reads the row of the document and that of its sketch: 2 (1 - c) reads. A sketch that is compared costs
+//! 1 - c. What is updated soon after it came, as in most feeds, is in the cache more often: these are upper
+//! bounds.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -17,8 +18,8 @@ use crate::plural::count;
 /// Memory of a process without documents, in bytes.
 pub(super) const FIXED_BYTES: u64 = 40 << 20;
 
-/// Reads a second of a disk, where nothing else is said: a small volume of a cloud. A disk by NVMe has 100,000
-/// and more.
+/// Reads a second of a disk, where nothing else is said: a small volume of a cloud. A disk by NVMe has
+/// 100,000 and more.
 pub const DEFAULT_IOPS: u64 = 3000;
 
 /// A plan under a memory budget of one process.
@@ -95,8 +96,8 @@ impl Display for SpillReport {
         writeln!(f, "  {:<16}{cache:>6}, {:.0} % of the files", "page caches", self.cached * 100.0)?;
         writeln!(
             f,
-            "  {:<16}{:>6.2} for an update or delete of any document, {:.2} for a sketch that is compared,\n  \
-            {:<16}{:>6} for a new document",
+            "  {:<16}{:>6.2} for an update or delete of any document, {:.2} for a sketch that is compared,\n\
+            \x20 {:<16}{:>6} for a new document",
             "reads, at most", self.reads_per_change, self.reads_per_comparison, "", "none"
         )?;
         if let Some(changes) = self.changes_per_second {

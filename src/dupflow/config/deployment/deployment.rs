@@ -41,8 +41,8 @@ const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
     DeploymentKey {
         name: "memory",
-        expected: "a size from \"64MiB\" on, as in \"8GiB\" or \"500MB\", or a share of the machine's memory, \
-            as in \"60%\"; \"\" for no limit",
+        expected: "a size from \"64MiB\" on, as in \"8GiB\" or \"500MB\", or a share of the machine's \
+            memory, as in \"60%\"; \"\" for no limit",
     },
     DeploymentKey { name: "spill.path", expected: "a path, or \"\" for a folder beside the state" },
     DeploymentKey { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },

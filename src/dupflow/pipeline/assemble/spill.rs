@@ -1,7 +1,7 @@
 //! The memory budget of a job: its size on this machine, its page caches, and the temporary files.
 //!
-//! The caches of all workers take a quarter of the budget together. The rest is for what stays in memory, which
-//! grows with the documents: `dupflow plan` estimates it.
+//! The caches of all workers take a quarter of the budget together. The rest is for what stays in memory,
+//! which grows with the documents: `dupflow plan` estimates it.
 
 use std::fs;
 use std::io;
