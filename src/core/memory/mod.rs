@@ -1,12 +1,16 @@
-//! Storage in memory that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses, and a
-//! [`HashIndex`]. And an [`EndedMap`], which is bounded.
+//! Storage that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses in memory, a
+//! [`SpilledSlab`] whose values are in a file, and a [`HashIndex`]. And an [`EndedMap`], which is bounded.
 
 mod ended_map;
 mod hash_index;
 mod rows;
 mod slab;
+mod spill;
 
 pub use ended_map::EndedMap;
 pub use hash_index::HashIndex;
 pub use rows::Rows;
 pub use slab::Slab;
+pub use spill::{
+    PAGE_BYTES, PageFile, PlaceInMemory, RowValue, SpillCounts, SpillError, SpillPlace, SpilledSlab,
+};

@@ -3,6 +3,7 @@
 mod failure;
 mod go;
 mod job;
+mod memory_watch;
 mod process_group;
 mod restore;
 mod running;
