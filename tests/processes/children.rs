@@ -117,7 +117,8 @@ fn restored(said: &str) -> u64 {
     number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{line}"))
 }
 
-/// Each process reads its share of the state; the share of one that does not reach it is read by process 0.
+/// Each process reads its share of the state, with any number of workers and under a memory budget too; the
+/// share of one that does not reach the state is read by process 0.
 #[test]
 fn processes_that_come_back_restore_their_shares() {
     let place = Place::new(6000);
@@ -133,22 +134,19 @@ fn processes_that_come_back_restore_their_shares() {
     all_fail(all, "process 1 (127.");
     let config = place.read("run.toml");
     place.write("far.toml", &config.replace("path = \"state\"", "path = \"elsewhere\""));
+    let with_budget = config.replace("workers = 1", "workers = 2\nmemory = \"64MiB\"");
+    place.write("budget.toml", &with_budget);
     let mut sums = Vec::new();
-    for far in [None, Some(2), None] {
+    for configs in [["run"; 3], ["run", "run", "far"], ["budget"; 3]] {
         place.write("hosts", &addresses(3).join("\n"));
-        let start_one = |i| {
-            let config = if far == Some(i) { "far" } else { "run" };
-            start(
-                &mut place
-                    .command(&format!("run -c {config}.toml --processes 3 --process {i} --hosts hosts")),
-            )
-        };
-        let said = ends((0..3).map(start_one).collect());
+        let words = |(i, config)| format!("run -c {config}.toml --processes 3 --process {i} --hosts hosts");
+        let commands = configs.iter().enumerate().map(words);
+        let said = ends(commands.map(|words| start(&mut place.command(&words))).collect());
         said.iter().for_each(|(code, said)| assert_eq!(*code, Some(0), "{said}"));
-        let here = said.iter().enumerate().filter(|(i, _)| far != Some(*i));
-        let documents: Vec<u64> = here.map(|(_, (_, said))| restored(said)).collect();
+        let reach = configs.iter().zip(&said).filter(|(config, _)| **config != "far");
+        let documents: Vec<u64> = reach.map(|(_, (_, said))| restored(said)).collect();
         assert!(documents.iter().all(|restored| *restored > 0), "{documents:?}");
-        assert_eq!(said[2].1.contains("process 0 restores it"), far == Some(2), "{}", said[2].1);
+        assert_eq!(said[2].1.contains("process 0 restores it"), configs[2] == "far", "{}", said[2].1);
         sums.push(documents.iter().sum::<u64>());
         assert_eq!(place.pairs(), place.expected());
     }

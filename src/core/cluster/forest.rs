@@ -19,10 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::tours::{TourPlace, Tours, Vertex};
 use crate::pair::Pair;
 
-/// A pair as one of its ends sees it.
+/// One end of a pair, as it is stored at the other end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct HalfEdge {
-    from: Vertex,
     level: u8,
     kind: PairKind,
     to: Vertex,
@@ -36,12 +35,11 @@ enum PairKind {
     Other = 2,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct ForestVertex {
     /// Its place in the forest of level 0.
     place: TourPlace,
-    /// Number of its pairs.
-    degree: u32,
+    links: BTreeSet<HalfEdge>,
 }
 
 /// The vertices of large components. `K` names a vertex to its user; the least of a component is the least by
@@ -53,8 +51,6 @@ pub(super) struct Forest<K> {
     free: Vec<Vertex>,
     /// Places in the forests of levels 1 and above.
     higher: BTreeMap<(Vertex, u8), TourPlace>,
-    /// Every pair twice, by either end.
-    links: BTreeSet<HalfEdge>,
     /// The pairs in spanning trees, with their arcs in the forest of each level up to their own.
     trees: BTreeMap<(Pair<Vertex>, u8), [TourPlace; 2]>,
 }
@@ -66,7 +62,6 @@ impl<K: Ord> Forest<K> {
             vertices: Vec::new(),
             free: Vec::new(),
             higher: BTreeMap::new(),
-            links: BTreeSet::new(),
             trees: BTreeMap::new(),
         }
     }
@@ -74,33 +69,29 @@ impl<K: Ord> Forest<K> {
     /// Adds a vertex without pairs.
     pub(super) fn add(&mut self, name: K) -> Vertex {
         let vertex = self.free.pop().unwrap_or_else(|| {
-            self.vertices.push(ForestVertex { place: 0, degree: 0 });
+            self.vertices.push(ForestVertex { place: 0, links: BTreeSet::new() });
             u32::try_from(self.vertices.len() - 1).expect("memory ends before 2^32 vertices")
         });
         self.tours.set_key(vertex, name);
         let place = self.tours.tour(vertex);
-        self.vertices[vertex as usize] = ForestVertex { place, degree: 0 };
+        self.vertices[vertex as usize].place = place;
         vertex
     }
 
     /// Removes all vertices of a component with their pairs.
     pub(super) fn take_out(&mut self, component: &[Vertex]) {
         for vertex in component.iter().copied() {
-            let links: Vec<HalfEdge> = self.links_of(vertex).copied().collect();
-            for link in links {
-                self.links.remove(&link);
-                // Found from the first of the two ends.
+            let Self { tours, vertices, free, higher, trees } = self;
+            let of_vertex = &mut vertices[vertex as usize];
+            for link in std::mem::take(&mut of_vertex.links) {
                 let pair = Pair::new(vertex, link.to).expect("different vertices");
-                let Self { trees, tours, .. } = self;
                 let arcs = (0..=link.level).filter_map(|level| trees.remove(&(pair, level)));
                 arcs.flatten().for_each(|arc| tours.discard(arc));
             }
-            self.tours.discard(self.vertices[vertex as usize].place);
+            tours.discard(of_vertex.place);
             let levels = (vertex, 0)..=(vertex, u8::MAX);
-            let places: Vec<_> =
-                self.higher.extract_if(levels, |_, _| true).map(|(_, place)| place).collect();
-            places.into_iter().for_each(|place| self.tours.discard(place));
-            self.free.push(vertex);
+            higher.extract_if(levels, |_, _| true).for_each(|(_, place)| tours.discard(place));
+            free.push(vertex);
         }
     }
 
@@ -129,11 +120,11 @@ impl<K: Ord> Forest<K> {
 
     /// Number of pairs of a vertex.
     pub(super) fn degree(&self, vertex: Vertex) -> usize {
-        self.vertices[vertex as usize].degree as usize
+        self.vertices[vertex as usize].links.len()
     }
 
     pub(super) fn neighbours(&self, vertex: Vertex) -> impl Iterator<Item = Vertex> {
-        self.links_of(vertex).map(|link| link.to)
+        self.vertices[vertex as usize].links.iter().map(|link| link.to)
     }
 
     /// Adds a pair that is not present.
@@ -147,10 +138,10 @@ impl<K: Ord> Forest<K> {
 
     /// Removes a pair that is present.
     pub(super) fn remove(&mut self, pair: Pair<Vertex>) {
-        let (from, to, kind) = (*pair.lo(), *pair.hi(), PairKind::Other);
-        let is_tree = self.trees.contains_key(&(pair, 0));
-        if !is_tree {
-            let is_at = |level: &u8| self.links.contains(&HalfEdge { from, level: *level, kind, to });
+        if !self.trees.contains_key(&(pair, 0)) {
+            let (to, kind) = (*pair.hi(), PairKind::Other);
+            let links = &self.vertices[*pair.lo() as usize].links;
+            let is_at = |level: &u8| links.contains(&HalfEdge { level: *level, kind, to });
             let level = (0..=u8::MAX).find(is_at).expect("only a present pair is removed");
             self.detach(pair, level, kind);
             return;
@@ -215,8 +206,7 @@ impl<K: Ord> Forest<K> {
     fn attach(&mut self, pair: Pair<Vertex>, level: u8, kind: PairKind) {
         for (from, to) in [(*pair.lo(), *pair.hi()), (*pair.hi(), *pair.lo())] {
             let first = self.links(from, level, kind).next().is_none();
-            self.links.insert(HalfEdge { from, level, kind, to });
-            self.vertices[from as usize].degree += 1;
+            self.vertices[from as usize].links.insert(HalfEdge { level, kind, to });
             if first {
                 let place = self.place(from, level);
                 self.tours.mark(place, kind as u8, true);
@@ -226,8 +216,7 @@ impl<K: Ord> Forest<K> {
 
     fn detach(&mut self, pair: Pair<Vertex>, level: u8, kind: PairKind) {
         for (from, to) in [(*pair.lo(), *pair.hi()), (*pair.hi(), *pair.lo())] {
-            self.links.remove(&HalfEdge { from, level, kind, to });
-            self.vertices[from as usize].degree -= 1;
+            self.vertices[from as usize].links.remove(&HalfEdge { level, kind, to });
             if self.links(from, level, kind).next().is_none() {
                 let place = self.place(from, level);
                 self.tours.mark(place, kind as u8, false);
@@ -235,16 +224,9 @@ impl<K: Ord> Forest<K> {
         }
     }
 
-    /// The pairs of a vertex.
-    fn links_of(&self, from: Vertex) -> impl Iterator<Item = &HalfEdge> {
-        let first = HalfEdge { from, level: 0, kind: PairKind::Tree, to: 0 };
-        let last = HalfEdge { from, level: u8::MAX, kind: PairKind::Other, to: Vertex::MAX };
-        self.links.range(first..=last)
-    }
-
-    fn links(&self, from: Vertex, level: u8, kind: PairKind) -> impl Iterator<Item = &HalfEdge> {
-        let link = |to| HalfEdge { from, level, kind, to };
-        self.links.range(link(0)..=link(Vertex::MAX))
+    fn links(&self, vertex: Vertex, level: u8, kind: PairKind) -> impl Iterator<Item = &HalfEdge> {
+        let link = |to| HalfEdge { level, kind, to };
+        self.vertices[vertex as usize].links.range(link(0)..=link(Vertex::MAX))
     }
 
     fn connected(&mut self, u: Vertex, v: Vertex, level: u8) -> bool {
