@@ -24,8 +24,9 @@ use dupflow_core::time::LiveFrom;
 /// Approximate bytes of restored documents in one batch.
 const SLICE_BYTES: usize = 256 << 10;
 
-/// Approximate bytes that each process restores in one epoch; bounds the memory of a restart.
-const RESTORED_BYTES: u64 = 16 << 20;
+/// Approximate bytes that each process restores in one epoch; bounds the memory of a restart. With
+/// 16 MiB a restart takes 3 % more CPU time, with 4 MiB 20 %.
+const RESTORED_BYTES: u64 = 32 << 20;
 
 /// How often process 0 looks again whether the others have said what they restore; it is woken too.
 const ANSWERS_EVERY: Duration = Duration::from_secs(1);
