@@ -11,28 +11,14 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
-from conftest import text_of
+from conftest import text_of, threads, wait_for
 
 import dupflow
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-
-
-def threads():
-    """Threads of this process, those of the native module too."""
-    return len(os.listdir("/proc/self/task"))
-
-
-def wait_for(condition, what):
-    """Waits for what another thread does; fails after 20 s."""
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end, what
-        time.sleep(0.005)
 
 
 INTERRUPTED = """
