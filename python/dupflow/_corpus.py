@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import Any, Literal
 
 from . import _dupflow
-from ._frames import Columns, is_row, open_frame
+from ._frames import is_row, open_frame
+from ._libraries import Columns
 from ._messages import Progress, follow_level, progress_of
 from ._results import Clusters, Deltas, Id, Pairs
 from ._settings import Pipeline, Settings, assignments, takes_other_columns
