@@ -168,18 +168,18 @@ def _filtered(column: Any, flags: Any, mask: bytes) -> Any:
     """The values of the mask, of an array or a chunked one."""
     import pyarrow
 
-    large = {pyarrow.string_view(): pyarrow.large_string(), pyarrow.binary_view(): pyarrow.large_binary()}
-    if column.type in large:
-        # PyArrow filters no views.
-        return column.cast(large[column.type]).filter(flags).cast(column.type)
     try:
         return column.filter(flags)
     except NotImplementedError:
-        # Nor lists of views, or values encoded by runs.
-        parts = [column.slice(start, length) for start, length in _runs(mask)] or [column.slice(0, 0)]
-        if not isinstance(column, pyarrow.ChunkedArray):
-            return pyarrow.concat_arrays(parts)
-        return pyarrow.chunked_array([chunk for part in parts for chunk in part.chunks], type=column.type)
+        large = {pyarrow.string_view(): pyarrow.large_string(), pyarrow.binary_view(): pyarrow.large_binary()}
+    if column.type in large:
+        return column.cast(large[column.type]).filter(flags).cast(column.type)
+    # Lists of views, values encoded by runs.
+    parts = [column.slice(start, length) for start, length in _runs(mask)] or [column.slice(0, 0)]
+    if not isinstance(column, pyarrow.ChunkedArray):
+        return pyarrow.concat_arrays(parts)
+    chunked = pyarrow.chunked_array([chunk for part in parts for chunk in part.chunks], type=column.type)
+    return chunked.combine_chunks()
 
 
 def _runs(mask: bytes) -> Iterator[tuple[int, int]]:

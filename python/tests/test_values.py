@@ -279,13 +279,6 @@ def test_a_closed_state_is_free_while_a_forked_process_lives(tmp_path):
 def test_objects_say_what_they_are():
     assert repr(dupflow.plan(documents=1000)).startswith("Plan(minhash, threshold 0.8, 1000 documents of ")
     assert repr(dupflow.compare("a b c d", "a b c d")) == "Comparison(jaccard 1.0000, a pair)"
-    for kind in (
-        native.Plan,
-        native.Comparison,
-        native.Corpus,
-        native.Follow,
-        native.Table,
-        native.Deduplicated,
-    ):
+    for kind in (native.Plan, native.Comparison, native.Corpus, native.Follow, native.Table, native.Deduplicated):
         undocumented = [name for name in vars(kind) if name[0] != "_" and not getattr(kind, name).__doc__]
         assert undocumented == [], kind
