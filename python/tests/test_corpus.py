@@ -115,11 +115,11 @@ def test_follow_of_frames():
 TEXT = "one two three four"
 OPERATIONS = [
     {"id": ["a", "b", "c"], "text": [TEXT, TEXT, "other words are here"], "op": ["upsert", None, "upsert"]},
-    {"id": ["a", "c", "d"], "text": ["is ignored", TEXT, None], "op": ["delete", "upsert", "upsert"]},
+    {"id": ["a", "c", "d"], "text": [TEXT, TEXT, None], "op": ["delete", "upsert", "upsert"]},
     # Of a document the last operation counts.
     {
         "id": ["e", "e", "f", "f"],
-        "text": [TEXT, None, None, TEXT],
+        "text": [TEXT] * 4,
         "op": ["upsert", "delete", "delete", None],
     },
 ]
