@@ -54,7 +54,7 @@ def test_ids_of_a_corpus_are_of_one_kind():
                 corpus.upsert(id, "one two three four")
         corpus.upsert_many({"id": [-7, 8], "text": ["one two three four"] * 2})
         assert [(d.a, d.b) for d in corpus.flush()] == [(-7, 7), (-7, 8), (7, 8)], "in the order of numbers"
-        assert corpus.pairs().to_arrow().schema.field("a").type == "int64"
+        assert corpus.pairs().column("a") == [-7, -7, 7]
     with dupflow.Corpus() as corpus:
         for id in ("", "x" * 1025):
             with pytest.raises(ValueError):
