@@ -1,37 +1,37 @@
 //! A corpus that changes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
-use arrow_array::RecordBatch;
 use dupflow::config::Plan as Pipeline;
 use dupflow::connectors::intake::Batch;
-use dupflow::connectors::state::{self, StoredState};
 use dupflow::core::doc::DocId;
 use dupflow::core::doc::fields::EventFields;
 use dupflow::core::pair::{Cause, Delta, DocPair};
 use dupflow::core::run::query::{Answer, Query, Refusal};
 use dupflow::core::time::Epoch;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use dupflow::pipeline::Stopper;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::batches::{BatchColumns, Columns, Nulls, ONCE};
-use crate::cells::{Cell, Texts, cell, column};
-use crate::errors::{self, StateError};
+use crate::columns::{BatchColumns, Columns, Nulls, ONCE};
+use crate::errors;
 use crate::frames::Frame;
-use crate::ids::{self, IdKind};
+use crate::ids::{self, IdKind, checked_ids};
+use crate::numbers::{at_least_one, whole};
 use crate::results::apply;
 use crate::session::{Session, SessionSettings};
+use crate::stored;
 use crate::tables::{self, IdColumns, Stats, Table};
 use crate::wait::{Call, Turn, Turns};
-
-/// Bytes of restored documents that are read to learn the kind of their ids.
-const LOOK_BYTES: usize = 1 << 10;
 
 /// A corpus that changes.
 #[pyclass(frozen, module = "dupflow._dupflow")]
 pub(crate) struct Corpus {
     turns: Turns<CorpusState>,
+    /// Ends the run without a turn.
+    stopper: Stopper,
 }
 
 struct CorpusState {
@@ -67,13 +67,11 @@ impl CorpusState {
         complete.map_or(Ok(()), |batch| self.session(call.py)?.push(call, batch))
     }
 
-    /// Takes the changes up to an epoch that is durable.
-    fn advance(&mut self, epoch: Epoch) -> Vec<Delta> {
-        let deltas = self.session.as_ref().map(|session| session.collected.take()).unwrap_or_default();
-        apply(&deltas, &mut self.pairs);
+    /// Follows the changes up to an epoch that is durable.
+    fn advance(&mut self, epoch: Epoch, deltas: &[Delta]) {
+        apply(deltas, &mut self.pairs);
         self.epoch = epoch;
         self.queued = 0;
-        deltas
     }
 }
 
@@ -92,8 +90,8 @@ impl Corpus {
             session.abandon(py);
         }
         drop(turn);
-        call.deliver()?;
-        ended
+        let delivered = call.deliver();
+        ended.and(delivered)
     }
 }
 
@@ -107,22 +105,19 @@ impl Corpus {
         py: Python<'_>,
         pipeline: &str,
         settings: Vec<String>,
-        workers: usize,
+        #[pyo3(from_py_with = whole)] workers: i64,
         state: Option<&str>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let call = Call::begin(py, progress.as_ref())?;
         let plan = errors::load(py, pipeline, &settings)?;
         let workers = errors::workers(py, workers)?;
-        let opened = state.map(|place| py.detach(|| open(place, &plan))).transpose();
-        let (state, kind) = match opened {
-            Ok(opened) => opened.map_or((None, None), |(state, kind)| (Some(state), kind)),
-            Err(NotOpened::State(error)) => return Err(errors::of_state(&error)),
-            Err(NotOpened::Other(what)) => return Err(StateError::new_err(what)),
-        };
+        let opened = state.map(|place| stored::open(py, place, &plan)).transpose()?;
+        let (state, kind) = opened.map_or((None, None), |(state, kind)| (Some(state), kind));
         let fields = Columns::new(&plan, "", None)?.fields;
         let settings = SessionSettings { workers, evidence: true, similarities: true, fields, state };
         let session = Session::start(&call, &plan, settings)?;
+        let (stopper, collected) = (session.stopper(), Arc::clone(&session.collected));
         let mut state = CorpusState {
             plan,
             session: Some(session),
@@ -133,9 +128,9 @@ impl Corpus {
             deletes: 0,
             queued: 0,
         };
-        py.detach(|| state.advance(0));
+        py.detach(|| state.advance(collected.epoch(), &collected.take()));
         call.deliver()?;
-        Ok(Self { turns: Turns::new(state) })
+        Ok(Self { turns: Turns::new(state), stopper })
     }
 
     /// Inserts a document or replaces its text.
@@ -185,11 +180,13 @@ impl Corpus {
         let mut frame = Frame::open(frame)?;
         let (before, mut rows) = (own.upserts, 0);
         while let Some(batch) = frame.next(py)? {
-            let found = columns.of_batch(&batch)?;
+            let found = columns.of_batch(py, &batch)?;
             py.detach(|| found.check(batch.num_rows(), nulls, rows))?;
-            let checked = checked_ids(&batch, id, rows, own.kind)?;
-            own.kind = own.kind.or_else(|| checked.first().map(|id| IdKind::new(id.as_bytes())));
-            own.feed(&call, &found, checked, nulls)?;
+            let checked = checked_ids(py, &batch, id, rows, own.kind)?;
+            let kind = checked.first().map(|id| IdKind::new(id.as_bytes()));
+            if own.feed(&call, &found, checked, nulls)? > 0 {
+                own.kind = own.kind.or(kind);
+            }
             rows += batch.num_rows();
         }
         call.deliver()?;
@@ -204,7 +201,9 @@ impl Corpus {
         let own = &mut *turn.value;
         own.session(py)?;
         let id = ids::of_object(id)?;
-        ids::check(&mut own.kind, &id)?;
+        // An id that nothing has does not decide for the corpus.
+        let mut kind = own.kind;
+        ids::check(&mut kind, &id)?;
         let complete = own.session(py)?.feed.delete(id);
         own.count(&call, false, complete)
     }
@@ -215,12 +214,19 @@ impl Corpus {
         let mut turn = self.turn(&call)?;
         let own = &mut *turn.value;
         let epoch = own.session(py)?.flush(&call)?;
-        let table = py.detach(|| {
-            let deltas = own.advance(epoch);
-            tables::deltas(epoch, &deltas, &own.ids())
-        });
-        drop(turn);
+        // What is raised from here on leaves the changes to the next call.
         call.deliver()?;
+        let collected = Arc::clone(&own.session(py)?.collected);
+        let ids = own.ids();
+        let (table, deltas) = py.detach(|| {
+            let deltas = collected.take();
+            (tables::deltas(epoch, &deltas, &ids), deltas)
+        });
+        if let Err(interrupted) = py.check_signals() {
+            collected.add(deltas);
+            return Err(interrupted);
+        }
+        py.detach(|| own.advance(epoch, &deltas));
         Ok(table)
     }
 
@@ -230,11 +236,9 @@ impl Corpus {
         &self,
         py: Python<'py>,
         text: String,
-        top: usize,
+        #[pyo3(from_py_with = whole)] top: i64,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, f64)>> {
-        if top == 0 {
-            return Err(PyValueError::new_err("top: found 0, expected 1 or more"));
-        }
+        let top = at_least_one(top, "top").map_err(PyValueError::new_err)?;
         let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         let epoch = turn.value.epoch;
@@ -315,6 +319,15 @@ impl Corpus {
         self.end(py, false)
     }
 
+    /// Ends the run at once, also for a call in progress on another thread, which raises RuntimeError.
+    /// `abandon` then waits for the threads.
+    fn stop(&self) {
+        if !self.turns.is_forked() {
+            self.stopper.abandon();
+        }
+    }
+
+    /// Whether it was closed or abandoned.
     #[getter]
     fn closed(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.turn(&Call::begin(py, None)?)?.value.session.is_none())
@@ -338,15 +351,15 @@ impl Corpus {
 }
 
 impl CorpusState {
-    /// Feeds the rows of a batch, whose ids were checked.
+    /// Feeds the rows of a batch, whose ids were checked. Returns the number of upserts.
     fn feed(
         &mut self,
         call: &Call<'_, '_>,
         found: &BatchColumns<'_>,
         checked: Vec<DocId>,
         nulls: Nulls,
-    ) -> PyResult<()> {
-        let mut rows = checked.into_iter().enumerate();
+    ) -> PyResult<u64> {
+        let (mut rows, before) = (checked.into_iter().enumerate(), self.upserts);
         loop {
             let (mut upserts, mut deletes) = (0, 0);
             let session = self.session(call.py)?;
@@ -369,7 +382,7 @@ impl CorpusState {
             call.count(upserts + deletes);
             match complete {
                 Some(complete) => self.session(call.py)?.push(call, complete)?,
-                None => return call.look(),
+                None => return call.look().map(|()| self.upserts - before),
             }
         }
     }
@@ -384,91 +397,4 @@ impl Drop for Corpus {
             std::mem::forget(session);
         }
     }
-}
-
-/// Why a state was not opened.
-enum NotOpened {
-    State(state::StateError),
-    Other(String),
-}
-
-impl From<state::StateError> for NotOpened {
-    fn from(error: state::StateError) -> Self {
-        Self::State(error)
-    }
-}
-
-/// Opens a state, or a new one; returns it with the kind of the ids in it, if it has any.
-fn open(place: &str, plan: &Pipeline) -> Result<(StoredState, Option<IdKind>), NotOpened> {
-    let mut stored = match StoredState::open_alone(state::at(place)?) {
-        Err(state::StateError::Missing { .. }) => StoredState::open(state::at(place)?)?,
-        opened => opened?,
-    };
-    let Some(snapshot) = stored.latest(Epoch::MAX)? else { return Ok((stored, None)) };
-    let of_state = &snapshot.saved().mark.pipeline;
-    let description = plan.description();
-    if *of_state != String::from_utf8_lossy(&description.encode()) {
-        let differences = description.differences(of_state.as_bytes()).unwrap_or_default();
-        let listed: Vec<_> = differences.iter().map(ToString::to_string).collect();
-        let what = format!("the state was written by another pipeline: {}", listed.join("; "));
-        return Err(NotOpened::Other(what));
-    }
-    let mut kind = None;
-    let read = snapshot.read(LOOK_BYTES, |slice| {
-        kind = slice.iter().find(|(_, value)| value.is_some()).map(|(id, _)| IdKind::new(id));
-        // One document says it.
-        if kind.is_some() { Err(Looked::Enough) } else { Ok(()) }
-    });
-    match read {
-        Ok(()) | Err(Looked::Enough) => Ok((stored, kind)),
-        Err(Looked::State(error)) => Err(error.into()),
-    }
-}
-
-/// Why the look at the documents of a state ended.
-enum Looked {
-    Enough,
-    State(state::StateError),
-}
-
-impl From<state::StateError> for Looked {
-    fn from(error: state::StateError) -> Self {
-        Self::State(error)
-    }
-}
-
-/// The ids of a batch, all of one kind.
-fn checked_ids(
-    batch: &RecordBatch,
-    name: &str,
-    before: usize,
-    mut kind: Option<IdKind>,
-) -> PyResult<Vec<DocId>> {
-    let array = column(batch, name)?;
-    let wrong = |row: usize, what: String| format!("column {name:?}: row {}: {what}", before + row);
-    let texts = Texts::of_array(array.as_ref());
-    let mut found = Vec::with_capacity(batch.num_rows());
-    for row in 0..batch.num_rows() {
-        let value = match &texts {
-            Some(texts) => texts.get(row).map_or(Cell::Null, Cell::Text),
-            None => cell(array.as_ref(), row),
-        };
-        let id = match value {
-            Cell::Null => Err("the id is null".to_owned()),
-            Cell::Text(text) => ids::of_text(text),
-            Cell::Whole(number) => {
-                let of_64_bits = |_| format!("an id has 64 bits, found {number}");
-                i64::try_from(number).map(ids::of_number).map_err(of_64_bits)
-            }
-            _ => {
-                let found = array.data_type();
-                let what = format!("column {name:?}: expected ids, found values of type {found}");
-                return Err(PyTypeError::new_err(what));
-            }
-        };
-        let id = id.map_err(|what| PyValueError::new_err(wrong(row, what)))?;
-        ids::check(&mut kind, &id)?;
-        found.push(id);
-    }
-    Ok(found)
 }

@@ -2,6 +2,7 @@
 
 mod batches;
 mod cells;
+mod columns;
 mod command;
 mod corpus;
 mod errors;
@@ -12,9 +13,11 @@ mod frames;
 mod ids;
 mod inbox;
 mod messages;
+mod numbers;
 mod planned;
 mod results;
 mod session;
+mod stored;
 mod tables;
 mod wait;
 
@@ -32,7 +35,7 @@ mod _dupflow {
     #[pymodule_export]
     use crate::errors::{ConfigError, StateError};
     #[pymodule_export]
-    use crate::follow::Follow;
+    use crate::follow::{Follow, every};
     #[pymodule_export]
     use crate::messages::{set_log, set_log_level};
     #[pymodule_export]
