@@ -123,9 +123,9 @@ fn restored(said: &str) -> u64 {
 fn processes_that_come_back_restore_their_shares() {
     let place = Place::new(6000);
     place.deployment("");
-    let all = under_way(&place, 3);
-    all[0].signal("TERM");
-    ends(all).into_iter().for_each(|(code, said)| assert_eq!(code, Some(0), "{said}"));
+    let first = under_way(&place, 3);
+    first[0].signal("TERM");
+    ends(first).into_iter().for_each(|(code, said)| assert_eq!(code, Some(0), "{said}"));
     let mut all = under_way(&place, 3);
     all.iter().for_each(|process| process.wait_for("documents restored from the state"));
     let killed = all.remove(1);
@@ -139,12 +139,15 @@ fn processes_that_come_back_restore_their_shares() {
     let mut sums = Vec::new();
     for configs in [["run"; 3], ["run", "run", "far"], ["budget"; 3]] {
         place.write("hosts", &addresses(3).join("\n"));
-        let words = |(i, config)| format!("run -c {config}.toml --processes 3 --process {i} --hosts hosts");
-        let commands = configs.iter().enumerate().map(words);
-        let said = ends(commands.map(|words| start(&mut place.command(&words))).collect());
-        said.iter().for_each(|(code, said)| assert_eq!(*code, Some(0), "{said}"));
-        let reach = configs.iter().zip(&said).filter(|(config, _)| **config != "far");
-        let documents: Vec<u64> = reach.map(|(_, (_, said))| restored(said)).collect();
+        let start_one = |(i, name)| {
+            start(
+                &mut place.command(&format!("run -c {name}.toml --processes 3 --process {i} --hosts hosts")),
+            )
+        };
+        let said = ends(configs.iter().enumerate().map(start_one).collect());
+        said.iter().for_each(|(code, text)| assert_eq!(*code, Some(0), "{text}"));
+        let reach = configs.iter().zip(&said).filter(|(name, _)| **name != "far");
+        let documents: Vec<u64> = reach.map(|(_, (_, text))| restored(text)).collect();
         assert!(documents.iter().all(|restored| *restored > 0), "{documents:?}");
         assert_eq!(said[2].1.contains("process 0 restores it"), configs[2] == "far", "{}", said[2].1);
         sums.push(documents.iter().sum::<u64>());

@@ -140,7 +140,7 @@ impl Graph {
         match self.inner(vertex) {
             Some(inner) => {
                 let all = self.forest.component(inner);
-                all.into_iter().map(|inner| self.forest.name(inner).1).collect()
+                all.into_iter().map(|other| self.forest.name(other).1).collect()
             }
             None => self.ring(vertex).collect(),
         }
@@ -233,8 +233,8 @@ impl Graph {
             return inner;
         }
         let component: Vec<Vertex> = self.ring(vertex).collect();
-        for vertex in &component {
-            *at_mut(&mut self.inner, *vertex) = self.forest.add((self.id(*vertex).clone(), *vertex));
+        for member in &component {
+            *at_mut(&mut self.inner, *member) = self.forest.add((self.id(*member).clone(), *member));
         }
         for u in component {
             let of_u = std::mem::take(at_mut(&mut self.neighbours, u));
@@ -253,11 +253,11 @@ impl Graph {
             return;
         }
         let component = self.forest.component(inner);
-        let outer = |inner| self.forest.name(inner).1;
-        let members: Vec<Vertex> = component.iter().map(|inner| outer(*inner)).collect();
-        for (vertex, inner) in members.iter().zip(&component) {
-            *at_mut(&mut self.neighbours, *vertex) = self.forest.neighbours(*inner).map(outer).collect();
-            *at_mut(&mut self.inner, *vertex) = NONE;
+        let outer = |of_forest| self.forest.name(of_forest).1;
+        let members: Vec<Vertex> = component.iter().copied().map(outer).collect();
+        for (member, of_forest) in members.iter().zip(&component) {
+            *at_mut(&mut self.neighbours, *member) = self.forest.neighbours(*of_forest).map(outer).collect();
+            *at_mut(&mut self.inner, *member) = NONE;
         }
         self.close(&members);
         self.forest.take_out(&component);
@@ -271,6 +271,19 @@ mod tests {
     use super::*;
     use crate::hash::mix;
 
+    /// The documents of a component, found by searching all pairs.
+    fn found_by_search(present: &BTreeSet<(u64, u64)>, document: u64) -> BTreeSet<u64> {
+        let mut found = BTreeSet::from([document]);
+        loop {
+            let leave = present.iter().filter(|(a, b)| found.contains(a) != found.contains(b));
+            let more: Vec<u64> = leave.flat_map(|(a, b)| [*a, *b]).collect();
+            if more.is_empty() {
+                return found;
+            }
+            found.extend(more);
+        }
+    }
+
     /// Compared with components found by searching all pairs, while pairs are inserted and removed so that
     /// components grow over the limit of the forest and shrink below it.
     #[test]
@@ -283,9 +296,9 @@ mod tests {
             for step in 0..10 * pairs {
                 let random = mix(step ^ documents << 32);
                 let (a, b) = (random % documents, (random >> 32) % documents);
-                let any =
-                    (random % 4 > 0).then(|| present.iter().nth(random as usize % present.len().max(1)));
-                let pair = match any.flatten().filter(|_| !grows) {
+                // A present pair is removed, another one is added.
+                let removed = present.range((a, b)..).next().filter(|_| !grows && step % 4 > 0);
+                let pair = match removed {
                     Some(pair) => *pair,
                     None if a == b => continue,
                     None => (a.min(b), a.max(b)),
@@ -305,17 +318,8 @@ mod tests {
                 entered |= vertices.iter().any(|v| graph.inner(*v).is_some());
                 left |= was_large && graph.inner(vertices[0]).is_none() && graph.degree(vertices[0]) > 0;
                 for (vertex, document) in vertices.into_iter().zip([pair.0, pair.1]) {
-                    let mut expected = BTreeSet::from([document]);
-                    loop {
-                        let ends =
-                            present.iter().filter(|(a, b)| expected.contains(a) != expected.contains(b));
-                        let more: Vec<_> = ends.flat_map(|(a, b)| [*a, *b]).collect();
-                        if more.is_empty() {
-                            break;
-                        }
-                        expected.extend(more);
-                    }
-                    let expected: BTreeSet<DocId> = expected.into_iter().map(id).collect();
+                    let documents_of_it = found_by_search(&present, document);
+                    let expected: BTreeSet<DocId> = documents_of_it.into_iter().map(id).collect();
                     let found = graph.component(vertex);
                     assert_eq!((graph.size(vertex), found.len()), (expected.len(), expected.len()));
                     let least = graph.least(vertex);
@@ -324,13 +328,13 @@ mod tests {
                         found.into_iter().map(|v| graph.id(v).clone()).collect::<BTreeSet<_>>(),
                         expected
                     );
-                    let degree = present.iter().filter(|(a, b)| *a == document || *b == document).count();
+                    let degree = present.iter().filter(|(lo, hi)| *lo == document || *hi == document).count();
                     assert_eq!((graph.degree(vertex), graph.neighbours(vertex).count()), (degree, degree));
                 }
                 vertices.into_iter().for_each(|vertex| graph.prune(vertex));
             }
             assert_eq!((entered, left), (documents > 12, documents > 12), "{documents}");
-            let alive: BTreeSet<_> = present.iter().flat_map(|(a, b)| [*a, *b]).collect();
+            let alive: BTreeSet<_> = present.iter().flat_map(|(lo, hi)| [*lo, *hi]).collect();
             assert_eq!(graph.vertices().len(), alive.len());
         }
     }

@@ -121,7 +121,8 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         peers.clone().map(|peers| Box::new(move |error: &RunError| peers.failed(error)) as SendFailure);
     let failure = RunFailure::new(&queue, &commits, &cancellation, send, &status);
     let begun = Mutex::default();
-    let memory = MemoryWatch::new(stages.spill.as_ref().map(|spill| spill.memory_bytes));
+    let budget = stages.spill.as_ref().map(|spill| spill.memory_bytes);
+    let memory = MemoryWatch::new(budget);
     let metrics = Arc::clone(&stages.observers.metrics);
     let shared =
         Arc::new(RunShared { queue, commits, failure, bad, clock, status, process, memory, metrics, begun });
@@ -164,7 +165,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     } else {
         None
     };
-    let restored = RestoreParts { snapshot, threads, peers: peers.clone() };
+    let restored = RestoreParts { snapshot, threads, budget, peers: peers.clone() };
     let helpers = start_threads(readers, watches, restored, limits, &stages, &shared);
     Ok(Running {
         list,
