@@ -3,10 +3,12 @@
 
 mod ended_map;
 mod hash_index;
+mod packed_table;
 mod rows;
 mod slab;
 
 pub use ended_map::EndedMap;
 pub use hash_index::HashIndex;
+pub use packed_table::PackedTable;
 pub use rows::Rows;
 pub use slab::Slab;
