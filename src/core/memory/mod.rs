@@ -1,5 +1,5 @@
-//! Storage in memory that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses, and a
-//! [`HashIndex`]. And an [`EndedMap`], which is bounded.
+//! Storage in memory that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses, a [`PackedTable`]
+//! and a [`HashIndex`], which shrink too. And an [`EndedMap`], which is bounded.
 
 mod ended_map;
 mod hash_index;

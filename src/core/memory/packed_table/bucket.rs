@@ -61,10 +61,13 @@ impl PackedBucket {
         (word >> (remainder_bits % 8) & low_bits(self.value_bits(remainder_bits))) as u32
     }
 
-    /// A word near the place where the search for a remainder begins.
+    /// The bytes that a search for a remainder and an insert there read: from the place where the search
+    /// begins to the end of the entries, which are shifted.
     #[inline]
-    pub(super) fn touch(&self, remainder: u64, remainder_bits: u32) -> u64 {
-        self.load(self.guess(remainder, remainder_bits) * usize::from(self.width))
+    pub(super) fn searched(&self, remainder: u64, remainder_bits: u32) -> &[u8] {
+        let width = usize::from(self.width);
+        let start = self.guess(remainder, remainder_bits) * width;
+        self.bytes.get(start..self.len() * width).unwrap_or_default()
     }
 
     /// The first entry whose remainder is not less. Remainders are uniform, so it is near the place that is
@@ -72,14 +75,22 @@ impl PackedBucket {
     #[inline]
     pub(super) fn search(&self, remainder: u64, remainder_bits: u32) -> usize {
         let is_less = |at| self.remainder(at, remainder_bits) < remainder;
+        // A sorted batch fills an empty bucket from its front.
+        if self.len == 0 || is_less(self.len() - 1) {
+            return self.len();
+        }
         let guess = self.guess(remainder, remainder_bits);
         let (mut start, mut end) = (guess.saturating_sub(NEAR), (guess + NEAR).min(self.len()));
         let mut at = guess;
-        while at < end && is_less(at) {
+        if is_less(at) {
             at += 1;
-        }
-        while at > start && !is_less(at - 1) {
-            at -= 1;
+            while at < end && is_less(at) {
+                at += 1;
+            }
+        } else {
+            while at > start && !is_less(at - 1) {
+                at -= 1;
+            }
         }
         work(at.abs_diff(guess));
         if start < at && at < end {
@@ -128,8 +139,11 @@ impl PackedBucket {
         }
     }
 
-    /// Makes room for `n` entries of the present width.
-    pub(super) fn reserve(&mut self, n: usize) {
+    /// Makes room for `n` entries; `value` is a large one of their values.
+    pub(super) fn reserve(&mut self, n: usize, value: u32, remainder_bits: u32) {
+        if self.len == 0 {
+            self.width = width(value, remainder_bits);
+        }
         if n * usize::from(self.width) > self.bytes.len() {
             self.resize(n * usize::from(self.width));
         }
@@ -166,7 +180,17 @@ impl PackedBucket {
     fn write(&mut self, at: usize, remainder: u64, value: u32, remainder_bits: u32) {
         let width = usize::from(self.width);
         let entry = u128::from(remainder) | u128::from(value) << remainder_bits;
-        self.bytes[at * width..][..width].copy_from_slice(&entry.to_le_bytes()[..width]);
+        let place = at * width;
+        if width < 8
+            && let Some(bytes) = self.bytes.get_mut(place..place + 8)
+            && let Ok(word) = <&mut [u8; 8]>::try_from(bytes)
+        {
+            // Eight bytes at once, of which those behind the entry stay. A copy of variable length is a call.
+            let behind = u64::from_le_bytes(*word) & !low_bits(u32::from(self.width) * 8);
+            *word = (behind | low(entry)).to_le_bytes();
+        } else {
+            self.bytes[place..][..width].copy_from_slice(&entry.to_le_bytes()[..width]);
+        }
     }
 
     /// The eight bytes from an index on, zero beyond the end.
@@ -202,8 +226,15 @@ fn width(value: u32, remainder_bits: u32) -> u8 {
     u8::try_from(bits.div_ceil(8)).expect("at most 12 bytes")
 }
 
+#[inline]
 fn low_bits(bits: u32) -> u64 {
     !(u64::MAX.checked_shl(bits).unwrap_or(0))
+}
+
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
+fn low(entry: u128) -> u64 {
+    entry as u64
 }
 
 /// `n` bytes, at least 64, rounded up to the next size class of an allocator with four to a power of two.
@@ -213,8 +244,14 @@ fn allocated(n: usize) -> usize {
     words.next_multiple_of(step).max(8) * 8
 }
 
+#[cfg(test)]
+thread_local! {
+    /// Entries moved or passed.
+    pub(super) static WORK: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Counts moved or passed entries, in tests only.
 fn work(_entries: usize) {
     #[cfg(test)]
-    super::tests::WORK.with(|work| work.set(work.get() + _entries));
+    WORK.with(|work| work.set(work.get() + _entries));
 }

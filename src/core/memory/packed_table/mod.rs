@@ -6,9 +6,9 @@
 //! need. With twice as many entries there are twice as many buckets: a hash needs a bit less, and the number
 //! of an entry a bit more. So the bytes of an entry do not depend on the size.
 //!
-//! PackedTable are split one at a time, in turn, as the number of entries grows, and merged again as it falls (W.
+//! Buckets are split one at a time, in turn, as the number of entries grows, and merged again as it falls (W.
 //! Litwin, *Linear hashing*, 1980): an insert moves the entries of two buckets at most, in a table of any
-//! size. PackedTable stand in the order of their reversed leading bits, so a split adds one at the end.
+//! size. Buckets stand in the order of their reversed leading bits, so a split adds one at the end.
 //!
 //! [`reserve`](PackedTable::reserve) announces a batch, so that buckets are split and grow once for it.
 
@@ -21,10 +21,12 @@ use bucket::PackedBucket;
 /// A multimap from hashes to values.
 #[derive(Debug)]
 pub struct PackedTable<const BITS: u32> {
-    /// PackedTable by number, in chunks of [`CHUNK`]: no growth copies all of them.
+    /// Buckets by number, in chunks of [`CHUNK`]: no growth copies all of them.
     chunks: Vec<Vec<PackedBucket>>,
     count: usize,
     len: usize,
+    /// The greatest value so far.
+    greatest: u32,
 }
 
 /// A hash in the table: its first value, or the place where it would be inserted.
@@ -48,17 +50,23 @@ struct BucketPlace {
 /// with more an entry stores more of its hash.
 const MEAN: usize = 64;
 
-/// PackedTable of a chunk, a power of two.
+/// Buckets of a chunk, a power of two.
 const CHUNK: usize = 256;
+
+/// Hashes whose places are prefetched together.
+const TOUCHED: usize = 64;
 
 impl<const BITS: u32> Default for PackedTable<BITS> {
     fn default() -> Self {
         const { assert!(BITS <= 40, "the proportional place is computed in 64 bits") };
-        Self { chunks: vec![vec![PackedBucket::default()]], count: 1, len: 0 }
+        Self { chunks: vec![vec![PackedBucket::default()]], count: 1, len: 0, greatest: 0 }
     }
 }
 
 impl<const BITS: u32> PackedTable<BITS> {
+    /// Most hashes of [`touch_all`](Self::touch_all), inclusive.
+    pub const TOUCHED: usize = TOUCHED;
+
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.len
@@ -71,28 +79,49 @@ impl<const BITS: u32> PackedTable<BITS> {
 
     /// Makes room for the hashes of a batch, which ascend. Inserts without this are correct too.
     pub fn reserve(&mut self, batch: impl Iterator<Item = u64> + Clone) {
-        let target = self.len + batch.clone().count();
-        while self.count * MEAN < target {
+        let announced = batch.clone().count();
+        while self.count * MEAN < self.len + announced {
             self.split();
+        }
+        if announced < self.count {
+            return;
         }
         let mut batch = batch.peekable();
         while let Some(first) = batch.next() {
-            let number = self.place(first).number;
+            let BucketPlace { number, remainder_bits, .. } = self.place(first);
             let mut of_bucket = 1;
             while batch.next_if(|hash| self.place(*hash).number == number).is_some() {
                 of_bucket += 1;
             }
+            let greatest = self.greatest;
             let bucket = self.bucket_mut(number);
-            bucket.reserve(bucket.len() + of_bucket);
+            bucket.reserve(bucket.len() + of_bucket, greatest, remainder_bits);
         }
     }
 
-    /// Prefetch: reads the place where the search for a hash begins. Cache misses of such reads overlap,
+    /// Prefetch: reads what a search for a hash and an insert there read. Cache misses of such reads overlap,
     /// those of successive searches do not.
     #[inline]
     pub fn touch(&self, hash: u64) -> u64 {
         let place = self.place(hash);
-        self.bucket(place.number).touch(place.remainder, place.remainder_bits)
+        touched(self.bucket(place.number).searched(place.remainder, place.remainder_bits))
+    }
+
+    /// Prefetch for the first [`TOUCHED`](Self::TOUCHED) of several hashes. Three short loops, so that many
+    /// reads are under way: over the places, over the headers of their buckets, over the entries.
+    pub fn touch_all(&self, hashes: impl Iterator<Item = u64>) -> u64 {
+        let mut places = [(self.bucket(0), 0, 1); TOUCHED];
+        let mut count = 0;
+        for (place, hash) in places.iter_mut().zip(hashes) {
+            let BucketPlace { number, remainder, remainder_bits } = self.place(hash);
+            *place = (self.bucket(number), remainder, remainder_bits);
+            count += 1;
+        }
+        let mut searched: [&[u8]; TOUCHED] = [&[]; TOUCHED];
+        for (entries, (bucket, remainder, bits)) in searched.iter_mut().zip(&places[..count]) {
+            *entries = bucket.searched(*remainder, *bits);
+        }
+        searched[..count].iter().fold(0, |all, entries| all ^ touched(entries))
     }
 
     /// The first value of a hash.
@@ -166,6 +195,7 @@ impl<const BITS: u32> PackedTable<BITS> {
     fn insert_at(&mut self, place: BucketPlace, at: usize, value: u32) {
         let BucketPlace { number, remainder, remainder_bits } = place;
         self.bucket_mut(number).insert(at, remainder, value, remainder_bits);
+        self.greatest = self.greatest.max(value);
         self.len += 1;
         if self.len > self.count * MEAN {
             self.split();
@@ -285,6 +315,13 @@ impl<const BITS: u32> PackedEntry<'_, BITS> {
             self.table.remove_at(self.place.number, self.at);
         }
     }
+}
+
+/// Reads the first, the middle and the last of these bytes.
+#[inline]
+fn touched(entries: &[u8]) -> u64 {
+    let byte = |at: usize| entries.get(at).copied().map_or(0, u64::from);
+    byte(0) ^ byte(entries.len() / 2) ^ byte(entries.len().wrapping_sub(1))
 }
 
 /// A hash with its bits in reverse order.

@@ -1,13 +1,8 @@
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bucket::WORK;
 use super::*;
 use crate::hash::mix;
-
-thread_local! {
-    /// Entries moved or passed.
-    pub(super) static WORK: Cell<usize> = const { Cell::new(0) };
-}
 
 type Table = PackedTable<40>;
 
