@@ -29,8 +29,9 @@ class Corpus:
         StateError. One corpus at a time holds a folder.
 
     In a `with` block it is closed at the end, and abandoned after an exception. One that is dropped ends its
-    threads. After `fork` each call of the child is a RuntimeError, and the parent goes on. After `close` each
-    call is a ValueError. Raises ConfigError, StateError, OSError.
+    threads. A process that is forked beside a corpus can use neither it nor one of its own: each call is a
+    RuntimeError; start processes by "spawn" or "forkserver". After `close` each call is a ValueError. Raises
+    ConfigError, StateError, OSError.
     """
 
     def __init__(

@@ -313,8 +313,8 @@ class Corpus:
     `kill -9` too; later calls are lost. Opening the folder again continues, with the same pipeline and
     threshold, else StateError. One corpus at a time holds a folder.
 
-    A corpus that is dropped ends its threads; `close` waits for them. After `fork` every call of the child
-    on it raises RuntimeError; the parent's is unharmed. After `close` every call is a ValueError. After a
+    A corpus that is dropped ends its threads; `close` waits for them. In a process that was forked while
+    its parent had a run every call that needs one raises RuntimeError. After `close` every call is a ValueError. After a
     failure (a full disk) every call raises that failure.
     """
 

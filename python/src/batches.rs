@@ -246,7 +246,7 @@ impl<'a, 'py> Request<'a, 'py> {
         evidence: bool,
         similarities: bool,
     ) -> PyResult<Self> {
-        let call = Call::begin(py, progress);
+        let call = Call::begin(py, progress)?;
         let plan = errors::load(py, pipeline, settings)?;
         let workers = errors::workers(py, workers)?;
         let nulls = Nulls::named(nulls, ONCE)?;

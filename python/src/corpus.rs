@@ -84,7 +84,7 @@ impl Corpus {
 
     /// Ends the run. Returns whether there was one.
     fn end(&self, py: Python<'_>, finishes: bool) -> PyResult<()> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         let Some(mut session) = turn.value.session.take() else { return Ok(()) };
         let ended = if finishes { session.check(py).and_then(|()| session.finish(&call)) } else { Ok(()) };
@@ -111,7 +111,7 @@ impl Corpus {
         state: Option<&str>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let call = Call::begin(py, progress.as_ref());
+        let call = Call::begin(py, progress.as_ref())?;
         let plan = errors::load(py, pipeline, &settings)?;
         let workers = errors::workers(py, workers)?;
         let opened = state.map(|place| py.detach(|| open(place, &plan))).transpose();
@@ -141,7 +141,7 @@ impl Corpus {
     /// Inserts a document or replaces its text.
     #[pyo3(signature = (id, text, *, time = None))]
     fn upsert(&self, py: Python<'_>, id: &Bound<'_, PyAny>, text: &str, time: Option<f64>) -> PyResult<()> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         let own = &mut *turn.value;
         own.session(py)?;
@@ -176,7 +176,7 @@ impl Corpus {
         nulls: &str,
         progress: Option<Bound<'py, PyAny>>,
     ) -> PyResult<u64> {
-        let call = Call::begin(py, progress.as_ref());
+        let call = Call::begin(py, progress.as_ref())?;
         let nulls = Nulls::named(nulls, &[ONCE, &[("delete", Nulls::Delete)]].concat())?;
         let mut turn = self.turn(&call)?;
         let own = &mut *turn.value;
@@ -199,7 +199,7 @@ impl Corpus {
     /// Deletes a document; nothing happens if there is none.
     #[pyo3(signature = (id, /))]
     fn delete(&self, py: Python<'_>, id: &Bound<'_, PyAny>) -> PyResult<()> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         let own = &mut *turn.value;
         own.session(py)?;
@@ -211,7 +211,7 @@ impl Corpus {
 
     /// Ends the epoch, waits until it is durable, and returns how the pairs have changed.
     fn flush(&self, py: Python<'_>) -> PyResult<Table> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         let own = &mut *turn.value;
         let epoch = own.session(py)?.flush(&call)?;
@@ -235,7 +235,7 @@ impl Corpus {
         if top == 0 {
             return Err(PyValueError::new_err("top: found 0, expected 1 or more"));
         }
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         let epoch = turn.value.epoch;
         let session = turn.value.session(py)?;
@@ -262,7 +262,7 @@ impl Corpus {
     /// The pairs as of the last `flush`.
     #[pyo3(signature = (*, evidence = false))]
     fn pairs(&self, py: Python<'_>, evidence: bool) -> PyResult<Table> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         turn.value.session(py)?;
         let ids = turn.value.ids();
@@ -276,7 +276,7 @@ impl Corpus {
 
     /// The clusters as of the last `flush`.
     fn clusters(&self, py: Python<'_>) -> PyResult<Table> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         turn.value.session(py)?;
         let ids = turn.value.ids();
@@ -291,7 +291,7 @@ impl Corpus {
 
     /// Counts of documents, pairs and events.
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         let documents = turn.value.session(py)?.metrics.counts().documents();
         let own = &*turn.value;
@@ -317,7 +317,7 @@ impl Corpus {
 
     #[getter]
     fn closed(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.turn(&Call::begin(py, None))?.value.session.is_none())
+        Ok(self.turn(&Call::begin(py, None)?)?.value.session.is_none())
     }
 
     fn __enter__(own: Py<Self>) -> Py<Self> {

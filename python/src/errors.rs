@@ -67,7 +67,7 @@ pub(crate) fn of_run(py: Python<'_>, error: &RunError) -> PyErr {
             of_io(cause, chain(error))
         }
         RunError::Source(SourceError::DeadLetter { source, .. }) => of_io(source, chain(error)),
-        RunError::Source(_) => PyOSError::new_err(chain(error)),
+        RunError::Source(_) | RunError::Spill(_) => PyOSError::new_err(chain(error)),
         RunError::Abandoned | RunError::Process(_) | RunError::Worker(_) => {
             PyRuntimeError::new_err(chain(error))
         }

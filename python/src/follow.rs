@@ -19,6 +19,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::forks::CountedRun;
 use crate::ids::IdKind;
 use crate::tables::{self, IdColumns, Table};
 use crate::wait::{Call, Turns};
@@ -97,6 +98,7 @@ impl Drop for EpochSink {
 struct FollowState {
     epochs: Arc<Epochs>,
     running: Option<Running>,
+    _counted: CountedRun,
     stopper: Stopper,
     /// Whether every epoch was returned.
     ended: bool,
@@ -151,7 +153,7 @@ impl Follow {
         settings: Vec<String>,
         workers: usize,
     ) -> PyResult<Self> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let plan = errors::load(py, pipeline, &settings)?;
         let workers = errors::workers(py, workers)?;
         let mut problems = Vec::new();
@@ -197,10 +199,11 @@ impl Follow {
         let sink = EpochSink { to: Arc::clone(&epochs), open: Vec::new() };
         let job = RunJob::new(&plan, workers, Box::new(source), Box::new(sink));
         let bad = Arc::clone(&job.bad);
+        let counted = CountedRun::begin()?;
         let started = py.detach(|| pipeline::start(job));
         let running = started.map_err(|error| errors::of_run(py, &error))?;
         let stopper = running.stopper();
-        let state = FollowState { epochs, running: Some(running), stopper, ended: false };
+        let state = FollowState { epochs, running: Some(running), _counted: counted, stopper, ended: false };
         call.deliver()?;
         Ok(Self { turns: Turns::new(Some(state)), bad })
     }
@@ -208,7 +211,7 @@ impl Follow {
     /// The next epoch that changed a pair; None after `timeout` seconds, or at the end.
     #[pyo3(signature = (*, timeout = None))]
     fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Table>> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turns.take(&call)?;
         let Some(own) = turn.value.as_mut() else {
             return Err(PyValueError::new_err("it is closed"));
@@ -255,7 +258,7 @@ impl Follow {
     /// Whether the input has ended and every epoch was returned.
     #[getter]
     fn ended(&self, py: Python<'_>) -> PyResult<bool> {
-        let turn = self.turns.take(&Call::begin(py, None))?;
+        let turn = self.turns.take(&Call::begin(py, None)?)?;
         Ok(turn.value.as_ref().is_none_or(|own| own.ended))
     }
 
@@ -267,7 +270,7 @@ impl Follow {
 
     /// Ends the threads and waits for them.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let call = Call::begin(py, None);
+        let call = Call::begin(py, None)?;
         let mut turn = self.turns.take(&call)?;
         if let Some(mut own) = turn.value.take() {
             py.detach(|| own.abandon());

@@ -7,6 +7,7 @@ mod corpus;
 mod errors;
 mod feed;
 mod follow;
+mod forks;
 mod frames;
 mod ids;
 mod inbox;

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 
 use crate::errors;
 use crate::feed::Feed;
+use crate::forks::CountedRun;
 use crate::inbox::{Inbox, Left, PushedEvents};
 use crate::results::{Collected, CollectingSink, Over};
 use crate::wait::Call;
@@ -46,6 +47,7 @@ pub(crate) struct Session {
     pub(crate) collected: Arc<Collected>,
     /// `None` once it has ended.
     running: Option<Running>,
+    _counted: CountedRun,
     stopper: Stopper,
     status: Arc<Status>,
     pub(crate) metrics: Arc<Metrics>,
@@ -82,6 +84,7 @@ impl Session {
         let status = Arc::clone(&job.status);
         let metrics = Arc::clone(&job.stages.observers.metrics);
         let queries = Arc::clone(&job.stages.observers.queries);
+        let counted = CountedRun::begin()?;
         let started = call.py.detach(|| pipeline::start(job));
         let running = started.map_err(|error| errors::of_run(call.py, &error))?;
         let stopper = running.stopper();
@@ -91,6 +94,7 @@ impl Session {
             inbox,
             collected,
             running,
+            _counted: counted,
             stopper,
             status,
             metrics,

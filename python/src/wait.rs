@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::messages;
+use crate::{forks, messages};
 
 /// The longest time for which a caller waits without looking for signals.
 pub(crate) const SLICE: Duration = Duration::from_millis(50);
@@ -26,9 +26,13 @@ pub(crate) struct Call<'a, 'py> {
 
 impl<'a, 'py> Call<'a, 'py> {
     /// Begins a call. `progress` receives the number of rows read so far.
-    pub(crate) fn begin(py: Python<'py>, progress: Option<&'a Bound<'py, PyAny>>) -> Self {
+    ///
+    /// # Errors
+    /// In a process that was forked while its parent had a run.
+    pub(crate) fn begin(py: Python<'py>, progress: Option<&'a Bound<'py, PyAny>>) -> PyResult<Self> {
+        forks::check()?;
         messages::install();
-        Self { py, progress, rows: Cell::new(0), clock: SystemClock::start(), looked: Cell::default() }
+        Ok(Self { py, progress, rows: Cell::new(0), clock: SystemClock::start(), looked: Cell::default() })
     }
 
     /// Counts rows that were read.
@@ -80,7 +84,7 @@ pub(crate) struct Turns<T> {
     /// The thread whose turn it is.
     holder: Mutex<Option<ThreadId>>,
     free: Condvar,
-    /// Locked by the holder alone, so that nobody waits for it.
+    /// Locked by the holder alone, so no thread waits for it.
     value: Mutex<T>,
 }
 
@@ -105,7 +109,7 @@ impl<T: Send> Turns<T> {
         std::process::id() != self.process
     }
 
-    /// The value, if nobody uses it any more.
+    /// The value, which no turn has any more.
     pub(crate) fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }

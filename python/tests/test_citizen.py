@@ -198,40 +198,50 @@ def test_calls_of_several_threads_take_turns():
 
 FORKED = """
 import os, dupflow
+def in_child(work):
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException as error:
+            os.write(2, repr(error).encode())
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 corpus = dupflow.Corpus()
 corpus.upsert("a", "one two three four")
 corpus.flush()
-child = os.fork()
-if child == 0:
-    try:
-        for call in (corpus.flush, corpus.stats, corpus.pairs, lambda: corpus.upsert("b", "x"), lambda:
-        corpus.similar("x")):
-            try:
-                call()
-            except RuntimeError as error:
-                assert "fork" in str(error), error
-            else:
-                raise AssertionError("the child used its parent's corpus")
-        own = dupflow.Corpus()
-        own.upsert("a", "one two three four")
-        own.upsert("b", "one two three four")
-        assert len(own.flush()) == 1
-        own.close()
-        assert len(dupflow.pairs(["a b c d"] * 2)) == 1
-        del corpus
-        os._exit(0)
-    except BaseException as error:
-        os.write(2, repr(error).encode())
-        os._exit(1)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+def beside_a_corpus():
+    global corpus
+    calls = [corpus.flush, corpus.stats, corpus.pairs, corpus.close, lambda: corpus.upsert("b", "x"),
+        lambda: corpus.similar("x"), dupflow.Corpus, lambda: dupflow.pairs(["a b c d"] * 2),
+        lambda: dupflow.follow(iter([]))]
+    for call in calls:
+        try:
+            call()
+        except RuntimeError as error:
+            assert "fork" in str(error), error
+        else:
+            raise AssertionError("a run of the child")
+    assert dupflow.compare("a b c d", "a b c d").is_pair and dupflow.plan().threshold == 0.8
+    del corpus
+in_child(beside_a_corpus)
 corpus.upsert("b", "one two three four")
 assert [(d.a, d.b) for d in corpus.flush()] == [("a", "b")], "the parent goes on"
 corpus.close()
+def alone():
+    own = dupflow.Corpus()
+    own.upsert("a", "one two three four")
+    own.upsert("b", "one two three four")
+    assert len(own.flush()) == 1
+    own.close()
+    assert len(dupflow.pairs(["a b c d"] * 2)) == 1
+in_child(alone)
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_child_does_not_use_its_parents_corpus():
+def test_a_process_forked_beside_a_corpus_has_none():
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=60
     )

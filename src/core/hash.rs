@@ -119,6 +119,16 @@ impl SketchId {
         Self { high: (hash >> 64) as u64, low: hash as u64 }
     }
 
+    /// The id as words, those of [`from_words`](Self::from_words).
+    pub fn to_words(self) -> [u64; 2] {
+        [self.high, self.low]
+    }
+
+    /// The id of [words](Self::to_words).
+    pub fn from_words([high, low]: [u64; 2]) -> Self {
+        Self { high, low }
+    }
+
     /// The 64 bits by which ids are ordered first.
     #[inline(always)]
     pub fn high(self) -> u64 {

@@ -9,7 +9,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub const COMMIT: Option<&str> = option_env!("DUPFLOW_COMMIT");
 
 /// The features that change what the program can do, and whether this build has them.
-const FEATURES: [(&str, bool); 12] = [
+const FEATURES: [(&str, bool); 13] = [
     ("article", cfg!(feature = "article")),
     ("failpoints", cfg!(feature = "failpoints")),
     ("kafka", cfg!(feature = "kafka")),
@@ -20,6 +20,7 @@ const FEATURES: [(&str, bool); 12] = [
     ("postgres", cfg!(feature = "postgres")),
     ("sqlite", cfg!(feature = "sqlite")),
     ("tls", cfg!(feature = "tls")),
+    ("views", cfg!(feature = "views")),
     ("webhook", cfg!(feature = "webhook")),
     ("abomonation", cfg!(feature = "abomonation")),
 ];

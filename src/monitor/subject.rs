@@ -44,6 +44,8 @@ pub struct MonitoredRun {
     pub views: Option<Arc<ViewTables>>,
     /// The number of distinct sketches for which the run's blocks are planned, over all its processes.
     pub planned: Option<u64>,
+    /// The memory budget of this process in bytes, if it has one.
+    pub memory_budget: Option<u64>,
     /// Stored bytes of the inputs that have been read, and of all inputs if that is known.
     pub input_bytes: Option<InputBytes>,
 }
@@ -167,6 +169,7 @@ impl MonitoredRun {
             hot_blocks: Box::new(|_| (0, Vec::new())),
             views: None,
             planned: None,
+            memory_budget: None,
             input_bytes: None,
         }
     }

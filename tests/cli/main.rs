@@ -21,6 +21,7 @@ mod idf;
 mod ids;
 mod inputs;
 mod layouts;
+mod memory;
 mod outputs;
 mod pages;
 #[cfg(feature = "parquet")]

@@ -22,7 +22,7 @@ use dupflow::core::pair::Delta;
 use dupflow::core::run::metrics::Counter;
 use dupflow::core::time::{Clock, Epoch, Offsets, Progress, SystemClock};
 use dupflow::engine::dataflow::{
-    BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, Pull, Stages, Workers,
+    BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, Pull, Stages, WorkerError, Workers,
 };
 use dupflow::pipeline::{self, Continuity, Demands, RunError, RunJob, Summary};
 
@@ -175,7 +175,7 @@ fn no_more_than_four_epochs_are_open() {
 fn a_worker_that_panics_ends_the_others_and_says_why() {
     let slow = Slow { epoch: 1, released: Arc::default(), wake: Arc::default() };
     let (workers, cancellation, epochs) = two_workers(1, slow, Broken);
-    assert_eq!(workers.join(), Err("broken on purpose".to_owned()));
+    assert_eq!(workers.join(), Err(WorkerError::Panicked("broken on purpose".to_owned())));
     assert!(cancellation.is_cancelled());
     assert!(epochs.recv().is_err(), "no epoch closes, and the input has not ended");
 }

@@ -1,7 +1,7 @@
 //! The law: after every epoch of any history, the accumulated deltas equal what the oracle finds in the
 //! corpus.
 //!
-//! Fourteen families:
+//! Families:
 //!
 //! | module | tests |
 //! |---|---|
@@ -23,6 +23,7 @@
 //! | [`distance`] | that no pair within a distance is missed |
 //! | [`watch`] | the notices of a watch list |
 //! | [`rejected`] | the candidates that the filter rejects |
+//! | [`spill`] | memory budgets |
 //!
 //! [`history`] describes how seeds are set and regressions are recorded.
 //!
@@ -58,6 +59,7 @@ mod restart;
 mod retention;
 mod script;
 mod sources;
+mod spill;
 mod truth;
 mod until;
 mod views;

@@ -2,6 +2,7 @@
 //! accumulate to the pairs of what their marks say has been read.
 //!
 //! A run ends as a crash ends it: its sink fails before a commit or after it, and uncommitted data is lost.
+//! It may also end by a file of spilled rows that fails, and the next one has another memory budget or none.
 //! Kept documents may be lost too, or be older than the output. Bug classes: a delta twice, or never; a
 //! document restored with another sketch, or not at all; a table of document frequencies that a restart
 //! decides again; an input that is read beyond the mark before everything up to it has been read; an output
@@ -34,7 +35,7 @@ use crate::law::{Accumulated, Corpus, assert_same};
 use crate::log::{Log, Partition, row_ts};
 use crate::pipelines::{plan, small};
 use crate::retention;
-use crate::script::{Run, Stamped};
+use crate::script::{self, Run, Stamped};
 use crate::sources::partitions;
 
 /// A destination whose run ends at a given commit, if it reaches it: before the commit is made, or after it.
@@ -100,6 +101,8 @@ impl<S: Sink> Sink for Ends<S> {
 pub(crate) struct Place {
     pub(crate) sink: Arc<Mutex<MemorySink>>,
     pub(crate) state: Option<state::MemoryStore>,
+    /// Whether files of spilled rows fail, in runs that end early.
+    pub(crate) spill_fails: bool,
 }
 
 /// Opens the stored state.
@@ -149,7 +152,13 @@ pub(crate) fn live_into(
     parts: &std::collections::BTreeMap<u32, Partition>,
     life: Life,
 ) -> Result<u64, RunError> {
-    let stages = dupflow::pipeline::stages(plan, false);
+    let mut stages = dupflow::pipeline::stages(plan, false);
+    let fails_after = mix(life.seed ^ 0xf5) % 400;
+    stages.spill = if place.spill_fails && life.end.is_some() {
+        Some(script::spill(life.seed, Some(fails_after)))
+    } else {
+        script::budget(life.seed)
+    };
     let (read, all_read) = channel();
     let (commits_left, behind) = life.end.unwrap_or((u64::MAX, false));
     let metrics = Arc::clone(&stages.observers.metrics);
@@ -277,7 +286,8 @@ pub(crate) fn through_ends(
     seed: u64,
     ids_move: bool,
 ) -> Place {
-    let mut place = Place { state: keeps.then(state::MemoryStore::default), ..Place::default() };
+    let state = keeps.then(state::MemoryStore::default);
+    let mut place = Place { state, spill_fails: seed & 32 == 0, ..Place::default() };
     let limits = EpochLimits { records: Some(1 + mix(seed) % 9), ..EpochLimits::default() };
     for n in 0..40 {
         let random = mix(seed ^ (n << 32));
@@ -298,6 +308,7 @@ pub(crate) fn through_ends(
         match live(&place, plan, parts, life) {
             Ok(_) => return place,
             Err(RunError::Sink(error)) if error.to_string() == "the end" => {}
+            Err(RunError::Spill(why)) if place.spill_fails => assert!(why.starts_with("spill: "), "{why}"),
             Err(error) => panic!("{error}"),
         }
     }
@@ -388,7 +399,7 @@ fn a_restart_takes_the_documents_that_were_kept() {
     assert!(differences.iter().any(|difference| difference.name == "threshold"));
     assert!(error.to_string().contains("threshold is 0.8 there and 0.7 here"), "{error}");
     // The output is lost and the documents are not: the output is written completely.
-    let lost = Place { sink: Arc::default(), state: place.state.clone() };
+    let lost = Place { state: place.state.clone(), ..Place::default() };
     assert_eq!(live(&lost, &plan, &parts, life).unwrap(), 50);
     let pairs = |at: &Place| {
         let deltas = at.sink.lock().deltas.clone();

@@ -1,16 +1,20 @@
 //! Runs the dataflow over events in memory.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dupflow::core::doc::fields::{FieldRow, FieldRules, RawValue};
 use dupflow::core::doc::{DocEvent, DocId, Position};
+use dupflow::core::hash::mix;
+use dupflow::core::memory::PlaceInMemory;
 use dupflow::core::pair::DocPair;
 use dupflow::core::time::Epoch;
-use dupflow::engine::dataflow::{BatchEnd, BatchRecord, ClosedEpoch, Emit, Intake, Pull, Stages, build};
+use dupflow::engine::dataflow::{
+    BatchEnd, BatchRecord, ClosedEpoch, Emit, Intake, Pull, Spill, Stages, build,
+};
 use timely::CommunicationConfig;
 
 use crate::data::Event;
@@ -24,8 +28,21 @@ pub(crate) struct Run {
     pub(crate) workers: usize,
     /// Whether records are serialized between workers, as they are between processes.
     pub(crate) serialized: bool,
-    /// The worker that reads each event.
+    /// The worker that reads each event, and the [memory budget](budget).
     pub(crate) seed: u64,
+}
+
+/// A memory budget for half of all seeds: rows are in files, with caches of 1 to 16 pages of one row or more.
+pub(crate) fn budget(seed: u64) -> Option<Spill> {
+    let random = mix(seed ^ 0x5b_11);
+    (random & 1 == 0).then(|| spill(random >> 1, None))
+}
+
+/// Any spill; its files fail after so many reads and writes.
+pub(crate) fn spill(random: u64, passes: Option<u64>) -> Spill {
+    let page_bytes = [1, 512, 4096][usize::try_from(random % 3).unwrap()];
+    let cache_bytes = page_bytes.max(512) * usize::try_from(1 + (random >> 8) % 16).unwrap();
+    Spill { place: Arc::new(PlaceInMemory { passes }), page_bytes, cache_bytes, memory_bytes: 0 }
 }
 
 /// The deltas of a history that is cut into epochs 1, 2, …; the events of an epoch are distributed over the
@@ -138,7 +155,8 @@ pub(crate) fn closed_through(
 
     let (sender, receiver) = channel();
     let shares = Mutex::new(shares.into_iter().map(Some).collect::<Vec<_>>());
-    let (stages, sender) = (stages.clone(), Mutex::new(sender));
+    let spill = stages.spill.clone().or_else(|| budget(run.seed));
+    let (stages, sender) = (Stages { spill, ..stages.clone() }, Mutex::new(sender));
     let communication = match (run.workers, run.serialized) {
         (1, false) => CommunicationConfig::Thread,
         (n, false) => CommunicationConfig::Process(n),

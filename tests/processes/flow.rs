@@ -16,7 +16,8 @@ use dupflow::core::run::watch::{Notice, WatchChange};
 use dupflow::core::time::{Epoch, Progress};
 use dupflow::core::views::{ViewDelta, ViewKind, ViewMeasure, ViewPlan};
 use dupflow::engine::dataflow::{
-    BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, Workers,
+    BatchEnd, BatchRecord, Cancellation, ClosedEpoch, Emit, Intake, PeerSockets, Pull, Stages, WorkerError,
+    Workers,
 };
 
 use crate::group::PATIENCE;
@@ -327,7 +328,7 @@ fn a_worker_that_panics_ends_its_process_and_not_the_others() {
     let first = boxed(Script::share(&history(5), 0, 2, true));
     let one = start(&stages, 0, sockets.next().unwrap(), vec![first]);
     let two = start(&stages, 1, sockets.next().unwrap(), vec![boxed(Broken)]);
-    assert_eq!(two.workers.join(), Err("broken on purpose".to_owned()));
+    assert_eq!(two.workers.join(), Err(WorkerError::Panicked("broken on purpose".to_owned())));
     assert_eq!(one.lost.recv_timeout(PATIENCE).unwrap().0, 1);
     one.cancellation.cancel();
     one.workers.join().unwrap();

@@ -40,7 +40,7 @@ pub(crate) use rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumn
 pub(crate) use shape::ShapeReader;
 pub use shape::{KeyedRecord, KeyedRecords, RecordShape, ValueFormat};
 pub(crate) use storage::{
-    Compression, FeedReader, InMemory, Metered, OnDisk, READ_BYTES, RandomAccess, RestOfLine,
+    Compression, FeedReader, InMemory, Metered, OnDisk, READ_BYTES, RandomAccess, RestOfLine, line_length,
 };
 pub use storage::{InputProgress, open};
 

@@ -1,12 +1,11 @@
 //! Batches of raw records, which readers give to workers.
 
-use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::events::EventBuffer;
-use crate::formats::KeyedRecords;
 use crate::formats::feed::LineRules;
+use crate::formats::{KeyedRecords, line_length};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::{DocId, Letter, Position};
 use dupflow_core::run::watch::WatchChange;
@@ -149,8 +148,8 @@ pub(crate) fn is_blank(line: &[u8]) -> bool {
 fn split(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let from = rest;
-        // `skip_until` on a slice finds the newline with the platform's `memchr`, and cannot fail.
-        let length = rest.skip_until(b'\n').unwrap_or(0);
+        let length = line_length(from);
+        rest = &from[length..];
         (length > 0).then(|| &from[..length])
     })
 }

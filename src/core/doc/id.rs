@@ -45,6 +45,26 @@ impl DocId {
         }
     }
 
+    /// Words of an id that is stored without an allocation.
+    pub const WORDS: usize = 3;
+
+    /// The id as words, the last byte of which is 0; `None` if it is longer than [`Self::INLINE_BYTES`].
+    pub fn to_words(&self) -> Option<[u64; Self::WORDS]> {
+        let IdText::Short(len, text) = &self.0 else { return None };
+        let mut bytes = [0; 8 * Self::WORDS];
+        bytes[0] = *len;
+        bytes[1..=Self::INLINE_BYTES].copy_from_slice(text);
+        Some(bytemuck::cast(bytes))
+    }
+
+    /// The id of [words](Self::to_words); the last byte is ignored.
+    pub fn from_words(words: [u64; Self::WORDS]) -> Self {
+        let bytes: [u8; 8 * Self::WORDS] = bytemuck::cast(words);
+        let mut text = [0; Self::INLINE_BYTES];
+        text.copy_from_slice(&bytes[1..=Self::INLINE_BYTES]);
+        Self(IdText::Short(bytes[0], text))
+    }
+
     /// The bytes of the id.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
@@ -185,6 +205,8 @@ mod tests {
             let json = serde_json::to_string(&id).unwrap();
             assert_eq!(json, serde_json::to_string(a).unwrap());
             assert_eq!(serde_json::from_str::<DocId>(&json).unwrap(), id);
+            let words = id.to_words();
+            assert_eq!(words.map(DocId::from_words), (a.len() <= DocId::INLINE_BYTES).then(|| id.clone()));
             for b in &texts {
                 let other = DocId::new(b).unwrap();
                 assert_eq!(id.cmp(&other), a.cmp(b), "{a:?} {b:?}");

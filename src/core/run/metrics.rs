@@ -91,6 +91,14 @@ counters! {
         "Records that replace a decision later, ends included (sink.decisions), and those that correct an \
         output.",
     Notices "notices" "Notices of watches, of both signs.",
+    SpillRows "spill_rows" "Rows of sketches and documents that were looked up, under a memory budget.",
+    SpillReads "spill_reads" "Pages of rows that were read from spill files: they were not in the cache.",
+    SpillWrites "spill_writes" "Pages and rows that were written to spill files.",
+    SpillBytes "spill_file_bytes" "Bytes of spill files.",
+    SpillPages "spill_pages" "Pages in the caches of spill files.",
+    OverBudget "memory_over_budget"
+        "Seconds in which the process took more memory than its budget: what must be in memory has outgrown \
+        it.",
 }
 
 /// The counters of one process while it runs, with the comparisons of the filter by the look that decided.

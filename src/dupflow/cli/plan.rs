@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use super::arguments;
 use super::arguments::problems::Problems;
 use super::{PipelineArgs, ReportFormat};
-use crate::forecast::{PlanReport, RetentionReport};
+use crate::config::MemoryBudget;
+use crate::forecast::{DEFAULT_IOPS, PlanReport, RetentionReport};
+use crate::pipeline::budget_bytes;
 
 /// Arguments of `plan`.
 #[derive(Debug, clap::Args)]
@@ -28,6 +30,16 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
 
+    /// Show what is in memory and what in files under this memory budget, as in 8GiB or 60%, and what reading
+    /// the files costs.
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<MemoryBudget>,
+
+    /// With --memory: the reads a second that the disk of the files allows.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_IOPS,
+        value_parser = clap::value_parser!(u64).range(1..))]
+    pub iops: u64,
+
     /// The format of the report.
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     pub format: ReportFormat,
@@ -39,7 +51,9 @@ pub struct Args {
 /// All problems of the pipeline.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
     let plan = problems.take(args.pipeline.load());
-    let plan = problems.settle(plan)?;
+    let budget = args.memory.map(budget_bytes).transpose();
+    let budget = budget.inspect_err(|what| problems.note(format_args!("--memory: {what}"))).ok();
+    let (plan, budget) = problems.settle(plan.zip(budget))?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let workers = args.workers.unwrap_or_else(cores).get();
     let retained = RetentionReport::for_plan(&plan, args.rate);
@@ -47,6 +61,10 @@ pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCod
         retained.as_ref().and_then(|retained| retained.documents()).filter(|_| args.rate.is_some());
     let report =
         PlanReport::new(&plan, documents.or(args.documents).unwrap_or(plan.documents), workers, retained);
+    let report = match budget {
+        Some(bytes) => report.under(&plan, bytes, args.iops),
+        None => report,
+    };
     let written = match args.format {
         ReportFormat::Text => report.to_string(),
         ReportFormat::Json => serde_json::to_string_pretty(&report)? + "\n",

@@ -17,6 +17,7 @@ use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 use super::PipelineArgs;
 use super::arguments;
 use super::arguments::inputs::{InputArgs, look_at_standard_input};
+use super::arguments::memory::MemoryArgs;
 use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::verbosity::Verbosity;
@@ -76,6 +77,10 @@ pub struct Args {
     /// Worker threads [default: as many as the machine has cores].
     #[arg(long, value_name = "N", value_parser = arguments::workers)]
     pub workers: Option<NonZeroUsize>,
+
+    /// How much memory the replay may take.
+    #[command(flatten)]
+    pub memory: MemoryArgs,
 
     /// Write the counts of the run and its provenance to this file, as one JSON object.
     #[arg(long, value_name = "FILE")]
@@ -185,6 +190,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
     }
+    args.memory.note_conflicts(&mut problems);
     audit::note_conflicts(&deployment, args.processes.are_several(), plan.as_ref(), &mut problems);
     let redirected = written::standard_output();
     let processes = args.processes.read(&mut problems);
@@ -326,6 +332,7 @@ impl Args {
     pub(super) fn deployment(&self, fields: FieldRules, format: LogFormat) -> Deployment {
         Deployment {
             workers: self.workers,
+            spill: self.memory.config(),
             shutdown: Duration::ZERO,
             source: SourceConfig::Files {
                 inputs: self.inputs.inputs.clone(),

@@ -4,7 +4,9 @@ use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use crate::pipeline::{DecisionCounts, FieldCounts, HookCounts, RejectedSummary, Summary, WatchCounts};
+use crate::pipeline::{
+    DecisionCounts, FieldCounts, HookCounts, RejectedSummary, SpillSummary, Summary, WatchCounts,
+};
 use crate::plural::count;
 
 /// Most hot blocks that are listed; `--stats` lists all.
@@ -123,6 +125,21 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         milliseconds(times.p99),
         milliseconds(times.max)
     )?;
+    if let Some(SpillSummary { rows, reads, writes, file_bytes, seconds_over_budget }) = &s.spill {
+        let over = match seconds_over_budget {
+            0 => String::new(),
+            n => format!("; over the memory budget in {}", count(*n, "second")),
+        };
+        writeln!(
+            out,
+            "spilled     {} in files; {} looked up, {} ({:.3} an event), {}{over}",
+            BinaryBytes(*file_bytes),
+            count(*rows, "row"),
+            count(*reads, "read"),
+            *reads as f64 / s.events.max(1) as f64,
+            count(*writes, "write")
+        )?;
+    }
     writeln!(out, "memory      {} at most; scheme {}", BinaryBytes(s.peak_rss_bytes), s.scheme)
 }
 
@@ -263,6 +280,7 @@ mod tests {
             seconds: 0.5,
             epoch_milliseconds: Quantiles { p50: 1.5, p99: 20.0, max: 1500.0 },
             peak_rss_bytes: 10 << 20,
+            spill: None,
             scheme: "0123456789abcdef".to_owned(),
             workers: 1,
             unmet: Vec::new(),
@@ -280,6 +298,16 @@ latency     1.50 ms from an epoch's first event to its deltas, 99th percentile 2
 memory      10.00 MiB at most; scheme 0123456789abcdef
 ";
         assert_eq!(text(&summary()), expected);
+    }
+
+    #[test]
+    fn a_memory_budget_has_its_line() {
+        let spill =
+            SpillSummary { rows: 9000, reads: 1, writes: 2, file_bytes: 8 << 20, seconds_over_budget: 3 };
+        let text = text(&Summary { spill: Some(spill), ..summary() });
+        let line = "spilled     8.00 MiB in files; 9,000 rows looked up, 1 read (1.000 an event), 2 writes; \
+            over the memory budget in 3 seconds\n";
+        assert!(text.contains(line), "{line}\nis not in\n{text}");
     }
 
     #[test]

@@ -64,6 +64,18 @@ pub(super) fn per_deleted_id(plan: &Plan) -> f64 {
 /// The values of a document's fields. Documents with equal values share their text, which is not counted.
 const FIELDS_BYTES: f64 = 16.0;
 
+/// The bytes per document that are in files under a memory budget, and not in memory: rows of sketches with
+/// their ids and members, and rows of documents, unless a retention orders them.
+pub(super) fn spilled(plan: &Plan) -> Vec<MemoryPart> {
+    let is_retained = plan.retention.max_age.is_some() || plan.retention.max_documents.is_some();
+    let parts = [
+        ("sketch by id", (plan.scheme.words() * 8) as f64 + SKETCH_ENTRY_BYTES),
+        ("document by id", if is_retained { 0.0 } else { DOCUMENT_BYTES }),
+    ];
+    let parts = parts.into_iter().filter(|(_, bytes)| *bytes > 0.0);
+    parts.map(|(what, bytes)| MemoryPart { what, bytes }).collect()
+}
+
 /// The parts of a document's state, over all `workers`.
 pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
     // The blocks of a sketch are spread over the workers; each worker with one of them holds a slot.

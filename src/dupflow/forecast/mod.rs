@@ -18,12 +18,14 @@ mod plan_text;
 mod plot;
 mod report;
 mod retention;
+mod spill;
 mod text;
 
 #[cfg(feature = "monitor")]
 pub(crate) use plan_text::PlanText;
 pub use report::{CurvePoint, PlanReport};
 pub use retention::RetentionReport;
+pub use spill::DEFAULT_IOPS;
 
 use crate::config::{BlockingPlan, Plan};
 use dupflow_core::block::hamming::DesignUse;

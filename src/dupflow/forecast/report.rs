@@ -16,6 +16,7 @@ use super::hamming::Hamming;
 use super::memory::{self, MemoryPart};
 use super::plot::similarities;
 use super::retention::RetentionReport;
+use super::spill::SpillReport;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::HotRule;
@@ -53,6 +54,9 @@ pub struct PlanReport {
     /// The retention, if any documents expire.
     pub(super) retention: Option<RetentionReport>,
     pub(super) memory: MemoryReport,
+    /// The same under a memory budget, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) spill: Option<SpillReport>,
 }
 
 /// Which pairs are compared.
@@ -156,6 +160,17 @@ impl PlanReport {
                 bytes_per_deleted_id: memory::per_deleted_id(plan),
                 not_counted: &memory::NOT_COUNTED,
             },
+            spill: None,
+        }
+    }
+
+    /// The report with what a memory budget in bytes does, on a disk of so many reads a second.
+    #[must_use]
+    pub fn under(self, plan: &Plan, memory_bytes: u64, iops: u64) -> Self {
+        let MemoryReport { documents, bytes_per_document, .. } = self.memory;
+        Self {
+            spill: Some(SpillReport::new(plan, documents, bytes_per_document, memory_bytes, iops)),
+            ..self
         }
     }
 }

@@ -7,14 +7,12 @@ use indicatif::BinaryBytes;
 use super::memory::{ASSUMED_FEATURES, OWN_TIME_BYTES};
 use super::plot::{Probability, TypedSimilarity, plot};
 use super::report::{Blocks, FilterReport, PlanReport};
+use super::spill::FIXED_BYTES;
 use crate::plural::{count, counted};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::filter::FilterKind;
 use dupflow_core::sketch::{SectionBase, SectionMode, SketchKind, SketchParams};
 use dupflow_core::text::{Field, Html, Marks, Normalize, Shingle, Spaceless, Stem, TextRules};
-
-/// Memory of a process without documents, in bytes.
-const FIXED_BYTES: u64 = 40 << 20;
 
 /// A sketch as text, without its bytes and its seed.
 pub(super) struct SketchDescription<'a>(pub(super) &'a SketchParams);
@@ -96,7 +94,8 @@ impl Display for PlanReport {
                 hamming.table(f)?;
             }
         }
-        self.memory(f)
+        self.memory(f)?;
+        self.spill.iter().try_for_each(|spill| spill.fmt(f))
     }
 }
 

@@ -7,6 +7,7 @@ use thiserror::Error;
 use super::past_error::PastError;
 use dupflow_connectors::intake::SourceError;
 use dupflow_connectors::state::StateError;
+use dupflow_engine::dataflow::WorkerError;
 
 /// Why a run failed.
 #[derive(Debug, Error)]
@@ -38,9 +39,21 @@ pub enum RunError {
     /// [`Stopper::abandon`](super::Stopper::abandon) was called.
     #[error("the run was abandoned")]
     Abandoned,
+    /// Rows could not be spilled, or read back. What is committed is exact.
+    #[error("{0}")]
+    Spill(String),
     /// A worker or another thread panicked.
     #[error("a worker failed: {0}")]
     Worker(String),
+}
+
+impl From<WorkerError> for RunError {
+    fn from(error: WorkerError) -> Self {
+        match error {
+            WorkerError::Panicked(why) => Self::Worker(why),
+            WorkerError::Spill(why) => Self::Spill(why),
+        }
+    }
 }
 
 /// The text of an error with all its causes.

@@ -27,13 +27,13 @@ mod restart;
 mod run;
 mod side_outputs;
 
-pub use assemble::{AssembleError, Mode, held_fields, missing_fields, stages};
+pub use assemble::{AssembleError, Mode, budget_bytes, held_fields, missing_fields, stages};
 pub use commit::Follower;
 pub use continuity::Continuity;
 pub use error::{RunError, chain};
 pub use outcome::{
     DecisionCounts, Demands, EndOutput, FieldCounts, HookCounts, HotBlockReport, Latencies, Measures,
-    Quantiles, RejectedOutput, RejectedSummary, Summary, WatchCounts,
+    Quantiles, RejectedOutput, RejectedSummary, SpillSummary, Summary, WatchCounts,
 };
 pub use past_error::PastError;
 pub use provenance::{CountsRecord, PipelineRecord, ProgramRecord, Provenance};

@@ -47,8 +47,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
     watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     stages: &Stages,
 ) -> (Rc<RefCell<Sketches>>, CollapseOutputs<'scope>) {
-    let scheme = &stages.scheme;
-    let sketches = Rc::new(RefCell::new(Sketches::new(scheme.words(), scheme.exact, stages.expand_limit)));
+    let sketches = Rc::new(RefCell::new(Sketches::for_run(stages)));
     let shared = Rc::clone(&sketches);
     let stages = stages.clone();
     let pairs_copies = stages.filter.pairs_copies();
@@ -81,6 +80,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
             let mut applied = AppliedChanges::default();
             let mut sketches = sketches.borrow_mut();
             changes.sort_unstable_by(leaving_first);
+            sketches.fetch(changes.iter().map(|change| change.sketch));
             for group in changes.chunk_by_mut(|a, b| a.sketch == b.sketch) {
                 let id = group[0].sketch;
                 let body = group.last_mut().and_then(|m| m.joins.as_deref_mut());
@@ -121,7 +121,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 reports.give(EpochReport::Causes(causes));
             }
             if let Some((_, watching)) = &mut watches {
-                let notices = watching.close(epoch, &sketches);
+                let notices = watching.close(epoch, &mut sketches);
                 if !notices.is_empty() {
                     reports.give(EpochReport::Notices(notices));
                 }

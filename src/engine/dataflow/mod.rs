@@ -31,9 +31,11 @@ mod output;
 mod pairs;
 mod queries;
 mod sketches;
+mod spill;
 mod stages;
 mod upsert;
 mod verify;
+#[cfg(feature = "views")]
 mod views;
 mod watches;
 mod workers;
@@ -49,9 +51,9 @@ use ingest::IngestOutputs;
 pub use intake::{BatchEnd, BatchRecord, Intake, Pull};
 pub use output::{ClosedEpoch, Emit};
 use queries::PendingQueries;
-pub use stages::{HELD_FIELDS, Observers, RunStart, Stages, described_fields};
+pub use stages::{HELD_FIELDS, Observers, RunStart, Spill, Stages, described_fields};
 pub use workers::link::OnLost;
-pub use workers::run::{Cancellation, PeerSockets, Workers};
+pub use workers::run::{Cancellation, PeerSockets, WorkerError, Workers};
 
 use dupflow_core::pair::{Evidence, Similarity};
 use dupflow_core::time::Epoch;
@@ -68,6 +70,9 @@ type Deltas<'scope, D> = Stream<'scope, Epoch, Vec<(D, Epoch, isize)>>;
 
 /// Builds one worker's share of the dataflow. `intake` supplies this worker's events, of epoch `first` and
 /// later ones; `emit` receives every closed epoch, on worker 0 only.
+///
+/// # Panics
+/// If there are views and the crate is built without the feature `views`.
 pub fn build(
     scope: Scope<'_, Epoch>,
     stages: &Stages,
@@ -75,6 +80,7 @@ pub fn build(
     intake: Box<dyn Intake>,
     emit: Box<dyn Emit>,
 ) {
+    assert!(cfg!(feature = "views") || stages.views.is_empty(), "views need the feature `views`");
     let open = Rc::new(Cell::new(first));
     let pending = Rc::new(RefCell::new(PendingQueries::new(scope.index())));
 
@@ -108,6 +114,10 @@ pub fn build(
         pending,
     );
     let deltas = expanded.concat(collapsed.copies);
-    let (reports, rows) = views::views(&deltas, reports.concat(collapsed.reports), stages);
+    let reports = reports.concat(collapsed.reports);
+    #[cfg(feature = "views")]
+    let (reports, rows) = views::views(&deltas, reports, stages);
+    #[cfg(not(feature = "views"))]
+    let rows = None;
     output::output(deltas, rows, reports, stages, emit, open, wake);
 }

@@ -73,7 +73,7 @@ pub(super) fn expand<'scope>(
     let mut accepted_of = Partners::<SketchId, (Accepted, isize)>::default();
     let by_x = Exchange::new(|a: &Acceptance| a.pair.lo().low());
     let half_pairs = step("Pairs by x", acceptances, by_x, changed, move |epoch, mut changes, emit| {
-        let members = members_of_x.borrow();
+        let mut members = members_of_x.borrow_mut();
         for change in members.changes(epoch) {
             for (y, (accepted, _)) in accepted_of.partners(change.sketch) {
                 let (document, diff) = (change.document.clone(), isize::from(change.diff));
@@ -81,6 +81,7 @@ pub(super) fn expand<'scope>(
             }
         }
         changes.sort_unstable_by_key(|change| change.pair);
+        members.fetch(changes.iter().map(|change| *change.pair.lo()));
         let mut documents = Vec::new();
         for of_x in changes.chunk_by(|a, b| a.pair.lo() == b.pair.lo()) {
             let x = *of_x[0].pair.lo();
@@ -118,7 +119,7 @@ pub(super) fn expand<'scope>(
                 emit((DocPair { pair, similarity, evidence }, epoch, diff));
             }
         };
-        let members = sketches.borrow();
+        let mut members = sketches.borrow_mut();
         for change in members.changes(epoch) {
             for (document, accepted) in half_pairs_of.partners(change.sketch) {
                 emit(document, &change.document, *accepted, isize::from(change.diff));
@@ -127,6 +128,7 @@ pub(super) fn expand<'scope>(
         let mut changes: Vec<_> =
             changes.into_iter().map(|p| ((p.y, p.document, p.accepted), p.diff)).collect();
         consolidate(&mut changes);
+        members.fetch(changes.iter().map(|((y, ..), _)| *y));
         let mut documents = Vec::new();
         for of_y in changes.chunk_by_mut(|((y, ..), _), ((y2, ..), _)| y == y2) {
             let y = of_y[0].0.0;
@@ -151,8 +153,7 @@ pub(super) fn expand<'scope>(
             });
         }
         drop(documents);
-        drop(members);
-        sketches.borrow_mut().forget(epoch);
+        members.forget(epoch);
     })
 }
 

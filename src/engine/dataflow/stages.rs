@@ -11,6 +11,7 @@ use dupflow_core::detect::LiveSketch;
 use dupflow_core::doc::fields::{FieldRow, FieldRule, FieldRules};
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::filter::PairFilter;
+use dupflow_core::memory::SpillPlace;
 use dupflow_core::run::metrics::Metrics;
 use dupflow_core::run::origins::Origins;
 use dupflow_core::run::query::QueryQueue;
@@ -60,10 +61,25 @@ pub struct Stages {
     pub watches: bool,
     /// Whether each closed epoch carries the greatest time of its events.
     pub times: bool,
+    /// Where rows are spilled, under a memory budget; `None`: everything is in memory. No part of the result.
+    pub spill: Option<Spill>,
     /// Where the run begins.
     pub start: RunStart,
     /// What the rest of the process shares with the run.
     pub observers: Observers,
+}
+
+/// Where rows are written, and how much memory their pages may take.
+#[derive(Clone, Debug)]
+pub struct Spill {
+    /// Where the files are created: two for each worker.
+    pub place: Arc<dyn SpillPlace>,
+    /// Bytes of a page, the unit of reading.
+    pub page_bytes: usize,
+    /// Bytes of the page caches of one worker.
+    pub cache_bytes: usize,
+    /// The memory budget of this process, in bytes: for what watches it.
+    pub memory_bytes: u64,
 }
 
 /// Where a run begins: data of an earlier run. The default is a run without one.
@@ -126,6 +142,7 @@ impl Stages {
             emits_upserts: false,
             watches: false,
             times: false,
+            spill: None,
             start: RunStart::default(),
             observers,
         }

@@ -27,6 +27,14 @@ pub(in crate::dataflow) struct Membership {
 /// The value of a document is the id of its sketch, or [`no_sketch`] if its text has no token.
 impl InForce for SketchId {
     const ENDED: Self = Self::NONE;
+
+    fn to_words(self) -> [u64; 2] {
+        self.to_words()
+    }
+
+    fn from_words(words: [u64; 2]) -> Self {
+        Self::from_words(words)
+    }
 }
 
 /// The id of zero words. No sketch has this id.

@@ -76,9 +76,11 @@ pub(super) fn verify<'scope>(
         // A sketch is added or removed at most once in an epoch. So where no block is ever hot, the sum is
         // the number of blocks that the two share.
         changes.retain(|(_, diff)| diff.unsigned_abs() >= least);
+        let mut of_x = of_x.borrow_mut();
+        of_x.fetch(changes.iter().map(|((x, ..), _)| *x));
         for group in changes.chunk_by(|((x, to, _), _), ((x2, to2, _), _)| (x, to) == (x2, to2)) {
             let (x, to, _) = group[0].0;
-            let sketch = of_x.borrow().get(x).to_owned();
+            let sketch = of_x.get(x).to_owned();
             let partners = group.iter().map(|((_, _, y), diff)| (*y, *diff)).collect();
             emit(Visit { to, x, sketch, partners });
         }
@@ -96,19 +98,21 @@ pub(super) fn verify<'scope>(
     operator.build(move |frontiers| {
         visits.for_each_time(|time, data| {
             let mut acceptances = acceptances.at_time(&time);
-            let sketches = sketches.borrow();
+            let mut sketches = sketches.borrow_mut();
             for visit in data.flat_map(|d| d.drain(..)) {
-                compare(visit, &sketches, &stages, &mut shared, |acceptance| acceptances.give(acceptance));
+                compare(visit, &mut sketches, &stages, &mut shared, |acceptance| {
+                    acceptances.give(acceptance);
+                });
             }
         });
         comparisons.for_each_time(|time, data| {
             // A query arrives at the time of the epoch after the one that its answer describes.
             let epoch = time.time() - 1;
             let mut partial_answers = partial_answers.at_time(&time);
-            let sketches = sketches.borrow();
+            let mut sketches = sketches.borrow_mut();
             for comparison in data.flat_map(|d| d.drain(..)) {
                 let query_id = comparison.query.query_id;
-                let part = compare_query(&comparison, epoch, &sketches, &stages, &mut shared);
+                let part = compare_query(&comparison, epoch, &mut sketches, &stages, &mut shared);
                 partial_answers.give(PartialAnswer { query_id, part });
             }
         });
@@ -116,10 +120,10 @@ pub(super) fn verify<'scope>(
         if let Some(open) = open {
             sketches.borrow_mut().release(open);
         }
-        examples.renew(open, &sketches.borrow(), &stages);
+        examples.renew(open, &mut sketches.borrow_mut(), &stages);
         if let Some(live) = live_sketches.take_if(|_| open.is_none()) {
             // All changes of this worker's members are made before the last epoch gets here.
-            live.lock().extend(sketches.borrow().live());
+            sketches.borrow_mut().add_live(&mut live.lock());
         }
     });
     VerifyOutputs { acceptances: acceptances_stream, partial_answers: partial_answers_stream }
@@ -137,7 +141,7 @@ struct Examples {
 impl Examples {
     /// Renews the examples if an epoch has closed since the last renewal. `open` is the first open epoch;
     /// `None` at the end of the input, when all workers have reported all changes of their blocks.
-    fn renew(&mut self, open: Option<Epoch>, sketches: &Sketches, stages: &Stages) {
+    fn renew(&mut self, open: Option<Epoch>, sketches: &mut Sketches, stages: &Stages) {
         let open = open.unwrap_or(Epoch::MAX);
         if open < Epoch::MAX && open <= self.renewed {
             return;
@@ -154,12 +158,13 @@ impl Examples {
 /// Compares a sketch with its partners on this worker.
 fn compare(
     visit: Visit,
-    sketches: &Sketches,
+    sketches: &mut Sketches,
     stages: &Stages,
     shared: &mut SharedBlocks,
     mut emit: impl FnMut(Acceptance),
 ) {
     let a = visit.sketch.view();
+    sketches.fetch(visit.partners.iter().map(|(y, _)| *y));
     // Reads all partners before the first decision: they are not in the cache, and their cache misses
     // overlap.
     let partners: Vec<_> = visit.partners.iter().map(|(y, _)| sketches.get(*y)).collect();
@@ -195,10 +200,12 @@ fn compare(
 fn compare_query(
     comparison: &QueryComparison,
     epoch: Epoch,
-    sketches: &Sketches,
+    sketches: &mut Sketches,
     stages: &Stages,
     shared: &mut SharedBlocks,
 ) -> AnswerPart {
+    sketches.fetch(comparison.candidates.iter().copied());
+    let sketches = &*sketches;
     let SketchedQuery { id, sketch, top, .. } = &comparison.query;
     let mut matches = Vec::new();
     let mut documents = Vec::new();

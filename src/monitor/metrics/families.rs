@@ -334,6 +334,11 @@ fn process() -> Vec<Family> {
                 }
             },
         ),
+        gauge("memory_budget_bytes", "The memory budget of the process; no sample without one.", |s, out| {
+            if let Some(budget) = s.memory_budget {
+                out.one(budget);
+            }
+        }),
         family(
             "build_info",
             MetricKind::Gauge,

@@ -81,6 +81,8 @@ pub(crate) struct MetricScrape {
     pub(crate) held: Option<ViewCounts>,
     /// Distinct sketches for which the blocks of this process are planned, if blocks can get hot.
     pub(crate) planned: Option<u64>,
+    /// The memory budget of this process in bytes.
+    pub(crate) memory_budget: Option<u64>,
     /// Views with their numbers of rows.
     pub(crate) view_rows: Vec<(String, usize)>,
     /// The watch list, if there is one.

@@ -161,6 +161,7 @@ impl RouteState {
             held,
             watch: self.subject.watch.as_ref().map(|watch| watch.state()),
             planned: subject.planned_here(),
+            memory_budget: subject.memory_budget,
             view_rows: view_rows(subject.views.as_deref()),
         }
     }

@@ -67,6 +67,8 @@ pub(super) struct StatusAnswer {
     bad_records: BTreeMap<String, u64>,
     resident_bytes: u64,
     peak_resident_bytes: u64,
+    /// The memory budget of this process; null without one.
+    memory_budget_bytes: Option<u64>,
     state: StateStatus,
     /// The past of pairs and clusters; null if pairs are not kept, and until the run is live.
     history: Option<HistoryStatus>,
@@ -300,6 +302,7 @@ fn status_answer(state: &RouteState) -> (StatusAnswer, BTreeSet<(DocId, DocId)>)
         bad_records: status.bad_records(),
         resident_bytes: resident,
         peak_resident_bytes: peak,
+        memory_budget_bytes: subject.memory_budget,
         state: StateStatus { epoch, bytes },
         history: seen.as_ref().and(view).map(|view| HistoryStatus::new(view.history(), status.history())),
         similarities: seen.map(|sums| sums.by_similarity.to_vec()).unwrap_or_default(),

@@ -5,7 +5,7 @@
 //! `json`; a test compares both on valid and on damaged lines.
 //!
 //! Why there are two parsers: most bytes of a feed are texts. A library reads them twice, once to check UTF-8
-//! and once to find escapes. This parser reads them in one pass of [32 bytes](super::strings) at a time, and
+//! and once to find escapes. This parser reads them in one pass of [64 bytes](super::strings) at a time, and
 //! checks UTF-8 only in the text.
 
 use serde::de::IgnoredAny;

@@ -7,6 +7,7 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 
 use super::metered::READ_BYTES;
+use super::newline::line_length;
 
 /// Opens a file that may be compressed with zstd or gzip.
 ///
@@ -100,7 +101,7 @@ impl<R: BufRead> Read for RestOfLine<'_, R> {
             }
         };
         let window = &available[..available.len().min(out.len())];
-        let length = { window }.skip_until(b'\n')?;
+        let length = line_length(window);
         let newline = window[..length].ends_with(b"\n");
         let taken = length - usize::from(newline);
         out[..taken].copy_from_slice(&window[..taken]);

@@ -2,10 +2,12 @@
 
 mod compression;
 mod metered;
+mod newline;
 mod random_access;
 
 pub use compression::open;
 pub(crate) use compression::{Compression, FeedReader, RestOfLine};
 pub use metered::InputProgress;
 pub(crate) use metered::{Metered, READ_BYTES};
+pub(crate) use newline::line_length;
 pub(crate) use random_access::{InMemory, OnDisk, RandomAccess};

@@ -17,7 +17,7 @@ use crate::digest::{InputDigests, StreamDigest};
 use crate::formats::feed::LineRules;
 use crate::formats::{
     BadRecord, Damage, FeedReader, FileRow, IdRule, InputLayout, InputProgress, NextRow, READ_BYTES,
-    RecordPlace, RecordShape, RestOfLine, RowReader, RowText, panicked,
+    RecordPlace, RecordShape, RestOfLine, RowReader, RowText, line_length, panicked,
 };
 use crate::intake::{BadRecordAt, BadRecords, Closed, Cutter, FileDocument, ReadEnd, SourceError};
 use dupflow_core::doc::{DocId, Letter};
@@ -225,8 +225,7 @@ impl InputReading<'_> {
             let mut buffer = self.cutter.buffer();
             // The longest line, and one byte for the newline.
             let window = &available[..available.len().min(self.longest + 1 - (buffer.len() - start))];
-            // `skip_until` on a slice finds the newline with the platform's `memchr`, and cannot fail.
-            let length = { window }.skip_until(b'\n').unwrap_or(0);
+            let length = line_length(window);
             buffer.extend_from_slice(&window[..length]);
             if let Some(followed) = &mut self.followed {
                 followed.took(&window[..length]);

@@ -4,9 +4,13 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rand::prelude::*;
+use rand_chacha::ChaCha8Rng;
+
 use super::super::input::InputPlace;
 use super::*;
-use crate::formats::{FeedReader, InputLayout};
+use crate::formats::feed::{FeedRecord, Parser};
+use crate::formats::{BadRecord, FeedReader, InputLayout};
 use crate::intake::{Batch, DeadLetter, Decoder, Dequeued, OnError, Payload, QueueRoom};
 use dupflow_core::time::Epoch;
 
@@ -321,6 +325,63 @@ fn a_line_may_be_as_long_as_the_limit_and_no_longer() {
     assert_eq!(run.bad, BTreeMap::from([("too_long", 3)]));
     bad.flush().unwrap();
     assert_eq!(fs::read_to_string(&letter).unwrap(), format!("{long}\n{longer}\n{long}\n"), "kept whole");
+}
+
+/// A reader that returns pieces of any size.
+struct Pieces(io::Cursor<Vec<u8>>, ChaCha8Rng);
+
+impl Read for Pieces {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let most = out.len().min(self.1.random_range(1..300));
+        self.0.read(&mut out[..most])
+    }
+}
+
+/// However a feed comes in, its events are those of its lines, each parsed alone: with records cut at any
+/// place, all line ends, blank, bad and long lines.
+#[test]
+fn reads_of_any_size_give_the_events_of_the_lines() {
+    const LONGEST: usize = 600;
+    let mut rng = ChaCha8Rng::seed_from_u64(22);
+    for _ in 0..300 {
+        let mut bytes = Vec::new();
+        for n in 0..rng.random_range(0..40) {
+            let text = "é漢x\\n".repeat(rng.random_range(0..100));
+            let line = match rng.random_range(0..8) {
+                0 => String::new(),
+                1 => " \t".to_owned(),
+                2 => format!("{{\"id\":\"{n}\",\"text\":\"\\ud800\"}}"),
+                3 => format!("{{\"id\":\"{n}\",\"op\":\"delete\"}}"),
+                _ => format!("{{\"id\":\"{n}\",\"text\":\"{text}\"}}"),
+            };
+            bytes.extend_from_slice(line.as_bytes());
+            if rng.random_ratio(1, 20) {
+                bytes.push(0xff);
+            }
+            bytes.extend_from_slice([&b"\n"[..], b"\n", b"\r\n"][rng.random_range(0..3)]);
+        }
+        let cut = if rng.random_ratio(1, 2) { bytes.len() } else { rng.random_range(0..=bytes.len()) };
+        bytes.truncate(cut);
+
+        let (mut events, mut bad, mut next) = (Vec::new(), BTreeMap::new(), 0);
+        let mut parser = Parser::new();
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
+            let is_long = line.len() > LONGEST;
+            match if is_long { Err(BadRecord::TooLong) } else { parser.parse(line) } {
+                Ok(FeedRecord { event, .. }) => {
+                    events.push((next, event.id.to_string(), event.text.map(String::from)));
+                }
+                Err(why) => *bad.entry(why.reason()).or_insert(0) += 1,
+            }
+            next += 1;
+        }
+        let pieces = Pieces(io::Cursor::new(bytes.clone()), ChaCha8Rng::seed_from_u64(rng.random()));
+        let whole = run_feed(io::Cursor::new(bytes), "events:7", LONGEST, &BadRecords::default());
+        let pieced = run_feed(pieces, "events:7", LONGEST, &BadRecords::default());
+        assert_eq!((&whole.events, &whole.bad), (&pieced.events, &pieced.bad));
+        let found = whole.events.into_iter().map(|(_, at, id, text)| (at, id, text));
+        assert_eq!((found.collect::<Vec<_>>(), whole.bad, whole.records), (events, bad, next));
+    }
 }
 
 #[test]

@@ -377,8 +377,10 @@ impl<'q> Cutter<'q> {
             Payload::Records(mem::replace(&mut self.rows, empty))
         } else if records > 0 {
             // The next batch is probably as large, so it reuses a buffer of the queue. A buffer that one huge
-            // line has grown is not reused.
-            let bytes = mem::replace(&mut self.lines, self.queue.buffer());
+            // line has grown is not reused. A new one has room for a batch: growing copies it several times.
+            let mut next = self.queue.buffer();
+            next.reserve(BATCH_BYTES + BATCH_BYTES / 8);
+            let bytes = mem::replace(&mut self.lines, next);
             Payload::Lines { bytes, first_line, first, rules: Arc::clone(&self.rules) }
         } else {
             nothing(first_line, first)

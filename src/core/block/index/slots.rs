@@ -3,8 +3,8 @@
 use crate::hash::SketchId;
 use crate::memory::Rows;
 
-/// Sketches by slot number. A slot number is below 2^31 and is used again after [`free`](Self::free). No index
-/// by id is needed: the blocks of a sketch have its slot.
+/// Sketches by slot number. A slot number is below 2^31 and is used again after [`free`](Self::free). No
+/// index by id is needed: the blocks of a sketch have its slot.
 ///
 /// First fingerprint words are stored in a separate column: most comparisons end after these 8 bytes.
 #[derive(Debug)]

@@ -25,6 +25,11 @@ fn load(words: &[u64; LANES]) -> __m512i {
 pub(super) fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64]) {
     planes::body(components, bits, stride, planes, |rows| {
         let rows = load(&bytemuck::cast(*rows));
-        [1i8, 2, 4, 8, 16, 32, 64, i8::MIN].map(|bit| _mm512_test_epi8_mask(rows, _mm512_set1_epi8(bit)))
+        // A loop: `map` would call the closure, which is compiled for more features than `map` is.
+        let mut columns = [0; 8];
+        for (column, bit) in columns.iter_mut().zip([1i8, 2, 4, 8, 16, 32, 64, i8::MIN]) {
+            *column = _mm512_test_epi8_mask(rows, _mm512_set1_epi8(bit));
+        }
+        columns
     });
 }

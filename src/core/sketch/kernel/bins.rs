@@ -19,7 +19,8 @@ pub(in crate::sketch) type FillFn = fn(salts: &[u64], features: &[u64], bins: &m
 #[inline(always)]
 pub(in crate::sketch) fn fill(salts: &[u64], features: &[u64], bins: &mut [u64]) {
     bins.fill(EMPTY);
-    let size = bins.len() as u64;
+    // Masked, so that the compiler multiplies 32-bit numbers: AVX2 has no other multiplication.
+    let size = bins.len() as u64 & LOW;
     let (throws, own) = salts.split_at(RANDOM_ROUNDS.min(salts.len()));
     let (mut places, mut values) = ([0; CHUNK], [0; CHUNK]);
     for (round, salt) in (0..).zip(throws) {

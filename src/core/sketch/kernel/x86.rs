@@ -134,10 +134,11 @@ fn pack(components: &[u64], bits: Range<usize>, stride: usize, planes: &mut [u64
         let mut halves: [__m256i; 2] = bytemuck::cast(*rows);
         let mut columns = [0; 8];
         for column in columns.iter_mut().rev() {
-            let [low, high] = halves.map(|half| u64::from(_mm256_movemask_epi8(half).cast_unsigned()));
-            *column = low | high << 32;
-            // The next lower bit becomes the highest of its byte, which `movemask` reads.
-            halves = halves.map(|half| _mm256_add_epi8(half, half));
+            for half in halves.iter_mut().rev() {
+                *column = *column << 32 | u64::from(_mm256_movemask_epi8(*half).cast_unsigned());
+                // The next lower bit becomes the highest of its byte, which `movemask` reads.
+                *half = _mm256_add_epi8(*half, *half);
+            }
         }
         columns
     });

@@ -1,6 +1,7 @@
 //! The command line: its parser, and the arguments and checks that several commands share.
 
 pub mod inputs;
+pub(in crate::cli) mod memory;
 mod parse;
 pub(in crate::cli) mod problems;
 pub mod processes;

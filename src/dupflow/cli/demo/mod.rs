@@ -133,6 +133,7 @@ fn heading(page: Option<SocketAddr>) -> String {
 fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> Deployment {
     Deployment {
         workers: None,
+        spill: None,
         shutdown: Duration::ZERO,
         source: SourceConfig::Files {
             inputs: vec![feed.to_owned()],

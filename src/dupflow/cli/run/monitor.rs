@@ -85,6 +85,7 @@ pub(in crate::cli) fn start(
     let stages = job.stages.clone();
     subject.hot_blocks = Box::new(move |most| hot_blocks(&stages, most));
     subject.planned = plan.planned_sketches();
+    subject.memory_budget = job.stages.spill.as_ref().map(|spill| spill.memory_bytes);
     subject.input_bytes = job
         .source
         .progress()

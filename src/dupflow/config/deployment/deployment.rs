@@ -14,7 +14,7 @@ use super::processes::{self, ProcessConfig};
 use super::results::{self, AuditConfig, EmitKind, OutputFormat};
 use super::sink::{self, SinkConfig};
 use super::source::{self, SourceConfig};
-use super::storage::{self, DeadLetterConfig, StateConfig};
+use super::storage::{self, DeadLetterConfig, SpillConfig, StateConfig};
 use super::tables::{self, TablesConfig};
 use super::views::{self, ViewConfig};
 use super::watch::{self, WatchConfig};
@@ -39,6 +39,12 @@ pub(in crate::config) const KEYS: &[&[DeploymentKey]] =
 /// The keys of all other modules of this folder.
 const OWN_KEYS: &[DeploymentKey] = &[
     DeploymentKey { name: "workers", expected: "a whole number from 1 to 1024, or \"cores\"" },
+    DeploymentKey {
+        name: "memory",
+        expected: "a size from \"64MiB\" on, as in \"8GiB\" or \"500MB\", or a share of the machine's \
+            memory, as in \"60%\"; \"\" for no limit",
+    },
+    DeploymentKey { name: "spill.path", expected: "a path, or \"\" for a folder beside the state" },
     DeploymentKey { name: "shutdown_seconds", expected: "a whole number from 0 to 3600" },
     DeploymentKey { name: "source.kind", expected: "\"files\", \"kafka\", \"sqlite\" or \"postgres\"" },
     DeploymentKey {
@@ -144,6 +150,8 @@ const HIDDEN: [&str; 9] = [
 pub struct Deployment {
     /// Worker threads; `None` = one per core.
     pub workers: Option<NonZeroUsize>,
+    /// The memory budget, and where rows are spilled; `None` = everything is in memory.
+    pub spill: Option<SpillConfig>,
     /// How long a run may take after a stop signal to finish the epochs that have begun.
     pub shutdown: Duration,
     /// What is read.
@@ -225,6 +233,7 @@ impl Deployment {
         let watch = watch::watch(&mut settings, &sink);
         let deployment = Self {
             workers: settings.read("workers", workers).unwrap_or_default(),
+            spill: storage::spill(&mut settings),
             shutdown: values::seconds(&mut settings, "shutdown_seconds", 0, 10),
             commit: source::commit(&mut settings, &source),
             dead_letter: storage::dead_letter(&mut settings, &sink),

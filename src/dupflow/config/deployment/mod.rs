@@ -29,7 +29,7 @@ pub use processes::ProcessConfig;
 pub use results::{AuditConfig, DECISIONS_ARE_JSON, EmitKind, OutputFormat, ProvenancePlace};
 pub use sink::SinkConfig;
 pub use source::SourceConfig;
-pub use storage::{DeadLetterConfig, StateConfig};
+pub use storage::{DeadLetterConfig, MemoryBudget, SpillConfig, StateConfig};
 pub use tables::TablesConfig;
 pub use views::ViewConfig;
 pub use watch::{HookConfig, NoticesConfig, WatchConfig};

@@ -1,7 +1,8 @@
-//! The tables `[dead_letter]` and `[state]` of a deployment file: where bad records are written, and where
-//! documents are stored for a restart.
+//! The tables `[dead_letter]`, `[state]` and `[spill]` of a deployment file: where bad records are written,
+//! where documents are stored for a restart, and where rows are written that have no room in memory.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use super::monitor::MonitorConfig;
@@ -35,6 +36,88 @@ pub struct StateConfig {
     pub commit_every: Duration,
     /// How long the past of pairs and clusters is kept; `None` = in memory only.
     pub history: Option<Duration>,
+}
+
+/// How much memory a process of a run may take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MemoryBudget {
+    /// This many bytes, at least [`MemoryBudget::LEAST`].
+    Bytes(u64),
+    /// This share of the memory of the machine, or of its control group if that has less; above 0, at most 1.
+    Share(f64),
+}
+
+impl MemoryBudget {
+    /// The smallest budget in bytes, inclusive: the program with its buffers takes about 40 MB.
+    pub const LEAST: u64 = 64 << 20;
+
+    /// The page caches take this share of a budget: 1 / `CACHE_SHARE`. The rest is for what stays in memory.
+    pub const CACHE_SHARE: u64 = 4;
+
+    /// What a written budget looks like.
+    pub const EXPECTED: &str = "a size from \"64MiB\" on, as in \"8GiB\" or \"500MB\", or a share of the \
+        machine's memory, as in \"60%\"";
+
+    const UNITS: [(&str, f64); 8] = [
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+        ("TiB", 1_099_511_627_776.0),
+        ("kB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("TB", 1e12),
+    ];
+}
+
+impl FromStr for MemoryBudget {
+    type Err = String;
+
+    fn from_str(written: &str) -> Result<Self, String> {
+        let number = |digits: &str| {
+            let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+            digits.parse::<f64>().ok().filter(|_| is_plain)
+        };
+        let share = || {
+            let percent = number(written.strip_suffix('%')?)?;
+            (percent > 0.0 && percent <= 100.0).then_some(Self::Share(percent / 100.0))
+        };
+        let size = || {
+            let units = Self::UNITS.iter();
+            let (digits, bytes) =
+                units.filter_map(|(unit, bytes)| Some((written.strip_suffix(unit)?, bytes))).next()?;
+            let size = number(digits)? * bytes;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^53")]
+            (Self::LEAST as f64..=9.0e15).contains(&size).then_some(Self::Bytes(size as u64))
+        };
+        share().or_else(size).ok_or_else(|| format!("expected {}", Self::EXPECTED))
+    }
+}
+
+/// A memory budget, and where rows are written that have no room in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpillConfig {
+    /// The budget of each process.
+    pub memory: MemoryBudget,
+    /// A folder; `None`: that of the state, else the one for temporary files.
+    pub folder: Option<PathBuf>,
+}
+
+/// Reads the key `memory` and the table `[spill]`.
+pub(super) fn spill(settings: &mut FileSettings) -> Option<SpillConfig> {
+    let memory = settings.read("memory", |v| match v.text()? {
+        "" => Some(None),
+        written => written.parse().ok().map(Some),
+    });
+    let folder = settings.read("spill.path", path).filter(|path| !path.as_os_str().is_empty());
+    let Some(memory) = memory.flatten() else {
+        if folder.is_some() && settings.sound(&["memory"]) {
+            let what = "nothing is spilled without a budget: it needs memory";
+            settings.problem("spill.path", ProblemKind::Contradiction(what.to_owned()));
+        }
+        return None;
+    };
+    Some(SpillConfig { memory, folder })
 }
 
 /// Reads the table `[dead_letter]`: where bad records are kept.
@@ -106,5 +189,35 @@ pub(super) fn check_history(
     };
     if settings.sound(&["monitor.listen", "monitor.pairs"]) {
         settings.problem("state.history", ProblemKind::Contradiction(what.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_sizes_and_shares() {
+        for (written, bytes) in [
+            ("64MiB", 64 << 20),
+            ("8GiB", 8 << 30),
+            ("0.5GiB", 512 << 20),
+            ("70000KiB", 70_000 << 10),
+            ("1TiB", 1 << 40),
+            ("500MB", 500_000_000),
+            ("2GB", 2_000_000_000),
+            ("1.5TB", 1_500_000_000_000),
+            ("100000kB", 100_000_000),
+        ] {
+            assert_eq!(written.parse(), Ok(MemoryBudget::Bytes(bytes)), "{written}");
+        }
+        assert_eq!("60%".parse(), Ok(MemoryBudget::Share(0.6)));
+        assert_eq!("100%".parse(), Ok(MemoryBudget::Share(1.0)));
+        for wrong in [
+            "", "8", "8 GiB", "8G", "63MiB", "0%", "101%", "%", "-1GiB", "NaN%", "infGiB", "1e9GiB",
+            "99999TB",
+        ] {
+            assert!(wrong.parse::<MemoryBudget>().unwrap_err().starts_with("expected a size"), "{wrong}");
+        }
     }
 }

@@ -38,6 +38,14 @@ pub enum AssembleError {
         /// What is wrong.
         what: String,
     },
+    /// The memory budget cannot be used, or nothing can be spilled.
+    #[error("{key}: {what}")]
+    Spill {
+        /// The key of a deployment.
+        key: &'static str,
+        /// What is wrong.
+        what: String,
+    },
     /// The state cannot be opened.
     #[error(transparent)]
     State(#[from] StateError),

@@ -5,6 +5,7 @@ mod fields;
 mod mode;
 mod sink;
 mod source;
+mod spill;
 mod watch;
 
 use std::num::NonZeroUsize;
@@ -15,6 +16,7 @@ use std::time::Duration;
 pub use error::AssembleError;
 pub use fields::{held_fields, missing_fields};
 pub use mode::Mode;
+pub use spill::budget_bytes;
 
 use super::continuity::Continuity;
 use super::outcome::Demands;
@@ -76,10 +78,13 @@ impl RunJob {
     ) -> Result<Self, AssembleError> {
         let (index, count) = processes.as_ref().map_or((0, 1), |group| (group.index(), group.count()));
         let writes = index == 0;
+        let cores = || thread::available_parallelism().ok();
+        let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
+        let spill = spill::spill(deployment, workers)?;
         let bad = Arc::new(bad_records(plan, deployment, mode, count)?);
         let (mut continuity, held) =
             continuity(plan, deployment, mode, bad.with_letters(), (writes, count > 1))?;
-        let stages = job_stages(plan, deployment, held, mode, count);
+        let stages = Stages { spill, ..job_stages(plan, deployment, held, mode, count) };
         let provenance = (deployment.audit.provenance == ProvenancePlace::Output).then(|| {
             let begun = Provenance::begin(plan, deployment, &inputs);
             ProvenanceRecorder::new(begun, Arc::clone(&stages.observers.metrics), Arc::clone(&bad))
@@ -91,8 +96,6 @@ impl RunJob {
         let by_clock =
             matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some());
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
-        let cores = || thread::available_parallelism().ok();
-        let workers = deployment.workers.or_else(cores).map_or(1, NonZeroUsize::get);
         let (sink, publication) = if writes {
             let (run, provenance) = (&*continuity.run, provenance.as_ref());
             SinkParts { plan, deployment, mode, stages: &stages, run, provenance }.sink()?

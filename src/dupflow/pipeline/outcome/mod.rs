@@ -8,4 +8,4 @@ mod summary;
 pub use demands::Demands;
 pub use measures::{HotBlockReport, Latencies, Measures, Quantiles};
 pub use rejected::{EndOutput, RejectedOutput, RejectedSummary};
-pub use summary::{DecisionCounts, FieldCounts, HookCounts, Summary, WatchCounts};
+pub use summary::{DecisionCounts, FieldCounts, HookCounts, SpillSummary, Summary, WatchCounts};

@@ -103,6 +103,9 @@ pub struct Summary {
     pub epoch_milliseconds: Quantiles,
     /// Peak resident memory of the process, in bytes.
     pub peak_rss_bytes: u64,
+    /// What was spilled; `None` without a memory budget.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spill: Option<SpillSummary>,
     /// The fingerprint of the scheme, 16 hexadecimal digits.
     pub scheme: String,
     /// Worker threads.
@@ -111,6 +114,21 @@ pub struct Summary {
     /// the end was not published.
     #[serde(skip)]
     pub unmet: Vec<String>,
+}
+
+/// What a memory budget did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SpillSummary {
+    /// Rows that were looked up.
+    pub rows: u64,
+    /// Pages that were read.
+    pub reads: u64,
+    /// Pages and rows that were written.
+    pub writes: u64,
+    /// Bytes of the files.
+    pub file_bytes: u64,
+    /// Seconds in which a process took more than its budget.
+    pub seconds_over_budget: u64,
 }
 
 /// Counts of the fields of upserts that are empty, and what a rule on fields did.
@@ -246,6 +264,13 @@ impl Summary {
             seconds: elapsed.as_secs_f64(),
             epoch_milliseconds: measures.latencies.quantiles(),
             peak_rss_bytes: measures.peak_rss_bytes,
+            spill: stages.spill.as_ref().map(|_| SpillSummary {
+                rows: count(Counter::SpillRows),
+                reads: count(Counter::SpillReads),
+                writes: count(Counter::SpillWrites),
+                file_bytes: count(Counter::SpillBytes),
+                seconds_over_budget: count(Counter::OverBudget),
+            }),
             scheme: format!("{:016x}", stages.scheme.fingerprint()),
             workers,
             unmet: Vec::new(),

@@ -2,6 +2,7 @@
 
 mod failure;
 mod job;
+mod memory_watch;
 mod process_group;
 mod running;
 mod start;

@@ -75,7 +75,7 @@ impl Running {
     fn finish(self) -> Result<Summary, RunError> {
         let Self { stages, shared, workers, threads, committer, peers, demands, publication, .. } = self;
         if let Err(error) = workers.join() {
-            shared.failure.fail(RunError::Worker(error));
+            shared.failure.fail(error.into());
         }
         // The workers have answered or refused all open queries.
         stages.observers.queries.close();

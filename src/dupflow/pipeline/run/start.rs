@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use super::failure::{RunFailure, SendFailure};
 use super::job::RunJob;
+use super::memory_watch::MemoryWatch;
 use super::process_group::{PeerProcesses, ProcessGroup, QueuePeers};
 use super::running::Running;
 use super::threads::{commit, read, read_watches, restore, spawn};
@@ -118,7 +119,10 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         peers.clone().map(|peers| Box::new(move |error: &RunError| peers.failed(error)) as SendFailure);
     let failure = RunFailure::new(&queue, &commits, &cancellation, send, &status);
     let begun = Mutex::default();
-    let shared = Arc::new(RunShared { queue, commits, failure, bad, clock, status, process, begun });
+    let memory = MemoryWatch::new(stages.spill.as_ref().map(|spill| spill.memory_bytes));
+    let metrics = Arc::clone(&stages.observers.metrics);
+    let shared =
+        Arc::new(RunShared { queue, commits, failure, bad, clock, status, process, memory, metrics, begun });
 
     let data = sockets.zip(peers.clone()).map(|(sockets, peers)| PeerSockets {
         index: process.0,

@@ -7,10 +7,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::failure::RunFailure;
+use super::memory_watch::MemoryWatch;
 use crate::pipeline::commit::Commits;
 use crate::pipeline::error::RunError;
 use dupflow_connectors::intake::{BadRecords, Batch, Decoder, Dequeued, Payload, Queue};
 use dupflow_core::doc::retention::RetentionClock;
+use dupflow_core::run::metrics::Metrics;
 use dupflow_core::run::status::{Phase, Status};
 use dupflow_core::time::{Clock, Epoch, LiveFrom, RetentionTime, UnixTime};
 use dupflow_engine::dataflow::{
@@ -27,6 +29,9 @@ pub(in crate::pipeline) struct RunShared {
     pub(in crate::pipeline) status: Arc<Status>,
     /// The index of this process, from 0, and the number of processes. Process 0 has the output.
     pub(in crate::pipeline) process: (usize, usize),
+    /// The memory budget of this process.
+    pub(in crate::pipeline) memory: MemoryWatch,
+    pub(in crate::pipeline) metrics: Arc<Metrics>,
     /// For each epoch that is not durable, when its first events were taken.
     pub(in crate::pipeline) begun: Mutex<BTreeMap<Epoch, Duration>>,
 }
@@ -80,6 +85,7 @@ impl Intake for WorkerIntake {
             }
             Dequeued::Nothing { low } => Pull::Idle(low),
             Dequeued::Batch(epoch, batch) => {
+                self.shared.memory.look(self.shared.clock.now(), &self.shared.metrics);
                 // Other processes commit nothing, so nothing would remove entries there.
                 if self.shared.process.0 == 0 {
                     let now = self.shared.clock.now();

@@ -8,3 +8,4 @@ pub(super) mod order;
 pub(super) mod retain;
 pub(super) mod retaining;
 pub(super) mod store;
+mod stored;

@@ -88,9 +88,7 @@ pub(in crate::dataflow) fn retain<'scope, F: Follow>(
     name: &str,
     stages: &Stages,
 ) -> RetainOutputs<'scope, F> {
-    let documents = Rc::new(RefCell::new(
-        DocumentStore::new(&stages.retention, stages.ids_move).with_fields(!stages.fields.is_empty()),
-    ));
+    let documents = Rc::new(RefCell::new(DocumentStore::for_run(stages)));
     let retaining = Retaining::<F>::new(Rc::clone(&documents), stages);
     let (records, more, reports) = match stages.retention.max_documents {
         None => at_once(arrivals, ticks, name, retaining),

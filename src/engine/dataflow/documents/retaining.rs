@@ -156,6 +156,7 @@ impl<F: Follow> Retaining<F> {
         let (mut expired, mut late, mut undated, mut replaced) = (0, 0, 0, 0);
 
         arrivals.sort_unstable_by(|a, b| (a.hash, &a.id, a.position).cmp(&(b.hash, &b.id, b.position)));
+        documents.fetch(arrivals.iter().map(|arrival| arrival.hash));
         if self.ids_move {
             let moves = overrule(&mut arrivals, &documents);
             self.log_moves(moves);

@@ -17,42 +17,22 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::dataflow::Stages;
 use crate::dataflow::documents::arrival::Arrival;
 use crate::dataflow::documents::key::EventKey;
 use crate::dataflow::documents::order::AgeOrder;
+use crate::dataflow::documents::stored::StoredDocuments;
+pub(in crate::dataflow) use crate::dataflow::documents::stored::{InForce, StoredDocument};
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::retention::Retention;
 use dupflow_core::doc::{DocId, Position};
-use dupflow_core::memory::{Rows, Slab};
+use dupflow_core::memory::Rows;
 use dupflow_core::time::Epoch;
-
-/// What the store holds of a live document: a `Copy` value of few bytes, with one value that means "not
-/// alive".
-pub(in crate::dataflow) trait InForce: Copy + PartialEq + 'static {
-    /// The value of a document that is not alive.
-    const ENDED: Self;
-}
-
-/// A document, alive or ended.
-#[derive(Debug)]
-pub(in crate::dataflow) struct StoredDocument<V> {
-    pub(in crate::dataflow) id: DocId,
-    // The fields of a position, and a time with NaN for none: side by side they take 24 bytes, as types of
-    // their own 36. Where ids move, the partition and time of an ended document are those of its greatest
-    // key.
-    partition: u32,
-    /// The epoch of the last event; 0 if unknown, and `u32::MAX` stands for all epochs from there on.
-    changed: u32,
-    offset: u64,
-    ts: f64,
-    /// The value in force.
-    pub(in crate::dataflow) value: V,
-}
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(in crate::dataflow) struct DocumentStore<V> {
-    by_id: Slab<StoredDocument<V>>,
+pub(in crate::dataflow) struct DocumentStore<V: InForce> {
+    by_id: StoredDocuments<V>,
     /// The last epoch that was applied, and whether it is settled.
     applied: (Epoch, bool),
     /// Live documents with a time, where documents expire by age.
@@ -78,34 +58,12 @@ struct SlotOrder {
 /// Documents that one operator writes and others read.
 pub(in crate::dataflow) type SharedDocuments<V> = Rc<RefCell<DocumentStore<V>>>;
 
-impl<V: InForce> StoredDocument<V> {
-    /// The position of its last event.
-    pub(in crate::dataflow) fn position(&self) -> Position {
-        Position { partition: self.partition, offset: self.offset }
-    }
-
-    /// The time of its last event in unix seconds, if the source gives one.
-    pub(in crate::dataflow) fn ts(&self) -> Option<f64> {
-        Some(self.ts).filter(|ts| !ts.is_nan())
-    }
-
-    /// The epoch of its last event in this run; `None` if it was restored and has had no event since. From
-    /// epoch 2^32 - 1 on, 2^32 - 1.
-    pub(in crate::dataflow) fn changed(&self) -> Option<Epoch> {
-        Some(Epoch::from(self.changed)).filter(|epoch| *epoch > 0)
-    }
-
-    pub(in crate::dataflow) fn is_alive(&self) -> bool {
-        self.value != V::ENDED
-    }
-}
-
 impl<V: InForce> DocumentStore<V> {
     /// An empty store, with the orders that a retention needs.
     pub(in crate::dataflow) fn new(retention: &Retention, ids_move: bool) -> Self {
         let slots = || SlotOrder { order: AgeOrder::default(), keys: Rows::new(1) };
         Self {
-            by_id: Slab::default(),
+            by_id: StoredDocuments::default(),
             applied: (0, true),
             by_ts: retention.max_age.map(|_| AgeOrder::default()),
             slots: retention.max_documents.map(|_| slots()),
@@ -113,6 +71,12 @@ impl<V: InForce> DocumentStore<V> {
             newest: BTreeMap::new(),
             fields: None,
         }
+    }
+
+    /// The store of a run: with its fields, and in memory or spilled.
+    pub(in crate::dataflow) fn for_run(stages: &Stages) -> Self {
+        let store = Self::new(&stages.retention, stages.ids_move).with_fields(!stages.fields.is_empty());
+        Self { by_id: StoredDocuments::new(stages), ..store }
     }
 
     /// The store with fields.
@@ -153,7 +117,13 @@ impl<V: InForce> DocumentStore<V> {
     /// The place of a document that is alive or has a slot; `hash` is that of its id.
     #[inline]
     pub(in crate::dataflow) fn find(&self, hash: u64, id: &DocId) -> Option<u32> {
-        self.by_id.find(hash, |document| document.id == *id)
+        self.by_id.find(hash, id)
+    }
+
+    /// Prepares look-ups of documents with these hashes, until the next call. Every document that is found,
+    /// read or changed was named in the last call.
+    pub(in crate::dataflow) fn fetch(&mut self, hashes: impl Iterator<Item = u64>) {
+        self.by_id.fetch(hashes);
     }
 
     /// The document at a place, if there is one.
@@ -357,6 +327,14 @@ mod tests {
 
     impl InForce for u8 {
         const ENDED: Self = 0;
+
+        fn to_words(self) -> [u64; 2] {
+            [self.into(), 0]
+        }
+
+        fn from_words([value, _]: [u64; 2]) -> Self {
+            Self::try_from(value).unwrap()
+        }
     }
 
     fn arrival(id: &str, offset: u64, ts: Option<f64>, is_restored: bool) -> Arrival {

@@ -23,6 +23,15 @@ pub(in crate::dataflow) enum TextState {
 
 impl InForce for TextState {
     const ENDED: Self = Self::Ended;
+
+    fn to_words(self) -> [u64; 2] {
+        [self as u64, 0]
+    }
+
+    fn from_words(words: [u64; 2]) -> Self {
+        let all = [Self::Ended, Self::WithoutToken, Self::WithTokens];
+        all.into_iter().find(|state| state.to_words() == words).unwrap_or(Self::Ended)
+    }
 }
 
 /// What a document is compared by, from its place and the value in force.

@@ -48,7 +48,11 @@ pub(in crate::dataflow) fn enter<'scope, D: Clone + 'static>(
             for ResolvedQuery { query_id, top, document, subject } in queries {
                 let sketched = match subject {
                     QuerySubject::Sketch(id, sketch) => Some((id, *sketch)),
-                    QuerySubject::Stored(id) => Some((id, sketches.borrow().get(id).to_owned())),
+                    QuerySubject::Stored(id) => {
+                        let mut sketches = sketches.borrow_mut();
+                        sketches.fetch(std::iter::once(id));
+                        Some((id, sketches.get(id).to_owned()))
+                    }
                     QuerySubject::Nothing | QuerySubject::Terms(_) | QuerySubject::Weighed(_) => None,
                 };
                 let (document, last_event) = document.unzip();

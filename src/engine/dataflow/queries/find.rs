@@ -28,7 +28,7 @@ pub(in crate::dataflow) fn find<'scope, V: InForce, D: Clone + 'static>(
         id_queries.for_each_time(|time, data| stash.keep(&time, 1, data));
         // Only the frontier is used.
         behind.for_each_time(|_, _| ());
-        let documents = documents.borrow();
+        let mut documents = documents.borrow_mut();
         // While an epoch is being applied no query is handled. That wait is bounded: the next epoch cannot
         // begin before the query has been sent on.
         while let Some(epoch) = documents.epoch()
@@ -37,6 +37,7 @@ pub(in crate::dataflow) fn find<'scope, V: InForce, D: Clone + 'static>(
             // Later epochs may have been applied on this worker.
             let next = (*capabilities[0].time()).max(epoch + 1);
             let mut resolved = resolved.with(capabilities[0].delayed(&next));
+            documents.fetch(present.iter().map(|query| query.hash));
             for IdQuery { query_id, top, hash, id } in present {
                 let (document, subject) = match documents.alive(hash, &id) {
                     Some((place, found)) => {

@@ -4,3 +4,4 @@ pub(super) mod members;
 pub(super) mod parcels;
 pub(super) mod small_map;
 pub(super) mod store;
+mod stored;

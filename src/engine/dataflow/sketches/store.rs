@@ -18,29 +18,30 @@
 //!    it ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs.
 //!    At most the changes of the epochs in flight are kept.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::dataflow::Stages;
 use crate::dataflow::sketches::members::SketchMembers;
+use crate::dataflow::sketches::stored::{SketchEntry, StoredSketches};
 use dupflow_core::block::HotBlocks;
 use dupflow_core::detect::LiveSketch;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
-use dupflow_core::memory::{Rows, Slab};
+use dupflow_core::memory::Rows;
 use dupflow_core::sketch::{Sketch, SketchRef};
 use dupflow_core::time::Epoch;
 
 /// Sketches by id, with their members.
 #[derive(Debug)]
 pub(in crate::dataflow) struct Sketches {
-    entries: Slab<SketchEntry>,
-    /// The words of each entry, by its place in `entries`.
-    words: Rows<u64>,
-    /// The features of each entry, by its place, if the scheme keeps them.
+    sketches: StoredSketches,
+    /// The features of each sketch, by its place, if the scheme keeps them.
     features: Option<Rows<Box<[u64]>>>,
     /// See [`SketchMembers::visible`].
     expand_limit: usize,
-    /// By epoch, the sketches that lost their last member in it.
-    dying: BTreeMap<Epoch, Vec<SketchId>>,
+    /// By epoch, the sketches that lost their last member in it, with their places.
+    dying: BTreeMap<Epoch, Vec<(SketchId, u32)>>,
     /// By epoch that `pairs` has not processed, the changes of members.
     changes: BTreeMap<Epoch, ChangedMembers>,
 }
@@ -65,12 +66,6 @@ pub(in crate::dataflow) struct StarChange {
     pub(in crate::dataflow) joined: Vec<DocId>,
 }
 
-#[derive(Debug)]
-struct SketchEntry {
-    id: SketchId,
-    members: SketchMembers,
-}
-
 /// A document begins (`diff` 1) or stops (-1) to represent a sketch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::dataflow) struct MemberChange {
@@ -80,11 +75,14 @@ pub(in crate::dataflow) struct MemberChange {
 }
 
 impl Sketches {
-    /// An empty store, for sketches of `words` words, with or without features.
-    pub(in crate::dataflow) fn new(words: usize, keeps_features: bool, expand_limit: usize) -> Self {
+    /// The empty store of a run: in memory, or spilled.
+    pub(in crate::dataflow) fn for_run(stages: &Stages) -> Self {
+        Self::with(StoredSketches::for_run(stages), stages.scheme.exact, stages.expand_limit)
+    }
+
+    fn with(sketches: StoredSketches, keeps_features: bool, expand_limit: usize) -> Self {
         Self {
-            entries: Slab::default(),
-            words: Rows::new(words),
+            sketches,
             features: keeps_features.then(|| Rows::new(1)),
             expand_limit,
             dying: BTreeMap::new(),
@@ -92,13 +90,19 @@ impl Sketches {
         }
     }
 
+    /// Prepares look-ups of these sketches, until the next call. Every sketch whose words or members are read
+    /// or changed was named in the last call. It need not be stored.
+    pub(in crate::dataflow) fn fetch(&mut self, ids: impl Iterator<Item = SketchId>) {
+        self.sketches.fetch(ids);
+    }
+
     #[inline]
     fn find(&self, id: SketchId) -> Option<u32> {
-        self.entries.find(id.low(), |entry| entry.id == id)
+        self.sketches.find(id)
     }
 
     fn members_of(&self, id: SketchId) -> Option<&SketchMembers> {
-        self.entries.get(self.find(id)?).map(|entry| &entry.members)
+        self.sketches.entry(self.find(id)?).map(|entry| &entry.members)
     }
 
     /// A stored sketch.
@@ -107,7 +111,7 @@ impl Sketches {
     /// If the sketch is not stored: a candidate outlived its sketch, a broken promise.
     pub(in crate::dataflow) fn get(&self, id: SketchId) -> SketchRef<'_> {
         let place = self.find(id).expect("a candidate's sketches are held until its epoch is released");
-        read(&self.words, self.features.as_ref(), place)
+        SketchRef { words: self.sketches.words(place), features: features_at(self.features.as_ref(), place) }
     }
 
     /// The members of a sketch, to be changed, and the sketch. A new sketch is taken from `body`.
@@ -123,22 +127,17 @@ impl Sketches {
             Some(place) => place,
             None => self.add(id, body.expect("the first member of a sketch brings it")),
         };
-        let entry = self.entries.get_mut(place).expect("what was found or added is there");
-        (&mut entry.members, read(&self.words, self.features.as_ref(), place))
+        let entry = self.sketches.entry_mut(place);
+        let (members, words) = entry.expect("what was found or added is there");
+        (members, SketchRef { words, features: features_at(self.features.as_ref(), place) })
     }
 
     fn add(&mut self, id: SketchId, body: &mut Sketch) -> u32 {
-        let place = self.entries.insert(id.low(), SketchEntry { id, members: SketchMembers::Empty(0) });
-        let row = place as usize;
-        if row < self.words.len() {
-            self.words.row_mut(row).copy_from_slice(&body.words);
-        } else {
-            self.words.push(body.words.iter().copied());
-        }
+        let place = self.sketches.insert(id, &mut body.words);
         if let Some(all) = &mut self.features {
             let features = std::mem::take(&mut body.features);
-            if row < all.len() {
-                all.row_mut(row)[0] = features;
+            if (place as usize) < all.len() {
+                all.row_mut(place as usize)[0] = features;
             } else {
                 all.push(std::iter::once(features));
             }
@@ -237,43 +236,60 @@ impl Sketches {
         self.members_of(id).into_iter().flat_map(SketchMembers::iter)
     }
 
-    /// Calls `each` with every sketch that has a member now.
-    pub(in crate::dataflow) fn each_with_members(&self, mut each: impl FnMut(SketchId, SketchRef<'_>)) {
-        for (place, entry) in self.entries.iter().filter(|(_, entry)| entry.members.len() > 0) {
-            each(entry.id, read(&self.words, self.features.as_ref(), place));
-        }
+    /// Calls `each` with every sketch that has a member now, and these members.
+    pub(in crate::dataflow) fn each_with_members(
+        &mut self,
+        mut each: impl FnMut(SketchId, SketchRef<'_>, &SketchMembers),
+    ) {
+        let features = self.features.as_ref();
+        self.sketches.for_each(|place, SketchEntry { id, members }, words| {
+            if members.len() > 0 {
+                each(*id, SketchRef { words, features: features_at(features, place) }, members);
+            }
+        });
     }
 
-    /// Every sketch that has a member now.
-    pub(in crate::dataflow) fn live(&self) -> impl Iterator<Item = LiveSketch> {
-        self.entries.iter().filter_map(|(place, SketchEntry { id, members })| {
-            let sketch = read(&self.words, self.features.as_ref(), place).to_owned();
-            let document = members.first()?.clone();
-            Some(LiveSketch { id: *id, sketch, document, documents: members.len() as u64 })
-        })
+    /// Adds every sketch that has a member now.
+    pub(in crate::dataflow) fn add_live(&mut self, live: &mut Vec<LiveSketch>) {
+        self.each_with_members(|id, sketch, members| {
+            let (sketch, documents) = (sketch.to_owned(), members.len() as u64);
+            live.extend(members.first().map(|document| LiveSketch {
+                id,
+                sketch,
+                document: document.clone(),
+                documents,
+            }));
+        });
     }
 
     /// Sets example documents for the hot blocks whose sketches are stored here: for all blocks, or only for
     /// those without examples.
-    pub(in crate::dataflow) fn name_examples(&self, blocks: &mut HotBlocks, all: bool) {
-        blocks.name(all, |sketch| self.members_of(sketch).map(|members| members.first().cloned()));
+    pub(in crate::dataflow) fn name_examples(&mut self, blocks: &mut HotBlocks, all: bool) {
+        let store = RefCell::new(self);
+        blocks.name(all, |sketch| {
+            let mut store = store.borrow_mut();
+            store.fetch(std::iter::once(sketch));
+            store.members_of(sketch).map(|members| members.first().cloned())
+        });
     }
 
-    /// A sketch lost its last member in this epoch.
+    /// A sketch that was fetched lost its last member in this epoch.
     pub(in crate::dataflow) fn dies(&mut self, id: SketchId, epoch: Epoch) {
-        self.dying.entry(epoch).or_default().push(id);
+        let place = self.find(id);
+        self.dying.entry(epoch).or_default().extend(place.map(|place| (id, place)));
     }
 
     /// Frees the sketches that lost their last member before `open` and have none now. No candidate of an
     /// epoch before `open` can arrive any more.
     pub(in crate::dataflow) fn release(&mut self, open: Epoch) {
         while let Some(first) = self.dying.first_entry().filter(|e| *e.key() < open) {
-            let (epoch, ids) = first.remove_entry();
-            for id in ids {
-                let Some(place) = self.find(id) else { continue };
-                let members = self.entries.get(place).map(|entry| &entry.members);
-                if matches!(members, Some(SketchMembers::Empty(since)) if *since == epoch) {
-                    self.entries.remove(id.low(), place);
+            let (epoch, dead) = first.remove_entry();
+            for (id, place) in dead {
+                // One that has members again may be spilled, or its place another's.
+                let members = self.sketches.entry(place).filter(|entry| entry.id == id);
+                if matches!(members.map(|e| &e.members), Some(SketchMembers::Empty(since)) if *since == epoch)
+                {
+                    self.sketches.remove(id, place);
                     if let Some(features) = &mut self.features {
                         features.row_mut(place as usize)[0] = Box::default();
                     }
@@ -298,11 +314,8 @@ impl ChangedMembers {
     }
 }
 
-fn read<'a>(words: &'a Rows<u64>, features: Option<&'a Rows<Box<[u64]>>>, place: u32) -> SketchRef<'a> {
-    SketchRef {
-        words: words.row(place as usize),
-        features: features.map_or(&[], |features| &features.row(place as usize)[0]),
-    }
+fn features_at(features: Option<&Rows<Box<[u64]>>>, place: u32) -> &[u64] {
+    features.map_or(&[], |features| &features.row(place as usize)[0])
 }
 
 #[cfg(test)]

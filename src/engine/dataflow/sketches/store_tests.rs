@@ -1,8 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::block::{BlockKey, HotBlock};
 use dupflow_core::hash::mix;
+use dupflow_core::memory::{PlaceInMemory, SpilledSlab};
+use dupflow_core::run::metrics::Metrics;
 
 const WORDS: usize = 3;
 
@@ -10,8 +13,10 @@ fn sketch_id(n: u64) -> SketchId {
     SketchId::new(1, &[n])
 }
 
+/// Ids that fit into a row, and longer ones, in the order of their numbers.
 fn document(n: u64) -> DocId {
-    DocId::new(&format!("a document that is named {n:03}")).unwrap()
+    let rest = if n.is_multiple_of(2) { "" } else { " with a long name" };
+    DocId::new(&format!("document {n:03}{rest}")).unwrap()
 }
 
 /// The stored sketch with the id of `n`.
@@ -19,14 +24,25 @@ fn body(n: u64) -> Sketch {
     Sketch { words: [n, n + 1, n + 2].into(), features: (0..n % 4 + 1).map(|i| n ^ i).collect() }
 }
 
-fn store(expand_limit: usize) -> Sketches {
-    Sketches::new(WORDS, true, expand_limit)
+/// Empty stores: in memory, and spilled with a cache of one page of one row.
+fn stores(expand_limit: usize) -> [Sketches; 2] {
+    let rows = SpilledSlab::create(&PlaceInMemory::default(), SKETCH_ENTRY_WORDS + WORDS, 0, 0);
+    let spilled = StoredSketches::Spilled(rows.into(), SpillMeter::new(&Metrics::new(0).into()));
+    [StoredSketches::in_memory(WORDS), spilled].map(|sketches| Sketches::with(sketches, true, expand_limit))
+}
+
+/// Number of stored sketches.
+fn stored(sketches: &mut Sketches) -> usize {
+    let mut count = 0;
+    sketches.sketches.for_each(|_, _, _| count += 1);
+    count
 }
 
 /// Lets documents leave and join sketch `n`, as `collapse` does.
 fn change(sketches: &mut Sketches, n: u64, epoch: Epoch, leave: &[u64], join: &[u64]) -> Vec<MemberChange> {
     let limit = sketches.expand_limit;
     let mut body = (!join.is_empty()).then(|| body(n));
+    sketches.fetch(std::iter::once(sketch_id(n)));
     let (members, _) = sketches.members(sketch_id(n), body.as_mut());
     let ids = |numbers: &[u64]| numbers.iter().map(|number| document(*number)).collect::<Vec<_>>();
     let mut changes = Vec::new();
@@ -44,7 +60,8 @@ fn change(sketches: &mut Sketches, n: u64, epoch: Epoch, leave: &[u64], join: &[
     changes
 }
 
-fn is_held(sketches: &Sketches, n: u64) -> bool {
+fn is_held(sketches: &mut Sketches, n: u64) -> bool {
+    sketches.fetch(std::iter::once(sketch_id(n)));
     let held = sketches.find(sketch_id(n)).is_some();
     if held {
         let sketch = sketches.get(sketch_id(n));
@@ -55,52 +72,54 @@ fn is_held(sketches: &Sketches, n: u64) -> bool {
 
 #[test]
 fn a_sketch_without_members_is_held_until_its_epoch_is_released_and_no_longer() {
-    let mut sketches = store(10);
-    change(&mut sketches, 1, 1, &[], &[1]);
-    change(&mut sketches, 2, 1, &[], &[2]);
-    change(&mut sketches, 1, 3, &[1], &[]);
-    for open in [1, 2, 3] {
-        sketches.release(open);
-        assert!(is_held(&sketches, 1), "an epoch up to 3 may still name it: {open} is open");
-    }
-    sketches.release(4);
-    assert!(!is_held(&sketches, 1) && is_held(&sketches, 2));
-    assert_eq!(sketches.entries.len(), 1);
-    assert!(sketches.dying.is_empty());
+    for mut sketches in stores(10) {
+        change(&mut sketches, 1, 1, &[], &[1]);
+        change(&mut sketches, 2, 1, &[], &[2]);
+        change(&mut sketches, 1, 3, &[1], &[]);
+        for open in [1, 2, 3] {
+            sketches.release(open);
+            assert!(is_held(&mut sketches, 1), "an epoch up to 3 may still name it: {open} is open");
+        }
+        sketches.release(4);
+        assert!(!is_held(&mut sketches, 1) && is_held(&mut sketches, 2));
+        assert_eq!(stored(&mut sketches), 1);
+        assert!(sketches.dying.is_empty());
 
-    // The place is reused by a sketch with other words and features.
-    change(&mut sketches, 3, 5, &[], &[3]);
-    assert!(is_held(&sketches, 3) && is_held(&sketches, 2) && !is_held(&sketches, 1));
-    assert_eq!(sketches.words.len(), 2);
+        // The place is reused by a sketch with other words and features.
+        change(&mut sketches, 3, 5, &[], &[3]);
+        assert!(is_held(&mut sketches, 3) && is_held(&mut sketches, 2) && !is_held(&mut sketches, 1));
+        assert_eq!(sketches.features.as_ref().map(Rows::len), Some(2));
+    }
 }
 
 #[test]
 fn a_sketch_that_comes_back_is_not_freed_for_its_first_death() {
-    let mut sketches = store(10);
-    change(&mut sketches, 1, 1, &[], &[1]);
-    change(&mut sketches, 1, 2, &[1], &[]);
-    change(&mut sketches, 1, 3, &[], &[2]);
-    sketches.release(3);
-    assert!(is_held(&sketches, 1), "it has a member");
-    change(&mut sketches, 1, 4, &[2], &[]);
-    // Lost its last member in 2 and in 4: only the last time counts.
-    change(&mut sketches, 1, 5, &[], &[3]);
-    change(&mut sketches, 1, 6, &[3], &[]);
-    for open in [5, 6] {
-        sketches.release(open);
-        assert!(is_held(&sketches, 1), "epoch 6 may still name it: {open} is open");
+    for mut sketches in stores(10) {
+        change(&mut sketches, 1, 1, &[], &[1]);
+        change(&mut sketches, 1, 2, &[1], &[]);
+        change(&mut sketches, 1, 3, &[], &[2]);
+        sketches.release(3);
+        assert!(is_held(&mut sketches, 1), "it has a member");
+        change(&mut sketches, 1, 4, &[2], &[]);
+        // Lost its last member in 2 and in 4: only the last time counts.
+        change(&mut sketches, 1, 5, &[], &[3]);
+        change(&mut sketches, 1, 6, &[3], &[]);
+        for open in [5, 6] {
+            sketches.release(open);
+            assert!(is_held(&mut sketches, 1), "epoch 6 may still name it: {open} is open");
+        }
+        sketches.release(7);
+        assert!(!is_held(&mut sketches, 1));
+        // Added again, with its body.
+        change(&mut sketches, 1, 8, &[], &[4]);
+        assert!(is_held(&mut sketches, 1));
     }
-    sketches.release(7);
-    assert!(!is_held(&sketches, 1));
-    // Added again, with its body.
-    change(&mut sketches, 1, 8, &[], &[4]);
-    assert!(is_held(&sketches, 1));
 }
 
 #[test]
 #[should_panic(expected = "the first member of a sketch brings it")]
 fn a_sketch_that_was_freed_needs_its_body_again() {
-    let mut sketches = store(10);
+    let [_, mut sketches] = stores(10);
     change(&mut sketches, 1, 1, &[], &[1]);
     change(&mut sketches, 1, 2, &[1], &[]);
     sketches.release(3);
@@ -113,118 +132,127 @@ fn a_sketch_that_was_freed_needs_its_body_again() {
 #[test]
 fn members_are_read_as_of_any_epoch_that_is_kept() {
     for expand_limit in [0, 1, 3, 100] {
-        let mut sketches = store(expand_limit);
-        // Sketch to members, after each epoch.
-        let mut history: Vec<BTreeMap<u64, BTreeSet<u64>>> = vec![BTreeMap::new()];
-        let mut now: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
-        let mut last_death: BTreeMap<u64, Epoch> = BTreeMap::new();
-        let (mut forgotten, mut open, mut freed) = (0, 1, 0);
-        for epoch in 1..600_u64 {
-            let random = |salt: u64, n: u64| mix(epoch ^ salt << 32 ^ (expand_limit as u64) << 50) % n;
-            // (leave, join) by sketch.
-            let mut moves: BTreeMap<SketchId, (u64, Vec<u64>, Vec<u64>)> = BTreeMap::new();
-            let moved: BTreeSet<u64> = (0..random(0, 6)).map(|i| random(1 + i, 12)).collect();
-            for n in moved {
-                let from = now.iter().find(|(_, members)| members.contains(&n)).map(|(sketch, _)| *sketch);
-                let to = Some(random(20 + n, 6)).filter(|to| *to < 5);
-                if from == to {
-                    continue;
+        for mut sketches in stores(expand_limit) {
+            // Sketch to members, after each epoch.
+            let mut history: Vec<BTreeMap<u64, BTreeSet<u64>>> = vec![BTreeMap::new()];
+            let mut now: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+            let mut last_death: BTreeMap<u64, Epoch> = BTreeMap::new();
+            let (mut forgotten, mut open, mut freed) = (0, 1, 0);
+            for epoch in 1..600_u64 {
+                let random = |salt: u64, n: u64| mix(epoch ^ salt << 32 ^ (expand_limit as u64) << 50) % n;
+                // (leave, join) by sketch.
+                let mut moves: BTreeMap<SketchId, (u64, Vec<u64>, Vec<u64>)> = BTreeMap::new();
+                let moved: BTreeSet<u64> = (0..random(0, 6)).map(|i| random(1 + i, 12)).collect();
+                for n in moved {
+                    let from =
+                        now.iter().find(|(_, members)| members.contains(&n)).map(|(sketch, _)| *sketch);
+                    let to = Some(random(20 + n, 6)).filter(|to| *to < 5);
+                    if from == to {
+                        continue;
+                    }
+                    if let Some(from) = from {
+                        now.get_mut(&from).unwrap().remove(&n);
+                        moves.entry(sketch_id(from)).or_insert((from, vec![], vec![])).1.push(n);
+                    }
+                    if let Some(to) = to {
+                        now.entry(to).or_default().insert(n);
+                        moves.entry(sketch_id(to)).or_insert((to, vec![], vec![])).2.push(n);
+                    }
                 }
-                if let Some(from) = from {
-                    now.get_mut(&from).unwrap().remove(&n);
-                    moves.entry(sketch_id(from)).or_insert((from, vec![], vec![])).1.push(n);
+                let (mut changes, mut stars) = (Vec::new(), Vec::new());
+                for (sketch, leave, join) in moves.values() {
+                    changes.extend(change(&mut sketches, *sketch, epoch, leave, join));
+                    let before =
+                        history.last().and_then(|before| before.get(sketch)).map_or(0, BTreeSet::len);
+                    if before.max(now[sketch].len()) > expand_limit {
+                        let ids = |numbers: &[u64]| numbers.iter().map(|number| document(*number)).collect();
+                        let (sketch, left, joined) = (sketch_id(*sketch), ids(leave), ids(join));
+                        stars.push(StarChange { sketch, before, left, joined });
+                    }
+                    if now[sketch].is_empty() {
+                        last_death.insert(*sketch, epoch);
+                    }
                 }
-                if let Some(to) = to {
-                    now.entry(to).or_default().insert(n);
-                    moves.entry(sketch_id(to)).or_insert((to, vec![], vec![])).2.push(n);
-                }
-            }
-            let (mut changes, mut stars) = (Vec::new(), Vec::new());
-            for (sketch, leave, join) in moves.values() {
-                changes.extend(change(&mut sketches, *sketch, epoch, leave, join));
-                let before = history.last().and_then(|before| before.get(sketch)).map_or(0, BTreeSet::len);
-                if before.max(now[sketch].len()) > expand_limit {
-                    let ids = |numbers: &[u64]| numbers.iter().map(|number| document(*number)).collect();
-                    let (sketch, left, joined) = (sketch_id(*sketch), ids(leave), ids(join));
-                    stars.push(StarChange { sketch, before, left, joined });
-                }
-                if now[sketch].is_empty() {
-                    last_death.insert(*sketch, epoch);
-                }
-            }
-            sketches.keep_changes(epoch, changes, stars);
-            history.push(now.clone());
+                sketches.keep_changes(epoch, changes, stars);
+                history.push(now.clone());
 
-            // The readers advance by none or a few epochs.
-            let done = (forgotten + random(90, 4)).min(epoch).max(epoch.saturating_sub(5));
-            (forgotten + 1..=done).for_each(|past| sketches.forget(past));
-            forgotten = done;
-            // "Compare" may be ahead of `pairs`, as far as `collapse`.
-            open = open.max(forgotten + 1 + random(91, 4)).min(epoch + 1);
-            sketches.release(open);
+                // The readers advance by none or a few epochs.
+                let done = (forgotten + random(90, 4)).min(epoch).max(epoch.saturating_sub(5));
+                (forgotten + 1..=done).for_each(|past| sketches.forget(past));
+                forgotten = done;
+                // "Compare" may be ahead of `pairs`, as far as `collapse`.
+                open = open.max(forgotten + 1 + random(91, 4)).min(epoch + 1);
+                sketches.release(open);
 
-            for at in forgotten..=epoch {
+                sketches.fetch((0..5).map(sketch_id));
+                for at in forgotten..=epoch {
+                    for sketch in 0..5 {
+                        let mut found = Vec::new();
+                        sketches.visible_at(sketch_id(sketch), at, &mut found);
+                        found.sort_unstable();
+                        let members = history[usize::try_from(at).unwrap()].get(&sketch);
+                        let members: Vec<DocId> =
+                            members.into_iter().flatten().map(|n| document(*n)).collect();
+                        let visible = if members.len() <= expand_limit { members.len() } else { 1 };
+                        assert!(found.into_iter().eq(&members[..visible]), "{sketch} as of {at} in {epoch}");
+                        let all = sketches.members_at(sketch_id(sketch), at);
+                        assert!(all.into_iter().eq(&members), "{sketch} as of {at} in {epoch}");
+                        let is_star = sketches.is_star_at(sketch_id(sketch), at);
+                        assert_eq!(is_star, members.len() > expand_limit, "{sketch} as of {at} in {epoch}");
+                    }
+                }
                 for sketch in 0..5 {
-                    let mut found = Vec::new();
-                    sketches.visible_at(sketch_id(sketch), at, &mut found);
-                    found.sort_unstable();
-                    let members = history[usize::try_from(at).unwrap()].get(&sketch);
-                    let members: Vec<DocId> = members.into_iter().flatten().map(|n| document(*n)).collect();
-                    let visible = if members.len() <= expand_limit { members.len() } else { 1 };
-                    assert!(found.into_iter().eq(&members[..visible]), "{sketch} as of {at} in {epoch}");
-                    let all = sketches.members_at(sketch_id(sketch), at);
-                    assert!(all.into_iter().eq(&members), "{sketch} as of {at} in {epoch}");
-                    let is_star = sketches.is_star_at(sketch_id(sketch), at);
-                    assert_eq!(is_star, members.len() > expand_limit, "{sketch} as of {at} in {epoch}");
+                    let has_members = now.get(&sketch).is_some_and(|members| !members.is_empty());
+                    let died = last_death.get(&sketch).copied();
+                    assert_eq!(
+                        is_held(&mut sketches, sketch),
+                        has_members || died.is_some_and(|e| e >= open)
+                    );
+                    freed += usize::from(!has_members && died.is_some_and(|e| e < open));
                 }
             }
-            for sketch in 0..5 {
-                let has_members = now.get(&sketch).is_some_and(|members| !members.is_empty());
-                let died = last_death.get(&sketch).copied();
-                assert_eq!(is_held(&sketches, sketch), has_members || died.is_some_and(|e| e >= open));
-                freed += usize::from(!has_members && died.is_some_and(|e| e < open));
-            }
+            assert!(freed > 20, "{freed} times a sketch was freed");
         }
-        assert!(freed > 20, "{freed} times a sketch was freed");
     }
 }
 
 #[test]
 fn a_dead_block_is_named_after_the_first_member_of_its_example() {
-    let mut sketches = store(10);
-    change(&mut sketches, 1, 1, &[], &[7, 5]);
-    change(&mut sketches, 3, 1, &[], &[9, 8]);
-    let of = |n, other: Option<u64>| HotBlock {
-        sketches: 99,
-        example: sketch_id(n),
-        other: other.map(sketch_id),
-        document: None,
-        beside: None,
-    };
-    let block = |n| of(n, Some(3));
-    let key = |hash| BlockKey::new(0, hash);
-    let mut blocks = HotBlocks::default();
-    assert!(blocks.put(key(1), block(1)) && blocks.put(key(2), block(2)));
-    sketches.name_examples(&mut blocks, false);
-    assert_eq!(blocks[&key(1)].document, Some(document(5)));
-    assert_eq!(blocks[&key(2)].document, None);
-    assert_eq!(blocks[&key(2)].beside, Some(document(8)));
-    // Only blocks without examples are looked at again.
-    let looked = |found: &mut HotBlocks, all| {
-        let seen = std::cell::RefCell::new(BTreeSet::new());
-        found.name(all, |sketch| {
-            seen.borrow_mut().insert(sketch);
-            None
-        });
-        seen.into_inner()
-    };
-    assert_eq!(looked(&mut blocks, false), BTreeSet::from([sketch_id(2)]));
-    assert_eq!(looked(&mut blocks, true), BTreeSet::from([1, 2, 3].map(sketch_id)));
-    assert!(!blocks.put(key(2), of(3, None)), "it was hot before");
-    assert_eq!(looked(&mut blocks, false), BTreeSet::from([sketch_id(3)]));
-    assert!(blocks.remove(&key(2)) && !blocks.remove(&key(2)));
-    assert_eq!(looked(&mut blocks, false), BTreeSet::new());
-    // A changed block keeps the examples of the sketches that it still has.
-    let renamed = of(1, Some(2)).named_as(&blocks[&key(1)]);
-    assert_eq!((renamed.document, renamed.beside), (Some(document(5)), None));
+    for mut sketches in stores(10) {
+        change(&mut sketches, 1, 1, &[], &[7, 5]);
+        change(&mut sketches, 3, 1, &[], &[9, 8]);
+        let of = |n, other: Option<u64>| HotBlock {
+            sketches: 99,
+            example: sketch_id(n),
+            other: other.map(sketch_id),
+            document: None,
+            beside: None,
+        };
+        let block = |n| of(n, Some(3));
+        let key = |hash| BlockKey::new(0, hash);
+        let mut blocks = HotBlocks::default();
+        assert!(blocks.put(key(1), block(1)) && blocks.put(key(2), block(2)));
+        sketches.name_examples(&mut blocks, false);
+        assert_eq!(blocks[&key(1)].document, Some(document(5)));
+        assert_eq!(blocks[&key(2)].document, None);
+        assert_eq!(blocks[&key(2)].beside, Some(document(8)));
+        // Only blocks without examples are looked at again.
+        let looked = |found: &mut HotBlocks, all| {
+            let seen = std::cell::RefCell::new(BTreeSet::new());
+            found.name(all, |sketch| {
+                seen.borrow_mut().insert(sketch);
+                None
+            });
+            seen.into_inner()
+        };
+        assert_eq!(looked(&mut blocks, false), BTreeSet::from([sketch_id(2)]));
+        assert_eq!(looked(&mut blocks, true), BTreeSet::from([1, 2, 3].map(sketch_id)));
+        assert!(!blocks.put(key(2), of(3, None)), "it was hot before");
+        assert_eq!(looked(&mut blocks, false), BTreeSet::from([sketch_id(3)]));
+        assert!(blocks.remove(&key(2)) && !blocks.remove(&key(2)));
+        assert_eq!(looked(&mut blocks, false), BTreeSet::new());
+        // A changed block keeps the examples of the sketches that it still has.
+        let renamed = of(1, Some(2)).named_as(&blocks[&key(1)]);
+        assert_eq!((renamed.document, renamed.beside), (Some(document(5)), None));
+    }
 }

@@ -98,7 +98,7 @@ impl WatchMatcher {
 
     /// Applies the changes of the list in an epoch to the members after it, and returns all notices of the
     /// epoch.
-    pub(in crate::dataflow) fn close(&mut self, epoch: Epoch, sketches: &Sketches) -> Noticed {
+    pub(in crate::dataflow) fn close(&mut self, epoch: Epoch, sketches: &mut Sketches) -> Noticed {
         let mut begun = Vec::new();
         for update in last_of_each(self.updates.remove(&epoch).unwrap_or_default()) {
             let WatchUpdate { watch, content, .. } = update;
@@ -129,8 +129,9 @@ impl WatchMatcher {
     }
 
     /// Notices that a watch of this sketch begins; the sketch has met the corpus.
-    fn begin(&mut self, id: SketchId, watch: DocId, sketches: &Sketches) {
+    fn begin(&mut self, id: SketchId, watch: DocId, sketches: &mut Sketches) {
         let watched = self.watched.get_mut(&id).expect("the sketch of a watch that begins is in the index");
+        sketches.fetch(watched.similar.keys().copied());
         for (sketch, similarity) in &watched.similar {
             let documents = sketches.all_members(*sketch);
             self.noticed.extend(documents.map(|document| (found(&watch, document, *similarity), 1)));
@@ -140,9 +141,10 @@ impl WatchMatcher {
     }
 
     /// Notices that a watch of this sketch ends.
-    fn end(&mut self, id: SketchId, watch: &DocId, sketches: &Sketches) {
+    fn end(&mut self, id: SketchId, watch: &DocId, sketches: &mut Sketches) {
         let Some(watched) = self.watched.get_mut(&id) else { return };
         watched.watches.remove(watch);
+        sketches.fetch(watched.similar.keys().copied());
         for (sketch, similarity) in &watched.similar {
             let documents = sketches.all_members(*sketch);
             self.noticed.extend(documents.map(|document| (found(watch, document, *similarity), -1)));
@@ -163,7 +165,7 @@ impl WatchMatcher {
     }
 
     /// Compares watched sketches that are new with every sketch of this worker, and adds them to the index.
-    fn meet_corpus(&mut self, fresh: BTreeMap<SketchId, Sketch>, sketches: &Sketches) {
+    fn meet_corpus(&mut self, fresh: BTreeMap<SketchId, Sketch>, sketches: &mut Sketches) {
         if fresh.is_empty() {
             return;
         }
@@ -171,7 +173,7 @@ impl WatchMatcher {
         index.add(fresh.iter().map(|(id, sketch)| (*id, sketch.clone())));
         self.watched.extend(fresh.keys().map(|id| (*id, WatchedSketch::default())));
         let mut keys = Vec::new();
-        sketches.each_with_members(|id, sketch| {
+        sketches.each_with_members(|id, sketch, _| {
             if !index.may_be_similar(id, sketch.words[0]) {
                 return;
             }

@@ -21,11 +21,23 @@ use timely::{CommunicationConfig, WorkerConfig};
 
 use crate::dataflow::workers::link::{OnLost, PeerLinks};
 use crate::dataflow::{Emit, Intake, Stages, build};
+use dupflow_core::memory::SpillError;
 use dupflow_core::time::Epoch;
 
 /// Running worker threads.
 #[must_use = "workers are waited for when they are joined"]
-pub struct Workers(WorkerGuards<Result<(), String>>);
+pub struct Workers(WorkerGuards<Result<(), WorkerError>>);
+
+/// Why a worker ended before its input did.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkerError {
+    /// It panicked, with this message.
+    #[error("a worker failed: {0}")]
+    Panicked(String),
+    /// A file of spilled rows could not be created, read or written.
+    #[error("{0}")]
+    Spill(String),
+}
 
 /// What connects the workers of this process to those of others.
 pub struct PeerSockets {
@@ -151,7 +163,7 @@ impl Workers {
                 worker.drop_dataflow(dataflow);
             }
             links.iter().for_each(|links| links.leave());
-            worked.map_err(|panic| message(&*panic))
+            worked.map_err(|panic| failure(&*panic))
         };
         timely::execute::execute_from(builders, threads, WorkerConfig::default(), work).map(Self)
     }
@@ -159,9 +171,17 @@ impl Workers {
     /// Waits for all workers to end.
     ///
     /// # Errors
-    /// The panic message of the first worker that failed.
-    pub fn join(self) -> Result<(), String> {
-        self.0.join().into_iter().try_for_each(|worker| worker?)
+    /// The failure of the first worker that failed.
+    pub fn join(self) -> Result<(), WorkerError> {
+        self.0.join().into_iter().try_for_each(|worker| worker.map_err(WorkerError::Panicked)?)
+    }
+}
+
+/// Why a worker unwound.
+fn failure(panic: &(dyn Any + Send)) -> WorkerError {
+    match panic.downcast_ref::<SpillError>() {
+        Some(error) => WorkerError::Spill(error.to_string()),
+        None => WorkerError::Panicked(message(panic)),
     }
 }
 

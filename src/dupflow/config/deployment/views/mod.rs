@@ -11,6 +11,7 @@ use crate::config::settings::{
     ConfigError, ConfigValue, DeploymentKey, FileSettings, ProblemKind, read_file,
 };
 use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::run::missing_feature;
 use dupflow_core::views::{GroupPart, SIZE, ViewKind, ViewMeasure, ViewPlan};
 
 /// The keys of `[[view]]`.
@@ -78,6 +79,10 @@ pub(super) fn views(settings: &mut FileSettings, fields: &FieldRules, sink: &Sin
     if numbers.len() > MOST_VIEWS {
         let what = format!("at most {MOST_VIEWS} views are kept by one run, and there are {}", numbers.len());
         settings.problem(&format!("view.{}.name", MOST_VIEWS + 1), ProblemKind::Contradiction(what));
+    }
+    if let Some(first) = numbers.first().filter(|_| !cfg!(feature = "views")) {
+        let what = missing_feature("views", "views");
+        settings.problem(&format!("view.{first}.name"), ProblemKind::Contradiction(what));
     }
     let mut names = BTreeSet::new();
     let mut views = Vec::new();

@@ -76,7 +76,15 @@ function tiles() {
       const what = undecided ? `${count(undecided)} wait for a transaction` : `${count(behind)} not read`;
       return [behind + undecided ? span(oldest) : 'none', what, oldest > UNREAD_SECONDS ? 'bad' : ''];
     }),
-    tile('Memory', (s) => [bytes(s.resident_bytes), s.peak_resident_bytes ? `${bytes(s.peak_resident_bytes)} at most` : '']),
+    tile('Memory', (s) => {
+      const budget = s.memory_budget_bytes;
+      const peak = s.peak_resident_bytes ? `${bytes(s.peak_resident_bytes)} at most` : '';
+      if (!budget) return [bytes(s.resident_bytes), peak];
+      const { events, spill_reads: reads, spill_rows: rows } = s.counts;
+      const cached = rows ? `, ${((100 * (rows - reads)) / rows).toFixed(0)} % from the cache` : '';
+      const disk = `of ${bytes(budget)}; ${(reads / Math.max(events, 1)).toFixed(2)} reads an event${cached}`;
+      return [bytes(s.resident_bytes), disk, s.resident_bytes > budget ? 'bad' : '', `${disk}; ${bytes(s.counts.spill_file_bytes)} in files, ${peak}`];
+    }),
     tile('Bad records', (s) => [count(badRecords(s)), Object.entries(s.bad_records).sort((x, y) => y[1] - x[1])[0]?.[0] ?? 'none so far', badRecords(s) ? 'warn' : '']),
   ];
   const tick = () => {

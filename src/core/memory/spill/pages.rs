@@ -1,0 +1,203 @@
+//! Rows in the pages of a file, read and written through a cache of fixed size.
+//!
+//! A row does not straddle pages. A page is one read: of [`PAGE_BYTES`] in a run, or of one row where rows
+//! are longer.
+//! The cache drops pages by CLOCK: the hand passes over pages that were used since its last pass. Changed
+//! pages are written when they are dropped. Nothing is read by address, so an error of the disk is an error
+//! here, and no signal.
+//!
+//! References: F. J. Corbató, *A paging experiment with the Multics system* (1969), for CLOCK.
+
+use std::ops::AddAssign;
+
+use hashbrown::HashMap;
+
+use super::file::{PageFile, SpillError, SpillPlace};
+use crate::hash::{BuildIdentityHasher, mix};
+
+/// Bytes of a page, where a row is not longer: the unit of most disks. A longer page costs as much to read,
+/// and holds more rows that are not asked for.
+pub const PAGE_BYTES: usize = 4096;
+
+const WORD: usize = size_of::<u64>();
+
+/// Counts of a file and its cache, or what was added to them since they were last taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpillCounts {
+    /// Rows that were looked up.
+    pub rows: u64,
+    /// Pages that were read, since the row was not in the cache.
+    pub reads: u64,
+    /// Pages and rows that were written.
+    pub writes: u64,
+    /// Bytes that the file gained.
+    pub bytes: u64,
+    /// Pages that the cache gained.
+    pub cached: u64,
+}
+
+impl AddAssign for SpillCounts {
+    fn add_assign(&mut self, more: Self) {
+        self.rows += more.rows;
+        self.reads += more.reads;
+        self.writes += more.writes;
+        self.bytes += more.bytes;
+        self.cached += more.cached;
+    }
+}
+
+/// Rows of words by place: 0, 1, 2, …
+#[derive(Debug)]
+pub(super) struct PagedRows {
+    file: Box<dyn PageFile>,
+    /// The name of the place of the file.
+    place: String,
+    /// Words of a row, of a page; and rows of a page.
+    width: usize,
+    page_words: usize,
+    rows_of_page: usize,
+    frames: Vec<Frame>,
+    /// Most frames, 1 or more.
+    most: usize,
+    /// By page, as [`mix`] of its number: its index in `frames`.
+    frame_of: HashMap<u64, usize, BuildIdentityHasher>,
+    hand: usize,
+    /// Pages that there are, in the file or in the cache only.
+    pages: usize,
+    pub(super) counts: SpillCounts,
+}
+
+/// A page in the cache.
+#[derive(Debug)]
+struct Frame {
+    page: usize,
+    words: Box<[u64]>,
+    /// Differs from the file.
+    is_changed: bool,
+    /// Used since the hand last passed.
+    is_used: bool,
+}
+
+impl PagedRows {
+    /// Rows of `width` words, 1 or more, in a new file of pages of `page_bytes`. The cache takes
+    /// `cache_bytes`, at least one page.
+    pub(super) fn create(
+        place: &dyn SpillPlace,
+        width: usize,
+        page_bytes: usize,
+        cache_bytes: usize,
+    ) -> Self {
+        let name = place.name();
+        let file = place.open().unwrap_or_else(|error| SpillError::new(&name, "created", error).unwind());
+        let rows_of_page = (page_bytes / (width * WORD)).max(1);
+        let page_words = if rows_of_page == 1 { width } else { page_bytes / WORD };
+        Self {
+            file,
+            place: name,
+            width,
+            page_words,
+            rows_of_page,
+            frames: Vec::new(),
+            most: (cache_bytes / (page_words * WORD)).max(1),
+            frame_of: HashMap::default(),
+            hand: 0,
+            pages: 0,
+            counts: SpillCounts::default(),
+        }
+    }
+
+    /// Words of a row.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// A row that was written.
+    pub(super) fn row(&mut self, place: u32) -> &[u64] {
+        self.counts.rows += 1;
+        let (page, at) = self.position(place);
+        let frame = match self.frame_of.get(&mix(page as u64)) {
+            Some(frame) => *frame,
+            None => {
+                let frame = self.free_frame(page);
+                let bytes = bytemuck::cast_slice_mut(&mut self.frames[frame].words);
+                let read = self.file.read_at(bytes, page as u64 * (self.page_words * WORD) as u64);
+                self.counts.reads += 1;
+                read.unwrap_or_else(|error| SpillError::new(&self.place, "read", error).unwind());
+                frame
+            }
+        };
+        let frame = &mut self.frames[frame];
+        frame.is_used = true;
+        &frame.words[at..][..self.width]
+    }
+
+    /// Sets a row. Reads nothing: a row of a page that is not in the cache is written alone.
+    pub(super) fn set(&mut self, place: u32, row: &[u64]) {
+        let (page, at) = self.position(place);
+        let frame = match self.frame_of.get(&mix(page as u64)) {
+            Some(frame) => *frame,
+            None if page < self.pages => {
+                let offset = (page * self.page_words + at) as u64 * WORD as u64;
+                self.write(row, offset);
+                return;
+            }
+            None => self.add_pages(page),
+        };
+        let frame = &mut self.frames[frame];
+        (frame.is_used, frame.is_changed) = (true, true);
+        frame.words[at..][..self.width].copy_from_slice(row);
+    }
+
+    /// Adds the pages up to this one, of zeros. Returns the frame of the last one. They are written whole, so
+    /// that every page can be read whole.
+    fn add_pages(&mut self, page: usize) -> usize {
+        let mut frame = 0;
+        for new in self.pages..=page {
+            frame = self.free_frame(new);
+            self.frames[frame].words.fill(0);
+            self.frames[frame].is_changed = true;
+            self.counts.bytes += (self.page_words * WORD) as u64;
+        }
+        self.pages = page + 1;
+        frame
+    }
+
+    /// The page of a place, and the first word of the row there.
+    fn position(&self, place: u32) -> (usize, usize) {
+        let place = place as usize;
+        (place / self.rows_of_page, place % self.rows_of_page * self.width)
+    }
+
+    fn write(&mut self, words: &[u64], offset: u64) {
+        self.counts.writes += 1;
+        let written = self.file.write_at(bytemuck::cast_slice(words), offset);
+        written.unwrap_or_else(|error| SpillError::new(&self.place, "written", error).unwind());
+    }
+
+    /// A frame for a page, of any content. If the cache is full a page is dropped, and written if it has
+    /// changed.
+    fn free_frame(&mut self, page: usize) -> usize {
+        if self.frames.len() < self.most {
+            let words = vec![0; self.page_words].into();
+            self.frames.push(Frame { page, words, is_changed: false, is_used: true });
+            self.counts.cached += 1;
+            self.frame_of.insert(mix(page as u64), self.frames.len() - 1);
+            return self.frames.len() - 1;
+        }
+        while std::mem::take(&mut self.frames[self.hand].is_used) {
+            self.hand = (self.hand + 1) % self.most;
+        }
+        let frame = self.hand;
+        self.hand = (self.hand + 1) % self.most;
+        let old = self.frames[frame].page;
+        if std::mem::take(&mut self.frames[frame].is_changed) {
+            let words = std::mem::take(&mut self.frames[frame].words);
+            self.write(&words, (old * self.page_words * WORD) as u64);
+            self.frames[frame].words = words;
+        }
+        self.frame_of.remove(&mix(old as u64));
+        self.frames[frame].page = page;
+        self.frame_of.insert(mix(page as u64), frame);
+        frame
+    }
+}
