@@ -1,22 +1,25 @@
 //! The sketches that are in at least one block, each stored once.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use crate::hash::SketchId;
 use crate::memory::Rows;
 
-/// Sketches by slot number. A slot number is below 2^31 and is used again after [`free`](Self::free). No
-/// index by id is needed: the blocks of a sketch have its slot.
+/// Sketches by slot number. A slot number is below 2^31 and is used again after [`free`](Self::free), the
+/// least first. No index by id is needed: the blocks of a sketch have its slot.
 ///
 /// First fingerprint words are stored in a separate column: most comparisons end after these 8 bytes.
 #[derive(Debug)]
 pub(super) struct SketchSlots {
     ids: Rows<SketchId>,
     words: Rows<u64>,
-    free: Vec<u32>,
+    free: BinaryHeap<Reverse<u32>>,
 }
 
 impl Default for SketchSlots {
     fn default() -> Self {
-        Self { ids: Rows::new(1), words: Rows::new(1), free: Vec::new() }
+        Self { ids: Rows::new(1), words: Rows::new(1), free: BinaryHeap::new() }
     }
 }
 
@@ -26,20 +29,19 @@ impl SketchSlots {
     /// # Panics
     /// For the 2^31st sketch of a worker; so many do not fit into memory with their blocks.
     pub(super) fn add(&mut self, id: SketchId, word: u64) -> u32 {
-        let Some(slot) = self.free.pop() else {
-            let next = u32::try_from(self.ids.len()).ok().filter(|next| next >> 31 == 0);
-            self.ids.push(std::iter::once(id));
-            self.words.push(std::iter::once(word));
-            return next.expect("fewer than 2^31 sketches on a worker");
-        };
-        self.ids.row_mut(slot as usize)[0] = id;
-        self.words.row_mut(slot as usize)[0] = word;
+        let next = || u32::try_from(self.ids.len()).ok().filter(|next| next >> 31 == 0);
+        let free = self.free.pop().map(|Reverse(slot)| slot);
+        let slot = free.or_else(next).expect("fewer than 2^31 sketches on a worker");
+        self.ids.set(slot as usize, std::iter::once(id));
+        self.words.set(slot as usize, std::iter::once(word));
         slot
     }
 
     /// Frees the slot of a sketch that has left its blocks.
     pub(super) fn free(&mut self, slot: u32) {
-        self.free.push(slot);
+        self.free.push(Reverse(slot));
+        self.ids.free(slot as usize);
+        self.words.free(slot as usize);
     }
 
     #[inline]
