@@ -63,9 +63,9 @@ fn environment(place: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// The newest extension that cargo built, which must not be older than a source of its own. `cargo test`
-/// builds it as an example, `cargo build` beside the program.
-fn extension(folder: &Path, sources: &Path) -> Result<PathBuf, String> {
+/// The newest extension that cargo built, which must not be older than a source of these. `cargo test` builds
+/// it as an example, `cargo build` beside the program.
+fn extension(folder: &Path, sources: &[PathBuf]) -> Result<PathBuf, String> {
     let name = format!("{}_dupflow{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let modified = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
     let (built, path) = ["", "deps", "examples"]
@@ -74,7 +74,7 @@ fn extension(folder: &Path, sources: &Path) -> Result<PathBuf, String> {
         .filter_map(|path| Some((modified(&path)?, path)))
         .max()
         .ok_or_else(|| format!("{name} is not built: `cargo test --workspace` builds it"))?;
-    for entry in walkdir::WalkDir::new(sources).into_iter().map(Result::unwrap) {
+    for entry in sources.iter().flat_map(walkdir::WalkDir::new).map(Result::unwrap) {
         let is_source = entry.path().extension().is_some_and(|extension| extension == "rs");
         assert!(
             !is_source || modified(entry.path()).unwrap() <= built,
@@ -107,7 +107,8 @@ fn pytest_passes() {
     let program = Path::new(env!("CARGO_BIN_EXE_dupflow"));
     let folder = program.parent().unwrap();
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
-    let extension = match extension(folder, &project) {
+    let sources = [project.join("src"), project.with_file_name("src")];
+    let extension = match extension(folder, &sources) {
         Ok(path) => path,
         Err(why) => return skipped(&why),
     };

@@ -1,6 +1,6 @@
 //! Keeps the goals for words and names of the sources.
 //!
-//! In: all Rust files of `src` and `tests`, and `build.rs`. Out: all findings of a rule, each with file and
+//! In: all Rust files of `src`, `python/src` and `tests`, and `build.rs`. Out: all findings of a rule, each with file and
 //! line.
 //!
 //! | rule | where | goal |
@@ -49,7 +49,7 @@ type Finding = String;
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = vec![("build.rs".to_owned(), fs::read_to_string(root.join("build.rs")).unwrap())];
-    let mut folders = vec![root.join("src"), root.join("tests")];
+    let mut folders = ["src", "python/src", "tests"].map(|name| root.join(name)).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

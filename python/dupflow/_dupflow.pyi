@@ -34,6 +34,7 @@ __all__ = [
     "clusters",
     "compare",
     "dedup",
+    "every",
     "main",
     "pairs",
     "plan",
@@ -45,8 +46,8 @@ __version__: str
 """The version of the library and of the command line."""
 
 FEATURES: tuple[str, ...]
-"""The optional parts that this build has, of "kafka", "lab", "monitor", "object-store", "parquet",
-"postgres", "sqlite", "webhook", sorted."""
+"""The optional parts that this build has, sorted: some of "article", "kafka", "lab", "monitor",
+"object-store", "parquet", "postgres", "sqlite", "views", "webhook"."""
 
 class _ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -100,10 +101,10 @@ class Table:
 
     @staticmethod
     def from_columns(
-        columns: dict[str, list[str | None] | list[int | None] | list[float | None]], /
+        columns: dict[str, list[str | None] | list[int | None] | list[float | None] | list[bool | None]], /
     ) -> Table:
-        """A table of lists of equal length: strings become large_string, integers int64, floats float64.
-        Values are copied.
+        """A table of lists of equal length: strings become large_string, integers int64, floats float64,
+        bools bool. Values are copied.
 
         Raises ValueError for lists of different lengths, TypeError for values of other or mixed types.
         """
@@ -311,7 +312,8 @@ class Corpus:
 
     With `state`, a folder that is made if need be, what `flush` returned survives the end of the process, by
     `kill -9` too; later calls are lost. Opening the folder again continues, with the same pipeline and
-    threshold, else StateError. One corpus at a time holds a folder.
+    settings, else StateError; epochs are numbered on. One corpus at a time holds a folder, until it is closed,
+    abandoned or dropped; after `kill -9` also until each process has ended that was forked beside it.
 
     A corpus that is dropped ends its threads; `close` waits for them. In a process that was forked while
     its parent had a run every call that needs one raises RuntimeError. After `close` every call is a ValueError. After a
@@ -358,7 +360,8 @@ class Corpus:
         (float64) and `cause` (string: "insert", "update", "delete", …), sorted by (a, b, diff).
 
         All tables added up are the pairs of `pairs()`. After an interruption the epoch still ends; its
-        changes are in the next table.
+        changes are in the next table. (An interruption after the return and before an assignment loses the
+        table, as that of any function: `pairs()` has them all.)
         """
     def similar(self, text: str, *, top: int = 10) -> list[tuple[str | int, float]]:
         """The documents that a text would be paired with, with their similarities, best first: at most
@@ -372,6 +375,9 @@ class Corpus:
         deletes: since the corpus was opened; queued: upserts and deletes since the last `flush`."""
     def close(self) -> None:
         """Flushes, ends the threads and waits for them. Further calls do nothing."""
+    def stop(self) -> None:
+        """Ends the run at once and without a turn: a call in progress on another thread raises RuntimeError.
+        `abandon` then waits for the threads."""
     def abandon(self) -> None:
         """Ends the threads without finishing what is queued, and waits for them."""
     @property
@@ -394,7 +400,7 @@ class Follow:
         cls,
         inputs: Sequence[str],
         *,
-        every: str = "every:100ms",
+        every: str = "100ms",
         follow: bool = False,
         format: str | None = None,
         text: str = "text",
@@ -404,7 +410,8 @@ class Follow:
         settings: Sequence[str] = ...,
         workers: int = 1,
     ) -> Follow:
-        """Starts to read, in order, what `dupflow replay` reads. `every` cuts epochs as `--epoch` does.
+        """Starts to read, in order, what `dupflow replay` reads. `every` cuts epochs as `--epoch` does; "100ms"
+        is "every:100ms".
         With `follow` the last input is a file that is read on as it grows. `text`, `id` and `time` are
         dotted paths in a record, or columns. Raises ConfigError, OSError."""
     def next(self, *, timeout: float | None = None) -> Table | None:
@@ -417,4 +424,12 @@ class Follow:
     def bad_records(self) -> int:
         """Records that were no valid event, so far."""
     def close(self) -> None:
-        """Ends the threads and waits for them."""
+        """Ends the threads and waits for them, but for a reader that waits for its input: it ends with the
+        next record."""
+
+def every(rule: str, /) -> tuple[float, int]:
+    """An epoch rule of a stream whose events have no times: the seconds after its first event and the number of
+    events after which an epoch ends, inclusive; `inf` and 0 where it has none. "100ms" is "every:100ms".
+
+    Raises ConfigError.
+    """

@@ -17,6 +17,7 @@ use crate::cells::{self, Texts, cell, column, copied};
 use crate::errors;
 use crate::frames::Frame;
 use crate::ids;
+use crate::numbers::whole;
 use crate::session::{Session, SessionSettings};
 use crate::tables::{self, IdColumns, RowIds, Stats, Table};
 use crate::wait::Call;
@@ -63,13 +64,17 @@ impl Columns {
     }
 
     /// The columns of a batch.
-    pub(crate) fn of_batch<'b>(&'b self, batch: &'b RecordBatch) -> PyResult<BatchColumns<'b>> {
-        let further = self.further.iter().map(|name| Texts::find(batch, name));
-        let fields = self.fields.columns().iter().map(|name| column(batch, name));
+    pub(crate) fn of_batch<'b>(
+        &'b self,
+        py: Python<'_>,
+        batch: &'b RecordBatch,
+    ) -> PyResult<BatchColumns<'b>> {
+        let further = self.further.iter().map(|name| Texts::find(py, batch, name));
+        let fields = self.fields.columns().iter().map(|name| column(py, batch, name));
         Ok(BatchColumns {
             rules: self,
-            texts: Texts::find(batch, &self.text)?,
-            time: self.time.as_deref().map(|name| column(batch, name)).transpose()?,
+            texts: Texts::find(py, batch, &self.text)?,
+            time: self.time.as_deref().map(|name| column(py, batch, name)).transpose()?,
             further: further.collect::<PyResult<_>>()?,
             fields: fields.collect::<PyResult<_>>()?,
         })
@@ -173,11 +178,11 @@ fn read<'py>(
 ) -> PyResult<()> {
     let mut frame = Frame::open(frame)?;
     while let Some(batch) = frame.next(call.py)? {
-        let own = columns.of_batch(&batch)?;
+        let own = columns.of_batch(call.py, &batch)?;
         let first = rows.ids.rows;
         call.py.detach(|| own.check(batch.num_rows(), nulls, first))?;
         let ids = id.map(|name| {
-            let array = column(&batch, name)?;
+            let array = column(call.py, &batch, name)?;
             let no_ids = || format!("column {name:?}: no ids of type {} are read", array.data_type());
             call.py.detach(|| copied(array)).ok_or_else(|| PyTypeError::new_err(no_ids()))
         });
@@ -240,7 +245,7 @@ impl<'a, 'py> Request<'a, 'py> {
     fn begin(
         py: Python<'py>,
         progress: Option<&'a Bound<'py, PyAny>>,
-        (pipeline, settings, workers): (&str, &[String], usize),
+        (pipeline, settings, workers): (&str, &[String], i64),
         (text, id, time): (&str, Option<&str>, Option<&str>),
         nulls: &str,
         evidence: bool,
@@ -291,7 +296,7 @@ pub(crate) fn pairs<'py>(
     time: Option<&str>,
     pipeline: &str,
     settings: Vec<String>,
-    workers: usize,
+    #[pyo3(from_py_with = whole)] workers: i64,
     evidence: bool,
     nulls: &str,
     progress: Option<Bound<'py, PyAny>>,
@@ -323,7 +328,7 @@ pub(crate) fn clusters<'py>(
     time: Option<&str>,
     pipeline: &str,
     settings: Vec<String>,
-    workers: usize,
+    #[pyo3(from_py_with = whole)] workers: i64,
     nulls: &str,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
@@ -368,6 +373,7 @@ impl Deduplicated {
         self.removed.clone_ref(py)
     }
 
+    /// documents, nulls, kept, removed; with `against` also old.
     #[getter]
     fn stats(&self) -> Stats {
         self.stats.clone()
@@ -388,7 +394,7 @@ pub(crate) fn dedup<'py>(
     time: Option<&str>,
     pipeline: &str,
     settings: Vec<String>,
-    workers: usize,
+    #[pyo3(from_py_with = whole)] workers: i64,
     keep: Option<&str>,
     against: Option<Bound<'py, PyAny>>,
     nulls: &str,

@@ -8,21 +8,26 @@ use arrow_array::types::{
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch, StringArray, StringViewArray};
+use arrow_array::{Array, ArrayRef, LargeBinaryArray, LargeStringArray, RecordBatch, StringArray, StringViewArray};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, TimeUnit};
 use dupflow::core::doc::fields::RawValue;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// A column by its name.
+/// A column by its name, whose values are valid: libraries promise it, and some hand out text that is no UTF-8.
 ///
 /// # Errors
-/// `ValueError` if the batch has no such column, or several.
-pub(crate) fn column<'b>(batch: &'b RecordBatch, name: &str) -> PyResult<&'b ArrayRef> {
+/// `ValueError` if the batch has no such column, or several; if a value is not valid.
+pub(crate) fn column<'b>(py: Python<'_>, batch: &'b RecordBatch, name: &str) -> PyResult<&'b ArrayRef> {
     let names = || batch.schema_ref().fields().iter().map(|field| field.name().as_str());
     match names().filter(|other| *other == name).count() {
-        1 => Ok(batch.column_by_name(name).expect("it is there")),
+        1 => {
+            let column = batch.column_by_name(name).expect("it is there");
+            let valid = py.detach(|| column.to_data().validate_full());
+            valid.map_err(|wrong| PyValueError::new_err(format!("column {name:?}: {wrong}")))?;
+            Ok(column)
+        }
         0 => {
             let all = names().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
             Err(PyValueError::new_err(format!("no column {name:?} in the frame, it has {all}")))
@@ -69,8 +74,8 @@ impl Texts {
     ///
     /// # Errors
     /// As [`column`]; `TypeError` for a column of another type.
-    pub(crate) fn find(batch: &RecordBatch, name: &str) -> PyResult<Self> {
-        let array = column(batch, name)?;
+    pub(crate) fn find(py: Python<'_>, batch: &RecordBatch, name: &str) -> PyResult<Self> {
+        let array = column(py, batch, name)?;
         Self::of_array(array.as_ref()).ok_or_else(|| {
             let found = array.data_type();
             PyTypeError::new_err(format!("column {name:?}: expected texts, found values of type {found}"))
@@ -199,11 +204,16 @@ pub(crate) fn seconds(array: &dyn Array, row: usize) -> Result<Option<f64>, Stri
 /// The ids of a frame are far smaller than the 2 GiB that offsets of 32 bits reach.
 pub(crate) const SMALL: &str = "ids have less than 2 GiB";
 
-/// A copy of a column that shares no buffer with its batch: texts as `large_string`, other types as they are.
+/// A copy of a column that shares no buffer with its batch: texts as `large_string`, views of bytes as
+/// `large_binary`, other types as they are.
 /// `None` for a type that has no such copy.
 pub(crate) fn copied(array: &ArrayRef) -> Option<ArrayRef> {
     if let Some(texts) = Texts::of_array(array.as_ref()).filter(|_| *array.data_type() != DataType::Null) {
         let copy: LargeStringArray = (0..array.len()).map(|row| texts.get(row)).collect();
+        return Some(Arc::new(copy));
+    }
+    if *array.data_type() == DataType::BinaryView {
+        let copy: LargeBinaryArray = array.as_binary_view().iter().collect();
         return Some(Arc::new(copy));
     }
     let of_type = array.data_type();

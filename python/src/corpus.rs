@@ -1,6 +1,7 @@
 //! A corpus that changes.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use arrow_array::RecordBatch;
@@ -12,6 +13,7 @@ use dupflow::core::doc::fields::EventFields;
 use dupflow::core::pair::{Cause, Delta, DocPair};
 use dupflow::core::run::query::{Answer, Query, Refusal};
 use dupflow::core::time::Epoch;
+use dupflow::pipeline::Stopper;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -20,6 +22,7 @@ use crate::cells::{Cell, Texts, cell, column};
 use crate::errors::{self, StateError};
 use crate::frames::Frame;
 use crate::ids::{self, IdKind};
+use crate::numbers::{at_least_one, whole};
 use crate::results::apply;
 use crate::session::{Session, SessionSettings};
 use crate::tables::{self, IdColumns, Stats, Table};
@@ -32,6 +35,8 @@ const LOOK_BYTES: usize = 1 << 10;
 #[pyclass(frozen, module = "dupflow._dupflow")]
 pub(crate) struct Corpus {
     turns: Turns<CorpusState>,
+    /// Ends the run without a turn.
+    stopper: Stopper,
 }
 
 struct CorpusState {
@@ -67,13 +72,11 @@ impl CorpusState {
         complete.map_or(Ok(()), |batch| self.session(call.py)?.push(call, batch))
     }
 
-    /// Takes the changes up to an epoch that is durable.
-    fn advance(&mut self, epoch: Epoch) -> Vec<Delta> {
-        let deltas = self.session.as_ref().map(|session| session.collected.take()).unwrap_or_default();
-        apply(&deltas, &mut self.pairs);
+    /// Follows the changes up to an epoch that is durable.
+    fn advance(&mut self, epoch: Epoch, deltas: &[Delta]) {
+        apply(deltas, &mut self.pairs);
         self.epoch = epoch;
         self.queued = 0;
-        deltas
     }
 }
 
@@ -92,8 +95,8 @@ impl Corpus {
             session.abandon(py);
         }
         drop(turn);
-        call.deliver()?;
-        ended
+        let delivered = call.deliver();
+        ended.and(delivered)
     }
 }
 
@@ -107,7 +110,7 @@ impl Corpus {
         py: Python<'_>,
         pipeline: &str,
         settings: Vec<String>,
-        workers: usize,
+        #[pyo3(from_py_with = whole)] workers: i64,
         state: Option<&str>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -123,6 +126,7 @@ impl Corpus {
         let fields = Columns::new(&plan, "", None)?.fields;
         let settings = SessionSettings { workers, evidence: true, similarities: true, fields, state };
         let session = Session::start(&call, &plan, settings)?;
+        let (stopper, collected) = (session.stopper(), Arc::clone(&session.collected));
         let mut state = CorpusState {
             plan,
             session: Some(session),
@@ -133,9 +137,9 @@ impl Corpus {
             deletes: 0,
             queued: 0,
         };
-        py.detach(|| state.advance(0));
+        py.detach(|| state.advance(collected.epoch(), &collected.take()));
         call.deliver()?;
-        Ok(Self { turns: Turns::new(state) })
+        Ok(Self { turns: Turns::new(state), stopper })
     }
 
     /// Inserts a document or replaces its text.
@@ -185,11 +189,13 @@ impl Corpus {
         let mut frame = Frame::open(frame)?;
         let (before, mut rows) = (own.upserts, 0);
         while let Some(batch) = frame.next(py)? {
-            let found = columns.of_batch(&batch)?;
+            let found = columns.of_batch(py, &batch)?;
             py.detach(|| found.check(batch.num_rows(), nulls, rows))?;
-            let checked = checked_ids(&batch, id, rows, own.kind)?;
-            own.kind = own.kind.or_else(|| checked.first().map(|id| IdKind::new(id.as_bytes())));
-            own.feed(&call, &found, checked, nulls)?;
+            let checked = checked_ids(py, &batch, id, rows, own.kind)?;
+            let kind = checked.first().map(|id| IdKind::new(id.as_bytes()));
+            if own.feed(&call, &found, checked, nulls)? > 0 {
+                own.kind = own.kind.or(kind);
+            }
             rows += batch.num_rows();
         }
         call.deliver()?;
@@ -204,7 +210,9 @@ impl Corpus {
         let own = &mut *turn.value;
         own.session(py)?;
         let id = ids::of_object(id)?;
-        ids::check(&mut own.kind, &id)?;
+        // An id that nothing has does not decide for the corpus.
+        let mut kind = own.kind;
+        ids::check(&mut kind, &id)?;
         let complete = own.session(py)?.feed.delete(id);
         own.count(&call, false, complete)
     }
@@ -215,12 +223,19 @@ impl Corpus {
         let mut turn = self.turn(&call)?;
         let own = &mut *turn.value;
         let epoch = own.session(py)?.flush(&call)?;
-        let table = py.detach(|| {
-            let deltas = own.advance(epoch);
-            tables::deltas(epoch, &deltas, &own.ids())
-        });
-        drop(turn);
+        // What is raised from here on leaves the changes to the next call.
         call.deliver()?;
+        let collected = Arc::clone(&own.session(py)?.collected);
+        let ids = own.ids();
+        let (table, deltas) = py.detach(|| {
+            let deltas = collected.take();
+            (tables::deltas(epoch, &deltas, &ids), deltas)
+        });
+        if let Err(interrupted) = py.check_signals() {
+            collected.add(deltas);
+            return Err(interrupted);
+        }
+        py.detach(|| own.advance(epoch, &deltas));
         Ok(table)
     }
 
@@ -230,11 +245,9 @@ impl Corpus {
         &self,
         py: Python<'py>,
         text: String,
-        top: usize,
+        #[pyo3(from_py_with = whole)] top: i64,
     ) -> PyResult<Vec<(Bound<'py, PyAny>, f64)>> {
-        if top == 0 {
-            return Err(PyValueError::new_err("top: found 0, expected 1 or more"));
-        }
+        let top = at_least_one(top, "top").map_err(PyValueError::new_err)?;
         let call = Call::begin(py, None)?;
         let mut turn = self.turn(&call)?;
         let epoch = turn.value.epoch;
@@ -315,6 +328,15 @@ impl Corpus {
         self.end(py, false)
     }
 
+    /// Ends the run at once, also for a call in progress on another thread, which raises RuntimeError.
+    /// `abandon` then waits for the threads.
+    fn stop(&self) {
+        if !self.turns.is_forked() {
+            self.stopper.abandon();
+        }
+    }
+
+    /// Whether it was closed or abandoned.
     #[getter]
     fn closed(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.turn(&Call::begin(py, None)?)?.value.session.is_none())
@@ -338,15 +360,15 @@ impl Corpus {
 }
 
 impl CorpusState {
-    /// Feeds the rows of a batch, whose ids were checked.
+    /// Feeds the rows of a batch, whose ids were checked. Returns the number of upserts.
     fn feed(
         &mut self,
         call: &Call<'_, '_>,
         found: &BatchColumns<'_>,
         checked: Vec<DocId>,
         nulls: Nulls,
-    ) -> PyResult<()> {
-        let mut rows = checked.into_iter().enumerate();
+    ) -> PyResult<u64> {
+        let (mut rows, before) = (checked.into_iter().enumerate(), self.upserts);
         loop {
             let (mut upserts, mut deletes) = (0, 0);
             let session = self.session(call.py)?;
@@ -369,7 +391,7 @@ impl CorpusState {
             call.count(upserts + deletes);
             match complete {
                 Some(complete) => self.session(call.py)?.push(call, complete)?,
-                None => return call.look(),
+                None => return call.look().map(|()| self.upserts - before),
             }
         }
     }
@@ -439,12 +461,13 @@ impl From<state::StateError> for Looked {
 
 /// The ids of a batch, all of one kind.
 fn checked_ids(
+    py: Python<'_>,
     batch: &RecordBatch,
     name: &str,
     before: usize,
     mut kind: Option<IdKind>,
 ) -> PyResult<Vec<DocId>> {
-    let array = column(batch, name)?;
+    let array = column(py, batch, name)?;
     let wrong = |row: usize, what: String| format!("column {name:?}: row {}: {what}", before + row);
     let texts = Texts::of_array(array.as_ref());
     let mut found = Vec::with_capacity(batch.num_rows());

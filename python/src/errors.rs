@@ -5,7 +5,7 @@ use std::io;
 use dupflow::config;
 use dupflow::connectors::intake::SourceError;
 use dupflow::connectors::state;
-use dupflow::pipeline::RunError;
+use dupflow::pipeline::{RunError, chain};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -48,12 +48,12 @@ pub(crate) fn load(py: Python<'_>, pipeline: &str, settings: &[String]) -> PyRes
 }
 
 /// The number of workers, if it is possible.
-pub(crate) fn workers(py: Python<'_>, workers: usize) -> PyResult<usize> {
-    if (1..=config::MOST_WORKERS).contains(&workers) {
-        return Ok(workers);
-    }
-    let expected = format!("workers: found {workers}, expected 1 to {}", config::MOST_WORKERS);
-    Err(config(py, vec![expected]))
+pub(crate) fn workers(py: Python<'_>, workers: i64) -> PyResult<usize> {
+    let possible = usize::try_from(workers).ok().filter(|n| (1..=config::MOST_WORKERS).contains(n));
+    possible.ok_or_else(|| {
+        let expected = format!("workers: found {workers}, expected 1 to {}", config::MOST_WORKERS);
+        config(py, vec![expected])
+    })
 }
 
 /// The exception for a failed run.
@@ -63,9 +63,10 @@ pub(crate) fn of_run(py: Python<'_>, error: &RunError) -> PyErr {
         RunError::State(error) => of_state(error),
         RunError::Source(SourceError::Inputs(problems)) => config(py, problems.clone()),
         RunError::Source(SourceError::BadRecord(_)) => PyValueError::new_err(chain(error)),
-        RunError::Sink(cause) | RunError::Letters(cause) | RunError::Notices(cause) | RunError::Hook(cause) => {
-            of_io(cause, chain(error))
-        }
+        RunError::Sink(cause)
+        | RunError::Letters(cause)
+        | RunError::Notices(cause)
+        | RunError::Hook(cause) => of_io(cause, chain(error)),
         RunError::Source(SourceError::DeadLetter { source, .. }) => of_io(source, chain(error)),
         RunError::Source(_) | RunError::Spill(_) => PyOSError::new_err(chain(error)),
         RunError::Abandoned | RunError::Process(_) | RunError::Worker(_) => {
@@ -88,15 +89,4 @@ fn of_io(cause: &io::Error, message: String) -> PyErr {
         Some(code) => PyOSError::new_err((code, message)),
         None => io::Error::new(cause.kind(), message).into(),
     }
-}
-
-/// The text of an error with all its causes.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(next) = cause {
-        text = format!("{text}: {next}");
-        cause = next.source();
-    }
-    text
 }

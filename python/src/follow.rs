@@ -21,22 +21,36 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::forks::CountedRun;
 use crate::ids::IdKind;
+use crate::numbers::whole;
 use crate::tables::{self, IdColumns, Table};
 use crate::wait::{Call, Turns};
 
-/// The formats of files.
-const FORMATS: [FileFormat; 7] = [
-    FileFormat::Jsonl,
-    FileFormat::Csv,
-    FileFormat::Tsv,
-    FileFormat::Warc,
-    FileFormat::Parquet,
-    FileFormat::Text,
-    FileFormat::Html,
-];
-
 /// Most epochs that wait to be taken.
 const MOST: usize = 64;
+
+/// An epoch rule, where a time alone, as in "100ms", is that of "every:".
+fn epoch_rule(rule: &str) -> Result<EpochRule, String> {
+    let is_time = rule.starts_with(|first: char| first.is_ascii_digit());
+    let parsed = if is_time { format!("every:{rule}").parse() } else { rule.parse() };
+    parsed.map_err(|what| format!("every: found {rule:?}, {what}"))
+}
+
+/// An epoch rule of a stream whose events have no times of their own, as (seconds, events): infinity or 0
+/// where it has none.
+#[pyfunction]
+#[pyo3(signature = (rule, /))]
+pub(crate) fn every(py: Python<'_>, rule: &str) -> PyResult<(f64, u64)> {
+    match epoch_rule(rule) {
+        Ok(EpochRule::Every(time)) => Ok((time.as_secs_f64(), 0)),
+        Ok(EpochRule::Events(events)) => Ok((f64::INFINITY, events.get())),
+        Ok(EpochRule::Within(events, time)) => Ok((time.as_secs_f64(), events.get())),
+        Ok(rule @ (EpochRule::Ts | EpochRule::All)) => {
+            let what = "expected a time such as \"100ms\", or \"events:N\", N from 1";
+            Err(errors::config(py, vec![format!("every: found \"{rule}\", {what}")]))
+        }
+        Err(what) => Err(errors::config(py, vec![what])),
+    }
+}
 
 /// The epochs that wait to be taken.
 #[derive(Default)]
@@ -105,7 +119,8 @@ struct FollowState {
 }
 
 impl FollowState {
-    /// Ends the run, and waits for its threads.
+    /// Ends the run, and waits for its threads, but for a reader that waits for its input: that one ends with
+    /// the next record.
     fn abandon(&mut self) {
         self.stopper.abandon();
         self.epochs.state.lock().is_left = true;
@@ -135,7 +150,7 @@ pub(crate) struct Follow {
 #[pymethods]
 impl Follow {
     #[new]
-    #[pyo3(signature = (inputs, *, every = "every:100ms", follow = false, format = None,
+    #[pyo3(signature = (inputs, *, every = "100ms", follow = false, format = None,
         text = "text", id = "id", time = "ts", pipeline = "minhash",
         settings = Vec::new(), workers = 1))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
@@ -151,23 +166,23 @@ impl Follow {
         time: &str,
         pipeline: &str,
         settings: Vec<String>,
-        workers: usize,
+        #[pyo3(from_py_with = whole)] workers: i64,
     ) -> PyResult<Self> {
         let call = Call::begin(py, None)?;
         let plan = errors::load(py, pipeline, &settings)?;
         let workers = errors::workers(py, workers)?;
         let mut problems = Vec::new();
-        let every = every.parse::<EpochRule>().map_err(|what| problems.push(format!("every: {what}"))).ok();
+        let every = epoch_rule(every).map_err(|what| problems.push(what)).ok();
         if let Some(field) = plan.scheme.pairs.fields().next() {
             problems.push(format!("pairs.where names the field {field:?}, and files give none here"));
         }
         let format = format.map(|name| {
-            let found = FORMATS.into_iter().find(|format| format.name() == name);
+            let found = FileFormat::all().iter().find(|format| format.name() == name);
             if found.is_none() {
-                let names = FORMATS.map(FileFormat::name).join(", ");
-                problems.push(format!("format: found {name:?}, expected {names}"));
+                let names: Vec<_> = FileFormat::all().iter().map(|format| format.name()).collect();
+                problems.push(format!("format: found {name:?}, expected {}", names.join(", ")));
             }
-            found
+            found.copied()
         });
         let layout = InputLayout {
             format: format.flatten(),
@@ -184,7 +199,7 @@ impl Follow {
                 None
             }
             Err(other) => {
-                problems.push(errors::chain(&other));
+                problems.push(pipeline::chain(&other));
                 None
             }
         };
@@ -216,6 +231,8 @@ impl Follow {
         let Some(own) = turn.value.as_mut() else {
             return Err(PyValueError::new_err("it is closed"));
         };
+        // What is raised from here on leaves the epochs to the next call.
+        call.deliver()?;
         let until = timeout.map(Duration::try_from_secs_f64).transpose();
         let until = until.map_err(|_| PyValueError::new_err("timeout: expected seconds, 0 or more"))?;
         let clock = SystemClock::start();
@@ -239,7 +256,6 @@ impl Follow {
                 None => is_late.then_some(Err(false)),
             }
         });
-        call.deliver()?;
         match next? {
             Ok((epoch, deltas)) => {
                 let ids = IdColumns::Own(IdKind::Text);
@@ -250,6 +266,7 @@ impl Follow {
                     own.ended = true;
                     py.detach(|| running.join()).map_err(|error| errors::of_run(py, &error))?;
                 }
+                call.deliver()?;
                 Ok(None)
             }
         }
@@ -268,7 +285,7 @@ impl Follow {
         self.bad.counts().values().sum()
     }
 
-    /// Ends the threads and waits for them.
+    /// Ends the threads and waits for them, but for a reader that waits for its input.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let call = Call::begin(py, None)?;
         let mut turn = self.turns.take(&call)?;

@@ -3,8 +3,8 @@
 use std::ffi::CStr;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::{RecordBatch, StructArray};
+use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
+use arrow_array::{Array as _, ArrayRef, RecordBatch, StructArray, make_array};
 use arrow_schema::ArrowError;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -20,7 +20,7 @@ const ARRAY: &CStr = c"arrow_array";
 pub(crate) struct Frame<'py> {
     /// What is left to be opened.
     parts: Option<Bound<'py, PyIterator>>,
-    stream: Option<RecordBatchStreamReader>,
+    stream: Option<ArrayStreamReader>,
     batch: Option<RecordBatch>,
 }
 
@@ -47,7 +47,7 @@ impl<'py> Frame<'py> {
         if let Some(export) = object.getattr_opt(intern!(py, "__arrow_c_stream__"))? {
             let capsule = export.call0()?;
             let stream = take::<FFI_ArrowArrayStream>(&capsule, STREAM)?;
-            let opened = py.detach(|| RecordBatchStreamReader::try_new(stream));
+            let opened = py.detach(|| ArrayStreamReader::try_new(stream));
             self.stream = Some(opened.map_err(|error| not_read(&error))?);
             return Ok(true);
         }
@@ -71,7 +71,7 @@ impl<'py> Frame<'py> {
             if let Some(stream) = &mut self.stream {
                 // A stream that runs Python takes the GIL by itself.
                 match py.detach(|| stream.next()) {
-                    Some(batch) => return batch.map(Some).map_err(|error| not_read(&error)),
+                    Some(rows) => return batch(&rows.map_err(|error| not_read(&error))?).map(Some),
                     None => self.stream = None,
                 }
             }
@@ -100,18 +100,27 @@ fn not_read(error: &ArrowError) -> PyErr {
 
 /// A batch from a pair of capsules.
 fn imported(schema: &Bound<'_, PyAny>, array: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
-    let (schema, array) = (take::<FFI_ArrowSchema>(schema, SCHEMA)?, take::<FFI_ArrowArray>(array, ARRAY)?);
+    let array = take::<FFI_ArrowArray>(array, ARRAY)?;
+    if array.is_released() {
+        return Err(PyValueError::new_err("the batch was read before, and can be read only once"));
+    }
+    let schema = take::<FFI_ArrowSchema>(schema, SCHEMA)?;
     // SAFETY: The protocol promises that the two belong together, as their names say.
     #[expect(unsafe_code, reason = "the C data interface")]
     let data = unsafe { from_ffi(array, &schema) }.map_err(|error| not_read(&error))?;
-    if !matches!(data.data_type(), arrow_schema::DataType::Struct(_)) {
-        return Err(PyTypeError::new_err(format!("expected a batch of columns, found {}", data.data_type())));
+    batch(&make_array(data))
+}
+
+/// The batch of an array of rows.
+fn batch(rows: &ArrayRef) -> PyResult<RecordBatch> {
+    let Some(columns) = rows.as_any().downcast_ref::<StructArray>() else {
+        let found = rows.data_type();
+        return Err(PyTypeError::new_err(format!("expected a batch of columns, found {found}")));
+    };
+    match columns.null_count() {
+        0 => Ok(columns.into()),
+        nulls => Err(PyValueError::new_err(format!("{nulls} rows of the frame are null"))),
     }
-    let rows = StructArray::from(data);
-    if arrow_array::Array::null_count(&rows) > 0 {
-        return Err(PyValueError::new_err("a row of the frame is null"));
-    }
-    Ok(rows.into())
 }
 
 /// A structure of the C data interface, which can be empty: then it owns nothing.

@@ -10,7 +10,8 @@
 //!   no buffer of a frame: events are copied out of a batch before they are queued.
 //! - A caller that waits releases the GIL, and takes it again at least every 50 ms to look for
 //!   signals.
-//! - What a run has started has ended when the call returns that closes or abandons it.
+//! - What a run has started has ended when the call returns that closes or abandons it, but for a reader of
+//!   files that waits for its input: it ends with the next record.
 
 #![expect(clippy::shadow_unrelated, reason = "an argument of Python and what is made of it have one name")]
 

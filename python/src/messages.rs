@@ -15,6 +15,8 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
 
+use crate::numbers::whole;
+
 /// Most messages that wait; further ones are counted.
 const MOST: usize = 1000;
 
@@ -45,8 +47,9 @@ pub(crate) fn set_log(log: Option<Py<PyAny>>) {
 /// Messages below this level of `logging` are not made.
 #[pyfunction]
 #[pyo3(signature = (level, /))]
-pub(crate) fn set_log_level(level: u8) {
-    LEAST.store(level, Ordering::Relaxed);
+pub(crate) fn set_log_level(#[pyo3(from_py_with = whole)] level: i64) {
+    let level = level.clamp(0, u8::MAX.into());
+    LEAST.store(u8::try_from(level).unwrap_or(u8::MAX), Ordering::Relaxed);
 }
 
 /// Takes the messages of this process from now on.

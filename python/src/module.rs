@@ -12,6 +12,7 @@ mod frames;
 mod ids;
 mod inbox;
 mod messages;
+mod numbers;
 mod planned;
 mod results;
 mod session;
@@ -32,7 +33,7 @@ mod _dupflow {
     #[pymodule_export]
     use crate::errors::{ConfigError, StateError};
     #[pymodule_export]
-    use crate::follow::Follow;
+    use crate::follow::{Follow, every};
     #[pymodule_export]
     use crate::messages::{set_log, set_log_level};
     #[pymodule_export]

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::errors;
+use crate::numbers::{at_least_one, whole, whole_or_none};
 use crate::tables::{Stats, Table};
 
 /// What a pipeline does, without running it.
@@ -31,41 +32,49 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
+    /// The name of the pipeline.
     #[getter]
     fn name(&self) -> &str {
         &self.plan.name
     }
 
+    /// The least similarity of a pair, inclusive.
     #[getter]
     fn threshold(&self) -> f64 {
         self.plan.threshold
     }
 
+    /// The number of documents that the figures are for.
     #[getter]
     fn documents(&self) -> u64 {
         self.documents
     }
 
+    /// 16 hexadecimal digits: equal ones make equal sketches and blocks.
     #[getter]
     fn fingerprint(&self) -> String {
         format!("{:016x}", self.plan.scheme.fingerprint())
     }
 
+    /// Bytes of a sketch.
     #[getter]
     fn sketch_bytes(&self) -> usize {
         self.report.sketch_bytes()
     }
 
+    /// The standard error of a similarity at the threshold; 0 if it is exact.
     #[getter]
     fn standard_error(&self) -> f64 {
         self.report.standard_error()
     }
 
+    /// Bytes of memory of a document.
     #[getter]
     fn bytes_per_document(&self) -> f64 {
         self.report.bytes_per_document()
     }
 
+    /// Bytes of memory of all documents.
     #[getter]
     fn total_bytes(&self) -> f64 {
         self.report.total_bytes()
@@ -97,6 +106,12 @@ impl Plan {
         Table::new(points.len(), columns, Stats::new())
     }
 
+    fn __repr__(&self) -> String {
+        let Self { plan, documents, .. } = self;
+        let bytes = self.report.bytes_per_document();
+        format!("Plan({}, threshold {}, {documents} documents of {bytes:.0} bytes)", plan.name, plan.threshold)
+    }
+
     /// What `dupflow plan` prints.
     fn text(&self) -> String {
         self.report.to_string()
@@ -117,15 +132,13 @@ pub(crate) fn plan(
     py: Python<'_>,
     pipeline: &str,
     settings: Vec<String>,
-    documents: Option<u64>,
-    workers: usize,
+    #[pyo3(from_py_with = whole_or_none)] documents: Option<i64>,
+    #[pyo3(from_py_with = whole)] workers: i64,
 ) -> PyResult<Plan> {
     let plan = errors::load(py, pipeline, &settings)?;
     let workers = errors::workers(py, workers)?;
-    let documents = documents.unwrap_or(plan.documents);
-    if documents == 0 {
-        return Err(errors::config(py, vec!["documents: found 0, expected 1 or more".to_owned()]));
-    }
+    let documents = documents.map(|documents| at_least_one(documents, "documents")).transpose();
+    let documents = documents.map_err(|what| errors::config(py, vec![what]))?.unwrap_or(plan.documents);
     let report =
         py.detach(|| PlanReport::new(&plan, documents, workers, RetentionReport::for_plan(&plan, None)));
     Ok(Plan { plan, report, documents })
@@ -140,36 +153,43 @@ type Pieces = Vec<(bool, String)>;
 
 #[pymethods]
 impl Comparison {
+    /// The Jaccard similarity of the sets of shingles, 0 to 1.
     #[getter]
     fn jaccard(&self) -> f64 {
         self.0.figures.jaccard
     }
 
+    /// The share of the shingles of each text that the other has, 0 to 1.
     #[getter]
     fn containment(&self) -> (f64, f64) {
         self.0.figures.containment.into()
     }
 
+    /// The Jaccard similarity of the weighted shingles, 0 to 1.
     #[getter]
     fn weighted_jaccard(&self) -> f64 {
         self.0.figures.weighted_jaccard
     }
 
+    /// The cosine of the counts of shingles, 0 to 1.
     #[getter]
     fn cosine(&self) -> f64 {
         self.0.figures.cosine
     }
 
+    /// What the pipeline would report; None if its filter rejects the pair or a text has no token.
     #[getter]
     fn similarity(&self) -> Option<f64> {
         self.0.figures.accepted
     }
 
+    /// Whether both share a block, so that a run would compare them.
     #[getter]
     fn is_candidate(&self) -> bool {
         self.0.figures.is_candidate
     }
 
+    /// Whether a run would report them.
     #[getter]
     fn is_pair(&self) -> bool {
         self.0.figures.is_candidate && self.0.figures.accepted.is_some()
@@ -179,6 +199,11 @@ impl Comparison {
     #[getter]
     fn passages(&self) -> (Pieces, Pieces) {
         self.0.passages().into()
+    }
+
+    fn __repr__(&self) -> String {
+        let words = if self.is_pair() { "a pair" } else { "no pair" };
+        format!("Comparison(jaccard {:.4}, {words})", self.jaccard())
     }
 
     /// What `dupflow compare` prints.

@@ -58,6 +58,11 @@ impl Collected {
         if state.durable >= epoch || !state.is_over { Ok(state.durable >= epoch) } else { Err(Over) }
     }
 
+    /// The last epoch that is durable.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.state.lock().durable
+    }
+
     /// Waits at most `time` until the run has ended. Returns whether it has.
     pub(crate) fn over(&self, time: Duration) -> bool {
         let mut state = self.state.lock();
@@ -77,7 +82,8 @@ impl Collected {
         deltas
     }
 
-    fn add(&self, deltas: impl IntoIterator<Item = Delta>) {
+    /// Adds deltas that are durable.
+    pub(crate) fn add(&self, deltas: impl IntoIterator<Item = Delta>) {
         let mut state = self.state.lock();
         state.deltas.extend(deltas);
         if state.deltas.len() > MANY.max(2 * state.consolidated) {
@@ -128,8 +134,10 @@ impl Sink for CollectingSink {
         self.to.add(deltas.iter().cloned());
     }
 
-    fn live(&mut self, _: Epoch) {
-        self.to.state.lock().is_live = true;
+    fn live(&mut self, past: Epoch) {
+        let mut state = self.to.state.lock();
+        (state.is_live, state.durable) = (true, past);
+        drop(state);
         self.to.changed.notify_all();
     }
 

@@ -8,7 +8,7 @@ use dupflow::config::Plan;
 use dupflow::connectors::intake::{Batch, EpochLimits, EpochRule};
 use dupflow::connectors::state::StoredState;
 use dupflow::core::doc::fields::FieldRules;
-use dupflow::core::run::metrics::Metrics;
+use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::run::query::QueryQueue;
 use dupflow::core::run::status::Status;
 use dupflow::core::time::Epoch;
@@ -20,7 +20,7 @@ use crate::feed::Feed;
 use crate::forks::CountedRun;
 use crate::inbox::{Inbox, Left, PushedEvents};
 use crate::results::{Collected, CollectingSink, Over};
-use crate::wait::Call;
+use crate::wait::{Call, SLICE};
 
 /// Records of an epoch, inclusive: as many as `dupflow replay` has by default.
 pub(crate) fn epoch_records() -> u64 {
@@ -104,12 +104,7 @@ impl Session {
             unpushed: VecDeque::new(),
             failed: None,
         };
-        let collected = Arc::clone(&session.collected);
-        let live = call.until(|time| match collected.live(time) {
-            Ok(live) => live.then_some(Ok(())),
-            Err(over) => Some(Err(over)),
-        });
-        match live {
+        match session.live(call) {
             Ok(Ok(())) => Ok(session),
             Ok(Err(Over)) => Err(session.failure(call.py)),
             Err(interrupted) => {
@@ -119,12 +114,33 @@ impl Session {
         }
     }
 
+    /// Waits until the run is live; the documents that it restores count as rows.
+    fn live(&self, call: &Call<'_, '_>) -> PyResult<Result<(), Over>> {
+        let (collected, mut restored) = (Arc::clone(&self.collected), 0);
+        loop {
+            match call.py.detach(|| collected.live(SLICE)) {
+                Ok(false) => {}
+                live => return Ok(live.map(drop)),
+            }
+            let so_far = self.metrics.get(Counter::Restored);
+            call.count(so_far - restored);
+            restored = so_far;
+            call.look()?;
+        }
+    }
+
     /// Pushes a batch, and waits for room.
     ///
     /// # Errors
     /// The failure of the run; what interrupts the call.
     pub(crate) fn push(&mut self, call: &Call<'_, '_>, batch: Batch) -> PyResult<()> {
         self.unpushed.push_back(batch);
+        self.push_waiting(call)?;
+        call.look()
+    }
+
+    /// Pushes the batches for which there was no room, in order.
+    fn push_waiting(&mut self, call: &Call<'_, '_>) -> PyResult<()> {
         let inbox = Arc::clone(&self.inbox);
         while let Some(batch) = self.unpushed.pop_front() {
             let mut batch = Some(batch);
@@ -136,15 +152,13 @@ impl Session {
             batch.into_iter().for_each(|batch| self.unpushed.push_front(batch));
             pushed?.map_err(|Left| self.failure(call.py))?;
         }
-        call.look()
+        Ok(())
     }
 
     /// Pushes what was not pushed yet.
     fn push_all(&mut self, call: &Call<'_, '_>) -> PyResult<()> {
-        match self.feed.take().or_else(|| self.unpushed.pop_front()) {
-            Some(batch) => self.push(call, batch),
-            None => Ok(()),
-        }
+        self.unpushed.extend(self.feed.take());
+        self.push_waiting(call)
     }
 
     /// Pushes what the feed has, ends the epoch, and waits until it is durable. Returns it.
@@ -192,6 +206,11 @@ impl Session {
         let collected = Arc::clone(&self.collected);
         call.until(|time| collected.over(time).then_some(()))?;
         self.join(call.py).map_err(|error| errors::of_run(call.py, &error))
+    }
+
+    /// What ends the run from any thread: calls in progress then fail.
+    pub(crate) fn stopper(&self) -> Stopper {
+        self.stopper.clone()
     }
 
     /// Ends without finishing anything, and waits for the threads.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
-    Array, ArrayRef, Float64Array, Int64Array, LargeStringArray, RecordBatch, RecordBatchIterator,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, RecordBatch, RecordBatchIterator,
     RecordBatchOptions, StringArray,
 };
+use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{Field, Schema};
 use dupflow::config::Plan;
@@ -17,9 +18,9 @@ use dupflow::core::doc::DocId;
 use dupflow::core::pair::{Cause, Delta, DocPair};
 use dupflow::core::sketch::Scheme;
 use dupflow::core::time::Epoch;
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString};
+use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::cells::{SMALL, cell};
 use crate::frames::{SCHEMA, STREAM};
@@ -55,7 +56,8 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// A table of lists of equal length: strings become large_string, integers int64, floats float64.
+    /// A table of lists of equal length: strings become large_string, integers int64, floats float64, bools
+    /// bool.
     #[staticmethod]
     #[pyo3(signature = (columns, /))]
     fn from_columns(columns: &Bound<'_, PyDict>) -> PyResult<Self> {
@@ -78,11 +80,13 @@ impl Table {
         Ok(Self::new(rows.unwrap_or(0), columns, Stats::new()))
     }
 
+    /// The number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.batch.num_rows()
     }
 
+    /// The names of the columns, in order.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
@@ -140,8 +144,12 @@ impl Table {
     }
 }
 
+/// An error of a column's values, of the same class: a number beyond 64 bits and a text that is no UTF-8 are
+/// values, the rest are types.
 fn prefixed(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
-    PyTypeError::new_err(format!("column {name:?}: {}", error.value(py)))
+    let what = format!("column {name:?}: {}", error.value(py));
+    let is_value = error.is_instance_of::<PyValueError>(py) || error.is_instance_of::<PyOverflowError>(py);
+    if is_value { PyValueError::new_err(what) } else { PyTypeError::new_err(what) }
 }
 
 /// The values of a list, which are all of one type or None.
@@ -159,10 +167,23 @@ fn from_list(values: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
         }
         return Ok(Arc::new(texts.finish()));
     }
+    let is_flag = |value: &Bound<'_, PyAny>| value.is_instance_of::<PyBool>();
+    let flags = values.iter().filter(is_flag).count();
+    if flags > 0 && values.iter().all(|value| value.is_none() || is_flag(&value)) {
+        return Ok(Arc::new(BooleanArray::from(values.extract::<Vec<Option<bool>>>()?)));
+    }
+    if flags > 0 {
+        return Err(PyTypeError::new_err("found values of bool among others"));
+    }
     if first.is_instance_of::<PyInt>() && values.iter().all(|value| !value.is_instance_of::<PyFloat>()) {
         return Ok(Arc::new(Int64Array::from(values.extract::<Vec<Option<i64>>>()?)));
     }
     Ok(Arc::new(Float64Array::from(values.extract::<Vec<Option<f64>>>()?)))
+}
+
+/// Whether a batch has no id. Its type says nothing then: libraries guess one.
+fn is_null(ids: &ArrayRef) -> bool {
+    ids.logical_null_count() == ids.len()
 }
 
 /// The ids of the rows of a frame: those of its column, or the numbers of the rows.
@@ -183,7 +204,8 @@ impl RowIds {
     /// If its type is not that of the batches before.
     pub(crate) fn add(&mut self, rows: usize, ids: Option<ArrayRef>) -> Result<(), String> {
         if let Some((parts, ids)) = self.parts.as_mut().zip(ids) {
-            if let Some((_, first)) = parts.first()
+            if let Some((_, first)) = parts.iter().find(|(_, first)| !is_null(first))
+                && !is_null(&ids)
                 && first.data_type() != ids.data_type()
             {
                 return Err(format!("found {} after {}", ids.data_type(), first.data_type()));
@@ -202,7 +224,12 @@ impl RowIds {
             let number = |row| i64::try_from(row).expect("a row is below 2^63");
             return Arc::new(rows.map(|row| row.map(number)).collect::<Int64Array>());
         };
-        let data: Vec<_> = parts.iter().map(|(_, ids)| ids.to_data()).collect();
+        let (_, typed) = parts.iter().find(|(_, ids)| !is_null(ids)).unwrap_or(&parts[0]);
+        let of_type = |ids: &ArrayRef| match ids.data_type() == typed.data_type() {
+            true => ids.to_data(),
+            false => ArrayData::new_null(typed.data_type(), ids.len()),
+        };
+        let data: Vec<_> = parts.iter().map(|(_, ids)| of_type(ids)).collect();
         let mut gathered = MutableArrayData::new(data.iter().collect(), true, rows.len());
         for row in rows {
             match row {

@@ -48,6 +48,8 @@ impl Run {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dupflow"));
         command.args(["replay", "-v", "--log-format", "json", "--monitor", "127.0.0.1:0", "-o"]);
         command.arg(folder.join("replayed.jsonl")).args(options).arg(folder.join("feed.jsonl"));
+        // What the options name without a folder is written there.
+        command.current_dir(folder);
         Self::listening(command)
     }
 

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Duration;
 
 use dupflow::config::Plan;
@@ -15,8 +16,9 @@ use dupflow::connectors::intake::{BadRecords, EpochLimits, OnError};
 use dupflow::connectors::sinks::MemorySink;
 use dupflow::core::description::Description;
 use dupflow::core::hash;
-use dupflow::core::time::{Epoch, SystemClock};
-use dupflow::pipeline::{self, Continuity, Demands, RunJob};
+use dupflow::core::time::{Clock, Epoch, SystemClock};
+use dupflow::engine::dataflow::Stages;
+use dupflow::pipeline::{self, Continuity, Demands, RunError, RunJob};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
@@ -41,6 +43,24 @@ pub(crate) fn partitions(history: &[Event], count: u32, seed: u64) -> BTreeMap<u
     parts
 }
 
+fn job(stages: Stages, log: Log, sink: &Arc<Mutex<MemorySink>>, workers: usize) -> RunJob {
+    RunJob {
+        stages,
+        source: Box::new(log),
+        first_epoch: 1,
+        processes: None,
+        status: Arc::default(),
+        most_records: None,
+        demands: Demands::default(),
+        publication: None,
+        continuity: Continuity::new(&Description::new()),
+        bad: Arc::new(BadRecords::new(OnError::Fail, None)),
+        sink: Box::new(Arc::clone(sink)),
+        workers,
+        clock: Arc::new(SystemClock::start()),
+    }
+}
+
 /// Runs a log, and checks every epoch against the oracle of what its progress says has been read.
 fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, limits: EpochLimits, seed: u64) {
     const FIRST: Epoch = 1_000_000;
@@ -50,22 +70,8 @@ fn assert_law(history: &[Event], count: u32, readers: usize, workers: usize, lim
     let (sink, (read, all_read)) = (Arc::<Mutex<MemorySink>>::default(), channel());
     let log =
         Log { partitions: parts.clone(), readers, limits, seed, ids_move: false, ts: |_, _| None, read };
-    let running = pipeline::start(RunJob {
-        stages: stages.clone(),
-        source: Box::new(log),
-        first_epoch: FIRST,
-        processes: None,
-        status: Arc::default(),
-        most_records: None,
-        demands: Demands::default(),
-        publication: None,
-        continuity: Continuity::new(&Description::new()),
-        bad: Arc::new(BadRecords::new(OnError::Fail, None)),
-        sink: Box::new(Arc::clone(&sink)),
-        workers,
-        clock: Arc::new(SystemClock::start()),
-    })
-    .unwrap();
+    let job = RunJob { first_epoch: FIRST, ..job(stages.clone(), log, &sink, workers) };
+    let running = pipeline::start(job).unwrap();
     (0..readers).for_each(|_| all_read.recv().unwrap());
     // The idle reader holds no epoch open, but it has not ended either.
     running.stopper().stop();
@@ -108,4 +114,36 @@ fn any_source_holds_the_law() {
     check(48, (events(1..120), runs), |(history, (count, readers, workers, limit, seed))| {
         assert_law(&history, count, readers, workers, limit, seed);
     });
+}
+
+/// A clock that a worker cannot read.
+struct BrokenClock(SystemClock);
+
+impl Clock for BrokenClock {
+    fn now(&self) -> Duration {
+        let is_worker = thread::current().name().is_some_and(|name| name.starts_with("timely"));
+        assert!(!is_worker, "broken on purpose");
+        self.0.now()
+    }
+
+    fn unix(&self) -> f64 {
+        self.0.unix()
+    }
+}
+
+#[test]
+fn a_worker_that_panics_fails_its_run_though_nobody_waits_for_it() {
+    let plan = Plan::load("minhash", &[]).unwrap();
+    let (sink, (read, _all_read)) = (Arc::default(), channel());
+    let (partitions, limits) = (BTreeMap::from([(0, Partition::default())]), EpochLimits::default());
+    let log = Log { partitions, readers: 1, limits, seed: 1, ids_move: false, ts: |_, _| None, read };
+    let clock = Arc::new(BrokenClock(SystemClock::start()));
+    let stages = dupflow::pipeline::stages(&plan, false);
+    let running = pipeline::start(RunJob { clock, ..job(stages, log, &sink, 2) }).unwrap();
+    let stopper = running.stopper();
+    while !stopper.has_failed() {
+        thread::yield_now();
+    }
+    let failed = running.join().unwrap_err();
+    assert!(matches!(&failed, RunError::Worker(what) if what.contains("broken on purpose")), "{failed}");
 }

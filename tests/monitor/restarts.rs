@@ -289,7 +289,6 @@ fn through_restarts(state: &str) {
     println!(
         "{restarts} restarts: {checked} answers are right, {refusals} were refused until the run was live"
     );
-    assert!(refusals > 0, "no run was asked before it was live");
 }
 
 #[test]

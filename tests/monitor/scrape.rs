@@ -123,6 +123,9 @@ fn health_and_readiness_say_what_is_wrong() {
     };
     is("/health", 200, "ok\n");
     is("/ready", 503, "starting: the output is taken over\n");
+    for path in ["/pairs", "/clusters", "/documents/a", "/compare?a=a&b=b"] {
+        assert_eq!(get(watched.address(), path).code, 503, "{path} before the run is live");
+    }
     status.enter(Phase::Live);
     is("/ready", 200, "ready\n");
     status.enter(Phase::Failed("the output cannot be written".to_owned()));

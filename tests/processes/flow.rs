@@ -170,6 +170,7 @@ struct Process {
     /// On process 0.
     told: Receiver<Told>,
     lost: Receiver<(usize, String)>,
+    failed: Receiver<WorkerError>,
 }
 
 /// Starts a process; its intakes by the index of the worker.
@@ -193,8 +194,10 @@ fn start(
         move |process, why: &str| tell_lost.lock().unwrap().send((process, why.to_owned())).unwrap_or(());
     let data = PeerSockets { index, sockets, lost: Box::new(told_lost) };
     let cancellation = Arc::<Cancellation>::default();
+    let (tell_failed, failed) = channel();
+    cancellation.on_failure(move |error| tell_failed.send(error).unwrap_or(()));
     let workers = Workers::start_with(data, stages, 1, count, &cancellation, parts).unwrap();
-    Process { workers, cancellation, told, lost }
+    Process { workers, cancellation, told, lost, failed }
 }
 
 fn boxed(intake: impl Intake + Send + 'static) -> Box<dyn Intake + Send> {
@@ -313,7 +316,7 @@ fn a_connection_that_breaks_is_told_on_both_sides() {
     for (process, other) in [(&one, 1), (&two, 0)] {
         assert_eq!(process.lost.recv_timeout(PATIENCE).unwrap().0, other);
     }
-    for Process { workers, cancellation, told, lost } in [one, two] {
+    for Process { workers, cancellation, told, lost, .. } in [one, two] {
         cancellation.cancel();
         workers.join().unwrap();
         assert_eq!(epochs(&told), (vec![], false));
@@ -328,7 +331,9 @@ fn a_worker_that_panics_ends_its_process_and_not_the_others() {
     let first = boxed(Script::share(&history(5), 0, 2, true));
     let one = start(&stages, 0, sockets.next().unwrap(), vec![first]);
     let two = start(&stages, 1, sockets.next().unwrap(), vec![boxed(Broken)]);
-    assert_eq!(two.workers.join(), Err(WorkerError::Panicked("broken on purpose".to_owned())));
+    let error = WorkerError::Panicked("broken on purpose".to_owned());
+    assert_eq!(two.failed.recv_timeout(PATIENCE), Ok(error.clone()), "before anybody joins");
+    assert_eq!(two.workers.join(), Err(error));
     assert_eq!(one.lost.recv_timeout(PATIENCE).unwrap().0, 1);
     one.cancellation.cancel();
     one.workers.join().unwrap();

@@ -81,6 +81,13 @@ pub enum FileFormat {
     Html,
 }
 
+impl FileFormat {
+    /// All formats, in the order in which they are listed to users.
+    pub fn all() -> &'static [Self] {
+        <Self as clap::ValueEnum>::value_variants()
+    }
+}
+
 /// What it means if several files have the same id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum IdRule {

@@ -5,7 +5,7 @@
 //! [`PublisherSettings::behind_bytes`] wait. A run that fails ends both ([`PublisherStop`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -58,9 +58,10 @@ pub struct Publisher {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Ends the waits of a publisher whose run has failed.
+/// Ends the waits of a publisher whose run has failed. It does not hold the state, which is free once the
+/// publisher was dropped.
 #[derive(Clone, Debug)]
-pub struct PublisherStop(Arc<PublisherShared>);
+pub struct PublisherStop(Weak<PublisherShared>);
 
 struct PublisherShared {
     state: Mutex<StoredState>,
@@ -122,7 +123,7 @@ impl Publisher {
 
     /// A handle that ends its waits.
     pub fn stop(&self) -> PublisherStop {
-        PublisherStop(Arc::clone(&self.shared))
+        PublisherStop(Arc::downgrade(&self.shared))
     }
 
     /// Reads or changes the state, between two publishes.
@@ -181,15 +182,27 @@ impl Publisher {
     }
 }
 
+impl Drop for Publisher {
+    /// Without [`Self::finish`] waiting changes are discarded. Afterwards the location is free.
+    fn drop(&mut self) {
+        self.shared.end(PublisherEnd::Cancel);
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
 impl PublisherStop {
     /// From now on nothing waits for the location: what cannot be published at once is given up.
     pub fn hurry(&self) {
-        self.0.end(PublisherEnd::Hurry);
+        self.end(PublisherEnd::Hurry);
     }
 
     /// Ends the publisher without publishing.
     pub fn cancel(&self) {
-        self.0.end(PublisherEnd::Cancel);
+        self.end(PublisherEnd::Cancel);
+    }
+
+    fn end(&self, end: PublisherEnd) {
+        self.0.upgrade().iter().for_each(|shared| shared.end(end));
     }
 }
 

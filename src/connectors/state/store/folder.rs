@@ -119,7 +119,7 @@ impl Store for Folder {
         let path = self.path.join(LOCK);
         let file = File::options().create(true).truncate(false).write(true).open(&path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Ownership::Alone(Box::new(file))),
+            Ok(()) => Ok(Ownership::Alone(Box::new(Locked(file)))),
             Err(TryLockError::WouldBlock) => Ok(Ownership::Shared(path.display().to_string())),
             // Some network file systems have no locks.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
@@ -127,6 +127,17 @@ impl Store for Folder {
             }
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+}
+
+/// A file that is locked until this is dropped. Closing the file is not enough: a process that was forked
+/// meanwhile has it open too.
+struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // The system releases the lock of a file that nobody has open any more.
+        self.0.unlock().unwrap_or(());
     }
 }
 

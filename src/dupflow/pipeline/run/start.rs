@@ -123,6 +123,10 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     let metrics = Arc::clone(&stages.observers.metrics);
     let shared =
         Arc::new(RunShared { queue, commits, failure, bad, clock, status, process, memory, metrics, begun });
+    let told = Arc::downgrade(&shared);
+    cancellation.on_failure(move |error| {
+        told.upgrade().iter().for_each(|run| run.failure.fail(error.clone().into()));
+    });
 
     let data = sockets.zip(peers.clone()).map(|(sockets, peers)| PeerSockets {
         index: process.0,

@@ -52,15 +52,34 @@ pub struct PeerSockets {
 
 /// Stops the workers of a run before their input ends. They drop their dataflow as it is: no open epoch
 /// closes, and `Emit::ended` is not called. Other processes see that this one is lost.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Cancellation {
     cancelled: AtomicBool,
     workers: Mutex<Vec<Thread>>,
     /// The links, while a thread reads or writes them.
     links: Mutex<Weak<PeerLinks>>,
+    /// Receives the failure of a worker.
+    failed: Mutex<Option<OnFailure>>,
 }
 
+/// Receives why a worker failed, on its thread.
+type OnFailure = Box<dyn Fn(WorkerError) + Send>;
+
 impl Cancellation {
+    /// Sets what receives the failure of each worker, before the worker has ended: whoever waits for
+    /// something else than the workers learns of it. It must not wait for them.
+    pub fn on_failure(&self, failed: impl Fn(WorkerError) + Send + 'static) {
+        *self.failed.lock() = Some(Box::new(failed));
+    }
+
+    /// Stops the workers since one of them has failed.
+    fn fail(&self, error: &WorkerError) {
+        self.cancel();
+        if let Some(failed) = &*self.failed.lock() {
+            failed(error.clone());
+        }
+    }
+
     /// Stops the workers after their current step.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
@@ -154,8 +173,9 @@ impl Workers {
                 // Every new piece of work unparks the worker: records of its peers, its intake, its output.
                 while !cancellation.is_cancelled() && worker.step_or_park(None) {}
             }));
-            if worked.is_err() {
-                cancellation.cancel();
+            let worked = worked.map_err(|panic| failure(&*panic));
+            if let Err(error) = &worked {
+                cancellation.fail(error);
             }
             // The rest of a dataflow is never stepped again: its capabilities are dropped without a progress
             // message to other workers.
@@ -163,7 +183,7 @@ impl Workers {
                 worker.drop_dataflow(dataflow);
             }
             links.iter().for_each(|links| links.leave());
-            worked.map_err(|panic| failure(&*panic))
+            worked
         };
         timely::execute::execute_from(builders, threads, WorkerConfig::default(), work).map(Self)
     }
@@ -194,6 +214,12 @@ fn message(panic: &(dyn Any + Send)) -> String {
 impl fmt::Debug for Workers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workers").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Cancellation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cancellation").field("cancelled", &self.cancelled).finish_non_exhaustive()
     }
 }
 
