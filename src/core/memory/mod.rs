@@ -1,6 +1,6 @@
 //! Storage that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses in memory, a
-//! [`SpilledSlab`] whose values are in a file; a [`PackedTable`] and a [`HashIndex`], which shrink too. And an
-//! [`EndedMap`], which is bounded.
+//! [`SpilledSlab`] whose values are in a file, a [`PackedTable`] and a [`HashIndex`]. All but the file shrink
+//! too. And an [`EndedMap`], which is bounded.
 
 mod ended_map;
 mod hash_index;

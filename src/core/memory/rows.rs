@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Compared with a map, while rows are added, freed from the front, and set again at the least free place.
+    /// Rows are added, freed from the front, and set again at the least free place.
     #[test]
     fn chunks_of_free_rows_are_given_back() {
         let mut rows = Rows::new(3);
