@@ -1,7 +1,7 @@
 //! Keeps the goals for words and names of the sources.
 //!
-//! In: all Rust files of `src`, `python/src` and `tests`, and `build.rs`. Out: all findings of a rule, each with file and
-//! line.
+//! In: all Rust files of `src`, `python/src` and `tests`, and `build.rs`. Out: all findings of a rule, each
+//! with file and line.
 //!
 //! | rule | where | goal |
 //! |---|---|---|

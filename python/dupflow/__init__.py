@@ -13,14 +13,15 @@
 | `pandas.DataFrame` | rows with their index |
 | `polars.DataFrame`, `pyarrow.Table`, `pyarrow.RecordBatch`, `datasets.Dataset` | the same |
 | a DuckDB relation | a relation of the same connection; its rows are held in memory |
-| a dict of columns (lists, arrays) | a dict of the same kinds of columns |
+| a dict of columns | a dict; columns of NumPy and pandas, lists and tuples as they were, others as lists |
 | a list of texts, of rows (dicts) or of batches | a list |
 | a function that returns an iterator of batches | an iterator of batches; the function is called twice |
 | an iterator, a `RecordBatchReader` | nothing, since it is read once: take `removed` |
 | anything else with `__arrow_c_stream__` | a `pyarrow.Table`, or a `polars.DataFrame` without PyArrow |
 
-A stream is read batch by batch; no text is copied beyond one batch. Without `id` rows are named by their
-numbers, from 0. Ids keep their type.
+A batch is any of these frames. In a list or an iterator a dict is a row if any of its values is a text or
+has no length, else it is columns. A stream is read batch by batch; no text is copied beyond one batch.
+Without `id` rows are named by their numbers, from 0. Ids keep their type.
 
 **Errors.** `ConfigError` (a ValueError) lists all problems of a pipeline or of settings; `StateError` (a
 RuntimeError) is about a state that cannot be continued; a frame that cannot be read is a TypeError or a

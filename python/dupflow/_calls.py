@@ -4,7 +4,8 @@ import os
 from typing import Any, Literal
 
 from . import _dupflow
-from ._frames import Columns, Frame, open_frame
+from ._frames import open_frame
+from ._libraries import Columns, Frame
 from ._messages import Progress, follow_level, progress_of
 from ._results import Clusters, Pairs, Removed, reference, texts_of
 from ._settings import Pipeline, Settings, assignments, cores, takes_other_columns
@@ -54,7 +55,8 @@ def pairs(
             opened.stream(columns), **options, evidence=evidence, nulls=nulls, progress=report
         )
     found = Pairs(table)
-    found._texts = texts_of(reference(frame), columns)
+    rows = found.stats["documents"] + found.stats["nulls"]
+    found._texts = texts_of(reference(frame), columns, rows)
     found._compare = (options["pipeline"], options["settings"])
     return found
 

@@ -3,12 +3,14 @@
 import os
 import threading
 import time as clock
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from types import TracebackType
 from typing import Any, Literal
 
 from . import _dupflow
-from ._frames import Columns, is_row, open_frame
+from ._frames import Items, Reopened, is_row, open_frame
+from ._libraries import Arrow, Columns, Frame
 from ._messages import Progress, follow_level, progress_of
 from ._results import Clusters, Deltas, Id, Pairs
 from ._settings import Pipeline, Settings, assignments, takes_other_columns
@@ -26,7 +28,8 @@ class Corpus:
     number, and one has the shortest flushes. progress: of the documents that are restored.
     state: a folder, made if need be. What `flush` returned is there after the end of the process, by `kill
         -9` too; later changes are lost. Opening it again continues, with the same pipeline and settings, else
-        StateError. One corpus at a time holds a folder.
+        StateError; its epochs are numbered on from the restored one. One corpus at a time holds a folder,
+        until it is closed, abandoned or dropped.
 
     In a `with` block it is closed at the end, and abandoned after an exception. One that is dropped ends its
     threads. A process that is forked beside a corpus can use neither it nor one of its own: each call is a
@@ -115,8 +118,8 @@ class Corpus:
         return Clusters(self._corpus.clusters())
 
     def stats(self) -> dict[str, int]:
-        """documents, pairs, epoch as of the last `flush`; upserts, deletes since the corpus was opened;
-        queued: changes since the last `flush`."""
+        """documents, pairs, epoch as of the last `flush`, or as they were restored; upserts, deletes since
+        the corpus was opened; queued: changes since the last `flush`."""
         return self._corpus.stats()
 
     @property
@@ -163,15 +166,17 @@ def follow(
     """The deltas of a stream, an epoch at a time; epochs that change no pair are left out.
 
     source: paths of files and folders, or addresses, as `dupflow replay` reads them (a str, a PathLike, or a
-        list of str); with `tail` the last one is a file that is read on as it grows. Or an iterator of rows
-        (dicts) and of batches, as they arrive: a row without a text, or with `"op": "delete"`, deletes its
-        document.
+        list of str); with `tail` the last one is a file that is read on as it grows. Or a frame, or an
+        iterator of rows (dicts) and of batches (any frames, lists of rows too), as they arrive: a row without
+        a text, or with "delete" in the field or column `op`, deletes its document. "upsert" and None are the
+        other operations; another is a ValueError.
     every: when an epoch ends: "100ms", "2s" that long after its first event, or "events:N" after so many
-        events; an epoch holds whole batches. Of paths also "ts" and "all", as `dupflow replay --epoch`.
+        events; an epoch holds whole tables. Of paths also "ts" and "all", as `dupflow replay --epoch`.
     text, id, time: columns of the rows; of paths dotted fields of a record, `time` then is "ts" by default.
 
-    An iterator is read by a thread of its own. When the generator is closed, that thread ends with the item
-    it is waiting for. An exception of the iterator is raised after the deltas of what was read before it.
+    An iterator is read by a thread of its own. When the generator is closed, or the caller's loop is
+    interrupted, that thread is not waited for while it waits for the next item; it ends with it. An
+    exception of the iterator is raised after the deltas of what was read before it.
     Other parameters and errors are those of `Corpus`; errors are raised by the call itself, but for those of
     reading.
     """
@@ -185,7 +190,7 @@ def follow(
     follow_level()
     files = _dupflow.Follow(
         paths,
-        every=every if ":" in every or every in ("ts", "all") else f"every:{every}",
+        every=every,
         follow=tail,
         text=text,
         id=id,
@@ -220,33 +225,15 @@ def _epochs(files: _dupflow.Follow) -> Iterator[Deltas]:
         files.close()
 
 
-class _Rule:
-    """When an epoch ends: after so many seconds, or so many events, inclusive."""
-
-    def __init__(self, every: str) -> None:
-        self.seconds, self.events = float("inf"), float("inf")
-        kind, _, value = every.rpartition(":")
-        units = {"ms": 1e-3, "s": 1.0, "m": 60.0}
-        digits = value.rstrip("ms")
-        unit = value[len(digits) :]
-        if kind == "events" and value.isdecimal() and int(value) > 0:
-            self.events = int(value)
-        elif kind in ("", "every") and digits.isdecimal() and unit in units:
-            self.seconds = int(digits) * units[unit]
-        else:
-            raise ValueError(f'every="{every}": expected a time such as "100ms", or "events:N" with N from 1')
-
-
 class _Arriving:
-    """An iterator that a thread reads into a corpus, while the caller takes the deltas."""
+    """Rows and tables that a thread reads into a corpus, while the caller takes the deltas."""
 
     def __init__(self, source: Any, columns: Columns, every: str) -> None:
-        self._source = source() if callable(source) and not isinstance(source, Iterable) else source
-        if not isinstance(self._source, Iterable) and not hasattr(self._source, "__arrow_c_stream__"):
-            raise TypeError(
-                f"an iterator of rows or batches, or paths are expected, not {type(source).__name__}"
-            )
-        self._columns, self._rule = columns, _Rule(every)
+        self._source = open_frame(source)
+        self._columns = columns
+        self._has_op = "op" not in columns.named
+        # The most seconds and events of an epoch, inclusive; `inf` and 0 without a limit.
+        self._seconds, self._most = _dupflow.every(every)
         self._changed = threading.Condition()
         # Under the condition.
         self._since: float | None = None
@@ -266,6 +253,10 @@ class _Arriving:
                         self._changed.notify_all()
                     if len(deltas):
                         yield deltas
+            except BaseException:
+                # The thread may be inside a call of the corpus, which ends now.
+                corpus._corpus.stop()
+                raise
             finally:
                 with self._changed:
                     self._is_over = True
@@ -273,14 +264,18 @@ class _Arriving:
             if self._error is not None:
                 raise self._error
 
+    def _is_full(self) -> bool:
+        return 0 < self._most <= self._events
+
     def _wait(self) -> bool:
         """Waits until an epoch has to end. False after the last one."""
         with self._changed:
-            while not self._is_over and self._events < self._rule.events:
-                left = None if self._since is None else self._since + self._rule.seconds - clock.monotonic()
-                if left is not None and left <= 0:
+            while not self._is_over and not self._is_full():
+                left = inf if self._since is None else self._since + self._seconds - clock.monotonic()
+                if left <= 0:
                     break
-                self._changed.wait(None if left == float("inf") else left)
+                # Libraries whose handlers of signals continue system calls let no longer wait be interrupted.
+                self._changed.wait(min(left, 0.2))
             is_due = self._since is not None
             self._since = None
             return is_due
@@ -288,17 +283,17 @@ class _Arriving:
     def _read(self, corpus: Corpus) -> None:
         """In its own thread."""
         try:
-            for batch in self._batches():
+            for part in self._parts(self._source):
                 with self._changed:
                     if self._is_over:
                         return
-                events = self._upsert(corpus, batch)
+                events = self._upsert(corpus, part)
                 with self._changed:
                     self._since = clock.monotonic() if self._since is None else self._since
                     self._events += events
                     self._changed.notify_all()
-                    # A full epoch ends before the next item is read.
-                    self._changed.wait_for(lambda: self._is_over or self._events < self._rule.events)
+                    # A full epoch ends before the next part is read.
+                    self._changed.wait_for(lambda: self._is_over or not self._is_full())
         except BaseException as error:  # The caller's thread raises it.
             self._error = error
         finally:
@@ -306,22 +301,55 @@ class _Arriving:
                 self._is_over = True
                 self._changed.notify_all()
 
-    def _batches(self) -> Iterator[Any]:
-        """The items of the source; a frame is one."""
-        if hasattr(self._source, "__arrow_c_stream__") and not hasattr(self._source, "__next__"):
-            return iter((self._source,))
-        return iter(self._source)
-
-    def _upsert(self, corpus: Corpus, batch: Any) -> int:
-        """Queues the changes of an item; returns their number."""
-        text, id, time = self._columns.text, self._columns.id, self._columns.time
-        assert id is not None
-        if not is_row(batch):
-            return corpus.upsert_many(batch, text=text, id=id, time=time, nulls="delete")
-        if not isinstance(batch, Mapping) or id not in batch:
-            raise ValueError(f'a row without "{id}": {batch!r:.100}')
-        if batch.get("op") == "delete" or batch.get(text) is None:
-            corpus.delete(batch[id])
+    def _parts(self, frame: Frame) -> Iterator[Any]:
+        """The rows and the tables of a frame, in order."""
+        if isinstance(frame, Reopened):
+            yield from self._parts(open_frame(frame.data()))
+        elif isinstance(frame, Items):
+            for item in frame.data:
+                if is_row(item):
+                    yield item
+                else:
+                    yield from self._parts(open_frame(item))
+        elif isinstance(frame, Arrow):
+            yield from frame.batches()
         else:
-            corpus.upsert(batch[id], batch[text], time=None if time is None else batch.get(time))
+            yield frame
+
+    def _upsert(self, corpus: Corpus, part: Any) -> int:
+        """Queues the changes of a row or a table; returns their number."""
+        if isinstance(part, Frame):
+            return self._upsert_table(corpus, part)
+        text, id, time, has_others = self._columns
+        assert id is not None
+        if not isinstance(part, Mapping) or id not in part:
+            raise ValueError(f'a row without "{id}": {part!r:.100}')
+        if _deletes(part.get("op") if self._has_op else None) or part.get(text) is None:
+            corpus.delete(part[id])
+        elif has_others:
+            corpus.upsert_many([part], text=text, id=id, time=time)
+        else:
+            corpus.upsert(part[id], part[text], time=None if time is None else part.get(time))
         return 1
+
+    def _upsert_table(self, corpus: Corpus, table: Frame) -> int:
+        text, id, time, _ = self._columns
+        assert id is not None
+        rows, names = table.rows() or 0, table.names()
+        deletes = [_deletes(op) for op in table.column("op")] if self._has_op and "op" in names else []
+        if text not in names and deletes and all(deletes):
+            for name in table.column(id):
+                corpus.delete(name)
+            return rows
+        if text in names and any(deletes):
+            texts = [None if gone else kept for gone, kept in zip(deletes, table.column(text), strict=True)]
+            table = open_frame(table.replaced(text, texts))
+        corpus.upsert_many(table, text=text, id=id, time=time, nulls="delete")
+        return rows
+
+
+def _deletes(op: object) -> bool:
+    """Whether an operation of a row is a delete. ValueError for an unknown one."""
+    if op not in (None, "upsert", "delete"):
+        raise ValueError(f'op: expected "upsert" or "delete", found {op!r:.100}')
+    return op == "delete"

@@ -21,11 +21,11 @@ from types import TracebackType
 from typing import Literal, Protocol, TypeAlias, final
 
 __all__ = [
+    "FEATURES",
     "Comparison",
     "ConfigError",
     "Corpus",
     "Deduplicated",
-    "FEATURES",
     "Follow",
     "Plan",
     "StateError",
@@ -312,12 +312,12 @@ class Corpus:
 
     With `state`, a folder that is made if need be, what `flush` returned survives the end of the process, by
     `kill -9` too; later calls are lost. Opening the folder again continues, with the same pipeline and
-    settings, else StateError; epochs are numbered on. One corpus at a time holds a folder, until it is closed,
-    abandoned or dropped; after `kill -9` also until each process has ended that was forked beside it.
+    settings, else StateError; epochs are numbered on. One corpus at a time holds a folder, until it is
+    closed, abandoned or dropped; after `kill -9` also until each process has ended that was forked beside it.
 
-    A corpus that is dropped ends its threads; `close` waits for them. In a process that was forked while
-    its parent had a run every call that needs one raises RuntimeError. After `close` every call is a ValueError. After a
-    failure (a full disk) every call raises that failure.
+    A corpus that is dropped ends its threads; `close` waits for them. In a process that was forked while its
+    parent had a run every call that needs one raises RuntimeError. After `close` every call is a ValueError.
+    After a failure (a full disk) every call raises that failure.
     """
 
     def __new__(
@@ -410,10 +410,9 @@ class Follow:
         settings: Sequence[str] = ...,
         workers: int = 1,
     ) -> Follow:
-        """Starts to read, in order, what `dupflow replay` reads. `every` cuts epochs as `--epoch` does; "100ms"
-        is "every:100ms".
-        With `follow` the last input is a file that is read on as it grows. `text`, `id` and `time` are
-        dotted paths in a record, or columns. Raises ConfigError, OSError."""
+        """Starts to read, in order, what `dupflow replay` reads. `every` cuts epochs as `--epoch` does;
+        "100ms" is "every:100ms". With `follow` the last input is a file that is read on as it grows. `text`,
+        `id` and `time` are dotted paths in a record, or columns. Raises ConfigError, OSError."""
     def next(self, *, timeout: float | None = None) -> Table | None:
         """The next epoch that changed a pair, with the columns of `Corpus.flush`; waits for it. None after
         `timeout` seconds, or at the end: see `ended`."""
@@ -428,8 +427,8 @@ class Follow:
         next record."""
 
 def every(rule: str, /) -> tuple[float, int]:
-    """An epoch rule of a stream whose events have no times: the seconds after its first event and the number of
-    events after which an epoch ends, inclusive; `inf` and 0 where it has none. "100ms" is "every:100ms".
+    """An epoch rule of a stream whose events have no times: the seconds after its first event and the number
+    of events after which an epoch ends, inclusive; `inf` and 0 where it has none. "100ms" is "every:100ms".
 
     Raises ConfigError.
     """

@@ -19,15 +19,17 @@ _MARK = "background:rgba(255,170,0,.35);color:inherit"
 _CELL = "text-align:left;vertical-align:top;white-space:pre-wrap;overflow-wrap:anywhere;width:50%"
 
 
-def table(shown: _dupflow.Table) -> str:
-    """The first rows of a table."""
-    names = shown.column_names
-    columns = [shown.column(name)[:_MOST_ROWS] for name in names]
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    rows = "".join(f"<tr>{_cells(row)}</tr>" for row in zip(*columns, strict=True))
-    return (
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{_more(len(shown) - _MOST_ROWS)}"
-    )
+def table(columns: dict[str, list[Any]], count: int) -> str:
+    """The first rows of a table of so many."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    first = (values[:_MOST_ROWS] for values in columns.values())
+    rows = "".join(f"<tr>{_cells(row)}</tr>" for row in zip(*first, strict=True))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{_more(count - _MOST_ROWS)}"
+
+
+def line(text: str) -> str:
+    """A line of text."""
+    return f"<p>{escape(text)}</p>"
 
 
 def pairs(
@@ -36,7 +38,7 @@ def pairs(
     """Pairs with their texts side by side; what one text has and the other has not is marked."""
     parts = []
     for a, b, similarity in rows:
-        cuts = [(texts[name] or "")[:_MOST_COMPARED] for name in (a, b)]
+        cuts = [texts[name][:_MOST_COMPARED] for name in (a, b)]
         passages = _dupflow.compare(cuts[0], cuts[1], pipeline=pipeline, settings=settings).passages
         head = "".join(f'<th style="text-align:left">{escape(str(name))}</th>' for name in (a, b))
         cells = "".join(f'<td style="{_CELL}">{_marked(side)}</td>' for side in passages)

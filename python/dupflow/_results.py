@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from . import _html
 from ._dupflow import Deduplicated, Table
-from ._frames import Columns, open_frame
+from ._frames import open_frame
+from ._libraries import Columns, collected
 
 Id = str | int
 """An id as the caller gave it, or a row number, from 0."""
@@ -86,8 +87,17 @@ class Result(Generic[Row]):
         return self._table.stats
 
     def column(self, name: str) -> list[Any]:
-        """The values of a column. KeyError if there is none of this name."""
-        return self._table.column(name)
+        """The values of a column. KeyError if there is none of this name.
+
+        Ids that are dates, times or bytes are read by PyArrow or Polars; TypeError without both.
+        """
+        try:
+            return self._table.column(name)
+        except TypeError:
+            frame = collected(self._table)
+            if frame is None:
+                raise
+            return frame.column(name)
 
     def __len__(self) -> int:
         """The number of rows."""
@@ -127,27 +137,43 @@ class Result(Generic[Row]):
         return f"<dupflow.{type(self).__name__}: {len(self):,} rows{counts}>"
 
     def _repr_html_(self) -> str:
-        return _html.table(self._table)
+        try:
+            return self._shown()
+        except Exception:
+            # A notebook would show the traceback instead of the value.
+            return _html.line(repr(self))
+
+    def _shown(self) -> str:
+        return _html.table({name: self.column(name) for name in self.column_names}, len(self))
 
 
 class Pairs(Result[Pair]):
     """All pairs: `a`, `b` and `similarity`, and with `evidence` `blocks`, `look`, `components` and
     `standard_error`. Sorted by the rows of `a`, then of `b`; `a` is in the earlier row.
 
-    A notebook shows the texts of the first pairs, with what differs. For that it refers to the frame: weakly,
-    if the frame allows it, as those of all libraries do.
+    A notebook shows the texts of the first pairs, with what differs, unless ids repeat. For that it refers to
+    the frame: weakly, if the frame allows it, as those of all libraries do.
     """
 
     _row = Pair
     _texts: "Callable[[list[Any]], dict[Any, str] | None] | None" = None
     _compare: "tuple[str, list[str]]" = ("minhash", [])
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> str:
+        try:
+            compared = self._compared()
+        except Exception:
+            # The frame may be of other columns by now, or of a connection that is closed.
+            compared = None
+        return super()._shown() if compared is None else compared
+
+    def _compared(self) -> str | None:
+        """The first pairs with their texts, if they are found."""
         shown = min(_html.MOST_PAIRS, len(self))
         a, b = self.column("a")[:shown], self.column("b")[:shown]
         texts = self._texts([*a, *b]) if self._texts is not None else None
         if texts is None:
-            return super()._repr_html_()
+            return None
         rows = list(zip(a, b, self.column("similarity")[:shown], strict=True))
         return _html.pairs(rows, texts, len(self) - shown, *self._compare)
 
@@ -205,10 +231,13 @@ def reference(data: object) -> Callable[[], Any]:
         return lambda: data
 
 
-def texts_of(frame: Callable[[], Any], columns: Columns) -> Callable[[list[Any]], dict[Any, str] | None]:
-    """Finds the texts of documents in a frame: of the first row with an id.
+def texts_of(
+    frame: Callable[[], Any], columns: Columns, rows: int
+) -> Callable[[list[Any]], dict[Any, str] | None]:
+    """Finds the texts of documents in a frame of so many rows.
 
-    None if the frame is gone, or if it is a stream, which would be read as a whole.
+    None if the frame is gone or has other rows, if it is a stream, which would be read as a whole, or if one
+    of the ids repeats: it does not say then which row is in the pair.
     """
 
     def find(ids: list[Any]) -> dict[Any, str] | None:
@@ -217,21 +246,21 @@ def texts_of(frame: Callable[[], Any], columns: Columns) -> Callable[[list[Any]]
             return None
         opened = open_frame(data)
         count = opened.rows()
-        if count is None:
+        if count is None or count != rows:
             return None
-        rows: dict[Any, int] = {}
+        places: dict[Any, int] = {}
         known = range(count) if columns.id is None else opened.column(columns.id)
         wanted = set(ids)
         for row, name in enumerate(known):
-            if name in wanted:
-                rows.setdefault(name, row)
-        if len(rows) < len(wanted):
+            if name in wanted and places.setdefault(name, row) != row:
+                return None
+        if len(places) < len(wanted):
             return None
         mask = bytearray(count)
-        for row in rows.values():
+        for row in places.values():
             mask[row] = 1
-        in_order = sorted(rows, key=rows.__getitem__)
+        in_order = sorted(places, key=places.__getitem__)
         texts = open_frame(opened.keep(bytes(mask))).column(columns.text)
-        return dict(zip(in_order, texts, strict=True))
+        return dict(zip(in_order, texts, strict=True)) if None not in texts else None
 
     return find

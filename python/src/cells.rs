@@ -8,14 +8,16 @@ use arrow_array::types::{
     TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, LargeBinaryArray, LargeStringArray, RecordBatch, StringArray, StringViewArray};
+use arrow_array::{
+    Array, ArrayRef, LargeBinaryArray, LargeStringArray, RecordBatch, StringArray, StringViewArray,
+};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, TimeUnit};
 use dupflow::core::doc::fields::RawValue;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// A column by its name, whose values are valid: libraries promise it, and some hand out text that is no UTF-8.
+/// A column by its name, whose values are valid: libraries promise it, and some pass on text that is not.
 ///
 /// # Errors
 /// `ValueError` if the batch has no such column, or several; if a value is not valid.

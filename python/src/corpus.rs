@@ -4,32 +4,27 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
-use arrow_array::RecordBatch;
 use dupflow::config::Plan as Pipeline;
 use dupflow::connectors::intake::Batch;
-use dupflow::connectors::state::{self, StoredState};
 use dupflow::core::doc::DocId;
 use dupflow::core::doc::fields::EventFields;
 use dupflow::core::pair::{Cause, Delta, DocPair};
 use dupflow::core::run::query::{Answer, Query, Refusal};
 use dupflow::core::time::Epoch;
 use dupflow::pipeline::Stopper;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::batches::{BatchColumns, Columns, Nulls, ONCE};
-use crate::cells::{Cell, Texts, cell, column};
-use crate::errors::{self, StateError};
+use crate::columns::{BatchColumns, Columns, Nulls, ONCE};
+use crate::errors;
 use crate::frames::Frame;
-use crate::ids::{self, IdKind};
+use crate::ids::{self, IdKind, checked_ids};
 use crate::numbers::{at_least_one, whole};
 use crate::results::apply;
 use crate::session::{Session, SessionSettings};
+use crate::stored;
 use crate::tables::{self, IdColumns, Stats, Table};
 use crate::wait::{Call, Turn, Turns};
-
-/// Bytes of restored documents that are read to learn the kind of their ids.
-const LOOK_BYTES: usize = 1 << 10;
 
 /// A corpus that changes.
 #[pyclass(frozen, module = "dupflow._dupflow")]
@@ -117,12 +112,8 @@ impl Corpus {
         let call = Call::begin(py, progress.as_ref())?;
         let plan = errors::load(py, pipeline, &settings)?;
         let workers = errors::workers(py, workers)?;
-        let opened = state.map(|place| py.detach(|| open(place, &plan))).transpose();
-        let (state, kind) = match opened {
-            Ok(opened) => opened.map_or((None, None), |(state, kind)| (Some(state), kind)),
-            Err(NotOpened::State(error)) => return Err(errors::of_state(&error)),
-            Err(NotOpened::Other(what)) => return Err(StateError::new_err(what)),
-        };
+        let opened = state.map(|place| stored::open(py, place, &plan)).transpose()?;
+        let (state, kind) = opened.map_or((None, None), |(state, kind)| (Some(state), kind));
         let fields = Columns::new(&plan, "", None)?.fields;
         let settings = SessionSettings { workers, evidence: true, similarities: true, fields, state };
         let session = Session::start(&call, &plan, settings)?;
@@ -406,92 +397,4 @@ impl Drop for Corpus {
             std::mem::forget(session);
         }
     }
-}
-
-/// Why a state was not opened.
-enum NotOpened {
-    State(state::StateError),
-    Other(String),
-}
-
-impl From<state::StateError> for NotOpened {
-    fn from(error: state::StateError) -> Self {
-        Self::State(error)
-    }
-}
-
-/// Opens a state, or a new one; returns it with the kind of the ids in it, if it has any.
-fn open(place: &str, plan: &Pipeline) -> Result<(StoredState, Option<IdKind>), NotOpened> {
-    let mut stored = match StoredState::open_alone(state::at(place)?) {
-        Err(state::StateError::Missing { .. }) => StoredState::open(state::at(place)?)?,
-        opened => opened?,
-    };
-    let Some(snapshot) = stored.latest(Epoch::MAX)? else { return Ok((stored, None)) };
-    let of_state = &snapshot.saved().mark.pipeline;
-    let description = plan.description();
-    if *of_state != String::from_utf8_lossy(&description.encode()) {
-        let differences = description.differences(of_state.as_bytes()).unwrap_or_default();
-        let listed: Vec<_> = differences.iter().map(ToString::to_string).collect();
-        let what = format!("the state was written by another pipeline: {}", listed.join("; "));
-        return Err(NotOpened::Other(what));
-    }
-    let mut kind = None;
-    let read = snapshot.read(LOOK_BYTES, |slice| {
-        kind = slice.iter().find(|(_, value)| value.is_some()).map(|(id, _)| IdKind::new(id));
-        // One document says it.
-        if kind.is_some() { Err(Looked::Enough) } else { Ok(()) }
-    });
-    match read {
-        Ok(()) | Err(Looked::Enough) => Ok((stored, kind)),
-        Err(Looked::State(error)) => Err(error.into()),
-    }
-}
-
-/// Why the look at the documents of a state ended.
-enum Looked {
-    Enough,
-    State(state::StateError),
-}
-
-impl From<state::StateError> for Looked {
-    fn from(error: state::StateError) -> Self {
-        Self::State(error)
-    }
-}
-
-/// The ids of a batch, all of one kind.
-fn checked_ids(
-    py: Python<'_>,
-    batch: &RecordBatch,
-    name: &str,
-    before: usize,
-    mut kind: Option<IdKind>,
-) -> PyResult<Vec<DocId>> {
-    let array = column(py, batch, name)?;
-    let wrong = |row: usize, what: String| format!("column {name:?}: row {}: {what}", before + row);
-    let texts = Texts::of_array(array.as_ref());
-    let mut found = Vec::with_capacity(batch.num_rows());
-    for row in 0..batch.num_rows() {
-        let value = match &texts {
-            Some(texts) => texts.get(row).map_or(Cell::Null, Cell::Text),
-            None => cell(array.as_ref(), row),
-        };
-        let id = match value {
-            Cell::Null => Err("the id is null".to_owned()),
-            Cell::Text(text) => ids::of_text(text),
-            Cell::Whole(number) => {
-                let of_64_bits = |_| format!("an id has 64 bits, found {number}");
-                i64::try_from(number).map(ids::of_number).map_err(of_64_bits)
-            }
-            _ => {
-                let found = array.data_type();
-                let what = format!("column {name:?}: expected ids, found values of type {found}");
-                return Err(PyTypeError::new_err(what));
-            }
-        };
-        let id = id.map_err(|what| PyValueError::new_err(wrong(row, what)))?;
-        ids::check(&mut kind, &id)?;
-        found.push(id);
-    }
-    Ok(found)
 }

@@ -44,11 +44,10 @@ pub(crate) fn every(py: Python<'_>, rule: &str) -> PyResult<(f64, u64)> {
         Ok(EpochRule::Every(time)) => Ok((time.as_secs_f64(), 0)),
         Ok(EpochRule::Events(events)) => Ok((f64::INFINITY, events.get())),
         Ok(EpochRule::Within(events, time)) => Ok((time.as_secs_f64(), events.get())),
-        Ok(rule @ (EpochRule::Ts | EpochRule::All)) => {
-            let what = "expected a time such as \"100ms\", or \"events:N\", N from 1";
-            Err(errors::config(py, vec![format!("every: found \"{rule}\", {what}")]))
+        Ok(EpochRule::Ts | EpochRule::All) | Err(_) => {
+            let what = "expected a time such as \"100ms\" or \"2s\", or \"events:N\", N from 1";
+            Err(errors::config(py, vec![format!("every: found {rule:?}, {what}")]))
         }
-        Err(what) => Err(errors::config(py, vec![what])),
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn check() -> PyResult<()> {
 
 fn forked() -> PyErr {
     PyRuntimeError::new_err(
-        "this process was forked while its parent had a run of dupflow, so it cannot have one: start processes \
-         by \"spawn\" or \"forkserver\", or close every corpus before a fork",
+        "this process was forked while its parent had a run of dupflow, so it cannot have one: start \
+         processes by \"spawn\" or \"forkserver\", or close every corpus before a fork",
     )
 }

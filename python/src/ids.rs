@@ -3,11 +3,14 @@
 //! A number, and so a row, is written as U+0001 and 16 hexadecimal digits whose order by bytes is that of the
 //! numbers. It needs no allocation. No text begins with U+0001.
 
+use arrow_array::{Array as _, RecordBatch};
 use dupflow::core::doc::DocId;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyString};
+
+use crate::cells::{Cell, Texts, cell, column};
 
 /// The first character of a number.
 const MARK: u8 = 1;
@@ -113,4 +116,44 @@ pub(crate) fn check(kind: &mut Option<IdKind>, id: &DocId) -> PyResult<()> {
             Err(PyTypeError::new_err(format!("the ids of this corpus are {kind}, found {found}")))
         }
     }
+}
+
+/// The ids of a column of a batch, all of one kind. `before` is the number of rows in earlier batches.
+///
+/// # Errors
+/// `TypeError`, `ValueError`.
+pub(crate) fn checked_ids(
+    py: Python<'_>,
+    batch: &RecordBatch,
+    name: &str,
+    before: usize,
+    mut kind: Option<IdKind>,
+) -> PyResult<Vec<DocId>> {
+    let array = column(py, batch, name)?;
+    let wrong = |row: usize, what: String| format!("column {name:?}: row {}: {what}", before + row);
+    let texts = Texts::of_array(array.as_ref());
+    let mut found = Vec::with_capacity(batch.num_rows());
+    for row in 0..batch.num_rows() {
+        let value = match &texts {
+            Some(texts) => texts.get(row).map_or(Cell::Null, Cell::Text),
+            None => cell(array.as_ref(), row),
+        };
+        let id = match value {
+            Cell::Null => Err("the id is null".to_owned()),
+            Cell::Text(text) => of_text(text),
+            Cell::Whole(number) => {
+                let of_64_bits = |_| format!("an id has 64 bits, found {number}");
+                i64::try_from(number).map(of_number).map_err(of_64_bits)
+            }
+            _ => {
+                let found = array.data_type();
+                let what = format!("column {name:?}: expected ids, found values of type {found}");
+                return Err(PyTypeError::new_err(what));
+            }
+        };
+        let id = id.map_err(|what| PyValueError::new_err(wrong(row, what)))?;
+        check(&mut kind, &id)?;
+        found.push(id);
+    }
+    Ok(found)
 }

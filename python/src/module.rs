@@ -2,6 +2,7 @@
 
 mod batches;
 mod cells;
+mod columns;
 mod command;
 mod corpus;
 mod errors;
@@ -16,6 +17,7 @@ mod numbers;
 mod planned;
 mod results;
 mod session;
+mod stored;
 mod tables;
 mod wait;
 

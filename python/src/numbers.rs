@@ -1,5 +1,5 @@
-//! Whole numbers of a caller: any int of Python, so that one that is too small or too large is reported in the
-//! words of its parameter.
+//! Whole numbers of a caller: any int of Python, so that one that is too small or too large is reported in
+//! the words of its parameter.
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;

@@ -108,8 +108,9 @@ impl Plan {
 
     fn __repr__(&self) -> String {
         let Self { plan, documents, .. } = self;
+        let (name, threshold) = (&plan.name, plan.threshold);
         let bytes = self.report.bytes_per_document();
-        format!("Plan({}, threshold {}, {documents} documents of {bytes:.0} bytes)", plan.name, plan.threshold)
+        format!("Plan({name}, threshold {threshold}, {documents} documents of {bytes:.0} bytes)")
     }
 
     /// What `dupflow plan` prints.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, RecordBatch, RecordBatchIterator,
-    RecordBatchOptions, StringArray,
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, RecordBatch,
+    RecordBatchIterator, RecordBatchOptions, StringArray,
 };
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;

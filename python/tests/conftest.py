@@ -1,8 +1,10 @@
-"""What the tests share: the program, a generated corpus, texts that are edits of a few templates."""
+"""What the tests share: the program, a generated corpus, texts that are edits of a few templates, threads,
+tables of the native module."""
 
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,40 @@ def text_of(template, edits=()):
     for place, number in edits:
         words[place % 30] = f"edit{number}"
     return " ".join(words)
+
+
+def threads():
+    """Threads of this process, those of the native module too."""
+    return len(os.listdir("/proc/self/task"))
+
+
+def wait_for(condition, what="it does not come"):
+    """Waits for what another thread does; fails after 20 s."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, what
+        time.sleep(0.005)
+
+
+def native_text(seed, edit=None):
+    """Forty words; an edit replaces one of them."""
+    words = [f"word{(seed * 37 + n * n) % 200}{seed}" for n in range(40)]
+    if edit is not None:
+        words[edit % 40] = f"edit{edit}"
+    return " ".join(words)
+
+
+def native_table(texts, **columns):
+    import pyarrow
+
+    return pyarrow.table({"text": texts, **columns})
+
+
+def cells(found, *names):
+    return list(zip(*(found.column(name) for name in names), strict=True))
+
+
+def replay(history, deltas):
+    """Applies a table of deltas to a set of pairs."""
+    for diff, *pair in cells(deltas, "diff", "a", "b", "similarity"):
+        (history.add if diff > 0 else history.remove)(tuple(pair))

@@ -125,7 +125,7 @@ def test_python_m_dupflow_is_the_command_line(program, feed, tmp_path):
     assert missing.returncode in (1, 2) and b"missing.jsonl" in missing.stderr
 
 
-def test_a_closed_pipe_and_an_interrupt_end_the_command_line(feed):
+def test_a_closed_pipe_and_an_interrupt_end_the_command_line(feed, tmp_path):
     command = [sys.executable, "-m", "dupflow", "replay", "-q", "-"]
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     child.stdin.write(feed.read_bytes())
@@ -135,13 +135,16 @@ def test_a_closed_pipe_and_an_interrupt_end_the_command_line(feed):
     assert child.wait(timeout=20) != 0
     child.stdin.close()
     child.stdout.close()
+    equal = tmp_path / "equal.jsonl"
+    equal.write_text("".join(f'{{"id":"{n}","text":"one two three four"}}\n' for n in range(300)))
+    # 44,850 pairs are more than a pipe takes.
     with subprocess.Popen(
-        [sys.executable, "-m", "dupflow", "generate", "--documents", "100000"],
+        [sys.executable, "-m", "dupflow", "replay", "--emit", "pairs", equal],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "RUST_BACKTRACE": "0"},
     ) as child:
-        child.stdout.readline()
+        assert child.stdout.readline().startswith(b'{"a":'), "it writes"
         child.stdout.close()
         stderr = child.stderr.read()
         assert b"panicked" not in stderr, stderr

@@ -1,13 +1,14 @@
 """A corpus and streams: what each call does.
 
 Bug classes: a query that does not see the last flush; ids of two kinds that are mixed; an epoch rule that is
-ignored; deltas that wait for the next item of a stream.
+ignored; deltas that wait for the next item of a stream; an operation that is ignored in a table; a call of
+the reading thread that is waited for.
 """
 
 import threading
 
 import pytest
-from conftest import text_of
+from conftest import text_of, wait_for
 
 import dupflow
 
@@ -53,7 +54,7 @@ def test_ids_of_a_corpus_are_of_one_kind():
                 corpus.upsert(id, "one two three four")
         corpus.upsert_many({"id": [-7, 8], "text": ["one two three four"] * 2})
         assert [(d.a, d.b) for d in corpus.flush()] == [(-7, 7), (-7, 8), (7, 8)], "in the order of numbers"
-        assert corpus.pairs().to_arrow().schema.field("a").type == "int64"
+        assert corpus.pairs().column("a") == [-7, -7, 7]
     with dupflow.Corpus() as corpus:
         for id in ("", "x" * 1025):
             with pytest.raises(ValueError):
@@ -111,6 +112,152 @@ def test_follow_of_frames():
     assert sum(map(len, epochs)) == 3
 
 
+TEXT = "one two three four"
+OPERATIONS = [
+    {"id": ["a", "b", "c"], "text": [TEXT, TEXT, "other words are here"], "op": ["upsert", None, "upsert"]},
+    {"id": ["a", "c", "d"], "text": [TEXT, TEXT, None], "op": ["delete", "upsert", "upsert"]},
+    # Of a document the last operation counts.
+    {
+        "id": ["e", "e", "f", "f"],
+        "text": [TEXT] * 4,
+        "op": ["upsert", "delete", "delete", None],
+    },
+]
+
+
+def operations(kind):
+    """The tables of `OPERATIONS`, of a kind."""
+    if kind == "rows":
+        return [[dict(zip(t, row, strict=True)) for row in zip(*t.values(), strict=True)] for t in OPERATIONS]
+    if kind == "iterators of rows":
+        return map(iter, operations("rows"))
+    if kind in ("dict", "function"):
+        return [lambda t=t: iter([t]) for t in OPERATIONS] if kind == "function" else OPERATIONS
+    if kind == "datasets":
+        return [pytest.importorskip("datasets").Dataset.from_dict(table) for table in OPERATIONS]
+    if kind in ("pandas", "polars"):
+        return [pytest.importorskip(kind).DataFrame(table) for table in OPERATIONS]
+    pyarrow = pytest.importorskip("pyarrow")
+    tables = [pyarrow.table(table) for table in OPERATIONS]
+    if kind == "duckdb":
+        connection = pytest.importorskip("duckdb").connect()
+        for n, source in enumerate(tables):
+            assert source is not None
+            connection.execute(f"create table t{n} as select * from source")
+        return [connection.sql(f"from t{n}") for n in range(len(tables))]
+    return tables if kind == "pyarrow" else [table.to_batches()[0] for table in tables]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "rows",
+        "iterators of rows",
+        "dict",
+        "function",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "batch",
+        "datasets",
+        "duckdb",
+    ],
+)
+def test_follow_of_operations_in_tables(kind):
+    added = {}
+    for deltas in dupflow.follow(iter(operations(kind)), every="1s"):
+        for delta in deltas:
+            added[delta.a, delta.b] = added.get((delta.a, delta.b), 0) + delta.diff
+    assert {pair for pair, count in added.items() if count} == {("b", "c"), ("b", "f"), ("c", "f")}
+    assert set(added.values()) <= {0, 1}
+
+
+def test_follow_refuses_operations_that_it_does_not_know():
+    for item in (
+        {"id": "a", "text": TEXT, "op": "insert"},
+        {"id": ["a"], "text": [TEXT], "op": ["Delete"]},
+        [{"id": "a", "text": TEXT, "op": 1}],
+    ):
+        with pytest.raises(ValueError, match='op: expected "upsert" or "delete", found'):
+            list(dupflow.follow([item]))
+    # A column that the call names is no operation.
+    frame = {"op": ["a", "b"], "text": [TEXT] * 2}
+    followed = [(d.a, d.b) for deltas in dupflow.follow([frame], id="op") for d in deltas]
+    assert followed == [("a", "b")]
+    deletes = [{"id": ["a", "b"], "text": [TEXT] * 2}, {"id": ["a"], "op": ["delete"]}]
+    assert [d.diff for deltas in dupflow.follow(deletes, every="events:1") for d in deltas] == [1, -1]
+    with pytest.raises(ValueError, match='"text"'):
+        list(dupflow.follow([{"id": ["a", "b"], "op": ["delete", "upsert"]}]))
+
+
+def test_follow_keeps_the_types_of_a_table_with_operations():
+    """Times are those of Arrow, whether a row is a delete or not."""
+    pyarrow, settings = pytest.importorskip("pyarrow"), {"retention.max_age": "10s"}
+    table = pyarrow.table(
+        {
+            "id": ["a", "b", "c", "x"],
+            "text": [TEXT] * 4,
+            "at": pyarrow.array([100, 105, 112, 112], pyarrow.timestamp("s")),
+            "op": ["upsert", "upsert", "upsert", "delete"],
+        }
+    )
+    followed = [d for deltas in dupflow.follow(table, time="at", settings=settings) for d in deltas]
+    assert [(delta.diff, delta.a, delta.b) for delta in followed] == [(1, "b", "c")]
+
+
+def test_follow_of_fields():
+    rule = {"pairs.where": "a.host != b.host"}
+    rows = [{"id": id, "text": TEXT, "host": host} for id, host in zip("abcd", "xxyx", strict=True)]
+    rows.append({"id": "d", "host": "x"})
+    table = {name: [row.get(name) for row in rows] for name in rows[0]}
+    for source in (iter(rows), iter([rows]), iter([table]), table):
+        followed = [delta for deltas in dupflow.follow(source, settings=rule) for delta in deltas]
+        assert sorted((delta.a, delta.b) for delta in followed) == [("a", "c"), ("b", "c")]
+
+
+def test_follow_ends_epochs_within_a_list_of_rows():
+    rows = [{"id": n, "text": TEXT} for n in range(6)]
+    for source in (rows, [rows], iter([rows[:3], iter(rows[3:])]), lambda: iter(rows)):
+        epochs = [{delta.b for delta in deltas} for deltas in dupflow.follow(source, every="events:2")]
+        assert epochs == [{1}, {2, 3}, {4, 5}]
+
+
+def test_closing_follow_ends_the_call_of_the_reading_thread(monkeypatch):
+    """Ctrl-C in the loop does not wait until a large item is queued."""
+    pyarrow = pytest.importorskip("pyarrow")
+    # Equal texts are worked off slowly, and the call waits for that.
+    texts = [text_of(n % 50, [(n, n)]) for n in range(1000)] * 100
+    taken_first, begun, closing, ended = threading.Event(), threading.Event(), threading.Event(), []
+    upsert_many = dupflow.Corpus.upsert_many
+
+    def reading(rows):
+        begun.set()
+        closing.wait(20)
+
+    def observed(self, *arguments, **options):
+        try:
+            ended.append(upsert_many(self, *arguments, **options, progress=reading))
+        except BaseException as error:
+            ended.append(error)
+            raise
+
+    def source():
+        yield from ({"id": id, "text": TEXT} for id in (-1, -2))
+        taken_first.wait(20)
+        yield pyarrow.table({"id": range(len(texts)), "text": texts})
+
+    monkeypatch.setattr(dupflow.Corpus, "upsert_many", observed)
+    taken = dupflow.follow(source(), every="events:2")
+    assert len(next(taken)) == 1
+    taken_first.set()
+    assert begun.wait(20)
+    closing.set()
+    taken.close()
+    wait_for(lambda: ended)
+    assert isinstance(ended[0], RuntimeError) and "abandoned" in str(ended[0]), ended
+    wait_for(lambda: "dupflow-follow" not in [thread.name for thread in threading.enumerate()])
+
+
 def test_follow_of_files(tmp_path):
     lines = ['{"id":"a","text":"one two three four"}', '{"id":"b","text":"one two three four"}']
     for name, line in zip("ab", lines, strict=True):
@@ -132,9 +279,16 @@ def test_follow_of_files(tmp_path):
 def test_follow_refuses_what_it_cannot_do(tmp_path):
     with pytest.raises(dupflow.ConfigError, match=r"missing\.jsonl"):
         dupflow.follow(tmp_path / "missing.jsonl")
-    for every in ("", "fast", "0s:1", "events:0", "10", "ms", "ts"):
-        with pytest.raises(ValueError, match="every"):
+    (tmp_path / "empty.jsonl").touch()
+    for every in ("", "fast", "0s:1", "events:0", "10", "ms", "ts", "all", "0ms", "every:"):
+        with pytest.raises(dupflow.ConfigError, match="every"):
             dupflow.follow(iter(()), every=every)
+        if every not in ("ts", "all"):
+            with pytest.raises(dupflow.ConfigError, match="every"):
+                dupflow.follow(tmp_path / "empty.jsonl", every=every)
+    for every in ("10ms", "every:10ms", "2s", "events:3", "events:3,every:10ms"):
+        for source in (iter(()), tmp_path / "empty.jsonl"):
+            assert list(dupflow.follow(source, every=every)) == []
     with pytest.raises(ValueError, match="tail"):
         dupflow.follow(iter(()), tail=True)
     with pytest.raises(TypeError, match="expected"):

@@ -307,24 +307,91 @@ def test_a_relation_is_run_once_by_dedup():
     assert len({text for _, text in kept}) == len(kept) == 3 and max(calls) - min(calls) < 9, kept
 
 
-@pytest.mark.parametrize("frame", ["corpus.parquet", b"bytes", 7, None, object()])
-def test_what_is_no_frame_is_a_type_error(frame):
-    with pytest.raises(TypeError, match="frame is expected"):
+def test_a_column_that_is_missing_or_there_twice():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    pyarrow, texts = pytest.importorskip("pyarrow"), ["a b c d"] * 2
+    frame = polars.DataFrame({"txt": ["a"]})
+    with pytest.raises(ValueError, match='"text"'):
         dupflow.pairs(frame)
-
-
-def test_what_is_no_frame_says_what_to_pass():
-    polars = pytest.importorskip("polars")
-    with pytest.raises(TypeError, match="collect"):
-        dupflow.pairs(polars.LazyFrame({"text": ["a"]}))
-    for frame in ({"txt": ["a"]}, polars.DataFrame({"txt": ["a"]})):
-        with pytest.raises(ValueError, match='"text"'):
+    with pytest.raises(ValueError, match='"url"'):
+        dupflow.pairs(frame, text="txt", id="url")
+    twice = pyarrow.table([pyarrow.array(texts)] * 2 + [pyarrow.array([1, 2])], names=["text", "text", "id"])
+    for frame in (
+        twice,
+        twice.to_reader(),
+        twice.to_batches()[0],
+        pandas.DataFrame([["a b c d"] * 2], columns=["text", "text"]),
+    ):
+        with pytest.raises(ValueError, match='2 columns of the frame are called "text"'):
             dupflow.pairs(frame)
-        with pytest.raises(ValueError, match='"url"'):
-            dupflow.pairs(frame, text="txt", id="url")
-    with pytest.raises(ValueError, match="different lengths"):
-        dupflow.pairs({"text": ["a", "b"], "id": ["a"]}, id="id")
-    with pytest.raises(TypeError):
-        dupflow.pairs({"text": ["a", 7]})
-    with pytest.raises(ZeroDivisionError):
-        dupflow.pairs({"text": [str(1 // (3 - n))]} for n in range(5))
+    # Others may be.
+    other = twice.rename_columns(["x", "x", "text"]).set_column(2, "text", [texts])
+    assert len(dupflow.pairs(other)) == 1 and dupflow.dedup(other).num_rows == 1
+
+
+def test_columns_of_nulls():
+    """Polars has a type for them; a batch may have no id or no text at all."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"text": ["a b c d"] * 3, "id": [None] * 3})
+    assert frame.schema["id"] == polars.Null
+    assert [(pair.a, pair.b) for pair in dupflow.pairs(frame, id="id")] == [(None, None)] * 3
+    empty = polars.DataFrame({"text": [None] * 3, "id": ["a", "b", "c"]})
+    assert dupflow.pairs(empty, nulls="skip").stats["nulls"] == 3
+    assert dupflow.dedup(empty, nulls="skip").equals(empty)
+    with dupflow.Corpus() as corpus:
+        corpus.upsert_many({"id": ["a", "b"], "text": ["a b c d"] * 2})
+        assert len(corpus.flush()) == 1
+        assert corpus.upsert_many(empty, nulls="delete") == 0
+        assert [delta.diff for delta in corpus.flush()] == [-1]
+
+
+def test_kept_rows_of_types_that_pyarrow_does_not_filter():
+    pyarrow = pytest.importorskip("pyarrow")
+    texts = ["a b c d", "e f g h", "a b c d", "", "e f g h", "i j k l"]
+    kept = [0, 1, 3, 5]
+    views = pyarrow.array(texts).cast(pyarrow.string_view())
+    columns = {
+        "text": views,
+        "bytes": pyarrow.array([text.encode() for text in texts]).cast(pyarrow.binary_view()),
+        "lists": pyarrow.array([[text] for text in texts], pyarrow.list_(pyarrow.string_view())),
+        "structs": pyarrow.StructArray.from_arrays([views], ["inner"]),
+        "runs": pyarrow.RunEndEncodedArray.from_arrays([2, 6], ["x", "y"]),
+        "number": pyarrow.array(range(6)),
+    }
+    batch = pyarrow.record_batch(columns)
+    for frame in (
+        batch,
+        pyarrow.table(columns),
+        pyarrow.Table.from_batches([batch.slice(0, 4), batch.slice(4)]),
+    ):
+        found = dupflow.dedup(frame)
+        assert found.schema == frame.schema and type(found) is type(frame)
+        assert found.to_pylist() == [frame.to_pylist()[row] for row in kept]
+    nothing = dupflow.removed(batch).filter(batch)
+    assert nothing.num_rows == 4
+    alone = dupflow.dedup(batch.select(["lists", "text"]).slice(4), against=batch)
+    assert alone.num_rows == 0 and alone.schema.names == ["lists", "text"]
+
+
+def test_batches_of_polars_are_a_stream(columns, expected):
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(columns).lazy()
+    assert [tuple(pair) for pair in dupflow.pairs(frame.collect_batches(), threshold=0.7)] == expected[0]
+    with pytest.raises(TypeError, match="only once"):
+        dupflow.dedup(frame.collect_batches())
+    kept = list(dupflow.dedup(frame.collect_batches, threshold=0.7))
+    assert all(isinstance(batch, polars.DataFrame) for batch in kept) and values(kept) == expected[1]
+
+
+def test_kept_rows_of_a_relation_are_no_table_of_its_database(columns):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    connection = duckdb.connect()
+    connection.execute("create table dupflow_kept as select 'wrong' as text")
+    relation = connection.sql("select 'a b c d' as text, i from range(2) r(i)")
+    first, second = dupflow.dedup(relation), dupflow.dedup(relation.project("i + 7 as i, text"))
+    assert sorted(first.fetchall() + second.fetchall(), key=str) == [("a b c d", 0), (7, "a b c d")]
+    connection.execute("set python_enable_replacements = false")
+    assert len(dupflow.pairs(relation)) == 1
+    with pytest.raises(TypeError, match="python_enable_replacements"):
+        dupflow.dedup(relation)

@@ -1,6 +1,5 @@
-"""The native module alone: frames in and out, the law, threads, signals, forks, states."""
+"""The native module alone: frames in and out, the plan, files, the command line."""
 
-import gc
 import os
 import signal
 import subprocess
@@ -8,47 +7,19 @@ import sys
 import threading
 import time
 
-import pyarrow as pa
 import pytest
+from conftest import cells, native_table, native_text, replay, threads, wait_for
 
 from dupflow import _dupflow as native
 
-WORDS = [f"word{n}" for n in range(200)]
-
-
-def text(seed, edit=None):
-    """Forty words; an edit replaces one of them."""
-    words = [WORDS[(seed * 37 + n * n) % 200] + str(seed) for n in range(40)]
-    if edit is not None:
-        words[edit % 40] = f"edit{edit}"
-    return " ".join(words)
-
-
-def table(texts, **columns):
-    return pa.table({"text": texts, **columns})
-
-
-def rows(found, *names):
-    return list(zip(*(found.column(name) for name in names), strict=True))
+pa = pytest.importorskip("pyarrow")
 
 
 def pairs(frame, **options):
-    return {(a, b) for a, b in rows(native.pairs(frame, **options), "a", "b")}
+    return {(a, b) for a, b in cells(native.pairs(frame, **options), "a", "b")}
 
 
-def threads():
-    return len(os.listdir("/proc/self/task"))
-
-
-def wait_for(condition):
-    """Polls until a condition holds; the limit ends a test that would hang."""
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
-
-
-TEXTS = [text(1), text(2), text(1, 3), text(3), text(1), text(2, 7)]
+TEXTS = [native_text(1), native_text(2), native_text(1, 3), native_text(3), native_text(1), native_text(2, 7)]
 EXPECTED = {(0, 2), (0, 4), (2, 4), (1, 5)}
 
 
@@ -61,7 +32,7 @@ EXPECTED = {(0, 2), (0, 4), (2, 4), (1, 5)}
 def test_every_type_of_texts(of_type, workers):
     frame = pa.table({"text": pa.array(TEXTS, pa.string()).cast(of_type)})
     found = native.pairs(frame, workers=workers)
-    assert set(rows(found, "a", "b")) == EXPECTED
+    assert set(cells(found, "a", "b")) == EXPECTED
     assert found.stats == {"documents": 6, "nulls": 0, "pairs": 4}
     assert all(0.8 <= similarity <= 1 for similarity in found.column("similarity"))
     out = pa.table(found)
@@ -69,10 +40,10 @@ def test_every_type_of_texts(of_type, workers):
 
 
 def test_evidence_and_exact_similarity():
-    found = native.pairs(table(TEXTS), pipeline="exact", settings=["threshold=0.5"], evidence=True)
-    assert set(rows(found, "a", "b")) == EXPECTED
+    found = native.pairs(native_table(TEXTS), pipeline="exact", settings=["threshold=0.5"], evidence=True)
+    assert set(cells(found, "a", "b")) == EXPECTED
     assert found.column_names[3:] == ["blocks", "look", "components", "standard_error"]
-    similarities = dict(zip(rows(found, "a", "b"), found.column("similarity"), strict=True))
+    similarities = dict(zip(cells(found, "a", "b"), found.column("similarity"), strict=True))
     assert similarities[0, 4] == 1.0 and similarities[0, 2] == pytest.approx(35 / 41)
 
 
@@ -86,43 +57,52 @@ def test_evidence_and_exact_similarity():
     ],
 )
 def test_ids_are_put_in_afterwards(ids, of_type):
-    frame = table(TEXTS, url=pa.array(ids, of_type))
+    frame = native_table(TEXTS, url=pa.array(ids, of_type))
     # In batches of two, so that ids come from several parts.
-    out = pa.table(native.pairs(pa.RecordBatchReader.from_batches(frame.schema, frame.to_batches(2)), id="url"))
+    out = pa.table(
+        native.pairs(pa.RecordBatchReader.from_batches(frame.schema, frame.to_batches(2)), id="url")
+    )
     expected = pa.array(ids, of_type).cast(pa.large_string() if of_type == pa.string() else of_type)
     wanted = [(expected[a], expected[b]) for a, b in sorted(EXPECTED)]
     assert list(zip(out["a"], out["b"], strict=True)) == wanted
 
 
 def test_iterables_of_batches_and_lists():
-    frame = table(TEXTS)
+    frame = native_table(TEXTS)
     assert pairs(iter(frame.to_batches(1))) == EXPECTED
     assert pairs(native.Table.from_columns({"text": TEXTS})) == EXPECTED
-    assert pairs([table(TEXTS[:2]), table(TEXTS[2:])]) == EXPECTED
+    assert pairs([native_table(TEXTS[:2]), native_table(TEXTS[2:])]) == EXPECTED
     for wrong in ["text", {"text": TEXTS}, 5, [TEXTS]]:
         with pytest.raises(TypeError, match="expected a table"):
             native.pairs(wrong)
 
 
 def test_edges_of_texts():
-    assert native.pairs(table([text(1), text(1), ""])).stats == {"documents": 3, "nulls": 0, "pairs": 1}
+    assert native.pairs(native_table([native_text(1), native_text(1), ""])).stats == {
+        "documents": 3,
+        "nulls": 0,
+        "pairs": 1,
+    }
     with pytest.raises(ValueError, match="the text of row 2 is null"):
-        native.pairs(table([text(1), text(1), None]))
-    skipped = native.dedup(table([text(1), None, text(1), None]), nulls="skip")
+        native.pairs(native_table([native_text(1), native_text(1), None]))
+    skipped = native.dedup(native_table([native_text(1), None, native_text(1), None]), nulls="skip")
     assert skipped.mask_bytes == bytes([1, 1, 0, 1])
     assert skipped.stats == {"documents": 2, "nulls": 2, "kept": 3, "removed": 1}
-    nothing = native.pairs(table(pa.array([], pa.string())))
+    nothing = native.pairs(native_table(pa.array([], pa.string())))
     assert nothing.num_rows == 0 and nothing.stats["documents"] == 0
-    all_null = native.pairs(table(pa.nulls(3)), nulls="skip")
+    all_null = native.pairs(native_table(pa.nulls(3)), nulls="skip")
     assert all_null.stats == {"documents": 0, "nulls": 3, "pairs": 0}
     with pytest.raises(ValueError, match='no column "body" in the frame, it has "text"'):
-        native.pairs(table(TEXTS), text="body")
+        native.pairs(native_table(TEXTS), text="body")
     with pytest.raises(TypeError, match="expected texts, found values of type Int64"):
-        native.pairs(table(pa.array([1, 2])))
+        native.pairs(native_table(pa.array([1, 2])))
 
 
 def test_dedup_keeps_by_rule():
-    frame = table([text(1), text(1, 3) + " more", text(2), text(1)], when=[3.0, 1.0, 0.0, 2.0])
+    frame = native_table(
+        [native_text(1), native_text(1, 3) + " more", native_text(2), native_text(1)],
+        when=[3.0, 1.0, 0.0, 2.0],
+    )
     kept = lambda **rule: list(native.dedup(frame, **rule).mask_bytes)  # noqa: E731
     assert kept() == [1, 0, 1, 0]
     assert kept(keep="longest") == [0, 1, 1, 0]
@@ -136,41 +116,41 @@ def test_dedup_keeps_by_rule():
 
 
 def test_dedup_against_an_older_frame():
-    old = table([text(1), text(1, 3), text(9)], id=["o0", "o1", "o2"])
-    new = table([text(2), text(1, 5), text(2)], id=["n0", "n1", "n2"])
+    old = native_table([native_text(1), native_text(1, 3), native_text(9)], id=["o0", "o1", "o2"])
+    new = native_table([native_text(2), native_text(1, 5), native_text(2)], id=["n0", "n1", "n2"])
     found = native.dedup(new, against=old, id="id")
     assert list(found.mask_bytes) == [1, 0, 0]
-    assert rows(found.removed, "id", "kept", "old") == [("n1", "o0", True), ("n2", "n0", False)]
+    assert cells(found.removed, "id", "kept", "old") == [("n1", "o0", True), ("n2", "n0", False)]
     assert found.stats == {"documents": 3, "nulls": 0, "kept": 1, "removed": 2, "old": 3}
     with pytest.raises(TypeError, match="different types"):
-        native.dedup(table([text(1)], id=[1]), against=old, id="id")
+        native.dedup(native_table([native_text(1)], id=[1]), against=old, id="id")
 
 
 def test_clusters_and_giants():
-    found = native.clusters(table(TEXTS))
-    assert rows(found, "document", "cluster") == [(0, 0), (2, 0), (4, 0), (1, 1), (5, 1)]
-    giant = native.clusters(table(TEXTS), settings=["output.cluster_limit=2"])
-    assert rows(giant, "document", "cluster", "size") == [(1, 1, None), (5, 1, None), (None, 0, 3)]
+    found = native.clusters(native_table(TEXTS))
+    assert cells(found, "document", "cluster") == [(0, 0), (2, 0), (4, 0), (1, 1), (5, 1)]
+    giant = native.clusters(native_table(TEXTS), settings=["output.cluster_limit=2"])
+    assert cells(giant, "document", "cluster", "size") == [(1, 1, None), (5, 1, None), (None, 0, 3)]
     assert giant.stats == {"documents": 6, "nulls": 0, "clusters": 2, "giants": 1}
 
 
 def test_fields_of_pairs_where():
-    frame = table([text(1), text(1), text(1)], host=["a", "a", "b"])
+    frame = native_table([native_text(1), native_text(1), native_text(1)], host=["a", "a", "b"])
     found = pairs(frame, settings=["pairs.where=a.host != b.host"])
     assert found == {(0, 2), (1, 2)}
     with pytest.raises(ValueError, match='no column "host"'):
-        pairs(table([text(1)]), settings=["pairs.where=a.host != b.host"])
+        pairs(native_table([native_text(1)]), settings=["pairs.where=a.host != b.host"])
 
 
 def test_every_problem_of_a_configuration():
     with pytest.raises(native.ConfigError) as caught:
-        native.pairs(table(TEXTS), settings=["threshold=7", "sketch.siz=3"])
+        native.pairs(native_table(TEXTS), settings=["threshold=7", "sketch.siz=3"])
     assert len(caught.value.problems) == 2 and isinstance(caught.value, ValueError)
     assert "did you mean" in str(caught.value)
     with pytest.raises(native.ConfigError, match="no pipeline"):
         native.plan("minhas")
     with pytest.raises(native.ConfigError, match="workers"):
-        native.pairs(table(TEXTS), workers=0)
+        native.pairs(native_table(TEXTS), workers=0)
 
 
 def test_plan_and_compare():
@@ -188,101 +168,6 @@ def test_plan_and_compare():
     assert compared.html().startswith("<!doctype html>")
 
 
-def replay(history, deltas):
-    """Applies a table of deltas to a set of pairs."""
-    for diff, *pair in rows(deltas, "diff", "a", "b", "similarity"):
-        (history.add if diff > 0 else history.remove)(tuple(pair))
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_deltas_add_up_to_a_fresh_run(workers):
-    alive, added = {}, set()
-    with native.Corpus(workers=workers) as corpus:
-        for step in range(30):
-            name = f"d{step * 7 % 12:02}"
-            if step % 5 == 4:
-                corpus.delete(name)
-                alive.pop(name, None)
-            else:
-                alive[name] = text(step % 3, step if step % 2 else None)
-                corpus.upsert(name, alive[name])
-            if step % 4 == 3:
-                replay(added, corpus.flush())
-        replay(added, corpus.flush())
-        ordered = dict(sorted(alive.items()))
-        frame = table(list(ordered.values()), id=list(ordered))
-        fresh = native.pairs(frame, id="id")
-        assert added == set(rows(fresh, "a", "b", "similarity"))
-        assert rows(corpus.pairs(), "a", "b") == rows(fresh, "a", "b")
-        assert rows(corpus.clusters(), "document", "cluster") == rows(
-            native.clusters(frame, id="id"), "document", "cluster"
-        )
-        assert corpus.stats()["documents"] == len(alive) and corpus.stats()["queued"] == 0
-        assert len(corpus.flush()) == 0
-
-
-def test_upsert_many_similar_and_kinds_of_ids():
-    corpus = native.Corpus("exact", settings=["threshold=0.5"])
-    assert corpus.pairs().num_rows == 0 and pa.table(corpus.pairs()).schema.field("a").type == pa.large_string()
-    frame = table([text(n // 2, n) for n in range(5000)], id=pa.array(range(-2500, 2500), pa.int32()))
-    counts = []
-    assert corpus.upsert_many(frame, progress=counts.append) == 5000 and counts[-1] == 5000
-    assert set(rows(corpus.flush(), "diff", "a", "b")) == {(1, n, n + 1) for n in range(-2500, 2500, 2)}
-    assert [found for found, _ in corpus.similar(text(1200))] == [-100, -99]
-    assert corpus.similar("nothing like it") == []
-    with pytest.raises(TypeError, match="ids of this corpus are int, found str"):
-        corpus.upsert("a", "b")
-    with pytest.raises(ValueError, match="row 1: the id is null"):
-        corpus.upsert_many(table(["a", "b"], id=[1, None]))
-    assert corpus.upsert_many(table([None], id=[0]), nulls="delete") == 0
-    assert rows(corpus.flush(), "diff", "a", "b", "cause") == [(-1, 0, 1, "delete")]
-    corpus.close()
-    corpus.close()
-    assert corpus.closed
-    with pytest.raises(ValueError, match="closed"):
-        corpus.flush()
-
-
-def test_a_state_is_continued(tmp_path):
-    place = str(tmp_path / "state")
-    program = (
-        "import os, sys\n"
-        "from dupflow import _dupflow as native\n"
-        "corpus = native.Corpus(state=sys.argv[1])\n"
-        "corpus.upsert(1, sys.argv[2]); corpus.upsert(2, sys.argv[2]); corpus.flush()\n"
-        "corpus.upsert(3, sys.argv[2])\n"
-        "os.kill(os.getpid(), 9)\n"
-    )
-    killed = subprocess.run([sys.executable, "-c", program, place, text(1)], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    with native.Corpus(state=place) as corpus:
-        assert rows(corpus.pairs(), "a", "b") == [(1, 2)] and corpus.stats()["documents"] == 2
-        with pytest.raises(TypeError, match="are int"):
-            corpus.delete("a")
-        with pytest.raises(native.StateError, match="owns the state"):
-            native.Corpus(state=place)
-        corpus.upsert(0, text(1))
-        assert rows(corpus.flush(), "diff", "a", "b") == [(1, 0, 1), (1, 0, 2)]
-        corpus.delete(2)
-    with native.Corpus(state=place) as corpus:
-        assert rows(corpus.pairs(), "a", "b") == [(0, 1)], "close finishes what is queued"
-    with pytest.raises(native.StateError, match="another pipeline"):
-        native.Corpus(state=place, settings=["threshold=0.9"])
-
-
-def test_corpora_leave_no_thread():
-    before = threads()
-    corpora = [native.Corpus(workers=2) for _ in range(4)]
-    for corpus in corpora:
-        corpus.upsert("a", "b")
-    assert threads() > before
-    corpora[0].close()
-    corpora[1].abandon()
-    del corpora, corpus
-    gc.collect()
-    wait_for(lambda: threads() <= before)
-
-
 def test_interrupts_leave_no_thread():
     before = threads()
 
@@ -292,7 +177,7 @@ def test_interrupts_leave_no_thread():
 
     def endless():
         while True:
-            yield table([text(n) for n in range(1000)])
+            yield native_table([native_text(n) for n in range(1000)])
 
     alarm = threading.Thread(target=interrupt)
     alarm.start()
@@ -306,57 +191,19 @@ def test_failing_callbacks_end_a_call():
     before = threads()
 
     def broken():
-        yield table(TEXTS)
+        yield native_table(TEXTS)
         raise LookupError("no more")
 
     with pytest.raises(LookupError, match="no more"):
         native.pairs(broken())
     with pytest.raises(ZeroDivisionError):
-        native.pairs(table(TEXTS), progress=lambda rows: 1 // 0)
+        native.pairs(native_table(TEXTS), progress=lambda rows: 1 // 0)
     corpus = native.Corpus()
     with pytest.raises(RuntimeError, match="callback"):
-        corpus.upsert_many(table([text(1)], id=["a"]), progress=lambda rows: corpus.flush())
+        corpus.upsert_many(native_table([native_text(1)], id=["a"]), progress=lambda rows: corpus.flush())
     assert corpus.flush().num_rows == 0
     corpus.close()
     wait_for(lambda: threads() <= before)
-
-
-def test_a_child_process_makes_its_own():
-    corpus = native.Corpus()
-    corpus.upsert("a", text(1))
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            corpus.flush()
-        except RuntimeError as error:
-            code = 0 if "forked" in str(error) else 2
-        del corpus
-        gc.collect()
-        os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    corpus.upsert("b", text(1))
-    assert rows(corpus.flush(), "a", "b") == [("a", "b")]
-    corpus.close()
-
-
-def test_threads_take_turns():
-    corpus = native.Corpus()
-
-    def work(part):
-        for n in range(300):
-            corpus.upsert(part * 1000 + n, text(n))
-            if n % 50 == 0:
-                corpus.flush()
-
-    workers = [threading.Thread(target=work, args=[part]) for part in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    corpus.flush()
-    assert corpus.stats()["documents"] == 1200 and corpus.pairs().num_rows == 300 * 6
-    corpus.close()
 
 
 def test_messages_go_to_a_callable():
@@ -376,7 +223,9 @@ def test_messages_go_to_a_callable():
 
 def test_files_are_followed(tmp_path):
     path = tmp_path / "feed.jsonl"
-    path.write_text("".join(f'{{"id":"{n}","text":"{text(1, n)}"}}\n' for n in range(3)) + "no event\n")
+    path.write_text(
+        "".join(f'{{"id":"{n}","text":"{native_text(1, n)}"}}\n' for n in range(3)) + "no event\n"
+    )
     follow = native.Follow([str(path)], every="events:2")
     added = set()
     while (deltas := follow.next()) is not None:
@@ -388,7 +237,7 @@ def test_files_are_followed(tmp_path):
     live = native.Follow([str(path)], follow=True)
     assert live.next(timeout=20) is not None
     with path.open("a") as more:
-        more.write(f'{{"id":"4","text":"{text(1)}"}}\n')
+        more.write(f'{{"id":"4","text":"{native_text(1)}"}}\n')
     wait_for(lambda: live.next(timeout=1) is not None)
     assert live.next(timeout=0) is None and not live.ended
     live.close()
@@ -400,7 +249,7 @@ def test_files_are_followed(tmp_path):
 
 def test_the_command_line_returns_its_code(tmp_path, capfd):
     path = tmp_path / "feed.jsonl"
-    path.write_text(f'{{"id":"a","text":"{text(1)}"}}\n{{"id":"b","text":"{text(1)}"}}\n')
+    path.write_text(f'{{"id":"a","text":"{native_text(1)}"}}\n{{"id":"b","text":"{native_text(1)}"}}\n')
     assert native.main(["dupflow", "replay", "--emit", "pairs", str(path)]) == 0
     assert capfd.readouterr().out == '{"a":"a","b":"b","similarity":1.0}\n'
     assert native.main(["dupflow", "replay", "--workers", "0", str(path)]) == 2

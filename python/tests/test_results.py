@@ -1,14 +1,17 @@
 """Results: rows, conversions, what a notebook shows; errors; messages; progress.
 
-Bug classes: markup of a text that a notebook runs; a column that is lost in a conversion; a problem of a
-configuration that is not listed; a message that vanishes.
+Bug classes: markup of a text that a notebook runs; the text of another row; a column that is lost in a
+conversion; a problem of a configuration that is not listed; a message that vanishes.
 """
 
+import datetime
+import importlib.util
 import logging
 import os
 import pickle
 import subprocess
 import sys
+from html import escape
 
 import pytest
 
@@ -48,7 +51,10 @@ def test_conversions():
     assert pytest.importorskip("pyarrow").table(found).to_pylist() == found.to_arrow().to_pylist() == [row]
     polars = pytest.importorskip("polars")
     assert polars.DataFrame(found).to_dicts() == found.to_polars().to_dicts() == [row]
-    assert pytest.importorskip("pandas").DataFrame.from_arrow(found).to_dict("records") == [row]
+    frame = pytest.importorskip("pandas").DataFrame
+    # pandas reads Arrow from version 3 on.
+    if hasattr(frame, "from_arrow"):
+        assert frame.from_arrow(found).to_dict("records") == [row]
     assert found.to_pandas().to_dict("records") == [row]
     duckdb = pytest.importorskip("duckdb")
     assert duckdb.sql("select a, b from found").fetchall() == [("a", "b")]
@@ -71,6 +77,54 @@ def test_a_notebook_shows_texts_with_what_differs():
     many = dupflow.pairs(["the same few words of a text"] * 8)
     assert "and 18 more" in many._repr_html_() and many._repr_html_().count("<caption") == 10
     assert "<th>document</th>" in dupflow.clusters(TEXTS, id="id")._repr_html_()
+
+
+def test_ids_of_types_that_only_a_library_reads():
+    pyarrow = pytest.importorskip("pyarrow")
+    day, moment = datetime.date(2026, 11, 23), datetime.datetime(2026, 11, 23, 12, 30)
+    for kind, first, second in [
+        (pyarrow.date32(), day, datetime.date(2026, 11, 24)),
+        (pyarrow.timestamp("us"), moment, moment + datetime.timedelta(days=1)),
+        (pyarrow.binary(), b"\xff\0", b"a"),
+        (pyarrow.binary(16), b"x" * 16, b"y" * 16),
+    ]:
+        ids = pyarrow.array([first, second, first], kind)
+        frame = pyarrow.table({"id": ids, "text": TEXTS["text"]})
+        part = frame.slice(0, 2)
+        found = dupflow.pairs(part, id="id", pipeline="exact", threshold=0.5)
+        (pair,) = found
+        assert (pair.a, pair.b, found.column("b")) == (first, second, [second])
+        assert found.to_pandas()["a"].tolist() == [first]
+        assert "<mark" in found._repr_html_(), "the texts are found by these ids"
+        clusters = dupflow.clusters(frame, id="id", pipeline="exact", threshold=0.5)
+        assert escape(str(first)) in clusters._repr_html_()
+
+
+def test_ids_of_such_types_without_a_library(monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    ids = pyarrow.array([b"a", b"b", b"c"])
+    found = dupflow.pairs(pyarrow.table({**TEXTS, "id": ids}), id="id", pipeline="exact", threshold=0.5)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(TypeError, match="library"):
+        found.column("a")
+    assert found._repr_html_() == "<p>&lt;dupflow.Pairs: 1 rows, documents 3, nulls 0, pairs 1&gt;</p>"
+
+
+def test_a_notebook_shows_no_text_of_another_row():
+    """Rows whose ids repeat, or a frame that has changed since: the table alone."""
+    texts = TEXTS["text"]
+    repeated = {"id": ["x", "a", "b", "a"], "text": [texts[2], texts[0], texts[1], "the text of the other a"]}
+    found = dupflow.pairs(repeated, id="id", pipeline="exact", threshold=0.5)
+    html = found._repr_html_()
+    assert [tuple(pair)[:2] for pair in found] == [("a", "b")]
+    assert "<td>a</td><td>b</td>" in html and "council" not in html and "other" not in html
+    rows = [{"id": id, "text": text} for id, text in zip("abc", texts, strict=True)]
+    found = dupflow.pairs(rows, id="id", pipeline="exact", threshold=0.5)
+    assert "<mark" in found._repr_html_()
+    rows.insert(0, {"id": "d", "text": "fold the dough"})
+    assert "<mark" not in found._repr_html_() and "<td>a</td>" in found._repr_html_()
+    rows[:] = [{"id": id} for id in "abc"]
+    assert "<mark" not in found._repr_html_() and "<td>a</td>" in found._repr_html_()
 
 
 def test_a_configuration_error_lists_every_problem():

@@ -113,7 +113,8 @@ impl Place {
         self.write(
             "run.toml",
             &format!(
-                "workers = 1\n[source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:10\"\n\
+                "workers = 1\nshutdown_seconds = 600\n\
+                 [source]\nkind = \"files\"\ninputs = [\"feed.jsonl\"]\nepoch = \"events:10\"\n\
                  [sink]\npath = \"out.jsonl\"\n[state]\npath = \"state\"\ncommit_every = \"50ms\"\n\
                  [logging]\nlevel = \"debug\"\n{more}"
             ),

@@ -4,6 +4,7 @@
 pub fn missing_feature(what: &str, feature: &str) -> String {
     format!(
         "this dupflow was built without {what}: build it with the feature `{feature}` \
-         (cargo install --path . --features {feature})"
+         (cargo install --path . --features {feature}; for Python: pip install ./python \
+         --config-settings build-args='--features {feature}')"
     )
 }

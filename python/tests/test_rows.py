@@ -1,0 +1,148 @@
+"""Lists, dicts and iterators of Python: which of their values are rows, and which are columns.
+
+Bug classes: a row with a list or a dict in it that is read as columns; a text that is read as a column of
+letters; a key that a part of the rows has not; an exception of a stream that becomes another; a message that
+does not say what to pass.
+"""
+
+import pytest
+
+import dupflow
+
+TEXT = "one two three four"
+ROWS = [
+    {"id": "a", "text": TEXT, "tags": ["x", "y"], "meta": {"n": 1}},
+    {"id": "b", "text": TEXT, "tags": [], "meta": {}},
+    {"id": "c", "text": "other words are here", "tags": ["x", "y", "z"], "meta": {"n": 2, "m": 3}},
+]
+
+
+def test_rows_with_lists_and_dicts_in_them():
+    for frame in (ROWS, tuple(ROWS), iter(ROWS), (row for row in ROWS), lambda: iter(ROWS)):
+        assert [(pair.a, pair.b) for pair in dupflow.pairs(frame, id="id")] == [("a", "b")]
+    assert dupflow.dedup(ROWS) == [ROWS[0], ROWS[2]]
+    assert list(dupflow.dedup(lambda: iter(ROWS))) == [ROWS[0], ROWS[2]]
+    with dupflow.Corpus() as corpus:
+        assert corpus.upsert_many(ROWS) == 3
+        assert [(delta.a, delta.b) for delta in corpus.flush()] == [("a", "b")]
+    for source in (ROWS, iter(ROWS), iter([ROWS])):
+        followed = [(delta.a, delta.b) for deltas in dupflow.follow(source) for delta in deltas]
+        assert followed == [("a", "b")]
+    # Columns of lists beside a column of texts are columns.
+    batch = {name: [row[name] for row in ROWS] for name in ROWS[0]}
+    assert dupflow.dedup([batch], id="id") == [{name: values[::2] for name, values in batch.items()}]
+
+
+def test_a_pipeline_that_reads_fields_is_given_those_of_rows():
+    rule = {"pairs.where": "a.host != b.host"}
+    rows = [{**row, "host": host} for row, host in zip([*ROWS, {**ROWS[0], "id": "d"}], "xyzx", strict=True)]
+    expected = [("a", "b"), ("b", "d")]
+    for frame in (rows, {name: [row[name] for row in rows] for name in rows[0]}):
+        assert [(pair.a, pair.b) for pair in dupflow.pairs(frame, id="id", settings=rule)] == expected
+
+
+def test_a_text_is_no_column():
+    for frame in ({"text": "abc"}, {"text": 5}, {"text": (word for word in "abc")}):
+        for call in (dupflow.pairs, dupflow.dedup):
+            with pytest.raises(TypeError, match=r'column "text".*list'):
+                call(frame)
+    with pytest.raises(TypeError, match=r'column "note".*list'):
+        dupflow.dedup({"text": ["a", "b", "c"], "note": "abc"})
+    with pytest.raises(ValueError, match="different lengths"):
+        dupflow.dedup({"text": ["a", "b", "c"], "note": ["a"]})
+
+
+def test_a_key_may_be_missing_in_a_part_of_the_rows():
+    rows = [{"text": TEXT, "id": str(n)} if n % 1000 == 0 else {"id": str(n)} for n in range(3)]
+    later = [{"id": str(n)} for n in range(3, 2500)]
+    found = dupflow.pairs([*rows, *later, {"id": "last", "text": TEXT}], id="id", nulls="skip")
+    assert [(pair.a, pair.b) for pair in found] == [("0", "last")] and found.stats["nulls"] == 2499
+    with dupflow.Corpus() as corpus:
+        assert corpus.upsert_many(iter([*rows, *later]), nulls="delete") == 1
+
+
+def test_batches_that_are_read_once_in_a_list():
+    """The kept rows of a list are those of its batches, whatever they are."""
+    pyarrow = pytest.importorskip("pyarrow")
+
+    class Once:
+        def __init__(self, texts):
+            self.reader = pyarrow.table({"text": texts}).to_reader()
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            return self.reader.__arrow_c_stream__(requested_schema)
+
+    kept = dupflow.dedup([Once([TEXT, "a b c d"]), "a b c d", Once([TEXT, "e f g h"])])
+    assert kept[0].to_pydict() == {"text": [TEXT, "a b c d"]} and kept[1].to_pydict() == {"text": ["e f g h"]}
+    with pytest.raises(TypeError, match="only once"):
+        dupflow.dedup([iter([TEXT])])
+
+
+def test_an_exception_of_a_stream_is_raised_as_it_is():
+    pyarrow = pytest.importorskip("pyarrow")
+
+    def broken():
+        yield pyarrow.record_batch({"text": [TEXT], "id": ["a"]})
+        raise KeyError("mine")
+
+    def reader():
+        return pyarrow.RecordBatchReader.from_batches(
+            pyarrow.schema({"text": "string", "id": "string"}), broken()
+        )
+
+    with dupflow.Corpus() as corpus:
+        for call in (dupflow.pairs, dupflow.removed, corpus.upsert_many, lambda f: list(dupflow.follow(f))):
+            with pytest.raises(KeyError, match="mine"):
+                call(reader())
+
+
+@pytest.mark.parametrize("frame", ["corpus.parquet", b"bytes", 7, None, object()])
+def test_what_is_no_frame_is_a_type_error(frame):
+    with pytest.raises(TypeError, match="frame is expected"):
+        dupflow.pairs(frame)
+
+
+def test_what_is_no_frame_says_what_to_pass():
+    with pytest.raises(ValueError, match='"text"'):
+        dupflow.pairs({"txt": ["a"]})
+    with pytest.raises(ValueError, match='"url"'):
+        dupflow.pairs({"txt": ["a"]}, text="txt", id="url")
+    with pytest.raises(ValueError, match="different lengths"):
+        dupflow.pairs({"text": ["a", "b"], "id": ["a"]}, id="id")
+    with pytest.raises(TypeError):
+        dupflow.pairs({"text": ["a", 7]})
+    with pytest.raises(ZeroDivisionError):
+        dupflow.pairs({"text": [str(1 // (3 - n))]} for n in range(5))
+    for once in ({TEXT, "a"}, {"k": TEXT}.values()):
+        assert len(dupflow.pairs(once)) == 0
+        with pytest.raises(TypeError, match=r"pass list\(\) of it"):
+            dupflow.dedup(once)
+
+
+def test_columns_and_datasets_of_libraries_say_what_to_pass():
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    dataset = pytest.importorskip("pyarrow.dataset").dataset(pyarrow.table({"text": [TEXT] * 2}))
+    texts = [TEXT] * 2
+    columns = [
+        pandas.Series(texts),
+        polars.Series(texts),
+        pyarrow.array(texts),
+        pyarrow.chunked_array([texts]),
+    ]
+    for column in columns:
+        for call in (dupflow.pairs, dupflow.dedup):
+            with pytest.raises(TypeError, match="is one column: pass a dict"):
+                call(column)
+        assert len(dupflow.pairs({"text": column})) == 1
+    with pytest.raises(TypeError, match="collect"):
+        dupflow.pairs(polars.LazyFrame({"text": texts}))
+    for lazy in (dataset, dataset.scanner()):
+        with pytest.raises(TypeError, match="to_batches as a function"):
+            dupflow.pairs(lazy)
+        assert [batch.num_rows for batch in dupflow.dedup(lazy.to_batches)] == [1]
+    with pytest.raises(TypeError, match="2 dimensions"):
+        dupflow.pairs(numpy.array([texts, texts]))
+    assert len(dupflow.pairs(numpy.array(texts))) == 1
+    with pytest.raises(TypeError, match=r"pass list\(\) of it"):
+        dupflow.dedup(numpy.array(texts))
