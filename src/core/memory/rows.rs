@@ -141,7 +141,7 @@ mod tests {
         let mut rows = Rows::new(3);
         let count = 5 * CHUNK_BYTES / 24;
         let row = |n: usize| [n, n + 1, n + 2].map(|n| n as u64).into_iter();
-        let chunks = |rows: &Rows<u64>| rows.chunks.iter().filter(|chunk| chunk.capacity() > 0).count();
+        let chunks = |all: &Rows<u64>| all.chunks.iter().filter(|chunk| chunk.capacity() > 0).count();
         (0..count).for_each(|n| rows.set(n, row(n)));
         let (all, each) = (chunks(&rows), 1 << rows.shift);
         let place = 2 * each + 7;

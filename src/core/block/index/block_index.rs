@@ -235,8 +235,8 @@ fn apply_batch(
         }
         done += block.len();
         let key = BlockKey::new(number, block[0] >> NUMBER_BITS);
-        let entry = table.entry(key.hash());
-        let before = entry.value();
+        let found = table.entry(key.hash());
+        let before = found.value();
         removed.clear();
         added.clear();
         for change in block.iter().map(|entry| changes[change_number(*entry)]) {
@@ -246,9 +246,9 @@ fn apply_batch(
         added.sort_unstable();
         let change = BlockChange { removed: &removed, added: &added };
         match lists.change(key, before, change, slots, &mut meet) {
-            Some(after) if before != Some(after) => entry.set(after),
+            Some(after) if before != Some(after) => found.set(after),
             Some(_) => {}
-            None => entry.remove(),
+            None => found.remove(),
         }
     }
 }

@@ -94,7 +94,7 @@ mod tests {
         let (mut members, mut set) = (FewMembers::default(), BTreeSet::new());
         for step in 0..3000_u64 {
             let slot = u32::try_from(mix(step) % 50).unwrap();
-            if mix(step ^ 9) % 4 < [3, 1, 2][step as usize / 1000] {
+            if mix(step ^ 9) % 4 < [3, 1, 2][usize::try_from(step).unwrap() / 1000] {
                 if set.insert(slot) {
                     members.push(slot);
                 }
@@ -102,8 +102,8 @@ mod tests {
                 assert_eq!(members.remove(slot), set.remove(&slot));
             }
             if step % 100 == 0 {
-                members.retain(|slot| slot % 3 > 0);
-                set.retain(|slot| slot % 3 > 0);
+                members.retain(|member| member % 3 > 0);
+                set.retain(|member| member % 3 > 0);
             }
             let mut all = members.to_vec();
             all.sort_unstable();

@@ -161,8 +161,8 @@ impl PackedBucket {
                 len: self.len,
                 width: wide,
             };
-            for (at, (remainder, value)) in self.entries(remainder_bits).enumerate() {
-                wider.write(at, remainder, value, remainder_bits);
+            for (at, (remainder, old)) in self.entries(remainder_bits).enumerate() {
+                wider.write(at, remainder, old, remainder_bits);
             }
             work(self.len());
             *self = wider;

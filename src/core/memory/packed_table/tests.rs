@@ -89,7 +89,7 @@ fn work_is_linear_for_any_cut() {
         let entries = if cut == 10 { 100_000 } else { 1_000_000 };
         let mut table = Table::default();
         WORK.set(0);
-        for start in (0..entries).step_by(cut as usize) {
+        for start in (0..entries).step_by(usize::try_from(cut).unwrap()) {
             let mut batch: Vec<u64> = (start..start + cut).map(spread).collect();
             batch.sort_unstable();
             table.reserve(batch.iter().copied());

@@ -16,6 +16,7 @@ pub(super) struct SketchEntry {
 
 /// All sketches of a worker.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a worker has one")]
 pub(super) enum StoredSketches {
     /// The words of each entry by its place in `entries`.
     Memory {
