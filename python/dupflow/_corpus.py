@@ -48,6 +48,8 @@ class Corpus:
         progress: Progress = False,
     ) -> None:
         self._others = takes_other_columns(pipeline, settings)
+        # One thread at a time can say that it did not receive the last result.
+        self._flushing = threading.RLock()
         follow_level()
         with progress_of(progress, None) as report:
             self._corpus = _dupflow.Corpus(
@@ -102,7 +104,13 @@ class Corpus:
         result.
         """
         follow_level()
-        return Deltas(self._corpus.flush())
+        with self._flushing:
+            before = self._corpus.flushes
+            try:
+                return Deltas(self._corpus.flush())
+            except BaseException:
+                self._corpus.unreceived(before)
+                raise
 
     def similar(self, text: str, *, top: int = 10) -> list[tuple[Id, float]]:
         """The documents that would be in a pair with a text, with their similarities, the best first, at most
