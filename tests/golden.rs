@@ -163,20 +163,23 @@ fn differences_between_schemes_are_named() {
     );
 }
 
-/// State of an older program is rejected, and the differences are named: `minhash` under scheme 3, which
-/// split words at their marks.
+/// State of an older program is rejected, and the differences are named: `minhash` under scheme 4, whose
+/// block keys had 32 bits, and under scheme 3, which split words at their marks.
 #[test]
 fn older_scheme_is_named() {
     let now = Plan::load("minhash", &[]).unwrap().scheme.description();
     let encoded = String::from_utf8(now.encode()).unwrap();
-    let before = encoded
-        .replace("14:scheme.version,2:n4,", "14:scheme.version,2:n3,")
+    let said = |before: &str| -> Vec<String> {
+        now.differences(before.as_bytes()).unwrap().iter().map(ToString::to_string).collect()
+    };
+    let fourth = encoded.replace("14:scheme.version,2:n5,", "14:scheme.version,2:n4,");
+    assert_eq!(said(&fourth), ["scheme.version is 4 there and 5 here"]);
+    let third = encoded
+        .replace("14:scheme.version,2:n5,", "14:scheme.version,2:n3,")
         .replace("10:text.marks,5:tkeep,", "");
-    let said: Vec<String> =
-        now.differences(before.as_bytes()).unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(
-        said,
-        ["scheme.version is 3 there and 4 here", "text.marks is not set there and \"keep\" here"]
+        said(&third),
+        ["scheme.version is 3 there and 5 here", "text.marks is not set there and \"keep\" here"]
     );
 }
 
@@ -270,7 +273,7 @@ fn blocks() -> Answers {
         let mut keys = Vec::new();
         let banding = Banding::new(size, bands, rows, HotRule::NEVER).by_word(bits == 64);
         banding.keys(sketch.view(), &mut keys);
-        let keys: Vec<_> = keys.iter().map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
+        let keys: Vec<_> = keys.iter().map(|key| format!("{}:{:010x}", key.table, key.hash())).collect();
         answers.insert(format!("K {size}, b {bits}, {bands} x {rows}"), keys.join(" "));
     }
     let words = [mix(1), mix(2)];
@@ -288,7 +291,7 @@ fn blocks() -> Answers {
             .unwrap()
             .keys(SketchRef { words: &words, features: &[] }, &mut keys);
         let few = keys.iter().take(3).chain(keys.last());
-        let few: Vec<_> = few.map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
+        let few: Vec<_> = few.map(|key| format!("{}:{:010x}", key.table, key.hash())).collect();
         answers.insert(format!("{bits} bits, distance 3, {design}"), few.join(" "));
     }
     answers
@@ -307,7 +310,7 @@ fn weights() -> Answers {
 #[test]
 fn known_answers() {
     let expected: BTreeMap<String, Answers> =
-        serde_json::from_str(include_str!("golden/scheme_4.json")).unwrap();
+        serde_json::from_str(include_str!("golden/scheme_5.json")).unwrap();
     let found: BTreeMap<String, Answers> = [
         ("hashes", hashes()),
         ("features", features()),

@@ -101,7 +101,7 @@ impl Hasher for IdentityHasher {
 ///
 /// Among n distinct sketches the probability of an accidental collision is about n²/2^129 (10^9 sketches:
 /// 2e-21).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SketchId {
     // Two words in place of a u128, whose alignment would pad every record that contains it.
     high: u64,
@@ -109,7 +109,7 @@ pub struct SketchId {
 }
 
 impl SketchId {
-    /// An id that stands for no sketch; a sketch has it with probability 2^-128.
+    /// An id that stands for no sketch, the default; a sketch has it with probability 2^-128.
     pub const NONE: Self = Self { high: 0, low: 0 };
 
     /// The id of a sketch with these compared words, under a scheme's fingerprint.

@@ -76,7 +76,7 @@ pub struct HotBlockInfo {
     /// Its band or table, from 0.
     pub table: u16,
     /// Its hash.
-    pub hash: u32,
+    pub hash: u64,
     /// Distinct sketches in it.
     pub sketches: usize,
     /// A document of the block, if one is known.

@@ -44,7 +44,7 @@ fn similar(a: u64, b: u64) -> bool {
 
 /// A naive index, without tables, slots and lists.
 #[derive(Clone, Default)]
-struct Naive(BTreeMap<(u16, u32), Vec<(SketchId, u64)>>);
+struct Naive(BTreeMap<(u16, u64), Vec<(SketchId, u64)>>);
 
 impl Naive {
     fn apply(&mut self, sketches: &[(SketchId, u64, Vec<BlockKey>)], diff: i8) -> u64 {
@@ -52,7 +52,7 @@ impl Naive {
         for (id, word, key) in
             sketches.iter().flat_map(|(id, word, keys)| keys.iter().map(move |k| (id, *word, k)))
         {
-            let members = self.0.entry((key.table, key.hash)).or_default();
+            let members = self.0.entry((key.table, key.hash())).or_default();
             if diff < 0 {
                 members.retain(|(other, _)| other != id);
             }
@@ -119,7 +119,7 @@ fn hot(c: &mut Criterion) {
     let family = |numbers: std::ops::Range<u64>, diff| {
         let mut postings = Postings::default();
         for n in numbers {
-            (0..18).for_each(|table| postings.key(BlockKey { table, hash: 7 }));
+            (0..18).for_each(|table| postings.key(BlockKey::new(table, 7)));
             postings.sketch(SketchId::new(0, &[n]), 0, diff);
         }
         postings

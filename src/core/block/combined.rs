@@ -87,7 +87,7 @@ mod tests {
             blocking.keys(SketchRef { words: &[mix(1)], features: &[] }, &mut keys);
             keys
         };
-        let behind = |key: BlockKey| BlockKey { table: key.table + 4, ..key };
+        let behind = |key: BlockKey| BlockKey::new(key.table + 4, key.hash());
         let expected: Vec<_> =
             keys(&*bands).into_iter().chain(keys(&*tables).into_iter().map(behind)).collect();
         assert_eq!(keys(&both), expected);

@@ -11,7 +11,7 @@ pub struct Scan;
 
 impl Blocking for Scan {
     fn keys(&self, _sketch: SketchRef<'_>, out: &mut Vec<BlockKey>) {
-        out.push(BlockKey { table: 0, hash: 0 });
+        out.push(BlockKey::new(0, 0));
     }
 
     fn tables(&self) -> usize {

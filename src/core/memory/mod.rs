@@ -1,14 +1,17 @@
 //! Storage that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses in memory, a
-//! [`SpilledSlab`] whose values are in a file, and a [`HashIndex`]. And an [`EndedMap`], which is bounded.
+//! [`SpilledSlab`] whose values are in a file, a [`PackedTable`] and a [`HashIndex`]. All but the file shrink
+//! too. And an [`EndedMap`], which is bounded.
 
 mod ended_map;
 mod hash_index;
+mod packed_table;
 mod rows;
 mod slab;
 mod spill;
 
 pub use ended_map::EndedMap;
 pub use hash_index::HashIndex;
+pub use packed_table::PackedTable;
 pub use rows::Rows;
 pub use slab::Slab;
 pub use spill::{

@@ -1,18 +1,22 @@
 //! A slab: values of one type at fixed addresses, found by hash.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::{HashIndex, Rows};
 
-/// Values by place, found by hash; places of removed values are used again.
+/// Values by place, found by hash. Places of removed values are used again, the least first, so that the
+/// last chunks become free after the number of values has fallen.
 #[derive(Debug)]
 pub struct Slab<T> {
     things: Rows<Option<T>>,
-    free: Vec<u32>,
+    free: BinaryHeap<Reverse<u32>>,
     index: HashIndex,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { things: Rows::new(1), free: Vec::new(), index: HashIndex::default() }
+        Self { things: Rows::new(1), free: BinaryHeap::new(), index: HashIndex::default() }
     }
 }
 
@@ -26,7 +30,7 @@ impl<T> Slab<T> {
     /// The value at a place, if there is one.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {
-        self.things.row(place as usize)[0].as_ref()
+        self.things.get(place as usize)?[0].as_ref()
     }
 
     /// The value at a place, if there is one, mutable. Its hash must not change.
@@ -41,17 +45,10 @@ impl<T> Slab<T> {
     /// # Panics
     /// If there are 2^32 - 1 values, more than fit in memory.
     pub fn insert(&mut self, hash: u64, thing: T) -> u32 {
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.things.row_mut(place as usize)[0] = Some(thing);
-                place
-            }
-            None => {
-                let place = u32::try_from(self.things.len()).ok().filter(|place| *place < u32::MAX);
-                self.things.push(std::iter::once(Some(thing)));
-                place.expect("fewer than 2^32 - 1 things")
-            }
-        };
+        let next = || u32::try_from(self.things.len()).ok().filter(|place| *place < u32::MAX);
+        let free = self.free.pop().map(|Reverse(place)| place);
+        let place = free.or_else(next).expect("fewer than 2^32 - 1 things");
+        self.things.set(place as usize, std::iter::once(Some(thing)));
         self.index.insert(hash, place);
         place
     }
@@ -62,8 +59,10 @@ impl<T> Slab<T> {
     /// If the place has no value with this hash.
     pub fn remove(&mut self, hash: u64, place: u32) -> T {
         self.index.remove(hash, place);
-        self.free.push(place);
-        self.things.row_mut(place as usize)[0].take().expect("what the index names is there")
+        let thing = self.things.row_mut(place as usize)[0].take();
+        self.free.push(Reverse(place));
+        self.things.free(place as usize);
+        thing.expect("what the index names is there")
     }
 
     /// All values, by place.
@@ -115,6 +114,19 @@ mod tests {
                 }
             }
             assert_eq!((slab.len(), slab.is_empty()), (map.len(), map.is_empty()));
+        }
+    }
+
+    /// Places that were used are asked for after all values have gone, and used again from the first on.
+    #[test]
+    fn an_emptied_slab_is_usable() {
+        let mut slab = Slab::default();
+        for _ in 0..2 {
+            let places: Vec<u32> = (0..100_000_u64).map(|n| slab.insert(mix(n), n)).collect();
+            assert!(places.iter().copied().eq(0..100_000));
+            places.iter().zip(0..).for_each(|(place, n)| assert_eq!(slab.remove(mix(n), *place), n));
+            assert!(slab.is_empty() && places.iter().all(|place| slab.get(*place).is_none()));
+            assert_eq!(slab.iter().count(), 0);
         }
     }
 }

@@ -13,13 +13,13 @@ use crate::pair_rule::PairRule;
 use crate::text::measures::Measure;
 use crate::text::{Growth, Idf, IdfTable, TextRules, Weights};
 
-/// The version of the hashes, the sketch layout and the sketch ids of this program.
-pub const VERSION: u32 = 4;
+/// The version of the hashes, the sketch layout, the block keys and the sketch ids of this program.
+pub const VERSION: u32 = 5;
 
 /// All parameters of a sketch. Sketches of different schemes are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scheme {
-    /// Version of the hash family and of the layout; raised when a golden vector changes.
+    /// Version of the hash family, of the layout and of block keys; raised when a golden vector changes.
     pub version: u32,
     /// Text to features.
     pub text: TextRules,

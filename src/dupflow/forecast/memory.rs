@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::config::{BlockingPlan, Plan};
 use dupflow_core::text::measures::Measure;
 
-/// A `HashIndex` entry: 32 bits of a hash and a place; the index is 76 % full at any size.
-const INDEX_BYTES: f64 = 10.5;
-/// A posting: 32 bits of the block hash and the member, in a table whose segments are 75 to 90 % full.
-pub(super) const POSTING_BYTES: f64 = 9.9;
+/// A `HashIndex` entry: five bytes in a packed table, with the room and headers of its buckets.
+const INDEX_BYTES: f64 = 5.8;
+/// A posting: six or seven bytes for the block hash and the member, with room and headers.
+pub(super) const POSTING_BYTES: f64 = 7.0;
 /// A sketch in the block index of one worker: id and first word.
 const SLOT_BYTES: f64 = 24.0;
 /// The id of a sketch and its members.
@@ -98,7 +98,7 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
         ("terms", if plan.scheme.live().is_some() { terms } else { 0.0 }),
         ("sketch by id", SKETCH_ENTRY_BYTES + INDEX_BYTES),
         ("postings", postings as f64 * POSTING_BYTES),
-        ("block slots", holders * (SLOT_BYTES + INDEX_BYTES)),
+        ("block slots", holders * SLOT_BYTES),
         ("document by id", DOCUMENT_BYTES + INDEX_BYTES),
         ("fields", if plan.scheme.pairs.is_empty() { 0.0 } else { FIELDS_BYTES }),
         ("order of age", if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 }),
@@ -109,4 +109,30 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
         .filter(|(_, bytes)| *bytes > 0.0)
         .map(|(what, bytes)| MemoryPart { what, bytes })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dupflow_core::block::BlockKey;
+    use dupflow_core::hash::mix;
+    use dupflow_core::memory::PackedTable;
+
+    /// Bytes an entry of a table whose values count the entries; `flags` is the number of bits beside.
+    fn bytes_each<const BITS: u32>(entries: u32, flags: u32) -> f64 {
+        let mut table = PackedTable::<BITS>::default();
+        (0..entries).for_each(|n| table.insert(mix(n.into()) >> (64 - BITS), n << flags));
+        table.bytes() as f64 / f64::from(entries)
+    }
+
+    /// The estimate is that of the tables themselves, at any size.
+    #[test]
+    fn the_model_is_what_tables_take() {
+        for entries in [70_000, 100_000, 140_000, 200_000] {
+            let posting = bytes_each::<{ BlockKey::HASH_BITS }>(entries, 1);
+            assert!((posting - POSTING_BYTES).abs() < 0.3, "{posting} bytes a posting");
+            let place = bytes_each::<32>(entries, 0);
+            assert!((place - INDEX_BYTES).abs() < 0.3, "{place} bytes a place");
+        }
+    }
 }

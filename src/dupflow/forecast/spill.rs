@@ -1,10 +1,10 @@
 //! A memory budget: what is in memory and what in files, the reads an event, and what they cost on a disk.
 //!
 //! Rule: documents are equally often updated, so a row is in the page cache with the probability
-//! c = (cache bytes) / (bytes of the files), at most 1. A new document reads nothing. An update or a delete
-//! reads the row of the document and that of its sketch: 2 (1 - c) reads. A sketch that is compared costs
-//! 1 - c. What is updated soon after it came, as in most feeds, is in the cache more often: these are upper
-//! bounds.
+//! c = (cache bytes) / (bytes of the files), at most 1. An update or a delete reads the row of the document
+//! and that of its sketch: 2 (1 - c) reads. A sketch that is compared costs 1 - c. What is updated soon after
+//! it came, as in most feeds, is in the cache more often: these are upper bounds. A new document reads the
+//! rows of others whose hashes are equal in the bits that an index has: N / 2^32 of N in each index.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -17,6 +17,9 @@ use crate::plural::count;
 
 /// Memory of a process without documents, in bytes.
 pub(super) const FIXED_BYTES: u64 = 40 << 20;
+
+/// Number of different hashes in a `HashIndex`: a look-up among n rows finds n / `HASHES` others.
+const HASHES: f64 = 4_294_967_296.0;
 
 /// Reads a second of a disk, where nothing else is said: a small volume of a cloud. A disk by NVMe has
 /// 100,000 and more.
@@ -41,6 +44,8 @@ pub(super) struct SpillReport {
     /// Reads of an update or a delete of any document, and of a sketch that is compared; at most.
     reads_per_change: f64,
     reads_per_comparison: f64,
+    /// Reads of a new document.
+    reads_per_insert: f64,
     /// Reads a second of the disk, and how many such changes they allow; none if nothing is read.
     iops: u64,
     changes_per_second: Option<f64>,
@@ -69,6 +74,7 @@ impl SpillReport {
             cached,
             reads_per_change,
             reads_per_comparison: 1.0 - cached,
+            reads_per_insert: reads_per_change * documents as f64 / HASHES,
             iops,
             changes_per_second: (reads_per_change > 0.0).then(|| iops as f64 / reads_per_change),
         }
@@ -97,8 +103,8 @@ impl Display for SpillReport {
         writeln!(
             f,
             "  {:<16}{:>6.2} for an update or delete of any document, {:.2} for a sketch that is compared,\n\
-            \x20 {:<16}{:>6} for a new document",
-            "reads, at most", self.reads_per_change, self.reads_per_comparison, "", "none"
+            \x20 {:<16}{:>6.2} for a new document",
+            "reads, at most", self.reads_per_change, self.reads_per_comparison, "", self.reads_per_insert
         )?;
         if let Some(changes) = self.changes_per_second {
             let iops = self.iops;
@@ -145,6 +151,8 @@ mod tests {
         assert_eq!((few.cached, few.changes_per_second), (1.0, None));
         let many = report(&[], 100_000_000, budget);
         assert!(many.reads_per_change > 1.9);
+        assert!((many.reads_per_insert - many.reads_per_change * 1e8 / 4_294_967_296.0).abs() < 1e-9);
+        assert!(many.to_string().contains("  0.05 for a new document"), "{many}");
         assert!(
             many.to_string().contains("the budget is too small: what must be in memory fits for 2,"),
             "{many}"

@@ -215,7 +215,7 @@ impl HistoryStatus {
 struct HotBlockStatus {
     /// Its band or table, from 0.
     table: u16,
-    hash: u32,
+    hash: u64,
     /// Distinct sketches in it.
     sketches: usize,
     /// A document of the block, if one is known.

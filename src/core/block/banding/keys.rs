@@ -1,7 +1,7 @@
 //! Banding: b bands of r rows; two sketches share the block of a band iff all its r components are equal.
 //!
 //! In: the bit planes of a sketch, or its components where each is a word. Out: one [`BlockKey`] for each
-//! band: the band's number and 32 bits of a hash of its r b-bit components. A key is computed from the stored
+//! band: the band's number and 40 bits of a hash of its r b-bit components. A key is computed from the stored
 //! b-bit components, never from the full hashes, so the blocks can be rebuilt from a stored sketch. A pair of
 //! similarity s is a candidate with probability `1 - (1 - p^r)^b`, `p = s + (1 - s) / 2^bits`: see
 //! [`design`](super::design()).
@@ -123,7 +123,7 @@ impl Blocking for Banding {
                 }
                 add(state, packed)
             };
-            BlockKey { table: band.table, hash: (mix(state) >> 32) as u32 }
+            BlockKey::new(band.table, mix(state) >> (u64::BITS - BlockKey::HASH_BITS))
         }));
     }
 
@@ -189,14 +189,17 @@ mod tests {
         let banding = Banding::new(64, 8, 8, HotRule::NEVER);
         let keys = keys(&banding, &[0]);
         assert!(keys.iter().map(|key| key.table).eq(0..8));
-        let hashes: std::collections::BTreeSet<u32> = keys.iter().map(|key| key.hash).collect();
+        let hashes: std::collections::BTreeSet<u64> = keys.iter().map(|key| key.hash()).collect();
         assert_eq!(hashes.len(), 8);
     }
 
     #[test]
     fn golden_keys() {
         let keys = keys(&Banding::new(256, 2, 8, HotRule::NEVER), &[word(0), word(1), word(2), word(3)]);
-        assert_eq!(keys.iter().map(|key| key.hash).collect::<Vec<_>>(), [3_725_941_335, 2_456_565_615]);
+        assert_eq!(
+            keys.iter().map(|key| key.hash() >> 8).collect::<Vec<_>>(),
+            [3_725_941_335, 2_456_565_615]
+        );
     }
 
     #[test]

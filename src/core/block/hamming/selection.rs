@@ -92,7 +92,7 @@ impl Selection {
 
     /// A hash of all selected bits. Equal bits have equal hashes for the same salt.
     #[inline]
-    pub(super) fn hash(&self, words: &[u64], salt: u64) -> u32 {
+    pub(super) fn hash(&self, words: &[u64], salt: u64) -> u64 {
         let (mut state, mut packed) = (salt, 0);
         for (i, piece) in self.pieces.iter().enumerate() {
             if piece.at == 0 && i > 0 {
@@ -101,7 +101,7 @@ impl Selection {
             }
             packed |= piece.extract(words);
         }
-        (mix(fold(packed ^ state, PI[1]) ^ packed) >> 32) as u32
+        mix(fold(packed ^ state, PI[1]) ^ packed)
     }
 }
 

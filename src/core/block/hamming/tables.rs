@@ -1,7 +1,7 @@
 //! Block keys by Hamming distance: two fingerprints within the radius share a block.
 //!
 //! In: the first plane of a sketch, f bits. Out: one [`BlockKey`] for each [selection](Design::selections) of
-//! the design: its number, and 32 bits of a hash of the selected bits. So in every design each key has its
+//! the design: its number, and 40 bits of a hash of the selected bits. So in every design each key has its
 //! own table, and look-ups are for equality. (Multi-index hashing probes a block at distance s by all values
 //! near it. In a stream a sketch is stored and looked up by the same keys, so a block has one table for each
 //! choice of s left-out bits.)
@@ -53,9 +53,9 @@ impl HammingTables {
     /// Appends the keys of a fingerprint; words beyond its f bits are not read.
     #[expect(clippy::cast_possible_truncation, reason = "at most 4096 tables")]
     fn keys_of(&self, words: &[u64], out: &mut Vec<BlockKey>) {
-        out.extend(self.selections.iter().enumerate().map(|(table, selection)| BlockKey {
-            table: table as u16,
-            hash: selection.hash(words, mix(PI[3] ^ table as u64)),
+        out.extend(self.selections.iter().enumerate().map(|(table, selection)| {
+            let hash = selection.hash(words, mix(PI[3] ^ table as u64));
+            BlockKey::new(table as u16, hash >> (u64::BITS - BlockKey::HASH_BITS))
         }));
     }
 }
@@ -337,7 +337,7 @@ mod tests {
             HotRule::NEVER,
         )
         .unwrap();
-        let hashes: Vec<u32> = keys(&tables, &[mix(0), mix(1)]).iter().map(|key| key.hash).collect();
+        let hashes: Vec<u64> = keys(&tables, &[mix(0), mix(1)]).iter().map(|key| key.hash() >> 8).collect();
         assert_eq!(hashes, [3_431_839_811, 720_491_145]);
     }
 }

@@ -5,10 +5,10 @@ use std::hint::black_box;
 use super::lists::{BlockChange, MemberLists};
 use super::postings::{Posted, Postings};
 use super::slots::SketchSlots;
-use super::table::BlockTable;
 use crate::block::blocking::SCAN_LIMIT;
 use crate::block::{BlockKey, Blocking, HotBlock, HotRule, NearRule};
 use crate::hash::SketchId;
+use crate::memory::PackedTable;
 use crate::pair::Pair;
 
 /// The blocks of one worker.
@@ -18,15 +18,21 @@ pub struct BlockIndex {
     /// For each table: block hash to members.
     tables: Vec<BlockTable>,
     lists: MemberLists,
-    /// For each table, the changes of an epoch: `hash << 32 | is added << 31 | slot`.
+    /// The sketches that change, in rounds of at most [`ROUND`]: `is added << 31 | slot`.
+    changes: Vec<u32>,
+    /// For each table, what changes: `hash << 24 | number in changes`.
     batches: Vec<Vec<u64>>,
 }
 
-/// Bit of a batch entry: the sketch is added.
-const ADDED: u64 = 1 << 31;
+/// Bit of a change: the sketch is added.
+const ADDED: u32 = 1 << 31;
 
-/// Number of batch entries whose table places are prefetched together.
-const FETCHED: usize = 64;
+/// Bits of a batch entry below the hash.
+const NUMBER_BITS: u32 = u64::BITS - BlockKey::HASH_BITS;
+
+/// Sketches whose changes are sorted and applied together. An epoch may have more; its rounds are applied one
+/// after another, and their differences add up. Few in tests, so that these have several rounds.
+const ROUND: usize = if cfg!(test) { 16 } else { 1 << NUMBER_BITS };
 
 /// Capacity of a batch, in entries, above which it is freed at the end of an epoch.
 const KEPT: usize = 1 << 14;
@@ -54,8 +60,9 @@ impl BlockIndex {
         let tables = rules.len();
         Self {
             slots: SketchSlots::default(),
-            tables: (0..tables).map(|_| BlockTable::default()).collect(),
+            tables: (0..tables).map(|_| PackedTable::default()).collect(),
             lists: MemberLists::new(rules, scan_limit),
+            changes: Vec::new(),
             batches: vec![Vec::new(); tables],
         }
     }
@@ -79,45 +86,52 @@ impl BlockIndex {
         mut worth: impl FnMut(u64, u64, i8) -> bool,
         mut emit: impl FnMut(Pair<SketchId>, isize),
     ) {
-        let removed_slots = self.sort(postings);
-        let Self { slots, tables, lists, batches } = self;
+        for Postings { sketches, keys } in postings {
+            self.prefetch_leaving(&sketches, &keys);
+            let mut start = 0;
+            for Posted { id, word, diff, end } in sketches {
+                let its_keys = &keys[start as usize..end as usize];
+                let change = match diff > 0 {
+                    true => ADDED | self.slots.add(id, word),
+                    false => self.leaving(id, word, its_keys).expect("a sketch leaves blocks that it is in"),
+                };
+                let number = self.changes.len() as u64;
+                self.changes.push(change);
+                for key in its_keys {
+                    self.batches[usize::from(key.table)].push(key.hash() << NUMBER_BITS | number);
+                }
+                start = end;
+                if self.changes.len() == ROUND {
+                    self.apply_round(&mut worth, &mut emit);
+                }
+            }
+        }
+        self.apply_round(&mut worth, &mut emit);
+    }
+
+    /// Applies the changes collected since the last round.
+    fn apply_round(
+        &mut self,
+        worth: &mut impl FnMut(u64, u64, i8) -> bool,
+        emit: &mut impl FnMut(Pair<SketchId>, isize),
+    ) {
+        let Self { slots, tables, lists, changes, batches } = self;
 
         // `x << 32 | y << 1 | begins`, x < y: in numeric order the meetings of a pair are adjacent.
         let mut candidates: Vec<u64> = Vec::new();
-        let (mut removed, mut added) = (Vec::new(), Vec::new());
         for ((number, table), batch) in (0..).zip(tables).zip(batches) {
             let near = lists.near(number);
-            let mut meet = |x: u32, y: u32, diff: i8| {
+            let meet = |x: u32, y: u32, diff: i8| {
                 let (a, b) = (slots.word(x), slots.word(y));
                 if worth(a, b, diff) && near.is_none_or(|near| near.meet(a, b)) {
                     let pair = u64::from(x.min(y)) << 32 | u64::from(x.max(y)) << 1;
                     candidates.push(pair | u64::from(diff > 0));
                 }
             };
-            let additions = batch.iter().filter(|e| **e & ADDED != 0);
-            table.reserve(additions.map(|e| hash(*e)));
-            let (mut done, mut fetched) = (0, 0);
-            for block in batch.chunk_by(|a, b| hash(*a) == hash(*b)) {
-                if done >= fetched {
-                    fetched = batch.len().min(done + FETCHED);
-                    black_box(batch[done..fetched].iter().fold(0, |all, e| all ^ table.touch(hash(*e))));
-                }
-                done += block.len();
-                let key = BlockKey { table: number, hash: hash(block[0]) };
-                let entry = table.entry(key.hash);
-                let before = entry.value();
-                removed.clear();
-                added.clear();
-                let (removals, joins) = block.split_at(block.partition_point(|e| e & ADDED == 0));
-                removed.extend(removals.iter().map(|e| slot(*e)));
-                added.extend(joins.iter().map(|e| slot(*e)));
-                let change = BlockChange { removed: &removed, added: &added };
-                match lists.change(key, before, change, slots, &mut meet) {
-                    Some(after) if before != Some(after) => entry.set(after),
-                    Some(_) => {}
-                    None => entry.remove(),
-                }
-            }
+            batch.sort_unstable();
+            let is_addition = |entry: &&u64| changes[change_number(**entry)] & ADDED != 0;
+            table.reserve(batch.iter().filter(is_addition).map(|entry| entry >> NUMBER_BITS));
+            apply_batch(number, table, batch, changes, lists, slots, meet);
             if batch.capacity() > KEPT {
                 *batch = Vec::new();
             } else {
@@ -129,14 +143,18 @@ impl BlockIndex {
         for meetings in candidates.chunk_by(|a, b| a >> 1 == b >> 1) {
             let begin = meetings.iter().filter(|m| **m & 1 == 1).count().cast_signed();
             let diff = 2 * begin - meetings.len().cast_signed();
-            let (x, y) = (hash(meetings[0]), slot(meetings[0] >> 1));
+            let [x, y] = [meetings[0] >> 32, meetings[0] >> 1 & u64::from(!ADDED)]
+                .map(|slot| u32::try_from(slot).expect("a slot has 31 bits"));
             if diff != 0
                 && let Some(pair) = Pair::new(slots.id(x), slots.id(y))
             {
                 emit(pair, diff);
             }
         }
-        removed_slots.into_iter().for_each(|slot| slots.free(slot));
+        changes.drain(..).filter(|change| change & ADDED == 0).for_each(|slot| slots.free(slot));
+        if changes.capacity() > KEPT {
+            *changes = Vec::new();
+        }
     }
 
     /// Calls `found` once for each sketch that `id` would meet if it were added to the blocks of these keys,
@@ -151,11 +169,11 @@ impl BlockIndex {
         found: impl FnMut(SketchId),
     ) {
         // All places are prefetched before the first is read, so that their cache misses overlap.
-        let places = keys.iter().map(|key| self.tables[usize::from(key.table)].touch(key.hash));
+        let places = keys.iter().map(|key| self.tables[usize::from(key.table)].touch(key.hash()));
         black_box(places.fold(0, |all, place| all ^ place));
         let mut met: Vec<u32> = Vec::new();
         for key in keys {
-            if let Some(block) = self.tables[usize::from(key.table)].get(key.hash) {
+            if let Some(block) = self.tables[usize::from(key.table)].get(key.hash()) {
                 self.lists.visit(key.table, block, (id, word), &self.slots, |slot| met.push(slot));
             }
         }
@@ -165,40 +183,78 @@ impl BlockIndex {
         met.into_iter().map(|slot| self.slots.id(slot)).for_each(found);
     }
 
-    /// Sorts an epoch's changes into the batches of the tables. Returns the slots of removed sketches; they
-    /// are freed at the end of the epoch.
-    fn sort(&mut self, postings: impl IntoIterator<Item = Postings>) -> Vec<u32> {
-        let mut removed_slots = Vec::new();
-        for Postings { sketches, keys } in postings {
-            let mut keys = keys.iter();
-            let mut start = 0;
-            for Posted { id, word, diff, end } in sketches {
-                let slot = if diff > 0 {
-                    self.slots.add(id, word)
-                } else {
-                    let slot = self.slots.remove(id);
-                    removed_slots.push(slot);
-                    slot
-                };
-                let change = if diff > 0 { ADDED } else { 0 } | u64::from(slot);
-                for key in keys.by_ref().take((end - start) as usize) {
-                    self.batches[usize::from(key.table)].push(u64::from(key.hash) << 32 | change);
-                }
-                start = end;
+    /// Prefetches the first block of each sketch that leaves.
+    fn prefetch_leaving(&self, sketches: &[Posted], keys: &[BlockKey]) {
+        let starts = std::iter::once(0).chain(sketches.iter().map(|posted| posted.end));
+        let leaving = sketches.iter().zip(starts).filter(|(posted, _)| posted.diff < 0);
+        let touched = leaving.map(|(_, start)| {
+            let key = keys[start as usize];
+            self.tables[usize::from(key.table)].touch(key.hash())
+        });
+        black_box(touched.fold(0, |all, word| all ^ word));
+    }
+
+    /// The slot of a sketch that leaves the blocks of these keys: there is no index of sketches by id, since
+    /// the blocks have their members. Usually one of the first blocks has no other member; else the smallest
+    /// is searched.
+    fn leaving(&self, id: SketchId, word: u64, keys: &[BlockKey]) -> Option<u32> {
+        let mut smallest = None;
+        for key in keys {
+            let block = self.tables[usize::from(key.table)].get(key.hash())?;
+            let size = self.lists.len(block);
+            if smallest.is_none_or(|(least, _)| size < least) {
+                smallest = Some((size, block));
+            }
+            if size == 1 {
+                break;
             }
         }
-        self.batches.iter_mut().for_each(|batch| batch.sort_unstable());
-        removed_slots
+        self.lists.find(smallest?.1, (id, word), &self.slots)
     }
 }
 
-/// The upper 32 bits of an entry.
-fn hash(entry: u64) -> u32 {
-    u32::try_from(entry >> 32).expect("32 bits are left")
+/// A table of an index: block hash to members.
+type BlockTable = PackedTable<{ BlockKey::HASH_BITS }>;
+
+/// Applies the sorted batch of a table. Calls `meet` for each meeting that begins (1) or ends (-1).
+fn apply_batch(
+    number: u16,
+    table: &mut BlockTable,
+    batch: &[u64],
+    changes: &[u32],
+    lists: &mut MemberLists,
+    slots: &SketchSlots,
+    mut meet: impl FnMut(u32, u32, i8),
+) {
+    let (mut removed, mut added) = (Vec::new(), Vec::new());
+    let (mut done, mut fetched) = (0, 0);
+    for block in batch.chunk_by(|a, b| a >> NUMBER_BITS == b >> NUMBER_BITS) {
+        if done >= fetched {
+            fetched = batch.len().min(done + BlockTable::TOUCHED);
+            black_box(table.touch_all(batch[done..fetched].iter().map(|entry| entry >> NUMBER_BITS)));
+        }
+        done += block.len();
+        let key = BlockKey::new(number, block[0] >> NUMBER_BITS);
+        let found = table.entry(key.hash());
+        let before = found.value();
+        removed.clear();
+        added.clear();
+        for change in block.iter().map(|entry| changes[change_number(*entry)]) {
+            if change & ADDED == 0 { &mut removed } else { &mut added }.push(change & !ADDED);
+        }
+        removed.sort_unstable();
+        added.sort_unstable();
+        let change = BlockChange { removed: &removed, added: &added };
+        match lists.change(key, before, change, slots, &mut meet) {
+            Some(after) if before != Some(after) => found.set(after),
+            Some(_) => {}
+            None => found.remove(),
+        }
+    }
 }
 
-/// The lowest 31 bits of an entry.
-#[expect(clippy::cast_possible_truncation, reason = "that half is meant")]
-fn slot(entry: u64) -> u32 {
-    entry as u32 & !(1 << 31)
+/// The number of the change of a batch entry.
+#[expect(clippy::cast_possible_truncation, reason = "the low bits are meant")]
+fn change_number(entry: u64) -> usize {
+    entry as usize & ((1 << NUMBER_BITS) - 1)
 }

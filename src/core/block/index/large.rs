@@ -32,6 +32,13 @@ impl LargeBlock {
         self.orders[0].1.iter().map(|(_, slot)| *slot)
     }
 
+    /// The slots of the members with this word.
+    pub(super) fn with_word(&self, word: u64) -> impl Iterator<Item = u32> {
+        let (part, order) = &self.orders[0];
+        let turned = word.rotate_left(part.rotation);
+        order.range((turned, 0)..=(turned, u32::MAX)).map(|(_, slot)| *slot)
+    }
+
     /// Adds a member that is not yet in the block.
     pub(super) fn insert(&mut self, word: u64, slot: u32) {
         for (part, order) in &mut self.orders {

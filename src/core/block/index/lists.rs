@@ -13,6 +13,7 @@
 
 use std::collections::BTreeSet;
 
+use super::few::FewMembers;
 use super::large::LargeBlock;
 use super::slots::SketchSlots;
 use crate::block::{BlockKey, HotBlock, HotRule, NearRule};
@@ -32,20 +33,28 @@ pub(super) struct MemberLists {
     pub(super) changed: Vec<(BlockKey, Option<HotBlock>)>,
 }
 
-/// A block in a table: its only member or, with the highest bit set, its list.
+/// A block in a table: its only member, or its list. The lowest bit says which, so that small numbers are
+/// small values.
 pub(super) type BlockValue = u32;
 
-const LIST: u32 = 1 << 31;
+/// What a [`BlockValue`] stands for.
+enum BlockMembers {
+    Only(u32),
+    List(u32),
+}
 
+/// 16 bytes, since most lists have two or three members.
 #[derive(Debug)]
 enum MemberList {
     /// All pairs meet, or those that are near. Scanned at every change.
-    Live(Vec<u32>),
+    Live(FewMembers),
     /// `leading half of the id << 32 | slot`: in the order of ids, except among ids with an equal leading
     /// half.
-    Hot(BTreeSet<u64>),
+    // A set takes 24 bytes.
+    #[expect(clippy::box_collection, reason = "most lists have two or three members")]
+    Hot(Box<BTreeSet<u64>>),
     /// A large block by distance. Searched at every change.
-    Large(LargeBlock),
+    Large(Box<LargeBlock>),
 }
 
 /// A change of a block: removed and added slots, each in ascending order, no slot in both.
@@ -100,21 +109,17 @@ impl MemberLists {
         meet: &mut impl FnMut(u32, u32, i8),
     ) -> Option<BlockValue> {
         if let (None, [], [only]) = (block, change.removed, change.added) {
-            return Some(*only);
+            return Some(only_member(*only));
         }
         let (mut list, place) = match block {
-            None => (MemberList::Live(Vec::new()), None),
-            Some(list) if list & LIST != 0 => {
-                let place = list & !LIST;
-                (
-                    std::mem::replace(
-                        &mut self.lists.row_mut(place as usize)[0],
-                        MemberList::Live(Vec::new()),
-                    ),
-                    Some(place),
-                )
-            }
-            Some(only) => (MemberList::Live(vec![only]), None),
+            None => (MemberList::default(), None),
+            Some(block) => match members_of(block) {
+                BlockMembers::Only(only) => (MemberList::Live(FewMembers::from_iter([only])), None),
+                BlockMembers::List(place) => {
+                    let list = &mut self.lists.row_mut(place as usize)[0];
+                    (std::mem::take(list), Some(place))
+                }
+            },
         };
         let before = list.len();
         let after = before + change.added.len() - change.removed.len();
@@ -125,7 +130,7 @@ impl MemberLists {
             && let Some(mut large) = LargeBlock::new(near)
         {
             members.iter().for_each(|slot| large.insert(slots.word(*slot), *slot));
-            list = MemberList::Large(large);
+            list = MemberList::Large(Box::new(large));
         }
         match &mut list {
             MemberList::Large(members) => {
@@ -149,12 +154,11 @@ impl MemberLists {
                 members.retain(|slot| !change.is_removed(*slot));
                 let hot = members.iter().chain(change.added).map(|slot| rank(*slot, slots)).collect();
                 self.meet_leaders(rule, &hot, slots, |x, y| meet(x, y, 1));
-                list = MemberList::Hot(hot);
+                list = MemberList::Hot(Box::new(hot));
             }
             MemberList::Live(members) => {
                 for slot in change.removed {
-                    let at = members.iter().position(|s| s == slot);
-                    members.swap_remove(at.expect("a sketch leaves a block that it is in"));
+                    assert!(members.remove(*slot), "a sketch leaves a block that it is in");
                     members.iter().for_each(|other| meet(*other, *slot, -1));
                 }
                 for slot in change.added {
@@ -166,7 +170,7 @@ impl MemberLists {
             MemberList::Hot(hot) => {
                 self.meet_leaders(rule, hot, slots, |x, y| meet(x, y, -1));
                 let stay = hot.iter().map(|r| slot(*r)).filter(|slot| !change.is_removed(*slot));
-                let members: Vec<u32> = stay.chain(change.added.iter().copied()).collect();
+                let members: FewMembers = stay.chain(change.added.iter().copied()).collect();
                 each_pair(&members, |x, y| meet(x, y, 1));
                 list = MemberList::Live(members);
             }
@@ -201,25 +205,28 @@ impl MemberLists {
         slots: &SketchSlots,
         mut meet: impl FnMut(u32),
     ) {
-        let itself = slots.find(id);
+        let is_other = |slot: u32| slots.id(slot) != id;
         let (rule, near) = self.rules[usize::from(table)];
-        let only = [block];
-        let (members, hot): (&[u32], _) = match block {
-            list if list & LIST != 0 => match &self.lists.row((list & !LIST) as usize)[0] {
+        let only;
+        let (members, hot): (&[u32], _) = match members_of(block) {
+            BlockMembers::Only(slot) => {
+                only = [slot];
+                (&only, None)
+            }
+            BlockMembers::List(place) => match &self.lists.row(place as usize)[0] {
                 MemberList::Live(members) => (members, None),
                 MemberList::Hot(hot) => (&[], Some(hot)),
                 MemberList::Large(large) => {
                     return large.search(word, |slot| {
                         let is_near = near.is_none_or(|near| near.meet(word, slots.word(slot)));
-                        if is_near && Some(slot) != itself {
+                        if is_near && is_other(slot) {
                             meet(slot);
                         }
                     });
                 }
             },
-            _ => (&only, None),
         };
-        let others = || members.iter().copied().filter(|slot| Some(*slot) != itself);
+        let others = || members.iter().copied().filter(|slot| is_other(*slot));
         if let Some(near) = near {
             return others().filter(|slot| near.meet(word, slots.word(*slot))).for_each(meet);
         }
@@ -234,7 +241,7 @@ impl MemberLists {
             }
             Some(hot) => {
                 let mut least = self.first(hot, rule.leaders.saturating_add(1), slots);
-                least.retain(|slot| Some(*slot) != itself);
+                least.retain(|slot| is_other(*slot));
                 least.truncate(rule.leaders);
                 least
             }
@@ -243,7 +250,7 @@ impl MemberLists {
         if before == rule.leaders {
             leaders.into_iter().for_each(meet);
         } else if let Some(hot) = hot {
-            hot.iter().map(|r| slot(*r)).filter(|slot| Some(*slot) != itself).for_each(meet);
+            hot.iter().map(|r| slot(*r)).filter(|slot| is_other(*slot)).for_each(meet);
         } else {
             others().for_each(meet);
         }
@@ -256,24 +263,53 @@ impl MemberLists {
             MemberList::Live(members) if members.len() < 2 => Some(members.first().copied()),
             _ => None,
         };
-        if let Some(block) = only {
+        if let Some(only) = only {
             self.free.extend(place);
-            return block;
+            return only.map(only_member);
         }
         let place = match place.or_else(|| self.free.pop()) {
-            Some(place) => {
-                self.lists.row_mut(place as usize)[0] = list;
-                place
+            Some(free) => {
+                self.lists.row_mut(free as usize)[0] = list;
+                free
             }
             None => {
                 self.lists.push(std::iter::once(list));
                 u32::try_from(self.lists.len() - 1)
                     .ok()
-                    .filter(|p| p & LIST == 0)
-                    .expect("fewer than 2^31 blocks")
+                    .filter(|next| next >> 31 == 0)
+                    .expect("fewer than 2^31 blocks of several sketches")
             }
         };
-        Some(place | LIST)
+        Some(place << 1 | 1)
+    }
+
+    /// The number of members of a block.
+    pub(super) fn len(&self, block: BlockValue) -> usize {
+        match members_of(block) {
+            BlockMembers::Only(_) => 1,
+            BlockMembers::List(place) => self.lists.row(place as usize)[0].len(),
+        }
+    }
+
+    /// The slot of a sketch, given its id and first word, in a block; `None` if it is not a member.
+    pub(super) fn find(
+        &self,
+        block: BlockValue,
+        (id, word): (SketchId, u64),
+        slots: &SketchSlots,
+    ) -> Option<u32> {
+        let is_it = |slot: &u32| slots.id(*slot) == id;
+        match members_of(block) {
+            BlockMembers::Only(slot) => Some(slot).filter(is_it),
+            BlockMembers::List(place) => match &self.lists.row(place as usize)[0] {
+                MemberList::Live(members) => members.iter().copied().find(is_it),
+                MemberList::Hot(hot) => {
+                    let first = id.high() >> 32 << 32;
+                    hot.range(first..=first | u64::from(u32::MAX)).map(|rank| slot(*rank)).find(is_it)
+                }
+                MemberList::Large(members) => members.with_word(word).find(is_it),
+            },
+        }
     }
 
     /// Changes a block that is hot before and after the change.
@@ -350,6 +386,12 @@ impl MemberLists {
     }
 }
 
+impl Default for MemberList {
+    fn default() -> Self {
+        Self::Live(FewMembers::default())
+    }
+}
+
 impl MemberList {
     fn len(&self) -> usize {
         match self {
@@ -358,6 +400,15 @@ impl MemberList {
             Self::Large(members) => members.len(),
         }
     }
+}
+
+fn members_of(block: BlockValue) -> BlockMembers {
+    if block & 1 == 0 { BlockMembers::Only(block >> 1) } else { BlockMembers::List(block >> 1) }
+}
+
+/// The block of one member.
+fn only_member(slot: u32) -> BlockValue {
+    slot << 1
 }
 
 /// The entry of a member of a hot block.

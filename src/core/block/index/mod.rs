@@ -9,14 +9,14 @@
 //! each [`BlockIndex::apply`], to exactly the number of blocks in which each pair meets.
 //!
 //! Memory: a sketch is stored once, as a slot of 24 bytes, for all its blocks. A block of one member, the
-//! usual case, is only an entry of its table.
+//! usual case, is only an entry of about 7 bytes in its table ([`PackedTable`](crate::memory::PackedTable)).
 
 mod block_index;
+mod few;
 mod large;
 mod lists;
 mod postings;
 mod slots;
-mod table;
 
 #[cfg(test)]
 mod tests;

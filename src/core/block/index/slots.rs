@@ -1,24 +1,25 @@
-//! The table of sketches that are in at least one block, each stored once.
+//! The sketches that are in at least one block, each stored once.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::hash::SketchId;
-use crate::memory::HashIndex;
 use crate::memory::Rows;
 
-/// Sketches by slot number and by id. A slot number is below 2^31 and is used again after
-/// [`free`](Self::free).
+/// Sketches by slot number. A slot number is below 2^31 and is used again after [`free`](Self::free), the
+/// least first. No index by id is needed: the blocks of a sketch have its slot.
 ///
 /// First fingerprint words are stored in a separate column: most comparisons end after these 8 bytes.
 #[derive(Debug)]
 pub(super) struct SketchSlots {
     ids: Rows<SketchId>,
     words: Rows<u64>,
-    free: Vec<u32>,
-    by_id: HashIndex,
+    free: BinaryHeap<Reverse<u32>>,
 }
 
 impl Default for SketchSlots {
     fn default() -> Self {
-        Self { ids: Rows::new(1), words: Rows::new(1), free: Vec::new(), by_id: HashIndex::default() }
+        Self { ids: Rows::new(1), words: Rows::new(1), free: BinaryHeap::new() }
     }
 }
 
@@ -28,36 +29,19 @@ impl SketchSlots {
     /// # Panics
     /// For the 2^31st sketch of a worker; so many do not fit into memory with their blocks.
     pub(super) fn add(&mut self, id: SketchId, word: u64) -> u32 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            let next = u32::try_from(self.ids.len()).ok().filter(|next| *next < 1 << 31);
-            self.ids.push(std::iter::once(id));
-            self.words.push(std::iter::once(word));
-            next.expect("fewer than 2^31 sketches on a worker")
-        });
-        self.ids.row_mut(slot as usize)[0] = id;
-        self.words.row_mut(slot as usize)[0] = word;
-        self.by_id.insert(id.low(), slot);
+        let next = || u32::try_from(self.ids.len()).ok().filter(|next| next >> 31 == 0);
+        let free = self.free.pop().map(|Reverse(slot)| slot);
+        let slot = free.or_else(next).expect("fewer than 2^31 sketches on a worker");
+        self.ids.set(slot as usize, std::iter::once(id));
+        self.words.set(slot as usize, std::iter::once(word));
         slot
     }
 
-    /// Removes a sketch from the look-up by id and returns its slot, which is readable until
-    /// [`free`](Self::free).
-    ///
-    /// # Panics
-    /// If the sketch has no slot: an upstream operator broke its contract.
-    pub(super) fn remove(&mut self, id: SketchId) -> u32 {
-        let slot = self.find(id).expect("a sketch leaves blocks that it is in");
-        self.by_id.remove(id.low(), slot);
-        slot
-    }
-
-    /// The slot of a sketch, if it has one.
-    pub(super) fn find(&self, id: SketchId) -> Option<u32> {
-        self.by_id.places(id.low()).find(|slot| self.id(*slot) == id)
-    }
-
+    /// Frees the slot of a sketch that has left its blocks.
     pub(super) fn free(&mut self, slot: u32) {
-        self.free.push(slot);
+        self.free.push(Reverse(slot));
+        self.ids.free(slot as usize);
+        self.words.free(slot as usize);
     }
 
     #[inline]

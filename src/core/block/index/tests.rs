@@ -40,7 +40,7 @@ fn meetings_accumulate_to_the_definition() {
         };
         // A sketch is in one or two blocks of each table.
         let keys = |n: u64| {
-            let key = |table: u16, hash: u64| BlockKey { table, hash: u32::try_from(hash).unwrap() };
+            let key = |table: u16, hash: u64| BlockKey::new(table, hash);
             [key(0, n % 2), key(1, mix(n) % 3), key(2, 0), key(2, 1 + n % 5)]
         };
         let word = |n: u64| n;
@@ -161,7 +161,7 @@ fn near_ones_meet_however_large_a_block_is() {
         let word =
             |n: u64| 0x1234 | (mix(n % 5) ^ 1 << (16 + mix(n) % 48) ^ 1 << (16 + mix(n ^ 99) % 48)) << 16;
         let keys = |n: u64| {
-            let key = |table: u16, hash: u64| BlockKey { table, hash: u32::try_from(hash).unwrap() };
+            let key = |table: u16, hash: u64| BlockKey::new(table, hash);
             [key(0, n % 3), key(1, 7), key(2, n % 4)]
         };
         let mut alive: BTreeSet<u64> = BTreeSet::new();
@@ -230,7 +230,7 @@ fn a_large_block_by_distance_is_cheap() {
     for (numbers, diff) in [(0..5000, 1), (0..5000, -1)] {
         for n in numbers {
             let mut postings = Postings::default();
-            postings.key(BlockKey { table: 0, hash: 7 });
+            postings.key(BlockKey::new(0, 7));
             postings.sketch(id(n), mix(n) & !near.common, diff);
             let worth = |_, _, _| {
                 read += 1;
@@ -255,7 +255,7 @@ fn a_large_family_is_cheap_in_any_order() {
         for few in numbers.chunks(50) {
             let mut postings = Postings::default();
             for n in few {
-                postings.key(BlockKey { table: 0, hash: 7 });
+                postings.key(BlockKey::new(0, 7));
                 postings.sketch(id(*n), 0, change);
             }
             index.apply(

@@ -217,7 +217,7 @@ fn evidence(
     let equal = compared.equal.map(|equal| format!("{equal} components are equal")).unwrap_or_default();
     let blocks = format!("{} of {}", compared.shared.len(), x.keys.len());
     let listed = compared.shared.iter().take(MOST_BLOCKS);
-    let mut met: Vec<_> = listed.map(|key| format!("{}:{:08x}", key.table, key.hash)).collect();
+    let mut met: Vec<_> = listed.map(|key| format!("{}:{:010x}", key.table, key.hash())).collect();
     if compared.shared.len() > MOST_BLOCKS {
         met.push("…".to_owned());
     }

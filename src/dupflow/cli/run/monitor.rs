@@ -116,7 +116,7 @@ fn hot_blocks(stages: &Stages, most: usize) -> (usize, Vec<HotBlockInfo>) {
     largest.sort_unstable_by_key(|(_, block)| std::cmp::Reverse(block.sketches));
     let hot = largest.into_iter().take(most).map(|(key, block)| HotBlockInfo {
         table: key.table,
-        hash: key.hash,
+        hash: key.hash(),
         sketches: block.sketches,
         document: block.document.clone(),
         beside: block.beside.clone(),

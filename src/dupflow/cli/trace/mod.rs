@@ -209,17 +209,17 @@ fn block_lines(around: &Neighbourhood, plan: &Plan, examiner: &Examiner) -> Vec<
             let is_of = |(_, first): &&(&BlockingPlan, usize)| *first <= usize::from(key.table);
             let (blocking, first) =
                 blockings.iter().rev().find(is_of).expect("the first begins with table 0");
-            let (table, hash) = (usize::from(key.table) - first, key.hash);
+            let (table, hash) = (usize::from(key.table) - first, key.hash());
             let place = match blocking {
-                BlockingPlan::Banding { .. } => format!("band {table:>2}, hash {hash:08x}"),
+                BlockingPlan::Banding { .. } => format!("band {table:>2}, hash {hash:010x}"),
                 BlockingPlan::Hamming { design, .. }
                     if matches!(design.kind(), DesignKind::Groups { .. }) =>
                 {
-                    format!("group {table:>2}, hash {hash:08x}")
+                    format!("group {table:>2}, hash {hash:010x}")
                 }
-                BlockingPlan::Hamming { .. } => format!("table {table:>2}, hash {hash:08x}"),
+                BlockingPlan::Hamming { .. } => format!("table {table:>2}, hash {hash:010x}"),
                 BlockingPlan::Scan => "the block of all".to_owned(),
-                BlockingPlan::Shingles { .. } => format!("shingle, hash {hash:08x}"),
+                BlockingPlan::Shingles { .. } => format!("shingle, hash {hash:010x}"),
             };
             let note = if block.len() > examiner.rule(key.table).cap { ", hot" } else { "" };
             format!("{place}: {} sketches{note}", block.len())

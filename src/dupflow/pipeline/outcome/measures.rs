@@ -77,7 +77,7 @@ impl Measures {
         let hot_blocks = hot_blocks.iter().map(|(key, block)| HotBlockReport {
             sketches: block.sketches,
             table: key.table,
-            hash: format!("{:08x}", key.hash),
+            hash: format!("{:010x}", key.hash()),
             example: block.document.as_ref().map_or_else(|| block.example.to_string(), ToString::to_string),
         });
         Self {

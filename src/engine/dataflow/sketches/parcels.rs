@@ -68,7 +68,7 @@ impl Parcels {
 /// The worker that owns a block. It is chosen by the low end of the hash: tables of the index are
 /// ordered by hash, and so the keys of one worker are spread over the whole order.
 pub(in crate::dataflow) fn owner(key: BlockKey, peers: usize) -> usize {
-    (key.hash as usize).wrapping_add(usize::from(key.table)) % peers
+    usize::try_from((key.hash() + u64::from(key.table)) % peers as u64).expect("a worker's index")
 }
 
 #[cfg(test)]
@@ -82,8 +82,8 @@ mod tests {
             let mut parcels = Parcels::new(peers);
             let mut sent = Vec::new();
             for n in 0..2000 {
-                let keys = (0..18).map(|table| BlockKey { table, hash: n << 7 ^ u32::from(table) });
-                parcels.add(SketchId::new(0, &[n.into()]), 0, 1, keys, |parcel| sent.push(parcel));
+                let keys = (0..18).map(|table| BlockKey::new(table, n << 7 ^ u64::from(table)));
+                parcels.add(SketchId::new(0, &[n]), 0, 1, keys, |parcel| sent.push(parcel));
             }
             parcels.flush(|parcel| sent.push(parcel));
             let most = sent.iter().map(|parcel| parcel.postings.len()).max();

@@ -135,12 +135,7 @@ impl Sketches {
     fn add(&mut self, id: SketchId, body: &mut Sketch) -> u32 {
         let place = self.sketches.insert(id, &mut body.words);
         if let Some(all) = &mut self.features {
-            let features = std::mem::take(&mut body.features);
-            if (place as usize) < all.len() {
-                all.row_mut(place as usize)[0] = features;
-            } else {
-                all.push(std::iter::once(features));
-            }
+            all.set(place as usize, std::iter::once(std::mem::take(&mut body.features)));
         }
         place
     }
@@ -292,6 +287,7 @@ impl Sketches {
                     self.sketches.remove(id, place);
                     if let Some(features) = &mut self.features {
                         features.row_mut(place as usize)[0] = Box::default();
+                        features.free(place as usize);
                     }
                 }
             }

@@ -229,7 +229,7 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
             beside: None,
         };
         let block = |n| of(n, Some(3));
-        let key = |hash| BlockKey { table: 0, hash };
+        let key = |hash| BlockKey::new(0, hash);
         let mut blocks = HotBlocks::default();
         assert!(blocks.put(key(1), block(1)) && blocks.put(key(2), block(2)));
         sketches.name_examples(&mut blocks, false);

@@ -16,6 +16,7 @@ pub(super) struct SketchEntry {
 
 /// All sketches of a worker.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a worker has one")]
 pub(super) enum StoredSketches {
     /// The words of each entry by its place in `entries`.
     Memory {
@@ -126,11 +127,7 @@ impl StoredSketches {
         match self {
             Self::Memory { entries, words } => {
                 let place = entries.insert(id.low(), entry);
-                if (place as usize) < words.len() {
-                    words.row_mut(place as usize).copy_from_slice(body);
-                } else {
-                    words.push(body.iter().copied());
-                }
+                words.set(place as usize, body.iter().copied());
                 place
             }
             Self::Spilled(rows, _) => {
@@ -142,7 +139,10 @@ impl StoredSketches {
     /// Removes the sketch at a place.
     pub(super) fn remove(&mut self, id: SketchId, place: u32) {
         match self {
-            Self::Memory { entries, .. } => drop(entries.remove(id.low(), place)),
+            Self::Memory { entries, words } => {
+                entries.remove(id.low(), place);
+                words.free(place as usize);
+            }
             Self::Spilled(rows, _) => drop(rows.remove(id.low(), place)),
         }
     }
