@@ -8,6 +8,7 @@ mod audit;
 mod bad_input;
 mod clusters;
 mod decisions;
+mod documents;
 mod doors;
 mod dupflow;
 mod evaluate;

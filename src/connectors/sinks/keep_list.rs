@@ -32,13 +32,54 @@ pub enum DocumentList {
     Removed,
 }
 
+/// The live documents and their clusters, and which of them are removed.
+pub(crate) struct LiveDocuments {
+    clusters: Clusters,
+    keep: KeepRule,
+    alive: BTreeMap<DocId, Facts>,
+}
+
+impl LiveDocuments {
+    /// No documents. `clusters` must be empty; its limit has no effect.
+    pub(crate) fn new(clusters: Clusters, keep: KeepRule) -> Self {
+        Self { clusters, keep, alive: BTreeMap::new() }
+    }
+
+    /// Takes the changes of documents of an epoch.
+    pub(crate) fn change(&mut self, changes: &[DocChange]) {
+        for DocChange { id, now, .. } in changes {
+            match now {
+                Some(facts) => drop(self.alive.insert(id.clone(), *facts)),
+                None => drop(self.alive.remove(id)),
+            }
+        }
+    }
+
+    /// Takes the changes of pairs of an epoch.
+    pub(crate) fn follow(&mut self, deltas: &[Delta]) {
+        self.clusters.follow(deltas);
+    }
+
+    /// The live documents, sorted by id.
+    pub(crate) fn alive(&self) -> &BTreeMap<DocId, Facts> {
+        &self.alive
+    }
+
+    /// Documents to remove, each with the document kept in its place and the name of their cluster.
+    pub(crate) fn removed(&mut self) -> BTreeMap<DocId, (DocId, DocId)> {
+        // Every document in a pair is alive.
+        let removed = self.keep.removed(&mut self.clusters, |id| self.alive.get(id).copied(), |_| false);
+        let (kept, count) = (self.alive.len() - removed.len(), removed.len());
+        tracing::info!(kept, removed = count, rule = self.keep.name(), "listed");
+        removed
+    }
+}
+
 /// Keeps the documents and the pairs that the changes accumulate to, and writes the list at the end.
 pub struct KeepList<R> {
     out: R,
-    clusters: Clusters,
-    keep: KeepRule,
+    documents: LiveDocuments,
     listed: DocumentList,
-    alive: BTreeMap<DocId, Facts>,
 }
 
 impl<W: Destination> KeepList<JsonLines<W>> {
@@ -52,13 +93,7 @@ impl<W: Destination> KeepList<JsonLines<W>> {
 impl<R: RowWriter> KeepList<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
-        Self { out, clusters, keep, listed, alive: BTreeMap::new() }
-    }
-
-    /// Documents to remove, each with the document kept in its place and the name of their cluster.
-    fn removed(&mut self) -> BTreeMap<DocId, (DocId, DocId)> {
-        // Every document in a pair is alive.
-        self.keep.removed(&mut self.clusters, |id| self.alive.get(id).copied(), |_| false)
+        Self { out, documents: LiveDocuments::new(clusters, keep), listed }
     }
 }
 
@@ -68,21 +103,16 @@ impl<R: RowWriter> Sink for KeepList<R> {
     }
 
     fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
-        for DocChange { id, now, .. } in changes {
-            match now {
-                Some(facts) => drop(self.alive.insert(id.clone(), *facts)),
-                None => drop(self.alive.remove(id)),
-            }
-        }
+        self.documents.change(changes);
         Ok(())
     }
 
     fn restored(&mut self, deltas: &[Delta]) {
-        self.clusters.follow(deltas);
+        self.documents.follow(deltas);
     }
 
     fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.clusters.follow(deltas);
+        self.documents.follow(deltas);
         Ok(())
     }
 
@@ -91,12 +121,10 @@ impl<R: RowWriter> Sink for KeepList<R> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let removed = self.removed();
-        let (all, count) = (self.alive.len(), removed.len());
-        tracing::info!(kept = all - count, removed = count, rule = self.keep.name(), "listed");
+        let removed = self.documents.removed();
         match self.listed {
             DocumentList::Kept => {
-                for id in self.alive.keys().filter(|id| !removed.contains_key(*id)) {
+                for id in self.documents.alive().keys().filter(|id| !removed.contains_key(*id)) {
                     self.out.row(&OutputRow::Kept { id })?;
                 }
             }
@@ -113,7 +141,7 @@ impl<R: RowWriter> Sink for KeepList<R> {
 impl<R> fmt::Debug for KeepList<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeepList")
-            .field("keep", &self.keep)
+            .field("keep", &self.documents.keep)
             .field("listed", &self.listed)
             .finish_non_exhaustive()
     }

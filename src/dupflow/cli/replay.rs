@@ -16,6 +16,7 @@ use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 
 use super::PipelineArgs;
 use super::arguments;
+use super::arguments::documents::DocumentArgs;
 use super::arguments::inputs::{InputArgs, look_at_standard_input};
 use super::arguments::memory::MemoryArgs;
 use super::arguments::problems::{self, Problems};
@@ -53,7 +54,9 @@ pub struct Args {
     /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end
     /// of the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of
     /// each cluster and all that are in none, and "remove", all others; "decisions", what every epoch
-    /// finds of each document that it upserts; "rejected:N", at most N of the candidates that the filter
+    /// finds of each document that it upserts; "documents", the records of the documents that are kept, as
+    /// they were read, in a file or, as in "clean/", in a folder with a file for each input, and
+    /// "removed-documents", those of all others; "rejected:N", at most N of the candidates that the filter
     /// rejects, chosen by a hash of their sketches, with why.
     #[arg(long, value_parser = arguments::EmitParser, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
@@ -67,6 +70,10 @@ pub struct Args {
     /// A Parquet file is complete only at the end of the run.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
+
+    /// Options for records of documents.
+    #[command(flatten)]
+    pub documents: DocumentArgs,
 
     /// Where the input is cut into epochs: "events:N" after every N events, "every:T" that long after its
     /// first event (as in 100ms), "events:N,every:T" at the first of both, "ts" whenever the time stamp
@@ -190,6 +197,10 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
     }
+    args.documents.note_conflicts((args.emit, &args.output), inputs.as_deref(), &mut problems);
+    if args.output_format.is_some() && args.emit.copied().is_some() {
+        problems.note("--output-format: records are written in the format of their input");
+    }
     args.memory.note_conflicts(&mut problems);
     audit::note_conflicts(&deployment, args.processes.are_several(), plan.as_ref(), &mut problems);
     let redirected = written::standard_output();
@@ -219,7 +230,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     let of_views = views::files(&deployment.views, true);
     let written = [
-        ("--output", deployment.output()),
+        // The places of records are checked with the inputs.
+        ("--output", deployment.output().filter(|_| deployment.emit.copied().is_none())),
         ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
@@ -349,7 +361,11 @@ impl Args {
             sink: SinkConfig::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
             emit: self.emit,
             decisions: self.decisions.unwrap_or_default(),
-            output_format: self.output_format.unwrap_or_else(|| OutputFormat::of_name(Some(&self.output))),
+            documents: self.documents.config(),
+            output_format: self.output_format.unwrap_or_else(|| match self.emit.copied() {
+                Some(_) => OutputFormat::default(),
+                None => OutputFormat::of_name(Some(&self.output)),
+            }),
             evidence: self.evidence,
             causes: self.causes,
             audit: AuditConfig {

@@ -159,7 +159,7 @@ impl SourceReader for FilesReader {
         let (before, last) = inputs.split_at(inputs.len() - usize::from(*follow && !inputs.is_empty()));
         let read = before.iter().try_for_each(|input| reading.input(input));
         let read = read.and_then(|()| last.iter().try_for_each(|input| reading.follow(input)));
-        places.end();
+        places.end(reading.cutter.position().offset);
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
             Ok(end) => self.ended(end, queue),
             Err(ReadEnd::Closed) => Ok(()),

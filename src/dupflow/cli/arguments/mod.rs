@@ -1,5 +1,6 @@
 //! The command line: its parser, and the arguments and checks that several commands share.
 
+pub(in crate::cli) mod documents;
 pub mod inputs;
 pub(in crate::cli) mod memory;
 mod parse;

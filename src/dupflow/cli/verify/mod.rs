@@ -145,6 +145,10 @@ impl Repeated {
         });
         if let (Some(plan), Some(deployment)) = (&plan, &deployment) {
             missing_fields(plan, deployment).into_iter().for_each(|missing| problems.note(missing));
+            if deployment.emit.copied().is_some() {
+                problems
+                    .note("the report is of records that were copied: only lists and changes are verified");
+            }
             if deployment.emit == EmitKind::Decisions && compared::is_by_clock(deployment) {
                 problems.note(
                     "the epochs of this report were cut by the clock, and a decision is of its epoch: no \

@@ -10,10 +10,14 @@ use super::error::AssembleError;
 use super::mode::Mode;
 #[cfg(feature = "kafka")]
 use crate::config::DeadLetterConfig;
-use crate::config::{AuditConfig, Deployment, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig};
+use crate::config::{
+    AuditConfig, Deployment, DocumentsConfig, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig,
+};
 use crate::pipeline::outcome::{EndOutput, RejectedOutput};
 use crate::pipeline::provenance::ProvenanceRecorder;
 use crate::pipeline::run::nowhere;
+use dupflow_connectors::inputs::{Input, RecordIndex};
+use dupflow_connectors::rewrite::{CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot};
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
     DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
@@ -40,6 +44,8 @@ pub(super) struct SinkParts<'a> {
     pub(super) run: &'a str,
     /// The provenance that is written into the output.
     pub(super) provenance: Option<&'a ProvenanceRecorder>,
+    /// The inputs, and the index that is filled while they are read.
+    pub(super) inputs: (&'a [Input], &'a Arc<RecordIndex>),
 }
 
 impl SinkParts<'_> {
@@ -124,6 +130,9 @@ impl SinkParts<'_> {
         if let EmitKind::Rejected(most) = self.deployment.emit {
             return self.rejected(path, most);
         }
+        if let Some(listed) = self.deployment.emit.copied() {
+            return self.documents(path, listed);
+        }
         let mut publication = None;
         let mut stream = || {
             let (file, published) = self.file(path)?;
@@ -176,6 +185,20 @@ impl SinkParts<'_> {
         };
         let rejected = RejectedOutput { most, threshold: self.plan.threshold, rows, publication };
         Ok((nowhere(), Some(EndOutput::Rejected(rejected))))
+    }
+
+    /// The output of records of documents, which are read once more after the run.
+    fn documents(self, path: Option<&Path>, listed: DocumentList) -> Result<Assembled, AssembleError> {
+        let DocumentsConfig { mark, shard_bytes } = self.deployment.documents.clone();
+        let failed = |source| output(path.unwrap_or(Path::new("-")), source);
+        let target = CopyTarget::new(path, shard_bytes).map_err(|what| failed(io::Error::other(what)))?;
+        let slot = SelectionSlot::default();
+        let is_marked = mark.is_some();
+        let sink = SelectionSink::new(self.clusters(), self.plan.keep, listed, is_marked, Arc::clone(&slot));
+        let (inputs, places) = (self.inputs.0.to_vec(), Arc::clone(self.inputs.1));
+        let settings = CopySettings { mark, target };
+        let copy = DocumentsCopy::new(settings, inputs, places, slot, self.run).map_err(failed)?;
+        Ok((Box::new(sink), Some(EndOutput::Documents(copy))))
     }
 
     /// Rows in one format, with their provenance if it is wanted.
@@ -233,7 +256,9 @@ impl SinkParts<'_> {
             EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Removed)),
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
             EmitKind::Decisions => unreachable!("decisions are no rows"),
-            EmitKind::Rejected(_) => unreachable!("they are written after the sink has ended"),
+            EmitKind::Rejected(_) | EmitKind::Documents | EmitKind::RemovedDocuments => {
+                unreachable!("they are written after the sink has ended")
+            }
         }
     }
 }
@@ -250,6 +275,7 @@ fn row_kind(deployment: &Deployment) -> RowKind {
         EmitKind::Clusters => RowKind::Clusters,
         EmitKind::Decisions => unreachable!("decisions are no rows"),
         EmitKind::Rejected(_) => RowKind::Rejected,
+        EmitKind::Documents | EmitKind::RemovedDocuments => unreachable!("records have their own columns"),
     }
 }
 
