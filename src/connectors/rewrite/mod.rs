@@ -1,8 +1,8 @@
 //! The documents themselves: the records of kept or removed documents, as they were read.
 //!
-//! The changes of documents and pairs -> at the end of the input a [`Selection`], by the numbers of records ->
-//! a second pass over the inputs, which copies the selected records, byte for byte, into the files of a
-//! `CopyTarget`. No record is held. What is not a live document is not copied: bad records, deletes,
+//! The changes of documents and pairs -> at the end of the input a [`Selection`], by the numbers of records,
+//! -> a second pass over the inputs, which copies the selected records into the files of a [`CopyTarget`]. No
+//! record is held. What is not a live document is not copied: bad records, deletes,
 //! replaced versions, records of an archive without a document.
 //!
 //! An input that has changed since its first record was read ends the pass with an error, and no file

@@ -345,8 +345,8 @@ fn check(read: &ReadInput) -> io::Result<()> {
 
 fn changed() -> io::Error {
     io::Error::other(
-        "it has changed since it was read, or has parts that cannot be read: the documents that were selected \
-         are not in it as they were",
+        "it has changed since it was read, or has parts that cannot be read: the documents that were \
+         selected are not in it as they were",
     )
 }
 

@@ -13,8 +13,8 @@ use dupflow_connectors::sinks::DocumentList;
 #[derive(Clone, Debug, clap::Args)]
 pub struct DocumentArgs {
     /// With --emit documents: write the records of all documents, kept and removed, with three more columns:
-    /// NAME_cluster, the cluster of the document; NAME_kept, whether it is kept; NAME_of, the document that is
-    /// kept for it.
+    /// NAME_cluster, the cluster of the document; NAME_kept, whether it is kept; NAME_of, the document that
+    /// is kept for it.
     #[arg(long, value_name = "NAME", value_parser = mark)]
     pub mark: Option<String>,
 
