@@ -10,7 +10,7 @@ from ._messages import Progress, follow_level, progress_of
 from ._results import Clusters, Pairs, Removed, reference, texts_of
 from ._settings import Pipeline, Settings, assignments, cores, takes_other_columns
 
-Keep = Literal["smallest", "oldest", "longest", "named"]
+Keep = str
 Nulls = Literal["error", "skip"]
 
 
@@ -108,8 +108,9 @@ def dedup(
     One row of each cluster is kept, and every row in none; also rows without a text, with `nulls="skip"`.
 
     keep: which one: "smallest" (the default of the pipelines) the first row, "oldest" the least `time`,
-        "longest" the most bytes of text in UTF-8, "named" the one that names the cluster. Of equal ones the
-        first row.
+        "longest" the most bytes of text in UTF-8, "named" the one that names the cluster, "source-order" the
+        first row; by a column, "max:COLUMN" and "min:COLUMN" the greatest and the least number, and
+        "priority:COLUMN:A>B" the first of these values. Of equal ones the first row.
     against: a frame with the same columns whose documents are kept already; rows in a cluster with any of
         them are removed, and none of its rows is in the result.
 
@@ -156,7 +157,8 @@ def removed(
     the first numbers, and those of `frame` follow. `filter` gives the kept rows of a frame with the same
     rows; so this is the way for streams that are read once. Parameters and errors are those of `dedup`.
     """
-    columns = Columns(text, id, time, takes_other_columns(pipeline, settings))
+    takes_others = takes_other_columns(pipeline, settings) or ":" in (keep or "")
+    columns = Columns(text, id, time, takes_others)
     opened = open_frame(frame)
     old: Frame | None = None if against is None else open_frame(against)
     options = _options(columns, pipeline, threshold, settings, workers)

@@ -38,7 +38,7 @@ def takes_other_columns(pipeline: Pipeline, settings: Settings | None) -> bool:
     none, unless a setting names fields."""
     name = os.fspath(pipeline)
     is_file = "/" in name or os.sep in name or name.endswith(".toml")
-    return is_file or any(key.startswith(("pairs.", "text.fields")) for key in settings or {})
+    return is_file or any(key.startswith(("pairs.", "text.fields", "output.keep")) for key in settings or {})
 
 
 def cores() -> int:

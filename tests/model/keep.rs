@@ -25,9 +25,9 @@ use crate::script::{Epoched, Past, Run, Stamped, closed};
 const KINDS: [ClusterKind; 2] = [ClusterKind::Components, ClusterKind::Star];
 
 /// A written list. The limit is so low that most clusters are reported by their size elsewhere.
-fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: KeepRule, listed: DocumentList) -> String {
+fn listed(told: &[ClosedEpoch], kind: ClusterKind, keep: &KeepRule, listed: DocumentList) -> String {
     let mut out = Vec::new();
-    let mut sink = KeepList::new(&mut out, Clusters::new(kind, 2), keep, listed);
+    let mut sink = KeepList::new(&mut out, Clusters::new(kind, 2), keep.clone(), listed);
     assert!(sink.wants_documents());
     for closed in told {
         sink.documents(&closed.documents, false).unwrap();
@@ -47,7 +47,7 @@ fn removed(
     documents: &BTreeMap<DocId, Facts>,
     pairs: &BTreeSet<Pair<DocId>>,
     kind: ClusterKind,
-    keep: KeepRule,
+    keep: &KeepRule,
 ) -> BTreeMap<DocId, (DocId, DocId)> {
     let mut clusters: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
     for report in oracle::clusters(pairs, kind, usize::MAX) {
@@ -66,6 +66,7 @@ fn removed(
             KeepRule::Longest => {
                 members.iter().reduce(|a, b| if of(b).bytes > of(a).bytes { b } else { a }).unwrap()
             }
+            other => panic!("{other} reads a field or a position"),
         };
         let others = members.iter().filter(|id| *id != kept);
         removed.extend(others.map(|id| (id.clone(), (kept.clone(), cluster.clone()))));
@@ -89,10 +90,10 @@ fn assert_lists(plan: &Plan, epochs: &[Epoched], retention: Retention, run: Run)
     let again = closed(&stages(plan, Retention::default()), &fresh, &Past::default(), run);
 
     for (kind, keep) in KINDS.into_iter().flat_map(|kind| KeepRule::ALL.map(|keep| (kind, keep))) {
-        let expected = removed(&documents, &pairs, kind, keep);
+        let expected = removed(&documents, &pairs, kind, &keep);
         let [stays, goes] = [DocumentList::Kept, DocumentList::Removed].map(|list| {
-            let text = listed(&told, kind, keep, list);
-            assert_eq!(text, listed(&again, kind, keep, list), "{kind:?} {keep:?}: a fresh run");
+            let text = listed(&told, kind, &keep, list);
+            assert_eq!(text, listed(&again, kind, &keep, list), "{kind:?} {keep:?}: a fresh run");
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
         });
         let id = |line: &Value, key: &str| DocId::new(line[key].as_str().unwrap()).unwrap();

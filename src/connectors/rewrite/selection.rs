@@ -11,6 +11,7 @@ use crate::formats::{RecordChoice, RowMark};
 use crate::mark::Mark;
 use crate::sinks::{DocumentList, LiveDocuments, Sink};
 use dupflow_core::cluster::{Clusters, KeepRule};
+use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocChange, DocId, Letter};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Progress;
@@ -83,20 +84,26 @@ impl SelectionSink {
         Self { documents: LiveDocuments::new(clusters, keep), listed, is_marked, slot }
     }
 
+    /// The same for documents that hold these fields, one of which the rule may read.
+    #[must_use]
+    pub fn with_fields(self, held: &FieldRules) -> Self {
+        Self { documents: self.documents.with_fields(held), ..self }
+    }
+
     fn select(&mut self) -> Selection {
         let removed = self.documents.removed();
         let mut selection = Selection { alive: self.documents.alive().len() as u64, ..Selection::default() };
-        for (id, facts) in self.documents.alive() {
+        for (id, of) in self.documents.alive() {
             let is_listed = match self.listed {
                 DocumentList::Kept => !removed.contains_key(id),
                 DocumentList::Removed => removed.contains_key(id),
             };
             if is_listed || self.is_marked {
-                selection.choose(facts.position.offset);
+                selection.choose(of.facts.position.offset);
             }
         }
         if self.is_marked {
-            let record = |id| self.documents.alive().get(id).map(|facts| facts.position.offset);
+            let record = |id| self.documents.alive().get(id).map(|of| of.facts.position.offset);
             let of_removed = removed.iter().map(|(id, (kept, cluster))| (id, Some(kept), cluster));
             let of_kept = removed.values().map(|(kept, cluster)| (kept, None, cluster));
             let marks = of_kept.chain(of_removed).filter_map(|(id, of, cluster)| {

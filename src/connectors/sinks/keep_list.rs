@@ -18,8 +18,9 @@ use super::contract::Sink;
 use super::destination::Destination;
 use super::rows::{JsonLines, OutputRow, RowWriter};
 use crate::mark::Mark;
-use dupflow_core::cluster::{Clusters, KeepRule};
-use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
+use dupflow_core::cluster::{Clusters, KeepFacts, KeepRule};
+use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::doc::{DocChange, DocId, Letter};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Progress;
 
@@ -36,22 +37,31 @@ pub enum DocumentList {
 pub(crate) struct LiveDocuments {
     clusters: Clusters,
     keep: KeepRule,
-    alive: BTreeMap<DocId, Facts>,
+    /// The place of the rule's field among those that documents hold.
+    field: Option<usize>,
+    alive: BTreeMap<DocId, KeepFacts>,
 }
 
 impl LiveDocuments {
     /// No documents. `clusters` must be empty; its limit has no effect.
     pub(crate) fn new(clusters: Clusters, keep: KeepRule) -> Self {
-        Self { clusters, keep, alive: BTreeMap::new() }
+        Self { clusters, keep, field: None, alive: BTreeMap::new() }
+    }
+
+    /// The same for documents that hold these fields.
+    pub(crate) fn with_fields(self, held: &FieldRules) -> Self {
+        Self { field: self.keep.field().and_then(|name| held.place(name)), ..self }
     }
 
     /// Takes the changes of documents of an epoch.
     pub(crate) fn change(&mut self, changes: &[DocChange]) {
-        for DocChange { id, now, .. } in changes {
-            match now {
-                Some(facts) => drop(self.alive.insert(id.clone(), *facts)),
-                None => drop(self.alive.remove(id)),
-            }
+        for DocChange { id, now, fields } in changes {
+            let Some(facts) = *now else {
+                self.alive.remove(id);
+                continue;
+            };
+            let rank = self.field.map_or(0, |place| self.keep.rank(fields.get(place)));
+            self.alive.insert(id.clone(), KeepFacts { facts, rank });
         }
     }
 
@@ -61,7 +71,7 @@ impl LiveDocuments {
     }
 
     /// The live documents, sorted by id.
-    pub(crate) fn alive(&self) -> &BTreeMap<DocId, Facts> {
+    pub(crate) fn alive(&self) -> &BTreeMap<DocId, KeepFacts> {
         &self.alive
     }
 
@@ -70,7 +80,7 @@ impl LiveDocuments {
         // Every document in a pair is alive.
         let removed = self.keep.removed(&mut self.clusters, |id| self.alive.get(id).copied(), |_| false);
         let (kept, count) = (self.alive.len() - removed.len(), removed.len());
-        tracing::info!(kept, removed = count, rule = self.keep.name(), "listed");
+        tracing::info!(kept, removed = count, rule = %self.keep, "listed");
         removed
     }
 }
@@ -94,6 +104,12 @@ impl<R: RowWriter> KeepList<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
         Self { out, documents: LiveDocuments::new(clusters, keep), listed }
+    }
+
+    /// The same for documents that hold these fields, one of which the rule may read.
+    #[must_use]
+    pub fn with_fields(self, held: &FieldRules) -> Self {
+        Self { documents: self.documents.with_fields(held), ..self }
     }
 }
 

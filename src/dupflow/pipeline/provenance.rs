@@ -175,7 +175,7 @@ impl PipelineRecord {
         let described = plan.description();
         let mut keys: BTreeMap<String, String> =
             described.fields().map(|(name, value)| (name.to_owned(), value)).collect();
-        keys.insert("output.keep".to_owned(), plan.keep.name().to_owned());
+        keys.insert("output.keep".to_owned(), plan.keep.to_string());
         keys.insert("output.on_error".to_owned(), format!("{:?}", plan.on_error).to_lowercase());
         let fingerprint = format!("{:016x}", described.fingerprint());
         Self { name: plan.name.clone(), settings: plan.settings.clone(), keys, fingerprint }

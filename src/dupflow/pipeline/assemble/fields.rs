@@ -13,7 +13,8 @@ use dupflow_engine::dataflow::HELD_FIELDS;
 fn wanted<'s>(plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item = (&'static str, &'s str)> {
     let of_views = deployment.views.iter().flat_map(|view| view.plan.field_names());
     let of_rule = plan.scheme.pairs.fields().map(|name| ("pairs.where", name));
-    of_rule.chain(of_views.map(|name| ("view.group", name)))
+    let of_keep = plan.keep.field().filter(|_| deployment.emit.is_list()).map(|name| ("output.keep", name));
+    of_rule.chain(of_views.map(|name| ("view.group", name))).chain(of_keep)
 }
 
 /// The fields that a run holds, in the order of `source.fields`.

@@ -194,7 +194,9 @@ impl SinkParts<'_> {
         let target = CopyTarget::new(path, shard_bytes).map_err(|what| failed(io::Error::other(what)))?;
         let slot = SelectionSlot::default();
         let is_marked = mark.is_some();
-        let sink = SelectionSink::new(self.clusters(), self.plan.keep, listed, is_marked, Arc::clone(&slot));
+        let keep = self.plan.keep.clone();
+        let sink = SelectionSink::new(self.clusters(), keep, listed, is_marked, Arc::clone(&slot));
+        let sink = sink.with_fields(&self.stages.fields);
         let (inputs, places) = (self.inputs.0.to_vec(), Arc::clone(self.inputs.1));
         let settings = CopySettings { mark, target };
         let copy = DocumentsCopy::new(settings, inputs, places, slot, self.run).map_err(failed)?;
@@ -241,7 +243,10 @@ impl SinkParts<'_> {
 
     /// The sink for the kind of result that the deployment emits, over rows in one format.
     fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
-        let (clusters, keep, times) = (self.clusters(), self.plan.keep, self.deployment.audit.times);
+        let (clusters, keep, times) = (self.clusters(), self.plan.keep.clone(), self.deployment.audit.times);
+        let list = |rows, listed| {
+            KeepList::with_rows(rows, self.clusters(), keep, listed).with_fields(&self.stages.fields)
+        };
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Deltas => {
@@ -252,8 +257,8 @@ impl SinkParts<'_> {
                 Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics).with_times(times))
             }
             EmitKind::Pairs => Box::new(PairLines::with_rows(rows, self.evidence())),
-            EmitKind::Keep => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Kept)),
-            EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Removed)),
+            EmitKind::Keep => Box::new(list(rows, DocumentList::Kept)),
+            EmitKind::Remove => Box::new(list(rows, DocumentList::Removed)),
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
             EmitKind::Decisions => unreachable!("decisions are no rows"),
             EmitKind::Rejected(_) | EmitKind::Documents | EmitKind::RemovedDocuments => {
