@@ -4,6 +4,7 @@
 //! or disappears; output that depends on the number of workers or on how the input is compressed and divided;
 //! an output that cannot be read back; quadratic work in a hot block.
 
+mod against;
 mod audit;
 mod bad_input;
 mod clusters;

@@ -98,7 +98,8 @@ impl DocumentsCopy {
             let (written, count) = (pass.written, selection.count);
             return Err(io::Error::other(format!("{written} of {count} selected records were found again")));
         }
-        let all = read.last().map_or(0, |read| read.records.end);
+        let begin = read.first().map_or(0, |read| read.records.start);
+        let all = read.last().map_or(0, |read| read.records.end) - begin;
         let copied = CopiedDocuments {
             records: pass.written,
             left_out: selection.alive - selection.count,

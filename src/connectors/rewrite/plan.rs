@@ -7,11 +7,13 @@ use super::target::{CommonFolder, CopySettings, CopyTarget};
 use crate::formats::FileFormat;
 use crate::inputs::{Input, RawRecords, Reopened, files_of, reopen};
 
-/// Everything that prevents the copy of documents of these inputs. Opens each input, and reads its beginning.
-pub fn problems(settings: &CopySettings, inputs: &[Input]) -> Vec<String> {
+/// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Opens
+/// each input, and reads its beginning.
+pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) -> Vec<String> {
     let mut problems = Vec::new();
     let files = files_of(inputs);
-    target(&settings.target, inputs, &files, &mut problems);
+    let read = [inputs, reference].concat();
+    target(&settings.target, &read, &files_of(&read), &mut problems);
     if let CopyTarget::Folder(_) = &settings.target {
         names(inputs, &files, &mut problems);
     }

@@ -84,6 +84,12 @@ impl SelectionSink {
         Self { documents: LiveDocuments::new(clusters, keep), listed, is_marked, slot }
     }
 
+    /// The same for a corpus that is compared with a reference, if it is.
+    #[must_use]
+    pub fn with_reference(self, has_reference: bool) -> Self {
+        Self { documents: self.documents.with_reference(has_reference), ..self }
+    }
+
     /// The same for documents that hold these fields, one of which the rule may read.
     #[must_use]
     pub fn with_fields(self, held: &FieldRules) -> Self {
@@ -92,7 +98,8 @@ impl SelectionSink {
 
     fn select(&mut self) -> Selection {
         let removed = self.documents.removed();
-        let mut selection = Selection { alive: self.documents.alive().len() as u64, ..Selection::default() };
+        let mut selection =
+            Selection { alive: self.documents.alive().count() as u64, ..Selection::default() };
         for (id, of) in self.documents.alive() {
             let is_listed = match self.listed {
                 DocumentList::Kept => !removed.contains_key(id),
@@ -103,7 +110,7 @@ impl SelectionSink {
             }
         }
         if self.is_marked {
-            let record = |id| self.documents.alive().get(id).map(|of| of.facts.position.offset);
+            let record = |id| self.documents.get(id).map(|of| of.facts.position.offset);
             let of_removed = removed.iter().map(|(id, (kept, cluster))| (id, Some(kept), cluster));
             let of_kept = removed.values().map(|(kept, cluster)| (kept, None, cluster));
             let marks = of_kept.chain(of_removed).filter_map(|(id, of, cluster)| {

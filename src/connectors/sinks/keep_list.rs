@@ -40,17 +40,34 @@ pub(crate) struct LiveDocuments {
     /// The place of the rule's field among those that documents hold.
     field: Option<usize>,
     alive: BTreeMap<DocId, KeepFacts>,
+    /// Whether the corpus is compared with a reference, whose documents are kept.
+    has_reference: bool,
 }
 
 impl LiveDocuments {
     /// No documents. `clusters` must be empty; its limit has no effect.
     pub(crate) fn new(clusters: Clusters, keep: KeepRule) -> Self {
-        Self { clusters, keep, field: None, alive: BTreeMap::new() }
+        Self { clusters, keep, field: None, alive: BTreeMap::new(), has_reference: false }
     }
 
     /// The same for documents that hold these fields.
     pub(crate) fn with_fields(self, held: &FieldRules) -> Self {
         Self { field: self.keep.field().and_then(|name| held.place(name)), ..self }
+    }
+
+    /// The same for a corpus that is compared with a reference, if it is.
+    pub(crate) fn with_reference(self, has_reference: bool) -> Self {
+        Self { has_reference, ..self }
+    }
+
+    /// Whether a document is of the reference.
+    pub(crate) fn is_of_reference(&self, id: &DocId) -> bool {
+        self.has_reference && id.is_of_reference()
+    }
+
+    /// The id of a document as it was read.
+    pub(crate) fn written<'d>(&self, id: &'d DocId) -> &'d str {
+        if self.has_reference { id.without_side() } else { id.as_str() }
     }
 
     /// Takes the changes of documents of an epoch.
@@ -70,16 +87,23 @@ impl LiveDocuments {
         self.clusters.follow(deltas);
     }
 
-    /// The live documents, sorted by id.
-    pub(crate) fn alive(&self) -> &BTreeMap<DocId, KeepFacts> {
-        &self.alive
+    /// The live documents of the corpus, without those of a reference, sorted by id.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = (&DocId, &KeepFacts)> {
+        self.alive.iter().filter(|(id, _)| !self.is_of_reference(id))
+    }
+
+    /// What is known of a live document.
+    pub(crate) fn get(&self, id: &DocId) -> Option<&KeepFacts> {
+        self.alive.get(id)
     }
 
     /// Documents to remove, each with the document kept in its place and the name of their cluster.
     pub(crate) fn removed(&mut self) -> BTreeMap<DocId, (DocId, DocId)> {
         // Every document in a pair is alive.
-        let removed = self.keep.removed(&mut self.clusters, |id| self.alive.get(id).copied(), |_| false);
-        let (kept, count) = (self.alive.len() - removed.len(), removed.len());
+        let Self { clusters, keep, alive, has_reference, .. } = self;
+        let is_fixed = |id: &DocId| *has_reference && id.is_of_reference();
+        let removed = keep.removed(clusters, |id| alive.get(id).copied(), is_fixed);
+        let (kept, count) = (self.alive().count() - removed.len(), removed.len());
         tracing::info!(kept, removed = count, rule = %self.keep, "listed");
         removed
     }
@@ -104,6 +128,12 @@ impl<R: RowWriter> KeepList<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
         Self { out, documents: LiveDocuments::new(clusters, keep), listed }
+    }
+
+    /// The same for a corpus that is compared with a reference, if it is.
+    #[must_use]
+    pub fn with_reference(self, has_reference: bool) -> Self {
+        Self { documents: self.documents.with_reference(has_reference), ..self }
     }
 
     /// The same for documents that hold these fields, one of which the rule may read.
@@ -140,13 +170,15 @@ impl<R: RowWriter> Sink for KeepList<R> {
         let removed = self.documents.removed();
         match self.listed {
             DocumentList::Kept => {
-                for id in self.documents.alive().keys().filter(|id| !removed.contains_key(*id)) {
-                    self.out.row(&OutputRow::Kept { id })?;
+                for (id, _) in self.documents.alive().filter(|(id, _)| !removed.contains_key(*id)) {
+                    self.out.row(&OutputRow::Kept { id: self.documents.written(id) })?;
                 }
             }
             DocumentList::Removed => {
                 for (id, (kept, cluster)) in &removed {
-                    self.out.row(&OutputRow::Removed { id, kept, cluster })?;
+                    let old = self.documents.has_reference.then(|| kept.is_of_reference());
+                    let [id, kept, cluster] = [id, kept, cluster].map(|id| self.documents.written(id));
+                    self.out.row(&OutputRow::Removed { id, kept, cluster, old })?;
                 }
             }
         }

@@ -92,6 +92,8 @@ impl<R: RowWriter> Sink for DeltaLines<R> {
 pub struct PairLines<R> {
     out: R,
     evidence: Option<StandardError>,
+    /// Whether the corpus is compared with a reference.
+    has_reference: bool,
     alive: BTreeSet<DocPair>,
 }
 
@@ -105,7 +107,13 @@ impl<W: Destination> PairLines<JsonLines<W>> {
 impl<R: RowWriter> PairLines<R> {
     /// As [`DeltaLines::with_rows`].
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
-        Self { out, evidence, alive: BTreeSet::new() }
+        Self { out, evidence, has_reference: false, alive: BTreeSet::new() }
+    }
+
+    /// The same for a corpus that is compared with a reference, if it is.
+    #[must_use]
+    pub fn with_reference(self, has_reference: bool) -> Self {
+        Self { has_reference, ..self }
     }
 }
 
@@ -128,7 +136,9 @@ impl<R: RowWriter> Sink for PairLines<R> {
 
     fn finish(&mut self) -> io::Result<()> {
         for pair in &self.alive {
-            self.out.row(&OutputRow::Pair { pair, evidence: self.evidence.as_ref() })?;
+            // Ids of a reference sort first.
+            let old = self.has_reference.then(|| pair.pair.lo().is_of_reference());
+            self.out.row(&OutputRow::Pair { pair, evidence: self.evidence.as_ref(), old })?;
         }
         self.out.finish()
     }

@@ -21,6 +21,7 @@ use super::arguments::inputs::{InputArgs, look_at_standard_input};
 use super::arguments::memory::MemoryArgs;
 use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
+use super::arguments::reference::ReferenceArgs;
 use super::arguments::verbosity::Verbosity;
 use super::arguments::views;
 use super::arguments::written;
@@ -157,6 +158,10 @@ pub struct Args {
     #[command(flatten)]
     pub processes: ProcessArgs,
 
+    /// The corpus that the inputs are compared with.
+    #[command(flatten)]
+    pub reference: ReferenceArgs,
+
     /// The inputs.
     #[command(flatten)]
     pub inputs: InputArgs,
@@ -168,10 +173,20 @@ pub struct Args {
 /// All problems of the pipeline and the inputs; then the error of the run.
 pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
-    let plan = problems.take(args.pipeline.load());
+    let mut plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
+    let reference = args.reference.resolve(args.inputs.layout.layout(), &mut problems);
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
+    deployment.reference = reference.len();
+    let others = [
+        ("--mark", args.documents.mark.is_some()),
+        ("several processes", args.processes.are_several()),
+        ("--monitor", args.monitor.is_some()),
+        ("--watch", !args.watch.is_empty()),
+        ("--views", args.views.is_some()),
+    ];
+    args.reference.apply(plan.as_mut(), args.emit, &others, &mut problems);
     if args.processes.are_several() && inputs.iter().flatten().any(Input::is_folder) {
         // The documents of a folder are digested by all processes, and only process 0 may have --stats.
         deployment.audit.provenance = deployment.audit.provenance.max(ProvenancePlace::Stats);
@@ -197,7 +212,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
     }
-    args.documents.note_conflicts((args.emit, &args.output), inputs.as_deref(), &mut problems);
+    let sides = (inputs.as_deref().unwrap_or_default(), &*reference);
+    args.documents.note_conflicts((args.emit, &args.output), sides, &mut problems);
     if args.output_format.is_some() && args.emit.copied().is_some() {
         problems.note("--output-format: records are written in the format of their input");
     }
@@ -253,18 +269,24 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
     let views_file = args.views.clone().map(|path| ("the file --views", path));
     let list = list.into_iter().chain(args.watch.iter().map(|path| ("the watch list --watch", path.clone())));
+    let all = inputs.clone();
+    let all = all.unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect());
     written::check(
         &written.collect::<Vec<_>>(),
         &args.pipeline.file().into_iter().chain(list).chain(views_file).collect::<Vec<_>>(),
-        &inputs.clone().unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect()),
+        &[&*reference, &all].concat(),
         &mut problems,
     );
     // With a page the run begins before there is any input. An unsupported format is then refused during the
     // run.
-    if args.monitor.is_none() && problems.is_empty() && inputs.iter().flatten().any(Input::is_stdin) {
+    if args.monitor.is_none()
+        && problems.is_empty()
+        && inputs.iter().flatten().chain(&reference).any(Input::is_stdin)
+    {
         look_at_standard_input(&args.inputs.layout.layout(), &mut problems);
     }
     let (plan, (inputs, processes)) = problems.settle(plan.zip(inputs.zip(processes)))?;
+    let inputs: Vec<Input> = reference.into_iter().chain(inputs).collect();
 
     if let Some(events) = args.dry_run {
         super::print(&super::run::look::look(&plan, inputs, deployment.fields, events)?)?;
@@ -362,6 +384,7 @@ impl Args {
             emit: self.emit,
             decisions: self.decisions.unwrap_or_default(),
             documents: self.documents.config(),
+            reference: 0,
             output_format: self.output_format.unwrap_or_else(|| match self.emit.copied() {
                 Some(_) => OutputFormat::default(),
                 None => OutputFormat::of_name(Some(&self.output)),

@@ -218,6 +218,10 @@ impl From<&Summary> for CountsRecord {
 /// The options of a replay that decide its result.
 fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     let mut options = BTreeMap::new();
+    if deployment.reference > 0 {
+        // A report does not say what is read, so it cannot be repeated.
+        options.insert("against".to_owned(), deployment.reference.into());
+    }
     let mut set = |name: &str, value: Json| {
         debug_assert!(Provenance::OPTIONS.contains(&name), "{name}");
         options.insert(name.to_owned(), value);

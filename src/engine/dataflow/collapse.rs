@@ -86,6 +86,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 let body = group.last_mut().and_then(|m| m.joins.as_deref_mut());
                 let (members, sketch) = sketches.members(id, body);
                 let before = members.len();
+                let pairs_copies = pairs_copies && !stages.scheme.pairs.is_of_reference(sketch.words);
                 applied.apply(members, group, epoch, stages.expand_limit, |pair, diff| {
                     if pairs_copies {
                         copies.give((copy(pair), epoch, diff));

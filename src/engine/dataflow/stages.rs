@@ -156,9 +156,9 @@ impl Stages {
 
 impl Stages {
     /// The hashes of the fields that the scheme's rule names.
-    pub(super) fn hashes(&self, row: &FieldRow) -> Box<[u64]> {
+    pub(super) fn hashes(&self, row: &FieldRow, is_of_reference: bool) -> Box<[u64]> {
         let value = |field: &str| self.fields.place(field).map_or("", |place| row.get(place));
-        self.scheme.pairs.hashes(value)
+        self.scheme.pairs.hashes_of(value, is_of_reference)
     }
 
     /// What decides whether stored documents can be restored: the scheme, and the fields that are stored with

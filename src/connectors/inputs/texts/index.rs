@@ -31,6 +31,8 @@ struct IndexState {
     stamps: Vec<Option<FileStamp>>,
     points: Vec<IndexPoint>,
     stride: u64,
+    /// How many of the first inputs are a reference.
+    reference: usize,
     /// The number of records, once all inputs have been read.
     end: Option<u64>,
 }
@@ -78,6 +80,7 @@ impl Default for RecordIndex {
             stamps: Vec::new(),
             points: Vec::new(),
             stride: STRIDE_BYTES,
+            reference: 0,
             end: None,
         }))
     }
@@ -124,7 +127,13 @@ impl RecordIndex {
         self.with(|noted| noted.end = Some(records));
     }
 
-    /// All inputs in the order in which they were read, if they were read to the end. A folder is an input
+    /// Notes that the inputs so far are a reference.
+    pub(crate) fn end_reference(&self) {
+        self.with(|noted| noted.reference = noted.begins.len());
+    }
+
+    /// All inputs in the order in which they were read, if they were read to the end, without those of a
+    /// reference. A folder is an input
     /// before, between and after its files of records.
     pub(crate) fn inputs(&self) -> Option<Vec<ReadInput>> {
         self.with(|noted| {
@@ -133,7 +142,7 @@ impl RecordIndex {
             let one = |(((begin, input), stamp), end): ((&(u64, Input), &Option<FileStamp>), u64)| {
                 ReadInput { input: input.clone(), records: *begin..end, stamp: *stamp }
             };
-            Some(all.map(one).collect())
+            Some(all.map(one).skip(noted.reference).collect())
         })
     }
 

@@ -34,7 +34,7 @@ impl DocumentArgs {
     pub(in crate::cli) fn note_conflicts(
         &self,
         (emit, output): (EmitKind, &Path),
-        inputs: Option<&[Input]>,
+        (inputs, reference): (&[Input], &[Input]),
         problems: &mut Problems,
     ) {
         let Some(listed) = emit.copied() else {
@@ -54,8 +54,9 @@ impl DocumentArgs {
             Err(what) => problems.note(format_args!("--shard-size: {what}")),
             Ok(target) => {
                 let settings = CopySettings { mark: self.mark.clone(), target };
-                let inputs = inputs.unwrap_or_default();
-                rewrite::problems(&settings, inputs).into_iter().for_each(|what| problems.note(what));
+                rewrite::problems(&settings, inputs, reference)
+                    .into_iter()
+                    .for_each(|what| problems.note(what));
             }
         }
     }

@@ -6,6 +6,7 @@ pub(in crate::cli) mod memory;
 mod parse;
 pub(in crate::cli) mod problems;
 pub mod processes;
+pub(in crate::cli) mod reference;
 pub(in crate::cli) mod verbosity;
 pub(in crate::cli) mod views;
 pub(in crate::cli) mod written;

@@ -155,6 +155,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         causes: false,
         audit: AuditConfig::default(),
         documents: DocumentsConfig::default(),
+        reference: 0,
         kafka: Connection::default(),
         state: None,
         views: Vec::new(),

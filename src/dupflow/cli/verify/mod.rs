@@ -177,6 +177,11 @@ fn repeat(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>) -> anyhow::R
 fn replay_args(options: &BTreeMap<String, Json>, output: &Path, args: &Args) -> anyhow::Result<replay::Args> {
     let mut typed = vec!["dupflow".into(), "replay".into(), "--output".into(), output.as_os_str().to_owned()];
     for (name, value) in options {
+        if name == "against" {
+            anyhow::bail!(
+                "the report is of inputs that were compared with others (--against), which it does not name"
+            );
+        }
         // Others have paths: a report may come from someone else, and must not say what is read and written.
         if !Provenance::OPTIONS.contains(&name.as_str()) {
             anyhow::bail!("the report has the option {name:?}, which decides no result");

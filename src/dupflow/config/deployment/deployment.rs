@@ -171,6 +171,9 @@ pub struct Deployment {
     pub emit: EmitKind,
     /// When records of a document are written, where the results are decisions.
     pub decisions: DecisionMode,
+    /// How many of the first inputs are a reference, which is compared with the others and listed nowhere; a
+    /// file does not set it.
+    pub reference: usize,
     /// How records of documents are copied, where the results are records; a file does not set it.
     pub documents: DocumentsConfig,
     /// The file format of the results; a topic has its own.
@@ -250,6 +253,7 @@ impl Deployment {
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
             documents: DocumentsConfig::default(),
+            reference: 0,
             audit: AuditConfig {
                 times: settings.read("sink.times", ConfigValue::boolean).unwrap_or_default(),
                 ..AuditConfig::default()

@@ -69,6 +69,11 @@ impl SinkParts<'_> {
         self.deployment.evidence.then_some(standard_error)
     }
 
+    /// Whether the corpus is compared with a reference.
+    fn has_reference(self) -> bool {
+        self.deployment.reference > 0
+    }
+
     fn clusters(self) -> Clusters {
         Clusters::new(self.plan.clusters, self.plan.cluster_limit)
     }
@@ -196,8 +201,9 @@ impl SinkParts<'_> {
         let is_marked = mark.is_some();
         let keep = self.plan.keep.clone();
         let sink = SelectionSink::new(self.clusters(), keep, listed, is_marked, Arc::clone(&slot));
-        let sink = sink.with_fields(&self.stages.fields);
-        let (inputs, places) = (self.inputs.0.to_vec(), Arc::clone(self.inputs.1));
+        let sink = sink.with_fields(&self.stages.fields).with_reference(self.has_reference());
+        let inputs = self.inputs.0.get(self.deployment.reference..).unwrap_or_default().to_vec();
+        let places = Arc::clone(self.inputs.1);
         let settings = CopySettings { mark, target };
         let copy = DocumentsCopy::new(settings, inputs, places, slot, self.run).map_err(failed)?;
         Ok((Box::new(sink), Some(EndOutput::Documents(copy))))
@@ -245,7 +251,8 @@ impl SinkParts<'_> {
     fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
         let (clusters, keep, times) = (self.clusters(), self.plan.keep.clone(), self.deployment.audit.times);
         let list = |rows, listed| {
-            KeepList::with_rows(rows, self.clusters(), keep, listed).with_fields(&self.stages.fields)
+            let list = KeepList::with_rows(rows, self.clusters(), keep, listed);
+            list.with_fields(&self.stages.fields).with_reference(self.has_reference())
         };
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
@@ -256,7 +263,10 @@ impl SinkParts<'_> {
             EmitKind::ClusterDeltas => {
                 Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics).with_times(times))
             }
-            EmitKind::Pairs => Box::new(PairLines::with_rows(rows, self.evidence())),
+            EmitKind::Pairs => {
+                let pairs = PairLines::with_rows(rows, self.evidence());
+                Box::new(pairs.with_reference(self.has_reference()))
+            }
             EmitKind::Keep => Box::new(list(rows, DocumentList::Kept)),
             EmitKind::Remove => Box::new(list(rows, DocumentList::Removed)),
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
@@ -270,13 +280,14 @@ impl SinkParts<'_> {
 
 /// The kind of the rows, which decides their columns.
 fn row_kind(deployment: &Deployment) -> RowKind {
-    let Deployment { evidence, causes, audit: AuditConfig { times, .. }, .. } = *deployment;
+    let Deployment { evidence, causes, audit: AuditConfig { times, .. }, reference, .. } = *deployment;
+    let old = reference > 0;
     match deployment.emit {
         EmitKind::Deltas => RowKind::Deltas { evidence, causes, times },
         EmitKind::ClusterDeltas => RowKind::ClusterDeltas { times },
-        EmitKind::Pairs => RowKind::Pairs { evidence },
+        EmitKind::Pairs => RowKind::Pairs { evidence, old },
         EmitKind::Keep => RowKind::Kept,
-        EmitKind::Remove => RowKind::Removed,
+        EmitKind::Remove => RowKind::Removed { old },
         EmitKind::Clusters => RowKind::Clusters,
         EmitKind::Decisions => unreachable!("decisions are no rows"),
         EmitKind::Rejected(_) => RowKind::Rejected,

@@ -361,7 +361,7 @@ impl WeighedDocuments {
 
     fn sketch(&mut self, place: usize, mut emit: impl FnMut(Membership)) {
         let Some(document) = &mut self.documents[place] else { return };
-        let hashes = self.fields.get(place).map_or_else(Box::default, |row| self.stages.hashes(row));
+        let hashes = self.fields.get(place).map_or_else(Box::default, |row| self.stages.hashes(row, false));
         let sketched = document
             .terms
             .as_ref()
