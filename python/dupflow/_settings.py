@@ -24,12 +24,19 @@ def _value(value: object) -> str:
     """A value in TOML, but for a string, which `--set` takes as it is."""
     if value is None:
         return ""
+    return value if isinstance(value, str) else _toml(value)
+
+
+def _toml(value: object) -> str:
+    """A value in TOML, on one line."""
     if isinstance(value, str):
-        return value
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(json.dumps(item, ensure_ascii=False) for item in value) + "]"
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items()) + " }"
     return str(value)
 
 

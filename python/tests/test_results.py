@@ -159,6 +159,18 @@ def test_settings_are_those_of_a_pipeline_file():
         settings={"text.shingle": "words:1", "text.stop_words": ["three", "four"]},
     )
     assert [pair.similarity for pair in without] == [1.0]
+    frame = {"text": ["one two three four"] * 2, 'a "title"': ["five six", "six seven"]}
+    (once,), (often,) = (
+        dupflow.pairs(
+            frame, pipeline="weighted", threshold=0.1, settings={"text.fields": {'a "title"': weight}}
+        )
+        for weight in (1, 9)
+    )
+    assert once.similarity > often.similarity, "the titles differ"
+    with pytest.raises(dupflow.ConfigError, match="title: found"):
+        dupflow.pairs(frame, settings={"text.fields": {"title": "two"}})
+    with pytest.raises(dupflow.ConfigError, match="stop_words"):
+        dupflow.pairs(frame, settings={"text.stop_words": [True]})
 
 
 def test_fields_of_a_rule_are_columns():
