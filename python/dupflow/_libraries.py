@@ -244,13 +244,18 @@ class DuckDB(Arrow):
     """A relation. `dedup` runs its query once: its rows could be in another order the next time."""
 
     def hold(self) -> None:
-        if self._setting("python_enable_replacements") == "false":
-            raise TypeError(
-                "the connection of this relation reads no variables of Python (python_enable_replacements), "
-                "and so its rows cannot be returned as a relation: use dupflow.removed(), or pass "
-                "relation.to_arrow_table()"
-            )
+        self._check_returns()
         super().hold()
+
+    def _check_returns(self) -> None:
+        """TypeError if `keep` cannot make a relation."""
+        for name in ("python_enable_replacements", "enable_external_access"):
+            if self._setting(name) == "false":
+                raise TypeError(
+                    f"the connection of this relation reads no variables of Python ({name} is false), and so "
+                    "its rows cannot be returned as a relation: use dupflow.removed(), or pass "
+                    "relation.to_arrow_table()"
+                )
 
     def _setting(self, name: str) -> str:
         query = f"SELECT value FROM duckdb_settings() WHERE name = '{name}'"
@@ -264,6 +269,7 @@ class DuckDB(Arrow):
         return self.data.project(", ".join(quoted))
 
     def keep(self, mask: bytes) -> Any:
+        self._check_returns()
         # DuckDB finds a variable of this module by a name that no table has, and then holds its value.
         name = f"_dupflow_kept_{uuid4().hex}"
         globals()[name] = super().keep(mask)

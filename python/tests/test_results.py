@@ -181,6 +181,24 @@ def test_fields_of_a_rule_are_columns():
         dupflow.pairs({"text": frame["text"]}, settings=rule)
 
 
+@pytest.mark.parametrize("setting", ["enable_external_access", "python_enable_replacements"])
+def test_a_relation_that_cannot_be_returned_is_refused_before_its_query_runs(setting):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    connection = duckdb.connect()
+    connection.execute("create sequence calls")
+    relation = connection.sql("select nextval('calls') as call, 'a b c d' as text from range(3)")
+    connection.execute(f"set {setting} = false")
+    removed = dupflow.removed(relation)
+    assert len(removed) == 2
+    calls = connection.sql("select currval('calls')").fetchall()
+    for call in (lambda: dupflow.dedup(relation), lambda: removed.filter(relation)):
+        with pytest.raises(TypeError, match=rf"{setting}.*relation\.to_arrow_table"):
+            call()
+    assert connection.sql("select currval('calls')").fetchall() == calls
+    assert removed.filter(relation.to_arrow_table()).num_rows == 1
+
+
 def test_messages_are_logged(tmp_path, caplog):
     path = tmp_path / "feed.jsonl"
     path.write_text('{"id":"a","text":"one two three"}\n')
