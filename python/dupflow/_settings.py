@@ -40,14 +40,6 @@ def _toml(value: object) -> str:
     return str(value)
 
 
-def takes_other_columns(pipeline: Pipeline, settings: Settings | None) -> bool:
-    """Whether a pipeline may read columns besides those that are named in the call: a built-in one reads
-    none, unless a setting names fields."""
-    name = os.fspath(pipeline)
-    is_file = "/" in name or os.sep in name or name.endswith(".toml")
-    return is_file or any(key.startswith(("pairs.", "text.fields")) for key in settings or {})
-
-
 def cores() -> int:
     """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):

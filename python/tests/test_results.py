@@ -11,6 +11,7 @@ import os
 import pickle
 import subprocess
 import sys
+import uuid
 from html import escape
 
 import pytest
@@ -98,6 +99,26 @@ def test_ids_of_types_that_only_a_library_reads():
         assert "<mark" in found._repr_html_(), "the texts are found by these ids"
         clusters = dupflow.clusters(frame, id="id", pipeline="exact", threshold=0.5)
         assert escape(str(first)) in clusters._repr_html_()
+
+
+def test_ids_that_are_objects_or_have_a_type_of_their_own():
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    names = [uuid.UUID(int=n) for n in range(3)]
+    objects = polars.Series("id", names, dtype=polars.Object)
+    frame = polars.DataFrame({"text": TEXTS["text"], "id": objects})
+    for call in (dupflow.pairs, dupflow.dedup):
+        with pytest.raises(TypeError, match=r'"id".*pl\.Object'):
+            call(frame, id="id")
+    with pytest.raises(TypeError, match=r'"id".*UUID'):
+        dupflow.pairs({"text": TEXTS["text"], "id": objects}, id="id")
+    # They are no hindrance where they are not read.
+    kept = dupflow.dedup(frame, pipeline="exact", threshold=0.5)
+    assert kept["id"].to_list() == [names[0], names[2]]
+    table = pyarrow.table(
+        {"text": TEXTS["text"], "id": pyarrow.array([name.bytes for name in names], pyarrow.uuid())}
+    )
+    (pair,) = dupflow.pairs(table, id="id", pipeline="exact", threshold=0.5)
+    assert (pair.a, pair.b) == (names[0].bytes, names[1].bytes)
 
 
 def test_ids_of_such_types_without_a_library(monkeypatch):
