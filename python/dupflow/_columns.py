@@ -68,26 +68,17 @@ def check_lengths(values: Mapping[str, Any]) -> int:
 
 
 def table_of(values: Mapping[str, list[Any]], columns: Columns) -> Table:
-    """A table of columns. TypeError for values that are neither str nor numbers nor bool."""
-    return Table.from_columns(
-        {name: _cells(name, column, name == columns.time) for name, column in values.items()}
-    )
+    """A table of columns. TypeError for values that are none of str, int, float and bool."""
+    return Table.from_columns({name: _cells(column, name == columns.time) for name, column in values.items()})
 
 
-def _cells(name: str, values: list[Any], are_times: bool) -> list[Any]:
-    """The values of a column as str, numbers, bool or None."""
+def _cells(values: list[Any], are_times: bool) -> list[Any]:
+    """The values of a column, with None for missing ones and seconds for times."""
     if set(map(type, values)) <= {str, int, bool, type(None)}:
         return values
-    values = [None if is_missing(value) else value for value in values]
     if are_times:
-        values = [seconds(value) for value in values]
-    for kind in set(map(type, values)):
-        if not issubclass(kind, (str, Real, type(None))) and not hasattr(kind, "__index__"):
-            raise TypeError(
-                f'column "{name}": values of Python are str, int, float or bool, not {kind.__name__}; '
-                "pass others as a column of a frame (PyArrow, Polars, pandas)"
-            )
-    return values
+        return [seconds(value) for value in values]
+    return [None if is_missing(value) else value for value in values]
 
 
 def listed(values: Any) -> list[Any]:

@@ -35,6 +35,7 @@ __all__ = [
     "compare",
     "dedup",
     "every",
+    "field_columns",
     "main",
     "pairs",
     "plan",
@@ -360,9 +361,15 @@ class Corpus:
         (float64) and `cause` (string: "insert", "update", "delete", …), sorted by (a, b, diff).
 
         All tables added up are the pairs of `pairs()`. After an interruption the epoch still ends; its
-        changes are in the next table. (An interruption after the return and before an assignment loses the
-        table, as that of any function: `pairs()` has them all.)
+        changes are in the next table. After an interruption between the return and the use of the table
+        `unreceived` does the same.
         """
+    @property
+    def flushes(self) -> int:
+        """How many tables `flush` has returned."""
+    def unreceived(self, flushes: int, /) -> None:
+        """The caller was interrupted before it had the last table of `flush`, if there were `flushes` before
+        it: the next one has its changes too."""
     def similar(self, text: str, *, top: int = 10) -> list[tuple[str | int, float]]:
         """The documents that a text would be paired with, with their similarities, best first: at most
         `top`, at least 1. As of the last `flush`, or later."""
@@ -425,6 +432,11 @@ class Follow:
     def close(self) -> None:
         """Ends the threads and waits for them, but for a reader that waits for its input: it ends with the
         next record."""
+
+def field_columns(pipeline: str, settings: Sequence[str], /) -> list[str]:
+    """The columns of a frame that a pipeline reads besides those that a call names, sorted: those of
+    `text.fields` and of fields in `pairs.where`. Raises ConfigError.
+    """
 
 def every(rule: str, /) -> tuple[float, int]:
     """An epoch rule of a stream whose events have no times: the seconds after its first event and the number

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::cells::{self, Texts, cell, column};
+use crate::errors;
 use crate::session::Session;
 
 /// What is done with a null text.
@@ -68,6 +69,19 @@ impl Columns {
             fields: fields.collect::<PyResult<_>>()?,
         })
     }
+}
+
+/// The columns of a frame that a pipeline reads besides those that a call names: those of `text.fields` and of
+/// fields in `pairs.where`.
+#[pyfunction]
+#[pyo3(signature = (pipeline, settings, /))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+pub(crate) fn field_columns(py: Python<'_>, pipeline: &str, settings: Vec<String>) -> PyResult<Vec<String>> {
+    let Columns { mut further, fields, .. } = Columns::new(&errors::load(py, pipeline, &settings)?, "", None)?;
+    further.extend(fields.columns().iter().map(|name| name.to_string()));
+    further.sort_unstable();
+    further.dedup();
+    Ok(further)
 }
 
 /// The columns of one batch.

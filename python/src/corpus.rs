@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 
 use dupflow::config::Plan as Pipeline;
@@ -20,7 +21,7 @@ use crate::errors;
 use crate::frames::Frame;
 use crate::ids::{self, IdKind, checked_ids};
 use crate::numbers::{at_least_one, whole};
-use crate::results::apply;
+use crate::results::{apply, consolidate};
 use crate::session::{Session, SessionSettings};
 use crate::stored;
 use crate::tables::{self, IdColumns, Stats, Table};
@@ -32,6 +33,8 @@ pub(crate) struct Corpus {
     turns: Turns<CorpusState>,
     /// Ends the run without a turn.
     stopper: Stopper,
+    /// Tables that were returned.
+    flushes: AtomicU64,
 }
 
 struct CorpusState {
@@ -42,6 +45,9 @@ struct CorpusState {
     kind: Option<IdKind>,
     /// As of the last flush.
     pairs: BTreeSet<DocPair>,
+    /// The changes of the last table that was made, and whether the caller has it.
+    flushed: Vec<Delta>,
+    is_received: bool,
     epoch: Epoch,
     upserts: u64,
     deletes: u64,
@@ -112,7 +118,7 @@ impl Corpus {
         let call = Call::begin(py, progress.as_ref())?;
         let plan = errors::load(py, pipeline, &settings)?;
         let workers = errors::workers(py, workers)?;
-        let opened = state.map(|place| stored::open(py, place, &plan)).transpose()?;
+        let opened = state.map(|place| stored::open(&call, place, &plan)).transpose()?;
         let (state, kind) = opened.map_or((None, None), |(state, kind)| (Some(state), kind));
         let fields = Columns::new(&plan, "", None)?.fields;
         let settings = SessionSettings { workers, evidence: true, similarities: true, fields, state };
@@ -123,6 +129,8 @@ impl Corpus {
             session: Some(session),
             kind,
             pairs: BTreeSet::new(),
+            flushed: Vec::new(),
+            is_received: true,
             epoch: 0,
             upserts: 0,
             deletes: 0,
@@ -130,7 +138,7 @@ impl Corpus {
         };
         py.detach(|| state.advance(collected.epoch(), &collected.take()));
         call.deliver()?;
-        Ok(Self { turns: Turns::new(state), stopper })
+        Ok(Self { turns: Turns::new(state), stopper, flushes: AtomicU64::new(0) })
     }
 
     /// Inserts a document or replaces its text.
@@ -183,10 +191,7 @@ impl Corpus {
             let found = columns.of_batch(py, &batch)?;
             py.detach(|| found.check(batch.num_rows(), nulls, rows))?;
             let checked = checked_ids(py, &batch, id, rows, own.kind)?;
-            let kind = checked.first().map(|id| IdKind::new(id.as_bytes()));
-            if own.feed(&call, &found, checked, nulls)? > 0 {
-                own.kind = own.kind.or(kind);
-            }
+            own.feed(&call, &found, checked, nulls)?;
             rows += batch.num_rows();
         }
         call.deliver()?;
@@ -214,20 +219,38 @@ impl Corpus {
         let mut turn = self.turn(&call)?;
         let own = &mut *turn.value;
         let epoch = own.session(py)?.flush(&call)?;
-        // What is raised from here on leaves the changes to the next call.
-        call.deliver()?;
         let collected = Arc::clone(&own.session(py)?.collected);
-        let ids = own.ids();
-        let (table, deltas) = py.detach(|| {
+        let table = py.detach(|| {
             let deltas = collected.take();
-            (tables::deltas(epoch, &deltas, &ids), deltas)
+            own.advance(epoch, &deltas);
+            if std::mem::take(&mut own.is_received) {
+                own.flushed.clear();
+            }
+            own.flushed.extend(deltas);
+            consolidate(&mut own.flushed);
+            tables::deltas(epoch, &own.flushed, &own.ids())
         });
-        if let Err(interrupted) = py.check_signals() {
-            collected.add(deltas);
-            return Err(interrupted);
-        }
-        py.detach(|| own.advance(epoch, &deltas));
+        call.deliver()?;
+        py.check_signals()?;
+        own.is_received = true;
+        self.flushes.fetch_add(1, Ordering::AcqRel);
         Ok(table)
+    }
+
+    /// How many tables `flush` has returned.
+    #[getter]
+    fn flushes(&self) -> u64 {
+        self.flushes.load(Ordering::Acquire)
+    }
+
+    /// The caller was interrupted before it had the last table of `flush`, if there were `flushes` before it:
+    /// the next one has its changes too.
+    #[pyo3(signature = (flushes, /))]
+    fn unreceived(&self, py: Python<'_>, flushes: u64) -> PyResult<()> {
+        if self.flushes() > flushes {
+            self.turn(&Call::begin(py, None)?)?.value.is_received = false;
+        }
+        Ok(())
     }
 
     /// The documents that a text would be paired with, best first.
@@ -316,6 +339,7 @@ impl Corpus {
 
     /// Ends the threads without finishing what is queued, and waits for them.
     fn abandon(&self, py: Python<'_>) -> PyResult<()> {
+        self.stop();
         self.end(py, false)
     }
 
@@ -346,20 +370,21 @@ impl Corpus {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let (_, _) = (error, traceback);
-        self.end(py, kind.is_none())
+        if kind.is_none() { self.close(py) } else { self.abandon(py) }
     }
 }
 
 impl CorpusState {
-    /// Feeds the rows of a batch, whose ids were checked. Returns the number of upserts.
+    /// Feeds the rows of a batch, whose ids were checked.
     fn feed(
         &mut self,
         call: &Call<'_, '_>,
         found: &BatchColumns<'_>,
         checked: Vec<DocId>,
         nulls: Nulls,
-    ) -> PyResult<u64> {
-        let (mut rows, before) = (checked.into_iter().enumerate(), self.upserts);
+    ) -> PyResult<()> {
+        let kind = checked.first().map(|id| IdKind::new(id.as_bytes()));
+        let mut rows = checked.into_iter().enumerate();
         loop {
             let (mut upserts, mut deletes) = (0, 0);
             let session = self.session(call.py)?;
@@ -378,11 +403,14 @@ impl CorpusState {
             });
             self.upserts += upserts;
             self.deletes += deletes;
+            if upserts > 0 {
+                self.kind = self.kind.or(kind);
+            }
             self.queued += upserts + deletes;
             call.count(upserts + deletes);
             match complete {
                 Some(complete) => self.session(call.py)?.push(call, complete)?,
-                None => return call.look().map(|()| self.upserts - before),
+                None => return call.look(),
             }
         }
     }

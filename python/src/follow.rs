@@ -190,7 +190,8 @@ impl Follow {
             ts: time.to_owned(),
             ..InputLayout::default()
         };
-        let resolved = py.detach(|| Input::resolve(&inputs, layout));
+        let listed = inputs.clone();
+        let resolved = call.apart(move || Input::resolve(&listed, layout))?;
         let resolved = match resolved {
             Ok(resolved) => Some(resolved),
             Err(SourceError::Inputs(wrong)) => {

@@ -6,11 +6,11 @@
 use arrow_array::{Array as _, RecordBatch};
 use dupflow::core::doc::DocId;
 use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyString};
+use pyo3::types::{PyBool, PyString};
 
 use crate::cells::{Cell, Texts, cell, column};
+use crate::tables::is_whole;
 
 /// The first character of a number.
 const MARK: u8 = 1;
@@ -87,8 +87,7 @@ pub(crate) fn of_object(object: &Bound<'_, PyAny>) -> PyResult<DocId> {
     if let Ok(text) = object.cast::<PyString>() {
         return of_text(text.to_str()?).map_err(PyValueError::new_err);
     }
-    let is_number = object.is_instance_of::<PyInt>() || object.hasattr(intern!(object.py(), "__index__"))?;
-    if is_number && !object.is_instance_of::<PyBool>() {
+    if is_whole(object) && !object.is_instance_of::<PyBool>() {
         let of_64_bits = |_| PyValueError::new_err(format!("an id has 64 bits, found {object}"));
         return object.extract().map(of_number).map_err(of_64_bits);
     }

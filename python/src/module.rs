@@ -29,6 +29,8 @@ mod _dupflow {
     #[pymodule_export]
     use crate::batches::{Deduplicated, clusters, dedup, pairs};
     #[pymodule_export]
+    use crate::columns::field_columns;
+    #[pymodule_export]
     use crate::command::main;
     #[pymodule_export]
     use crate::corpus::Corpus;

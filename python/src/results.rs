@@ -78,23 +78,27 @@ impl Collected {
         state.consolidated = 0;
         drop(state);
         consolidate(&mut deltas);
-        deltas.sort_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
         deltas
     }
 
-    /// Adds deltas that are durable.
-    pub(crate) fn add(&self, deltas: impl IntoIterator<Item = Delta>) {
+    fn add(&self, deltas: impl IntoIterator<Item = Delta>) {
         let mut state = self.state.lock();
         state.deltas.extend(deltas);
         if state.deltas.len() > MANY.max(2 * state.consolidated) {
-            consolidate(&mut state.deltas);
+            add_up(&mut state.deltas);
             state.consolidated = state.deltas.len();
         }
     }
 }
 
+/// Adds up the deltas of equal pairs, which are in the order of time, and sorts what is left by pair and diff.
+pub(crate) fn consolidate(deltas: &mut Vec<Delta>) {
+    add_up(deltas);
+    deltas.sort_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));
+}
+
 /// Adds up the deltas of equal pairs, which are in the order of time. What is left has the last cause.
-fn consolidate(deltas: &mut Vec<Delta>) {
+fn add_up(deltas: &mut Vec<Delta>) {
     deltas.sort_by(|a, b| a.pair.cmp(&b.pair));
     // `dedup_by` passes the later one first, and removes it.
     deltas.dedup_by(|later, sum| {

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::{self, StateError};
 use crate::ids::IdKind;
+use crate::wait::Call;
 
 /// Bytes of restored documents that are read to learn the kind of their ids.
 const LOOK_BYTES: usize = 1 << 10;
@@ -16,11 +17,13 @@ const LOOK_BYTES: usize = 1 << 10;
 /// # Errors
 /// `StateError`, `OSError`.
 pub(crate) fn open(
-    py: Python<'_>,
+    call: &Call<'_, '_>,
     place: &str,
     plan: &Plan,
 ) -> PyResult<(StoredState, Option<IdKind>)> {
-    py.detach(|| opened(place, plan)).map_err(|why| match why {
+    let (own_place, own_plan) = (place.to_owned(), plan.clone());
+    let result = call.apart(move || opened(&own_place, &own_plan))?;
+    result.map_err(|why| match why {
         NotOpened::State(error) => errors::of_state(&error),
         NotOpened::Other(what) => StateError::new_err(what),
     })

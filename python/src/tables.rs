@@ -19,6 +19,7 @@ use dupflow::core::pair::{Cause, Delta, DocPair};
 use dupflow::core::sketch::Scheme;
 use dupflow::core::time::Epoch;
 use pyo3::exceptions::{PyKeyError, PyOverflowError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList, PyString};
 
@@ -152,6 +153,13 @@ fn prefixed(py: Python<'_>, name: &str, error: &PyErr) -> PyErr {
     if is_value { PyValueError::new_err(what) } else { PyTypeError::new_err(what) }
 }
 
+/// Whether an object is an int of Python or of another library.
+pub(crate) fn is_whole(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyInt>()
+        || value.hasattr(intern!(value.py(), "__index__")).unwrap_or(false)
+            && !value.hasattr(intern!(value.py(), "__len__")).unwrap_or(true)
+}
+
 /// The values of a list, which are all of one type or None.
 fn from_list(values: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
     let first = values.iter().find(|value| !value.is_none());
@@ -175,8 +183,13 @@ fn from_list(values: &Bound<'_, PyList>) -> PyResult<ArrayRef> {
     if flags > 0 {
         return Err(PyTypeError::new_err("found values of bool among others"));
     }
-    if first.is_instance_of::<PyInt>() && values.iter().all(|value| !value.is_instance_of::<PyFloat>()) {
+    if values.iter().all(|value| value.is_none() || is_whole(&value)) {
         return Ok(Arc::new(Int64Array::from(values.extract::<Vec<Option<i64>>>()?)));
+    }
+    let is_number = |value: &Bound<'_, PyAny>| value.is_instance_of::<PyFloat>() || is_whole(value);
+    if let Some(other) = values.iter().find(|value| !value.is_none() && !is_number(value)) {
+        let found = other.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("a list may have str, int, float and bool, found {found}")));
     }
     Ok(Arc::new(Float64Array::from(values.extract::<Vec<Option<f64>>>()?)))
 }

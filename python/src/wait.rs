@@ -1,6 +1,7 @@
 //! Waiting on the thread of a caller: the GIL is released, signals, messages and progress are seen to.
 
 use std::cell::Cell;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
@@ -61,6 +62,24 @@ impl<'a, 'py> Call<'a, 'py> {
     pub(crate) fn deliver(&self) -> PyResult<()> {
         messages::deliver(self.py)?;
         self.progress.map_or(Ok(()), |progress| progress.call1((self.rows.get(),)).map(drop))
+    }
+
+    /// Calls `work`, which may wait for another machine, on a thread of its own. After an interruption nobody
+    /// waits for it, and what it returns is dropped there.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
+    pub(crate) fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+        let (done, result) = channel();
+        // There is no receiver after an interruption.
+        let thread = thread::Builder::new().name("open".to_owned()).spawn(move || done.send(work()).unwrap_or(()));
+        thread?;
+        let received = self.until(move |time| match result.recv_timeout(time) {
+            Ok(value) => Some(Some(value)),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(None),
+        })?;
+        received.ok_or_else(|| PyRuntimeError::new_err("a thread has panicked"))
     }
 
     /// Calls `wait` without the GIL, again and again, until it returns a value. Each call waits at most for

@@ -281,12 +281,12 @@ def test_columns_and_datasets_of_libraries_say_what_to_pass():
         dupflow.dedup(numpy.array(texts))
 
 
-def test_values_that_lists_cannot_have_say_what_to_pass():
+def test_values_that_lists_cannot_have():
     date = datetime.date(2020, 1, 1)
     numpy = pytest.importorskip("numpy")
     for value in (date, b"a", {"a": 1}, numpy.datetime64("2020-01-01")):
         for frame in ([{"id": value, "text": TEXT}], {"id": [value], "text": [TEXT]}):
-            with pytest.raises(TypeError, match=r'column "id".*not \w+; pass others as a column of a frame'):
+            with pytest.raises(TypeError, match='column "id": a list may have str, int, float and bool'):
                 dupflow.pairs(frame, id="id")
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table({"id": [date] * 2, "text": [TEXT] * 2})

@@ -204,6 +204,143 @@ def test_what_a_handler_raises_loses_no_delta(tmp_path):
         ]
 
 
+def test_an_interrupted_upsert_decides_for_the_kind_of_ids():
+    def batches():
+        yield {"id": [1, 2], "text": [TEXT, TEXT]}
+        raise ZeroDivisionError
+
+    with dupflow.Corpus() as corpus:
+        with pytest.raises(ZeroDivisionError):
+            corpus.upsert_many(batches())
+        with pytest.raises(TypeError, match="int"):
+            corpus.upsert("a", TEXT)
+
+    def interrupts(rows):
+        raise ZeroDivisionError
+
+    def slowly():
+        # Until 50 ms have passed progress is not reported.
+        for n in range(10_000_000):
+            yield {"id": [n], "text": [TEXT + f" {n}"]}
+
+    with dupflow.Corpus() as corpus:
+        with pytest.raises(ZeroDivisionError):
+            corpus.upsert_many(slowly(), progress=interrupts)
+        with pytest.raises(TypeError, match="int"):
+            corpus.upsert("a", TEXT)
+
+
+def test_what_was_not_received_is_in_the_next_table():
+    def flushed():
+        found = corpus.flush()
+        return list(zip(*(found.column(name) for name in ("diff", "a", "b")), strict=True))
+
+    corpus = native.Corpus()
+    corpus.unreceived(0)
+    corpus.upsert("a", TEXT)
+    corpus.upsert("b", TEXT)
+    assert flushed() == [(1, "a", "b")]
+    corpus.unreceived(1)
+    assert flushed() == []
+    corpus.upsert("b", TEXT + " six seven eight nine ten")
+    assert flushed() == [(-1, "a", "b")]
+    corpus.upsert("b", TEXT)
+    assert flushed() == [(1, "a", "b")]
+    corpus.unreceived(3)
+    corpus.upsert("c", TEXT)
+    assert flushed() == [(1, "a", "b"), (1, "a", "c"), (1, "b", "c")]
+    corpus.unreceived(4)
+    corpus.delete("b")
+    assert flushed() == [(1, "a", "c")]
+    assert flushed() == [] and len(corpus.pairs()) == 1
+    corpus.close()
+
+
+INTERRUPTED = """
+import random, signal, sys, threading, time
+import dupflow
+draw = random.Random(int(sys.argv[1]))
+sums = {}
+def add(deltas):
+    for delta in deltas:
+        sums[delta.a, delta.b] = sums.get((delta.a, delta.b), 0) + delta.diff
+with dupflow.Corpus() as corpus:
+    for n in range(60):
+        corpus.upsert(n, "one two three four")
+        signal.setitimer(signal.ITIMER_REAL, draw.random() * 0.002)
+        deltas = None
+        try:
+            deltas = corpus.flush()
+        except KeyboardInterrupt:
+            pass
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if deltas is not None:
+            add(deltas)
+    add(corpus.flush())
+    expected = {(pair.a, pair.b) for pair in corpus.pairs()}
+print(len(expected), len({pair for pair, sum in sums.items() if sum}), set(sums.values()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals")
+def test_interrupted_flushes_lose_nothing():
+    """A signal between the return of flush and the assignment loses its result, as that of any function; here
+    the handler waits until the assignment is done."""
+    code = (
+        "import signal\nclass Late:\n    pass\n"
+        "def handler(number, frame):\n"
+        "    if frame.f_code.co_name != '<module>':\n        raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGALRM, handler)\n" + INTERRUPTED
+    )
+    done = subprocess.run([sys.executable, "-c", code, "1"], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "1770 1770 {1}\n", done.stdout + done.stderr
+
+
+def test_abandoning_ends_a_call_of_another_thread():
+    for leave in (lambda corpus: corpus.abandon(), lambda corpus: corpus.__exit__(KeyError, None, None)):
+        corpus, begun = dupflow.Corpus(), threading.Event()
+        errors = []
+
+        def endless(begun=begun):
+            begun.set()
+            while True:
+                yield {"id": 1, "text": TEXT}
+
+        def read(corpus=corpus, errors=errors, endless=endless):
+            try:
+                corpus.upsert_many(endless())
+            except RuntimeError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        begun.wait()
+        leave(corpus)
+        thread.join(60)
+        assert corpus.closed and len(errors) == 1
+
+
+def test_whole_numbers_of_other_libraries_are_ids():
+    numpy = pytest.importorskip("numpy")
+    rows = [{"id": numpy.int64(2**53 + 1), "text": TEXT}, {"id": numpy.int64(2**53), "text": TEXT}]
+    assert [(pair.a, pair.b) for pair in dupflow.pairs(rows, id="id")] == [(2**53 + 1, 2**53)]
+    with dupflow.Corpus() as corpus:
+        assert corpus.upsert_many(rows) == 2
+        with pytest.raises(TypeError):
+            corpus.upsert(numpy.array([1, 2]), TEXT)
+    for id in (b"1", object()):
+        with pytest.raises(TypeError, match="str, int, float and bool"):
+            dupflow.pairs([{"id": id, "text": TEXT}], id="id")
+
+
+def test_columns_that_a_pipeline_reads_besides():
+    assert native.field_columns("minhash", []) == []
+    settings = ["pairs.where=a.lang == b.lang", "text.fields={title = 1}"]
+    assert native.field_columns("minhash", settings) == ["lang", "title"]
+    with pytest.raises(dupflow.ConfigError):
+        native.field_columns("none", [])
+
+
 def test_a_corpus_is_stopped_while_another_thread_uses_it():
     corpus = native.Corpus()
     reading = threading.Event()

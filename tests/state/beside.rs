@@ -101,9 +101,9 @@ fn the_files_of_a_snapshot_stay_while_threads_and_other_processes_read_it() {
     state.compact().unwrap();
     let unnamed = || verify(Box::new(store.clone())).unwrap().unnamed;
     assert!(!unnamed().is_empty(), "no manifest lists the files of the snapshot any more");
-    for (snapshot, count) in [(&snapshot, 1), (&there, 3)] {
+    for (reader, count) in [(&snapshot, 1), (&there, 3)] {
         let shares: Vec<_> = (0..count).map(|index| UnreadShards::share(index, count)).collect();
-        assert_eq!(read_shares(&snapshot.open().unwrap(), &shares), usual_documents(20));
+        assert_eq!(read_shares(&reader.open().unwrap(), &shares), usual_documents(20));
     }
     drop(snapshot);
     publish(&mut state, 61).unwrap();

@@ -160,7 +160,7 @@ impl Restoring<'_> {
     /// Restores shards until there is none left.
     fn read(&self, snapshot: &OpenSnapshot, unread: &UnreadShards) -> Result<(), RestoreEnd> {
         let queue = &self.shared.queue;
-        let budget = self.parts.budget.map_or(u64::MAX, |budget| budget / BUDGET_PARTS);
+        let budget = self.parts.budget.map_or(u64::MAX, |budget| (budget / BUDGET_PARTS).max(1));
         // Each process ends the epochs of all.
         let in_epoch = RESTORED_BYTES.min(budget) * self.shared.process.1 as u64;
         let read = snapshot.read(unread, SLICE_BYTES, |slice| {
