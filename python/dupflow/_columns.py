@@ -76,9 +76,15 @@ def _cells(values: list[Any], are_times: bool) -> list[Any]:
     """The values of a column, with None for missing ones and seconds for times."""
     if set(map(type, values)) <= {str, int, bool, type(None)}:
         return values
-    if are_times:
-        return [seconds(value) for value in values]
-    return [None if is_missing(value) else value for value in values]
+    return [seconds(value) if are_times else _cell(value) for value in values]
+
+
+def _cell(value: Any) -> Any:
+    """A value with None for a missing one, and float for fractions of other libraries."""
+    if is_missing(value):
+        return None
+    is_fraction = isinstance(value, Real) and not isinstance(value, float) and not hasattr(value, "__index__")
+    return float(value) if is_fraction else value
 
 
 def listed(values: Any) -> list[Any]:
@@ -110,10 +116,9 @@ def is_missing(value: Any) -> bool:
 
 
 def seconds(value: Any) -> Any:
-    """The seconds since 1970 of a `datetime` or a `numpy.datetime64`, which are of UTC without a zone. None
-    if it is missing; another value as it is."""
-    if is_missing(value):
-        return None
+    """The seconds since 1970 of a `datetime` or a `numpy.datetime64`, which are of UTC without a zone;
+    another value as `_cell` has it."""
+    value = _cell(value)
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=timezone.utc)).timestamp()
     if type(value).__name__ == "datetime64":

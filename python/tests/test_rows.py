@@ -281,6 +281,14 @@ def test_columns_and_datasets_of_libraries_say_what_to_pass():
         dupflow.dedup(numpy.array(texts))
 
 
+def test_numbers_of_numpy_in_rows():
+    numpy = pytest.importorskip("numpy")
+    for kind in (numpy.float16, numpy.float32, numpy.float64, numpy.int8, numpy.uint64):
+        rows = [{"id": kind(n), "text": TEXT, "at": kind(9 - n)} for n in range(2)]
+        found = dupflow.removed(rows, id="id", time="at", keep="oldest")
+        assert [(row.id, row.kept) for row in found] == [(0, 1)]
+
+
 def test_values_that_lists_cannot_have():
     date = datetime.date(2020, 1, 1)
     numpy = pytest.importorskip("numpy")
