@@ -36,6 +36,7 @@ __all__ = [
     "dedup",
     "every",
     "field_columns",
+    "keep_columns",
     "main",
     "pairs",
     "plan",
@@ -436,6 +437,11 @@ class Follow:
 def field_columns(pipeline: str, settings: Sequence[str], /) -> list[str]:
     """The columns of a frame that a pipeline reads besides those that a call names, sorted: those of
     `text.fields` and of fields in `pairs.where`. Raises ConfigError.
+    """
+
+def keep_columns(pipeline: str, settings: Sequence[str], keep: str | None, /) -> list[str]:
+    """The columns of a frame that a rule for keeping reads: that of `keep` or, if it is None, of the
+    pipeline. Raises ConfigError.
     """
 
 def every(rule: str, /) -> tuple[float, int]:

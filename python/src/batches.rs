@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::cells::{column, copied};
-use crate::columns::{BatchColumns, Columns, Nulls, ONCE};
+use crate::columns::{BatchColumns, Columns, Nulls, ONCE, keep_rule};
 use crate::errors;
 use crate::frames::Frame;
 use crate::ids;
@@ -273,7 +273,7 @@ pub(crate) fn dedup<'py>(
     nulls: &str,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Deduplicated> {
-    let named = keep.map(|name| rule(py, name)).transpose()?;
+    let named = keep.map(|name| keep_rule(py, name)).transpose()?;
     let has_time = time.is_some();
     let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
     let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, false, false)?;
@@ -323,9 +323,4 @@ pub(crate) fn dedup<'py>(
         (keeps, Table::new(removed.len(), columns, Stats::new()), stats)
     });
     Ok(Deduplicated { keeps, removed: Py::new(py, removed)?, stats })
-}
-
-/// The rule of this name.
-fn rule(py: Python<'_>, name: &str) -> PyResult<KeepRule> {
-    name.parse().map_err(|expected| errors::config(py, vec![format!("keep: found {name:?}, {expected}")]))
 }

@@ -86,17 +86,39 @@ impl Columns {
     }
 }
 
-/// The columns of a frame that a pipeline reads besides those that a call names: those of `text.fields` and of
-/// fields in `pairs.where`.
+/// The columns of a frame that a pipeline reads besides those that a call names: those of `text.fields` and
+/// of fields in `pairs.where`.
 #[pyfunction]
 #[pyo3(signature = (pipeline, settings, /))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
 pub(crate) fn field_columns(py: Python<'_>, pipeline: &str, settings: Vec<String>) -> PyResult<Vec<String>> {
-    let Columns { mut further, fields, .. } = Columns::new(&errors::load(py, pipeline, &settings)?, "", None)?;
+    let plan = errors::load(py, pipeline, &settings)?;
+    let Columns { mut further, fields, .. } = Columns::new(&plan, "", None)?;
     further.extend(fields.columns().iter().map(|name| name.to_string()));
     further.sort_unstable();
     further.dedup();
     Ok(further)
+}
+
+/// The columns of a frame that a rule for keeping reads: that of `keep` or, if it is `None`, of the pipeline.
+#[pyfunction]
+#[pyo3(signature = (pipeline, settings, keep, /))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+pub(crate) fn keep_columns(
+    py: Python<'_>,
+    pipeline: &str,
+    settings: Vec<String>,
+    keep: Option<&str>,
+) -> PyResult<Vec<String>> {
+    let plan = errors::load(py, pipeline, &settings)?;
+    let rule = keep.map_or(Ok(plan.keep.clone()), |name| keep_rule(py, name))?;
+    let columns = Columns::new(&plan, "", None)?.with_keep(&rule)?;
+    Ok(columns.kept_by.columns().iter().map(|name| name.to_string()).collect())
+}
+
+/// The rule for keeping that is written like this.
+pub(crate) fn keep_rule(py: Python<'_>, name: &str) -> PyResult<KeepRule> {
+    name.parse().map_err(|expected| errors::config(py, vec![format!("keep: found {name:?}, {expected}")]))
 }
 
 /// The columns of one batch.
