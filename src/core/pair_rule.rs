@@ -136,8 +136,8 @@ impl PairRule {
 
     /// Whether documents with these hashes may form a pair.
     pub fn allows(&self, a: &[u64], b: &[u64]) -> bool {
-        let are_alike = self.conditions.iter().zip(a.iter().zip(b));
-        are_alike.into_iter().all(|(condition, (a, b))| (a == b) == condition.equal)
+        let are_equal = a.iter().zip(b).map(|(of_a, of_b)| of_a == of_b);
+        self.conditions.iter().zip(are_equal).all(|(condition, is_equal)| is_equal == condition.equal)
             && !(self.is_of_reference(a) && self.is_of_reference(b))
     }
 

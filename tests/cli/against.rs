@@ -28,7 +28,7 @@ fn feeds() -> (String, String) {
         ("h", text(2, 1)),
         ("h", words(200..240)),
     ];
-    let feed = |rows: &[(&str, String)]| rows.iter().map(|(id, text)| upsert(id, text)).collect();
+    let feed = |rows: &[(&str, String)]| rows.iter().map(|(id, of)| upsert(id, of)).collect();
     (feed(&old), feed(&new))
 }
 

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The first byte of ids of a reference, and of those of the corpus that begin with it too.
-const SIDE: u8 = 1;
+/// The first byte of ids of a reference, and of those of the corpus that begin with it too. It is the
+/// smallest byte, so that ids of the reference sort before those of the corpus.
+const SIDE: u8 = 0;
 /// The second byte of ids of a reference.
 const REFERENCE: u8 = b'o';
-/// The second byte of ids of the corpus that begin with [`SIDE`].
-const BESIDE: u8 = b'n';
+/// The second byte of ids of the corpus that begin with [`SIDE`]; greater than [`REFERENCE`].
+const BESIDE: u8 = b'p';
 
 /// The id of a document: UTF-8, 1 to [`DocId::MAX_BYTES`] bytes, unchanged from input to output.
 ///
@@ -59,8 +60,8 @@ impl DocId {
         if self.as_bytes().first() == Some(&SIDE) { self.sided(BESIDE) } else { self }
     }
 
-    /// The id of a document of a reference, which is no id of the corpus. The id of a longer text than
-    /// [`Self::MAX_BYTES`] - 2 is shortened, and ends with a hash of it.
+    /// The id of a document of a reference, which is no id of the corpus and sorts before all of them. The id
+    /// of a longer text than [`Self::MAX_BYTES`] - 2 is shortened, and ends with a hash of it.
     #[must_use]
     pub fn in_reference(self) -> Self {
         self.sided(REFERENCE)
@@ -219,9 +220,10 @@ mod tests {
     #[test]
     fn ids_of_a_reference_are_told_apart() {
         let id = |text: &str| DocId::new(text).unwrap();
-        for text in ["a", "\u{1}", "\u{1}o", "\u{1}n", &"日".repeat(341), &"x".repeat(1022)] {
+        let greatest = id("\u{10ffff}").in_reference();
+        for text in ["a", "\0", "\0o", "\0p", "\u{1}", &"日".repeat(341), &"x".repeat(1022)] {
             let (old, new) = (id(text).in_reference(), id(text).beside_reference());
-            assert!(old.is_of_reference() && !new.is_of_reference() && old != new, "{text:?}");
+            assert!(old.is_of_reference() && !new.is_of_reference() && greatest < new, "{text:?}");
             assert_eq!(new.without_side(), text);
             assert!(text.len() > 1022 || old.without_side() == text, "{text:?}");
         }

@@ -120,7 +120,9 @@ impl Origins {
             return false;
         };
         if known.example.is_none() {
-            let example = format!("{:?} is in \"{old}\" and in \"{new}\"", id.as_str());
+            let has_reference = self.reference_end.load(Ordering::Acquire) > 0;
+            let id = if has_reference { id.without_side() } else { id.as_str() };
+            let example = format!("{id:?} is in \"{old}\" and in \"{new}\"");
             drop(known);
             self.note(example);
         }

@@ -6,14 +6,15 @@ use super::problems::Problems;
 use crate::config::{EmitKind, Plan};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
+use dupflow_core::cluster::ClusterKind;
 use dupflow_core::doc::retention::Retention;
 
 /// The inputs of the reference.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ReferenceArgs {
     /// A corpus that is there already: files, folders, patterns, addresses, or "-"; several times for
-    /// several. Its documents are compared with those of the inputs, not with each other, and are neither removed nor
-    /// written. With --emit keep, remove, pairs, documents and removed-documents.
+    /// several. Its documents are compared with those of the inputs, not with each other, and are neither
+    /// removed nor written. With --emit keep, remove, pairs, documents and removed-documents.
     #[arg(long, value_name = "INPUT")]
     pub against: Vec<PathBuf>,
 }
@@ -45,6 +46,12 @@ impl ReferenceArgs {
         let Some(plan) = plan else { return };
         if plan.scheme.live().is_some() {
             problems.note("--against: weights that follow the corpus would follow both: freeze them");
+        }
+        if plan.clusters == ClusterKind::Star {
+            problems.note(
+                "--against: a star may leave out documents that have a match: set output.clusters to \
+                 \"components\"",
+            );
         }
         if plan.retention != Retention::default() {
             problems.note("--against: documents that expire would do so on both sides: leave retention out");
