@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use dupflow::config::Plan as Pipeline;
-use dupflow::core::cluster::{KeepFacts, KeepRule};
+use dupflow::core::cluster::{ClusterKind, KeepFacts, KeepRule};
 use dupflow::core::doc::{DocId, Facts, Position};
 use dupflow::core::pair::Delta;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -103,6 +103,15 @@ fn feed_rows(
     None
 }
 
+/// What a call wants of its run.
+#[derive(Clone, Copy, Default)]
+struct Wants {
+    evidence: bool,
+    similarities: bool,
+    /// Whether a reference is read first.
+    has_reference: bool,
+}
+
 /// What all three functions are given.
 struct Request<'a, 'py> {
     call: Call<'a, 'py>,
@@ -120,11 +129,19 @@ impl<'a, 'py> Request<'a, 'py> {
         (pipeline, settings, workers): (&str, &[String], i64),
         (text, id, time): (&str, Option<&str>, Option<&str>),
         nulls: &str,
-        evidence: bool,
-        similarities: bool,
+        Wants { evidence, similarities, has_reference }: Wants,
     ) -> PyResult<Self> {
         let call = Call::begin(py, progress)?;
-        let plan = errors::load(py, pipeline, settings)?;
+        let mut plan = errors::load(py, pipeline, settings)?;
+        if has_reference && plan.clusters == ClusterKind::Star {
+            let what = "against: a star may leave out documents that have a match: set output.clusters to \
+                \"components\"";
+            return Err(errors::config(py, vec![what.to_owned()]));
+        }
+        // Weights that follow the corpus follow both sides, and all documents are compared.
+        if has_reference && plan.scheme.live().is_none() {
+            plan.scheme.pairs = plan.scheme.pairs.with_reference();
+        }
         let workers = errors::workers(py, workers)?;
         let nulls = Nulls::named(nulls, ONCE)?;
         let columns = Columns::new(&plan, text, time)?;
@@ -138,6 +155,12 @@ impl<'a, 'py> Request<'a, 'py> {
         let Self { call, columns, id, nulls, session, .. } = self;
         let read = read(call, frame, id.as_deref(), columns, *nulls, session, rows);
         read.inspect_err(|_| session.abandon(call.py))
+    }
+
+    /// The rows so far are the reference.
+    fn end_reference(&mut self) -> PyResult<()> {
+        let Self { call, session, .. } = self;
+        session.end_reference(call).inspect_err(|_| session.abandon(call.py))
     }
 
     /// Ends the run. Returns all pairs.
@@ -175,7 +198,8 @@ pub(crate) fn pairs<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
     let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
-    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, evidence, true)?;
+    let wants = Wants { evidence, similarities: true, ..Wants::default() };
+    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, wants)?;
     let mut rows = request.rows(None);
     request.read(frame, &mut rows)?;
     let found = request.finish()?;
@@ -206,7 +230,7 @@ pub(crate) fn clusters<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
     let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
-    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, false, false)?;
+    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, Wants::default())?;
     let mut rows = request.rows(None);
     request.read(frame, &mut rows)?;
     let found = request.finish()?;
@@ -276,7 +300,8 @@ pub(crate) fn dedup<'py>(
     let named = keep.map(|name| keep_rule(py, name)).transpose()?;
     let has_time = time.is_some();
     let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
-    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, false, false)?;
+    let wants = Wants { has_reference: against.is_some(), ..Wants::default() };
+    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, wants)?;
     let rule = named.unwrap_or_else(|| request.plan.keep.clone());
     if rule == KeepRule::Oldest && !has_time {
         request.session.abandon(py);
@@ -287,6 +312,7 @@ pub(crate) fn dedup<'py>(
     let mut rows = request.rows(Some(rule.clone()));
     if let Some(old) = &against {
         request.read(old, &mut rows)?;
+        request.end_reference()?;
     }
     let (old, old_nulls) = (rows.ids.rows, rows.nulls);
     request.read(frame, &mut rows)?;

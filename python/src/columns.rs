@@ -61,7 +61,8 @@ impl Columns {
     /// The same, and the field that a rule for keeping reads.
     pub(crate) fn with_keep(self, keep: &KeepRule) -> PyResult<Self> {
         let wrong = |what: String| PyValueError::new_err(format!("keep: {what}"));
-        let rules = keep.field().map(FieldRule::parse).transpose().map_err(|error| wrong(error.to_string()))?;
+        let rules =
+            keep.field().map(FieldRule::parse).transpose().map_err(|error| wrong(error.to_string()))?;
         let kept_by = FieldRules::new(rules.into_iter().collect()).map_err(wrong)?;
         Ok(Self { kept_by, ..self })
     }
