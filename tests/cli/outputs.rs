@@ -361,7 +361,7 @@ fn the_kept_document_is_chosen_by_a_field() {
         ("source-order", "e"),
     ] {
         let run = format!("--emit keep --field q --field source --set output.keep={keep} --epoch events:2");
-        let rows = |feed: &str| place.replay(&format!("{run} {feed}")).0.out;
+        let rows = |name: &str| place.replay(&format!("{run} {name}")).0.out;
         assert_eq!(rows("feed"), format!("{{\"id\":\"{kept}\"}}\n"), "{keep}");
         let kept = if keep == "source-order" { "a" } else { kept };
         assert_eq!(rows("reversed"), format!("{{\"id\":\"{kept}\"}}\n"), "{keep}");
