@@ -5,12 +5,15 @@
 //! that is there after a failure; an input that changes between the two passes; a mark that disagrees with
 //! the lists.
 
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::dupflow::Place;
+use super::dupflow::{Place, command};
 use super::feeds::{delete, lines, page, words};
 
 /// Documents with further members, in no order of ids; copies, near copies, updates and a delete. Lines have
@@ -113,9 +116,9 @@ fn files_are_those_of_the_input() {
         (0..).map_while(shard).map(|stored| zstd::decode_all(&stored[..]).unwrap()).collect();
     assert!(shards.len() > 2);
     assert_eq!(shards.concat(), whole.as_bytes());
-    for shard in &shards[..shards.len() - 1] {
-        let last = shard[..shard.len() - 1].rsplit(|byte| *byte == b'\n').next().unwrap();
-        assert!(shard.len() >= 2000 && shard.len() - last.len() - 1 < 2000, "{}", shard.len());
+    for full in &shards[..shards.len() - 1] {
+        let last = full[..full.len() - 1].rsplit(|byte| *byte == b'\n').next().unwrap();
+        assert!(full.len() >= 2000 && full.len() - last.len() - 1 < 2000, "{}", full.len());
     }
 }
 
@@ -157,8 +160,8 @@ fn marks_are_those_of_the_lists() {
         match removed.get(id) {
             Some(of) => assert_eq!((&row["dup_cluster"], &row["dup_of"]), (&of["cluster"], &of["kept"])),
             None => {
-                let clusters = removed.values().filter(|of| of["kept"] == id).map(|of| &of["cluster"]);
-                let cluster = clusters.last().cloned().unwrap_or_default();
+                let mut clusters = removed.values().filter(|of| of["kept"] == id).map(|of| &of["cluster"]);
+                let cluster = clusters.next_back().cloned().unwrap_or_default();
                 assert_eq!((&row["dup_cluster"], &row["dup_of"]), (&cluster, &Value::Null), "{row}");
             }
         }
@@ -195,6 +198,7 @@ fn archives_keep_whole_records() {
     assert_eq!(ids(&place, "keep", "kept.wet.gz"), BTreeSet::from(["a".to_owned(), "c".to_owned()]));
 }
 
+#[cfg(unix)]
 #[test]
 fn what_cannot_be_copied_is_refused_before_the_run() {
     let place = Place::new();
@@ -203,6 +207,11 @@ fn what_cannot_be_copied_is_refused_before_the_run() {
     place.file("texts/a.txt", "some text");
     place.file("full/x", "");
     place.file("a.wet", "WARC/1.0\r\n");
+    place.file("in/feed.jsonl", feed());
+    place.file("own.toml", "");
+    place.file("h", "localhost:1\nlocalhost:2\n");
+    std::os::unix::fs::symlink("in/feed.jsonl", place.path("link.jsonl")).unwrap();
+    assert!(Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
     for (arguments, what) in [
         ("-", "standard input cannot be read twice"),
         ("texts", "it is one document and has no records"),
@@ -216,6 +225,15 @@ fn what_cannot_be_copied_is_refused_before_the_run() {
         ("feed.jsonl --output-format csv", "records are written in the format of their input"),
         ("feed.jsonl --provenance", "records are written as they were read"),
         ("a.wet --mark m", "is a web archive, whose records have no columns"),
+        ("in -o in/clean/", "is in the folder \"in\", whose files are read"),
+        ("in/feed.jsonl -o link.jsonl", "is an input and would be lost"),
+        ("pipe", "it is a pipe or a device, which cannot be read twice"),
+        ("--against t.csv feed.jsonl -o t.csv", "is an input and would be lost"),
+        ("feed.jsonl -o nowhere/out.jsonl", "cannot be written"),
+        ("feed.jsonl -o nowhere/out/", "there is no folder \"nowhere\""),
+        ("-p own.toml feed.jsonl -o own.toml", "which is read, and would be lost"),
+        ("feed.jsonl --stats out.jsonl -o out.jsonl", "is written to by"),
+        ("feed.jsonl --processes 2 --process 0 --hosts h", "records are copied by one process"),
     ] {
         let ended = place.run(&format!("replay --emit documents {arguments}"));
         assert_eq!(ended.code, 2, "{arguments}: {ended:?}");
@@ -240,4 +258,22 @@ fn a_failed_run_leaves_nothing() {
     assert_eq!(entries, ["in"]);
     place.replay("--emit documents --max-bad 0.5 in -o out/");
     assert!(!place.read("out/feed.jsonl").contains("not json"));
+}
+
+/// A full disk fails the run; a reader that has read enough does not.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_failure_and_a_closed_pipe_is_none() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let ended = place.run("replay --emit removed-documents feed.jsonl -o /dev/full");
+    assert!(ended.code == 1 && ended.err.contains("No space left on device"), "{ended:?}");
+    let many: String = (0..3000).map(|n| format!("{{\"id\":\"{n}\",\"text\":\"w{n}\"}}\n")).collect();
+    place.file("many.jsonl", many);
+    let mut child = command(["replay", "--quiet", "--emit", "documents", "many.jsonl"]);
+    child.current_dir(place.path(".")).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    drop(child.stdout.take());
+    let closed = child.wait_with_output().unwrap();
+    assert_eq!((closed.status.code(), String::from_utf8(closed.stderr).unwrap()), (Some(0), String::new()));
 }

@@ -13,6 +13,8 @@ mod pass;
 mod plan;
 mod selection;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub use pass::{CopiedDocuments, DocumentsCopy};
 pub use plan::problems;

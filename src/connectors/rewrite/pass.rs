@@ -67,7 +67,7 @@ impl DocumentsCopy {
     pub fn write(self) -> io::Result<CopiedDocuments> {
         let Self { settings, inputs, places, slot, files } = self;
         let not_ended = || io::Error::other("the inputs have not been read to their ends");
-        let read = places.inputs().ok_or_else(not_ended)?;
+        let all_read = places.inputs().ok_or_else(not_ended)?;
         let selection = slot.lock().take().ok_or_else(not_ended)?;
         let folder = matches!(settings.target, CopyTarget::Folder(_)).then(|| CommonFolder::among(&inputs));
         let mut pass = CopyPass {
@@ -84,7 +84,7 @@ impl DocumentsCopy {
             bytes: 0,
             in_file: 0,
         };
-        for read in &read {
+        for read in &all_read {
             let named = |error: io::Error| {
                 io::Error::new(
                     error.kind(),
@@ -98,8 +98,8 @@ impl DocumentsCopy {
             let (written, count) = (pass.written, selection.count);
             return Err(io::Error::other(format!("{written} of {count} selected records were found again")));
         }
-        let begin = read.first().map_or(0, |read| read.records.start);
-        let all = read.last().map_or(0, |read| read.records.end) - begin;
+        let begin = all_read.first().map_or(0, |read| read.records.start);
+        let all = all_read.last().map_or(0, |read| read.records.end) - begin;
         let copied = CopiedDocuments {
             records: pass.written,
             left_out: selection.alive - selection.count,

@@ -7,13 +7,15 @@ use super::target::{CommonFolder, CopySettings, CopyTarget};
 use crate::formats::FileFormat;
 use crate::inputs::{Input, RawRecords, Reopened, files_of, reopen};
 
-/// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Opens
-/// each input, and reads its beginning.
+/// Everything that prevents the copy of documents of these inputs, beside a reference that is read too; of the
+/// target only if it is a folder. Opens each input, and reads its beginning.
 pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) -> Vec<String> {
     let mut problems = Vec::new();
     let files = files_of(inputs);
     let read = [inputs, reference].concat();
-    target(&settings.target, &read, &files_of(&read), &mut problems);
+    if let Some(written) = settings.target.folder() {
+        folder(written, &read, &mut problems);
+    }
     if let CopyTarget::Folder(_) = &settings.target {
         names(inputs, &files, &mut problems);
     }
@@ -59,14 +61,9 @@ pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) 
     problems
 }
 
-/// Problems of the place that is written to.
-fn target(target: &CopyTarget, inputs: &[Input], files: &[Input], problems: &mut Vec<String>) {
-    let written = match target {
-        CopyTarget::Stream(_) => return,
-        CopyTarget::File(path) => path.as_path(),
-        CopyTarget::Folder(_) | CopyTarget::Shards(..) => target.folder().unwrap_or(Path::new(".")),
-    };
-    if target.folder().is_some() && written.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+/// Problems of the folder that is written to.
+fn folder(written: &Path, inputs: &[Input], problems: &mut Vec<String>) {
+    if written.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
         problems
             .push(format!("--output: the folder {written:?} is not empty: name another one, or empty it"));
     }
@@ -82,9 +79,6 @@ fn target(target: &CopyTarget, inputs: &[Input], files: &[Input], problems: &mut
         problems.push(format!(
             "--output: {written:?} is in the folder {folder:?}, whose files are read; write it elsewhere"
         ));
-    }
-    if files.iter().filter_map(Input::path).any(|path| path.canonicalize().is_ok_and(|path| path == place)) {
-        problems.push(format!("--output: {written:?} is an input and would be lost"));
     }
 }
 

@@ -40,7 +40,7 @@ struct ClusterMark {
 pub type SelectionSlot = Arc<Mutex<Option<Selection>>>;
 
 impl Selection {
-    fn choose(&mut self, record: u64) {
+    pub(super) fn choose(&mut self, record: u64) {
         let word = usize::try_from(record / 64).unwrap_or(usize::MAX);
         if self.chosen.len() <= word {
             self.chosen.resize(word + 1, 0);

@@ -213,7 +213,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         problems.note(format!("--output-format: {missing}"));
     }
     let sides = (inputs.as_deref().unwrap_or_default(), &*reference);
-    args.documents.note_conflicts((args.emit, &args.output), sides, &mut problems);
+    let are_several = args.processes.are_several();
+    args.documents.note_conflicts((args.emit, &args.output), sides, are_several, &mut problems);
     if args.output_format.is_some() && args.emit.copied().is_some() {
         problems.note("--output-format: records are written in the format of their input");
     }
@@ -246,8 +247,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     let of_views = views::files(&deployment.views, true);
     let written = [
-        // The places of records are checked with the inputs.
-        ("--output", deployment.output().filter(|_| deployment.emit.copied().is_none())),
+        // A folder of records is checked with the inputs.
+        ("--output", deployment.output().filter(|path| !args.documents.is_folder(args.emit, path))),
         ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),

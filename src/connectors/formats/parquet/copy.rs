@@ -234,7 +234,9 @@ fn copy_values<T: DataType>(
     let (mut row, mut was_empty) = (0, false);
     while row < wanted.len() {
         step.is_new.store(true, Ordering::Relaxed);
-        (defs.clear(), reps.clear(), values.clear());
+        defs.clear();
+        reps.clear();
+        values.clear();
         let most = STEP.min(wanted.len() - row);
         let (records, _, count) = from.read_records(most, Some(&mut defs), Some(&mut reps), &mut values)?;
         // A step may end before its first row, so that the pages of the previous step are released.
@@ -242,7 +244,9 @@ fn copy_values<T: DataType>(
             return Err(ParquetError::EOF(format!("a column ends {} rows early", wanted.len() - row)));
         }
         was_empty &= records == 0;
-        (kept_defs.clear(), kept_reps.clear(), kept.clear());
+        kept_defs.clear();
+        kept_reps.clear();
+        kept.clear();
         let mut values = values.drain(..);
         let mut at = row;
         for level in 0..count {

@@ -50,20 +50,21 @@ impl RecordChoice for Nothing {
 type Row = (Option<String>, Vec<(Option<i64>, String)>, Option<f64>);
 
 fn rows(count: usize) -> Vec<Row> {
-    let tag = |n: usize, t: usize| ((t % 2 == 0).then_some(i64::try_from(n * t).unwrap()), format!("t{t}"));
+    let tag =
+        |n: usize, t: usize| (t.is_multiple_of(2).then_some(i64::try_from(n * t).unwrap()), format!("t{t}"));
     let row = |n: usize| {
-        let id = (n % 5 > 0).then(|| format!("id{n}"));
+        let id = (!n.is_multiple_of(5)).then(|| format!("id{n}"));
         (
             id,
             (0..n % 4).map(|t| tag(n, t)).collect(),
-            (n % 2 == 0).then_some(f64::from(u32::try_from(n).unwrap()) / 8.0),
+            n.is_multiple_of(2).then_some(f64::from(u32::try_from(n).unwrap()) / 8.0),
         )
     };
     (0..count).map(row).collect()
 }
 
 /// A file with these rows, in groups of this many.
-fn written(rows: &[Row], in_group: usize) -> Vec<u8> {
+fn written(all: &[Row], in_group: usize) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(SCHEMA).unwrap());
     let known = vec![
         KeyValue::new("own".to_owned(), "x".to_owned()),
@@ -75,32 +76,33 @@ fn written(rows: &[Row], in_group: usize) -> Vec<u8> {
         .set_data_page_row_count_limit(50)
         .set_write_batch_size(10);
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build())).unwrap();
-    for rows in rows.chunks(in_group) {
+    for rows in all.chunks(in_group) {
         let mut group = writer.next_row_group().unwrap();
         let present = |is: bool| i16::from(is);
         let ids: Vec<_> = rows.iter().filter_map(|row| row.0.as_ref()).collect();
-        let defs: Vec<_> = rows.iter().map(|row| present(row.0.is_some())).collect();
-        put::<ByteArrayType>(&mut group, &bytes(&ids), Some(&defs), None);
+        let has_ids: Vec<_> = rows.iter().map(|row| present(row.0.is_some())).collect();
+        put::<ByteArrayType>(&mut group, &bytes(&ids), Some(&has_ids), None);
         let texts: Vec<_> = (0..rows.len()).map(|n| format!("text {n} ").repeat(n)).collect();
         put::<ByteArrayType>(&mut group, &bytes(&texts), Some(&vec![1; rows.len()]), None);
         let (mut at, mut names, mut at_defs, mut defs, mut reps) = (vec![], vec![], vec![], vec![], vec![]);
         for (_, tags, _) in rows {
             if tags.is_empty() {
-                (at_defs.push(0), defs.push(0), reps.push(0));
+                [&mut at_defs, &mut defs, &mut reps].into_iter().for_each(|levels| levels.push(0));
             }
             for (t, (number, name)) in tags.iter().enumerate() {
                 at.extend(number);
                 names.push(name);
                 at_defs.push(1 + present(number.is_some()));
-                (defs.push(1), reps.push(present(t > 0)));
+                defs.push(1);
+                reps.push(present(t > 0));
             }
         }
         put::<Int64Type>(&mut group, &at, Some(&at_defs), Some(&reps));
         put::<ByteArrayType>(&mut group, &bytes(&names), Some(&defs), Some(&reps));
         put::<BoolType>(&mut group, &vec![true; rows.len()], None, None);
         let scores: Vec<_> = rows.iter().filter_map(|row| row.2).collect();
-        let defs: Vec<_> = rows.iter().map(|row| present(row.2.is_some())).collect();
-        put::<DoubleType>(&mut group, &scores, Some(&defs), None);
+        let has_scores: Vec<_> = rows.iter().map(|row| present(row.2.is_some())).collect();
+        put::<DoubleType>(&mut group, &scores, Some(&has_scores), None);
         let code = |n: usize| FixedLenByteArray::from(format!("{:03}", n % 1000).into_bytes());
         put::<FixedLenByteArrayType>(&mut group, &(0..rows.len()).map(code).collect::<Vec<_>>(), None, None);
         group.close().unwrap();
@@ -134,8 +136,7 @@ fn copied(file: &[u8], choice: &dyn RecordChoice, marks: Option<&[String; 3]>) -
         first += from.group_rows(group);
     }
     target.finish().unwrap();
-    let bytes = out.0.lock().clone();
-    bytes
+    out.0.lock().clone()
 }
 
 /// The rows as the crate prints them.
@@ -158,9 +159,8 @@ fn chosen_rows_keep_types_nesting_and_nulls() {
         assert!(printed(copy.clone()) == expected, "{count} rows, {in_group} in a group");
         let (from, to) = (open(file), open(copy));
         assert!(to.has_schema_of(&from) && to.rows() == expected.len() as u64);
-        let codec = |file: &ParquetCopy| {
-            file.about.row_groups().first().map(|group| group.column(0).compression_codec())
-        };
+        let codec =
+            |of: &ParquetCopy| of.about.row_groups().first().map(|group| group.column(0).compression_codec());
         assert_eq!(codec(&to), codec(&from));
         let own = to.about.file_metadata().key_value_metadata().unwrap();
         assert_eq!(own.iter().map(|entry| &*entry.key).collect::<Vec<_>>(), ["own", ARROW_SCHEMA]);

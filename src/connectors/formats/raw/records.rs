@@ -200,9 +200,9 @@ mod tests {
         let mut rows = table("\u{feff}id,text\r\na,\"x\r\ny\"\r\n\r\n\"b\", z\r\nbad\r\nc,\"\"");
         assert_eq!(rows.header(), "\u{feff}id,text\r\n".as_bytes());
         assert_eq!(all(&mut *rows), ["a,\"x\r\ny\"\r\n", "\"b\", z\r\n", "bad\r\n", "c,\"\"\r\n"]);
-        let mut rows = table("id,text\n\n\na,b\n");
-        assert_eq!((rows.header(), all(&mut *table("")).len()), (&b"id,text\n"[..], 0));
-        assert_eq!(all(&mut *rows), ["a,b\n"]);
+        let mut blank = table("id,text\n\n\na,b\n");
+        assert_eq!((blank.header(), all(&mut *table("")).len()), (&b"id,text\n"[..], 0));
+        assert_eq!(all(&mut *blank), ["a,b\n"]);
         assert!(raw_csv(Box::new(&b"id,body\n"[..]), b','.into(), &columns()).is_err());
     }
 

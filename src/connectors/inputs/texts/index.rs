@@ -133,8 +133,7 @@ impl RecordIndex {
     }
 
     /// All inputs in the order in which they were read, if they were read to the end, without those of a
-    /// reference. A folder is an input
-    /// before, between and after its files of records.
+    /// reference. A folder is an input before, between and after its files of records.
     pub(crate) fn inputs(&self) -> Option<Vec<ReadInput>> {
         self.with(|noted| {
             let ends = noted.begins.iter().skip(1).map(|(begin, _)| *begin).chain([noted.end?]);

@@ -28,7 +28,7 @@ impl<W: Destination> RowWriter for JsonLines<W> {
                 write_pair(out, pair, evidence, None, None)?;
             }
             OutputRow::Pair { pair, evidence, old: Some(old) } => {
-                write_pair_beside(out, pair, evidence, old)?
+                write_pair_beside(out, pair, evidence, old)?;
             }
             OutputRow::ClusterChange { epoch, change, times } => write_change(out, epoch, change, times)?,
             OutputRow::Provenance { line, .. } => out.write_all(line.as_bytes())?,
@@ -53,9 +53,10 @@ impl<W: Destination> RowWriter for JsonLines<W> {
             }
             OutputRow::Rejected { rejected, threshold } => write_rejected(out, rejected, threshold)?,
             OutputRow::Removed { id, kept, cluster, old } => {
-                for (before, id) in [("{\"id\":", id), (",\"kept\":", kept), (",\"cluster\":", cluster)] {
+                for (before, document) in [("{\"id\":", id), (",\"kept\":", kept), (",\"cluster\":", cluster)]
+                {
                     out.write_all(before.as_bytes())?;
-                    serde_json::to_writer(&mut *out, id)?;
+                    serde_json::to_writer(&mut *out, document)?;
                 }
                 if let Some(old) = old {
                     write!(out, ",\"old\":{old}")?;

@@ -271,8 +271,8 @@ impl<'a> OutputRow<'a> {
                 let mut cells = Vec::new();
                 pair(found, evidence, None, &mut cells);
                 if let Some(old) = old {
-                    let ids =
-                        [found.pair.lo(), found.pair.hi()].map(|id| OutputCell::Text(id.without_side()));
+                    let ends = [found.pair.lo(), found.pair.hi()];
+                    let ids = ends.map(|end| OutputCell::Text(end.without_side()));
                     cells[..2].copy_from_slice(&ids);
                     cells.push(OutputCell::Flag(old));
                 }

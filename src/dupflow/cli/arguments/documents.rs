@@ -30,11 +30,18 @@ impl DocumentArgs {
         DocumentsConfig { mark: self.mark.clone(), shard_bytes: self.shard_size }
     }
 
+    /// Whether the output is a folder of records.
+    pub(in crate::cli) fn is_folder(&self, emit: EmitKind, output: &Path) -> bool {
+        let target = emit.copied().map(|_| CopyTarget::new(Some(output), self.shard_size));
+        target.is_some_and(|target| !matches!(target, Ok(CopyTarget::File(_) | CopyTarget::Stream(_))))
+    }
+
     /// Reports options that exclude each other or have no effect, and inputs whose records cannot be copied.
     pub(in crate::cli) fn note_conflicts(
         &self,
         (emit, output): (EmitKind, &Path),
         (inputs, reference): (&[Input], &[Input]),
+        are_several: bool,
         problems: &mut Problems,
     ) {
         let Some(listed) = emit.copied() else {
@@ -46,6 +53,9 @@ impl DocumentArgs {
             }
             return;
         };
+        if are_several {
+            problems.note("--processes: records are copied by one process: leave it out");
+        }
         if self.mark.is_some() && listed == DocumentList::Removed {
             problems.note("--mark: writes the records of all documents: take --emit documents");
         }

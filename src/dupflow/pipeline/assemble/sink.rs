@@ -250,8 +250,8 @@ impl SinkParts<'_> {
     /// The sink for the kind of result that the deployment emits, over rows in one format.
     fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
         let (clusters, keep, times) = (self.clusters(), self.plan.keep.clone(), self.deployment.audit.times);
-        let list = |rows, listed| {
-            let list = KeepList::with_rows(rows, self.clusters(), keep, listed);
+        let list = |out, listed| {
+            let list = KeepList::with_rows(out, self.clusters(), keep, listed);
             list.with_fields(&self.stages.fields).with_reference(self.has_reference())
         };
         let metrics = Arc::clone(&self.stages.observers.metrics);

@@ -62,7 +62,10 @@ impl EndOutput {
                 publication
             }
             Self::Documents(copy) => {
-                counts.copied = Some(copy.write()?);
+                counts.copied = match copy.write() {
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
+                    copied => Some(copied?),
+                };
                 return Ok(counts);
             }
         };
