@@ -244,8 +244,8 @@ impl Corpus {
         self.flushes.load(Ordering::Acquire)
     }
 
-    /// This thread was interrupted before it had the last table of `flush`, if there were `flushes` before it:
-    /// the next one has its changes too.
+    /// This thread was interrupted before it had the last table of `flush`, if there were `flushes` before
+    /// it: the next one has its changes too.
     #[pyo3(signature = (flushes, /))]
     fn unreceived(&self, py: Python<'_>, flushes: u64) -> PyResult<()> {
         if self.flushes() > flushes {

@@ -23,8 +23,8 @@ use runs::{Computed, Wanted};
 /// Whether tables are compared or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// Only what takes little time: `minhash` and `exact` at 0.5 and 0.8, the others at their own and with a truth
-    /// by other programs, without `weighted`, `paper` and the large generated corpus.
+    /// Only what takes little time: `minhash` and `exact` at 0.5 and 0.8, the others at their own and with a
+    /// truth by other programs, without `weighted`, `paper` and the large generated corpus.
     Compare,
     All,
     Write,

@@ -12,8 +12,8 @@ use super::blocks::Table;
 /// Pipelines that take long.
 const SLOW: [&str; 2] = ["weighted", "paper"];
 
-/// Pipelines that are compared with every corpus, at [`COMPARED`]; others at [`SHIPPED`], with corpora that have
-/// a truth by other programs.
+/// Pipelines that are compared with every corpus, at [`COMPARED`]; others at [`SHIPPED`], with corpora that
+/// have a truth by other programs.
 const SWEPT: [&str; 2] = ["minhash", "exact"];
 const COMPARED: &[&str] = &["0.5", SHIPPED];
 
