@@ -7,8 +7,8 @@ use super::target::{CommonFolder, CopySettings, CopyTarget};
 use crate::formats::FileFormat;
 use crate::inputs::{Input, RawRecords, Reopened, files_of, reopen};
 
-/// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Of the
-/// target only a folder is checked. Opens each input, and reads its beginning.
+/// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Of
+/// the target only a folder is checked. Opens each input, and reads its beginning.
 pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) -> Vec<String> {
     let mut problems = Vec::new();
     let files = files_of(inputs);
