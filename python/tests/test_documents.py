@@ -59,7 +59,7 @@ def test_rows_of_parquet_keep_their_schema(program, place, table):
     for emit, mask in (("documents", is_kept), ("removed-documents", [not is_it for is_it in is_kept])):
         run(program, "replay", "-q", "--emit", emit, "in.parquet", "-o", "out.parquet", cwd=place)
         found = pq.read_table(place / "out.parquet")
-        assert found.schema.equals(table.schema, check_metadata=True)
+        assert found.schema.equals(pq.read_schema(place / "in.parquet"), check_metadata=True)
         assert plain(found).equals(plain(table.filter(pa.array(mask))))
         before, after = (pq.ParquetFile(place / name) for name in ("in.parquet", "out.parquet"))
         assert after.schema.equals(before.schema)
@@ -71,7 +71,7 @@ def test_shards_folders_and_marks_of_parquet(program, place, table):
     emit = ["replay", "-q", "--emit", "documents"]
     run(program, *emit, "in.parquet", "-o", "whole.parquet", cwd=place)
     whole = pq.read_table(place / "whole.parquet")
-    run(program, *emit, "in.parquet", "--shard-size", "20kB", "-o", "shards/part.parquet", cwd=place)
+    run(program, *emit, "in.parquet", "--shard-size", "6kB", "-o", "shards/part.parquet", cwd=place)
     names = sorted(path.name for path in (place / "shards").iterdir())
     assert names == [f"part-{n:05}.parquet" for n in range(len(names))] and len(names) > 1
     parts = [plain(pq.read_table(place / "shards" / name)) for name in names]
