@@ -1,5 +1,5 @@
 //! Storage that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses in memory, a
-//! [`SpilledSlab`] whose values are in a file, a [`PackedTable`] and a [`HashIndex`]. All but the file shrink
+//! [`SpilledSlab`] whose values are in a file, [`PackedTables`] and a [`HashIndex`]. All but the file shrink
 //! too. And an [`EndedMap`], which is bounded.
 
 mod ended_map;
@@ -11,7 +11,7 @@ mod spill;
 
 pub use ended_map::EndedMap;
 pub use hash_index::HashIndex;
-pub use packed_table::PackedTable;
+pub use packed_table::PackedTables;
 pub use rows::Rows;
 pub use slab::Slab;
 pub use spill::{

@@ -8,7 +8,7 @@ use super::slots::SketchSlots;
 use crate::block::blocking::SCAN_LIMIT;
 use crate::block::{BlockKey, Blocking, HotBlock, HotRule, NearRule};
 use crate::hash::SketchId;
-use crate::memory::PackedTable;
+use crate::memory::PackedTables;
 use crate::pair::Pair;
 
 /// The blocks of one worker.
@@ -16,7 +16,7 @@ use crate::pair::Pair;
 pub struct BlockIndex {
     pub(super) slots: SketchSlots,
     /// For each table: block hash to members.
-    tables: Vec<BlockTable>,
+    tables: BlockTables,
     lists: MemberLists,
     /// The sketches that change, in rounds of at most [`ROUND`]: `is added << 31 | slot`.
     changes: Vec<u32>,
@@ -60,7 +60,7 @@ impl BlockIndex {
         let tables = rules.len();
         Self {
             slots: SketchSlots::default(),
-            tables: (0..tables).map(|_| PackedTable::default()).collect(),
+            tables: BlockTables::new(tables),
             lists: MemberLists::new(rules, scan_limit),
             changes: Vec::new(),
             batches: vec![Vec::new(); tables],
@@ -119,7 +119,7 @@ impl BlockIndex {
 
         // `x << 32 | y << 1 | begins`, x < y: in numeric order the meetings of a pair are adjacent.
         let mut candidates: Vec<u64> = Vec::new();
-        for ((number, table), batch) in (0..).zip(tables).zip(batches) {
+        for (number, batch) in (0..).zip(batches) {
             let near = lists.near(number);
             let meet = |x: u32, y: u32, diff: i8| {
                 let (a, b) = (slots.word(x), slots.word(y));
@@ -130,8 +130,9 @@ impl BlockIndex {
             };
             batch.sort_unstable();
             let is_addition = |entry: &&u64| changes[change_number(**entry)] & ADDED != 0;
-            table.reserve(batch.iter().filter(is_addition).map(|entry| entry >> NUMBER_BITS));
-            apply_batch(number, table, batch, changes, lists, slots, meet);
+            let added = batch.iter().filter(is_addition).map(|entry| entry >> NUMBER_BITS);
+            tables.reserve(number.into(), added);
+            apply_batch(number, tables, batch, changes, lists, slots, meet);
             if batch.capacity() > KEPT {
                 *batch = Vec::new();
             } else {
@@ -169,11 +170,11 @@ impl BlockIndex {
         found: impl FnMut(SketchId),
     ) {
         // All places are prefetched before the first is read, so that their cache misses overlap.
-        let places = keys.iter().map(|key| self.tables[usize::from(key.table)].touch(key.hash()));
+        let places = keys.iter().map(|key| self.tables.touch(key.table.into(), key.hash()));
         black_box(places.fold(0, |all, place| all ^ place));
         let mut met: Vec<u32> = Vec::new();
         for key in keys {
-            if let Some(block) = self.tables[usize::from(key.table)].get(key.hash()) {
+            if let Some(block) = self.tables.get(key.table.into(), key.hash()) {
                 self.lists.visit(key.table, block, (id, word), &self.slots, |slot| met.push(slot));
             }
         }
@@ -189,7 +190,7 @@ impl BlockIndex {
         let leaving = sketches.iter().zip(starts).filter(|(posted, _)| posted.diff < 0);
         let touched = leaving.map(|(_, start)| {
             let key = keys[start as usize];
-            self.tables[usize::from(key.table)].touch(key.hash())
+            self.tables.touch(key.table.into(), key.hash())
         });
         black_box(touched.fold(0, |all, word| all ^ word));
     }
@@ -200,7 +201,7 @@ impl BlockIndex {
     fn leaving(&self, id: SketchId, word: u64, keys: &[BlockKey]) -> Option<u32> {
         let mut smallest = None;
         for key in keys {
-            let block = self.tables[usize::from(key.table)].get(key.hash())?;
+            let block = self.tables.get(key.table.into(), key.hash())?;
             let size = self.lists.len(block);
             if smallest.is_none_or(|(least, _)| size < least) {
                 smallest = Some((size, block));
@@ -213,13 +214,13 @@ impl BlockIndex {
     }
 }
 
-/// A table of an index: block hash to members.
-type BlockTable = PackedTable<{ BlockKey::HASH_BITS }>;
+/// The tables of an index: block hash to members.
+type BlockTables = PackedTables<{ BlockKey::HASH_BITS }>;
 
 /// Applies the sorted batch of a table. Calls `meet` for each meeting that begins (1) or ends (-1).
 fn apply_batch(
     number: u16,
-    table: &mut BlockTable,
+    tables: &mut BlockTables,
     batch: &[u64],
     changes: &[u32],
     lists: &mut MemberLists,
@@ -230,12 +231,13 @@ fn apply_batch(
     let (mut done, mut fetched) = (0, 0);
     for block in batch.chunk_by(|a, b| a >> NUMBER_BITS == b >> NUMBER_BITS) {
         if done >= fetched {
-            fetched = batch.len().min(done + BlockTable::TOUCHED);
-            black_box(table.touch_all(batch[done..fetched].iter().map(|entry| entry >> NUMBER_BITS)));
+            fetched = batch.len().min(done + BlockTables::TOUCHED);
+            let hashes = batch[done..fetched].iter().map(|entry| entry >> NUMBER_BITS);
+            black_box(tables.touch_all(number.into(), hashes));
         }
         done += block.len();
         let key = BlockKey::new(number, block[0] >> NUMBER_BITS);
-        let found = table.entry(key.hash());
+        let found = tables.entry(number.into(), key.hash());
         let before = found.value();
         removed.clear();
         added.clear();
