@@ -18,8 +18,10 @@ const INDEX_BYTES: f64 = 5.5;
 pub(super) const POSTING_BYTES: f64 = 6.6;
 /// A sketch in the block index of one worker: id and first word.
 const SLOT_BYTES: f64 = 24.0;
-/// The id of a sketch and its members.
-const SKETCH_ENTRY_BYTES: f64 = 40.0;
+/// The members of a sketch.
+const SKETCH_ENTRY_BYTES: f64 = 24.0;
+/// The id of a sketch, where it is not computed from the words.
+const SKETCH_ID_BYTES: f64 = 16.0;
 /// A list of features: pointer and length.
 const FEATURES_ENTRY_BYTES: f64 = 16.0;
 /// A document with its terms: id, terms, sketch.
@@ -69,11 +71,23 @@ const FIELDS_BYTES: f64 = 16.0;
 pub(super) fn spilled(plan: &Plan) -> Vec<MemoryPart> {
     let is_retained = plan.retention.max_age.is_some() || plan.retention.max_documents.is_some();
     let parts = [
-        ("sketch by id", (plan.scheme.words() * 8) as f64 + SKETCH_ENTRY_BYTES),
+        ("sketch by id", (plan.scheme.words() * 8) as f64 + SKETCH_ID_BYTES + SKETCH_ENTRY_BYTES),
         ("document by id", if is_retained { 0.0 } else { DOCUMENT_BYTES }),
     ];
     let parts = parts.into_iter().filter(|(_, bytes)| *bytes > 0.0);
     parts.map(|(what, bytes)| MemoryPart { what, bytes }).collect()
+}
+
+/// The bytes per document that a memory budget takes out of memory.
+pub(super) fn freed(plan: &Plan) -> f64 {
+    // Rows have ids, and memory has not where they are computed.
+    let only_in_rows = SKETCH_ID_BYTES - stored_id_bytes(plan);
+    spilled(plan).iter().map(|part| part.bytes).sum::<f64>() - only_in_rows
+}
+
+/// Bytes in memory of the id of a sketch.
+fn stored_id_bytes(plan: &Plan) -> f64 {
+    if plan.scheme.names_words() { 0.0 } else { SKETCH_ID_BYTES }
 }
 
 /// The parts of a document's state, over all `workers`.
@@ -96,7 +110,7 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
         ("sketch", sketch),
         ("features", if plan.scheme.exact { features } else { 0.0 }),
         ("terms", if plan.scheme.live().is_some() { terms } else { 0.0 }),
-        ("sketch by id", SKETCH_ENTRY_BYTES + INDEX_BYTES),
+        ("sketch by id", stored_id_bytes(plan) + SKETCH_ENTRY_BYTES + INDEX_BYTES),
         ("postings", postings as f64 * POSTING_BYTES),
         ("block slots", holders * SLOT_BYTES),
         ("document by id", DOCUMENT_BYTES + INDEX_BYTES),

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dataflow::Stages;
 use crate::dataflow::sketches::members::SketchMembers;
-use crate::dataflow::sketches::stored::{SketchEntry, StoredSketches};
+use crate::dataflow::sketches::stored::StoredSketches;
 use dupflow_core::block::HotBlocks;
 use dupflow_core::detect::LiveSketch;
 use dupflow_core::doc::DocId;
@@ -102,7 +102,7 @@ impl Sketches {
     }
 
     fn members_of(&self, id: SketchId) -> Option<&SketchMembers> {
-        self.sketches.entry(self.find(id)?).map(|entry| &entry.members)
+        self.sketches.members(self.find(id)?)
     }
 
     /// A stored sketch.
@@ -127,8 +127,8 @@ impl Sketches {
             Some(place) => place,
             None => self.add(id, body.expect("the first member of a sketch brings it")),
         };
-        let entry = self.sketches.entry_mut(place);
-        let (members, words) = entry.expect("what was found or added is there");
+        let stored = self.sketches.members_mut(place);
+        let (members, words) = stored.expect("what was found or added is there");
         (members, SketchRef { words, features: features_at(self.features.as_ref(), place) })
     }
 
@@ -237,9 +237,9 @@ impl Sketches {
         mut each: impl FnMut(SketchId, SketchRef<'_>, &SketchMembers),
     ) {
         let features = self.features.as_ref();
-        self.sketches.for_each(|place, SketchEntry { id, members }, words| {
+        self.sketches.for_each(|place, id, members, words| {
             if members.len() > 0 {
-                each(*id, SketchRef { words, features: features_at(features, place) }, members);
+                each(id, SketchRef { words, features: features_at(features, place) }, members);
             }
         });
     }
@@ -281,8 +281,8 @@ impl Sketches {
             let (epoch, dead) = first.remove_entry();
             for (id, place) in dead {
                 // One that has members again may be spilled, or its place another's.
-                let members = self.sketches.entry(place).filter(|entry| entry.id == id);
-                if matches!(members.map(|e| &e.members), Some(SketchMembers::Empty(since)) if *since == epoch)
+                if matches!(self.sketches.members(place), Some(SketchMembers::Empty(since)) if *since == epoch)
+                    && self.sketches.is_at(id, place)
                 {
                     self.sketches.remove(id, place);
                     if let Some(features) = &mut self.features {

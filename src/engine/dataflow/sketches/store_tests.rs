@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::dataflow::sketches::stored::StoredIds;
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::block::{BlockKey, HotBlock};
 use dupflow_core::hash::mix;
@@ -9,8 +10,10 @@ use dupflow_core::run::metrics::Metrics;
 
 const WORDS: usize = 3;
 
+const FINGERPRINT: u64 = 1;
+
 fn sketch_id(n: u64) -> SketchId {
-    SketchId::new(1, &[n])
+    SketchId::new(FINGERPRINT, &body(n).words)
 }
 
 /// Ids that fit into a row, and longer ones, in the order of their numbers.
@@ -24,17 +27,20 @@ fn body(n: u64) -> Sketch {
     Sketch { words: [n, n + 1, n + 2].into(), features: (0..n % 4 + 1).map(|i| n ^ i).collect() }
 }
 
-/// Empty stores: in memory, and spilled with a cache of one page of one row.
-fn stores(expand_limit: usize) -> [Sketches; 2] {
+/// Empty stores: in memory with computed and with stored ids, and spilled with a cache of one page of one
+/// row.
+fn stores(expand_limit: usize) -> [Sketches; 3] {
     let rows = SpilledSlab::create(&PlaceInMemory::default(), SKETCH_ENTRY_WORDS + WORDS, 0, 0);
     let spilled = StoredSketches::Spilled(rows.into(), SpillMeter::new(&Metrics::new(0).into()));
-    [StoredSketches::in_memory(WORDS), spilled].map(|sketches| Sketches::with(sketches, true, expand_limit))
+    let [computed, stored] = [StoredIds::Computed(FINGERPRINT), StoredIds::Stored(Rows::new(1))]
+        .map(|ids| StoredSketches::in_memory(ids, WORDS));
+    [computed, stored, spilled].map(|sketches| Sketches::with(sketches, true, expand_limit))
 }
 
 /// Number of stored sketches.
 fn stored(sketches: &mut Sketches) -> usize {
     let mut count = 0;
-    sketches.sketches.for_each(|_, _, _| count += 1);
+    sketches.sketches.for_each(|_, _, _, _| count += 1);
     count
 }
 
@@ -119,7 +125,7 @@ fn a_sketch_that_comes_back_is_not_freed_for_its_first_death() {
 #[test]
 #[should_panic(expected = "the first member of a sketch brings it")]
 fn a_sketch_that_was_freed_needs_its_body_again() {
-    let [_, mut sketches] = stores(10);
+    let [_, _, mut sketches] = stores(10);
     change(&mut sketches, 1, 1, &[], &[1]);
     change(&mut sketches, 1, 2, &[1], &[]);
     sketches.release(3);

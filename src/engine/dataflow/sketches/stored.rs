@@ -6,30 +6,36 @@ use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
 use dupflow_core::memory::{RowValue, Rows, Slab, SpilledSlab};
-
-/// A sketch with its members.
-#[derive(Debug)]
-pub(super) struct SketchEntry {
-    pub(super) id: SketchId,
-    pub(super) members: SketchMembers,
-}
+use dupflow_core::sketch::Scheme;
 
 /// All sketches of a worker.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a worker has one")]
 pub(super) enum StoredSketches {
-    /// The words of each entry by its place in `entries`.
+    /// The id and the words of a sketch by the place of its members.
     Memory {
-        entries: Slab<SketchEntry>,
+        ids: StoredIds,
+        members: Slab<SketchMembers>,
         words: Rows<u64>,
     },
     Spilled(Box<SpilledSlab<SpilledSketch>>, SpillMeter),
 }
 
+/// The ids of sketches in memory.
+#[derive(Debug)]
+pub(super) enum StoredIds {
+    /// Each is computed from the words when it is needed, a few times an event, under this fingerprint of the
+    /// scheme.
+    Computed(u64),
+    /// By place.
+    Stored(Rows<SketchId>),
+}
+
 /// A sketch that can be a row: its id, its member, its words.
 #[derive(Debug)]
 pub(super) struct SpilledSketch {
-    entry: SketchEntry,
+    id: SketchId,
+    members: SketchMembers,
     words: Box<[u64]>,
 }
 
@@ -39,13 +45,13 @@ impl RowValue for SpilledSketch {
 
     /// A sketch without members is read when its epoch is released, and not again before.
     fn stays(&self) -> bool {
-        self.entry.members.len() == 0
+        self.members.len() == 0
     }
 
     fn store(self, row: &mut [u64]) -> Option<SketchMembers> {
-        let SketchEntry { id, members } = self.entry;
+        let Self { id, members, words } = self;
         row[..2].copy_from_slice(&id.to_words());
-        row[SKETCH_ENTRY_WORDS..].copy_from_slice(&self.words);
+        row[SKETCH_ENTRY_WORDS..].copy_from_slice(&words);
         let inline = if let SketchMembers::One(document) = &members { document.to_words() } else { None };
         row[2..SKETCH_ENTRY_WORDS].copy_from_slice(&inline.unwrap_or_default());
         inline.is_none().then_some(members)
@@ -55,19 +61,35 @@ impl RowValue for SpilledSketch {
         let (entry, words) = row.split_at(SKETCH_ENTRY_WORDS);
         let one = || SketchMembers::One(DocId::from_words([entry[2], entry[3], entry[4]]));
         let id = SketchId::from_words([entry[0], entry[1]]);
-        Self { entry: SketchEntry { id, members: rest.unwrap_or_else(one) }, words: words.into() }
+        Self { id, members: rest.unwrap_or_else(one), words: words.into() }
+    }
+}
+
+impl StoredIds {
+    /// For the sketches of a run.
+    fn for_scheme(scheme: &Scheme) -> Self {
+        if scheme.names_words() { Self::Computed(scheme.fingerprint()) } else { Self::Stored(Rows::new(1)) }
+    }
+
+    /// The id of the sketch at a place, which has these words.
+    #[inline]
+    fn id(&self, place: u32, words: &[u64]) -> SketchId {
+        match self {
+            Self::Computed(fingerprint) => SketchId::new(*fingerprint, words),
+            Self::Stored(ids) => ids.row(place as usize)[0],
+        }
     }
 }
 
 impl StoredSketches {
     /// No sketches, which will have `words` words, in memory.
-    pub(super) fn in_memory(words: usize) -> Self {
-        Self::Memory { entries: Slab::default(), words: Rows::new(words) }
+    pub(super) fn in_memory(ids: StoredIds, words: usize) -> Self {
+        Self::Memory { ids, members: Slab::default(), words: Rows::new(words) }
     }
 
     /// No sketches; in memory, unless there is a budget.
     pub(super) fn for_run(stages: &Stages) -> Self {
-        let in_memory = || Self::in_memory(stages.scheme.words());
+        let in_memory = || Self::in_memory(StoredIds::for_scheme(&stages.scheme), stages.scheme.words());
         stages.spilled_sketches().map_or_else(in_memory, |(rows, meter)| Self::Spilled(rows.into(), meter))
     }
 
@@ -82,18 +104,30 @@ impl StoredSketches {
     #[inline]
     pub(super) fn find(&self, id: SketchId) -> Option<u32> {
         match self {
-            Self::Memory { entries, .. } => entries.find(id.low(), |entry| entry.id == id),
-            Self::Spilled(rows, _) => rows.find(id.low(), |sketch| sketch.entry.id == id),
+            Self::Memory { ids, members, words } => {
+                members.find_place(id.low(), |place| ids.id(place, words.row(place as usize)) == id)
+            }
+            Self::Spilled(rows, _) => rows.find(id.low(), |sketch| sketch.id == id),
         }
     }
 
-    /// The entry at a place, if there is one. A spilled one is in memory if it was fetched, or has no
-    /// members.
+    /// The members of the sketch at a place, if there is one. Those of a spilled one are in memory if it was
+    /// fetched, or has no members.
     #[inline]
-    pub(super) fn entry(&self, place: u32) -> Option<&SketchEntry> {
+    pub(super) fn members(&self, place: u32) -> Option<&SketchMembers> {
         match self {
-            Self::Memory { entries, .. } => entries.get(place),
-            Self::Spilled(rows, _) => rows.get(place).map(|sketch| &sketch.entry),
+            Self::Memory { members, .. } => members.get(place),
+            Self::Spilled(rows, _) => rows.get(place).map(|sketch| &sketch.members),
+        }
+    }
+
+    /// Whether the sketch at a place has this id. False for a spilled one that is not in memory.
+    pub(super) fn is_at(&self, id: SketchId, place: u32) -> bool {
+        match self {
+            Self::Memory { ids, members, words } => {
+                members.get(place).is_some() && ids.id(place, words.row(place as usize)) == id
+            }
+            Self::Spilled(rows, _) => rows.get(place).is_some_and(|sketch| sketch.id == id),
         }
     }
 
@@ -110,28 +144,30 @@ impl StoredSketches {
     }
 
     /// The members of the sketch at a place, to be changed, and its words.
-    pub(super) fn entry_mut(&mut self, place: u32) -> Option<(&mut SketchMembers, &[u64])> {
+    pub(super) fn members_mut(&mut self, place: u32) -> Option<(&mut SketchMembers, &[u64])> {
         match self {
-            Self::Memory { entries, words } => {
-                entries.get_mut(place).map(|entry| (&mut entry.members, words.row(place as usize)))
+            Self::Memory { members, words, .. } => {
+                members.get_mut(place).map(|of_place| (of_place, words.row(place as usize)))
             }
-            Self::Spilled(rows, _) => {
-                rows.get_mut(place).map(|sketch| (&mut sketch.entry.members, &*sketch.words))
-            }
+            Self::Spilled(rows, _) => rows.get_mut(place).map(|sketch| (&mut sketch.members, &*sketch.words)),
         }
     }
 
     /// Adds a sketch without members; returns its place.
     pub(super) fn insert(&mut self, id: SketchId, body: &mut Box<[u64]>) -> u32 {
-        let entry = SketchEntry { id, members: SketchMembers::Empty(0) };
+        let empty = SketchMembers::Empty(0);
         match self {
-            Self::Memory { entries, words } => {
-                let place = entries.insert(id.low(), entry);
+            Self::Memory { ids, members, words } => {
+                let place = members.insert(id.low(), empty);
                 words.set(place as usize, body.iter().copied());
+                if let StoredIds::Stored(rows) = ids {
+                    rows.set(place as usize, std::iter::once(id));
+                }
+                debug_assert_eq!(ids.id(place, body), id, "an id is that of the words");
                 place
             }
             Self::Spilled(rows, _) => {
-                rows.insert(id.low(), SpilledSketch { entry, words: std::mem::take(body) })
+                rows.insert(id.low(), SpilledSketch { id, members: empty, words: std::mem::take(body) })
             }
         }
     }
@@ -139,22 +175,26 @@ impl StoredSketches {
     /// Removes the sketch at a place.
     pub(super) fn remove(&mut self, id: SketchId, place: u32) {
         match self {
-            Self::Memory { entries, words } => {
-                entries.remove(id.low(), place);
+            Self::Memory { ids, members, words } => {
+                members.remove(id.low(), place);
                 words.free(place as usize);
+                if let StoredIds::Stored(rows) = ids {
+                    rows.free(place as usize);
+                }
             }
             Self::Spilled(rows, _) => drop(rows.remove(id.low(), place)),
         }
     }
 
-    /// Calls `each` with all sketches: place, entry and words.
-    pub(super) fn for_each(&mut self, mut each: impl FnMut(u32, &SketchEntry, &[u64])) {
+    /// Calls `each` with all sketches: place, id, members and words.
+    pub(super) fn for_each(&mut self, mut each: impl FnMut(u32, SketchId, &SketchMembers, &[u64])) {
         match self {
-            Self::Memory { entries, words } => {
-                entries.iter().for_each(|(place, entry)| each(place, entry, words.row(place as usize)));
-            }
+            Self::Memory { ids, members, words } => members.iter().for_each(|(place, of_place)| {
+                let row = words.row(place as usize);
+                each(place, ids.id(place, row), of_place, row);
+            }),
             Self::Spilled(rows, meter) => {
-                rows.for_each(|place, sketch| each(place, &sketch.entry, &sketch.words));
+                rows.for_each(|place, sketch| each(place, sketch.id, &sketch.members, &sketch.words));
                 meter.add(rows.take_counts());
             }
         }
