@@ -16,7 +16,7 @@ use dupflow_core::text::measures::Measure;
 const INDEX_BYTES: f64 = 5.5;
 /// A posting: six or seven bytes for the block hash and the member, with room and headers.
 pub(super) const POSTING_BYTES: f64 = 6.6;
-/// A sketch in the block index of one worker: id and first word.
+/// A sketch in the block index of a worker that does not own it: id and first word.
 const SLOT_BYTES: f64 = 24.0;
 /// The members of a sketch.
 const SKETCH_ENTRY_BYTES: f64 = 24.0;
@@ -78,11 +78,14 @@ pub(super) fn spilled(plan: &Plan) -> Vec<MemoryPart> {
     parts.map(|(what, bytes)| MemoryPart { what, bytes }).collect()
 }
 
-/// The bytes per document that a memory budget takes out of memory.
-pub(super) fn freed(plan: &Plan) -> f64 {
-    // Rows have ids, and memory has not where they are computed.
+/// The bytes per document in memory under a memory budget, of which `all` are without one.
+pub(super) fn beside_files(plan: &Plan, workers: usize, all: f64) -> f64 {
+    let in_files: f64 = spilled(plan).iter().map(|part| part.bytes).sum();
+    // Rows have ids, and memory without a budget has not where they are computed. Blocks do not read rows.
     let only_in_rows = SKETCH_ID_BYTES - stored_id_bytes(plan);
-    spilled(plan).iter().map(|part| part.bytes).sum::<f64>() - only_in_rows
+    let slots = block_slots(plan, workers);
+    let own_slots = (slots.all - slots.of_others) * SLOT_BYTES;
+    (all - in_files + only_in_rows + own_slots).max(0.0)
 }
 
 /// Bytes in memory of the id of a sketch.
@@ -90,17 +93,32 @@ fn stored_id_bytes(plan: &Plan) -> f64 {
     if plan.scheme.names_words() { 0.0 } else { SKETCH_ID_BYTES }
 }
 
-/// The parts of a document's state, over all `workers`.
-pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
-    // The blocks of a sketch are spread over the workers; each worker with one of them holds a slot.
-    let postings = |(blocking, _): (&BlockingPlan, usize)| match blocking {
+/// Workers that have blocks of a sketch.
+struct SlotHolders {
+    all: f64,
+    /// Without the owner of the sketch.
+    of_others: f64,
+}
+
+/// The blocks of a sketch are spread over the workers.
+fn block_slots(plan: &Plan, workers: usize) -> SlotHolders {
+    let all = postings(plan).min(workers) as f64;
+    SlotHolders { all, of_others: all * (1.0 - 1.0 / workers.max(1) as f64) }
+}
+
+/// The postings of a sketch.
+fn postings(plan: &Plan) -> usize {
+    let of_blocking = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Banding { design, .. } => design.curve.bands,
         BlockingPlan::Hamming { design, .. } => usize::try_from(design.keys()).unwrap_or(usize::MAX),
         BlockingPlan::Shingles { .. } => ASSUMED_FEATURES,
         BlockingPlan::Scan => 1,
     };
-    let postings: usize = plan.blockings().map(postings).sum();
-    let holders = postings.min(workers) as f64;
+    plan.blockings().map(of_blocking).sum()
+}
+
+/// The parts of a document's state, over all `workers`.
+pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
     let sketch = (plan.scheme.words() * 8) as f64;
     let weighted = if plan.scheme.measure() == Measure::Jaccard { 1 } else { 2 };
     let features = FEATURES_ENTRY_BYTES + (ASSUMED_FEATURES * 8 * weighted) as f64;
@@ -111,8 +129,8 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
         ("features", if plan.scheme.exact { features } else { 0.0 }),
         ("terms", if plan.scheme.live().is_some() { terms } else { 0.0 }),
         ("sketch by id", stored_id_bytes(plan) + SKETCH_ENTRY_BYTES + INDEX_BYTES),
-        ("postings", postings as f64 * POSTING_BYTES),
-        ("block slots", holders * SLOT_BYTES),
+        ("postings", postings(plan) as f64 * POSTING_BYTES),
+        ("block slots", block_slots(plan, workers).of_others * SLOT_BYTES),
         ("document by id", DOCUMENT_BYTES + INDEX_BYTES),
         ("fields", if plan.scheme.pairs.is_empty() { 0.0 } else { FIELDS_BYTES }),
         ("order of age", if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 }),
@@ -139,6 +157,19 @@ mod tests {
             (0..entries).for_each(|n| tables.insert(table, mix(n.into()) >> (64 - BITS), n << flags));
         }
         tables.bytes() as f64 / f64::from(2 * entries)
+    }
+
+    /// Under a budget the owner of a sketch has a slot too.
+    #[test]
+    fn a_budget_moves_rows_to_files() {
+        let plan = Plan::load("minhash", &[]).unwrap();
+        for workers in [1, 2, 40] {
+            let all: f64 = per_document(&plan, workers).iter().map(|part| part.bytes).sum();
+            let holders = workers.min(18) as f64;
+            let by_hand = 18.0 * POSTING_BYTES + 2.0 * INDEX_BYTES + holders * SLOT_BYTES;
+            let beside = beside_files(&plan, workers, all);
+            assert!((beside - by_hand).abs() < 1e-6, "{beside} bytes on {workers} workers");
+        }
     }
 
     /// The estimate is that of the tables themselves. Small ones take about 200 KB more.

@@ -52,7 +52,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
     let stages = stages.clone();
     let pairs_copies = stages.filter.pairs_copies();
 
-    let mut parcels = Parcels::new(memberships.scope().peers());
+    let mut parcels = Parcels::new(memberships.scope().peers(), memberships.scope().index());
     let mut operator = Operator::new("Collapse", memberships.scope());
     let mut input = operator.input(memberships, Exchange::new(|m: &Membership| m.sketch.low()));
     let mut watches = watches.map(|updates| {
@@ -84,7 +84,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
             for group in changes.chunk_by_mut(|a, b| a.sketch == b.sketch) {
                 let id = group[0].sketch;
                 let body = group.last_mut().and_then(|m| m.joins.as_deref_mut());
-                let (members, sketch) = sketches.members(id, body);
+                let (place, members, sketch) = sketches.members(id, body);
                 let before = members.len();
                 applied.apply(members, group, epoch, stages.expand_limit, |pair, diff| {
                     if pairs_copies {
@@ -104,7 +104,9 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 if diff == 0 {
                     continue;
                 }
-                parcels.add(id, sketch.words[0], diff, keys.drain(..), |parcel| postings.give(parcel));
+                parcels.add(id, sketch.words[0], Some(place), diff, keys.drain(..), |parcel| {
+                    postings.give(parcel);
+                });
                 if diff > 0 {
                     stages.observers.metrics.add(Counter::SketchesBorn, 1);
                 } else {

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use super::lists::{BlockChange, MemberLists};
 use super::postings::{Posted, Postings};
-use super::slots::SketchSlots;
+use super::slots::{LocalSketches, NoSketches, SketchSlots, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
 use crate::block::{BlockKey, Blocking, HotBlock, HotRule, NearRule};
 use crate::hash::SketchId;
@@ -13,8 +13,8 @@ use crate::pair::Pair;
 
 /// The blocks of one worker.
 #[derive(Debug)]
-pub struct BlockIndex {
-    pub(super) slots: SketchSlots,
+pub struct BlockIndex<L = NoSketches> {
+    pub(super) slots: SketchSlots<L>,
     /// For each table: block hash to members.
     tables: BlockTables,
     lists: MemberLists,
@@ -51,15 +51,33 @@ impl BlockIndex {
     /// # Panics
     /// If blocks of one are hot.
     pub fn for_blocking(blocking: &dyn Blocking) -> Self {
-        let rules = (0..=u16::MAX).take(blocking.tables());
-        let rules = rules.map(|table| (blocking.rule(table), blocking.near(table)));
-        Self::with_rules(rules.collect(), blocking.scan_limit())
+        Self::beside(blocking, SketchSource::Index)
     }
 
     pub(super) fn with_rules(rules: Vec<(HotRule, Option<NearRule>)>, scan_limit: usize) -> Self {
+        Self::with(rules, scan_limit, SketchSource::Index)
+    }
+}
+
+impl<L: LocalSketches> BlockIndex<L> {
+    /// An empty index with the tables and rules of a blocking, whose sketches are stored by this source.
+    ///
+    /// # Panics
+    /// If blocks of one are hot.
+    pub fn beside(blocking: &dyn Blocking, source: SketchSource<L>) -> Self {
+        let rules = (0..=u16::MAX).take(blocking.tables());
+        let rules = rules.map(|table| (blocking.rule(table), blocking.near(table)));
+        Self::with(rules.collect(), blocking.scan_limit(), source)
+    }
+
+    pub(super) fn with(
+        rules: Vec<(HotRule, Option<NearRule>)>,
+        scan_limit: usize,
+        source: SketchSource<L>,
+    ) -> Self {
         let tables = rules.len();
         Self {
-            slots: SketchSlots::default(),
+            slots: SketchSlots::new(source),
             tables: BlockTables::new(tables),
             lists: MemberLists::new(rules, scan_limit),
             changes: Vec::new(),
@@ -89,11 +107,14 @@ impl BlockIndex {
         for Postings { sketches, keys } in postings {
             self.prefetch_leaving(&sketches, &keys);
             let mut start = 0;
-            for Posted { id, word, diff, end } in sketches {
+            for Posted { id, word, diff, end, place } in sketches {
                 let its_keys = &keys[start as usize..end as usize];
-                let change = match diff > 0 {
-                    true => ADDED | self.slots.add(id, word),
-                    false => self.leaving(id, word, its_keys).expect("a sketch leaves blocks that it is in"),
+                let change = if diff > 0 {
+                    ADDED | self.slots.add(id, word, place)
+                } else {
+                    let known = place.and_then(|place| self.slots.of_place(place));
+                    let found = known.or_else(|| self.leaving(id, word, its_keys));
+                    found.expect("a sketch leaves blocks that it is in")
                 };
                 let number = self.changes.len() as u64;
                 self.changes.push(change);
@@ -195,7 +216,7 @@ impl BlockIndex {
         black_box(touched.fold(0, |all, word| all ^ word));
     }
 
-    /// The slot of a sketch that leaves the blocks of these keys: there is no index of sketches by id, since
+    /// The slot of a sketch without a place that leaves the blocks of these keys: there is no index of sketches by id, since
     /// the blocks have their members. Usually one of the first blocks has no other member; else the smallest
     /// is searched.
     fn leaving(&self, id: SketchId, word: u64, keys: &[BlockKey]) -> Option<u32> {
@@ -224,7 +245,7 @@ fn apply_batch(
     batch: &[u64],
     changes: &[u32],
     lists: &mut MemberLists,
-    slots: &SketchSlots,
+    slots: &SketchSlots<impl LocalSketches>,
     mut meet: impl FnMut(u32, u32, i8),
 ) {
     let (mut removed, mut added) = (Vec::new(), Vec::new());

@@ -22,23 +22,26 @@ pub(in crate::dataflow) struct Parcel {
 #[derive(Debug)]
 pub(in crate::dataflow) struct Parcels {
     open: Vec<Postings>,
+    /// The worker that stores the sketches.
+    worker: usize,
 }
 
 /// Number of keys from which on a parcel is sent before its epoch ends, so that it stays small.
 const FULL: usize = 1 << 13;
 
 impl Parcels {
-    /// For this many workers.
-    pub(in crate::dataflow) fn new(peers: usize) -> Self {
-        Self { open: vec![Postings::default(); peers] }
+    /// For this many workers, of sketches that `worker` stores.
+    pub(in crate::dataflow) fn new(peers: usize, worker: usize) -> Self {
+        Self { open: vec![Postings::default(); peers], worker }
     }
 
     /// Adds a sketch that enters the blocks of `keys` (`diff` 1) or leaves them (-1); `word` is its first
-    /// word. Passes full parcels to `send`.
+    /// word and `place` where it is stored. Passes full parcels to `send`.
     pub(in crate::dataflow) fn add(
         &mut self,
         id: SketchId,
         word: u64,
+        place: Option<u32>,
         diff: i8,
         keys: impl Iterator<Item = BlockKey>,
         send: impl FnMut(Parcel),
@@ -46,7 +49,9 @@ impl Parcels {
         let peers = self.open.len();
         keys.for_each(|key| self.open[owner(key, peers)].key(key));
         // Without effect on the parcels that received no key of this sketch.
-        self.open.iter_mut().for_each(|postings| postings.sketch(id, word, diff));
+        for (to, postings) in self.open.iter_mut().enumerate() {
+            postings.sketch_at(place.filter(|_| to == self.worker), id, word, diff);
+        }
         self.send(FULL, send);
     }
 
@@ -79,11 +84,11 @@ mod tests {
     #[test]
     fn every_posting_arrives_once() {
         for peers in [1, 2, 3, 7] {
-            let mut parcels = Parcels::new(peers);
+            let mut parcels = Parcels::new(peers, 0);
             let mut sent = Vec::new();
             for n in 0..2000 {
                 let keys = (0..18).map(|table| BlockKey::new(table, n << 7 ^ u64::from(table)));
-                parcels.add(SketchId::new(0, &[n]), 0, 1, keys, |parcel| sent.push(parcel));
+                parcels.add(SketchId::new(0, &[n]), 0, None, 1, keys, |parcel| sent.push(parcel));
             }
             parcels.flush(|parcel| sent.push(parcel));
             let most = sent.iter().map(|parcel| parcel.postings.len()).max();

@@ -1,30 +1,32 @@
 //! The distinct sketches of one worker, each stored once, with the documents that are its members.
 //!
-//! Four operators of the worker share them, partitioned by sketch id. Only `collapse` writes: all changes of
-//! an epoch when it closes. `verify` reads sketches, that of x in "Visit" and that of y in "Compare"; `pairs`
-//! reads members. The readers may be some epochs behind `collapse`. So may a query: its comparisons for an
-//! epoch arrive in "Compare" at the time of the next epoch, and read both sketches and members. Three rules
-//! make these reads correct.
+//! Five operators of the worker share them, partitioned by sketch id. Only `collapse` writes: all changes of
+//! an epoch when it closes. `blocks` reads ids and first words by place; `verify` reads sketches, that of x in
+//! "Visit" and that of y in "Compare"; `pairs` reads members. The readers may be some epochs behind
+//! `collapse`. So may a query: its comparisons for an epoch arrive in "Compare" at the time of the next epoch,
+//! and read both sketches and members. Three rules make these reads correct.
 //!
 //! 1. *A sketch is named by its content.* It never changes while it is stored, so it does not matter when it
 //!    is read.
-//! 2. *A sketch is stored as long as an operator may read it.* Candidates of an epoch name sketches that have
-//!    a member before the epoch or after it. So a sketch that lost its last member in epoch e is in no
-//!    candidate of a later epoch, unless a new member joins and brings the sketch along. "Compare" is
-//!    downstream of "Visit": once no record of an epoch before `open` can reach it, no operator of this
-//!    worker reads for these epochs any more, and [`release`](Sketches::release) frees the sketches that lost
-//!    their last member in one of them.
+//! 2. *A sketch is stored, at one place, as long as an operator may read it.* Blocks and candidates of an
+//!    epoch name sketches that have a member before the epoch or after it. So a sketch that lost its last
+//!    member in epoch e is in no candidate of a later epoch, unless a new member joins and brings the sketch
+//!    along. "Compare" is downstream of "Blocks" and "Visit": once no record of an epoch before `open` can
+//!    reach it, no operator of this worker reads for these epochs any more, and
+//!    [`release`](Sketches::release) frees the sketches that lost their last member in one of them.
 //! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed
 //!    it ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs.
 //!    At most the changes of the epochs in flight are kept.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::dataflow::Stages;
 use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::sketches::stored::StoredSketches;
 use dupflow_core::block::HotBlocks;
+use dupflow_core::block::index::{LocalSketches, SketchSource};
 use dupflow_core::detect::LiveSketch;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
@@ -114,7 +116,7 @@ impl Sketches {
         SketchRef { words: self.sketches.words(place), features: features_at(self.features.as_ref(), place) }
     }
 
-    /// The members of a sketch, to be changed, and the sketch. A new sketch is taken from `body`.
+    /// The place of a sketch, its members, to be changed, and the sketch. A new sketch is taken from `body`.
     ///
     /// # Panics
     /// If the sketch is neither stored nor given.
@@ -122,14 +124,14 @@ impl Sketches {
         &mut self,
         id: SketchId,
         body: Option<&mut Sketch>,
-    ) -> (&mut SketchMembers, SketchRef<'_>) {
+    ) -> (u32, &mut SketchMembers, SketchRef<'_>) {
         let place = match self.find(id) {
             Some(place) => place,
             None => self.add(id, body.expect("the first member of a sketch brings it")),
         };
         let stored = self.sketches.members_mut(place);
         let (members, words) = stored.expect("what was found or added is there");
-        (members, SketchRef { words, features: features_at(self.features.as_ref(), place) })
+        (place, members, SketchRef { words, features: features_at(self.features.as_ref(), place) })
     }
 
     fn add(&mut self, id: SketchId, body: &mut Sketch) -> u32 {
@@ -307,6 +309,35 @@ impl ChangedMembers {
     fn star(&self, id: SketchId) -> Option<&StarChange> {
         let at = self.stars.binary_search_by_key(&id, |star| star.sketch).ok()?;
         Some(&self.stars[at])
+    }
+}
+
+/// The sketches of a worker for the blocks of the worker. A sketch stays at its place until its epoch is
+/// released, and blocks have applied an epoch before it is.
+#[derive(Debug)]
+pub(in crate::dataflow) struct SketchesByPlace(Rc<RefCell<Sketches>>);
+
+impl LocalSketches for SketchesByPlace {
+    fn id(&self, place: u32) -> SketchId {
+        self.0.borrow().sketches.id(place)
+    }
+
+    fn word(&self, place: u32) -> u64 {
+        self.0.borrow().sketches.words(place)[0]
+    }
+}
+
+/// Where the blocks of a worker find their sketches: in its store, as far as it has them and they are in
+/// memory.
+pub(in crate::dataflow) fn source_of_blocks(
+    sketches: Rc<RefCell<Sketches>>,
+    workers: usize,
+) -> SketchSource<SketchesByPlace> {
+    let is_in_memory = sketches.borrow().sketches.is_in_memory();
+    match (is_in_memory, workers) {
+        (false, _) => SketchSource::Index,
+        (true, 1) => SketchSource::Owner(SketchesByPlace(sketches)),
+        (true, _) => SketchSource::Both(SketchesByPlace(sketches)),
     }
 }
 

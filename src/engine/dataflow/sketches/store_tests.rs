@@ -49,7 +49,7 @@ fn change(sketches: &mut Sketches, n: u64, epoch: Epoch, leave: &[u64], join: &[
     let limit = sketches.expand_limit;
     let mut body = (!join.is_empty()).then(|| body(n));
     sketches.fetch(std::iter::once(sketch_id(n)));
-    let (members, _) = sketches.members(sketch_id(n), body.as_mut());
+    let (_, members, _) = sketches.members(sketch_id(n), body.as_mut());
     let ids = |numbers: &[u64]| numbers.iter().map(|number| document(*number)).collect::<Vec<_>>();
     let mut changes = Vec::new();
     members.change(

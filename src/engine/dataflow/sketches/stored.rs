@@ -131,6 +131,22 @@ impl StoredSketches {
         }
     }
 
+    /// Whether no sketch is in a file.
+    pub(super) fn is_in_memory(&self) -> bool {
+        matches!(self, Self::Memory { .. })
+    }
+
+    /// The id of the sketch at a place that [`find`](Self::find) returned.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(super) fn id(&self, place: u32) -> SketchId {
+        match self {
+            Self::Memory { ids, words, .. } => ids.id(place, words.row(place as usize)),
+            Self::Spilled(rows, _) => rows.get(place).expect("what was found is in memory").id,
+        }
+    }
+
     /// The words of the sketch at a place that [`find`](Self::find) returned.
     ///
     /// # Panics
