@@ -33,6 +33,11 @@ impl<T> Slab<T> {
         self.index.places(hash).find(|place| is(*place))
     }
 
+    /// The places of values with this hash, and possibly a few others.
+    pub fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
+        self.index.places(hash)
+    }
+
     /// The value at a place, if there is one.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {

@@ -28,8 +28,9 @@ const FEATURES_ENTRY_BYTES: f64 = 16.0;
 const TERMS_ENTRY_BYTES: f64 = 64.0;
 /// A term of a document: the difference from the previous term number, and its count.
 const TERM_BYTES: f64 = 3.0;
-/// A document: its id (up to 22 bytes), its sketch, and the position and time of its last event.
-const DOCUMENT_BYTES: f64 = 64.0;
+/// A document: its id (up to 22 bytes), half the id of its sketch, and the position and time of its last
+/// event.
+const DOCUMENT_BYTES: f64 = 56.0;
 /// A document in the order of time: its place, and its index in the order.
 const AGE_BYTES: f64 = 8.0;
 /// A slot: the same in the order of keys, and its key.

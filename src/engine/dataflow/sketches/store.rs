@@ -95,12 +95,46 @@ impl Sketches {
     /// Prepares look-ups of these sketches, until the next call. Every sketch whose words or members are read
     /// or changed was named in the last call. It need not be stored.
     pub(in crate::dataflow) fn fetch(&mut self, ids: impl Iterator<Item = SketchId>) {
-        self.sketches.fetch(ids);
+        self.fetch_halves(ids.map(SketchId::low));
+    }
+
+    /// [`fetch`](Self::fetch) by the low halves of ids.
+    pub(in crate::dataflow) fn fetch_halves(&mut self, lows: impl Iterator<Item = u64>) {
+        self.sketches.fetch(lows);
     }
 
     #[inline]
     fn find(&self, id: SketchId) -> Option<u32> {
         self.sketches.find(id)
+    }
+
+    /// The sketch of which a document is a member now, by the low half of its id.
+    ///
+    /// # Panics
+    /// If the document is a member of no such sketch: a broken promise upstream.
+    pub(in crate::dataflow) fn with_member(&self, low: u64, document: &DocId) -> SketchId {
+        let is_member =
+            |place: &u32| self.sketches.members(*place).is_some_and(|members| members.contains(document));
+        let place = self.sketches.places(low).find(is_member);
+        self.sketches
+            .id(place.unwrap_or_else(|| panic!("{document:?} leaves a sketch that it is not a member of")))
+    }
+
+    /// The sketch of which a document was a member after an epoch, by the low half of its id; `None` if there
+    /// is none. Requires the changes of all later epochs, if two sketches have this half.
+    pub(in crate::dataflow) fn of_document(
+        &self,
+        low: u64,
+        document: &DocId,
+        epoch: Epoch,
+    ) -> Option<SketchId> {
+        let places = self.sketches.places(low).filter(|place| self.sketches.members(*place).is_some());
+        let mut ids: Vec<SketchId> = places.map(|place| self.sketches.id(place)).collect();
+        ids.retain(|id| id.low() == low);
+        if ids.len() > 1 {
+            ids.retain(|id| self.members_at(*id, epoch).contains(document));
+        }
+        ids.first().copied()
     }
 
     fn members_of(&self, id: SketchId) -> Option<&SketchMembers> {
@@ -270,10 +304,9 @@ impl Sketches {
         });
     }
 
-    /// A sketch that was fetched lost its last member in this epoch.
-    pub(in crate::dataflow) fn dies(&mut self, id: SketchId, epoch: Epoch) {
-        let place = self.find(id);
-        self.dying.entry(epoch).or_default().extend(place.map(|place| (id, place)));
+    /// The sketch at a place lost its last member in this epoch.
+    pub(in crate::dataflow) fn dies(&mut self, id: SketchId, place: u32, epoch: Epoch) {
+        self.dying.entry(epoch).or_default().push((id, place));
     }
 
     /// Frees the sketches that lost their last member before `open` and have none now. No candidate of an

@@ -49,7 +49,7 @@ fn change(sketches: &mut Sketches, n: u64, epoch: Epoch, leave: &[u64], join: &[
     let limit = sketches.expand_limit;
     let mut body = (!join.is_empty()).then(|| body(n));
     sketches.fetch(std::iter::once(sketch_id(n)));
-    let (_, members, _) = sketches.members(sketch_id(n), body.as_mut());
+    let (place, members, _) = sketches.members(sketch_id(n), body.as_mut());
     let ids = |numbers: &[u64]| numbers.iter().map(|number| document(*number)).collect::<Vec<_>>();
     let mut changes = Vec::new();
     members.change(
@@ -61,7 +61,7 @@ fn change(sketches: &mut Sketches, n: u64, epoch: Epoch, leave: &[u64], join: &[
         |_, _| {},
     );
     if !leave.is_empty() && members.len() == 0 {
-        sketches.dies(sketch_id(n), epoch);
+        sketches.dies(sketch_id(n), place, epoch);
     }
     changes
 }
@@ -95,6 +95,33 @@ fn a_sketch_without_members_is_held_until_its_epoch_is_released_and_no_longer() 
         change(&mut sketches, 3, 5, &[], &[3]);
         assert!(is_held(&mut sketches, 3) && is_held(&mut sketches, 2) && !is_held(&mut sketches, 1));
         assert_eq!(sketches.features.as_ref().map(Rows::len), Some(2));
+    }
+}
+
+/// Two sketches whose ids have the same low half are told apart by their members, now and as of an epoch.
+#[test]
+fn half_an_id_and_a_member_name_a_sketch() {
+    let [_, stored, spilled] = stores(10);
+    for mut sketches in [stored, spilled] {
+        let [a, b] = [1, 2].map(|high| SketchId::from_words([high, 7]));
+        let join = |sketches: &mut Sketches, id, n, epoch| {
+            let (_, members, _) = sketches.members(id, Some(&mut body(n)));
+            members.change([].iter(), [document(n)].iter(), epoch, 10, |_, _| {}, |_, _| {});
+            let change = MemberChange { sketch: id, document: document(n), diff: 1 };
+            sketches.keep_changes(epoch, vec![change], Vec::new());
+        };
+        join(&mut sketches, a, 1, 1);
+        assert_eq!(sketches.with_member(7, &document(1)), a);
+        sketches.fetch_halves([7].into_iter());
+        join(&mut sketches, b, 2, 2);
+        sketches.fetch_halves([7].into_iter());
+        let found = [1, 2].map(|n| sketches.with_member(7, &document(n)));
+        assert_eq!(found, [a, b]);
+        let found =
+            [(1, 1), (2, 1), (1, 2), (2, 2)].map(|(n, epoch)| sketches.of_document(7, &document(n), epoch));
+        assert_eq!(found, [Some(a), None, Some(a), Some(b)]);
+        sketches.fetch_halves([8].into_iter());
+        assert_eq!(sketches.of_document(8, &document(1), 2), None);
     }
 }
 

@@ -93,12 +93,21 @@ impl StoredSketches {
         stages.spilled_sketches().map_or_else(in_memory, |(rows, meter)| Self::Spilled(rows.into(), meter))
     }
 
-    /// Brings the sketches of these ids into memory, until the next call.
-    pub(super) fn fetch(&mut self, ids: impl Iterator<Item = SketchId>) {
+    /// Brings the sketches whose ids have these low halves into memory, until the next call.
+    pub(super) fn fetch(&mut self, lows: impl Iterator<Item = u64>) {
         if let Self::Spilled(rows, meter) = self {
-            rows.fetch(ids.map(SketchId::low));
+            rows.fetch(lows);
             meter.add(rows.take_counts());
         }
+    }
+
+    /// The places of the sketches whose ids have this low half, and possibly of a few others.
+    pub(super) fn places(&self, low: u64) -> impl Iterator<Item = u32> {
+        let (memory, spilled) = match self {
+            Self::Memory { members, .. } => (Some(members.places(low)), None),
+            Self::Spilled(rows, _) => (None, Some(rows.places(low))),
+        };
+        memory.into_iter().flatten().chain(spilled.into_iter().flatten())
     }
 
     #[inline]
