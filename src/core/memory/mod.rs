@@ -1,4 +1,4 @@
-//! Storage that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses in memory, a
+//! Storage that grows in small steps: [`Rows`], [`SharedRows`] and a [`Slab`] at fixed addresses in memory, a
 //! [`SpilledSlab`] whose values are in a file, [`PackedTables`] and a [`HashIndex`]. All but the file shrink
 //! too. And an [`EndedMap`], which is bounded.
 
@@ -6,6 +6,7 @@ mod ended_map;
 mod hash_index;
 mod packed_table;
 mod rows;
+mod shared_rows;
 mod slab;
 mod spill;
 
@@ -13,6 +14,7 @@ pub use ended_map::EndedMap;
 pub use hash_index::HashIndex;
 pub use packed_table::PackedTables;
 pub use rows::Rows;
+pub use shared_rows::{SharedRows, SharedRowsReader};
 pub use slab::Slab;
 pub use spill::{
     PAGE_BYTES, PageFile, PlaceInMemory, RowValue, SpillCounts, SpillError, SpillPlace, SpilledSlab,

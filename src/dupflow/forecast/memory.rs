@@ -1,8 +1,8 @@
 //! The memory of one document: an estimate from the layout of the state, for documents that are all
 //! different.
 //!
-//! Input: a plan and the number of workers. Output: bytes per document for each kind of state, without the
-//! bytes of the id. Copies of one text share everything except the document entry.
+//! Input: a plan; with a budget, the number of workers. Output: bytes per document for each kind of state,
+//! without the bytes of the id. Copies of one text share everything except the document entry.
 //!
 //! The rule is the size of an entry plus the size of its index entries. No structure doubles when it grows,
 //! except the vectors of live weights ([`SLACK`]).
@@ -16,7 +16,8 @@ use dupflow_core::text::measures::Measure;
 const INDEX_BYTES: f64 = 5.5;
 /// A posting: six or seven bytes for the block hash and the member, with room and headers.
 pub(super) const POSTING_BYTES: f64 = 6.6;
-/// A sketch in the block index of a worker that does not own it: id and first word.
+/// A sketch in a block index that does not read the stored sketches: id and first word. Under a budget; and
+/// on workers of other processes than the one that owns it, which is not counted.
 const SLOT_BYTES: f64 = 24.0;
 /// The members of a sketch.
 const SKETCH_ENTRY_BYTES: f64 = 24.0;
@@ -84,27 +85,14 @@ pub(super) fn beside_files(plan: &Plan, workers: usize, all: f64) -> f64 {
     let in_files: f64 = spilled(plan).iter().map(|part| part.bytes).sum();
     // Rows have ids, and memory without a budget has not where they are computed. Blocks do not read rows.
     let only_in_rows = SKETCH_ID_BYTES - stored_id_bytes(plan);
-    let slots = block_slots(plan, workers);
-    let own_slots = (slots.all - slots.of_others) * SLOT_BYTES;
-    (all - in_files + only_in_rows + own_slots).max(0.0)
+    // The blocks of a sketch are spread over the workers.
+    let slots = postings(plan).min(workers) as f64 * SLOT_BYTES;
+    (all - in_files + only_in_rows + slots).max(0.0)
 }
 
 /// Bytes in memory of the id of a sketch.
 fn stored_id_bytes(plan: &Plan) -> f64 {
     if plan.scheme.names_words() { 0.0 } else { SKETCH_ID_BYTES }
-}
-
-/// Workers that have blocks of a sketch.
-struct SlotHolders {
-    all: f64,
-    /// Without the owner of the sketch.
-    of_others: f64,
-}
-
-/// The blocks of a sketch are spread over the workers.
-fn block_slots(plan: &Plan, workers: usize) -> SlotHolders {
-    let all = postings(plan).min(workers) as f64;
-    SlotHolders { all, of_others: all * (1.0 - 1.0 / workers.max(1) as f64) }
 }
 
 /// The postings of a sketch.
@@ -118,8 +106,8 @@ fn postings(plan: &Plan) -> usize {
     plan.blockings().map(of_blocking).sum()
 }
 
-/// The parts of a document's state, over all `workers`.
-pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
+/// The parts of a document's state, over all workers of a process.
+pub(super) fn per_document(plan: &Plan) -> Vec<MemoryPart> {
     let sketch = (plan.scheme.words() * 8) as f64;
     let weighted = if plan.scheme.measure() == Measure::Jaccard { 1 } else { 2 };
     let features = FEATURES_ENTRY_BYTES + (ASSUMED_FEATURES * 8 * weighted) as f64;
@@ -131,7 +119,6 @@ pub(super) fn per_document(plan: &Plan, workers: usize) -> Vec<MemoryPart> {
         ("terms", if plan.scheme.live().is_some() { terms } else { 0.0 }),
         ("sketch by id", stored_id_bytes(plan) + SKETCH_ENTRY_BYTES + INDEX_BYTES),
         ("postings", postings(plan) as f64 * POSTING_BYTES),
-        ("block slots", block_slots(plan, workers).of_others * SLOT_BYTES),
         ("document by id", DOCUMENT_BYTES + INDEX_BYTES),
         ("fields", if plan.scheme.pairs.is_empty() { 0.0 } else { FIELDS_BYTES }),
         ("order of age", if plan.retention.max_age.is_some() { AGE_BYTES } else { 0.0 }),
@@ -165,7 +152,7 @@ mod tests {
     fn a_budget_moves_rows_to_files() {
         let plan = Plan::load("minhash", &[]).unwrap();
         for workers in [1, 2, 40] {
-            let all: f64 = per_document(&plan, workers).iter().map(|part| part.bytes).sum();
+            let all: f64 = per_document(&plan).iter().map(|part| part.bytes).sum();
             let holders = workers.min(18) as f64;
             let by_hand = 18.0 * POSTING_BYTES + 2.0 * INDEX_BYTES + holders * SLOT_BYTES;
             let beside = beside_files(&plan, workers, all);

@@ -129,7 +129,7 @@ impl PlanReport {
     pub fn new(plan: &Plan, documents: u64, workers: usize, retention: Option<RetentionReport>) -> Self {
         let blocking = Blocks::new(plan, &plan.blocking, documents);
         let also = plan.also.as_ref().map(|also| Blocks::new(plan, also, documents));
-        let parts = memory::per_document(plan, workers);
+        let parts = memory::per_document(plan);
         let bytes_per_document = parts.iter().map(|part| part.bytes).sum();
         let above = ABOVE.into_iter().filter(|s| *s > plan.threshold);
         let below = BELOW.into_iter().filter(|s| *s < plan.threshold);

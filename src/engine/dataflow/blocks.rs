@@ -13,8 +13,9 @@ use super::Stages;
 use super::operator::Operator;
 use super::operator::epochs::Stash;
 use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
+use crate::dataflow::sketches::by_place::{SketchesByPlace, source_of_blocks};
 use crate::dataflow::sketches::parcels::Parcel;
-use crate::dataflow::sketches::store::{Sketches, SketchesByPlace, source_of_blocks};
+use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::index::BlockIndex;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
@@ -51,7 +52,7 @@ pub(super) fn blocks<'scope>(
 ) -> BlocksOutputs<'scope> {
     let scope = postings.scope();
     let (worker, peers) = (scope.index() as u64, scope.peers() as u64);
-    let source = source_of_blocks(sketches, scope.peers());
+    let source = source_of_blocks(sketches, &stages.observers.sketches, scope.index(), scope.peers());
     let mut index = BlockIndex::beside(&*stages.blocking, source);
     let stages = stages.clone();
 

@@ -47,12 +47,14 @@ pub(in crate::dataflow) fn collapse<'scope>(
     watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     stages: &Stages,
 ) -> (Rc<RefCell<Sketches>>, CollapseOutputs<'scope>) {
-    let sketches = Rc::new(RefCell::new(Sketches::for_run(stages)));
+    let (worker, peers) = (memberships.scope().index(), memberships.scope().peers());
+    let sketches = Rc::new(RefCell::new(Sketches::for_run(stages, worker, peers)));
     let shared = Rc::clone(&sketches);
     let stages = stages.clone();
     let pairs_copies = stages.filter.pairs_copies();
 
-    let mut parcels = Parcels::new(memberships.scope().peers(), memberships.scope().index());
+    let mut parcels = Parcels::new(peers, stages.observers.sketches.workers(worker, peers));
+    let mut words = Vec::new();
     let mut operator = Operator::new("Collapse", memberships.scope());
     let mut input = operator.input(memberships, Exchange::new(|m: &Membership| m.low));
     let mut watches = watches.map(|updates| {
@@ -86,7 +88,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
             for group in changes.chunk_by_mut(|(a, _), (b, _)| a == b) {
                 let id = group[0].0;
                 let body = group.last_mut().and_then(|(_, m)| m.joins.as_mut()).map(|(_, body)| &mut **body);
-                let (place, members, sketch) = sketches.members(id, body);
+                let (place, members, sketch) = sketches.members(id, body, &mut words);
                 let before = members.len();
                 applied.apply(members, group, epoch, stages.expand_limit, |pair, diff| {
                     if pairs_copies {
@@ -106,7 +108,7 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 if diff == 0 {
                     continue;
                 }
-                parcels.add(id, sketch.words[0], Some(place), diff, keys.drain(..), |parcel| {
+                parcels.add(id, sketch.words[0], place, diff, keys.drain(..), |parcel| {
                     postings.give(parcel);
                 });
                 if diff > 0 {

@@ -54,7 +54,7 @@ pub(in crate::dataflow) fn enter<'scope, D: Clone + 'static>(
                         // An answer describes the epoch before its time.
                         let epoch = *capabilities[0].time() - 1;
                         let id = document.as_ref().and_then(|(id, _)| sketches.of_document(low, id, epoch));
-                        id.map(|id| (id, sketches.get(id).to_owned()))
+                        id.map(|id| (id, sketches.copied(id)))
                     }
                     QuerySubject::Nothing | QuerySubject::Terms(_) | QuerySubject::Weighed(_) => None,
                 };

@@ -1,7 +1,8 @@
 //! The distinct sketches of one worker, each stored once, with the documents that are its members.
 //!
 //! Five operators of the worker share them, partitioned by sketch id. Only `collapse` writes: all changes of
-//! an epoch when it closes. `blocks` reads ids and first words by place; `verify` reads sketches, that of x in
+//! an epoch when it closes. `blocks`, of all workers of the [process](super::process), read ids and first
+//! words by place; `verify` reads sketches, that of x in
 //! "Visit" and that of y in "Compare"; `pairs` reads members. The readers may be some epochs behind
 //! `collapse`. So may a query: its comparisons for an epoch arrive in "Compare" at the time of the next epoch,
 //! and read both sketches and members. Three rules make these reads correct.
@@ -20,13 +21,11 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 use crate::dataflow::Stages;
 use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::sketches::stored::StoredSketches;
 use dupflow_core::block::HotBlocks;
-use dupflow_core::block::index::{LocalSketches, SketchSource};
 use dupflow_core::detect::LiveSketch;
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
@@ -77,9 +76,14 @@ pub(in crate::dataflow) struct MemberChange {
 }
 
 impl Sketches {
-    /// The empty store of a run: in memory, or spilled.
-    pub(in crate::dataflow) fn for_run(stages: &Stages) -> Self {
-        Self::with(StoredSketches::for_run(stages), stages.scheme.exact, stages.expand_limit)
+    /// The empty store of a worker of a run: in memory, or spilled. In memory the other workers of the process
+    /// can read ids and first words from now on.
+    pub(in crate::dataflow) fn for_run(stages: &Stages, worker: usize, peers: usize) -> Self {
+        let process = &stages.observers.sketches;
+        let are_shared = process.workers(worker, peers).count() > 1;
+        let sketches = StoredSketches::for_run(stages, are_shared);
+        sketches.reader().into_iter().for_each(|reader| process.publish(worker, reader));
+        Self::with(sketches, stages.scheme.exact, stages.expand_limit)
     }
 
     fn with(sketches: StoredSketches, keeps_features: bool, expand_limit: usize) -> Self {
@@ -141,29 +145,59 @@ impl Sketches {
         self.sketches.members(self.find(id)?)
     }
 
-    /// A stored sketch.
+    /// The place of a stored sketch.
     ///
     /// # Panics
     /// If the sketch is not stored: a candidate outlived its sketch, a broken promise.
-    pub(in crate::dataflow) fn get(&self, id: SketchId) -> SketchRef<'_> {
-        let place = self.find(id).expect("a candidate's sketches are held until its epoch is released");
-        SketchRef { words: self.sketches.words(place), features: features_at(self.features.as_ref(), place) }
+    pub(in crate::dataflow) fn place(&self, id: SketchId) -> u32 {
+        self.find(id).expect("a candidate's sketches are held until its epoch is released")
     }
 
-    /// The place of a sketch, its members, to be changed, and the sketch. A new sketch is taken from `body`.
+    /// The sketch at a place, where it is or its words in `copy`.
+    pub(in crate::dataflow) fn at<'a>(&'a self, place: u32, copy: &'a mut Vec<u64>) -> SketchRef<'a> {
+        let features = features_at(self.features.as_ref(), place);
+        SketchRef { words: self.sketches.words(place, copy), features }
+    }
+
+    /// The first word of the sketch at a place.
+    #[inline]
+    pub(in crate::dataflow) fn first_word(&self, place: u32) -> u64 {
+        self.sketches.first_word(place)
+    }
+
+    /// The id of the sketch at a place.
+    pub(super) fn id_at(&self, place: u32) -> SketchId {
+        self.sketches.id(place)
+    }
+
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.sketches.is_in_memory()
+    }
+
+    /// A stored sketch, copied.
+    ///
+    /// # Panics
+    /// As [`place`](Self::place).
+    pub(in crate::dataflow) fn copied(&self, id: SketchId) -> Sketch {
+        self.at(self.place(id), &mut Vec::new()).to_owned()
+    }
+
+    /// The place of a sketch, its members, to be changed, and the sketch, where it is or its words in `copy`.
+    /// A new sketch is taken from `body`.
     ///
     /// # Panics
     /// If the sketch is neither stored nor given.
-    pub(in crate::dataflow) fn members(
-        &mut self,
+    pub(in crate::dataflow) fn members<'a>(
+        &'a mut self,
         id: SketchId,
         body: Option<&mut Sketch>,
-    ) -> (u32, &mut SketchMembers, SketchRef<'_>) {
+        copy: &'a mut Vec<u64>,
+    ) -> (u32, &'a mut SketchMembers, SketchRef<'a>) {
         let place = match self.find(id) {
             Some(place) => place,
             None => self.add(id, body.expect("the first member of a sketch brings it")),
         };
-        let stored = self.sketches.members_mut(place);
+        let stored = self.sketches.members_mut(place, copy);
         let (members, words) = stored.expect("what was found or added is there");
         (place, members, SketchRef { words, features: features_at(self.features.as_ref(), place) })
     }
@@ -342,35 +376,6 @@ impl ChangedMembers {
     fn star(&self, id: SketchId) -> Option<&StarChange> {
         let at = self.stars.binary_search_by_key(&id, |star| star.sketch).ok()?;
         Some(&self.stars[at])
-    }
-}
-
-/// The sketches of a worker for the blocks of the worker. A sketch stays at its place until its epoch is
-/// released, and blocks have applied an epoch before it is.
-#[derive(Debug)]
-pub(in crate::dataflow) struct SketchesByPlace(Rc<RefCell<Sketches>>);
-
-impl LocalSketches for SketchesByPlace {
-    fn id(&self, place: u32) -> SketchId {
-        self.0.borrow().sketches.id(place)
-    }
-
-    fn word(&self, place: u32) -> u64 {
-        self.0.borrow().sketches.words(place)[0]
-    }
-}
-
-/// Where the blocks of a worker find their sketches: in its store, as far as it has them and they are in
-/// memory.
-pub(in crate::dataflow) fn source_of_blocks(
-    sketches: Rc<RefCell<Sketches>>,
-    workers: usize,
-) -> SketchSource<SketchesByPlace> {
-    let is_in_memory = sketches.borrow().sketches.is_in_memory();
-    match (is_in_memory, workers) {
-        (false, _) => SketchSource::Index,
-        (true, 1) => SketchSource::Owner(SketchesByPlace(sketches)),
-        (true, _) => SketchSource::Both(SketchesByPlace(sketches)),
     }
 }
 

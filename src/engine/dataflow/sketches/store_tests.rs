@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::dataflow::sketches::stored::StoredIds;
+use crate::dataflow::sketches::words::{SketchIds, SketchWords};
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::block::{BlockKey, HotBlock};
 use dupflow_core::hash::mix;
@@ -27,14 +27,15 @@ fn body(n: u64) -> Sketch {
     Sketch { words: [n, n + 1, n + 2].into(), features: (0..n % 4 + 1).map(|i| n ^ i).collect() }
 }
 
-/// Empty stores: in memory with computed and with stored ids, and spilled with a cache of one page of one
-/// row.
-fn stores(expand_limit: usize) -> [Sketches; 3] {
+/// Empty stores: in memory with computed ids, alone and shared, and with stored ids; and spilled with a cache
+/// of one page of one row.
+fn stores(expand_limit: usize) -> [Sketches; 4] {
     let rows = SpilledSlab::create(&PlaceInMemory::default(), SKETCH_ENTRY_WORDS + WORDS, 0, 0);
     let spilled = StoredSketches::Spilled(rows.into(), SpillMeter::new(&Metrics::new(0).into()));
-    let [computed, stored] = [StoredIds::Computed(FINGERPRINT), StoredIds::Stored(Rows::new(1))]
-        .map(|ids| StoredSketches::in_memory(ids, WORDS));
-    [computed, stored, spilled].map(|sketches| Sketches::with(sketches, true, expand_limit))
+    let computed = SketchIds::Computed(FINGERPRINT);
+    let [alone, shared, stored] = [(computed, false), (computed, true), (SketchIds::Stored(()), true)]
+        .map(|(ids, is_shared)| StoredSketches::in_memory(SketchWords::new(ids, WORDS, is_shared)));
+    [alone, shared, stored, spilled].map(|sketches| Sketches::with(sketches, true, expand_limit))
 }
 
 /// Number of stored sketches.
@@ -47,9 +48,9 @@ fn stored(sketches: &mut Sketches) -> usize {
 /// Lets documents leave and join sketch `n`, as `collapse` does.
 fn change(sketches: &mut Sketches, n: u64, epoch: Epoch, leave: &[u64], join: &[u64]) -> Vec<MemberChange> {
     let limit = sketches.expand_limit;
-    let mut body = (!join.is_empty()).then(|| body(n));
+    let (mut body, mut copy) = ((!join.is_empty()).then(|| body(n)), Vec::new());
     sketches.fetch(std::iter::once(sketch_id(n)));
-    let (place, members, _) = sketches.members(sketch_id(n), body.as_mut());
+    let (place, members, _) = sketches.members(sketch_id(n), body.as_mut(), &mut copy);
     let ids = |numbers: &[u64]| numbers.iter().map(|number| document(*number)).collect::<Vec<_>>();
     let mut changes = Vec::new();
     members.change(
@@ -70,8 +71,12 @@ fn is_held(sketches: &mut Sketches, n: u64) -> bool {
     sketches.fetch(std::iter::once(sketch_id(n)));
     let held = sketches.find(sketch_id(n)).is_some();
     if held {
-        let sketch = sketches.get(sketch_id(n));
-        assert_eq!((sketch.words, sketch.features), (&*body(n).words, &*body(n).features));
+        let sketch = sketches.copied(sketch_id(n));
+        assert_eq!((sketch.words, sketch.features), (body(n).words, body(n).features));
+        if let Some(reader) = sketches.sketches.reader() {
+            let place = sketches.place(sketch_id(n));
+            assert_eq!((reader.id(place), reader.first(place)), (sketch_id(n), n));
+        }
     }
     held
 }
@@ -101,11 +106,12 @@ fn a_sketch_without_members_is_held_until_its_epoch_is_released_and_no_longer() 
 /// Two sketches whose ids have the same low half are told apart by their members, now and as of an epoch.
 #[test]
 fn half_an_id_and_a_member_name_a_sketch() {
-    let [_, stored, spilled] = stores(10);
+    let [.., stored, spilled] = stores(10);
     for mut sketches in [stored, spilled] {
         let [a, b] = [1, 2].map(|high| SketchId::from_words([high, 7]));
         let join = |sketches: &mut Sketches, id, n, epoch| {
-            let (_, members, _) = sketches.members(id, Some(&mut body(n)));
+            let (mut body, mut copy) = (body(n), Vec::new());
+            let (_, members, _) = sketches.members(id, Some(&mut body), &mut copy);
             members.change([].iter(), [document(n)].iter(), epoch, 10, |_, _| {}, |_, _| {});
             let change = MemberChange { sketch: id, document: document(n), diff: 1 };
             sketches.keep_changes(epoch, vec![change], Vec::new());
@@ -152,11 +158,11 @@ fn a_sketch_that_comes_back_is_not_freed_for_its_first_death() {
 #[test]
 #[should_panic(expected = "the first member of a sketch brings it")]
 fn a_sketch_that_was_freed_needs_its_body_again() {
-    let [_, _, mut sketches] = stores(10);
+    let [.., mut sketches] = stores(10);
     change(&mut sketches, 1, 1, &[], &[1]);
     change(&mut sketches, 1, 2, &[1], &[]);
     sketches.release(3);
-    sketches.members(sketch_id(1), None);
+    sketches.members(sketch_id(1), None, &mut Vec::new());
 }
 
 /// A random history in which documents change their sketches, while readers are up to five epochs behind.

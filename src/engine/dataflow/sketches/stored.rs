@@ -2,33 +2,22 @@
 
 use crate::dataflow::Stages;
 use crate::dataflow::sketches::members::SketchMembers;
+use crate::dataflow::sketches::words::{SketchIds, SketchWords, SketchWordsReader};
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
-use dupflow_core::memory::{RowValue, Rows, Slab, SpilledSlab};
-use dupflow_core::sketch::Scheme;
+use dupflow_core::memory::{RowValue, Slab, SpilledSlab};
 
 /// All sketches of a worker.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a worker has one")]
 pub(super) enum StoredSketches {
-    /// The id and the words of a sketch by the place of its members.
+    /// Id and words of a sketch are at the place of its members.
     Memory {
-        ids: StoredIds,
+        sketches: SketchWords,
         members: Slab<SketchMembers>,
-        words: Rows<u64>,
     },
     Spilled(Box<SpilledSlab<SpilledSketch>>, SpillMeter),
-}
-
-/// The ids of sketches in memory.
-#[derive(Debug)]
-pub(super) enum StoredIds {
-    /// Each is computed from the words when it is needed, a few times an event, under this fingerprint of the
-    /// scheme.
-    Computed(u64),
-    /// By place.
-    Stored(Rows<SketchId>),
 }
 
 /// A sketch that can be a row: its id, its member, its words.
@@ -65,32 +54,22 @@ impl RowValue for SpilledSketch {
     }
 }
 
-impl StoredIds {
-    /// For the sketches of a run.
-    fn for_scheme(scheme: &Scheme) -> Self {
-        if scheme.names_words() { Self::Computed(scheme.fingerprint()) } else { Self::Stored(Rows::new(1)) }
-    }
-
-    /// The id of the sketch at a place, which has these words.
-    #[inline]
-    fn id(&self, place: u32, words: &[u64]) -> SketchId {
-        match self {
-            Self::Computed(fingerprint) => SketchId::new(*fingerprint, words),
-            Self::Stored(ids) => ids.row(place as usize)[0],
-        }
-    }
-}
-
 impl StoredSketches {
-    /// No sketches, which will have `words` words, in memory.
-    pub(super) fn in_memory(ids: StoredIds, words: usize) -> Self {
-        Self::Memory { ids, members: Slab::default(), words: Rows::new(words) }
+    /// No sketches, in memory.
+    pub(super) fn in_memory(sketches: SketchWords) -> Self {
+        Self::Memory { sketches, members: Slab::default() }
     }
 
-    /// No sketches; in memory, unless there is a budget.
-    pub(super) fn for_run(stages: &Stages) -> Self {
-        let in_memory = || Self::in_memory(StoredIds::for_scheme(&stages.scheme), stages.scheme.words());
+    /// No sketches; in memory, unless there is a budget. In memory they may be shared with other workers.
+    pub(super) fn for_run(stages: &Stages, are_shared: bool) -> Self {
+        let ids = SketchIds::for_scheme(&stages.scheme);
+        let in_memory = || Self::in_memory(SketchWords::new(ids, stages.scheme.words(), are_shared));
         stages.spilled_sketches().map_or_else(in_memory, |(rows, meter)| Self::Spilled(rows.into(), meter))
+    }
+
+    /// A reader for other workers, if the sketches are shared.
+    pub(super) fn reader(&self) -> Option<SketchWordsReader> {
+        if let Self::Memory { sketches, .. } = self { sketches.reader() } else { None }
     }
 
     /// Brings the sketches whose ids have these low halves into memory, until the next call.
@@ -113,8 +92,8 @@ impl StoredSketches {
     #[inline]
     pub(super) fn find(&self, id: SketchId) -> Option<u32> {
         match self {
-            Self::Memory { ids, members, words } => {
-                members.find_place(id.low(), |place| ids.id(place, words.row(place as usize)) == id)
+            Self::Memory { sketches, members } => {
+                members.find_place(id.low(), |place| sketches.id(place) == id)
             }
             Self::Spilled(rows, _) => rows.find(id.low(), |sketch| sketch.id == id),
         }
@@ -133,9 +112,7 @@ impl StoredSketches {
     /// Whether the sketch at a place has this id. False for a spilled one that is not in memory.
     pub(super) fn is_at(&self, id: SketchId, place: u32) -> bool {
         match self {
-            Self::Memory { ids, members, words } => {
-                members.get(place).is_some() && ids.id(place, words.row(place as usize)) == id
-            }
+            Self::Memory { sketches, members } => members.get(place).is_some() && sketches.id(place) == id,
             Self::Spilled(rows, _) => rows.get(place).is_some_and(|sketch| sketch.id == id),
         }
     }
@@ -151,28 +128,44 @@ impl StoredSketches {
     /// If there is none.
     pub(super) fn id(&self, place: u32) -> SketchId {
         match self {
-            Self::Memory { ids, words, .. } => ids.id(place, words.row(place as usize)),
+            Self::Memory { sketches, .. } => sketches.id(place),
             Self::Spilled(rows, _) => rows.get(place).expect("what was found is in memory").id,
         }
     }
 
-    /// The words of the sketch at a place that [`find`](Self::find) returned.
+    /// The first word of the sketch at a place that [`find`](Self::find) returned.
     ///
     /// # Panics
     /// If there is none.
     #[inline]
-    pub(super) fn words(&self, place: u32) -> &[u64] {
+    pub(super) fn first_word(&self, place: u32) -> u64 {
         match self {
-            Self::Memory { words, .. } => words.row(place as usize),
+            Self::Memory { sketches, .. } => sketches.first(place),
+            Self::Spilled(rows, _) => rows.get(place).expect("what was found is in memory").words[0],
+        }
+    }
+
+    /// The words of the sketch at a place that [`find`](Self::find) returned, where they are or copied.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub(super) fn words<'a>(&'a self, place: u32, copy: &'a mut Vec<u64>) -> &'a [u64] {
+        match self {
+            Self::Memory { sketches, .. } => sketches.read(place, copy),
             Self::Spilled(rows, _) => &rows.get(place).expect("what was found is in memory").words,
         }
     }
 
-    /// The members of the sketch at a place, to be changed, and its words.
-    pub(super) fn members_mut(&mut self, place: u32) -> Option<(&mut SketchMembers, &[u64])> {
+    /// The members of the sketch at a place, to be changed, and its words, where they are or copied.
+    pub(super) fn members_mut<'a>(
+        &'a mut self,
+        place: u32,
+        copy: &'a mut Vec<u64>,
+    ) -> Option<(&'a mut SketchMembers, &'a [u64])> {
         match self {
-            Self::Memory { members, words, .. } => {
-                members.get_mut(place).map(|of_place| (of_place, words.row(place as usize)))
+            Self::Memory { sketches, members } => {
+                members.get_mut(place).map(|of_place| (of_place, sketches.read(place, copy)))
             }
             Self::Spilled(rows, _) => rows.get_mut(place).map(|sketch| (&mut sketch.members, &*sketch.words)),
         }
@@ -182,13 +175,9 @@ impl StoredSketches {
     pub(super) fn insert(&mut self, id: SketchId, body: &mut Box<[u64]>) -> u32 {
         let empty = SketchMembers::Empty(0);
         match self {
-            Self::Memory { ids, members, words } => {
+            Self::Memory { sketches, members } => {
                 let place = members.insert(id.low(), empty);
-                words.set(place as usize, body.iter().copied());
-                if let StoredIds::Stored(rows) = ids {
-                    rows.set(place as usize, std::iter::once(id));
-                }
-                debug_assert_eq!(ids.id(place, body), id, "an id is that of the words");
+                sketches.set(place, id, body);
                 place
             }
             Self::Spilled(rows, _) => {
@@ -200,12 +189,9 @@ impl StoredSketches {
     /// Removes the sketch at a place.
     pub(super) fn remove(&mut self, id: SketchId, place: u32) {
         match self {
-            Self::Memory { ids, members, words } => {
+            Self::Memory { sketches, members } => {
                 members.remove(id.low(), place);
-                words.free(place as usize);
-                if let StoredIds::Stored(rows) = ids {
-                    rows.free(place as usize);
-                }
+                sketches.free(place);
             }
             Self::Spilled(rows, _) => drop(rows.remove(id.low(), place)),
         }
@@ -214,10 +200,12 @@ impl StoredSketches {
     /// Calls `each` with all sketches: place, id, members and words.
     pub(super) fn for_each(&mut self, mut each: impl FnMut(u32, SketchId, &SketchMembers, &[u64])) {
         match self {
-            Self::Memory { ids, members, words } => members.iter().for_each(|(place, of_place)| {
-                let row = words.row(place as usize);
-                each(place, ids.id(place, row), of_place, row);
-            }),
+            Self::Memory { sketches, members } => {
+                let mut copy = Vec::new();
+                members.iter().for_each(|(place, of_place)| {
+                    each(place, sketches.id(place), of_place, sketches.read(place, &mut copy));
+                });
+            }
             Self::Spilled(rows, meter) => {
                 rows.for_each(|place, sketch| each(place, sketch.id, &sketch.members, &sketch.words));
                 meter.add(rows.take_counts());
