@@ -43,7 +43,8 @@ fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> 
 #[test]
 fn meetings_accumulate_to_the_definition() {
     let rules = [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2), (3, 4), (8, 1), (8, 4), (100, 2)];
-    for (case, (cap, leaders)) in (0..3).flat_map(|case| rules.map(|rule| (case, rule))) {
+    let stored_by_owner = [(1, (2, 1)), (1, (8, 4)), (2, (3, 2)), (2, (8, 1))];
+    for (case, (cap, leaders)) in rules.map(|rule| (0, rule)).into_iter().chain(stored_by_owner) {
         let rule = HotRule { cap, leaders };
         let (source, own): (_, fn(&u64) -> bool) = match case {
             0 => (SketchSource::Index, |_| true),
