@@ -42,7 +42,9 @@ def mypy(*arguments):
     import dupflow
 
     place = Path(dupflow.__file__).resolve().parents[1]
-    environment = {**os.environ, "MYPYPATH": str(place)}
+    # An installed package is found without it.
+    path = {} if place.name == "site-packages" else {"MYPYPATH": str(place)}
+    environment = {**os.environ, **path}
     cache = os.environ.get("DUPFLOW_MYPY_CACHE", os.devnull)
     return subprocess.run(
         [
