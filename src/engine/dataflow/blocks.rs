@@ -42,8 +42,8 @@ pub(super) struct BlocksOutputs<'scope> {
     pub(super) partial_answers: Stream<'scope, Epoch, Vec<PartialAnswer>>,
 }
 
-/// Keeps the blocks, emits changes of candidates, and answers the probes of queries. `sketches` are those that
-/// this worker owns.
+/// Keeps the blocks, emits changes of candidates, and answers the probes of queries. `sketches` are those
+/// that this worker owns.
 pub(super) fn blocks<'scope>(
     postings: Stream<'scope, Epoch, Vec<Parcel>>,
     probes: Stream<'scope, Epoch, Vec<Probe>>,

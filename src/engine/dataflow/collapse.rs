@@ -15,7 +15,7 @@ use crate::dataflow::output::EpochReport;
 use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::sketches::parcels::{Parcel, Parcels};
 use crate::dataflow::sketches::store::{MemberChange, Sketches, StarChange};
-use crate::dataflow::upsert::Membership;
+use crate::dataflow::upsert::{Membership, SketchMembership};
 use crate::dataflow::watches::{WatchMatcher, WatchUpdate};
 use crate::dataflow::{Deltas, Stages};
 use dupflow_core::doc::DocId;
@@ -142,9 +142,6 @@ pub(in crate::dataflow) fn collapse<'scope>(
     };
     (shared, collapsed)
 }
-
-/// A change of the members of this sketch.
-pub(in crate::dataflow) type SketchMembership = (SketchId, Membership);
 
 /// The sketch that a document joins or leaves.
 fn sketch_of(membership: &Membership, sketches: &Sketches) -> SketchId {

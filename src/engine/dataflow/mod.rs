@@ -30,6 +30,7 @@ mod operator;
 mod output;
 mod pairs;
 mod queries;
+mod shared;
 mod sketches;
 mod spill;
 mod stages;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 
-use crate::dataflow::sketches::process::ProcessSketches;
+use crate::dataflow::shared::process::ProcessSketches;
 use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::detect::LiveSketch;

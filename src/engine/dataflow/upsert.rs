@@ -26,6 +26,9 @@ pub(in crate::dataflow) struct Membership {
     pub(in crate::dataflow) joins: Option<(SketchId, Box<Sketch>)>,
 }
 
+/// A change of the members of this sketch.
+pub(in crate::dataflow) type SketchMembership = (SketchId, Membership);
+
 /// The value of a document: the low half of its sketch's id, which is enough to find the sketch, since the
 /// document is a member of it. An update to a sketch with an equal half is taken for no change, with
 /// probability 2^-64. Two values are not halves of ids; a sketch has one of them with probability 2^-63.

@@ -216,9 +216,9 @@ impl<L: LocalSketches> BlockIndex<L> {
         black_box(touched.fold(0, |all, word| all ^ word));
     }
 
-    /// The slot of a sketch without a place that leaves the blocks of these keys: there is no index of sketches by id, since
-    /// the blocks have their members. Usually one of the first blocks has no other member; else the smallest
-    /// is searched.
+    /// The slot of a sketch without a place that leaves the blocks of these keys: there is no index of
+    /// sketches by id, since the blocks have their members. Usually one of the first blocks has no other
+    /// member; else the smallest is searched.
     fn leaving(&self, id: SketchId, word: u64, keys: &[BlockKey]) -> Option<u32> {
         let mut smallest = None;
         for key in keys {

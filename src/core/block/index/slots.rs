@@ -7,8 +7,9 @@ use std::fmt::Debug;
 use crate::hash::SketchId;
 use crate::memory::Rows;
 
-/// Sketches that are stored by the owner of an index, or by what it shares them with, by place. A sketch stays at its place from the epoch in
-/// which it enters its blocks until the index has applied the epoch in which it leaves them.
+/// Sketches that are stored by the owner of an index, or by what it shares them with, by place. A sketch
+/// stays at its place from the epoch in which it enters its blocks until the index has applied the epoch in
+/// which it leaves them.
 pub trait LocalSketches: Debug {
     /// The id of the sketch at a place.
     fn id(&self, place: u32) -> SketchId;
@@ -68,8 +69,8 @@ impl<L: LocalSketches> SketchSlots<L> {
     /// Assigns a slot to a sketch that has none.
     ///
     /// # Panics
-    /// For the 2^31st sketch of the index or of its owner, and the 2^30th of either if both store some; so many
-    /// do not fit into memory with their blocks.
+    /// For the 2^31st sketch of the index or of its owner, and the 2^30th of either if both store some; so
+    /// many do not fit into memory with their blocks.
     pub(super) fn add(&mut self, id: SketchId, word: u64, place: Option<u32>) -> u32 {
         if let Some(slot) = place.and_then(|place| self.of_place(place)) {
             return slot;

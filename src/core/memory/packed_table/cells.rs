@@ -125,9 +125,8 @@ impl CellArena {
             self.large[at as usize] = Vec::new();
             return self.free_large.push(at);
         }
-        let of_class = &mut self.classes[usize::from(class)];
-        of_class.cells -= 1;
-        let last_nth = of_class.cells;
+        self.classes[usize::from(class)].cells -= 1;
+        let last_nth = self.classes[usize::from(class)].cells;
         let last = self.nth(class, last_nth);
         if last != place {
             self.copy(last.at, at, u32::from(class));
@@ -226,8 +225,8 @@ impl CellArena {
         let chunks = [from, to].map(|at| (at / (PAGE * CHUNK)) as usize);
         if chunks[0] == chunks[1] {
             self.chunks[chunks[0]].copy_within(source..source + len, target);
-        } else if let Ok([from, to]) = self.chunks.get_disjoint_mut(chunks) {
-            to[target..target + len].copy_from_slice(&from[source..source + len]);
+        } else if let Ok([source_chunk, target_chunk]) = self.chunks.get_disjoint_mut(chunks) {
+            target_chunk[target..target + len].copy_from_slice(&source_chunk[source..source + len]);
         }
     }
 }

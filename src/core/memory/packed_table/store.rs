@@ -223,7 +223,7 @@ impl BucketStore {
     }
 
     /// Asserts that the arena has these cells, with these owners, and no others.
-    pub(super) fn check_cells(&self, cells: std::collections::BTreeSet<(CellPlace, u32)>) {
-        assert_eq!(self.cells.all(), cells);
+    pub(super) fn check_cells(&self, cells: &std::collections::BTreeSet<(CellPlace, u32)>) {
+        assert_eq!(&self.cells.all(), cells);
     }
 }

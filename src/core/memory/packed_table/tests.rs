@@ -10,7 +10,8 @@ fn spread(n: u64) -> u64 {
     mix(n) >> 24
 }
 
-/// Entries ascend, each bucket has the hashes that belong to it, and all are counted. Every cell has an owner.
+/// Entries ascend, each bucket has the hashes that belong to it, and all are counted. Every cell has an
+/// owner.
 fn check<const BITS: u32>(table: &PackedTables<BITS>) {
     let mut cells = BTreeSet::new();
     for shape in &table.tables {
@@ -26,7 +27,7 @@ fn check<const BITS: u32>(table: &PackedTables<BITS>) {
         }
         assert_eq!(len, shape.len);
     }
-    table.store.check_cells(cells);
+    table.store.check_cells(&cells);
     for number in 0..table.tables.len() {
         assert!(
             table.iter(number).all(|(hash, value)| table.values(number, hash).any(|found| found == value))
@@ -111,8 +112,8 @@ fn work_is_linear_for_any_cut() {
     }
 }
 
-/// No insert and no removal moves more than a few buckets and a page of cells, and the bytes follow the number of entries, up and
-/// down. Values count the entries, as places do.
+/// No insert and no removal moves more than a few buckets and a page of cells, and the bytes follow the
+/// number of entries, up and down. Values count the entries, as places do.
 #[test]
 fn bytes_follow_the_entries() {
     let mut table = Table::new(1);

@@ -37,6 +37,7 @@ pub(in crate::dataflow) struct StoredDocument<V> {
 
 /// All documents of a worker.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a worker has one")]
 pub(super) enum StoredDocuments<V: InForce> {
     Memory(Slab<StoredDocument<V>>),
     Spilled(Box<SpilledSlab<StoredDocument<V>>>, SpillMeter),

@@ -1,16 +1,16 @@
 //! The sketches of a process, which the blocks of all its workers read by place.
 //!
 //! A worker passes the place of a sketch on with its postings, after it has stored the sketch. It gives the
-//! place to no other sketch before all workers have applied these postings and those by which the sketch leaves
-//! its blocks: see rule 2 of the [store](super::store).
+//! place to no other sketch before all workers have applied these postings and those by which the sketch
+//! leaves its blocks: see rule 2 of the [store](super::store).
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::dataflow::sketches::process::{ProcessSketches, ProcessWorkers};
+use crate::dataflow::shared::process::{ProcessSketches, ProcessWorkers};
+use crate::dataflow::shared::words::SketchWordsReader;
 use crate::dataflow::sketches::store::Sketches;
-use crate::dataflow::sketches::words::SketchWordsReader;
 use dupflow_core::block::index::{LocalSketches, SketchSource};
 use dupflow_core::hash::SketchId;
 

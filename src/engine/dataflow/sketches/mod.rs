@@ -3,8 +3,6 @@
 pub(super) mod by_place;
 pub(super) mod members;
 pub(super) mod parcels;
-pub(super) mod process;
 pub(super) mod small_map;
 pub(super) mod store;
 mod stored;
-mod words;

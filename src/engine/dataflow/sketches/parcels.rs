@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dataflow::sketches::process::ProcessWorkers;
+use crate::dataflow::shared::process::ProcessWorkers;
 use dupflow_core::block::BlockKey;
 use dupflow_core::block::index::Postings;
 use dupflow_core::hash::SketchId;
@@ -81,7 +81,7 @@ pub(in crate::dataflow) fn owner(key: BlockKey, peers: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataflow::sketches::process::ProcessSketches;
+    use crate::dataflow::shared::process::ProcessSketches;
 
     /// Each key is sent to its owner, once, with the sketch; and no parcel grows far beyond its size.
     #[test]

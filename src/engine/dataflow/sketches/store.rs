@@ -1,20 +1,21 @@
 //! The distinct sketches of one worker, each stored once, with the documents that are its members.
 //!
 //! Five operators of the worker share them, partitioned by sketch id. Only `collapse` writes: all changes of
-//! an epoch when it closes. `blocks`, of all workers of the [process](super::process), read ids and first
-//! words by place; `verify` reads sketches, that of x in
-//! "Visit" and that of y in "Compare"; `pairs` reads members. The readers may be some epochs behind
-//! `collapse`. So may a query: its comparisons for an epoch arrive in "Compare" at the time of the next epoch,
-//! and read both sketches and members. Three rules make these reads correct.
+//! an epoch when it closes. `blocks`, of all workers of the [process](super::by_place), read ids and first
+//! words by place; `verify` reads sketches, that of x in "Visit" and that of y in "Compare"; `pairs` reads
+//! members. The readers may be some epochs behind `collapse`. So may a query: its comparisons for an epoch
+//! arrive in "Compare" at the time of the next epoch, and read both sketches and members. Three rules make
+//! these reads correct.
 //!
 //! 1. *A sketch is named by its content.* It never changes while it is stored, so it does not matter when it
 //!    is read.
 //! 2. *A sketch is stored, at one place, as long as an operator may read it.* Blocks and candidates of an
 //!    epoch name sketches that have a member before the epoch or after it. So a sketch that lost its last
 //!    member in epoch e is in no candidate of a later epoch, unless a new member joins and brings the sketch
-//!    along. "Compare" is downstream of "Blocks" and "Visit": once no record of an epoch before `open` can
-//!    reach it, no operator of this worker reads for these epochs any more, and
-//!    [`release`](Sketches::release) frees the sketches that lost their last member in one of them.
+//!    along. "Compare" is downstream of "Visit", and of "Blocks" of all workers: once no record of an epoch
+//!    before `open` can reach it, no operator of this worker and no blocks of another read for these epochs
+//!    any more, and [`release`](Sketches::release) frees the sketches that lost their last member in one of
+//!    them.
 //! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed
 //!    it ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs.
 //!    At most the changes of the epochs in flight are kept.
@@ -76,8 +77,8 @@ pub(in crate::dataflow) struct MemberChange {
 }
 
 impl Sketches {
-    /// The empty store of a worker of a run: in memory, or spilled. In memory the other workers of the process
-    /// can read ids and first words from now on.
+    /// The empty store of a worker of a run: in memory, or spilled. In memory the other workers of the
+    /// process can read ids and first words from now on.
     pub(in crate::dataflow) fn for_run(stages: &Stages, worker: usize, peers: usize) -> Self {
         let process = &stages.observers.sketches;
         let are_shared = process.workers(worker, peers).count() > 1;
@@ -350,7 +351,8 @@ impl Sketches {
             let (epoch, dead) = first.remove_entry();
             for (id, place) in dead {
                 // One that has members again may be spilled, or its place another's.
-                if matches!(self.sketches.members(place), Some(SketchMembers::Empty(since)) if *since == epoch)
+                let members = self.sketches.members(place);
+                if matches!(members, Some(SketchMembers::Empty(since)) if *since == epoch)
                     && self.sketches.is_at(id, place)
                 {
                     self.sketches.remove(id, place);

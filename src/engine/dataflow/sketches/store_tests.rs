@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::dataflow::sketches::words::{SketchIds, SketchWords};
+use crate::dataflow::shared::words::{SketchIds, SketchWords};
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::block::{BlockKey, HotBlock};
 use dupflow_core::hash::mix;
@@ -109,12 +109,12 @@ fn half_an_id_and_a_member_name_a_sketch() {
     let [.., stored, spilled] = stores(10);
     for mut sketches in [stored, spilled] {
         let [a, b] = [1, 2].map(|high| SketchId::from_words([high, 7]));
-        let join = |sketches: &mut Sketches, id, n, epoch| {
+        let join = |store: &mut Sketches, id, n, epoch| {
             let (mut body, mut copy) = (body(n), Vec::new());
-            let (_, members, _) = sketches.members(id, Some(&mut body), &mut copy);
+            let (_, members, _) = store.members(id, Some(&mut body), &mut copy);
             members.change([].iter(), [document(n)].iter(), epoch, 10, |_, _| {}, |_, _| {});
             let change = MemberChange { sketch: id, document: document(n), diff: 1 };
-            sketches.keep_changes(epoch, vec![change], Vec::new());
+            store.keep_changes(epoch, vec![change], Vec::new());
         };
         join(&mut sketches, a, 1, 1);
         assert_eq!(sketches.with_member(7, &document(1)), a);
@@ -123,9 +123,9 @@ fn half_an_id_and_a_member_name_a_sketch() {
         sketches.fetch_halves([7].into_iter());
         let found = [1, 2].map(|n| sketches.with_member(7, &document(n)));
         assert_eq!(found, [a, b]);
-        let found =
+        let as_of =
             [(1, 1), (2, 1), (1, 2), (2, 2)].map(|(n, epoch)| sketches.of_document(7, &document(n), epoch));
-        assert_eq!(found, [Some(a), None, Some(a), Some(b)]);
+        assert_eq!(as_of, [Some(a), None, Some(a), Some(b)]);
         sketches.fetch_halves([8].into_iter());
         assert_eq!(sketches.of_document(8, &document(1), 2), None);
     }

@@ -1,8 +1,8 @@
 //! Stored sketches by place, found by their ids: in memory, or in rows of a file.
 
 use crate::dataflow::Stages;
+use crate::dataflow::shared::words::{SketchIds, SketchWords, SketchWordsReader};
 use crate::dataflow::sketches::members::SketchMembers;
-use crate::dataflow::sketches::words::{SketchIds, SketchWords, SketchWordsReader};
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;

@@ -19,7 +19,7 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::communication::{Hooks, WorkerGuards};
 use timely::{CommunicationConfig, WorkerConfig};
 
-use crate::dataflow::sketches::process::ProcessSketches;
+use crate::dataflow::shared::process::ProcessSketches;
 use crate::dataflow::workers::link::{OnLost, PeerLinks};
 use crate::dataflow::{Emit, Intake, Stages, build};
 use dupflow_core::memory::SpillError;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use crate::dataflow::sketches::words::SketchWordsReader;
+use crate::dataflow::shared::words::SketchWordsReader;
 
 /// The stored sketches of the workers of a process.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ impl ProcessSketches {
     }
 
     /// Sets the reader of a worker's sketches, before any of them is posted.
-    pub(super) fn publish(&self, worker: usize, reader: SketchWordsReader) {
+    pub(in crate::dataflow) fn publish(&self, worker: usize, reader: SketchWordsReader) {
         self.readers.lock().insert(worker, reader);
     }
 
     /// The reader of a worker, by its number in the process.
-    pub(super) fn reader(&self, workers: ProcessWorkers, nth: usize) -> SketchWordsReader {
+    pub(in crate::dataflow) fn reader(&self, workers: ProcessWorkers, nth: usize) -> SketchWordsReader {
         let readers = self.readers.lock();
         readers
             .get(&(workers.first + nth))
@@ -53,7 +53,7 @@ impl ProcessSketches {
 
 impl ProcessWorkers {
     /// Number of workers.
-    pub(super) fn count(self) -> usize {
+    pub(in crate::dataflow) fn count(self) -> usize {
         self.count
     }
 
@@ -61,21 +61,21 @@ impl ProcessWorkers {
     ///
     /// # Panics
     /// From 2^32 on; then there are more sketches than fit in memory.
-    pub(super) fn number(self, place: u32) -> u32 {
+    pub(in crate::dataflow) fn number(self, place: u32) -> u32 {
         let number = u64::from(place) * self.count as u64 + (self.worker - self.first) as u64;
         u32::try_from(number).expect("fewer than 2^32 sketches in a process")
     }
 
     /// The place of a number, and the number in the process of another worker whose place it is.
     #[inline]
-    pub(super) fn place(self, number: u32) -> (u32, Option<usize>) {
+    pub(in crate::dataflow) fn place(self, number: u32) -> (u32, Option<usize>) {
         let count = u32::try_from(self.count).unwrap_or(u32::MAX);
         let nth = (number % count) as usize;
         (number / count, Some(nth).filter(|nth| self.first + nth != self.worker))
     }
 
     /// Whether a worker is in the process.
-    pub(super) fn contain(self, worker: usize) -> bool {
+    pub(in crate::dataflow) fn contain(self, worker: usize) -> bool {
         (self.first..self.first + self.count).contains(&worker)
     }
 }

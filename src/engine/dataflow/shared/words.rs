@@ -7,21 +7,21 @@ use dupflow_core::sketch::Scheme;
 
 /// The sketches of a worker.
 #[derive(Debug)]
-pub(super) struct SketchWords {
+pub(in crate::dataflow) struct SketchWords {
     words: WordRows,
     ids: SketchIds<WordRows>,
 }
 
 /// Reads the sketches of a worker on another thread.
 #[derive(Clone, Debug)]
-pub(super) struct SketchWordsReader {
+pub(in crate::dataflow) struct SketchWordsReader {
     words: SharedRowsReader,
     ids: SketchIds<SharedRowsReader>,
 }
 
 /// The ids of sketches.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum SketchIds<R> {
+pub(in crate::dataflow) enum SketchIds<R> {
     /// Each is computed from the words when it is needed, a few times an event, under this fingerprint of the
     /// scheme.
     Computed(u64),
@@ -37,14 +37,14 @@ enum WordRows {
 
 impl SketchIds<()> {
     /// For the sketches of a run.
-    pub(super) fn for_scheme(scheme: &Scheme) -> Self {
+    pub(in crate::dataflow) fn for_scheme(scheme: &Scheme) -> Self {
         if scheme.names_words() { Self::Computed(scheme.fingerprint()) } else { Self::Stored(()) }
     }
 }
 
 impl SketchWords {
     /// No sketches, which will have `width` words.
-    pub(super) fn new(ids: SketchIds<()>, width: usize, is_shared: bool) -> Self {
+    pub(in crate::dataflow) fn new(ids: SketchIds<()>, width: usize, is_shared: bool) -> Self {
         let ids = match ids {
             SketchIds::Computed(fingerprint) => SketchIds::Computed(fingerprint),
             SketchIds::Stored(()) => SketchIds::Stored(WordRows::new(2, is_shared)),
@@ -53,7 +53,7 @@ impl SketchWords {
     }
 
     /// A reader for other threads, if the sketches are shared.
-    pub(super) fn reader(&self) -> Option<SketchWordsReader> {
+    pub(in crate::dataflow) fn reader(&self) -> Option<SketchWordsReader> {
         let ids = match &self.ids {
             SketchIds::Computed(fingerprint) => SketchIds::Computed(*fingerprint),
             SketchIds::Stored(ids) => SketchIds::Stored(ids.reader()?),
@@ -63,7 +63,7 @@ impl SketchWords {
 
     /// The id of the sketch at a place.
     #[inline]
-    pub(super) fn id(&self, place: u32) -> SketchId {
+    pub(in crate::dataflow) fn id(&self, place: u32) -> SketchId {
         match &self.ids {
             SketchIds::Computed(fingerprint) => {
                 self.words.with(place, |words| SketchId::new(*fingerprint, words))
@@ -74,7 +74,7 @@ impl SketchWords {
 
     /// The first word of the sketch at a place.
     #[inline]
-    pub(super) fn first(&self, place: u32) -> u64 {
+    pub(in crate::dataflow) fn first(&self, place: u32) -> u64 {
         match &self.words {
             WordRows::Own(rows) => rows.row(place as usize)[0],
             WordRows::Shared(rows) => rows.first(place),
@@ -83,7 +83,7 @@ impl SketchWords {
 
     /// The words of the sketch at a place, where they are or copied.
     #[inline]
-    pub(super) fn read<'a>(&'a self, place: u32, copy: &'a mut Vec<u64>) -> &'a [u64] {
+    pub(in crate::dataflow) fn read<'a>(&'a self, place: u32, copy: &'a mut Vec<u64>) -> &'a [u64] {
         match &self.words {
             WordRows::Own(rows) => rows.row(place as usize),
             WordRows::Shared(rows) => rows.read(place, copy),
@@ -94,7 +94,7 @@ impl SketchWords {
     ///
     /// # Panics
     /// If ids are computed and this one is not that of the words.
-    pub(super) fn set(&mut self, place: u32, id: SketchId, words: &[u64]) {
+    pub(in crate::dataflow) fn set(&mut self, place: u32, id: SketchId, words: &[u64]) {
         self.words.set(place, words.iter().copied());
         if let SketchIds::Stored(ids) = &mut self.ids {
             ids.set(place, id.to_words().into_iter());
@@ -103,7 +103,7 @@ impl SketchWords {
     }
 
     /// Frees a place.
-    pub(super) fn free(&mut self, place: u32) {
+    pub(in crate::dataflow) fn free(&mut self, place: u32) {
         self.words.free(place);
         if let SketchIds::Stored(ids) = &mut self.ids {
             ids.free(place);
@@ -113,7 +113,7 @@ impl SketchWords {
 
 impl SketchWordsReader {
     /// The id of the sketch at a place.
-    pub(super) fn id(&self, place: u32) -> SketchId {
+    pub(in crate::dataflow) fn id(&self, place: u32) -> SketchId {
         match &self.ids {
             SketchIds::Computed(fingerprint) => {
                 self.words.with(place, |words| SketchId::new(*fingerprint, words))
@@ -124,7 +124,7 @@ impl SketchWordsReader {
 
     /// The first word of the sketch at a place.
     #[inline]
-    pub(super) fn first(&self, place: u32) -> u64 {
+    pub(in crate::dataflow) fn first(&self, place: u32) -> u64 {
         self.words.first(place)
     }
 }
