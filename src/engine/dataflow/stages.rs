@@ -5,6 +5,7 @@ use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 
+use crate::dataflow::shared::process::ProcessSketches;
 use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::detect::LiveSketch;
@@ -114,6 +115,8 @@ pub struct Observers {
     pub live_sketches: Option<Arc<Mutex<Vec<LiveSketch>>>>,
     /// Limits the log message about moving ids to one in a run.
     pub moves_logged: Arc<Once>,
+    /// The sketches of each worker, which the others of the process read.
+    pub(super) sketches: Arc<ProcessSketches>,
 }
 
 impl Stages {
@@ -195,6 +198,7 @@ impl Observers {
             tables: Arc::default(),
             live_sketches: None,
             moves_logged: Arc::new(Once::new()),
+            sketches: Arc::new(ProcessSketches::new(usize::MAX)),
         }
     }
 }

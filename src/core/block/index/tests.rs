@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::block_index::BlockIndex;
 use super::postings::Postings;
+use super::slots::{LocalSketches, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
 use crate::block::{BlockKey, HotBlock, HotRule, NearRule};
 use crate::hash::SketchId;
@@ -12,6 +13,20 @@ use crate::pair::Pair;
 
 fn id(n: u64) -> SketchId {
     SketchId::new(0, &[n])
+}
+
+/// Sketches with the first word `n` and the id of `n`, at the place `n`.
+#[derive(Debug)]
+struct ByNumber;
+
+impl LocalSketches for ByNumber {
+    fn id(&self, place: u32) -> SketchId {
+        id(place.into())
+    }
+
+    fn word(&self, place: u32) -> u64 {
+        place.into()
+    }
 }
 
 /// The pairs that meet in a block, by definition.
@@ -24,12 +39,19 @@ fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> 
 }
 
 /// Random changes of few sketches in few blocks: the emitted changes accumulate to the definition, in hot
-/// blocks with changing leaders too.
+/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some.
 #[test]
 fn meetings_accumulate_to_the_definition() {
-    for (cap, leaders) in [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2), (3, 4), (8, 1), (8, 4), (100, 2)] {
+    let rules = [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2), (3, 4), (8, 1), (8, 4), (100, 2)];
+    let stored_by_owner = [(1, (2, 1)), (1, (8, 4)), (2, (3, 2)), (2, (8, 1))];
+    for (case, (cap, leaders)) in rules.map(|rule| (0, rule)).into_iter().chain(stored_by_owner) {
         let rule = HotRule { cap, leaders };
-        let mut index = BlockIndex::new(3, rule);
+        let (source, own): (_, fn(&u64) -> bool) = match case {
+            0 => (SketchSource::Index, |_| true),
+            1 => (SketchSource::Owner(ByNumber), |_| false),
+            _ => (SketchSource::Both(ByNumber), |n| n % 2 == 1),
+        };
+        let mut index = BlockIndex::with(vec![(rule, None); 3], SCAN_LIMIT, source);
         let mut alive: BTreeSet<u64> = BTreeSet::new();
         let mut met: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
         let mut hot: BTreeMap<BlockKey, HotBlock> = BTreeMap::new();
@@ -64,7 +86,8 @@ fn meetings_accumulate_to_the_definition() {
             for (n, diff) in &changes {
                 let part = &mut postings[usize::from(n % 3 == 0)];
                 keys(*n).into_iter().for_each(|key| part.key(key));
-                part.sketch(id(*n), word(*n), *diff);
+                let place = (!own(n)).then_some(u32::try_from(*n).unwrap());
+                part.sketch_at(place, id(*n), word(*n), *diff);
             }
             // Words of different parity are rejected.
             index.apply(
@@ -141,7 +164,7 @@ fn meetings_accumulate_to_the_definition() {
         assert!(cap > 8 || (got_hot > 5 && cooled > 5 && led > 20), "{rule:?}: {got_hot} {cooled} {led}");
         let may_meet = cap > 1 || leaders > 0;
         assert!(visited.iter().all(|times| (*times > 10) == may_meet), "{rule:?}: {visited:?} were met");
-        assert_eq!(index.slots.len().0, alive.len());
+        assert_eq!(index.slots.len().0, alive.iter().filter(|n| own(n)).count());
         assert!(index.slots.len().1 <= 80, "slots are used again");
     }
 }
