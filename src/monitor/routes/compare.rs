@@ -164,7 +164,9 @@ async fn find_both(state: &Arc<RouteState>, a: &DocId, b: &DocId) -> Result<Docu
         };
         let reached = state.reached(epoch).await;
         let held = read_known(state, a, vec![b.clone()]).await?.held.into_iter().flatten().next();
-        let held = held.filter(|held| reached && held.since <= epoch && held.similarity == paired.similarity);
+        // Held as that of the pair, whose first document may be b.
+        let similarity = if a < b { paired.similarity } else { paired.similarity.flipped() };
+        let held = held.filter(|held| reached && held.since <= epoch && held.similarity == similarity);
         return Ok(DocumentPair { epoch, at_a, at_b, paired: Some(paired), held });
     }
     Err(ErrorAnswer::busy(

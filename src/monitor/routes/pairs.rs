@@ -17,7 +17,7 @@ use crate::view::KnownPair;
 use crate::view::pairs::{PairQuery, SinceBound};
 use crate::view::ranking::{RankPosition, RankedBy, Ranking};
 use dupflow_core::doc::DocId;
-use dupflow_core::pair::Pair;
+use dupflow_core::pair::{Pair, SharesBeside};
 
 /// Default and maximum number of pairs on a page.
 const LIMIT: usize = 100;
@@ -93,6 +93,12 @@ pub(super) struct PairSummary {
     a: String,
     b: String,
     similarity: f64,
+    /// Of containment, if the two shares differ: the share of b's features that a has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_a: Option<f64>,
+    /// And the share of a's features that b has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_b: Option<f64>,
     /// The epoch that added the pair with this similarity.
     since: u64,
     /// When that epoch was committed, in unix seconds; null if that is not known.
@@ -108,10 +114,13 @@ pub(super) struct PairSummary {
 
 impl PairSummary {
     pub(super) fn new(pair: &KnownPair) -> Self {
+        let SharesBeside { in_id: in_b, of_id: in_a } = SharesBeside::new(pair.held.similarity);
         Self {
             a: pair.a.to_string(),
             b: pair.b.to_string(),
             similarity: pair.held.similarity.get(),
+            in_a,
+            in_b,
             since: pair.held.since,
             since_at: pair.held.times.committed(),
             since_event_time: pair.held.times.event(),
