@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::config::{FilterPlan, Plan};
 use dupflow_core::block::{BlockKey, Blocking, HotRule};
-use dupflow_core::filter::{PairFilter, Verdict};
+use dupflow_core::filter::{PairFilter, Verdict, Verify};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::agreement::Shape;
 use dupflow_core::sketch::sectional;
@@ -70,7 +70,10 @@ impl Examiner {
             estimator: plan.scheme.sketch.estimator(),
             blocking: plan.blocking(),
             filter: plan.filter(),
-            verifies: matches!(plan.filter, FilterPlan::Exact(..)),
+            verifies: matches!(
+                plan.filter,
+                FilterPlan::Exact(..) | FilterPlan::Containment(Verify::Exact, _)
+            ),
         }
     }
 
@@ -127,7 +130,10 @@ impl Examiner {
 
     pub(super) fn compare(&self, a: &SketchedText, b: &SketchedText) -> SketchComparison {
         let [x, y] = [a, b].map(|text| &text.sketch.words[..self.scheme.text_words()]);
-        let estimate = self.estimator.estimate(x, y).max(0.0);
+        let estimate = match self.scheme.sketch.scaled() {
+            Some(_) => self.filter.similarity(a.sketch.view(), b.sketch.view()).get(),
+            None => self.estimator.estimate(x, y).max(0.0),
+        };
         SketchComparison {
             equal: self.shape().map(|shape| PlaceEstimator::new(shape).count(x, y)),
             estimate,
@@ -194,6 +200,7 @@ pub(super) fn named(measure: Measure) -> &'static str {
         Measure::Jaccard => "Jaccard",
         Measure::WeightedJaccard => "weighted Jaccard",
         Measure::Cosine => "cosine",
+        Measure::Containment => "containment",
     }
 }
 

@@ -20,9 +20,10 @@ use super::spill::SpillReport;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::HotRule;
-use dupflow_core::filter::FilterKind;
+use dupflow_core::filter::{FilterKind, Verify};
 use dupflow_core::probability::normal;
 use dupflow_core::sketch::Scheme;
+use dupflow_core::sketch::scaled::ScaledEstimator;
 
 /// Similarities below the threshold at which false candidates are counted.
 const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
@@ -239,7 +240,8 @@ impl FilterReport {
         let (kind, exact) = match plan.filter {
             FilterPlan::Sketch(kind, _) => (kind, false),
             FilterPlan::Exact(kind, _) => (kind, true),
-            FilterPlan::Whole(_) => (FilterKind::Full, false),
+            FilterPlan::Whole(_) | FilterPlan::Containment(Verify::Sketch, _) => (FilterKind::Full, false),
+            FilterPlan::Containment(Verify::Exact, _) => (FilterKind::Full, true),
         };
         let Some(schedule) = plan.schedule() else {
             return Self { kind, exact, reject_error: 0.0, accept_error: 0.0, looks: Vec::new() };
@@ -272,6 +274,13 @@ impl CurvePoint {
             FilterPlan::Whole(filter) => {
                 let deviation = plan.scheme.sketch.estimator().standard_error(similarity);
                 (normal((similarity - plan.threshold) / deviation), f64::from(filter.components()))
+            }
+            FilterPlan::Containment(Verify::Exact, _) => {
+                (f64::from(u8::from(similarity >= plan.threshold)), 0.0)
+            }
+            FilterPlan::Containment(Verify::Sketch, _) => {
+                let deviation = plan.scheme.sketch.estimator().standard_error(similarity);
+                (normal((similarity - plan.threshold) / deviation), f64::from(ScaledEstimator::LEAST))
             }
             FilterPlan::Sketch(_, filter) => {
                 let operation = filter.schedule().operation(similarity);

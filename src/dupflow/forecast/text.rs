@@ -31,6 +31,9 @@ impl Display for SketchDescription<'_> {
                 write!(f, "{size} components of {}, {wide} of them of {}", counted(bits, "bit"), 2 * bits)?;
             }
             SketchKind::SimHash => write!(f, "{size} bits")?,
+            SketchKind::Scaled { scale, least } => {
+                write!(f, "1 of {scale} hash values, {least} or more, and a word")?;
+            }
             _ => write!(f, "{size} components of {}", counted(bits, "bit"))?,
         }
         if let SketchKind::Rejection { bound } = kind {

@@ -70,7 +70,8 @@ impl Draft {
             text: rules,
             sketch,
             blocks: sketch::companion(&mut settings, sketch.seed),
-            exact: verify == Verify::Exact || kinds.any(BlockingKind::Shingles),
+            // Of a scaled sketch the kept values are in the blocks.
+            exact: verify == Verify::Exact || sketch.scaled().is_none() && kinds.any(BlockingKind::Shingles),
             pairs: pair_rule(&mut settings),
         };
         weights::agree(&mut settings, &scheme);

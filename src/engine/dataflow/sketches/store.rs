@@ -77,7 +77,7 @@ pub(in crate::dataflow) struct MemberChange {
 impl Sketches {
     /// The empty store of a run: in memory, or spilled.
     pub(in crate::dataflow) fn for_run(stages: &Stages) -> Self {
-        Self::with(StoredSketches::for_run(stages), stages.scheme.exact, stages.expand_limit)
+        Self::with(StoredSketches::for_run(stages), stages.scheme.keeps_features(), stages.expand_limit)
     }
 
     fn with(sketches: StoredSketches, keeps_features: bool, expand_limit: usize) -> Self {
