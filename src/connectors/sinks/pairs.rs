@@ -21,6 +21,7 @@ use dupflow_core::time::{EpochTimes, Progress};
 /// Writes every delta, epoch by epoch. Flushes at each commit, so that a reader sees whole epochs.
 pub struct DeltaLines<R> {
     out: R,
+    shares: bool,
     evidence: Option<StandardError>,
     causes: bool,
     /// The times of the next epoch, if deltas have them.
@@ -38,7 +39,13 @@ impl<W: Destination> DeltaLines<JsonLines<W>> {
 impl<R: RowWriter> DeltaLines<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
-        Self { out, evidence, causes: false, times: None }
+        Self { out, shares: false, evidence, causes: false, times: None }
+    }
+
+    /// Sets whether each delta has the shares of its similarity.
+    #[must_use]
+    pub fn with_shares(self, shares: bool) -> Self {
+        Self { shares, ..self }
     }
 
     /// Sets whether each delta has its cause.
@@ -73,8 +80,9 @@ impl<R: RowWriter> Sink for DeltaLines<R> {
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         for delta in deltas {
-            let (evidence, causes, times) = (self.evidence.as_ref(), self.causes, self.times);
-            self.out.row(&OutputRow::Delta { epoch: progress.epoch, delta, evidence, causes, times })?;
+            let Self { shares, causes, times, .. } = *self;
+            let (epoch, evidence) = (progress.epoch, self.evidence.as_ref());
+            self.out.row(&OutputRow::Delta { epoch, delta, shares, evidence, causes, times })?;
         }
         Ok(())
     }
@@ -91,6 +99,7 @@ impl<R: RowWriter> Sink for DeltaLines<R> {
 /// Keeps the pairs that the deltas accumulate to, and writes them at the end, sorted.
 pub struct PairLines<R> {
     out: R,
+    shares: bool,
     evidence: Option<StandardError>,
     alive: BTreeSet<DocPair>,
 }
@@ -105,7 +114,13 @@ impl<W: Destination> PairLines<JsonLines<W>> {
 impl<R: RowWriter> PairLines<R> {
     /// As [`DeltaLines::with_rows`].
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
-        Self { out, evidence, alive: BTreeSet::new() }
+        Self { out, shares: false, evidence, alive: BTreeSet::new() }
+    }
+
+    /// As [`DeltaLines::with_shares`].
+    #[must_use]
+    pub fn with_shares(self, shares: bool) -> Self {
+        Self { shares, ..self }
     }
 }
 
@@ -128,7 +143,8 @@ impl<R: RowWriter> Sink for PairLines<R> {
 
     fn finish(&mut self) -> io::Result<()> {
         for pair in &self.alive {
-            self.out.row(&OutputRow::Pair { pair, evidence: self.evidence.as_ref() })?;
+            let (shares, evidence) = (self.shares, self.evidence.as_ref());
+            self.out.row(&OutputRow::Pair { pair, shares, evidence })?;
         }
         self.out.finish()
     }
@@ -150,7 +166,7 @@ impl<W> fmt::Debug for PairLines<W> {
 mod tests {
     use super::super::rows::pair_json::read_delta;
     use super::*;
-    use crate::sinks::MemorySink;
+    use crate::sinks::{CsvRows, MemorySink, RowKind};
     use dupflow_core::doc::DocId;
     use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 
@@ -233,6 +249,40 @@ mod tests {
             assert_eq!(serde_json::to_value(cause).unwrap(), cause.name(), "one spelling everywhere");
             assert_eq!(read_delta(line.trim_end()).unwrap(), (delta.pair, 1));
         }
+    }
+
+    /// A pair of containment has both shares, as numbers that are read back; a copy has them too.
+    #[test]
+    fn golden_shares() {
+        let contained =
+            DocPair { similarity: Similarity::of_shares([2.0 / 3.0, 0.125]), ..pair("a", "b", 1.0) };
+        let copies = pair("c", "d", 1.0);
+        let mut out = Vec::new();
+        let mut sink = DeltaLines::new(&mut out, None).with_shares(true);
+        let deltas = [&contained, &copies].map(|found| Delta::by_block(found.clone(), 1));
+        sink.epoch(&at(7), &deltas, &[]).unwrap();
+        let lines = text(out);
+        let expected = r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.666666667,"in_a":0.125,"in_b":0.666666667}
+{"epoch":7,"diff":1,"a":"c","b":"d","similarity":1.0,"in_a":1.0,"in_b":1.0}
+"#;
+        assert_eq!(lines, expected);
+        let read: Vec<_> = lines.lines().map(|line| read_delta(line).unwrap().0.similarity).collect();
+        assert_eq!(read, [contained.similarity, Similarity::ONE]);
+        // A change of one share alone is a change.
+        let mut pairs = BTreeSet::new();
+        apply(lines.lines().next().unwrap(), &mut pairs).unwrap();
+        let other = lines.lines().next().unwrap().replace("\"in_a\":0.125", "\"in_a\":0.25");
+        assert!(apply(&other.replace("\"diff\":1", "\"diff\":-1"), &mut pairs).is_err());
+        let mut out = Vec::new();
+        let mut sink = PairLines::with_rows(
+            CsvRows::new(&mut out, RowKind::Pairs { shares: true, evidence: false }),
+            None,
+        )
+        .with_shares(true);
+        sink.restored(&[Delta::by_block(contained.clone(), 1)]);
+        sink.finish().unwrap();
+        drop(sink);
+        assert_eq!(text(out), "a,b,similarity,in_a,in_b\na,b,0.666666667,0.125,0.666666667\n");
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::config::{Deployment, Plan};
+use crate::config::{Deployment, Plan, SinkConfig};
 use dupflow_connectors::state::StoredState;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::text::measures::Measure;
 use dupflow_core::views::{GroupPart, ViewPlan};
 use dupflow_engine::dataflow::HELD_FIELDS;
 
@@ -48,12 +49,19 @@ pub(super) fn held_views(held: &FieldRules, deployment: &Deployment) -> Arc<[Vie
     deployment.views.iter().map(|config| view(&config.plan)).collect()
 }
 
-/// A problem for each field that a setting asks for and that `source.fields` does not have.
+/// A problem for each field that a setting asks for and that `source.fields` does not have, and for tables
+/// that have no columns for what the pipeline finds.
 pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
     let known: Vec<_> = deployment.fields.rules().iter().map(|rule| format!("{:?}", rule.name())).collect();
     let among = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
     let missing = wanted(plan, deployment).filter(|(_, name)| deployment.fields.place(name).is_none());
-    missing
-        .map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"))
-        .collect()
+    let missing =
+        missing.map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"));
+    let is_contained = plan.scheme.measure() == Measure::Containment;
+    let no_columns = is_contained && matches!(deployment.sink, SinkConfig::Tables(_));
+    let of_tables = no_columns.then(|| {
+        "sink.kind: tables have no columns for the shares of a containment; write to a file or to a topic"
+            .to_owned()
+    });
+    missing.chain(of_tables).collect()
 }

@@ -21,6 +21,7 @@ use dupflow_connectors::sinks::{
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
+use dupflow_core::text::measures::Measure;
 use dupflow_engine::dataflow::Stages;
 
 /// Size of the output buffer, in bytes.
@@ -61,6 +62,11 @@ impl SinkParts<'_> {
         let standard_error: StandardError =
             Box::new(move |pair| scheme.standard_error(pair.similarity, pair.evidence));
         self.deployment.evidence.then_some(standard_error)
+    }
+
+    /// Whether pairs are written with both shares of their similarity.
+    fn shares(self) -> bool {
+        self.plan.scheme.measure() == Measure::Containment
     }
 
     fn clusters(self) -> Clusters {
@@ -114,7 +120,9 @@ impl SinkParts<'_> {
                 let metrics = Arc::clone(&self.stages.observers.metrics);
                 KafkaSink::for_decisions(output, self.deployment.decisions, self.clusters(), metrics)
             }
-            _ => KafkaSink::new(output, self.evidence()).with_causes(self.deployment.causes),
+            _ => KafkaSink::new(output, self.evidence())
+                .with_shares(self.shares())
+                .with_causes(self.deployment.causes),
         };
         Box::new(sink.with_times(self.deployment.audit.times))
     }
@@ -146,10 +154,10 @@ impl SinkParts<'_> {
                 Box::new(DecisionLines::new(destination()?, mode, self.clusters(), metrics))
             }
             OutputFormat::Jsonl => self.traced_sink(JsonLines(destination()?)),
-            OutputFormat::Csv => self.traced_sink(CsvRows::new(destination()?, row_kind(self.deployment))),
+            OutputFormat::Csv => self.traced_sink(CsvRows::new(destination()?, self.row_kind())),
             #[cfg(feature = "parquet")]
             OutputFormat::Parquet => {
-                let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, row_kind(self.deployment));
+                let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, self.row_kind());
                 self.traced_sink(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
             }
             #[cfg(not(feature = "parquet"))]
@@ -165,10 +173,10 @@ impl SinkParts<'_> {
         let out = BufWriter::with_capacity(BUFFER_BYTES, file);
         let rows = match self.deployment.output_format {
             OutputFormat::Jsonl => self.traced(JsonLines(out)),
-            OutputFormat::Csv => self.traced(CsvRows::new(out, row_kind(self.deployment))),
+            OutputFormat::Csv => self.traced(CsvRows::new(out, self.row_kind())),
             #[cfg(feature = "parquet")]
             OutputFormat::Parquet => {
-                let rows = dupflow_connectors::sinks::ParquetRows::new(out, row_kind(self.deployment));
+                let rows = dupflow_connectors::sinks::ParquetRows::new(out, self.row_kind());
                 self.traced(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
             }
             #[cfg(not(feature = "parquet"))]
@@ -222,13 +230,15 @@ impl SinkParts<'_> {
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Deltas => {
-                let sink = DeltaLines::with_rows(rows, self.evidence()).with_causes(self.deployment.causes);
-                Box::new(sink.with_times(times))
+                let sink = DeltaLines::with_rows(rows, self.evidence()).with_shares(self.shares());
+                Box::new(sink.with_causes(self.deployment.causes).with_times(times))
             }
             EmitKind::ClusterDeltas => {
                 Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics).with_times(times))
             }
-            EmitKind::Pairs => Box::new(PairLines::with_rows(rows, self.evidence())),
+            EmitKind::Pairs => {
+                Box::new(PairLines::with_rows(rows, self.evidence()).with_shares(self.shares()))
+            }
             EmitKind::Keep => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Kept)),
             EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Removed)),
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
@@ -236,20 +246,21 @@ impl SinkParts<'_> {
             EmitKind::Rejected(_) => unreachable!("they are written after the sink has ended"),
         }
     }
-}
 
-/// The kind of the rows, which decides their columns.
-fn row_kind(deployment: &Deployment) -> RowKind {
-    let Deployment { evidence, causes, audit: AuditConfig { times, .. }, .. } = *deployment;
-    match deployment.emit {
-        EmitKind::Deltas => RowKind::Deltas { evidence, causes, times },
-        EmitKind::ClusterDeltas => RowKind::ClusterDeltas { times },
-        EmitKind::Pairs => RowKind::Pairs { evidence },
-        EmitKind::Keep => RowKind::Kept,
-        EmitKind::Remove => RowKind::Removed,
-        EmitKind::Clusters => RowKind::Clusters,
-        EmitKind::Decisions => unreachable!("decisions are no rows"),
-        EmitKind::Rejected(_) => RowKind::Rejected,
+    /// The kind of the rows, which decides their columns.
+    fn row_kind(self) -> RowKind {
+        let Deployment { evidence, causes, audit: AuditConfig { times, .. }, .. } = *self.deployment;
+        let shares = self.shares();
+        match self.deployment.emit {
+            EmitKind::Deltas => RowKind::Deltas { shares, evidence, causes, times },
+            EmitKind::ClusterDeltas => RowKind::ClusterDeltas { times },
+            EmitKind::Pairs => RowKind::Pairs { shares, evidence },
+            EmitKind::Keep => RowKind::Kept,
+            EmitKind::Remove => RowKind::Removed,
+            EmitKind::Clusters => RowKind::Clusters,
+            EmitKind::Decisions => unreachable!("decisions are no rows"),
+            EmitKind::Rejected(_) => RowKind::Rejected,
+        }
     }
 }
 
