@@ -46,8 +46,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 
 fn contained(settings: &str) -> Plan {
     plan(&format!(
-        "text = {{ shingle = \"words:2\" }}\nmeasure = \"containment\"\nfilter = {{ kind = \"full\", verify = \
-        \"exact\" }}\n{settings}"
+        "text = {{ shingle = \"words:2\" }}\nmeasure = \"containment\"\n\
+        filter = {{ kind = \"full\", verify = \"exact\" }}\n{settings}"
     ))
 }
 

@@ -255,14 +255,14 @@ mod tests {
     #[test]
     fn golden_shares() {
         let contained =
-            DocPair { similarity: Similarity::of_shares([2.0 / 3.0, 0.125]), ..pair("a", "b", 1.0) };
+            DocPair { similarity: Similarity::of_shares([0.75, 0.125]), ..pair("a", "b", 1.0) };
         let copies = pair("c", "d", 1.0);
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, None).with_shares(true);
         let deltas = [&contained, &copies].map(|found| Delta::by_block(found.clone(), 1));
         sink.epoch(&at(7), &deltas, &[]).unwrap();
         let lines = text(out);
-        let expected = r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.666666667,"in_a":0.125,"in_b":0.666666667}
+        let expected = r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.75,"in_a":0.125,"in_b":0.75}
 {"epoch":7,"diff":1,"a":"c","b":"d","similarity":1.0,"in_a":1.0,"in_b":1.0}
 "#;
         assert_eq!(lines, expected);
@@ -282,7 +282,7 @@ mod tests {
         sink.restored(&[Delta::by_block(contained.clone(), 1)]);
         sink.finish().unwrap();
         drop(sink);
-        assert_eq!(text(out), "a,b,similarity,in_a,in_b\na,b,0.666666667,0.125,0.666666667\n");
+        assert_eq!(text(out), "a,b,similarity,in_a,in_b\na,b,0.75,0.125,0.75\n");
     }
 
     #[test]

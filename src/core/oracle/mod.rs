@@ -57,8 +57,8 @@ pub fn exact<'a>(
             near.is_none_or(|near| near.meet(members[x].0.words[0], members[y].0.words[0]))
         };
         sketches.sort_unstable_by_key(|id| rule.rank(*id, members[id].0.words[0]));
-        // Leaders are first. In a block all pairs meet, in a hot one all pairs with a leader; by distance, only
-        // those that are near.
+        // Leaders are first. In a block all pairs meet, in a hot one all pairs with a leader; by distance,
+        // only those that are near.
         let is_hot = sketches.len() > rule.cap;
         let meeting = if is_hot { rule.leaders.min(sketches.len()) } else { sketches.len() };
         let pairs = sketches[..meeting]

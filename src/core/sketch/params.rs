@@ -24,7 +24,7 @@ pub struct SketchParams {
     pub kind: SketchKind,
     /// K, components, 16 to 32768 inclusive. For simhash f, bits: 32, 64 or 128. Ignored by scaled.
     pub size: usize,
-    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64. For simhash 1. Ignored by bottom-k and scaled.
+    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64. For simhash 1. Ignored by bottom-k, scaled.
     pub bits: usize,
     /// The number of first components that have 2b bits; below K and a multiple of 64; 0 for most sketches.
     pub wide: usize,

@@ -59,10 +59,11 @@ struct TextPosition {
 struct PairedDocument {
     id: String,
     similarity: f64,
-    /// Of containment, if the two shares differ: the share of the document asked for's features that this document has.
+    /// Of containment, if the two shares differ: the share of the features of the document asked for that
+    /// this one has.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_id: Option<f64>,
-    /// And the share of this document's features that the document asked for has.
+    /// And the share of this one's features that the document asked for has.
     #[serde(skip_serializing_if = "Option::is_none")]
     of_id: Option<f64>,
     /// The epoch that added the pair with this similarity; null if that is unknown or not durable yet.

@@ -293,7 +293,7 @@ impl MemberLists {
         }
     }
 
-    /// The slot of a sketch, given its id and first word, in a block of a table; `None` if it is not a member.
+    /// The slot of a sketch, given its id and first word, in a block of a table; `None` if it is no member.
     pub(super) fn find(
         &self,
         table: u16,

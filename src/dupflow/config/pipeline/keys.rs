@@ -217,6 +217,15 @@ pub(in crate::config) const CLUSTERS: TypedKey<ClusterKind> =
     choice!("output.clusters", ["components" => ClusterKind::Components, "star" => ClusterKind::Star]);
 pub(in crate::config) const CLUSTER_LIMIT: TypedKey<usize> = whole!("output.cluster_limit", 2, 10_000_000);
 pub(in crate::config) const KEEP: TypedKey<KeepRule> = choice!("output.keep", KeepRule::ALL);
+/// The least share of a document in another one that stays.
+pub(in crate::config) const REMOVE_IF: TypedKey<f64> = other!(
+    "output.remove_if",
+    "\"contained:SHARE\" with a share above 0 and at most 1".to_owned(),
+    |value| {
+        let share = value.text()?.strip_prefix("contained:")?.parse().ok();
+        share.filter(|share: &f64| *share > 0.0 && *share <= 1.0)
+    }
+);
 pub(in crate::config) const ON_ERROR: TypedKey<OnError> =
     choice!("output.on_error", ["count" => OnError::Count, "fail" => OnError::Fail]);
 
@@ -282,6 +291,7 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &CLUSTERS,
     &CLUSTER_LIMIT,
     &KEEP,
+    &REMOVE_IF,
     &ON_ERROR,
 ];
 

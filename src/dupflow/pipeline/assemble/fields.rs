@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{Deployment, Plan, SinkConfig};
+use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
 use dupflow_connectors::state::StoredState;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
@@ -63,5 +63,9 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
         "sink.kind: tables have no columns for the shares of a containment; write to a file or to a topic"
             .to_owned()
     });
-    missing.chain(of_tables).collect()
+    let is_list = matches!(deployment.emit, EmitKind::Keep | EmitKind::Remove);
+    let of_estimates = (is_contained && is_list && plan.remove_if.is_none()).then(|| {
+        "sink.emit: what to remove is decided by exact shares; set filter.verify = \"exact\"".to_owned()
+    });
+    missing.chain(of_tables).chain(of_estimates).collect()
 }

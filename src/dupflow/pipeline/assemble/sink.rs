@@ -15,9 +15,9 @@ use crate::pipeline::outcome::{EndOutput, RejectedOutput};
 use crate::pipeline::provenance::ProvenanceRecorder;
 use crate::pipeline::run::nowhere;
 use dupflow_connectors::sinks::{
-    ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
-    DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
-    StandardError, WithProvenance,
+    ClusterDeltaLines, ClusterLines, ContainedList, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
+    Destination, DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter,
+    Sink, StandardError, WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -239,8 +239,14 @@ impl SinkParts<'_> {
             EmitKind::Pairs => {
                 Box::new(PairLines::with_rows(rows, self.evidence()).with_shares(self.shares()))
             }
-            EmitKind::Keep => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Kept)),
-            EmitKind::Remove => Box::new(KeepList::with_rows(rows, clusters, keep, DocumentList::Removed)),
+            EmitKind::Keep | EmitKind::Remove => {
+                let is_kept = self.deployment.emit == EmitKind::Keep;
+                let listed = if is_kept { DocumentList::Kept } else { DocumentList::Removed };
+                match self.plan.remove_if {
+                    Some(least) => Box::new(ContainedList::with_rows(rows, least, listed)),
+                    None => Box::new(KeepList::with_rows(rows, clusters, keep, listed)),
+                }
+            }
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
             EmitKind::Decisions => unreachable!("decisions are no rows"),
             EmitKind::Rejected(_) => unreachable!("they are written after the sink has ended"),
