@@ -115,8 +115,10 @@ def text_dedup(corpus):
 
     def run():
         command = [sys.executable, "-m", "text_dedup.minhash", *given]
+        # It writes its counts in a table as wide as the terminal.
+        wide = {**os.environ, "COLUMNS": "200"}
         done = subprocess.run(
-            command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=wide
         )
         counts = dict(re.findall(r"(Before|After)\s*:\s*(\d+)", done.stdout))
         return int(counts["Before"]) - int(counts["After"])

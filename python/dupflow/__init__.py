@@ -21,7 +21,9 @@
 
 A batch is any of these frames. In a list or an iterator a dict is a row if any of its values is a text or
 has no length, else it is columns. A stream is read batch by batch; no text is copied beyond one batch.
-Without `id` rows are named by their numbers, from 0. Ids keep their type.
+Without `id` rows are named by their numbers, from 0. Ids keep their type; UUIDs and other extension types
+become what they are stored as. In rows and lists values are str, int, float or bool; None, NaN, and `NA` and
+`NaT` of pandas, are missing values, and so is a key that a row has not.
 
 **Errors.** `ConfigError` (a ValueError) lists all problems of a pipeline or of settings; `StateError` (a
 RuntimeError) is about a state that cannot be continued; a frame that cannot be read is a TypeError or a

@@ -4,11 +4,12 @@ import os
 from typing import Any, Literal
 
 from . import _dupflow
+from ._columns import Columns
 from ._frames import open_frame
-from ._libraries import Columns, Frame
+from ._libraries import Frame
 from ._messages import Progress, follow_level, progress_of
 from ._results import Clusters, Pairs, Removed, reference, texts_of
-from ._settings import Pipeline, Settings, assignments, cores, takes_other_columns
+from ._settings import Pipeline, Settings, assignments, cores
 
 Keep = Literal["smallest", "oldest", "longest", "named"]
 Nulls = Literal["error", "skip"]
@@ -31,13 +32,13 @@ def pairs(
     """All near-duplicate pairs of the rows of a frame: `a`, `b`, `similarity`.
 
     frame: a frame, see `help(dupflow)`. It is read once, batch by batch.
-    text: the column of texts. id: the column of ids, of any type; None: row numbers from 0. Ids may repeat:
-        rows are compared, whatever their ids. time: seconds since 1970 or Arrow timestamps; only a retention
-        uses it.
+    text: the column of texts. id: the column of ids, of any type (in lists str, int, float or bool); None:
+        row numbers from 0. Ids may repeat: rows are compared, whatever their ids. time: seconds since 1970 or
+        timestamps, of UTC if they have no zone; only a retention uses it.
     pipeline: the name of a built-in one (minhash, exact, simhash, sectional, weighted, onebit, assured,
         paper, tour), or the path of a pipeline file. threshold: the least similarity of a pair, inclusive,
         above 0 and at most 1; None: the pipeline's own. settings: keys of a pipeline file, as in
-        `{"text.shingle": "words:5"}`.
+        `{"text.shingle": "words:5", "text.fields": {"title": 2}}`.
     workers: threads; None: one for each core. The result is the same for any number.
     evidence: also `blocks`, `look`, `components` and `standard_error` of each pair.
     nulls: what a missing text is, "error" (ValueError) or "skip" (in no pair). An empty text is a document in
@@ -47,9 +48,8 @@ def pairs(
     Raises ConfigError with all problems of pipeline and settings; TypeError for what is no frame, or columns
     of other types; ValueError for missing columns and null texts.
     """
-    columns = Columns(text, id, time, takes_other_columns(pipeline, settings))
     opened = open_frame(frame)
-    options = _options(columns, pipeline, threshold, settings, workers)
+    columns, options = _options(text, id, time, nulls, pipeline, threshold, settings, workers)
     with progress_of(progress, opened.rows()) as report:
         table = _dupflow.pairs(
             opened.stream(columns), **options, evidence=evidence, nulls=nulls, progress=report
@@ -80,9 +80,8 @@ def clusters(
     row for each giant, a cluster of more documents than the setting `output.cluster_limit`: no document, the
     name, the number of documents. Parameters and errors are those of `pairs`.
     """
-    columns = Columns(text, id, time, takes_other_columns(pipeline, settings))
     opened = open_frame(frame)
-    options = _options(columns, pipeline, threshold, settings, workers)
+    columns, options = _options(text, id, time, nulls, pipeline, threshold, settings, workers)
     with progress_of(progress, opened.rows()) as report:
         return Clusters(_dupflow.clusters(opened.stream(columns), **options, nulls=nulls, progress=report))
 
@@ -156,10 +155,9 @@ def removed(
     the first numbers, and those of `frame` follow. `filter` gives the kept rows of a frame with the same
     rows; so this is the way for streams that are read once. Parameters and errors are those of `dedup`.
     """
-    columns = Columns(text, id, time, takes_other_columns(pipeline, settings))
     opened = open_frame(frame)
     old: Frame | None = None if against is None else open_frame(against)
-    options = _options(columns, pipeline, threshold, settings, workers)
+    columns, options = _options(text, id, time, nulls, pipeline, threshold, settings, workers)
     with progress_of(progress, _sum(opened, old)) as report:
         found = _dupflow.dedup(
             opened.stream(columns),
@@ -179,19 +177,26 @@ def _sum(frame: Frame, old: Frame | None) -> int | None:
 
 
 def _options(
-    columns: Columns,
+    text: str,
+    id: str | None,
+    time: str | None,
+    nulls: Nulls,
     pipeline: Pipeline,
     threshold: float | None,
     settings: Settings | None,
     workers: int | None,
-) -> dict[str, Any]:
+) -> tuple[Columns, dict[str, Any]]:
+    """The columns to be read, and arguments of the native functions."""
     follow_level()
-    return {
-        "text": columns.text,
-        "id": columns.id,
-        "time": columns.time,
-        "pipeline": os.fspath(pipeline),
-        "settings": assignments(threshold, settings),
+    name, assigned = os.fspath(pipeline), assignments(threshold, settings)
+    required = (text,) if nulls == "error" else ()
+    columns = Columns(text, id, time, tuple(_dupflow.field_columns(name, assigned)), required)
+    return columns, {
+        "text": text,
+        "id": id,
+        "time": time,
+        "pipeline": name,
+        "settings": assigned,
         "workers": cores() if workers is None else workers,
     }
 

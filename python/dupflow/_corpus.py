@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import Any, Literal
 
 from . import _dupflow
+from ._columns import Columns, is_missing, seconds
 from ._frames import Items, Reopened, is_row, open_frame
-from ._libraries import Arrow, Columns, Frame
+from ._libraries import Arrow, Frame
 from ._messages import Progress, follow_level, progress_of
 from ._results import Clusters, Deltas, Id, Pairs
-from ._settings import Pipeline, Settings, assignments, takes_other_columns
+from ._settings import Pipeline, Settings, assignments
 
 
 class Corpus:
@@ -47,14 +48,15 @@ class Corpus:
         state: str | os.PathLike[str] | None = None,
         progress: Progress = False,
     ) -> None:
-        self._others = takes_other_columns(pipeline, settings)
         # One thread at a time can say that it did not receive the last result.
         self._flushing = threading.RLock()
         follow_level()
+        name, assigned = os.fspath(pipeline), assignments(threshold, settings)
+        self._fields = tuple(_dupflow.field_columns(name, assigned))
         with progress_of(progress, None) as report:
             self._corpus = _dupflow.Corpus(
-                os.fspath(pipeline),
-                settings=assignments(threshold, settings),
+                name,
+                settings=assigned,
                 workers=workers,
                 state=None if state is None else os.fspath(state),
                 progress=report,
@@ -85,7 +87,7 @@ class Corpus:
         returns the changes of all of them. After an exception the rows before it are queued.
         """
         opened = open_frame(frame)
-        columns = Columns(text, id, time, self._others)
+        columns = Columns(text, id, time, self._fields, (id, text) if nulls == "error" else (id,))
         follow_level()
         with progress_of(progress, opened.rows()) as report:
             return self._corpus.upsert_many(
@@ -177,7 +179,8 @@ def follow(
         list of str); with `tail` the last one is a file that is read on as it grows. Or a frame, or an
         iterator of rows (dicts) and of batches (any frames, lists of rows too), as they arrive: a row without
         a text, or with "delete" in the field or column `op`, deletes its document. "upsert" and None are the
-        other operations; another is a ValueError.
+        other operations; another is a ValueError. So is, at the end, a field that no row has, though `time`
+        or the pipeline names it.
     every: when an epoch ends: "100ms", "2s" that long after its first event, or "events:N" after so many
         events; an epoch holds whole tables. Of paths also "ts" and "all", as `dupflow replay --epoch`.
     text, id, time: columns of the rows; of paths dotted fields of a record, `time` then is "ts" by default.
@@ -192,7 +195,8 @@ def follow(
     if paths is None:
         if tail:
             raise ValueError("tail=True reads on in a file, and the source is no path")
-        batches = _Arriving(source, Columns(text, id, time, takes_other_columns(pipeline, settings)), every)
+        fields = _dupflow.field_columns(os.fspath(pipeline), assignments(threshold, settings))
+        batches = _Arriving(source, Columns(text, id, time, tuple(fields)), every)
         corpus = Corpus(pipeline, threshold=threshold, settings=settings, workers=workers)
         return batches.follow(corpus)
     follow_level()
@@ -240,6 +244,8 @@ class _Arriving:
         self._source = open_frame(source)
         self._columns = columns
         self._has_op = "op" not in columns.named
+        # The keys of all rows that are upserted.
+        self._seen: dict[str, None] = {}
         # The most seconds and events of an epoch, inclusive; `inf` and 0 without a limit.
         self._seconds, self._most = _dupflow.every(every)
         self._changed = threading.Condition()
@@ -302,6 +308,8 @@ class _Arriving:
                     self._changed.notify_all()
                     # A full epoch ends before the next part is read.
                     self._changed.wait_for(lambda: self._is_over or not self._is_full())
+            if self._seen:
+                self._columns.of(self._seen)
         except BaseException as error:  # The caller's thread raises it.
             self._error = error
         finally:
@@ -328,20 +336,23 @@ class _Arriving:
         """Queues the changes of a row or a table; returns their number."""
         if isinstance(part, Frame):
             return self._upsert_table(corpus, part)
-        text, id, time, has_others = self._columns
+        text, id, time, fields, _ = self._columns
         assert id is not None
         if not isinstance(part, Mapping) or id not in part:
             raise ValueError(f'a row without "{id}": {part!r:.100}')
-        if _deletes(part.get("op") if self._has_op else None) or part.get(text) is None:
+        if _deletes(part.get("op") if self._has_op else None) or is_missing(part.get(text)):
             corpus.delete(part[id])
-        elif has_others:
-            corpus.upsert_many([part], text=text, id=id, time=time)
+            return 1
+        self._seen.update(dict.fromkeys(part))
+        if fields:
+            row = {name: part.get(name) for name in self._columns.read}
+            corpus.upsert_many([row], text=text, id=id, time=time)
         else:
-            corpus.upsert(part[id], part[text], time=None if time is None else part.get(time))
+            corpus.upsert(part[id], part[text], time=None if time is None else seconds(part.get(time)))
         return 1
 
     def _upsert_table(self, corpus: Corpus, table: Frame) -> int:
-        text, id, time, _ = self._columns
+        text, id, time, *_ = self._columns
         assert id is not None
         rows, names = table.rows() or 0, table.names()
         deletes = [_deletes(op) for op in table.column("op")] if self._has_op and "op" in names else []
@@ -358,6 +369,8 @@ class _Arriving:
 
 def _deletes(op: object) -> bool:
     """Whether an operation of a row is a delete. ValueError for an unknown one."""
-    if op not in (None, "upsert", "delete"):
+    if is_missing(op):
+        return False
+    if op not in ("upsert", "delete"):
         raise ValueError(f'op: expected "upsert" or "delete", found {op!r:.100}')
     return op == "delete"

@@ -7,22 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress, islice
 from typing import Any
 
+from ._columns import CHUNK, Columns, check_lengths, chunks, listed, table_of
 from ._dupflow import Table
-from ._libraries import (
-    CHUNK,
-    Arrow,
-    Columns,
-    DuckDB,
-    Frame,
-    HuggingFace,
-    Pandas,
-    Polars,
-    PyArrow,
-    check_lengths,
-    chunks,
-    listed,
-    table_of,
-)
+from ._libraries import Arrow, DuckDB, Frame, HuggingFace, Pandas, Polars, PyArrow
 
 
 class Dict(Frame):
@@ -201,30 +188,32 @@ def is_row(item: object) -> bool:
 
 
 def _batches(items: Iterable[Any], columns: Columns) -> Iterator[Any]:
-    """Batches of items: rows in chunks, batches as they are."""
+    """Batches of items: rows in chunks, batches as they are. A key that a row has not is a missing value;
+    ValueError if no row has it."""
     rows: list[Mapping[str, Any]] = []
-    # In a chunk a row may be the only one with a key, and in the next there is none.
     seen: dict[str, None] = {}
 
     def chunk() -> Table:
-        seen.update((name, None) for row in rows for name in row)
-        return table_of({name: [row.get(name) for row in rows] for name in columns.of(seen)}, columns)
+        return table_of({name: [row.get(name) for row in rows] for name in columns.read}, columns)
 
     for item in items:
-        if is_row(item):
-            rows.append(item if isinstance(item, Mapping) else {columns.text: item})
-            if len(rows) == CHUNK:
-                yield chunk()
-                rows = []
-            continue
-        if rows:
+        is_one = is_row(item)
+        if rows and (len(rows) == CHUNK or not is_one):
+            if not all(name in seen for name in columns.required):
+                columns.of(seen)
             yield chunk()
             rows = []
+        if is_one:
+            rows.append(item if isinstance(item, Mapping) else {columns.text: item})
+            seen.update(dict.fromkeys(rows[-1]))
+            continue
         batch = open_frame(item).stream(columns)
         if isinstance(batch, Iterator):
             yield from batch
         else:
             yield batch
+    if seen:
+        columns.of(seen)
     if rows:
         yield chunk()
 

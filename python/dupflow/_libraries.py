@@ -5,42 +5,12 @@ read only once.
 """
 
 import importlib.util
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
-from ._dupflow import Table
-
-CHUNK = 1000
-"""Rows of Python objects that are copied into one batch."""
-
-
-class Columns(NamedTuple):
-    """The columns that a call names, and whether it may need others too."""
-
-    text: str
-    id: str | None = None
-    time: str | None = None
-    others: bool = False
-
-    @property
-    def named(self) -> list[str]:
-        return list(dict.fromkeys(name for name in (self.text, self.id, self.time) if name is not None))
-
-    def of(self, names: Iterable[str]) -> list[str]:
-        """Those to be read of a frame with columns of these names. ValueError if one is missing, or if there
-        are several of its name."""
-        known = list(names)
-        for name in self.named:
-            if name not in known:
-                listed = ", ".join(f'"{other}"' for other in known)
-                raise ValueError(f'the frame has no column "{name}"; its columns: {listed}')
-        wanted = known if self.others else self.named
-        for name in wanted:
-            if known.count(name) > 1:
-                raise ValueError(f'{known.count(name)} columns of the frame are called "{name}"')
-        return wanted
+from ._columns import CHUNK, Columns, chunks, listed
 
 
 class Frame:
@@ -94,9 +64,7 @@ class Pandas(Frame):
         return [name for name in self.data.columns if isinstance(name, str)]
 
     def column(self, name: str) -> list[Any]:
-        found = self.data[name]
-        values: list[Any] = found.astype(object).where(found.notna(), None).tolist()
-        return values
+        return listed(self.data[name])
 
     def replaced(self, name: str, texts: list[str | None]) -> Any:
         return self.data.assign(**{name: texts})
@@ -107,6 +75,9 @@ class Polars(Frame):
         import polars
 
         part = self.data.select(columns.of(self.names()))
+        for name, of_type in part.schema.items():
+            if of_type == polars.Object:
+                raise TypeError(f'column "{name}": Arrow has no type for objects (pl.Object): cast it')
         # Arrow has no buffer for a column of nulls, and Polars hands out one.
         return part.with_columns(polars.col(polars.Null).cast(polars.String))
 
@@ -244,13 +215,18 @@ class DuckDB(Arrow):
     """A relation. `dedup` runs its query once: its rows could be in another order the next time."""
 
     def hold(self) -> None:
-        if self._setting("python_enable_replacements") == "false":
-            raise TypeError(
-                "the connection of this relation reads no variables of Python (python_enable_replacements), "
-                "and so its rows cannot be returned as a relation: use dupflow.removed(), or pass "
-                "relation.to_arrow_table()"
-            )
+        self._check_returns()
         super().hold()
+
+    def _check_returns(self) -> None:
+        """TypeError if `keep` cannot make a relation."""
+        for name in ("python_enable_replacements", "enable_external_access"):
+            if self._setting(name) == "false":
+                raise TypeError(
+                    f"the connection of this relation reads no variables of Python ({name} is false), and so "
+                    "its rows cannot be returned as a relation: use dupflow.removed(), or pass "
+                    "relation.to_arrow_table()"
+                )
 
     def _setting(self, name: str) -> str:
         query = f"SELECT value FROM duckdb_settings() WHERE name = '{name}'"
@@ -264,6 +240,7 @@ class DuckDB(Arrow):
         return self.data.project(", ".join(quoted))
 
     def keep(self, mask: bytes) -> Any:
+        self._check_returns()
         # DuckDB finds a variable of this module by a name that no table has, and then holds its value.
         name = f"_dupflow_kept_{uuid4().hex}"
         globals()[name] = super().keep(mask)
@@ -311,50 +288,3 @@ def collected(data: Any) -> Frame | None:
 
         return Polars(polars.DataFrame(data))
     return None
-
-
-def chunks(values: Mapping[str, Any], columns: Columns) -> Iterator[Table]:
-    """Tables of columns of Python, each of some rows, at least one."""
-    rows = check_lengths(values)
-    for start in range(0, max(1, rows), CHUNK):
-        # An index of a series may be of numbers.
-        parts = {name: getattr(part, "iloc", part)[start : start + CHUNK] for name, part in values.items()}
-        yield table_of({name: listed(part) for name, part in parts.items()}, columns)
-
-
-def check_lengths(values: Mapping[str, Any]) -> int:
-    """The number of rows of columns of Python. TypeError for what is no column, ValueError for columns of
-    different lengths."""
-    for name, column in values.items():
-        if isinstance(column, (str, bytes)) or not hasattr(column, "__len__"):
-            raise TypeError(
-                f'column "{name}": a list or an array is expected, not {type(column).__name__}; '
-                "a row is passed in a list"
-            )
-    lengths = {name: len(column) for name, column in values.items()}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"columns of different lengths: {lengths}")
-    return next(iter(lengths.values()), 0)
-
-
-def table_of(values: Mapping[str, list[Any]], columns: Columns) -> Table:
-    """A table of columns. Those that the call does not name are left out if they are of other objects than
-    the fields of a pipeline."""
-    plain = (str, int, float, type(None))
-    named = columns.named
-    return Table.from_columns(
-        {
-            name: column
-            for name, column in values.items()
-            if name in named or all(isinstance(value, plain) for value in column)
-        }
-    )
-
-
-def listed(values: Any) -> list[Any]:
-    """A column as a list of objects of Python."""
-    for name in ("tolist", "to_pylist", "to_list"):
-        if hasattr(values, name):
-            found: list[Any] = getattr(values, name)()
-            return found
-    return list(values)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from . import _html
+from ._columns import Columns
 from ._dupflow import Deduplicated, Table
 from ._frames import open_frame
-from ._libraries import Columns, collected
+from ._libraries import collected
 
 Id = str | int
 """An id as the caller gave it, or a row number, from 0."""
@@ -89,7 +90,8 @@ class Result(Generic[Row]):
     def column(self, name: str) -> list[Any]:
         """The values of a column. KeyError if there is none of this name.
 
-        Ids that are dates, times or bytes are read by PyArrow or Polars; TypeError without both.
+        Ids that are dates, times or bytes (also UUIDs, by their bytes) are read by PyArrow or Polars;
+        TypeError without both.
         """
         try:
             return self._table.column(name)

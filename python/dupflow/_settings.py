@@ -24,21 +24,20 @@ def _value(value: object) -> str:
     """A value in TOML, but for a string, which `--set` takes as it is."""
     if value is None:
         return ""
+    return value if isinstance(value, str) else _toml(value)
+
+
+def _toml(value: object) -> str:
+    """A value in TOML, on one line."""
     if isinstance(value, str):
-        return value
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(json.dumps(item, ensure_ascii=False) for item in value) + "]"
+        return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(item)}" for key, item in value.items()) + " }"
     return str(value)
-
-
-def takes_other_columns(pipeline: Pipeline, settings: Settings | None) -> bool:
-    """Whether a pipeline may read columns besides those that are named in the call: a built-in one reads
-    none, unless a setting names fields."""
-    name = os.fspath(pipeline)
-    is_file = "/" in name or os.sep in name or name.endswith(".toml")
-    return is_file or any(key.startswith(("pairs.", "text.fields")) for key in settings or {})
 
 
 def cores() -> int:

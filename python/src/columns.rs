@@ -71,13 +71,14 @@ impl Columns {
     }
 }
 
-/// The columns of a frame that a pipeline reads besides those that a call names: those of `text.fields` and of
-/// fields in `pairs.where`.
+/// The columns of a frame that a pipeline reads besides those that a call names: those of `text.fields` and
+/// of fields in `pairs.where`.
 #[pyfunction]
 #[pyo3(signature = (pipeline, settings, /))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
 pub(crate) fn field_columns(py: Python<'_>, pipeline: &str, settings: Vec<String>) -> PyResult<Vec<String>> {
-    let Columns { mut further, fields, .. } = Columns::new(&errors::load(py, pipeline, &settings)?, "", None)?;
+    let plan = errors::load(py, pipeline, &settings)?;
+    let Columns { mut further, fields, .. } = Columns::new(&plan, "", None)?;
     further.extend(fields.columns().iter().map(|name| name.to_string()));
     further.sort_unstable();
     further.dedup();

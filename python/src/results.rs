@@ -91,7 +91,7 @@ impl Collected {
     }
 }
 
-/// Adds up the deltas of equal pairs, which are in the order of time, and sorts what is left by pair and diff.
+/// Adds up the deltas of equal pairs, which are in the order of time; sorts what is left by pair and diff.
 pub(crate) fn consolidate(deltas: &mut Vec<Delta>) {
     add_up(deltas);
     deltas.sort_by(|a, b| (&a.pair.pair, a.diff).cmp(&(&b.pair.pair, b.diff)));

@@ -72,8 +72,8 @@ impl<'a, 'py> Call<'a, 'py> {
     pub(crate) fn apart<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
         let (done, result) = channel();
         // There is no receiver after an interruption.
-        let thread = thread::Builder::new().name("open".to_owned()).spawn(move || done.send(work()).unwrap_or(()));
-        thread?;
+        let work = move || done.send(work()).unwrap_or(());
+        thread::Builder::new().name("open".to_owned()).spawn(work)?;
         let received = self.until(move |time| match result.recv_timeout(time) {
             Ok(value) => Some(Some(value)),
             Err(RecvTimeoutError::Timeout) => None,

@@ -144,3 +144,70 @@ def test_threads_take_turns():
     corpus.flush()
     assert corpus.stats()["documents"] == 1200 and corpus.pairs().num_rows == 300 * 6
     corpus.close()
+
+
+def test_what_was_not_received_is_in_the_next_table():
+    def flushed():
+        found = corpus.flush()
+        return list(zip(*(found.column(name) for name in ("diff", "a", "b")), strict=True))
+
+    text = "one two three four five"
+    corpus = native.Corpus()
+    corpus.unreceived(0)
+    corpus.upsert("a", text)
+    corpus.upsert("b", text)
+    assert flushed() == [(1, "a", "b")]
+    corpus.unreceived(1)
+    assert flushed() == []
+    corpus.upsert("b", text + " six seven eight nine ten")
+    assert flushed() == [(-1, "a", "b")]
+    corpus.upsert("b", text)
+    assert flushed() == [(1, "a", "b")]
+    corpus.unreceived(3)
+    corpus.upsert("c", text)
+    assert flushed() == [(1, "a", "b"), (1, "a", "c"), (1, "b", "c")]
+    corpus.unreceived(4)
+    corpus.delete("b")
+    assert flushed() == [(1, "a", "c")]
+    assert flushed() == [] and len(corpus.pairs()) == 1
+    corpus.close()
+
+
+INTERRUPTED = """
+import random, signal, sys, threading, time
+import dupflow
+draw = random.Random(int(sys.argv[1]))
+sums = {}
+def add(deltas):
+    for delta in deltas:
+        sums[delta.a, delta.b] = sums.get((delta.a, delta.b), 0) + delta.diff
+with dupflow.Corpus() as corpus:
+    for n in range(60):
+        corpus.upsert(n, "one two three four")
+        signal.setitimer(signal.ITIMER_REAL, draw.random() * 0.002)
+        deltas = None
+        try:
+            deltas = corpus.flush()
+        except KeyboardInterrupt:
+            pass
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if deltas is not None:
+            add(deltas)
+    add(corpus.flush())
+    expected = {(pair.a, pair.b) for pair in corpus.pairs()}
+print(len(expected), len({pair for pair, sum in sums.items() if sum}), set(sums.values()))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="signals")
+def test_interrupted_flushes_lose_nothing():
+    """A signal between the return of flush and the assignment loses its result, as that of any function; here
+    the handler waits until the assignment is done."""
+    code = (
+        "import signal\nclass Late:\n    pass\n"
+        "def handler(number, frame):\n"
+        "    if frame.f_code.co_name != '<module>':\n        raise KeyboardInterrupt\n"
+        "signal.signal(signal.SIGALRM, handler)\n" + INTERRUPTED
+    )
+    done = subprocess.run([sys.executable, "-c", code, "1"], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "1770 1770 {1}\n", done.stdout + done.stderr

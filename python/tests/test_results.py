@@ -11,6 +11,7 @@ import os
 import pickle
 import subprocess
 import sys
+import uuid
 from html import escape
 
 import pytest
@@ -100,6 +101,26 @@ def test_ids_of_types_that_only_a_library_reads():
         assert escape(str(first)) in clusters._repr_html_()
 
 
+def test_ids_that_are_objects_or_have_a_type_of_their_own():
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    names = [uuid.UUID(int=n) for n in range(3)]
+    objects = polars.Series("id", names, dtype=polars.Object)
+    frame = polars.DataFrame({"text": TEXTS["text"], "id": objects})
+    for call in (dupflow.pairs, dupflow.dedup):
+        with pytest.raises(TypeError, match=r'"id".*pl\.Object'):
+            call(frame, id="id")
+    with pytest.raises(TypeError, match=r'"id".*UUID'):
+        dupflow.pairs({"text": TEXTS["text"], "id": objects}, id="id")
+    # They are no hindrance where they are not read.
+    kept = dupflow.dedup(frame, pipeline="exact", threshold=0.5)
+    assert kept["id"].to_list() == [names[0], names[2]]
+    table = pyarrow.table(
+        {"text": TEXTS["text"], "id": pyarrow.array([name.bytes for name in names], pyarrow.uuid())}
+    )
+    (pair,) = dupflow.pairs(table, id="id", pipeline="exact", threshold=0.5)
+    assert (pair.a, pair.b) == (names[0].bytes, names[1].bytes)
+
+
 def test_ids_of_such_types_without_a_library(monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
     ids = pyarrow.array([b"a", b"b", b"c"])
@@ -159,6 +180,18 @@ def test_settings_are_those_of_a_pipeline_file():
         settings={"text.shingle": "words:1", "text.stop_words": ["three", "four"]},
     )
     assert [pair.similarity for pair in without] == [1.0]
+    frame = {"text": ["one two three four"] * 2, 'a "title"': ["five six", "six seven"]}
+    (once,), (often,) = (
+        dupflow.pairs(
+            frame, pipeline="weighted", threshold=0.1, settings={"text.fields": {'a "title"': weight}}
+        )
+        for weight in (1, 9)
+    )
+    assert once.similarity > often.similarity, "the titles differ"
+    with pytest.raises(dupflow.ConfigError, match="title: found"):
+        dupflow.pairs(frame, settings={"text.fields": {"title": "two"}})
+    with pytest.raises(dupflow.ConfigError, match="stop_words"):
+        dupflow.pairs(frame, settings={"text.stop_words": [True]})
 
 
 def test_fields_of_a_rule_are_columns():
@@ -167,6 +200,24 @@ def test_fields_of_a_rule_are_columns():
     assert [tuple(pair)[:2] for pair in dupflow.pairs(frame, settings=rule)] == [(0, 2), (1, 2)]
     with pytest.raises(ValueError, match="host"):
         dupflow.pairs({"text": frame["text"]}, settings=rule)
+
+
+@pytest.mark.parametrize("setting", ["enable_external_access", "python_enable_replacements"])
+def test_a_relation_that_cannot_be_returned_is_refused_before_its_query_runs(setting):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    connection = duckdb.connect()
+    connection.execute("create sequence calls")
+    relation = connection.sql("select nextval('calls') as call, 'a b c d' as text from range(3)")
+    connection.execute(f"set {setting} = false")
+    removed = dupflow.removed(relation)
+    assert len(removed) == 2
+    calls = connection.sql("select currval('calls')").fetchall()
+    for call in (lambda: dupflow.dedup(relation), lambda: removed.filter(relation)):
+        with pytest.raises(TypeError, match=rf"{setting}.*relation\.to_arrow_table"):
+            call()
+    assert connection.sql("select currval('calls')").fetchall() == calls
+    assert removed.filter(relation.to_arrow_table()).num_rows == 1
 
 
 def test_messages_are_logged(tmp_path, caplog):

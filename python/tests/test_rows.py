@@ -1,11 +1,14 @@
 """Lists, dicts and iterators of Python: which of their values are rows, and which are columns.
 
 Bug classes: a row with a list or a dict in it that is read as columns; a text that is read as a column of
-letters; a key that a part of the rows has not; an exception of a stream that becomes another; a message that
-does not say what to pass.
+letters; a key that a part of the rows has not; a missing value or a time that is no None and no number; an
+exception of a stream that becomes another; a message that does not say what to pass.
 """
 
+import datetime
+
 import pytest
+from conftest import ROOT
 
 import dupflow
 
@@ -59,6 +62,136 @@ def test_a_key_may_be_missing_in_a_part_of_the_rows():
     assert [(pair.a, pair.b) for pair in found] == [("0", "last")] and found.stats["nulls"] == 2499
     with dupflow.Corpus() as corpus:
         assert corpus.upsert_many(iter([*rows, *later]), nulls="delete") == 1
+
+
+@pytest.mark.parametrize("before", [0, 1, 999, 1000, 1001, 2000])
+def test_a_key_may_be_missing_wherever_its_row_is(before):
+    others = [{"id": str(n)} for n in range(before)]
+    rule = {"pairs.where": "a.host == b.host"}
+    last = [{"id": "x", "text": TEXT, "host": "h"}, {"id": "y", "text": TEXT, "host": "h"}]
+    options = {"id": "id", "time": "at", "settings": rule, "nulls": "skip"}
+    for rows in ([*others, *last], [*last, *others]):
+        timed = [*rows, {"id": "z", "at": 5}]
+        assert [(pair.a, pair.b) for pair in dupflow.pairs(timed, **options)] == [("x", "y")]
+        with pytest.raises(ValueError, match='no column "at"'):
+            dupflow.pairs(rows, **options)
+    for nulls in ("skip", "error"):
+        with pytest.raises(ValueError, match='no column "text"'):
+            dupflow.pairs([*others, {"id": "z"}], nulls=nulls)
+    with dupflow.Corpus() as corpus, pytest.raises(ValueError, match='no column "id"'):
+        corpus.upsert_many([{"url": "x", "text": TEXT}] * (before + 1))
+
+
+def test_a_key_may_be_missing_in_rows_that_are_followed():
+    rule = {"pairs.where": "a.host == b.host"}
+    rows = [{**row, "host": "h"} for row in ROWS]
+    for first in ({"id": "z", "text": TEXT}, {"id": "a", "op": "delete"}):
+        followed = dupflow.follow(iter([first, *rows]), settings=rule)
+        assert [(delta.a, delta.b) for deltas in followed for delta in deltas] == [("a", "b")]
+    followed = dupflow.follow(iter(ROWS), settings=rule)
+    with pytest.raises(ValueError, match='no column "host"'):
+        list(followed)
+
+
+def test_columns_that_a_pipeline_does_not_read_may_be_of_any_values(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rows = [
+        {"id": "a", "text": TEXT, "title": "x", "host": "h", "any": 1},
+        {"id": "b", "text": TEXT, "title": "x", "host": "h", "any": "s"},
+        {"id": "c", "text": TEXT, "title": "y z y z", "host": "i", "any": [2]},
+    ]
+    path = tmp_path / "pipeline.toml"
+    exact = (ROOT / "pipelines/exact.toml").read_text(encoding="utf-8")
+    path.write_text(exact + '\n[pairs]\nwhere = "a.host == b.host"\n')
+    fields = {"text.fields": {"title": 1}}
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    for options in (
+        {"pipeline": "exact", "settings": {"pairs.where": "a.host == b.host"}},
+        {"pipeline": "exact", "threshold": 1, "settings": fields},
+        {"pipeline": path},
+    ):
+        for frame in (rows, columns, pandas.DataFrame(rows), iter(rows)):
+            found = dupflow.pairs(frame, id="id", **options)
+            assert [(pair.a, pair.b) for pair in found] == [("a", "b")]
+        with dupflow.Corpus(**options) as corpus:
+            assert corpus.upsert_many(rows) == 3 and len(corpus.flush()) == 1
+        for source in (iter(rows), pandas.DataFrame(rows)):
+            assert sum(len(deltas) for deltas in dupflow.follow(source, **options)) == 1
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "string", "category"])
+def test_missing_texts_of_pandas(dtype):
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series([TEXT, None, TEXT], dtype=dtype)
+    rows = pandas.DataFrame({"id": ["a", "b", "c"], "text": series}).to_dict("records")
+    for frame in ({"text": series}, {"text": series.array}, {"text": pandas.Index(series)}, rows):
+        with pytest.raises(ValueError, match="null"):
+            dupflow.pairs(frame)
+        found = dupflow.pairs(frame, nulls="skip")
+        assert ([(pair.a, pair.b) for pair in found], found.stats["nulls"]) == ([(0, 2)], 1)
+    followed = dupflow.follow(iter([{"id": "b", "text": TEXT}, *rows[:2]]), every="events:1")
+    assert [delta.diff for deltas in followed for delta in deltas] == [1, -1]
+
+
+def test_missing_values_of_rows():
+    """A chunk may have no other."""
+    nan = float("nan")
+    pandas = pytest.importorskip("pandas")
+    for missing in (nan, None, pandas.NA, pandas.NaT):
+        rows = [{"id": missing, "text": missing, "at": missing}] * 1000
+        rows += [{"id": "a", "text": TEXT, "at": 2}, {"id": missing, "text": TEXT, "at": 1.5}]
+        found = dupflow.removed(rows, id="id", time="at", keep="oldest", nulls="skip")
+        assert [(row.id, row.kept) for row in found] == [("a", None)] and found.stats["nulls"] == 1000
+        row = {"id": "a", "text": TEXT, "op": missing, "at": missing}
+        followed = dupflow.follow(iter([row, {**row, "id": "b"}]), time="at")
+        assert sum(len(deltas) for deltas in followed) == 1
+
+
+def times(kind, text):
+    """A column of one time, of a kind."""
+    time = datetime.datetime.fromisoformat(text)
+    if kind == "datetime":
+        return [time]
+    if kind == "zone":
+        zone = datetime.timezone(datetime.timedelta(hours=5))
+        return [time.replace(tzinfo=datetime.timezone.utc).astimezone(zone)]
+    if kind == "polars":
+        return pytest.importorskip("polars").Series([time])
+    if kind == "pyarrow":
+        return pytest.importorskip("pyarrow").array([time])
+    if kind.startswith("pandas"):
+        dtype = kind.removeprefix("pandas ")
+        return pytest.importorskip("pandas").Series([text]).astype("datetime64[ns]").astype(dtype)
+    return pytest.importorskip("numpy").array([text], dtype=kind)
+
+
+KINDS_OF_TIMES = [
+    "datetime",
+    "zone",
+    "polars",
+    "pyarrow",
+    "pandas datetime64[s]",
+    "pandas datetime64[ns]",
+    "pandas object",
+    "datetime64[s]",
+    "datetime64[us]",
+    "datetime64[ns]",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_TIMES)
+def test_times_of_columns_and_rows_are_seconds(kind):
+    column = times(kind, "2020-01-02T00:00:00")
+    # Half a minute before and after.
+    for other, kept in ((1577923170, 1), (1577923230, 0)):
+        for batch in ({"text": [TEXT], "at": column}, {"text": TEXT, "at": next(iter(column))}):
+            if not hasattr(batch["at"], "as_py"):
+                batches = [batch, {"text": [TEXT], "at": [other]}]
+                found = dupflow.removed(batches, time="at", keep="oldest")
+                assert [row.kept for row in found] == [kept]
+    numpy = pytest.importorskip("numpy")
+    missing = {"text": [TEXT] * 2, "at": numpy.array(["NaT", "2020-01-01"], dtype="datetime64[ns]")}
+    assert dupflow.removed(missing, time="at", keep="oldest").column("kept") == [1]
 
 
 def test_batches_that_are_read_once_in_a_list():
@@ -146,3 +279,23 @@ def test_columns_and_datasets_of_libraries_say_what_to_pass():
     assert len(dupflow.pairs(numpy.array(texts))) == 1
     with pytest.raises(TypeError, match=r"pass list\(\) of it"):
         dupflow.dedup(numpy.array(texts))
+
+
+def test_numbers_of_numpy_in_rows():
+    numpy = pytest.importorskip("numpy")
+    for kind in (numpy.float16, numpy.float32, numpy.float64, numpy.int8, numpy.uint64):
+        rows = [{"id": kind(n), "text": TEXT, "at": kind(9 - n)} for n in range(2)]
+        found = dupflow.removed(rows, id="id", time="at", keep="oldest")
+        assert [(row.id, row.kept) for row in found] == [(0, 1)]
+
+
+def test_values_that_lists_cannot_have():
+    date = datetime.date(2020, 1, 1)
+    numpy = pytest.importorskip("numpy")
+    for value in (date, b"a", {"a": 1}, numpy.datetime64("2020-01-01")):
+        for frame in ([{"id": value, "text": TEXT}], {"id": [value], "text": [TEXT]}):
+            with pytest.raises(TypeError, match='column "id": a list may have str, int, float and bool'):
+                dupflow.pairs(frame, id="id")
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"id": [date] * 2, "text": [TEXT] * 2})
+    assert [(pair.a, pair.b) for pair in dupflow.pairs(table, id="id")] == [(date, date)]

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use dupflow::core::cluster::{ClusterKind, Clusters};
 use dupflow::core::pair::Cause;
 use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::run::status::{Phase, Status};
 use dupflow::core::time::SystemClock;
-use dupflow::monitor::{self, Endpoint, Monitor, MonitorLimits, MonitoredRun};
+use dupflow::monitor::{self, Endpoint, Monitor, MonitorLimits, MonitoredRun, View};
 
 use super::client::{ask, get};
 use super::exposition::{self, Family};
@@ -123,14 +124,27 @@ fn health_and_readiness_say_what_is_wrong() {
     };
     is("/health", 200, "ok\n");
     is("/ready", 503, "starting: the output is taken over\n");
-    for path in ["/pairs", "/clusters", "/documents/a", "/compare?a=a&b=b"] {
-        assert_eq!(get(watched.address(), path).code, 503, "{path} before the run is live");
-    }
     status.enter(Phase::Live);
     is("/ready", 200, "ready\n");
     status.enter(Phase::Failed("the output cannot be written".to_owned()));
     is("/health", 503, "failed: the output cannot be written\n");
     is("/ready", 503, "failed: /health says why\n");
+}
+
+#[test]
+fn a_run_that_is_not_live_yet_has_no_pairs() {
+    let clock = Arc::new(SystemClock::start());
+    let run = MonitoredRun::new(Arc::new(Metrics::new(1)), Arc::new(Status::new(0, 1, 1)), clock);
+    let clusters = Clusters::new(ClusterKind::Components, 9);
+    let view = Some(View::start("run".to_owned(), true, clusters, None).unwrap());
+    let run = MonitoredRun { view, ..run };
+    let monitor =
+        Monitor::start(&Endpoint::open(HERE.parse().unwrap()), run, MonitorLimits::default()).unwrap();
+    for path in ["/pairs", "/clusters", "/documents/a"] {
+        let refused = get(monitor.address(), path);
+        assert_eq!(refused.code, 503, "{path}: {refused:?}");
+        assert!(refused.head.contains("retry-after: "), "{path}: {}", refused.head);
+    }
 }
 
 #[test]
