@@ -69,6 +69,15 @@ impl Similarity {
         }
     }
 
+    /// The similarity of a and b that was written as its value, beside the shares of a's features in b and of
+    /// b's in a. Shares that are missing or equal say no more than the value.
+    pub fn read_beside(value: f64, in_b: Option<f64>, in_a: Option<f64>) -> Self {
+        match (in_b, in_a) {
+            (Some(in_b), Some(in_a)) if in_b.total_cmp(&in_a).is_ne() => Self::of_shares([in_b, in_a]),
+            _ => Self::clamped(value),
+        }
+    }
+
     /// The value, in `0.0..=1.0`: the greater share.
     pub fn get(self) -> f64 {
         let [a, b] = self.shares();
@@ -139,10 +148,7 @@ impl SharesBeside {
 
     /// The similarity with this value, beside which they are written.
     pub fn similarity(self, value: f64) -> Similarity {
-        match (self.in_id, self.of_id) {
-            (Some(in_id), Some(of_id)) => Similarity::of_shares([in_id, of_id]),
-            _ => Similarity::clamped(value),
-        }
+        Similarity::read_beside(value, self.in_id, self.of_id)
     }
 }
 

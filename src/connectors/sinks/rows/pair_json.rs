@@ -80,10 +80,7 @@ pub(crate) fn read_delta(line: &str) -> io::Result<(DocPair, i8)> {
         serde_json::from_str(line).map_err(|_| invalid_data("a line of the output is no delta", line))?;
     let pair = Pair::new(a, b).ok_or_else(|| invalid_data("a document is no pair with itself", line))?;
     let evidence = Evidence { blocks, look, components };
-    let similarity = match (in_a, in_b) {
-        (Some(in_a), Some(in_b)) if in_a.total_cmp(&in_b).is_ne() => Similarity::of_shares([in_b, in_a]),
-        _ => Similarity::clamped(similarity),
-    };
+    let similarity = Similarity::read_beside(similarity, in_b, in_a);
     Ok((DocPair { pair, similarity, evidence }, diff))
 }
 

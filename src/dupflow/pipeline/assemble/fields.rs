@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::config::{Deployment, EmitKind, Plan, SinkConfig};
+use crate::config::{Deployment, EmitKind, Plan};
 use dupflow_connectors::state::StoredState;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
@@ -49,8 +49,8 @@ pub(super) fn held_views(held: &FieldRules, deployment: &Deployment) -> Arc<[Vie
     deployment.views.iter().map(|config| view(&config.plan)).collect()
 }
 
-/// A problem for each field that a setting asks for and that `source.fields` does not have, and for tables
-/// that have no columns for what the pipeline finds.
+/// A problem for each field that a setting asks for and that `source.fields` does not have, and for a list
+/// that cannot be decided.
 pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
     let known: Vec<_> = deployment.fields.rules().iter().map(|rule| format!("{:?}", rule.name())).collect();
     let among = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
@@ -58,14 +58,9 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
     let missing =
         missing.map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"));
     let is_contained = plan.scheme.measure() == Measure::Containment;
-    let no_columns = is_contained && matches!(deployment.sink, SinkConfig::Tables(_));
-    let of_tables = no_columns.then(|| {
-        "sink.kind: tables have no columns for the shares of a containment; write to a file or to a topic"
-            .to_owned()
-    });
     let is_list = matches!(deployment.emit, EmitKind::Keep | EmitKind::Remove);
     let of_estimates = (is_contained && is_list && plan.remove_if.is_none()).then(|| {
         "sink.emit: what to remove is decided by exact shares; set filter.verify = \"exact\"".to_owned()
     });
-    missing.chain(of_tables).chain(of_estimates).collect()
+    missing.chain(of_estimates).collect()
 }

@@ -83,6 +83,7 @@ impl SinkParts<'_> {
             decisions: Some(self.deployment.decisions)
                 .filter(|_| self.deployment.emit == EmitKind::Decisions),
             causes: self.deployment.causes,
+            shares: self.shares(),
             patience: *patience,
             run: self.run.to_owned(),
         };
