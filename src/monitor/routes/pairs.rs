@@ -175,7 +175,7 @@ pub(super) async fn pairs(
     }
     let view = state.view()?;
     if let Some(format) = file {
-        return export_pairs(wanted, format).answer(&state, view);
+        return export_pairs(wanted, format, state.subject.pipeline.shares).answer(&state, view);
     }
     state
         .read_view(view, move |view| {
@@ -208,10 +208,11 @@ async fn ranked_page(
     state.read_view(state.view()?, read).await
 }
 
-/// All wanted pairs, by (a, b).
+/// All wanted pairs, by (a, b); `shares` says whether they have two shares.
 fn export_pairs(
     wanted: PairQuery,
     format: ListFormat,
+    shares: bool,
 ) -> ListExport<impl FnMut(&View) -> (Vec<ListRow>, bool) + Send + 'static> {
     let mut wanted = PairQuery { after: None, limit: ROWS, ..wanted };
     let read = move |view: &View| {
@@ -219,7 +220,8 @@ fn export_pairs(
         wanted.after = next;
         let row = |pair: &KnownPair| {
             let summary = PairSummary::new(pair);
-            vec![
+            let [in_b, in_a] = pair.held.similarity.shares().map(ListCell::Number);
+            let mut row = vec![
                 ListCell::Text(summary.a),
                 ListCell::Text(summary.b),
                 ListCell::Number(summary.similarity),
@@ -228,13 +230,25 @@ fn export_pairs(
                 ListCell::optional(summary.since_event_time),
                 ListCell::Truth(summary.since_is_exact),
                 ListCell::Text(summary.cause.to_owned()),
-            ]
+            ];
+            row.extend([in_a, in_b].into_iter().filter(|_| shares));
+            row
         };
         (found.iter().map(row).collect(), wanted.after.is_none())
     };
-    const COLUMNS: &[&str] =
-        &["a", "b", "similarity", "since", "since_at", "since_event_time", "since_is_exact", "cause"];
-    ListExport { name: "pairs", columns: COLUMNS, format, read }
+    const COLUMNS: &[&str] = &[
+        "a",
+        "b",
+        "similarity",
+        "since",
+        "since_at",
+        "since_event_time",
+        "since_is_exact",
+        "cause",
+        "in_a",
+        "in_b",
+    ];
+    ListExport { name: "pairs", columns: &COLUMNS[..if shares { 10 } else { 8 }], format, read }
 }
 
 /// A query for a pair.

@@ -17,6 +17,7 @@ use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::pair::{Delta, Evidence, Similarity};
 use dupflow_core::run::watch::WatchBook;
+use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::{Epoch, EpochTimes};
 use dupflow_engine::dataflow::Stages;
@@ -223,5 +224,12 @@ fn pipeline(plan: &Plan, job: &RunJob) -> Pipeline {
     let standard_error = Box::new(move |similarity: f64, evidence: &Evidence| {
         scheme.standard_error(Similarity::clamped(similarity), *evidence)
     });
-    Pipeline { description, blocks, components: size, threshold: plan.threshold, standard_error }
+    Pipeline {
+        description,
+        blocks,
+        components: size,
+        threshold: plan.threshold,
+        shares: plan.scheme.measure() == Measure::Containment,
+        standard_error,
+    }
 }
