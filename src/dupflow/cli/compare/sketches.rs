@@ -69,7 +69,6 @@ pub(super) fn table(
         let measure = params.kind.measure();
         let weights = if measure.is_weighted() { weights } else { &Weights::Unit };
         let [x, y] = [a, b].map(|text| words(&params, text, weights));
-        let bytes = 8 * x.len().max(y.len());
         let estimate = estimator.estimate(&x, &y).clamp(0.0, 1.0);
         let similarity = examiner.measure(measure, weights, a, b);
         let mut of = named(measure).to_owned();
@@ -87,7 +86,8 @@ pub(super) fn table(
         let error = if error < USELESS { format!("{error:.4}") } else { "-".to_owned() };
         let _ = writeln!(
             out,
-            "{mark} {name:<14}{places:<28}{bytes:>6}  {of:<28}{exact:.4}{estimate:>10.4}{error:>16}"
+            "{mark} {name:<14}{places:<28}{:>6}  {of:<28}{exact:.4}{estimate:>10.4}{error:>16}",
+            8 * x.len().max(y.len())
         );
         if let Some((q, estimated)) = alignment {
             let what = "alignment q";
