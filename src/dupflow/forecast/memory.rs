@@ -86,7 +86,7 @@ pub(super) fn stored_features(plan: &Plan) -> usize {
 }
 
 /// Features of a text that have a block of their own: all, or those that a scaled sketch keeps.
-fn in_blocks(plan: &Plan) -> usize {
+pub(super) fn in_blocks(plan: &Plan) -> usize {
     match plan.scheme.sketch.kind {
         SketchKind::Scaled { scale, least } => {
             (ASSUMED_FEATURES / scale as usize).max(least as usize).min(ASSUMED_FEATURES)
