@@ -7,6 +7,7 @@
 mod audit;
 mod bad_input;
 mod clusters;
+mod contained;
 mod decisions;
 mod doors;
 mod dupflow;

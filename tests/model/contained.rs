@@ -19,6 +19,8 @@ use crate::data::Event;
 use crate::history::{check, cut, ids, runs, sizes};
 use crate::law::{Corpus, assert_law};
 use crate::pipelines::plan;
+use crate::restart;
+use crate::sources::partitions;
 
 /// Words of a whole text.
 const WHOLE: usize = 80;
@@ -106,6 +108,18 @@ fn exact_shares_are_those_of_the_shingles() {
         if sets.iter().all(|(_, set)| sets.iter().filter(|(_, other)| other == set).count() <= 3) {
             assert_eq!(corpus.pairs(&stages), expected);
         }
+    });
+}
+
+/// Shares are those of a fresh run wherever the runs before have ended, with kept documents and without.
+#[test]
+fn no_end_of_a_run_shows_in_shares() {
+    let plan = contained(&scaled(3, 2, "cap = 3, leaders = 1, leaders_by = \"size\""));
+    let history = vec((ids(), part()), 1..100);
+    check(24, (history, any::<bool>(), any::<u64>()), |(history, keeps, seed)| {
+        let parts = partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed);
+        let place = restart::through_ends(&parts, &plan, keeps, seed, false);
+        restart::assert_durable(&place, &plan, &parts, restart::run(seed));
     });
 }
 

@@ -254,8 +254,7 @@ mod tests {
     /// A pair of containment has both shares, as numbers that are read back; a copy has them too.
     #[test]
     fn golden_shares() {
-        let contained =
-            DocPair { similarity: Similarity::of_shares([0.75, 0.125]), ..pair("a", "b", 1.0) };
+        let contained = DocPair { similarity: Similarity::of_shares([0.75, 0.125]), ..pair("a", "b", 1.0) };
         let copies = pair("c", "d", 1.0);
         let mut out = Vec::new();
         let mut sink = DeltaLines::new(&mut out, None).with_shares(true);
@@ -273,16 +272,16 @@ mod tests {
         apply(lines.lines().next().unwrap(), &mut pairs).unwrap();
         let other = lines.lines().next().unwrap().replace("\"in_a\":0.125", "\"in_a\":0.25");
         assert!(apply(&other.replace("\"diff\":1", "\"diff\":-1"), &mut pairs).is_err());
-        let mut out = Vec::new();
-        let mut sink = PairLines::with_rows(
-            CsvRows::new(&mut out, RowKind::Pairs { shares: true, evidence: false }),
+        let mut csv = Vec::new();
+        let mut listed = PairLines::with_rows(
+            CsvRows::new(&mut csv, RowKind::Pairs { shares: true, evidence: false }),
             None,
         )
         .with_shares(true);
-        sink.restored(&[Delta::by_block(contained.clone(), 1)]);
-        sink.finish().unwrap();
-        drop(sink);
-        assert_eq!(text(out), "a,b,similarity,in_a,in_b\na,b,0.75,0.125,0.75\n");
+        listed.restored(&[Delta::by_block(contained.clone(), 1)]);
+        listed.finish().unwrap();
+        drop(listed);
+        assert_eq!(text(csv), "a,b,similarity,in_a,in_b\na,b,0.75,0.125,0.75\n");
     }
 
     #[test]

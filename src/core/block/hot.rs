@@ -68,7 +68,6 @@ impl HotRule {
     }
 
     /// The first part of a [rank](Self::rank).
-    #[expect(clippy::cast_possible_truncation, reason = "the leading half of an id, or fewer bits")]
     pub(super) fn leading(self, id: SketchId, word: u64) -> u32 {
         let leading = (id.high() >> 32) as u32;
         match self.by {

@@ -143,9 +143,7 @@ mod tests {
         let low = [0x312_3456_789a, 0x500_0000_0001, 1 << 60 | 0x500_0000_0001];
         assert_eq!(keys(&low), [BlockKey::new(3, 0x12_3456_789a), BlockKey::new(5, 1)]);
         // Four are kept of any text, and all below 2^61; above it, no more.
-        let values: Vec<u64> = (0..9).map(|n| (1 << 61) - 3 + n).collect();
-        assert_eq!(keys(&values).len(), 4);
-        let values: Vec<u64> = (0..9).map(|n| (1 << 61) - 7 + n).collect();
-        assert_eq!(keys(&values).len(), 7);
+        let around = |below: u64| (0..9).map(|n| (1 << 61) - below + n).collect::<Vec<u64>>();
+        assert_eq!([3, 7].map(|below| keys(&around(below)).len()), [4, 7]);
     }
 }

@@ -77,9 +77,9 @@ impl PairFilter for ContainmentFilter {
         if least < self.least_values {
             return Verdict { accepted: None, look: 1, components: 0 };
         }
-        let shared = shared(x, y, least_count(self.threshold * least as f64));
+        let found = shared(x, y, least_count(self.threshold * least as f64));
         let overlap = |shared| Overlap { shared, of_a: x.len(), of_b: y.len() };
-        Verdict { accepted: shared.map(|shared| overlap(shared).similarity()), look: 2, components }
+        Verdict { accepted: found.map(|found| overlap(found).similarity()), look: 2, components }
     }
 
     fn looks(&self) -> usize {
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!((rejected.accepted, rejected.look), (None, 2));
         assert_eq!(filter.rejected_by(2), RejectedBy::Features);
         assert_eq!(filter.agreeing(a.view(), c.view(), 2), Some(Agreeing { found: 2, needed: 3 }));
-        assert_eq!(filter.similarity(a.view(), c.view()).shares(), [0.5, 0.25]);
+        assert_eq!(filter.similarity(a.view(), c.view()), Similarity::of_shares([0.5, 0.25]));
         assert!(ContainmentFilter::new(0.0, Scaled::new(8, 4, 0), true, 0).is_err());
     }
 
@@ -239,7 +239,7 @@ mod tests {
                 let scheme = Scheme { text: text.clone(), sketch, exact, ..Scheme::default() };
                 let mut maker = SketchMaker::new(&scheme);
                 let a = words(0..900, 1) + &words(0..100, 2);
-                let [(_, a), (_, b)] = [a, words(0..9000, 1)].map(|text| maker.sketch(&text).unwrap());
+                let [(_, a), (_, b)] = [a, words(0..9000, 1)].map(|one| maker.sketch(&one).unwrap());
                 let filter = ContainmentFilter::new(0.1, sketch.scaled().unwrap(), exact, 30).unwrap();
                 let verdict = filter.decide(a.view(), b.view());
                 (verdict.accepted.unwrap().shares(), verdict.components)

@@ -154,7 +154,7 @@ mod tests {
     fn shares_follow_the_order_of_ids() {
         let id = |name| DocId::new(name).unwrap();
         let similarity = Similarity::of_shares([0.9, 0.25]);
-        let pair = |a, b, similarity| DocPair::new(id(a), id(b), similarity, Evidence::default());
+        let pair = |a, b, of_both| DocPair::new(id(a), id(b), of_both, Evidence::default());
         assert_eq!(pair("x", "a", similarity), pair("a", "x", similarity.flipped()));
         assert_eq!(pair("a", "x", similarity).unwrap().similarity, similarity);
         assert_eq!(pair("a", "a", similarity), None);

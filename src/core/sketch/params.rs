@@ -170,7 +170,7 @@ impl SketchParams {
             SketchKind::Odd => return Box::new(Odd::new(size, bits, seed)),
             SketchKind::OphOriginal => return Box::new(OphOriginal::new(size, bits, seed)),
             SketchKind::SimHash => return Box::new(SimHash::new(size, seed)),
-            SketchKind::Scaled { .. } => return Box::new(self.scaled().expect("this kind is scaled")),
+            SketchKind::Scaled { scale, least } => return Box::new(Scaled::new(scale, least, seed)),
             SketchKind::Dart => Box::new(Dart::new(size, seed)),
             SketchKind::Icws => Box::new(Icws::new(size, seed)),
             SketchKind::Cws => Box::new(Cws::new(size, seed)),

@@ -162,8 +162,8 @@ impl DecisionBook {
     /// Applies deltas to the pairs and clusters. Returns the documents that have moved between clusters.
     fn apply(&mut self, deltas: &[Delta]) -> Vec<DocId> {
         for Delta { pair, diff, .. } in deltas {
-            let (lo, hi, similarity) = (pair.pair.lo(), pair.pair.hi(), pair.similarity);
-            for (from, to, similarity) in [(lo, hi, similarity), (hi, lo, similarity.flipped())] {
+            let (lo, hi, of_both) = (pair.pair.lo(), pair.pair.hi(), pair.similarity);
+            for (from, to, similarity) in [(lo, hi, of_both), (hi, lo, of_both.flipped())] {
                 if *diff > 0 {
                     let others = self.neighbours.entry(from.clone()).or_default();
                     others.insert(to.clone(), similarity);
