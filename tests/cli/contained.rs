@@ -186,8 +186,8 @@ fn tables_have_shares() {
     let of_pairs = "SELECT concat_ws(' ', a, b, similarity, in_a, in_b) FROM pairs ORDER BY a, b";
     let expected = ["book chapter 0.891304348 0.891304348 0.353448276", "book note 1.0 1.0 0.396551724"];
     assert_eq!(rows(of_pairs), expected);
-    let of_deltas = "SELECT concat_ws(' ', a, b, max(similarity), in_a, in_b) FROM deltas GROUP BY a, b, in_a, \
-                     in_b HAVING sum(diff) = 1 ORDER BY a, b";
+    let of_deltas = "SELECT concat_ws(' ', a, b, max(similarity), in_a, in_b) FROM deltas
+                     GROUP BY a, b, in_a, in_b HAVING sum(diff) = 1 ORDER BY a, b";
     assert_eq!(rows(of_deltas), expected, "deltas add up to the pairs");
     let views = "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name";
     assert!(rows(views).is_empty(), "clusters do not say what may be removed");

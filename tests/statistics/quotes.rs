@@ -7,7 +7,7 @@ use dupflow::forecast::PlanReport;
 
 use crate::bounds;
 
-const TRIALS: usize = 1000;
+const TRIALS: usize = 300;
 
 /// A text of different words; a quote of its first ones, of which each is replaced with a probability in
 /// percent.

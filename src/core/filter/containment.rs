@@ -6,12 +6,13 @@
 //!
 //! The *sample* of a pair are its values up to the smaller one of the two sketches' limits, which are all
 //! that the texts have up to there. Where all values are stored the sample is whole, and the shares are
-//! exact. Else they are estimates: a share c of a sample of m values has the standard error `sqrt(c (1 - c) / m)`.
+//! exact. Else they are estimates: a share c of a sample of m values has the standard error
+//! `sqrt(c (1 - c) / m)`.
 //! With m below [`ScaledEstimator::LEAST`] nothing is claimed, and the pair is rejected.
 //!
 //! Looks: 1, the sizes, namely the words of the texts and the sample; 2, the values. With m in the smaller
-//! and T m rounded up needed, the count ends as soon as too many values of the smaller one are missing. There is
-//! no test by the sizes of both: a short text lies in a text of any size.
+//! and T m rounded up needed, the count ends as soon as too many values of the smaller one are missing. There
+//! is no test by the sizes of both: a short text lies in a text of any size.
 //!
 //! Contract beyond that of [`PairFilter`]: exchanging the sketches [flips](crate::pair::Similarity::flipped)
 //! the similarity.

@@ -9,9 +9,9 @@
 //! or one of its `least` smallest if these are more. By the sketch alone, the decision is that of the sample:
 //! X of the S shared values and Y of the n - S others are in it, both binomial, and the share is X / (X + Y).
 //!
-//! These are upper bounds: a shared shingle that many texts have is in a hot block, in which the two meet only
-//! if one of them is a leader. How many shingles are such depends on the corpus, and is not computed. Nor is
-//! anything for shingles of characters: how many a word has depends on the text.
+//! These are upper bounds: a shared shingle that many texts have is in a hot block, in which the two meet
+//! only if one of them is a leader. How many shingles are such depends on the corpus, and is not
+//! computed. Nor is anything for shingles of characters: how many a word has depends on the text.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -160,8 +160,8 @@ impl QuoteModel {
     }
 }
 
-/// The distribution of the number of shared shingles, from 0 to all, of a quote of so many words; at least one
-/// shingle, since a text of fewer words than a shingle is one.
+/// The distribution of the number of shared shingles, from 0 to all, of a quote of so many words; at least
+/// one shingle, since a text of fewer words than a shingle is one.
 fn shared_shingles(words: usize, shingle: usize, edited: f64) -> Vec<f64> {
     let shingle = shingle.min(words).max(1);
     let all = words + 1 - shingle;
@@ -198,8 +198,8 @@ impl Display for QuoteTable<'_> {
         }
         writeln!(
             f,
-            "\nProbability that a quote is found, at most: shingles in hot blocks, of which a corpus decides, are \
-             not\nconsidered.\n"
+            "\nProbability that a quote is found, at most. Not foreseen are hot blocks, which depend on the \
+             corpus.\n"
         )?;
         let percent = EDITS.map(|edits| format!("{edits} %")).map(|edits| format!("{edits:>9}")).concat();
         writeln!(f, "  words  in a text    words replaced:\n         as long    {percent}")?;
@@ -226,7 +226,7 @@ mod tests {
         row.unwrap().found_at_most
     }
 
-    /// Three words, shingles of two: both shared if no word is replaced, one if only the first or the last is.
+    /// Three words, shingles of two: both shared if no word is replaced, one if only the first or last is.
     #[test]
     fn shared_shingles_by_hand() {
         let (masses, q) = (shared_shingles(3, 2, 0.1), 0.9_f64);

@@ -110,7 +110,8 @@ impl PostgresStore {
                 ("", "", "")
             };
             let sql = format!(
-                "INSERT INTO {} AS p (a, b, similarity, epoch, blocks, look, components, standard_error{names})
+                "INSERT INTO {} AS p
+                    (a, b, similarity, epoch, blocks, look, components, standard_error{names})
                  SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::int8[], $5::int4[],
                     $6::int4[], $7::int8[], $8::float8[]{values})
                  ON CONFLICT (a, b) DO UPDATE SET similarity = excluded.similarity, epoch = excluded.epoch,
@@ -199,7 +200,8 @@ impl PostgresStore {
             let sql = format!(
                 "INSERT INTO {} (epoch, diff, a, b, similarity, cause{names})
                  SELECT *
-                 FROM unnest($1::int8[], $2::int2[], $3::text[], $4::text[], $5::float8[], $6::text[]{values})",
+                 FROM unnest($1::int8[], $2::int2[], $3::text[], $4::text[], $5::float8[],
+                    $6::text[]{values})",
                 table("deltas")
             );
             let parameters: [Parameter<'_>; 8] = [&epoch, &diff, &a, &b, &similarity, &cause, &in_a, &in_b];

@@ -76,8 +76,9 @@ impl PostgresStore {
     /// Adds the columns of shares if this run writes shares and they are missing. Returns whether there are
     /// such columns.
     fn add_shares(&self, transaction: &mut Transaction<'_>) -> Result<bool, postgres::Error> {
-        let has_shares = "SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = \
-                          'in_a' AND NOT attisdropped";
+        let has_shares =
+            "SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = 'in_a'
+             AND NOT attisdropped";
         let has_shares = transaction.query_one(has_shares, &[&self.table("pairs")])?.try_get::<_, bool>(0)?;
         if self.is_directed && !has_shares {
             transaction.batch_execute(&self.more_columns())?;
