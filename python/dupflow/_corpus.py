@@ -48,8 +48,6 @@ class Corpus:
         state: str | os.PathLike[str] | None = None,
         progress: Progress = False,
     ) -> None:
-        # One thread at a time can say that it did not receive the last result.
-        self._flushing = threading.RLock()
         follow_level()
         name, assigned = os.fspath(pipeline), assignments(threshold, settings)
         self._fields = tuple(_dupflow.field_columns(name, assigned))
@@ -106,13 +104,12 @@ class Corpus:
         result.
         """
         follow_level()
-        with self._flushing:
-            before = self._corpus.flushes
-            try:
-                return Deltas(self._corpus.flush())
-            except BaseException:
-                self._corpus.unreceived(before)
-                raise
+        before = self._corpus.flushes
+        try:
+            return Deltas(self._corpus.flush())
+        except BaseException:
+            self._corpus.unreceived(before)
+            raise
 
     def similar(self, text: str, *, top: int = 10) -> list[tuple[Id, float]]:
         """The documents that would be in a pair with a text, with their similarities, the best first, at most

@@ -368,7 +368,7 @@ class Corpus:
     def flushes(self) -> int:
         """How many tables `flush` has returned."""
     def unreceived(self, flushes: int, /) -> None:
-        """The caller was interrupted before it had the last table of `flush`, if there were `flushes` before
+        """This thread was interrupted before it had the last table of `flush`, if there were `flushes` before
         it: the next one has its changes too."""
     def similar(self, text: str, *, top: int = 10) -> list[tuple[str | int, float]]:
         """The documents that a text would be paired with, with their similarities, best first: at most

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::{self, ThreadId};
 
 use dupflow::config::Plan as Pipeline;
 use dupflow::connectors::intake::Batch;
@@ -45,9 +46,9 @@ struct CorpusState {
     kind: Option<IdKind>,
     /// As of the last flush.
     pairs: BTreeSet<DocPair>,
-    /// The changes of the last table that was made, and whether the caller has it.
+    /// The changes of the last table that was made, and the thread that has it.
     flushed: Vec<Delta>,
-    is_received: bool,
+    received_by: Option<ThreadId>,
     epoch: Epoch,
     upserts: u64,
     deletes: u64,
@@ -130,7 +131,7 @@ impl Corpus {
             kind,
             pairs: BTreeSet::new(),
             flushed: Vec::new(),
-            is_received: true,
+            received_by: None,
             epoch: 0,
             upserts: 0,
             deletes: 0,
@@ -223,7 +224,7 @@ impl Corpus {
         let table = py.detach(|| {
             let deltas = collected.take();
             own.advance(epoch, &deltas);
-            if std::mem::take(&mut own.is_received) {
+            if own.received_by.take().is_some() {
                 own.flushed.clear();
             }
             own.flushed.extend(deltas);
@@ -232,7 +233,7 @@ impl Corpus {
         });
         call.deliver()?;
         py.check_signals()?;
-        own.is_received = true;
+        own.received_by = Some(thread::current().id());
         self.flushes.fetch_add(1, Ordering::AcqRel);
         Ok(table)
     }
@@ -243,12 +244,13 @@ impl Corpus {
         self.flushes.load(Ordering::Acquire)
     }
 
-    /// The caller was interrupted before it had the last table of `flush`, if there were `flushes` before it:
-    /// the next one has its changes too.
+    /// This thread was interrupted before it had the last table of `flush`, if there were `flushes` before
+    /// it: the next one has its changes too.
     #[pyo3(signature = (flushes, /))]
     fn unreceived(&self, py: Python<'_>, flushes: u64) -> PyResult<()> {
         if self.flushes() > flushes {
-            self.turn(&Call::begin(py, None)?)?.value.is_received = false;
+            let mut turn = self.turn(&Call::begin(py, None)?)?;
+            turn.value.received_by.take_if(|thread| *thread == thread::current().id());
         }
         Ok(())
     }

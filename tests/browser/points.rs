@@ -165,6 +165,13 @@ fn a_pair_shows_what_differs() {
     let press = "(key) => document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))";
     browser.value(&format!("void ({press})('n')"));
     browser.wait("document.querySelectorAll('mark.chosen').length === 2");
+    // A change of the pair that leaves the texts as they are: what is chosen stays so.
+    browser.value(
+        "void (() => { document.querySelector('.verdict').textContent = ''; \
+        view.current.epoch({ deltas: [{ a: 'left/003', b: 'right/003' }] }); view.current.tick(); })()",
+    );
+    browser.wait("document.querySelector('.verdict').textContent");
+    assert_eq!(browser.value("document.querySelectorAll('mark.chosen').length"), 2);
     browser.value(&format!("void ({press})('m')"));
     browser.wait("location.hash.endsWith('show=common') && document.querySelectorAll('mark').length === 4");
     browser.reload();

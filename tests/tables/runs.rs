@@ -12,17 +12,13 @@ use super::blocks::Table;
 /// Pipelines that take long.
 const SLOW: [&str; 2] = ["weighted", "paper"];
 
-/// Pipelines that are compared at each threshold; the others at [`SHIPPED`] only.
+/// Pipelines that are compared with every corpus, at [`COMPARED`]; others at [`SHIPPED`], with corpora that
+/// have a truth by other programs.
 const SWEPT: [&str; 2] = ["minhash", "exact"];
+const COMPARED: &[&str] = &["0.5", SHIPPED];
 
 /// A threshold at which every corpus is run.
 const SHIPPED: &str = "0.8";
-
-/// Whether a row of a pipeline at a threshold is left out in a comparison.
-pub(crate) fn is_left_out(pipeline: &str, threshold: &str) -> bool {
-    let is_other = SWEEP.contains(&threshold) && threshold != SHIPPED;
-    SLOW.contains(&pipeline) || (is_other && !SWEPT.contains(&pipeline))
-}
 
 /// A corpus, and the options of its evaluation.
 #[derive(Debug)]
@@ -267,15 +263,26 @@ impl Corpus {
                 (vec!["paper"], &[SHIPPED]),
             ],
             Pipelines::All | Pipelines::Most => {
-                let others = built_in().filter(|name| !is_left_out(name, SHIPPED) && !SWEPT.contains(name));
-                vec![(SWEPT.to_vec(), self.thresholds), (others.collect(), &[SHIPPED])]
+                let swept = if self.thresholds == SWEEP { COMPARED } else { &[SHIPPED] };
+                let (named, others): (Vec<_>, Vec<_>) = built_in()
+                    .filter(|name| !self.leaves_out(name, SHIPPED))
+                    .partition(|name| SWEPT.contains(name));
+                let mut parts = vec![(named, swept), (others, &[SHIPPED])];
+                parts.retain(|(names, _)| !names.is_empty());
+                parts
             }
         }
     }
 
-    /// Whether a comparison computes only some of the rows.
-    pub(crate) fn leaves_out(&self) -> bool {
-        !matches!(self.pipelines, Pipelines::These(_))
+    /// Whether a comparison leaves out the rows of a pipeline at a threshold.
+    pub(crate) fn leaves_out(&self, pipeline: &str, threshold: &str) -> bool {
+        let is_swept = SWEPT.contains(&pipeline);
+        let compared = if is_swept { COMPARED } else { &[SHIPPED] };
+        match self.pipelines {
+            Pipelines::These(_) => false,
+            Pipelines::Most if !is_swept => true,
+            _ => SLOW.contains(&pipeline) || (SWEEP.contains(&threshold) && !compared.contains(&threshold)),
+        }
     }
 
     /// Whether pipelines are run at this threshold.

@@ -77,9 +77,11 @@ class TextPair {
     this.resized.disconnect();
   }
 
-  /** `found`: the answer of /compare. */
+  /** `found`: the answer of /compare. What is chosen stays so if the texts are those that are shown. */
   show(found) {
-    this.found = found;
+    const texts = JSON.stringify([found.a, found.b]);
+    if (this.texts === texts && this.boxes[0].isConnected) return;
+    Object.assign(this, { found, texts });
     this.pieces = [found.a.pieces, found.b.pieces];
     this.matched = correspondence(...this.pieces);
     this.draw();
