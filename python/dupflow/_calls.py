@@ -11,7 +11,7 @@ from ._messages import Progress, follow_level, progress_of
 from ._results import Clusters, Pairs, Removed, reference, texts_of
 from ._settings import Pipeline, Settings, assignments, cores
 
-Keep = Literal["smallest", "oldest", "longest", "named"]
+Keep = str
 Nulls = Literal["error", "skip"]
 
 
@@ -107,8 +107,9 @@ def dedup(
     One row of each cluster is kept, and every row in none; also rows without a text, with `nulls="skip"`.
 
     keep: which one: "smallest" (the default of the pipelines) the first row, "oldest" the least `time`,
-        "longest" the most bytes of text in UTF-8, "named" the one that names the cluster. Of equal ones the
-        first row.
+        "longest" the most bytes of text in UTF-8, "named" the one that names the cluster, "source-order" the
+        first row; by a column, "max:COLUMN" and "min:COLUMN" the greatest and the least number, and
+        "priority:COLUMN:A>B" the first of these values. Of equal ones the first row.
     against: a frame with the same columns whose documents are kept already; rows in a cluster with any of
         them are removed, and none of its rows is in the result.
 
@@ -158,6 +159,8 @@ def removed(
     opened = open_frame(frame)
     old: Frame | None = None if against is None else open_frame(against)
     columns, options = _options(text, id, time, nulls, pipeline, threshold, settings, workers)
+    kept_by = _dupflow.keep_columns(options["pipeline"], options["settings"], keep)
+    columns = columns._replace(fields=(*columns.fields, *kept_by))
     with progress_of(progress, _sum(opened, old)) as report:
         found = _dupflow.dedup(
             opened.stream(columns),

@@ -36,6 +36,7 @@ __all__ = [
     "dedup",
     "every",
     "field_columns",
+    "keep_columns",
     "main",
     "pairs",
     "plan",
@@ -197,15 +198,16 @@ def dedup(
     pipeline: str = "minhash",
     settings: Sequence[str] = ...,
     workers: int = 1,
-    keep: Literal["smallest", "oldest", "longest", "named"] | None = None,
+    keep: str | None = None,
     against: _Frame | None = None,
     nulls: _Nulls = "error",
     progress: _Progress | None = None,
 ) -> Deduplicated:
     """Which rows to keep: one of each cluster, and every row in none. The frame itself is not changed.
 
-    `keep`: "smallest" the first row, "oldest" the least `time`, "longest" the most bytes of UTF-8, "named"
-    the document that names the cluster; ties go to the earlier row. None: as the pipeline's setting `keep`.
+    `keep`: a value of `output.keep`: "smallest" the first row, "oldest" the least `time`, "longest" the most
+    bytes of UTF-8, "named" the document that names the cluster, "max:COLUMN", "min:COLUMN",
+    "priority:COLUMN:A>B", "source-order"; ties go to the earlier row. None: as the pipeline's setting.
 
     `against`: a frame with the same column names whose documents are kept already. A row in a cluster with
     any of them is removed; `kept` is then one of the old ones, by the same rule. Its id column has the type
@@ -436,6 +438,11 @@ class Follow:
 def field_columns(pipeline: str, settings: Sequence[str], /) -> list[str]:
     """The columns of a frame that a pipeline reads besides those that a call names, sorted: those of
     `text.fields` and of fields in `pairs.where`. Raises ConfigError.
+    """
+
+def keep_columns(pipeline: str, settings: Sequence[str], keep: str | None, /) -> list[str]:
+    """The columns of a frame that a rule for keeping reads: that of `keep` or, if it is None, of the
+    pipeline. Raises ConfigError.
     """
 
 def every(rule: str, /) -> tuple[float, int]:

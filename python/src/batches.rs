@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use dupflow::config::Plan as Pipeline;
-use dupflow::core::cluster::KeepRule;
+use dupflow::core::cluster::{ClusterKind, KeepFacts, KeepRule};
 use dupflow::core::doc::{DocId, Facts, Position};
 use dupflow::core::pair::Delta;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::cells::{column, copied};
-use crate::columns::{BatchColumns, Columns, Nulls, ONCE};
+use crate::columns::{BatchColumns, Columns, Nulls, ONCE, keep_rule};
 use crate::errors;
 use crate::frames::Frame;
 use crate::ids;
@@ -25,8 +25,8 @@ use crate::wait::Call;
 struct RowsRead {
     ids: RowIds,
     nulls: u64,
-    /// For each row its time and the bytes of its text, if a rule for keeping asks.
-    facts: Option<Vec<(Option<f64>, u32)>>,
+    /// What the rule reads of each row, if one is kept of each cluster.
+    facts: Option<(KeepRule, Vec<KeepFacts>)>,
 }
 
 impl RowsRead {
@@ -84,20 +84,32 @@ fn feed_rows(
         let here = *row;
         *row += 1;
         let text = own.texts.get(here);
-        if let Some(facts) = &mut rows.facts {
+        let number = (first + here) as u64;
+        if let Some((keep, facts)) = &mut rows.facts {
             let bytes = text.map_or(0, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
-            facts.push((own.time(here), bytes));
+            let position = Position { partition: 0, offset: number };
+            let rank = own.rank(keep, &ids::of_row(number), here);
+            facts.push(KeepFacts { facts: Facts { ts: own.time(here), bytes, position }, rank });
         }
         let Some(text) = text else {
             rows.nulls += 1;
             continue;
         };
-        let complete = own.feed(session, ids::of_row((first + here) as u64), here, text);
+        let complete = own.feed(session, ids::of_row(number), here, text);
         if complete.is_some() {
             return complete;
         }
     }
     None
+}
+
+/// What a call wants of its run.
+#[derive(Clone, Copy, Default)]
+struct Wants {
+    evidence: bool,
+    similarities: bool,
+    /// Whether a reference is read first.
+    has_reference: bool,
 }
 
 /// What all three functions are given.
@@ -117,11 +129,19 @@ impl<'a, 'py> Request<'a, 'py> {
         (pipeline, settings, workers): (&str, &[String], i64),
         (text, id, time): (&str, Option<&str>, Option<&str>),
         nulls: &str,
-        evidence: bool,
-        similarities: bool,
+        Wants { evidence, similarities, has_reference }: Wants,
     ) -> PyResult<Self> {
         let call = Call::begin(py, progress)?;
-        let plan = errors::load(py, pipeline, settings)?;
+        let mut plan = errors::load(py, pipeline, settings)?;
+        if has_reference && plan.clusters == ClusterKind::Star {
+            let what = "against: a star may leave out documents that have a match: set output.clusters to \
+                \"components\"";
+            return Err(errors::config(py, vec![what.to_owned()]));
+        }
+        // Weights that follow the corpus follow both sides, and all documents are compared.
+        if has_reference && plan.scheme.live().is_none() {
+            plan.scheme.pairs = plan.scheme.pairs.with_reference();
+        }
         let workers = errors::workers(py, workers)?;
         let nulls = Nulls::named(nulls, ONCE)?;
         let columns = Columns::new(&plan, text, time)?;
@@ -137,6 +157,12 @@ impl<'a, 'py> Request<'a, 'py> {
         read.inspect_err(|_| session.abandon(call.py))
     }
 
+    /// The rows so far are the reference.
+    fn end_reference(&mut self) -> PyResult<()> {
+        let Self { call, session, .. } = self;
+        session.end_reference(call).inspect_err(|_| session.abandon(call.py))
+    }
+
     /// Ends the run. Returns all pairs.
     fn finish(&mut self) -> PyResult<Vec<Delta>> {
         let Self { call, session, .. } = self;
@@ -146,8 +172,9 @@ impl<'a, 'py> Request<'a, 'py> {
         Ok(call.py.detach(|| collected.take()))
     }
 
-    fn rows(&self, facts: bool) -> RowsRead {
-        RowsRead { ids: RowIds::new(self.id.is_some()), nulls: 0, facts: facts.then(Vec::new) }
+    fn rows(&self, keep: Option<KeepRule>) -> RowsRead {
+        let facts = keep.map(|keep| (keep, Vec::new()));
+        RowsRead { ids: RowIds::new(self.id.is_some()), nulls: 0, facts }
     }
 }
 
@@ -171,8 +198,9 @@ pub(crate) fn pairs<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
     let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
-    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, evidence, true)?;
-    let mut rows = request.rows(false);
+    let wants = Wants { evidence, similarities: true, ..Wants::default() };
+    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, wants)?;
+    let mut rows = request.rows(None);
     request.read(frame, &mut rows)?;
     let found = request.finish()?;
     let scheme = evidence.then_some(&request.plan.scheme);
@@ -202,8 +230,8 @@ pub(crate) fn clusters<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Table> {
     let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
-    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, false, false)?;
-    let mut rows = request.rows(false);
+    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, Wants::default())?;
+    let mut rows = request.rows(None);
     request.read(frame, &mut rows)?;
     let found = request.finish()?;
     py.detach(|| {
@@ -269,29 +297,30 @@ pub(crate) fn dedup<'py>(
     nulls: &str,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Deduplicated> {
-    let named = keep.map(|name| rule(py, name)).transpose()?;
+    let named = keep.map(|name| keep_rule(py, name)).transpose()?;
     let has_time = time.is_some();
     let (run, columns) = ((pipeline, &settings[..], workers), (text, id, time));
-    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, false, false)?;
-    let rule = named.unwrap_or(request.plan.keep);
+    let wants = Wants { has_reference: against.is_some(), ..Wants::default() };
+    let mut request = Request::begin(py, progress.as_ref(), run, columns, nulls, wants)?;
+    let rule = named.unwrap_or_else(|| request.plan.keep.clone());
     if rule == KeepRule::Oldest && !has_time {
         request.session.abandon(py);
         return Err(PyValueError::new_err("keep = \"oldest\" needs time, the name of a column"));
     }
-    let mut rows = request.rows(true);
+    let columns = request.columns.clone().with_keep(&rule);
+    request.columns = columns.inspect_err(|_| request.session.abandon(py))?;
+    let mut rows = request.rows(Some(rule.clone()));
     if let Some(old) = &against {
         request.read(old, &mut rows)?;
+        request.end_reference()?;
     }
     let (old, old_nulls) = (rows.ids.rows, rows.nulls);
     request.read(frame, &mut rows)?;
     let found = request.finish()?;
     let has_old = against.is_some();
     let (keeps, removed, stats) = py.detach(|| {
-        let facts = rows.facts.as_deref().unwrap_or_default();
-        let of = |id: &DocId| {
-            let (ts, bytes) = *facts.get(ids::row(id))?;
-            Some(Facts { ts, bytes, position: Position::default() })
-        };
+        let facts = rows.facts.as_ref().map_or(&[][..], |(_, facts)| facts);
+        let of = |id: &DocId| facts.get(ids::row(id)).copied();
         let mut clusters = tables::graph(&request.plan, &found);
         let removed = rule.removed(&mut clusters, of, |id| ids::row(id) < old);
         let mut keeps = vec![true; rows.ids.rows - old];
@@ -320,12 +349,4 @@ pub(crate) fn dedup<'py>(
         (keeps, Table::new(removed.len(), columns, Stats::new()), stats)
     });
     Ok(Deduplicated { keeps, removed: Py::new(py, removed)?, stats })
-}
-
-/// The rule of this name.
-fn rule(py: Python<'_>, name: &str) -> PyResult<KeepRule> {
-    KeepRule::ALL.into_iter().find(|rule| rule.name() == name).ok_or_else(|| {
-        let names = KeepRule::ALL.map(|rule| format!("{:?}", rule.name())).join(", ");
-        errors::config(py, vec![format!("keep: found {name:?}, expected {names}")])
-    })
 }

@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use dupflow::config::Plan;
 use dupflow::connectors::formats::MAX_RECORD_BYTES;
+use dupflow::core::cluster::KeepRule;
 use dupflow::core::doc::fields::{FieldRule, FieldRules};
 use dupflow::core::doc::{DocId, FIELD_SEPARATOR, without_separators};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -35,12 +36,15 @@ impl Nulls {
 pub(crate) const ONCE: &[(&str, Nulls)] = &[("error", Nulls::Error), ("skip", Nulls::Skip)];
 
 /// Which columns of a frame are read.
+#[derive(Clone)]
 pub(crate) struct Columns {
     pub(crate) text: String,
     pub(crate) time: Option<String>,
     /// Further texts, in their order.
     further: Vec<String>,
     pub(crate) fields: FieldRules,
+    /// The field that a rule for keeping reads: one or none.
+    kept_by: FieldRules,
 }
 
 impl Columns {
@@ -50,7 +54,17 @@ impl Columns {
         let rules = rules.map_err(|error| PyValueError::new_err(error.to_string()))?;
         let fields = FieldRules::new(rules).map_err(PyValueError::new_err)?;
         let (text, time) = (text.to_owned(), time.map(str::to_owned));
-        Ok(Self { text, time, further: plan.scheme.text.field_names(), fields })
+        let (further, kept_by) = (plan.scheme.text.field_names(), FieldRules::default());
+        Ok(Self { text, time, further, fields, kept_by })
+    }
+
+    /// The same, and the field that a rule for keeping reads.
+    pub(crate) fn with_keep(self, keep: &KeepRule) -> PyResult<Self> {
+        let wrong = |what: String| PyValueError::new_err(format!("keep: {what}"));
+        let rules =
+            keep.field().map(FieldRule::parse).transpose().map_err(|error| wrong(error.to_string()))?;
+        let kept_by = FieldRules::new(rules.into_iter().collect()).map_err(wrong)?;
+        Ok(Self { kept_by, ..self })
     }
 
     /// The columns of a batch.
@@ -61,12 +75,14 @@ impl Columns {
     ) -> PyResult<BatchColumns<'b>> {
         let further = self.further.iter().map(|name| Texts::find(py, batch, name));
         let fields = self.fields.columns().iter().map(|name| column(py, batch, name));
+        let kept_by = self.kept_by.columns().iter().map(|name| column(py, batch, name));
         Ok(BatchColumns {
             rules: self,
             texts: Texts::find(py, batch, &self.text)?,
             time: self.time.as_deref().map(|name| column(py, batch, name)).transpose()?,
             further: further.collect::<PyResult<_>>()?,
             fields: fields.collect::<PyResult<_>>()?,
+            kept_by: kept_by.collect::<PyResult<_>>()?,
         })
     }
 }
@@ -85,6 +101,27 @@ pub(crate) fn field_columns(py: Python<'_>, pipeline: &str, settings: Vec<String
     Ok(further)
 }
 
+/// The columns of a frame that a rule for keeping reads: that of `keep` or, if it is `None`, of the pipeline.
+#[pyfunction]
+#[pyo3(signature = (pipeline, settings, keep, /))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments of Python")]
+pub(crate) fn keep_columns(
+    py: Python<'_>,
+    pipeline: &str,
+    settings: Vec<String>,
+    keep: Option<&str>,
+) -> PyResult<Vec<String>> {
+    let plan = errors::load(py, pipeline, &settings)?;
+    let rule = keep.map_or(Ok(plan.keep.clone()), |name| keep_rule(py, name))?;
+    let columns = Columns::new(&plan, "", None)?.with_keep(&rule)?;
+    Ok(columns.kept_by.columns().iter().map(|name| name.to_string()).collect())
+}
+
+/// The rule for keeping that is written like this.
+pub(crate) fn keep_rule(py: Python<'_>, name: &str) -> PyResult<KeepRule> {
+    name.parse().map_err(|expected| errors::config(py, vec![format!("keep: found {name:?}, {expected}")]))
+}
+
 /// The columns of one batch.
 pub(crate) struct BatchColumns<'b> {
     rules: &'b Columns,
@@ -92,6 +129,7 @@ pub(crate) struct BatchColumns<'b> {
     time: Option<&'b arrow_array::ArrayRef>,
     further: Vec<Texts>,
     fields: Vec<&'b arrow_array::ArrayRef>,
+    kept_by: Vec<&'b arrow_array::ArrayRef>,
 }
 
 impl BatchColumns<'_> {
@@ -129,6 +167,13 @@ impl BatchColumns<'_> {
 
     pub(crate) fn time(&self, row: usize) -> Option<f64> {
         self.time.and_then(|array| cells::seconds(array.as_ref(), row).ok().flatten())
+    }
+
+    /// The rank of a row by the field of a rule for keeping.
+    pub(crate) fn rank(&self, keep: &KeepRule, id: &DocId, row: usize) -> u64 {
+        let cells: Vec<_> = self.kept_by.iter().map(|array| cell(array.as_ref(), row)).collect();
+        let values = self.rules.kept_by.read(id, self.time(row), |place| cells[place].raw());
+        keep.rank(values.row.get(0))
     }
 
     /// Adds a row with a text to what a session is fed. Returns a batch if that completes one.

@@ -59,6 +59,11 @@ impl Feed {
         self.in_epoch = 0;
     }
 
+    /// The offset of the first event that is in no batch.
+    pub(crate) fn position(&self) -> u64 {
+        self.first
+    }
+
     /// The events that are not in a batch yet; `None` if there are none.
     pub(crate) fn take(&mut self) -> Option<Batch> {
         if self.events.is_empty() {

@@ -49,7 +49,11 @@ pub(crate) fn of_number(number: i64) -> DocId {
 
 /// The number of an id that has one.
 pub(crate) fn number(id: &DocId) -> Option<i64> {
-    let digits = id.as_str().strip_prefix(char::from(MARK))?;
+    parse(id.as_str())
+}
+
+fn parse(id: &str) -> Option<i64> {
+    let digits = id.strip_prefix(char::from(MARK))?;
     u64::from_str_radix(digits, 16).ok().map(|bits| (bits ^ SIGN).cast_signed())
 }
 
@@ -58,12 +62,12 @@ pub(crate) fn of_row(row: u64) -> DocId {
     of_number(row.cast_signed())
 }
 
-/// The row of an id that has one.
+/// The row of an id that has one, in the frame or in a reference.
 ///
 /// # Panics
 /// If it has none.
 pub(crate) fn row(id: &DocId) -> usize {
-    let row = number(id).and_then(|row| usize::try_from(row).ok());
+    let row = parse(id.without_side()).and_then(|row| usize::try_from(row).ok());
     row.expect("all documents of this run are rows")
 }
 

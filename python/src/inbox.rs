@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dupflow::connectors::intake::{BadRecords, Batch, EpochLimits, Queue, Source, SourceError, SourceReader};
+use dupflow::core::run::origins::Origins;
 use dupflow::core::time::{Clock, Epoch, Offsets};
 use parking_lot::{Condvar, Mutex};
 
@@ -114,6 +115,8 @@ impl Inbox {
 pub(crate) struct PushedEvents {
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) limits: EpochLimits,
+    /// Where the documents of a reference end, if there is one.
+    pub(crate) origins: Option<Arc<Origins>>,
 }
 
 impl Source for PushedEvents {
@@ -125,6 +128,10 @@ impl Source for PushedEvents {
         let first = from.and_then(|from| from.get(&0)).copied().unwrap_or(0);
         self.inbox.state.lock().first = Some(first);
         Ok(Offsets::from([(0, first)]))
+    }
+
+    fn origins(&self) -> Option<Arc<Origins>> {
+        self.origins.clone()
     }
 
     fn readers(self: Box<Self>, _: &Offsets) -> Vec<Box<dyn SourceReader>> {

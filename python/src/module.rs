@@ -29,7 +29,7 @@ mod _dupflow {
     #[pymodule_export]
     use crate::batches::{Deduplicated, clusters, dedup, pairs};
     #[pymodule_export]
-    use crate::columns::field_columns;
+    use crate::columns::{field_columns, keep_columns};
     #[pymodule_export]
     use crate::command::main;
     #[pymodule_export]

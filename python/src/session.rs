@@ -9,6 +9,7 @@ use dupflow::connectors::intake::{Batch, EpochLimits, EpochRule};
 use dupflow::connectors::state::StoredState;
 use dupflow::core::doc::fields::FieldRules;
 use dupflow::core::run::metrics::{Counter, Metrics};
+use dupflow::core::run::origins::Origins;
 use dupflow::core::run::query::QueryQueue;
 use dupflow::core::run::status::Status;
 use dupflow::core::time::Epoch;
@@ -51,6 +52,8 @@ pub(crate) struct Session {
     stopper: Stopper,
     status: Arc<Status>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Where the documents of the reference end, if there is one.
+    origins: Option<Arc<Origins>>,
     pub(crate) queries: Arc<QueryQueue>,
     has_state: bool,
     pub(crate) feed: Feed,
@@ -69,7 +72,9 @@ impl Session {
         let SessionSettings { workers, evidence, similarities, fields, state } = settings;
         let (inbox, collected) = (Arc::<Inbox>::default(), Arc::<Collected>::default());
         let limits = EpochLimits { records: Some(epoch_records()), ..EpochLimits::default() };
-        let source = PushedEvents { inbox: Arc::clone(&inbox), limits };
+        let has_reference = plan.scheme.pairs.has_reference();
+        let origins = has_reference.then(|| Arc::new(Origins::default().with_reference()));
+        let source = PushedEvents { inbox: Arc::clone(&inbox), limits, origins: origins.clone() };
         let mut job = RunJob::new(plan, workers, Box::new(source), Box::new(CollectingSink::new(&collected)));
         job.stages.evidence = evidence;
         job.stages.fields = fields;
@@ -98,6 +103,7 @@ impl Session {
             stopper,
             status,
             metrics,
+            origins,
             queries,
             has_state,
             feed,
@@ -159,6 +165,17 @@ impl Session {
     fn push_all(&mut self, call: &Call<'_, '_>) -> PyResult<()> {
         self.unpushed.extend(self.feed.take());
         self.push_waiting(call)
+    }
+
+    /// Pushes what the feed has: the documents of the reference, if there is one. Those that are fed from now
+    /// on are compared with them.
+    ///
+    /// # Errors
+    /// As [`Self::push`].
+    pub(crate) fn end_reference(&mut self, call: &Call<'_, '_>) -> PyResult<()> {
+        let rest = self.feed.take();
+        self.origins.iter().for_each(|origins| origins.end_reference(self.feed.position()));
+        rest.map_or(Ok(()), |batch| self.push(call, batch))
     }
 
     /// Pushes what the feed has, ends the epoch, and waits until it is durable. Returns it.

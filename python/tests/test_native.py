@@ -111,6 +111,12 @@ def test_dedup_keeps_by_rule():
         kept(keep="oldest")
     with pytest.raises(native.ConfigError, match="keep: found"):
         kept(keep="best")
+    assert kept(keep="max:when") == [1, 0, 1, 0]
+    assert kept(keep="min:when") == [0, 1, 1, 0]
+    assert kept(keep="priority:when:2>1") == [0, 0, 1, 1]
+    assert kept(keep="source-order") == [1, 0, 1, 0]
+    with pytest.raises(ValueError, match='no column "score"'):
+        kept(keep="max:score")
     mask = pa.table(native.dedup(frame).mask)
     assert frame.filter(mask["keep"]).num_rows == 2
 

@@ -33,7 +33,7 @@ for deltas in dupflow.follow("x"):
 assert_type(dupflow.plan(threshold=0.8).recall(0.9), float)
 assert_type(dupflow.compare("a", "b").jaccard, float)
 assert_type([removal.kept for removal in dupflow.removed(["a"])], list[str | int])
-dupflow.dedup(["a"], keep="shortest")  # type: ignore[arg-type]
+dupflow.dedup(["a"], keep=3)  # type: ignore[arg-type]
 """
 
 

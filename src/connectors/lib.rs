@@ -9,6 +9,7 @@ pub mod instant;
 pub mod intake;
 pub mod kafka;
 pub mod mark;
+pub mod rewrite;
 pub mod sinks;
 pub mod state;
 pub mod tables;

@@ -28,6 +28,9 @@ use serde::Serialize;
 
 use crate::hash;
 
+/// The hash of a document of the reference; that of others is 0.
+const OF_REFERENCE: u64 = hash::PI[6];
+
 /// Seed of the hashes of values.
 const SEED: u64 = hash::PI[5];
 
@@ -36,6 +39,10 @@ const SEED: u64 = hash::PI[5];
 pub struct PairRule {
     /// Ascending by field, each field once.
     conditions: Vec<RuleCondition>,
+    /// Whether two documents of a reference form no pair. Each document then has a further hash, the last
+    /// one: whether it is of the reference.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    has_reference: bool,
 }
 
 /// A condition on one field.
@@ -86,7 +93,7 @@ impl PairRule {
             rest.word("and", "expected \"and\" or the end")?;
         }
         conditions.sort();
-        Ok(Self { conditions })
+        Ok(Self { conditions, has_reference: false })
     }
 
     /// The fields, in the order of their hashes.
@@ -94,27 +101,52 @@ impl PairRule {
         self.conditions.iter().map(|condition| condition.field.as_str())
     }
 
-    /// Number of fields.
+    /// The same rule for a corpus that is compared with a reference, whose documents form no pairs with each
+    /// other.
+    #[must_use]
+    pub fn with_reference(self) -> Self {
+        Self { has_reference: true, ..self }
+    }
+
+    /// Whether the corpus is compared with a reference.
+    pub fn has_reference(&self) -> bool {
+        self.has_reference
+    }
+
+    /// Number of hashes of a document.
     pub fn len(&self) -> usize {
-        self.conditions.len()
+        self.conditions.len() + usize::from(self.has_reference)
     }
 
     /// Whether all pairs are allowed.
     pub fn is_empty(&self) -> bool {
-        self.conditions.is_empty()
+        self.len() == 0
     }
 
     /// The hashes of a document's values, from the value of each field.
     pub fn hashes<'v>(&self, value: impl Fn(&str) -> &'v str) -> Box<[u64]> {
-        self.fields().map(|field| hash::bytes(SEED, value(field).as_bytes())).collect()
+        self.hashes_of(value, false)
+    }
+
+    /// The same for a document that may be of the reference.
+    pub fn hashes_of<'v>(&self, value: impl Fn(&str) -> &'v str, is_of_reference: bool) -> Box<[u64]> {
+        let side = self.has_reference.then_some(if is_of_reference { OF_REFERENCE } else { 0 });
+        self.fields().map(|field| hash::bytes(SEED, value(field).as_bytes())).chain(side).collect()
     }
 
     /// Whether documents with these hashes may form a pair.
     pub fn allows(&self, a: &[u64], b: &[u64]) -> bool {
-        self.conditions.iter().zip(a.iter().zip(b)).all(|(condition, (a, b))| (a == b) == condition.equal)
+        let are_equal = a.iter().zip(b).map(|(of_a, of_b)| of_a == of_b);
+        self.conditions.iter().zip(are_equal).all(|(condition, is_equal)| is_equal == condition.equal)
+            && !(self.is_of_reference(a) && self.is_of_reference(b))
     }
 
-    /// Whether documents with equal values may form a pair.
+    /// Whether hashes, or the words of a sketch that end with them, are those of a document of the reference.
+    pub fn is_of_reference(&self, hashes: &[u64]) -> bool {
+        self.has_reference && hashes.last() == Some(&OF_REFERENCE)
+    }
+
+    /// Whether documents with equal values may form a pair, unless both are of a reference.
     pub fn allows_equal(&self) -> bool {
         self.conditions.iter().all(|condition| condition.equal)
     }
@@ -125,6 +157,10 @@ impl fmt::Display for PairRule {
         for (n, RuleCondition { field, equal }) in self.conditions.iter().enumerate() {
             let (and, sign) = (if n > 0 { " and " } else { "" }, if *equal { "==" } else { "!=" });
             write!(f, "{and}a.{field} {sign} b.{field}")?;
+        }
+        if self.has_reference {
+            let and = if self.conditions.is_empty() { "" } else { " and " };
+            write!(f, "{and}not both of the reference")?;
         }
         Ok(())
     }
@@ -250,6 +286,19 @@ mod tests {
         let rule = PairRule::parse("a.host != b.host").unwrap();
         assert_eq!(*rule.hashes(|_| ""), [0x6d59_8fe9_c766_9bc3]);
         assert_eq!(*rule.hashes(|_| "example.org"), [0xb500_ede3_eefc_7300]);
+    }
+
+    #[test]
+    fn documents_of_a_reference_form_no_pairs() {
+        let rule = PairRule::parse("a.x == b.x").unwrap().with_reference();
+        let of = |x: &'static str, is_of_reference| rule.hashes_of(|_| x, is_of_reference);
+        let (old, new) = (of("x", true), of("x", false));
+        assert!(rule.allows(&old, &new) && rule.allows(&new, &old) && rule.allows(&new, &new));
+        assert!(!rule.allows(&old, &old) && !rule.allows(&of("y", true), &new));
+        assert!(rule.is_of_reference(&old) && !rule.is_of_reference(&new) && !rule.is_of_reference(&[]));
+        assert_eq!((rule.len(), rule.fields().len(), rule.allows_equal()), (2, 1, true));
+        assert_eq!(rule.to_string(), "a.x == b.x and not both of the reference");
+        assert!(!PairRule::default().with_reference().is_empty());
     }
 
     #[test]

@@ -76,6 +76,8 @@ fn what_is_contained_in_what_stays_is_removed() {
         ("--emit remove --set filter.verify=sketch", "set filter.verify = \"exact\""),
         ("--set output.remove_if=contained:0.5", "below threshold"),
         ("--set output.remove_if=within", "\"contained:SHARE\""),
+        ("--against feed.jsonl --emit remove", "not compared with a reference"),
+        ("--emit documents -o kept.jsonl", "not copied by containment"),
     ] {
         let refused = place.run(&format!("replay {PIPELINE} {words} feed.jsonl"));
         assert!(refused.code == 2 && refused.err.contains(expected), "{words}: {refused:?}");

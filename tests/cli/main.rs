@@ -4,11 +4,13 @@
 //! or disappears; output that depends on the number of workers or on how the input is compressed and divided;
 //! an output that cannot be read back; quadratic work in a hot block.
 
+mod against;
 mod audit;
 mod bad_input;
 mod clusters;
 mod contained;
 mod decisions;
+mod documents;
 mod doors;
 mod dupflow;
 mod evaluate;

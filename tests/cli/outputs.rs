@@ -333,3 +333,46 @@ fn deltas_in_tables_add_up_to_the_pairs_whatever_was_kept_before() {
     assert_eq!(run(ends.len(), "deltas", "").code, 0);
     assert_eq!(sums(), pairs());
 }
+
+/// By fields: numbers, values in order, the order of the input; documents without a value last, ties by id.
+#[test]
+fn the_kept_document_is_chosen_by_a_field() {
+    let place = Place::new();
+    let row = |id: &str, more: &str| {
+        let text = words(0..40);
+        format!("{{\"id\":\"{id}\",\"text\":\"{text}\"{more}}}\n")
+    };
+    let feed = [
+        row("e", ""),
+        row("d", ",\"q\":9.5,\"source\":\"web\""),
+        row("c", ",\"q\":10,\"source\":\"wiki\""),
+        row("b", ",\"q\":\"10\",\"source\":\"wiki\""),
+        row("a", ",\"q\":-3,\"source\":\"books\""),
+    ];
+    place.file("feed", feed.concat());
+    place.file("reversed", feed.iter().rev().cloned().collect::<String>());
+    for (keep, kept) in [
+        ("max:q", "b"),
+        ("min:q", "a"),
+        ("priority:web>wiki", "d"),
+        ("priority:source:wiki>web", "b"),
+        ("priority:q:9.5", "d"),
+        ("priority:books>web", "a"),
+        ("source-order", "e"),
+    ] {
+        let run = format!("--emit keep --field q --field source --set output.keep={keep} --epoch events:2");
+        let rows = |name: &str| place.replay(&format!("{run} {name}")).0.out;
+        assert_eq!(rows("feed"), format!("{{\"id\":\"{kept}\"}}\n"), "{keep}");
+        let kept = if keep == "source-order" { "a" } else { kept };
+        assert_eq!(rows("reversed"), format!("{{\"id\":\"{kept}\"}}\n"), "{keep}");
+    }
+    for (set, what) in [
+        ("output.keep=max:q", "output.keep: no field \"q\" in source.fields (or --field)"),
+        ("output.keep=best", "\"priority:FIELD:A>B>C\""),
+    ] {
+        let ended = place.run(&format!("replay --emit keep --set {set} feed"));
+        assert!(ended.code == 2 && ended.err.contains(what), "{ended:?}");
+    }
+    let ended = place.run("replay --emit pairs --set output.keep=max:q feed");
+    assert_eq!(ended.code, 0, "no list asks for the field: {ended:?}");
+}

@@ -16,6 +16,7 @@
 //! | [`retention`] | documents that expire |
 //! | [`until`] | events after a time, and the times of epochs |
 //! | [`fields`] | pairs that a rule on fields allows |
+//! | [`against`] | a corpus that is compared with a reference |
 //! | [`causes`] | the causes of deltas |
 //! | [`queries`] | queries during the run |
 //! | [`sources`] | partitions, readers and cuts of any kind |
@@ -36,6 +37,7 @@
 
 #![cfg(test)]
 
+mod against;
 mod causes;
 mod clusters;
 mod contained;

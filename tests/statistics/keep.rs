@@ -20,7 +20,7 @@ use crate::data;
 const CLEAR: f64 = 0.85;
 
 /// The ids of a list.
-fn list(corpus: &Corpus, kind: &str, keep: KeepRule, listed: DocumentList) -> Vec<String> {
+fn list(corpus: &Corpus, kind: &str, keep: &KeepRule, listed: DocumentList) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path: PathBuf = folder.path().join("list.jsonl");
     let overrides = [format!("threshold={FLOOR}"), format!("output.clusters={kind}")];
@@ -28,7 +28,7 @@ fn list(corpus: &Corpus, kind: &str, keep: KeepRule, listed: DocumentList) -> Ve
     let clusters = Clusters::new(plan.clusters, plan.cluster_limit);
     let out = std::io::BufWriter::new(std::fs::File::create(&path).unwrap());
     let files = Files::new(vec![Input::at(&corpus.path)], EpochRule::All, Vec::new());
-    let list = KeepList::new(out, clusters, keep, listed);
+    let list = KeepList::new(out, clusters, keep.clone(), listed);
     let job = RunJob {
         bad: Arc::new(BadRecords::new(OnError::Fail, None)),
         ..RunJob::new(&plan, 2, Box::new(files), Box::new(list))
@@ -46,9 +46,9 @@ fn no_two_near_copies_are_kept() {
     let clear: Vec<_> = corpus.truth[0].iter().filter(|(_, similarity)| **similarity >= CLEAR).collect();
     assert!(clear.len() > 100, "{} pairs", clear.len());
     for (kind, keep) in [("components", KeepRule::Smallest), ("star", KeepRule::Named)] {
-        let kept = list(&corpus, kind, keep, DocumentList::Kept);
-        let removed = list(&corpus, kind, keep, DocumentList::Removed);
-        println!("{kind}, {}: {} kept, {} removed", keep.name(), kept.len(), removed.len());
+        let kept = list(&corpus, kind, &keep, DocumentList::Kept);
+        let removed = list(&corpus, kind, &keep, DocumentList::Removed);
+        println!("{kind}, {keep}: {} kept, {} removed", kept.len(), removed.len());
         let both = |a: &[String], id: &str| a.binary_search_by(|one| one.as_str().cmp(id)).is_ok();
         for (pair, similarity) in &clear {
             let are_kept = [pair.lo(), pair.hi()].map(|id| both(&kept, id.as_str()));

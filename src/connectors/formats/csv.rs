@@ -58,6 +58,8 @@ pub(crate) struct CsvReader {
     is_at_end: bool,
     /// Whether the last byte was a carriage return, which a line feed may follow.
     ends_half: bool,
+    /// The bytes of the present row in the file, with blank lines before it, if they are kept.
+    raw: Option<Vec<u8>>,
 }
 
 /// Indices of columns, from 0.
@@ -138,7 +140,32 @@ impl CsvReader {
             line: 1,
             is_at_end: false,
             ends_half: false,
+            raw: None,
         }
+    }
+
+    /// Keeps the bytes of rows, and reads the first row.
+    ///
+    /// # Errors
+    /// As for the first call of [`RowReader::next`], which then returns the same.
+    pub(super) fn keep_raw(&mut self) -> Result<(), Damage> {
+        self.raw = Some(Vec::new());
+        self.columns = self.first_row()?;
+        Ok(())
+    }
+
+    /// The bytes of the row that was read last, without its line end and blank lines before it.
+    pub(super) fn raw(&self) -> &[u8] {
+        let raw = self.raw.as_deref().unwrap_or_default();
+        let is_line_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
+        let from = raw.iter().take_while(|byte| is_line_end(byte)).count();
+        let end = raw.iter().rposition(|byte| !is_line_end(byte)).map_or(from, |last| last + 1);
+        &raw[from..end]
+    }
+
+    /// The line end after the row that was read last.
+    pub(super) fn line_end(&self) -> &'static [u8] {
+        if self.ends_half { b"\r\n" } else { b"\n" }
     }
 
     /// The columns that the first row names; `None` if the file has no row.
@@ -233,6 +260,7 @@ impl CsvReader {
             self.reader.set_line(self.reader.line() + 1);
         }
         self.line = self.reader.line();
+        self.raw.iter_mut().for_each(Vec::clear);
         let (mut length, mut count) = (0, 0);
         // If true, the bytes of the row are dropped.
         let mut is_too_long = false;
@@ -257,6 +285,7 @@ impl CsvReader {
                 self.reader.read_record(input, &mut self.fields[length..], &mut self.ends[count..]);
             self.ends_half = input[..read].ends_with(b"\r");
             if !self.is_at_end {
+                self.raw.iter_mut().for_each(|raw| raw.extend_from_slice(&input[..read]));
                 self.file.consume(read);
             }
             (length, count) = (length + written, count + ended);

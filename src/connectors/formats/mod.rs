@@ -15,6 +15,7 @@ mod layout;
 mod parallel;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod raw;
 mod rows;
 #[cfg(test)]
 mod samples;
@@ -36,6 +37,12 @@ pub use document::text_of_file;
 pub(crate) use foreign::{is_parquet, refused as refused_format};
 pub(crate) use layout::by_name;
 pub use layout::{FileFormat, IdRule, InputLayout, WarcId};
+#[cfg(feature = "parquet")]
+pub(crate) use parquet::{ParquetCopy, ParquetTarget};
+pub(crate) use raw::{
+    RawReader, RecordChoice, RowMark, mark_columns, marked_csv_header, push_csv_mark, push_json_mark,
+    raw_csv, raw_lines, raw_warc, taken,
+};
 pub(crate) use rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, panicked};
 pub(crate) use shape::ShapeReader;
 pub use shape::{KeyedRecord, KeyedRecords, RecordShape, ValueFormat};

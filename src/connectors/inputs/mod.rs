@@ -8,7 +8,9 @@ mod input;
 mod open;
 #[cfg(feature = "object-store")]
 mod remote;
+mod reread;
 mod resolve;
+mod stamp;
 mod staying;
 mod texts;
 
@@ -18,5 +20,8 @@ pub use folder::{FolderKind, folder_kinds};
 pub use globs::listed;
 pub use input::{Input, unreadable};
 pub use open::{described, refused_beginning};
+pub(crate) use reread::{RawRecords, Reopened, files_of, reopen};
+pub(crate) use stamp::FileStamp;
 pub use staying::Staying;
+pub(crate) use texts::ReadInput;
 pub use texts::RecordIndex;

@@ -236,7 +236,7 @@ pub(crate) fn refused(input: &Input) -> Option<String> {
 }
 
 /// The CSV dialect of a table in this format.
-fn dialect(layout: &InputLayout, format: FileFormat) -> Dialect {
+pub(super) fn dialect(layout: &InputLayout, format: FileFormat) -> Dialect {
     let usual = if format == FileFormat::Tsv { b'\t' } else { b',' };
     Dialect { delimiter: layout.csv_delimiter.unwrap_or(usual), escape: layout.csv_escape }
 }
@@ -247,7 +247,7 @@ fn has_escapes(beginning: &[u8], delimiter: u8) -> bool {
     beginning.windows(3).any(|three| three.starts_with(b"\\\"") && goes_on(three[2]))
 }
 
-fn columns(layout: &InputLayout, fields: &[String]) -> WantedColumns {
+pub(super) fn columns(layout: &InputLayout, fields: &[String]) -> WantedColumns {
     WantedColumns {
         id: (layout.ids != IdRule::File).then(|| layout.id.clone()),
         text: layout.text.clone(),
@@ -258,7 +258,7 @@ fn columns(layout: &InputLayout, fields: &[String]) -> WantedColumns {
 }
 
 /// The compression of a stream, and its first bytes, decompressed. It reads no further than it needs.
-fn read_beginning<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<u8>)> {
+pub(super) fn read_beginning<R: Read>(stored: &mut Metered<R>) -> io::Result<(Compression, Vec<u8>)> {
     let mut least = LEAST_BYTES;
     loop {
         let head = stored.head(least)?;
@@ -300,7 +300,7 @@ fn beginning(compression: Compression, head: &[u8]) -> Vec<u8> {
 }
 
 /// The format of an input with this beginning and this name.
-fn detect_format(beginning: &[u8], name: &str) -> FileFormat {
+pub(super) fn detect_format(beginning: &[u8], name: &str) -> FileFormat {
     if formats::is_parquet(beginning) {
         return FileFormat::Parquet;
     }

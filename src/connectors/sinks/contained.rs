@@ -176,12 +176,13 @@ impl<R: RowWriter> Sink for ContainedList<R> {
         match self.listed {
             DocumentList::Kept => {
                 for id in self.alive.iter().filter(|id| !removed.contains_key(*id)) {
-                    self.out.row(&OutputRow::Kept { id })?;
+                    self.out.row(&OutputRow::Kept { id: id.as_str() })?;
                 }
             }
             DocumentList::Removed => {
                 for (id, kept) in removed {
-                    self.out.row(&OutputRow::Removed { id, kept, cluster: kept })?;
+                    let (id, kept) = (id.as_str(), kept.as_str());
+                    self.out.row(&OutputRow::Removed { id, kept, cluster: kept, old: None })?;
                 }
             }
         }

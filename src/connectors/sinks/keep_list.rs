@@ -18,8 +18,9 @@ use super::contract::Sink;
 use super::destination::Destination;
 use super::rows::{JsonLines, OutputRow, RowWriter};
 use crate::mark::Mark;
-use dupflow_core::cluster::{Clusters, KeepRule};
-use dupflow_core::doc::{DocChange, DocId, Facts, Letter};
+use dupflow_core::cluster::{Clusters, KeepFacts, KeepRule};
+use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::doc::{DocChange, DocId, Letter};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Progress;
 
@@ -32,13 +33,87 @@ pub enum DocumentList {
     Removed,
 }
 
+/// The live documents and their clusters, and which of them are removed.
+pub(crate) struct LiveDocuments {
+    clusters: Clusters,
+    keep: KeepRule,
+    /// The place of the rule's field among those that documents hold.
+    field: Option<usize>,
+    alive: BTreeMap<DocId, KeepFacts>,
+    /// Whether the corpus is compared with a reference, whose documents are kept.
+    has_reference: bool,
+}
+
+impl LiveDocuments {
+    /// No documents. `clusters` must be empty; its limit has no effect.
+    pub(crate) fn new(clusters: Clusters, keep: KeepRule) -> Self {
+        Self { clusters, keep, field: None, alive: BTreeMap::new(), has_reference: false }
+    }
+
+    /// The same for documents that hold these fields.
+    pub(crate) fn with_fields(self, held: &FieldRules) -> Self {
+        Self { field: self.keep.field().and_then(|name| held.place(name)), ..self }
+    }
+
+    /// The same for a corpus that is compared with a reference, if it is.
+    pub(crate) fn with_reference(self, has_reference: bool) -> Self {
+        Self { has_reference, ..self }
+    }
+
+    /// Whether a document is of the reference.
+    pub(crate) fn is_of_reference(&self, id: &DocId) -> bool {
+        self.has_reference && id.is_of_reference()
+    }
+
+    /// The id of a document as it was read.
+    pub(crate) fn written<'d>(&self, id: &'d DocId) -> &'d str {
+        if self.has_reference { id.without_side() } else { id.as_str() }
+    }
+
+    /// Takes the changes of documents of an epoch.
+    pub(crate) fn change(&mut self, changes: &[DocChange]) {
+        for DocChange { id, now, fields } in changes {
+            let Some(facts) = *now else {
+                self.alive.remove(id);
+                continue;
+            };
+            let rank = self.field.map_or(0, |place| self.keep.rank(fields.get(place)));
+            self.alive.insert(id.clone(), KeepFacts { facts, rank });
+        }
+    }
+
+    /// Takes the changes of pairs of an epoch.
+    pub(crate) fn follow(&mut self, deltas: &[Delta]) {
+        self.clusters.follow(deltas);
+    }
+
+    /// The live documents of the corpus, without those of a reference, sorted by id.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = (&DocId, &KeepFacts)> {
+        self.alive.iter().filter(|(id, _)| !self.is_of_reference(id))
+    }
+
+    /// What is known of a live document.
+    pub(crate) fn get(&self, id: &DocId) -> Option<&KeepFacts> {
+        self.alive.get(id)
+    }
+
+    /// Documents to remove, each with the document kept in its place and the name of their cluster.
+    pub(crate) fn removed(&mut self) -> BTreeMap<DocId, (DocId, DocId)> {
+        // Every document in a pair is alive.
+        let Self { clusters, keep, alive, has_reference, .. } = self;
+        let is_fixed = |id: &DocId| *has_reference && id.is_of_reference();
+        let removed = keep.removed(clusters, |id| alive.get(id).copied(), is_fixed);
+        let (kept, count) = (self.alive().count() - removed.len(), removed.len());
+        tracing::info!(kept, removed = count, rule = %self.keep, "listed");
+        removed
+    }
+}
+
 /// Keeps the documents and the pairs that the changes accumulate to, and writes the list at the end.
 pub struct KeepList<R> {
     out: R,
-    clusters: Clusters,
-    keep: KeepRule,
+    documents: LiveDocuments,
     listed: DocumentList,
-    alive: BTreeMap<DocId, Facts>,
 }
 
 impl<W: Destination> KeepList<JsonLines<W>> {
@@ -52,13 +127,19 @@ impl<W: Destination> KeepList<JsonLines<W>> {
 impl<R: RowWriter> KeepList<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, clusters: Clusters, keep: KeepRule, listed: DocumentList) -> Self {
-        Self { out, clusters, keep, listed, alive: BTreeMap::new() }
+        Self { out, documents: LiveDocuments::new(clusters, keep), listed }
     }
 
-    /// Documents to remove, each with the document kept in its place and the name of their cluster.
-    fn removed(&mut self) -> BTreeMap<DocId, (DocId, DocId)> {
-        // Every document in a pair is alive.
-        self.keep.removed(&mut self.clusters, |id| self.alive.get(id).copied(), |_| false)
+    /// The same for a corpus that is compared with a reference, if it is.
+    #[must_use]
+    pub fn with_reference(self, has_reference: bool) -> Self {
+        Self { documents: self.documents.with_reference(has_reference), ..self }
+    }
+
+    /// The same for documents that hold these fields, one of which the rule may read.
+    #[must_use]
+    pub fn with_fields(self, held: &FieldRules) -> Self {
+        Self { documents: self.documents.with_fields(held), ..self }
     }
 }
 
@@ -68,21 +149,16 @@ impl<R: RowWriter> Sink for KeepList<R> {
     }
 
     fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
-        for DocChange { id, now, .. } in changes {
-            match now {
-                Some(facts) => drop(self.alive.insert(id.clone(), *facts)),
-                None => drop(self.alive.remove(id)),
-            }
-        }
+        self.documents.change(changes);
         Ok(())
     }
 
     fn restored(&mut self, deltas: &[Delta]) {
-        self.clusters.follow(deltas);
+        self.documents.follow(deltas);
     }
 
     fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
-        self.clusters.follow(deltas);
+        self.documents.follow(deltas);
         Ok(())
     }
 
@@ -91,18 +167,18 @@ impl<R: RowWriter> Sink for KeepList<R> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        let removed = self.removed();
-        let (all, count) = (self.alive.len(), removed.len());
-        tracing::info!(kept = all - count, removed = count, rule = self.keep.name(), "listed");
+        let removed = self.documents.removed();
         match self.listed {
             DocumentList::Kept => {
-                for id in self.alive.keys().filter(|id| !removed.contains_key(*id)) {
-                    self.out.row(&OutputRow::Kept { id })?;
+                for (id, _) in self.documents.alive().filter(|(id, _)| !removed.contains_key(*id)) {
+                    self.out.row(&OutputRow::Kept { id: self.documents.written(id) })?;
                 }
             }
             DocumentList::Removed => {
                 for (id, (kept, cluster)) in &removed {
-                    self.out.row(&OutputRow::Removed { id, kept, cluster })?;
+                    let old = self.documents.has_reference.then(|| kept.is_of_reference());
+                    let [id, kept, cluster] = [id, kept, cluster].map(|id| self.documents.written(id));
+                    self.out.row(&OutputRow::Removed { id, kept, cluster, old })?;
                 }
             }
         }
@@ -113,7 +189,7 @@ impl<R: RowWriter> Sink for KeepList<R> {
 impl<R> fmt::Debug for KeepList<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeepList")
-            .field("keep", &self.keep)
+            .field("keep", &self.documents.keep)
             .field("listed", &self.listed)
             .finish_non_exhaustive()
     }

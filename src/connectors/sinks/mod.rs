@@ -22,6 +22,7 @@ pub use contract::Sink;
 pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;
+pub(crate) use keep_list::LiveDocuments;
 pub use keep_list::{DocumentList, KeepList};
 pub use letters::LetterFile;
 pub use marked::MarkedFile;

@@ -101,6 +101,8 @@ pub struct PairLines<R> {
     out: R,
     shares: bool,
     evidence: Option<StandardError>,
+    /// Whether the corpus is compared with a reference.
+    has_reference: bool,
     alive: BTreeSet<DocPair>,
 }
 
@@ -114,13 +116,19 @@ impl<W: Destination> PairLines<JsonLines<W>> {
 impl<R: RowWriter> PairLines<R> {
     /// As [`DeltaLines::with_rows`].
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
-        Self { out, shares: false, evidence, alive: BTreeSet::new() }
+        Self { out, shares: false, evidence, has_reference: false, alive: BTreeSet::new() }
     }
 
     /// As [`DeltaLines::with_shares`].
     #[must_use]
     pub fn with_shares(self, shares: bool) -> Self {
         Self { shares, ..self }
+    }
+
+    /// The same for a corpus that is compared with a reference, if it is.
+    #[must_use]
+    pub fn with_reference(self, has_reference: bool) -> Self {
+        Self { has_reference, ..self }
     }
 }
 
@@ -143,8 +151,10 @@ impl<R: RowWriter> Sink for PairLines<R> {
 
     fn finish(&mut self) -> io::Result<()> {
         for pair in &self.alive {
+            // Ids of a reference sort first.
+            let old = self.has_reference.then(|| pair.pair.lo().is_of_reference());
             let (shares, evidence) = (self.shares, self.evidence.as_ref());
-            self.out.row(&OutputRow::Pair { pair, shares, evidence })?;
+            self.out.row(&OutputRow::Pair { pair, shares, evidence, old })?;
         }
         self.out.finish()
     }
@@ -274,7 +284,7 @@ mod tests {
         assert!(apply(&other.replace("\"diff\":1", "\"diff\":-1"), &mut pairs).is_err());
         let mut csv = Vec::new();
         let mut listed = PairLines::with_rows(
-            CsvRows::new(&mut csv, RowKind::Pairs { shares: true, evidence: false }),
+            CsvRows::new(&mut csv, RowKind::Pairs { shares: true, evidence: false, old: false }),
             None,
         )
         .with_shares(true);

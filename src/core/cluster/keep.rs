@@ -2,16 +2,24 @@
 //!
 //! In: a cluster and the facts of its members. Out: one member. A rule reads only the documents, and ties are
 //! resolved by id, so the choice is a function of the corpus, independent of history. Positions are not read,
-//! since a fresh run may assign other positions to the same documents.
+//! since a fresh run may assign other positions to the same documents; only [`KeepRule::SourceOrder`] reads
+//! them, and is a function of the corpus and the order of the input.
+//!
+//! ```text
+//! rule     = "smallest" | "oldest" | "longest" | "named" | "source-order"
+//!          | "max:" field | "min:" field | "priority:" [ field ":" ] value { ">" value }
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use super::clusters::Clusters;
 use crate::doc::{DocId, Facts};
 
 /// The rule that selects the document.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KeepRule {
     /// The smallest id, by bytes.
     #[default]
@@ -22,33 +30,98 @@ pub enum KeepRule {
     Longest,
     /// The document that names the cluster: the centre of a star, the smallest id of a component.
     Named,
+    /// The greatest number in this field; documents without a finite number there sort last. On ties, the
+    /// smallest id.
+    Max(String),
+    /// The least number in this field; documents without a finite number there sort last. On ties, the
+    /// smallest id.
+    Min(String),
+    /// The first of these values in this field; documents with another value sort last. On ties, the smallest
+    /// id.
+    Priority {
+        /// The field.
+        field: String,
+        /// Distinct values, at least one.
+        values: Vec<String>,
+    },
+    /// The least position of the last event, as it is in the input of a replay.
+    SourceOrder,
 }
 
+/// What a rule reads of a document besides its id.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KeepFacts {
+    /// Its facts.
+    pub facts: Facts,
+    /// The rank of its field, from [`KeepRule::rank`].
+    pub rank: u64,
+}
+
+/// A document whose field is not read.
+impl From<Facts> for KeepFacts {
+    fn from(facts: Facts) -> Self {
+        Self { facts, rank: 0 }
+    }
+}
+
+/// The field of a `priority` that names none.
+const PRIORITY_FIELD: &str = "source";
+
 impl KeepRule {
-    /// All rules.
+    /// The rules that read neither a field nor a position.
     pub const ALL: [Self; 4] = [Self::Smallest, Self::Oldest, Self::Longest, Self::Named];
 
-    /// The name in configuration and output.
-    pub fn name(self) -> &'static str {
+    /// What a written rule looks like.
+    pub const EXPECTED: &str = "\"smallest\", \"oldest\", \"longest\", \"named\", \"source-order\", \
+        \"max:FIELD\", \"min:FIELD\" or \"priority:FIELD:A>B>C\"";
+
+    /// The field that the rule reads, if it reads one.
+    pub fn field(&self) -> Option<&str> {
         match self {
-            Self::Smallest => "smallest",
-            Self::Oldest => "oldest",
-            Self::Longest => "longest",
-            Self::Named => "named",
+            Self::Max(field) | Self::Min(field) | Self::Priority { field, .. } => Some(field),
+            _ => None,
+        }
+    }
+
+    /// The rank of a document by the value of its field: of two documents the one with the smaller rank is
+    /// kept. 0 if the rule reads no field.
+    ///
+    /// ```
+    /// use dupflow_core::cluster::KeepRule;
+    ///
+    /// let rule: KeepRule = "max:quality".parse().unwrap();
+    /// assert!(rule.rank("10") < rule.rank("9.5") && rule.rank("-1e300") < rule.rank("none"));
+    /// ```
+    pub fn rank(&self, value: &str) -> u64 {
+        let number = value.parse().ok().filter(|number: &f64| number.is_finite());
+        match self {
+            Self::Max(_) => number.map_or(u64::MAX, |number| !ascending(number)),
+            Self::Min(_) => number.map_or(u64::MAX, ascending),
+            Self::Priority { values, .. } => {
+                values.iter().position(|other| other == value).map_or(u64::MAX, |place| place as u64)
+            }
+            _ => 0,
         }
     }
 
     /// The selected document; for a cluster without members, the document that names it.
     pub fn choose<'d>(
-        self,
+        &self,
         cluster: &'d DocId,
-        members: impl Iterator<Item = (&'d DocId, Facts)>,
+        members: impl Iterator<Item = (&'d DocId, KeepFacts)>,
     ) -> &'d DocId {
         let first = match self {
             Self::Named => None,
             Self::Smallest => members.min_by_key(|(id, _)| *id),
-            Self::Oldest => members.min_by_key(|(id, facts)| (Age::new(*facts), *id)),
-            Self::Longest => members.min_by_key(|(id, facts)| (Reverse(facts.bytes), *id)),
+            Self::Oldest => members.min_by_key(|(id, of)| (Age::new(of.facts), *id)),
+            Self::Longest => members.min_by_key(|(id, of)| (Reverse(of.facts.bytes), *id)),
+            Self::SourceOrder => {
+                let place = |of: KeepFacts| (of.facts.position.partition, of.facts.position.offset);
+                members.min_by_key(|(id, of)| (place(*of), *id))
+            }
+            Self::Max(_) | Self::Min(_) | Self::Priority { .. } => {
+                members.min_by_key(|(id, of)| (of.rank, *id))
+            }
         };
         first.map_or(cluster, |(id, _)| id)
     }
@@ -59,9 +132,9 @@ impl KeepRule {
     ///
     /// Of a cluster with members that are `fixed`, all of these are kept, and the rule chooses among them.
     pub fn removed(
-        self,
+        &self,
         clusters: &mut Clusters,
-        facts: impl Fn(&DocId) -> Option<Facts>,
+        facts: impl Fn(&DocId) -> Option<KeepFacts>,
         fixed: impl Fn(&DocId) -> bool,
     ) -> BTreeMap<DocId, (DocId, DocId)> {
         let mut removed = BTreeMap::new();
@@ -77,6 +150,53 @@ impl KeepRule {
         }
         removed
     }
+}
+
+impl fmt::Display for KeepRule {
+    /// As it is typed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Smallest => f.write_str("smallest"),
+            Self::Oldest => f.write_str("oldest"),
+            Self::Longest => f.write_str("longest"),
+            Self::Named => f.write_str("named"),
+            Self::SourceOrder => f.write_str("source-order"),
+            Self::Max(field) => write!(f, "max:{field}"),
+            Self::Min(field) => write!(f, "min:{field}"),
+            Self::Priority { field, values } => write!(f, "priority:{field}:{}", values.join(">")),
+        }
+    }
+}
+
+impl FromStr for KeepRule {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        let field = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
+        let priority = |rest: &str| {
+            let (name, values) = rest.split_once(':').unwrap_or((PRIORITY_FIELD, rest));
+            let values: Vec<String> = values.split('>').map(|value| value.trim().to_owned()).collect();
+            let is_once =
+                |(place, value): (usize, &String)| !value.is_empty() && !values[..place].contains(value);
+            let are_sound = values.iter().enumerate().all(is_once);
+            Some(Self::Priority { field: field(name)?, values: values.clone() }).filter(|_| are_sound)
+        };
+        let rule = match typed.split_once(':') {
+            Some(("max", name)) => field(name).map(Self::Max),
+            Some(("min", name)) => field(name).map(Self::Min),
+            Some(("priority", rest)) => priority(rest),
+            Some(_) => None,
+            None => Self::ALL.into_iter().chain([Self::SourceOrder]).find(|rule| rule.to_string() == typed),
+        };
+        rule.ok_or_else(|| format!("expected {}", Self::EXPECTED))
+    }
+}
+
+/// A finite number as an integer of the same order; -0 is 0.
+fn ascending(number: f64) -> u64 {
+    let bits = (number + 0.0).to_bits();
+    // Of negative numbers all bits are inverted, of others the sign.
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
 /// The time stamp of a document, as an order: the oldest first, documents without one last. Of two documents
@@ -100,18 +220,20 @@ impl Age {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::cluster::ClusterKind;
     use crate::doc::Position;
     use crate::pair::{Delta, DocPair, Evidence, Pair, Similarity};
 
     /// The id selected from members given as (id, time stamp, bytes).
-    fn kept(keep: KeepRule, members: &[(&str, Option<f64>, u32)]) -> String {
+    fn kept(keep: &KeepRule, members: &[(&str, Option<f64>, u32)]) -> String {
         let name = DocId::new("名前").unwrap();
         let members: Vec<_> = (members.iter().rev())
             .map(|(id, ts, bytes)| {
                 let position = Position { partition: 9, offset: 9 };
-                (DocId::new(id).unwrap(), Facts { ts: *ts, bytes: *bytes, position })
+                (DocId::new(id).unwrap(), Facts { ts: *ts, bytes: *bytes, position }.into())
             })
             .collect();
         keep.choose(&name, members.iter().map(|(id, facts)| (id, *facts))).to_string()
@@ -137,16 +259,67 @@ mod tests {
             ("d", Some(1.5), 3),
             ("😀", Some(-0.0), 1),
         ];
-        let all = KeepRule::ALL.map(|keep| kept(keep, &members));
+        let all = KeepRule::ALL.map(|keep| kept(&keep, &members));
         assert_eq!(all, ["b", "😀", "c", "名前"]);
-        assert_eq!(kept(KeepRule::Oldest, &members[..4]), "c", "of equal times the smallest id");
-        assert_eq!(kept(KeepRule::Oldest, &[("z", None, 1), ("y", None, 1)]), "y");
+        assert_eq!(kept(&KeepRule::Oldest, &members[..4]), "c", "of equal times the smallest id");
+        assert_eq!(kept(&KeepRule::Oldest, &[("z", None, 1), ("y", None, 1)]), "y");
         assert_eq!(
-            kept(KeepRule::Oldest, &[("a", None, 1), ("z", Some(f64::MAX), 1)]),
+            kept(&KeepRule::Oldest, &[("a", None, 1), ("z", Some(f64::MAX), 1)]),
             "z",
             "none comes last"
         );
-        assert_eq!(kept(KeepRule::Longest, &[]), "名前");
+        assert_eq!(kept(&KeepRule::Longest, &[]), "名前");
+    }
+
+    #[test]
+    fn rules_are_read_as_they_are_written() {
+        for (typed, written, field) in [
+            ("smallest", "smallest", None),
+            ("source-order", "source-order", None),
+            ("max:meta.quality", "max:meta.quality", Some("meta.quality")),
+            ("min:a:b", "min:a:b", Some("a:b")),
+            ("priority:wiki > web", "priority:source:wiki>web", Some("source")),
+            ("priority:site:http://a>日本", "priority:site:http://a>日本", Some("site")),
+        ] {
+            let rule: KeepRule = typed.parse().unwrap();
+            assert_eq!((rule.to_string().as_str(), rule.field()), (written, field));
+            assert_eq!(written.parse(), Ok(rule));
+        }
+        for wrong in ["", "largest", "max", "max:", "priority:", "priority:a>a", "priority::a", "priority:a>"]
+        {
+            assert!(wrong.parse::<KeepRule>().is_err(), "{wrong:?}");
+        }
+    }
+
+    /// In the order in which documents are kept; values of one entry are equal.
+    #[test]
+    fn ranks_order_values() {
+        for (rule, order) in [
+            ("max:x", "1e308|10 1e1 10.0|9.5|0 -0|-7|? nan inf 1e400 x"),
+            ("min:x", "-7|0 -0.0|9.5|10|? -inf 日"),
+            ("priority:x:wiki>web", "wiki|web|? Wiki books"),
+            ("longest", "? 1 2"),
+        ] {
+            let rule: KeepRule = rule.parse().unwrap();
+            let ranks = order.split('|').map(|equal| {
+                // A question mark stands for no value.
+                let ranks = equal.split(' ').map(|value| rule.rank(value.trim_matches('?')));
+                let ranks: BTreeSet<u64> = ranks.collect();
+                assert_eq!(ranks.len(), 1, "{rule}: {equal}");
+                ranks.into_iter().next().unwrap()
+            });
+            assert!(ranks.collect::<Vec<_>>().windows(2).all(|two| two[0] < two[1]), "{rule}");
+        }
+        let member = |id, offset, rank| {
+            let position = Position { partition: 0, offset };
+            (DocId::new(id).unwrap(), KeepFacts { facts: Facts { ts: None, bytes: 1, position }, rank })
+        };
+        let members = [member("a", 9, 2), member("b", 3, 1), member("c", 5, 1)];
+        let chosen = |rule: &str| {
+            let rule: KeepRule = rule.parse().unwrap();
+            rule.choose(&members[0].0, members.iter().rev().map(|(id, of)| (id, *of))).as_str()
+        };
+        assert_eq!(["source-order", "max:x", "priority:x:a"].map(chosen), ["b", "b", "b"]);
     }
 
     /// Two clusters, a b c d and x y; a has the shortest text and d the longest.
@@ -162,7 +335,8 @@ mod tests {
         let mut clusters = Clusters::new(ClusterKind::Components, 2);
         clusters.follow(&["ab", "bc", "cd", "xy"].map(delta));
         let facts = |id: &DocId| {
-            Some(Facts { ts: None, bytes: u32::from(id.as_bytes()[0]), position: Position::default() })
+            let bytes = u32::from(id.as_bytes()[0]);
+            Some(Facts { ts: None, bytes, position: Position::default() }.into())
         };
         let mut removed = |keep: KeepRule, fixed: &str| {
             let removed = keep.removed(&mut clusters, facts, |id| fixed.contains(id.as_str()));

@@ -40,5 +40,5 @@ mod tours;
 mod tests;
 
 pub use clusters::{ClusterKind, Clusters};
-pub use keep::{Age, KeepRule};
+pub use keep::{Age, KeepFacts, KeepRule};
 pub use report::ClusterReport;

@@ -8,6 +8,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The first byte of ids of a reference, and of those of the corpus that begin with it too. It is the
+/// smallest byte, so that ids of the reference sort before those of the corpus.
+const SIDE: u8 = 0;
+/// The second byte of ids of a reference.
+const REFERENCE: u8 = b'o';
+/// The second byte of ids of the corpus that begin with [`SIDE`]; greater than [`REFERENCE`].
+const BESIDE: u8 = b'p';
+
 /// The id of a document: UTF-8, 1 to [`DocId::MAX_BYTES`] bytes, unchanged from input to output.
 ///
 /// Ordered by bytes. 24 bytes in memory; an id of up to [`DocId::INLINE_BYTES`] bytes is stored inside them,
@@ -43,6 +51,41 @@ impl DocId {
             IdText::Short(..) => str::from_utf8(self.as_bytes()).expect("an id is made of a text"),
             IdText::Long(text) => text,
         }
+    }
+
+    /// The id in a corpus that is compared with a reference: as it is, unless it begins as those of the
+    /// [reference](Self::in_reference) do.
+    #[must_use]
+    pub fn beside_reference(self) -> Self {
+        if self.as_bytes().first() == Some(&SIDE) { self.sided(BESIDE) } else { self }
+    }
+
+    /// The id of a document of a reference, which is no id of the corpus and sorts before all of them. The id
+    /// of a longer text than [`Self::MAX_BYTES`] - 2 is shortened, and ends with a hash of it.
+    #[must_use]
+    pub fn in_reference(self) -> Self {
+        self.sided(REFERENCE)
+    }
+
+    /// Whether it is an id of a reference, in a corpus that is compared with one.
+    pub fn is_of_reference(&self) -> bool {
+        self.as_bytes().starts_with(&[SIDE, REFERENCE])
+    }
+
+    /// The id as it was read, in a corpus that is compared with a reference.
+    pub fn without_side(&self) -> &str {
+        let text = self.as_str();
+        text.strip_prefix(char::from(SIDE)).and_then(|rest| rest.get(1..)).unwrap_or(text)
+    }
+
+    fn sided(self, side: u8) -> Self {
+        let text = self.as_str();
+        let prefix = String::from_utf8_lossy(&[SIDE, side]).into_owned();
+        Self::new(&(prefix.clone() + text)).unwrap_or_else(|| {
+            let most = text.floor_char_boundary(Self::MAX_BYTES - 2 - 16);
+            let hash = crate::hash::bytes(u64::from(side), text.as_bytes());
+            Self(IdText::new(&format!("{prefix}{}{hash:016x}", &text[..most])))
+        })
     }
 
     /// Words of an id that is stored without an allocation.
@@ -173,6 +216,21 @@ impl fmt::Debug for DocId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ids_of_a_reference_are_told_apart() {
+        let id = |text: &str| DocId::new(text).unwrap();
+        let greatest = id("\u{10ffff}").in_reference();
+        for text in ["a", "\0", "\0o", "\0p", "\u{1}", &"日".repeat(341), &"x".repeat(1022)] {
+            let (old, new) = (id(text).in_reference(), id(text).beside_reference());
+            assert!(old.is_of_reference() && !new.is_of_reference() && greatest < new, "{text:?}");
+            assert_eq!(new.without_side(), text);
+            assert!(text.len() > 1022 || old.without_side() == text, "{text:?}");
+        }
+        assert_eq!(id("a").beside_reference(), id("a"));
+        let long = ["x".repeat(1024), "x".repeat(1023) + "y"].map(|text| id(&text).in_reference());
+        assert!(long[0] != long[1] && long[0].as_str().len() <= DocId::MAX_BYTES);
+    }
 
     #[test]
     fn ids_are_one_to_1024_bytes() {

@@ -1,18 +1,20 @@
-//! Storage that grows in small steps: [`Rows`] and a [`Slab`] at fixed addresses in memory, a
-//! [`SpilledSlab`] whose values are in a file, a [`PackedTable`] and a [`HashIndex`]. All but the file shrink
+//! Storage that grows in small steps: [`Rows`], [`SharedRows`] and a [`Slab`] at fixed addresses in memory, a
+//! [`SpilledSlab`] whose values are in a file, [`PackedTables`] and a [`HashIndex`]. All but the file shrink
 //! too. And an [`EndedMap`], which is bounded.
 
 mod ended_map;
 mod hash_index;
 mod packed_table;
 mod rows;
+mod shared_rows;
 mod slab;
 mod spill;
 
 pub use ended_map::EndedMap;
 pub use hash_index::HashIndex;
-pub use packed_table::PackedTable;
+pub use packed_table::PackedTables;
 pub use rows::Rows;
+pub use shared_rows::{SharedRows, SharedRowsReader};
 pub use slab::Slab;
 pub use spill::{
     PAGE_BYTES, PageFile, PlaceInMemory, RowValue, SpillCounts, SpillError, SpillPlace, SpilledSlab,

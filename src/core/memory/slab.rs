@@ -24,7 +24,18 @@ impl<T> Slab<T> {
     /// The place of the value with this hash for which `is` returns true.
     #[inline]
     pub fn find(&self, hash: u64, is: impl Fn(&T) -> bool) -> Option<u32> {
-        self.index.places(hash).find(|place| self.get(*place).is_some_and(&is))
+        self.find_place(hash, |place| self.get(place).is_some_and(&is))
+    }
+
+    /// The place of a value with this hash for which `is` returns true.
+    #[inline]
+    pub fn find_place(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.index.places(hash).find(|place| is(*place))
+    }
+
+    /// The places of values with this hash, and possibly a few others.
+    pub fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
+        self.index.places(hash)
     }
 
     /// The value at a place, if there is one.

@@ -6,6 +6,7 @@
 //! are sent with its batches, so that each process has all of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub struct Origins {
     warn: Option<fn(&str)>,
     /// Whether beginnings are sent to other processes.
     are_sent: bool,
+    /// The offset at which the records of a reference end; `u64::MAX` while they are read, 0 if there is
+    /// none.
+    reference_end: AtomicU64,
 }
 
 /// The beginning of an input, to be sent to a process that does not read.
@@ -61,6 +65,22 @@ impl Origins {
         Self { warn, are_sent, ..Self::default() }
     }
 
+    /// The same, where the first inputs are a reference, until [`Self::end_reference`].
+    #[must_use]
+    pub fn with_reference(self) -> Self {
+        Self { reference_end: AtomicU64::new(u64::MAX), ..self }
+    }
+
+    /// Records that the reference ends before this offset. Called before any later record is sent.
+    pub fn end_reference(&self, offset: u64) {
+        self.reference_end.store(offset, Ordering::Release);
+    }
+
+    /// Whether the record at an offset is of the reference.
+    pub fn is_of_reference(&self, offset: u64) -> bool {
+        offset < self.reference_end.load(Ordering::Acquire)
+    }
+
     /// Records that an input, or the rest of one, begins at this offset.
     pub fn begin(&self, offset: u64, name: &Arc<str>) {
         self.known.write().begin(offset, name, self.are_sent);
@@ -100,7 +120,9 @@ impl Origins {
             return false;
         };
         if known.example.is_none() {
-            let example = format!("{:?} is in \"{old}\" and in \"{new}\"", id.as_str());
+            let has_reference = self.reference_end.load(Ordering::Acquire) > 0;
+            let id = if has_reference { id.without_side() } else { id.as_str() };
+            let example = format!("{id:?} is in \"{old}\" and in \"{new}\"");
             drop(known);
             self.note(example);
         }

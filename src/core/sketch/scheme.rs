@@ -134,6 +134,13 @@ impl Scheme {
         }
     }
 
+    /// Whether the id of a sketch is [that of its stored words](crate::hash::SketchId::new) under the
+    /// [fingerprint](Self::fingerprint). Otherwise features are stored too, or the table of document
+    /// frequencies changes.
+    pub fn names_words(&self) -> bool {
+        !self.keeps_features() && self.live().is_none()
+    }
+
     /// A live scheme while this table is in force: the same scheme with the table frozen. Other schemes are
     /// returned unchanged.
     pub fn under(&self, table: Arc<IdfTable>) -> Self {

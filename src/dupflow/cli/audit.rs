@@ -30,6 +30,9 @@ pub(super) fn note_conflicts(
     if is_wanted && is_of_decisions {
         problems.note("--provenance: decisions have no place for it; --stats has it");
     }
+    if is_wanted && deployment.emit.copied().is_some() {
+        problems.note("--provenance: records are written as they were read; --stats has it");
+    }
     if is_wanted && are_several {
         problems.note("--provenance: one process writes it; with several, --stats has it");
     }

@@ -16,10 +16,12 @@ use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 
 use super::PipelineArgs;
 use super::arguments;
+use super::arguments::documents::DocumentArgs;
 use super::arguments::inputs::{InputArgs, look_at_standard_input};
 use super::arguments::memory::MemoryArgs;
 use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
+use super::arguments::reference::ReferenceArgs;
 use super::arguments::verbosity::Verbosity;
 use super::arguments::views;
 use super::arguments::written;
@@ -53,7 +55,9 @@ pub struct Args {
     /// What the result is: "deltas", the changes of pairs in every epoch, or "pairs", all pairs at the end
     /// of the input; "cluster-deltas" and "clusters" are the same for clusters; "keep", one document of
     /// each cluster and all that are in none, and "remove", all others; "decisions", what every epoch
-    /// finds of each document that it upserts; "rejected:N", at most N of the candidates that the filter
+    /// finds of each document that it upserts; "documents", the records of the documents that are kept, as
+    /// they were read, in a file or, as in "clean/", in a folder with a file for each input, and
+    /// "removed-documents", those of all others; "rejected:N", at most N of the candidates that the filter
     /// rejects, chosen by a hash of their sketches, with why.
     #[arg(long, value_parser = arguments::EmitParser, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
@@ -67,6 +71,10 @@ pub struct Args {
     /// A Parquet file is complete only at the end of the run.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
+
+    /// Options for records of documents.
+    #[command(flatten)]
+    pub documents: DocumentArgs,
 
     /// Where the input is cut into epochs: "events:N" after every N events, "every:T" that long after its
     /// first event (as in 100ms), "events:N,every:T" at the first of both, "ts" whenever the time stamp
@@ -150,6 +158,10 @@ pub struct Args {
     #[command(flatten)]
     pub processes: ProcessArgs,
 
+    /// The corpus that the inputs are compared with.
+    #[command(flatten)]
+    pub reference: ReferenceArgs,
+
     /// The inputs.
     #[command(flatten)]
     pub inputs: InputArgs,
@@ -161,10 +173,20 @@ pub struct Args {
 /// All problems of the pipeline and the inputs; then the error of the run.
 pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> anyhow::Result<ExitCode> {
     let clock = Arc::new(SystemClock::start());
-    let plan = problems.take(args.pipeline.load());
+    let mut plan = problems.take(args.pipeline.load());
     let inputs = args.inputs.resolve(&mut problems);
+    let reference = args.reference.resolve(args.inputs.layout.layout(), &mut problems);
     let fields = args.inputs.layout.columns.fields(&mut problems);
     let mut deployment = args.deployment(fields, verbosity.format);
+    deployment.reference = reference.len();
+    let others = [
+        ("--mark", args.documents.mark.is_some()),
+        ("several processes", args.processes.are_several()),
+        ("--monitor", args.monitor.is_some()),
+        ("--watch", !args.watch.is_empty()),
+        ("--views", args.views.is_some()),
+    ];
+    args.reference.apply(plan.as_mut(), args.emit, &others, &mut problems);
     if args.processes.are_several() && inputs.iter().flatten().any(Input::is_folder) {
         // The documents of a folder are digested by all processes, and only process 0 may have --stats.
         deployment.audit.provenance = deployment.audit.provenance.max(ProvenancePlace::Stats);
@@ -189,6 +211,12 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     if let Some(missing) = deployment.output_format.missing() {
         problems.note(format!("--output-format: {missing}"));
+    }
+    let sides = (inputs.as_deref().unwrap_or_default(), &*reference);
+    let are_several = args.processes.are_several();
+    args.documents.note_conflicts((args.emit, &args.output), sides, are_several, &mut problems);
+    if args.output_format.is_some() && args.emit.copied().is_some() {
+        problems.note("--output-format: records are written in the format of their input");
     }
     args.memory.note_conflicts(&mut problems);
     audit::note_conflicts(&deployment, args.processes.are_several(), plan.as_ref(), &mut problems);
@@ -219,7 +247,8 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     let of_views = views::files(&deployment.views, true);
     let written = [
-        ("--output", deployment.output()),
+        // A folder of records is checked with the inputs.
+        ("--output", deployment.output().filter(|path| !args.documents.is_folder(args.emit, path))),
         ("standard output", redirected.as_deref().filter(|_| deployment.output().is_none())),
         ("--stats", args.stats.as_deref()),
         ("--dead-letter", args.dead_letter.as_deref()),
@@ -241,18 +270,24 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let list = deployment.files_from().map(|path| ("the list --files-from", path.to_owned()));
     let views_file = args.views.clone().map(|path| ("the file --views", path));
     let list = list.into_iter().chain(args.watch.iter().map(|path| ("the watch list --watch", path.clone())));
+    let all = inputs.clone();
+    let all = all.unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect());
     written::check(
         &written.collect::<Vec<_>>(),
         &args.pipeline.file().into_iter().chain(list).chain(views_file).collect::<Vec<_>>(),
-        &inputs.clone().unwrap_or_else(|| args.inputs.inputs.iter().map(|path| Input::at(path)).collect()),
+        &[&*reference, &all].concat(),
         &mut problems,
     );
     // With a page the run begins before there is any input. An unsupported format is then refused during the
     // run.
-    if args.monitor.is_none() && problems.is_empty() && inputs.iter().flatten().any(Input::is_stdin) {
+    if args.monitor.is_none()
+        && problems.is_empty()
+        && inputs.iter().flatten().chain(&reference).any(Input::is_stdin)
+    {
         look_at_standard_input(&args.inputs.layout.layout(), &mut problems);
     }
     let (plan, (inputs, processes)) = problems.settle(plan.zip(inputs.zip(processes)))?;
+    let inputs: Vec<Input> = reference.into_iter().chain(inputs).collect();
 
     if let Some(events) = args.dry_run {
         super::print(&super::run::look::look(&plan, inputs, deployment.fields, events)?)?;
@@ -349,7 +384,12 @@ impl Args {
             sink: SinkConfig::Lines { path: Some(self.output.clone()).filter(|path| path != Path::new("-")) },
             emit: self.emit,
             decisions: self.decisions.unwrap_or_default(),
-            output_format: self.output_format.unwrap_or_else(|| OutputFormat::of_name(Some(&self.output))),
+            documents: self.documents.config(),
+            reference: 0,
+            output_format: self.output_format.unwrap_or_else(|| match self.emit.copied() {
+                Some(_) => OutputFormat::default(),
+                None => OutputFormat::of_name(Some(&self.output)),
+            }),
             evidence: self.evidence,
             causes: self.causes,
             audit: AuditConfig {

@@ -8,6 +8,7 @@ use crate::pipeline::{
     DecisionCounts, FieldCounts, HookCounts, RejectedSummary, SpillSummary, Summary, WatchCounts,
 };
 use crate::plural::count;
+use dupflow_connectors::rewrite::CopiedDocuments;
 
 /// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
@@ -99,6 +100,7 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         HumanCount(s.accepted)
     )?;
     rejected(out, s)?;
+    copied(out, s)?;
     hot_blocks(out, s)?;
     if s.starred_groups > 0 {
         writeln!(
@@ -179,6 +181,21 @@ fn rejected(out: &mut String, s: &Summary) -> std::fmt::Result {
         HumanCount(counts.rejected),
         count(counts.candidates, "candidate"),
         HumanCount(*written)
+    )
+}
+
+fn copied(out: &mut String, s: &Summary) -> std::fmt::Result {
+    let Some(CopiedDocuments { records, left_out, without_document, files, bytes }) = &s.copied else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "records     {} written into {}, {}; {} of documents left out, {} without a live document",
+        HumanCount(*records),
+        count(*files, "file"),
+        BinaryBytes(*bytes),
+        HumanCount(*left_out),
+        HumanCount(*without_document)
     )
 }
 
@@ -269,6 +286,7 @@ mod tests {
             decisions: None,
             watches: None,
             rejected: None,
+            copied: None,
             idf_tables: 0,
             resketched: 0,
             starred_groups: 0,

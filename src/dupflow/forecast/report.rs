@@ -140,7 +140,7 @@ impl PlanReport {
     pub fn new(plan: &Plan, documents: u64, workers: usize, retention: Option<RetentionReport>) -> Self {
         let blocking = Blocks::new(plan, &plan.blocking, documents);
         let also = plan.also.as_ref().map(|also| Blocks::new(plan, also, documents));
-        let parts = memory::per_document(plan, workers);
+        let parts = memory::per_document(plan);
         let bytes_per_document = parts.iter().map(|part| part.bytes).sum();
         let above = ABOVE.into_iter().filter(|s| *s > plan.threshold);
         let below = BELOW.into_iter().filter(|s| *s < plan.threshold);
@@ -179,11 +179,9 @@ impl PlanReport {
     /// The report with what a memory budget in bytes does, on a disk of so many reads a second.
     #[must_use]
     pub fn under(self, plan: &Plan, memory_bytes: u64, iops: u64) -> Self {
-        let MemoryReport { documents, bytes_per_document, .. } = self.memory;
-        Self {
-            spill: Some(SpillReport::new(plan, documents, bytes_per_document, memory_bytes, iops)),
-            ..self
-        }
+        let MemoryReport { documents, workers, bytes_per_document, .. } = self.memory;
+        let in_memory = memory::beside_files(plan, workers, bytes_per_document);
+        Self { spill: Some(SpillReport::new(plan, documents, in_memory, memory_bytes, iops)), ..self }
     }
 }
 

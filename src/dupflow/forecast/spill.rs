@@ -52,12 +52,11 @@ pub(super) struct SpillReport {
 }
 
 impl SpillReport {
-    /// The report of a plan, `per_document` being its bytes in memory without a budget.
+    /// The report of a plan, `in_memory` being the bytes of a document that are in memory under a budget.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of documents")]
-    pub(super) fn new(plan: &Plan, documents: u64, per_document: f64, memory_bytes: u64, iops: u64) -> Self {
+    pub(super) fn new(plan: &Plan, documents: u64, in_memory: f64, memory_bytes: u64, iops: u64) -> Self {
         let files = memory::spilled(plan);
         let on_disk: f64 = files.iter().map(|part| part.bytes).sum();
-        let in_memory = (per_document - on_disk).max(0.0);
         let cache_bytes = memory_bytes / MemoryBudget::CACHE_SHARE;
         let room = memory_bytes.saturating_sub(cache_bytes + FIXED_BYTES) as f64;
         let file_bytes = on_disk * documents as f64;
@@ -131,16 +130,16 @@ mod tests {
 
     fn report(settings: &[&str], documents: u64, memory_bytes: u64) -> SpillReport {
         let settings: Vec<String> = settings.iter().map(|&typed| typed.to_owned()).collect();
-        SpillReport::new(&Plan::load("minhash", &settings).unwrap(), documents, 600.0, memory_bytes, 3000)
+        SpillReport::new(&Plan::load("minhash", &settings).unwrap(), documents, 272.0, memory_bytes, 3000)
     }
 
     #[test]
     fn a_budget_by_hand() {
         let budget = 1 << 30;
         let all = report(&[], 1_000_000, budget);
-        // 224 + 40 bytes of a sketch, 64 of a document.
-        assert!((all.file_bytes - 328e6).abs() < 1.0 && (all.memory_bytes_per_document - 272.0).abs() < 1e-9);
-        let cached = (budget / 4) as f64 / 328e6;
+        // 224 + 40 bytes of a sketch, 56 of a document.
+        assert!((all.file_bytes - 320e6).abs() < 1.0 && (all.memory_bytes_per_document - 272.0).abs() < 1e-9);
+        let cached = (budget / 4) as f64 / 320e6;
         assert!(
             (all.cached - cached).abs() < 1e-9 && (all.reads_per_change - 2.0 * (1.0 - cached)).abs() < 1e-9
         );

@@ -175,7 +175,7 @@ impl PipelineRecord {
         let described = plan.description();
         let mut keys: BTreeMap<String, String> =
             described.fields().map(|(name, value)| (name.to_owned(), value)).collect();
-        keys.insert("output.keep".to_owned(), plan.keep.name().to_owned());
+        keys.insert("output.keep".to_owned(), plan.keep.to_string());
         if let Some(least) = plan.remove_if {
             keys.insert("output.remove_if".to_owned(), format!("contained:{least}"));
         }
@@ -221,6 +221,10 @@ impl From<&Summary> for CountsRecord {
 /// The options of a replay that decide its result.
 fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     let mut options = BTreeMap::new();
+    if deployment.reference > 0 {
+        // A report does not say what is read, so it cannot be repeated.
+        options.insert("against".to_owned(), deployment.reference.into());
+    }
     let mut set = |name: &str, value: Json| {
         debug_assert!(Provenance::OPTIONS.contains(&name), "{name}");
         options.insert(name.to_owned(), value);

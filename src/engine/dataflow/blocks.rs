@@ -1,7 +1,9 @@
 //! Blocks: sketches that share a block become candidates. Blocks are partitioned by key; each worker keeps
 //! its own in a [`BlockIndex`].
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use timely::dataflow::Stream;
@@ -11,13 +13,18 @@ use super::Stages;
 use super::operator::Operator;
 use super::operator::epochs::Stash;
 use super::queries::{AnswerPart, PartialAnswer, Probe, QueryComparison};
+use crate::dataflow::sketches::by_place::{SketchesByPlace, source_of_blocks};
 use crate::dataflow::sketches::parcels::Parcel;
+use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::index::BlockIndex;
 use dupflow_core::filter::PairFilter;
 use dupflow_core::hash::SketchId;
 use dupflow_core::pair::Pair;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
+
+/// The blocks of a worker.
+type WorkerBlocks = BlockIndex<SketchesByPlace>;
 
 /// A candidate pair: two sketches, and by how much the number of their shared blocks changes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -35,15 +42,18 @@ pub(super) struct BlocksOutputs<'scope> {
     pub(super) partial_answers: Stream<'scope, Epoch, Vec<PartialAnswer>>,
 }
 
-/// Keeps the blocks, emits changes of candidates, and answers the probes of queries.
+/// Keeps the blocks, emits changes of candidates, and answers the probes of queries. `sketches` are those
+/// that this worker owns.
 pub(super) fn blocks<'scope>(
     postings: Stream<'scope, Epoch, Vec<Parcel>>,
     probes: Stream<'scope, Epoch, Vec<Probe>>,
+    sketches: Rc<RefCell<Sketches>>,
     stages: &Stages,
 ) -> BlocksOutputs<'scope> {
     let scope = postings.scope();
     let (worker, peers) = (scope.index() as u64, scope.peers() as u64);
-    let mut index = BlockIndex::for_blocking(&*stages.blocking);
+    let source = source_of_blocks(sketches, &stages.observers.sketches, scope.index(), scope.peers());
+    let mut index = BlockIndex::beside(&*stages.blocking, source);
     let stages = stages.clone();
 
     let mut operator = Operator::new("Blocks", scope);
@@ -84,7 +94,7 @@ pub(super) fn blocks<'scope>(
 }
 
 /// Applies the postings of an epoch to the blocks.
-fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit: impl FnMut(Candidate)) {
+fn apply(index: &mut WorkerBlocks, parcels: Vec<Parcel>, stages: &Stages, mut emit: impl FnMut(Candidate)) {
     let (mut candidates, mut rejected) = (0, 0);
     let worth = |x, y, diff| {
         let worth = stages.filter.first_word(x, y);
@@ -115,7 +125,7 @@ fn apply(index: &mut BlockIndex, parcels: Vec<Parcel>, stages: &Stages, mut emit
 
 /// Answers a probe from the blocks of this worker: the comparisons to be made, by owner of the candidates.
 fn answer_probe(
-    index: &BlockIndex,
+    index: &WorkerBlocks,
     filter: &dyn PairFilter,
     probe: Probe,
     worker: u64,

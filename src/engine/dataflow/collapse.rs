@@ -15,11 +15,11 @@ use crate::dataflow::output::EpochReport;
 use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::sketches::parcels::{Parcel, Parcels};
 use crate::dataflow::sketches::store::{MemberChange, Sketches, StarChange};
-use crate::dataflow::upsert::Membership;
+use crate::dataflow::upsert::{Membership, SketchMembership};
 use crate::dataflow::watches::{WatchMatcher, WatchUpdate};
 use crate::dataflow::{Deltas, Stages};
 use dupflow_core::doc::DocId;
-use dupflow_core::hash;
+use dupflow_core::hash::{self, SketchId};
 use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Epoch;
@@ -47,14 +47,16 @@ pub(in crate::dataflow) fn collapse<'scope>(
     watches: Option<Stream<'scope, Epoch, Vec<WatchUpdate>>>,
     stages: &Stages,
 ) -> (Rc<RefCell<Sketches>>, CollapseOutputs<'scope>) {
-    let sketches = Rc::new(RefCell::new(Sketches::for_run(stages)));
+    let (worker, peers) = (memberships.scope().index(), memberships.scope().peers());
+    let sketches = Rc::new(RefCell::new(Sketches::for_run(stages, worker, peers)));
     let shared = Rc::clone(&sketches);
     let stages = stages.clone();
     let pairs_copies = stages.filter.pairs_copies();
 
-    let mut parcels = Parcels::new(memberships.scope().peers());
+    let mut parcels = Parcels::new(peers, stages.observers.sketches.workers(worker, peers));
+    let mut words = Vec::new();
     let mut operator = Operator::new("Collapse", memberships.scope());
-    let mut input = operator.input(memberships, Exchange::new(|m: &Membership| m.sketch.low()));
+    let mut input = operator.input(memberships, Exchange::new(|m: &Membership| m.low));
     let mut watches = watches.map(|updates| {
         let updates = operator.input(updates, Exchange::new(|update: &WatchUpdate| update.to));
         (updates, WatchMatcher::new(&stages))
@@ -73,19 +75,22 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 watching.receive(*time.time(), data.flat_map(|d| d.drain(..)));
             });
         }
-        while let Some((capabilities, mut changes)) = stash.next_closed(frontiers) {
+        while let Some((capabilities, changes)) = stash.next_closed(frontiers) {
             let epoch = *capabilities[0].time();
             let (mut postings, mut copies) = (postings.at(&capabilities), copies.at(&capabilities));
             let mut keys = Vec::new();
             let mut applied = AppliedChanges::default();
             let mut sketches = sketches.borrow_mut();
+            sketches.fetch_halves(changes.iter().map(|change| change.low));
+            // Before any change: a document that leaves is a member still.
+            let mut changes: Vec<_> = changes.into_iter().map(|m| (sketch_of(&m, &sketches), m)).collect();
             changes.sort_unstable_by(leaving_first);
-            sketches.fetch(changes.iter().map(|change| change.sketch));
-            for group in changes.chunk_by_mut(|a, b| a.sketch == b.sketch) {
-                let id = group[0].sketch;
-                let body = group.last_mut().and_then(|m| m.joins.as_deref_mut());
-                let (members, sketch) = sketches.members(id, body);
+            for group in changes.chunk_by_mut(|(a, _), (b, _)| a == b) {
+                let id = group[0].0;
+                let body = group.last_mut().and_then(|(_, m)| m.joins.as_mut()).map(|(_, body)| &mut **body);
+                let (place, members, sketch) = sketches.members(id, body, &mut words);
                 let before = members.len();
+                let pairs_copies = pairs_copies && !stages.scheme.pairs.is_of_reference(sketch.words);
                 applied.apply(members, group, epoch, stages.expand_limit, |pair, diff| {
                     if pairs_copies {
                         copies.give((copy(pair), epoch, diff));
@@ -104,12 +109,14 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 if diff == 0 {
                     continue;
                 }
-                parcels.add(id, sketch.words[0], diff, keys.drain(..), |parcel| postings.give(parcel));
+                parcels.add(id, sketch.words[0], place, diff, keys.drain(..), |parcel| {
+                    postings.give(parcel);
+                });
                 if diff > 0 {
                     stages.observers.metrics.add(Counter::SketchesBorn, 1);
                 } else {
                     stages.observers.metrics.add(Counter::SketchesDied, 1);
-                    sketches.dies(id, epoch);
+                    sketches.dies(id, place, epoch);
                 }
             }
             parcels.flush(|parcel| postings.give(parcel));
@@ -137,9 +144,17 @@ pub(in crate::dataflow) fn collapse<'scope>(
     (shared, collapsed)
 }
 
+/// The sketch that a document joins or leaves.
+fn sketch_of(membership: &Membership, sketches: &Sketches) -> SketchId {
+    match &membership.joins {
+        Some((id, _)) => *id,
+        None => sketches.with_member(membership.low, &membership.document),
+    }
+}
+
 /// By sketch; of one sketch, the documents that leave before those that join; then by document.
-fn leaving_first(a: &Membership, b: &Membership) -> Ordering {
-    (a.sketch, a.joins.is_some(), &a.document).cmp(&(b.sketch, b.joins.is_some(), &b.document))
+fn leaving_first((x, a): &SketchMembership, (y, b): &SketchMembership) -> Ordering {
+    (x, a.joins.is_some(), &a.document).cmp(&(y, b.joins.is_some(), &b.document))
 }
 
 /// What an epoch has changed of the sketches' members.
@@ -156,18 +171,18 @@ impl AppliedChanges {
     fn apply(
         &mut self,
         members: &mut SketchMembers,
-        changes: &[Membership],
+        changes: &[SketchMembership],
         epoch: Epoch,
         expand_limit: usize,
         copies: impl FnMut(Pair<DocId>, isize),
     ) {
-        let sketch = changes[0].sketch;
-        let (leave, join) = changes.split_at(changes.partition_point(|m| m.joins.is_none()));
+        let sketch = changes[0].0;
+        let (leave, join) = changes.split_at(changes.partition_point(|(_, m)| m.joins.is_none()));
         let (before, first_change) = (members.len(), self.members.len());
         let member_changes = &mut self.members;
         members.change(
-            leave.iter().map(|m| &m.document),
-            join.iter().map(|m| &m.document),
+            leave.iter().map(|(_, m)| &m.document),
+            join.iter().map(|(_, m)| &m.document),
             epoch,
             expand_limit,
             |document, diff| member_changes.push(MemberChange { sketch, document: document.clone(), diff }),
@@ -175,7 +190,7 @@ impl AppliedChanges {
         );
         if before.max(members.len()) > expand_limit {
             regrouped(&self.members[first_change..], &mut self.causes);
-            let ids = |of: &[Membership]| of.iter().map(|m| m.document.clone()).collect();
+            let ids = |of: &[SketchMembership]| of.iter().map(|(_, m)| m.document.clone()).collect();
             let (left, joined) = (ids(leave), ids(join));
             self.stars.push(StarChange { sketch, before, left, joined });
         }

@@ -255,6 +255,13 @@ fn is_after(ts: Option<f64>, until: UnixTime) -> bool {
 /// An event as the dataflow sends it: with its sketch or, under live weights, its terms.
 fn sketched(position: Position, event: DocEvent<'_>, maker: &mut SketchMaker, stages: &Stages) -> Arrival {
     let DocEvent { id, ts, written, text, fields } = event;
+    let origins = stages.observers.origins.as_ref();
+    let is_of_reference = origins.is_some_and(|origins| origins.is_of_reference(position.offset));
+    let id = match (stages.scheme.pairs.has_reference(), is_of_reference) {
+        (false, _) => id,
+        (true, false) => id.beside_reference(),
+        (true, true) => id.in_reference(),
+    };
     let bytes = text.as_ref().map_or(0, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
     let content = match text {
         None => ArrivalContent::Delete,
@@ -262,7 +269,7 @@ fn sketched(position: Position, event: DocEvent<'_>, maker: &mut SketchMaker, st
             maker.terms(&text).map_or(ArrivalContent::Empty, |terms| ArrivalContent::Terms(Box::new(terms)))
         }
         Some(text) => {
-            let made = maker.sketch_with(&text, &stages.hashes(&fields.row));
+            let made = maker.sketch_with(&text, &stages.hashes(&fields.row, is_of_reference));
             made.map_or(ArrivalContent::Empty, |(sketch_id, sketch)| {
                 ArrivalContent::Sketch(sketch_id, Box::new(sketch))
             })

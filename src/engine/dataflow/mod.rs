@@ -30,6 +30,7 @@ mod operator;
 mod output;
 mod pairs;
 mod queries;
+mod shared;
 mod sketches;
 mod spill;
 mod stages;
@@ -107,7 +108,7 @@ pub fn build(
         }
     };
     let entered = queries::enter(resolved, &collapsed.changed, Rc::clone(&sketches), stages);
-    let met = blocks::blocks(collapsed.postings, entered.probes, stages);
+    let met = blocks::blocks(collapsed.postings, entered.probes, Rc::clone(&sketches), stages);
     let verified = verify::verify(met.candidates, met.comparisons, Rc::clone(&sketches), stages);
     let expanded = pairs::expand(verified.acceptances, &collapsed.changed, sketches);
     queries::answer(

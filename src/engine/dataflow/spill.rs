@@ -15,7 +15,7 @@ use dupflow_core::memory::{RowValue, SpillCounts, SpilledSlab};
 use dupflow_core::run::metrics::{Counter, Metrics};
 
 /// Words of a document's row.
-pub(super) const DOCUMENT_WORDS: usize = 8;
+pub(super) const DOCUMENT_WORDS: usize = 7;
 /// Words of a sketch's row, without the sketch: its id, and its member.
 pub(super) const SKETCH_ENTRY_WORDS: usize = 5;
 

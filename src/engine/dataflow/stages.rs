@@ -5,6 +5,7 @@ use std::sync::{Arc, Once};
 
 use parking_lot::Mutex;
 
+use crate::dataflow::shared::process::ProcessSketches;
 use dupflow_core::block::{Blocking, HotBlocks};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::detect::LiveSketch;
@@ -114,6 +115,8 @@ pub struct Observers {
     pub live_sketches: Option<Arc<Mutex<Vec<LiveSketch>>>>,
     /// Limits the log message about moving ids to one in a run.
     pub moves_logged: Arc<Once>,
+    /// The sketches of each worker, which the others of the process read.
+    pub(super) sketches: Arc<ProcessSketches>,
 }
 
 impl Stages {
@@ -156,9 +159,9 @@ impl Stages {
 
 impl Stages {
     /// The hashes of the fields that the scheme's rule names.
-    pub(super) fn hashes(&self, row: &FieldRow) -> Box<[u64]> {
+    pub(super) fn hashes(&self, row: &FieldRow, is_of_reference: bool) -> Box<[u64]> {
         let value = |field: &str| self.fields.place(field).map_or("", |place| row.get(place));
-        self.scheme.pairs.hashes(value)
+        self.scheme.pairs.hashes_of(value, is_of_reference)
     }
 
     /// What decides whether stored documents can be restored: the scheme, and the fields that are stored with
@@ -195,6 +198,7 @@ impl Observers {
             tables: Arc::default(),
             live_sketches: None,
             moves_logged: Arc::new(Once::new()),
+            sketches: Arc::new(ProcessSketches::new(usize::MAX)),
         }
     }
 }

@@ -16,35 +16,50 @@ use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::time::Epoch;
 
-/// A document becomes a member of a sketch (`joins` has the sketch) or stops being one (`joins` is `None`).
+/// A document becomes a member of a sketch or stops being one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::dataflow) struct Membership {
-    pub(in crate::dataflow) sketch: SketchId,
+    /// The low half of the sketch's id. With the document it names a sketch that is left.
+    pub(in crate::dataflow) low: u64,
     pub(in crate::dataflow) document: DocId,
-    pub(in crate::dataflow) joins: Option<Box<Sketch>>,
+    /// The sketch, if the document joins.
+    pub(in crate::dataflow) joins: Option<(SketchId, Box<Sketch>)>,
 }
 
-/// The value of a document is the id of its sketch, or [`no_sketch`] if its text has no token.
-impl InForce for SketchId {
-    const ENDED: Self = Self::NONE;
+/// A change of the members of this sketch.
+pub(in crate::dataflow) type SketchMembership = (SketchId, Membership);
 
-    fn to_words(self) -> [u64; 2] {
-        self.to_words()
-    }
+/// The value of a document: the low half of its sketch's id, which is enough to find the sketch, since the
+/// document is a member of it. An update to a sketch with an equal half is taken for no change, with
+/// probability 2^-64. Two values are not halves of ids; a sketch has one of them with probability 2^-63.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::dataflow) struct SketchHalf(u64);
 
-    fn from_words(words: [u64; 2]) -> Self {
-        Self::from_words(words)
+impl SketchHalf {
+    /// The value of a text without a token.
+    const NO_SKETCH: Self = Self(1);
+
+    /// The low half, if there is a sketch.
+    fn low(self) -> Option<u64> {
+        (![Self::ENDED, Self::NO_SKETCH].contains(&self)).then_some(self.0)
     }
 }
 
-/// The id of zero words. No sketch has this id.
-fn no_sketch() -> SketchId {
-    SketchId::new(0, &[])
+impl InForce for SketchHalf {
+    const ENDED: Self = Self(0);
+
+    fn to_word(self) -> u64 {
+        self.0
+    }
+
+    fn from_word(word: u64) -> Self {
+        Self(word)
+    }
 }
 
 /// What a document is compared by, from the value in force.
-pub(in crate::dataflow) fn subject(_: u32, sketch: SketchId) -> QuerySubject {
-    if sketch == no_sketch() { QuerySubject::Nothing } else { QuerySubject::Stored(sketch) }
+pub(in crate::dataflow) fn subject(_: u32, sketch: SketchHalf) -> QuerySubject {
+    sketch.low().map_or(QuerySubject::Nothing, QuerySubject::Stored)
 }
 
 /// [`Follow`] for documents as members of sketches.
@@ -60,50 +75,47 @@ pub(in crate::dataflow) fn upsert<'scope>(
 }
 
 impl Follow for Memberships {
-    type LiveValue = SketchId;
-    type EventText = Box<Sketch>;
+    type LiveValue = SketchHalf;
+    type EventText = (SketchId, Box<Sketch>);
     type Emitted = Membership;
 
     const REPORTS_EACH: bool = false;
 
-    fn value(content: &ArrivalContent) -> SketchId {
+    fn value(content: &ArrivalContent) -> SketchHalf {
         match content {
-            ArrivalContent::Delete => SketchId::ENDED,
-            ArrivalContent::Empty => no_sketch(),
-            ArrivalContent::Sketch(id, _) => *id,
+            ArrivalContent::Delete => SketchHalf::ENDED,
+            ArrivalContent::Empty => SketchHalf::NO_SKETCH,
+            ArrivalContent::Sketch(id, _) => SketchHalf(id.low()),
             ArrivalContent::Terms(_) => unreachable!("only live weights sketch later"),
         }
     }
 
-    fn text(content: ArrivalContent, _: FieldRow) -> Option<Box<Sketch>> {
-        if let ArrivalContent::Sketch(_, body) = content { Some(body) } else { None }
+    fn text(content: ArrivalContent, _: FieldRow) -> Option<Self::EventText> {
+        if let ArrivalContent::Sketch(id, body) = content { Some((id, body)) } else { None }
     }
 
-    fn counts(_: SketchId) -> bool {
+    fn counts(_: SketchHalf) -> bool {
         // This count is not used.
         false
     }
 
-    fn repeats(before: SketchId, after: SketchId) -> bool {
+    fn repeats(before: SketchHalf, after: SketchHalf) -> bool {
         before == after
     }
 
     fn report(
-        TouchedDocument { id, before, after, .. }: TouchedDocument<'_, SketchId>,
-        texts: impl Iterator<Item = Option<Box<Sketch>>>,
+        TouchedDocument { id, before, after, .. }: TouchedDocument<'_, SketchHalf>,
+        texts: impl Iterator<Item = Option<Self::EventText>>,
         emit: &mut dyn FnMut(Membership),
     ) {
         if before == after {
             return;
         }
-        let is_sketch = |sketch: &SketchId| ![SketchId::ENDED, no_sketch()].contains(sketch);
-        if is_sketch(&before) {
-            emit(Membership { sketch: before, document: id.clone(), joins: None });
+        if let Some(low) = before.low() {
+            emit(Membership { low, document: id.clone(), joins: None });
         }
-        if is_sketch(&after)
-            && let Some(body) = texts.flatten().last()
-        {
-            emit(Membership { sketch: after, document: id.clone(), joins: Some(body) });
+        if let (Some(low), Some(joins)) = (after.low(), texts.flatten().last()) {
+            emit(Membership { low, document: id.clone(), joins: Some(joins) });
         }
     }
 }

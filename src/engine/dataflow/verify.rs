@@ -80,7 +80,7 @@ pub(super) fn verify<'scope>(
         of_x.fetch(changes.iter().map(|((x, ..), _)| *x));
         for group in changes.chunk_by(|((x, to, _), _), ((x2, to2, _), _)| (x, to) == (x2, to2)) {
             let (x, to, _) = group[0].0;
-            let sketch = of_x.get(x).to_owned();
+            let sketch = of_x.copied(x);
             let partners = group.iter().map(|((_, _, y), diff)| (*y, *diff)).collect();
             emit(Visit { to, x, sketch, partners });
         }
@@ -167,9 +167,11 @@ fn compare(
     sketches.fetch(visit.partners.iter().map(|(y, _)| *y));
     // Reads all partners before the first decision: they are not in the cache, and their cache misses
     // overlap.
-    let partners: Vec<_> = visit.partners.iter().map(|(y, _)| sketches.get(*y)).collect();
-    black_box(partners.iter().fold(0, |all, b| all ^ b.words[0]));
-    for ((y, diff), b) in visit.partners.into_iter().zip(partners) {
+    let places: Vec<_> = visit.partners.iter().map(|(y, _)| sketches.place(*y)).collect();
+    black_box(places.iter().fold(0, |all, place| all ^ sketches.first_word(*place)));
+    let mut copy = Vec::new();
+    for ((y, diff), place) in visit.partners.into_iter().zip(places) {
+        let b = sketches.at(place, &mut copy);
         // The first words have passed in the blocks already.
         let verdict = stages.filter.decide_passed(a, b);
         if verdict == Verdict::RULED_OUT {
@@ -209,6 +211,7 @@ fn compare_query(
     let SketchedQuery { id, sketch, top, .. } = &comparison.query;
     let mut matches = Vec::new();
     let mut documents = Vec::new();
+    let mut copy = Vec::new();
     let least = stages.blocking.least();
     for y in &comparison.candidates {
         let accepted = if y == id {
@@ -223,7 +226,7 @@ fn compare_query(
             }
             COPIES
         } else {
-            let b = sketches.get(*y);
+            let b = sketches.at(sketches.place(*y), &mut copy);
             let (lo, hi) = if id < y { (sketch.view(), b) } else { (b, sketch.view()) };
             if least > 1 && usize::from(shared.blocks(&*stages.blocking, lo, hi)) < least {
                 continue;

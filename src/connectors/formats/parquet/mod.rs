@@ -17,6 +17,7 @@
 mod bytes;
 mod codec;
 mod column;
+mod copy;
 mod footer;
 mod group;
 mod lengths;
@@ -28,6 +29,8 @@ use std::sync::Arc;
 
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
+
+pub(crate) use self::copy::{ParquetCopy, ParquetTarget};
 
 use self::bytes::Chunks;
 use self::codec::PageCodec;

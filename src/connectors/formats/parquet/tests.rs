@@ -69,7 +69,7 @@ fn read(bytes: &[u8], columns: &WantedColumns) -> ReadResult {
     found
 }
 
-type RowGroupWriter<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
+pub(super) type RowGroupWriter<'a> = SerializedRowGroupWriter<'a, Vec<u8>>;
 
 /// A file with this schema, whose groups are written by `write`.
 fn file(
@@ -91,7 +91,7 @@ fn file(
 }
 
 /// Writes the next column.
-fn put<T: DataType>(
+pub(super) fn put<T: DataType>(
     group: &mut RowGroupWriter<'_>,
     values: &[T::T],
     defs: Option<&[i16]>,
@@ -102,7 +102,7 @@ fn put<T: DataType>(
     column.close().unwrap();
 }
 
-fn bytes(texts: &[impl AsRef<str>]) -> Vec<ByteArray> {
+pub(super) fn bytes(texts: &[impl AsRef<str>]) -> Vec<ByteArray> {
     texts.iter().map(|text| text.as_ref().into()).collect()
 }
 

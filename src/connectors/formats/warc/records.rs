@@ -30,6 +30,8 @@ pub(crate) struct Warc {
     /// Where the present record begins.
     at: u64,
     cut: u64,
+    /// The bytes of the present record, decompressed and without the line ends after it, if they are kept.
+    raw: Option<Vec<u8>>,
 }
 
 /// What has to be searched before the next record.
@@ -93,7 +95,19 @@ impl Warc {
             was_lost: false,
             at: 0,
             cut: 0,
+            raw: None,
         }
+    }
+
+    /// Keeps the bytes of records.
+    pub(crate) fn keep_raw(mut self) -> Self {
+        self.raw = Some(Vec::new());
+        self
+    }
+
+    /// The bytes of the record that was read last, without the line ends after it.
+    pub(crate) fn raw(&self) -> &[u8] {
+        self.raw.as_deref().unwrap_or_default()
     }
 
     /// Where the file continues after these units.
@@ -184,6 +198,11 @@ impl Warc {
             }
         })?;
         let (head, rest) = self.units.rest().split_at(head);
+        if let Some(raw) = &mut self.raw {
+            raw.clear();
+            raw.extend_from_slice(head);
+            raw.extend_from_slice(&rest[..length]);
+        }
         let record = WarcRecord { fields: Fields::parse(head), block: &rest[..length] };
         let read = record.read(&self.columns, self.id, row);
         if read.is_err() {

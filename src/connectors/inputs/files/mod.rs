@@ -40,6 +40,8 @@ pub struct Files {
     pub share: Share,
     /// Whether the last input is read on as it grows.
     pub follow: bool,
+    /// How many of the first inputs are a reference.
+    pub reference: usize,
     /// Names of further fields that are read with texts.
     pub fields: Vec<String>,
     /// The index of records, filled while they are read.
@@ -62,11 +64,19 @@ impl Files {
             speed: Speed::Max,
             share: Share::ALL,
             follow: false,
+            reference: 0,
             fields,
             places: Arc::default(),
             origins: Arc::new(Origins::new(warn, false)),
             progress: Arc::new(InputProgress::with_total(total)),
         }
+    }
+
+    /// The same inputs, the first of which are a reference. To be called last.
+    #[must_use]
+    pub fn with_reference(self, inputs: usize) -> Self {
+        let origins = Origins::new(warn_rule(&self.inputs), false).with_reference();
+        if inputs == 0 { self } else { Self { reference: inputs, origins: Arc::new(origins), ..self } }
     }
 
     /// The same inputs, of which this process reads `share`.
@@ -136,7 +146,8 @@ struct FilesReader {
 
 impl SourceReader for FilesReader {
     fn read(&mut self, queue: &Queue, bad: &BadRecords, clock: &dyn Clock) -> Result<(), SourceError> {
-        let Files { inputs, epochs, speed, share, follow, fields, places, origins, progress } = &self.files;
+        let Files { inputs, epochs, speed, share, follow, reference, fields, places, origins, progress } =
+            &self.files;
         let cutter = Cutter::new(queue, clock, *epochs, *speed, *share, self.begin);
         let row = RecordShape { format: ValueFormat::Row, headers: fields.clone(), ..RecordShape::default() };
         let mut reading = InputReading {
@@ -156,10 +167,16 @@ impl SourceReader for FilesReader {
         if self.begin == 0 {
             bad.count_inputs();
         }
+        let (reference, inputs) = inputs.split_at((*reference).min(inputs.len()));
         let (before, last) = inputs.split_at(inputs.len() - usize::from(*follow && !inputs.is_empty()));
-        let read = before.iter().try_for_each(|input| reading.input(input));
+        let read = reference.iter().try_for_each(|input| reading.input(input));
+        if !reference.is_empty() {
+            origins.end_reference(reading.cutter.position().offset);
+            places.end_reference();
+        }
+        let read = read.and_then(|()| before.iter().try_for_each(|input| reading.input(input)));
         let read = read.and_then(|()| last.iter().try_for_each(|input| reading.follow(input)));
-        places.end();
+        places.end(reading.cutter.position().offset);
         match read.and_then(|()| Ok(reading.cutter.finish()?)) {
             Ok(end) => self.ended(end, queue),
             Err(ReadEnd::Closed) => Ok(()),

@@ -6,9 +6,12 @@
 //! stride doubles. So the index takes 32 bytes a point, at most 2 MiB, and 8 bytes for each input. Finding
 //! a record in 16 GiB reads 256 KiB; in 1 TiB, 32 MiB.
 
+use std::ops::Range;
+
 use parking_lot::Mutex;
 
-use super::super::input::Input;
+use super::super::input::{Input, InputPlace};
+use super::super::stamp::FileStamp;
 
 /// The initial stride: 256 KiB.
 const STRIDE_BYTES: u64 = 256 << 10;
@@ -24,10 +27,24 @@ pub struct RecordIndex(Mutex<IndexState>);
 struct IndexState {
     /// Each input that has begun, and the number of its first record.
     begins: Vec<(u64, Input)>,
+    /// The state of each of them when it began, if it is a file.
+    stamps: Vec<Option<FileStamp>>,
     points: Vec<IndexPoint>,
     stride: u64,
-    /// All inputs have been read.
-    ended: bool,
+    /// How many of the first inputs are a reference.
+    reference: usize,
+    /// The number of records, once all inputs have been read.
+    end: Option<u64>,
+}
+
+/// An input that has been read to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadInput {
+    pub(crate) input: Input,
+    /// The numbers of its records.
+    pub(crate) records: Range<u64>,
+    /// The state of the file when reading began; `None` if it is no file.
+    pub(crate) stamp: Option<FileStamp>,
 }
 
 /// The beginning of a line of an input.
@@ -60,9 +77,11 @@ impl Default for RecordIndex {
     fn default() -> Self {
         Self(Mutex::new(IndexState {
             begins: Vec::new(),
+            stamps: Vec::new(),
             points: Vec::new(),
             stride: STRIDE_BYTES,
-            ended: false,
+            reference: 0,
+            end: None,
         }))
     }
 }
@@ -74,8 +93,13 @@ impl RecordIndex {
 
     /// Begins the next input with this record; returns the byte from which on its first point is due.
     pub(crate) fn begin(&self, record: u64, input: &Input) -> u64 {
+        let stamp = match &input.place {
+            InputPlace::File(path) => FileStamp::read(path).ok(),
+            _ => None,
+        };
         self.with(|noted| {
             noted.begins.push((record, input.clone()));
+            noted.stamps.push(stamp);
             noted.stride
         })
     }
@@ -98,9 +122,27 @@ impl RecordIndex {
         })
     }
 
-    /// Notes that all inputs have been read.
-    pub(crate) fn end(&self) {
-        self.with(|noted| noted.ended = true);
+    /// Notes that all inputs have been read, which have this number of records.
+    pub(crate) fn end(&self, records: u64) {
+        self.with(|noted| noted.end = Some(records));
+    }
+
+    /// Notes that the inputs so far are a reference.
+    pub(crate) fn end_reference(&self) {
+        self.with(|noted| noted.reference = noted.begins.len());
+    }
+
+    /// All inputs in the order in which they were read, if they were read to the end, without those of a
+    /// reference. A folder is an input before, between and after its files of records.
+    pub(crate) fn inputs(&self) -> Option<Vec<ReadInput>> {
+        self.with(|noted| {
+            let ends = noted.begins.iter().skip(1).map(|(begin, _)| *begin).chain([noted.end?]);
+            let all = noted.begins.iter().zip(&noted.stamps).zip(ends);
+            let one = |(((begin, input), stamp), end): ((&(u64, Input), &Option<FileStamp>), u64)| {
+                ReadInput { input: input.clone(), records: *begin..end, stamp: *stamp }
+            };
+            Some(all.map(one).skip(noted.reference).collect())
+        })
     }
 
     /// From where to look for a record; `None` while no input has begun.
@@ -108,7 +150,7 @@ impl RecordIndex {
         self.with(|noted| {
             // Several inputs may begin with the same record; all except the last are empty.
             let input = noted.begins.partition_point(|(begin, _)| *begin <= record).checked_sub(1)?;
-            let is_open = !noted.ended && input + 1 == noted.begins.len();
+            let is_open = noted.end.is_none() && input + 1 == noted.begins.len();
             let before = noted.points.partition_point(|point| point.record <= record);
             let point = before.checked_sub(1).map(|at| noted.points[at]);
             let point = point.filter(|point| point.input as usize == input);
@@ -143,7 +185,10 @@ mod tests {
         }
         assert_eq!(places.find(99), from(0, 0, STRIDE_BYTES + 7, 90, false));
         assert_eq!(places.find(100), from(3, 100, 0, 100, true));
-        places.end();
+        assert!(places.inputs().is_none());
+        places.end(107);
+        let ranges = places.inputs().unwrap().into_iter().map(|read| read.records);
+        assert_eq!(ranges.collect::<Vec<_>>(), [0..100, 100..100, 100..100, 100..107]);
         assert_eq!(places.find(1000), from(3, 100, 0, 100, false));
     }
 

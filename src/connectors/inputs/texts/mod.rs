@@ -3,5 +3,6 @@
 mod index;
 mod reader;
 
+pub(crate) use index::ReadInput;
 pub use index::RecordIndex;
 pub(super) use reader::FileTexts;

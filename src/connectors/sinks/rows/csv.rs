@@ -71,6 +71,7 @@ impl<W: Destination> RowWriter for CsvRows<W> {
                     OutputCell::Text(text) => record.push_field(text.as_bytes()),
                     OutputCell::Integer(number) => record.push_field(number.to_string().as_bytes()),
                     OutputCell::Float(number) => record.push_field(&serde_json::to_vec(number)?),
+                    OutputCell::Flag(is) => record.push_field(if *is { b"true" } else { b"false" }),
                 }
             }
             writer.write_byte_record(&record).map_err(io_error)

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 use serde::Serialize;
 
 use super::cluster_json::{write_change, write_cluster, write_id};
-use super::pair_json::{write_delta, write_pair};
+use super::pair_json::{write_delta, write_pair, write_pair_beside};
 use super::row::{OutputRow, RowWriter};
 use crate::mark::{Mark, Standing};
 use crate::sinks::destination::Destination;
@@ -23,9 +23,12 @@ impl<W: Destination> RowWriter for JsonLines<W> {
             OutputRow::Delta { epoch, delta, shares, evidence, causes, times } => {
                 write_delta(out, epoch, delta, shares, evidence, causes, times)?;
             }
-            OutputRow::Pair { pair, shares, evidence } => {
+            OutputRow::Pair { pair, shares, evidence, old: None } => {
                 out.write_all(b"{")?;
                 write_pair(out, pair, shares, evidence, None, None)?;
+            }
+            OutputRow::Pair { pair, shares, evidence, old: Some(old) } => {
+                write_pair_beside(out, pair, shares, evidence, old)?;
             }
             OutputRow::ClusterChange { epoch, change, times } => write_change(out, epoch, change, times)?,
             OutputRow::Provenance { line, .. } => out.write_all(line.as_bytes())?,
@@ -45,17 +48,19 @@ impl<W: Destination> RowWriter for JsonLines<W> {
             }
             OutputRow::Kept { id } => {
                 out.write_all(b"{\"id\":")?;
-                write_id(out, id)?;
+                serde_json::to_writer(&mut *out, id)?;
                 out.write_all(b"}")?;
             }
             OutputRow::Rejected { rejected, threshold } => write_rejected(out, rejected, threshold)?,
-            OutputRow::Removed { id, kept, cluster } => {
-                out.write_all(b"{\"id\":")?;
-                write_id(out, id)?;
-                out.write_all(b",\"kept\":")?;
-                write_id(out, kept)?;
-                out.write_all(b",\"cluster\":")?;
-                write_id(out, cluster)?;
+            OutputRow::Removed { id, kept, cluster, old } => {
+                for (before, document) in [("{\"id\":", id), (",\"kept\":", kept), (",\"cluster\":", cluster)]
+                {
+                    out.write_all(before.as_bytes())?;
+                    serde_json::to_writer(&mut *out, document)?;
+                }
+                if let Some(old) = old {
+                    write!(out, ",\"old\":{old}")?;
+                }
                 out.write_all(b"}")?;
             }
         }

@@ -117,19 +117,19 @@ fn write_shares(out: &mut impl Write, similarity: Similarity) -> io::Result<()> 
     Ok(serde_json::to_writer(&mut *out, &in_b)?)
 }
 
-/// Writes from the key `a` to the end of the object, with `cause` and `times` as the last keys if given.
-pub(crate) fn write_pair(
+fn write_ids(out: &mut impl Write, a: &str, b: &str) -> io::Result<()> {
+    out.write_all(b"\"a\":")?;
+    serde_json::to_writer(&mut *out, a)?;
+    out.write_all(b",\"b\":")?;
+    Ok(serde_json::to_writer(out, b)?)
+}
+
+fn write_similarity(
     out: &mut impl Write,
     found: &DocPair,
     shares: bool,
     evidence: Option<&StandardError>,
-    cause: Option<Cause>,
-    times: Option<EpochTimes>,
 ) -> io::Result<()> {
-    out.write_all(b"\"a\":")?;
-    serde_json::to_writer(&mut *out, found.pair.lo().as_str())?;
-    out.write_all(b",\"b\":")?;
-    serde_json::to_writer(&mut *out, found.pair.hi().as_str())?;
     out.write_all(b",\"similarity\":")?;
     serde_json::to_writer(&mut *out, &found.similarity.get())?;
     // A pair of another pipeline, whose output is corrected, is removed with its shares.
@@ -141,6 +141,35 @@ pub(crate) fn write_pair(
         write!(out, ",\"blocks\":{blocks},\"look\":{look},\"components\":{components},\"standard_error\":")?;
         serde_json::to_writer(&mut *out, &standard_error(found))?;
     }
+    Ok(())
+}
+
+/// A pair of a corpus that is compared with a reference. `old`: its first document is of the reference.
+pub(super) fn write_pair_beside(
+    out: &mut impl Write,
+    found: &DocPair,
+    shares: bool,
+    evidence: Option<&StandardError>,
+    old: bool,
+) -> io::Result<()> {
+    let mut line = b"{".to_vec();
+    write_ids(&mut line, found.pair.lo().without_side(), found.pair.hi().without_side())?;
+    write_similarity(&mut line, found, shares, evidence)?;
+    write!(line, ",\"old\":{old}}}")?;
+    out.write_all(&line)
+}
+
+/// Writes from the key `a` to the end of the object, with `cause` and `times` as the last keys if given.
+pub(crate) fn write_pair(
+    out: &mut impl Write,
+    found: &DocPair,
+    shares: bool,
+    evidence: Option<&StandardError>,
+    cause: Option<Cause>,
+    times: Option<EpochTimes>,
+) -> io::Result<()> {
+    write_ids(out, found.pair.lo().as_str(), found.pair.hi().as_str())?;
+    write_similarity(out, found, shares, evidence)?;
     if let Some(cause) = cause {
         // Cause names are letters and hyphens: no escaping is needed.
         write!(out, ",\"cause\":\"{}\"", cause.name())?;

@@ -1,5 +1,5 @@
-//! Rows as a Parquet file: columns of strings, of 64-bit integers and of doubles, compressed with zstd, with
-//! statistics.
+//! Rows as a Parquet file: columns of strings, of 64-bit integers, of doubles and of flags, compressed with
+//! zstd, with statistics.
 //!
 //! Rows are buffered until they take [`GROUP_BYTES`], and are then written as a row group. A Parquet file
 //! cannot be read without its footer, which [`RowWriter::finish`] writes: the file is complete after that,
@@ -10,7 +10,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
@@ -49,6 +49,7 @@ enum BufferedValues {
     Text(Vec<ByteArray>),
     Integers(Vec<i64>),
     Floats(Vec<f64>),
+    Flags(Vec<bool>),
 }
 
 impl<W: Write + Send> ParquetRows<W> {
@@ -89,6 +90,7 @@ impl<W: Write + Send> ParquetRows<W> {
                     to.typed::<Int64Type>().write_batch(values, present, None)
                 }
                 BufferedValues::Floats(values) => to.typed::<DoubleType>().write_batch(values, present, None),
+                BufferedValues::Flags(values) => to.typed::<BoolType>().write_batch(values, present, None),
             }
             .map_err(io_error)?;
             if let Some(written) = next {
@@ -107,6 +109,7 @@ impl ColumnBuffer {
             ColumnType::Text | ColumnType::OptionalText => BufferedValues::Text(Vec::new()),
             ColumnType::Integer | ColumnType::OptionalInteger => BufferedValues::Integers(Vec::new()),
             ColumnType::Float | ColumnType::OptionalFloat => BufferedValues::Floats(Vec::new()),
+            ColumnType::Flag => BufferedValues::Flags(Vec::new()),
         };
         Self { holds, values, present: Vec::new() }
     }
@@ -131,6 +134,7 @@ impl ColumnBuffer {
             }
             (BufferedValues::Integers(values), OutputCell::Integer(number)) => values.push(number),
             (BufferedValues::Floats(values), OutputCell::Float(number)) => values.push(number),
+            (BufferedValues::Flags(values), OutputCell::Flag(is)) => values.push(is),
             (_, OutputCell::Missing) if is_optional => {}
             _ => return Err(io::Error::other("a row has a cell that is not of its column")),
         }
@@ -143,6 +147,7 @@ fn field(name: &str, holds: ColumnType) -> Result<Arc<Type>, ParquetError> {
         ColumnType::Text | ColumnType::OptionalText => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         ColumnType::Integer | ColumnType::OptionalInteger => (Physical::INT64, None),
         ColumnType::Float | ColumnType::OptionalFloat => (Physical::DOUBLE, None),
+        ColumnType::Flag => (Physical::BOOLEAN, None),
     };
     let repetition = match holds {
         ColumnType::OptionalText | ColumnType::OptionalInteger | ColumnType::OptionalFloat => {

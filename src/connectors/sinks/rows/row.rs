@@ -38,6 +38,8 @@ pub enum OutputRow<'a> {
         shares: bool,
         /// Standard errors, if the row has evidence.
         evidence: Option<&'a StandardError>,
+        /// In a corpus that is compared with a reference: whether the first document is of it.
+        old: Option<bool>,
     },
     /// A change of a cluster.
     ClusterChange {
@@ -63,16 +65,18 @@ pub enum OutputRow<'a> {
     /// A document to keep.
     Kept {
         /// Its id.
-        id: &'a DocId,
+        id: &'a str,
     },
     /// A document to remove.
     Removed {
         /// Its id.
-        id: &'a DocId,
+        id: &'a str,
         /// The document kept in its place.
-        kept: &'a DocId,
+        kept: &'a str,
         /// The cluster of both.
-        cluster: &'a DocId,
+        cluster: &'a str,
+        /// In a corpus that is compared with a reference: whether the kept document is of it.
+        old: Option<bool>,
     },
     /// A candidate that the filter has rejected.
     Rejected {
@@ -111,6 +115,8 @@ pub enum RowKind {
         shares: bool,
         /// Whether rows have evidence.
         evidence: bool,
+        /// Whether the corpus is compared with a reference.
+        old: bool,
     },
     /// [`OutputRow::Cluster`] and [`OutputRow::Giant`].
     Clusters,
@@ -122,7 +128,10 @@ pub enum RowKind {
     /// [`OutputRow::Kept`].
     Kept,
     /// [`OutputRow::Removed`].
-    Removed,
+    Removed {
+        /// Whether the corpus is compared with a reference.
+        old: bool,
+    },
     /// [`OutputRow::Rejected`].
     Rejected,
 }
@@ -142,6 +151,8 @@ pub enum ColumnType {
     Float,
     /// A 64-bit float, or missing.
     OptionalFloat,
+    /// True or false; never missing.
+    Flag,
 }
 
 /// The value of a row in a column.
@@ -155,6 +166,8 @@ pub enum OutputCell<'a> {
     Integer(i64),
     /// A float.
     Float(f64),
+    /// True or false.
+    Flag(bool),
 }
 
 /// Writes rows in one format.
@@ -214,6 +227,7 @@ impl RowKind {
         ];
         const TIMES: [(&str, ColumnType); 2] =
             [("event_time", ColumnType::OptionalFloat), ("committed", ColumnType::Float)];
+        const OLD: [(&str, ColumnType); 1] = [("old", ColumnType::Flag)];
         let when = |is: bool, columns: &[(&'static str, ColumnType)]| {
             columns.iter().copied().filter(move |_| is).collect::<Vec<_>>()
         };
@@ -223,8 +237,8 @@ impl RowKind {
                 let further = [when(evidence, &EVIDENCE), when(causes, &cause), when(times, &TIMES)].concat();
                 [&CHANGE[..], &PAIR, &when(shares, &SHARES), &further].concat()
             }
-            Self::Pairs { shares, evidence } => {
-                [&PAIR[..], &when(shares, &SHARES), &when(evidence, &EVIDENCE)].concat()
+            Self::Pairs { shares, evidence, old } => {
+                [&PAIR[..], &when(shares, &SHARES), &when(evidence, &EVIDENCE), &when(old, &OLD)].concat()
             }
             Self::Clusters => CLUSTER.to_vec(),
             Self::ClusterDeltas { times } => [&CHANGE[..], &CLUSTER, &when(times, &TIMES)].concat(),
@@ -242,7 +256,10 @@ impl RowKind {
                 ("blocks", ColumnType::Integer),
                 ("pairs", ColumnType::Integer),
             ],
-            Self::Removed => ["id", "kept", "cluster"].map(|name| (name, ColumnType::Text)).to_vec(),
+            Self::Removed { old } => {
+                let texts = ["id", "kept", "cluster"].map(|name| (name, ColumnType::Text));
+                [&texts[..], &when(old, &OLD)].concat()
+            }
         }
     }
 }
@@ -259,9 +276,15 @@ impl<'a> OutputRow<'a> {
                 cells.extend(times.into_iter().flat_map(timed));
                 each(&cells)
             }
-            OutputRow::Pair { pair: found, shares, evidence } => {
+            OutputRow::Pair { pair: found, shares, evidence, old } => {
                 let mut cells = Vec::new();
                 pair(found, shares, evidence, None, &mut cells);
+                if let Some(old) = old {
+                    let ends = [found.pair.lo(), found.pair.hi()];
+                    let ids = ends.map(|end| OutputCell::Text(end.without_side()));
+                    cells[..2].copy_from_slice(&ids);
+                    cells.push(OutputCell::Flag(old));
+                }
                 each(&cells)
             }
             OutputRow::ClusterChange { epoch, change: (report, diff), times } => {
@@ -275,9 +298,13 @@ impl<'a> OutputRow<'a> {
                 members.iter().try_for_each(|member| each(&[id(member), id(cluster), OutputCell::Missing]))
             }
             OutputRow::Giant { report } => each(&reported(report)),
-            OutputRow::Kept { id: kept } => each(&[id(kept)]),
+            OutputRow::Kept { id: kept } => each(&[OutputCell::Text(kept)]),
             OutputRow::Rejected { rejected, threshold } => each(&turned_down(rejected, threshold)),
-            OutputRow::Removed { id: removed, kept, cluster } => each(&[id(removed), id(kept), id(cluster)]),
+            OutputRow::Removed { id: removed, kept, cluster, old } => {
+                let mut cells = [removed, kept, cluster].map(OutputCell::Text).to_vec();
+                cells.extend(old.map(OutputCell::Flag));
+                each(&cells)
+            }
         }
     }
 }

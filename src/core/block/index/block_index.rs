@@ -4,19 +4,19 @@ use std::hint::black_box;
 
 use super::lists::{BlockChange, BlockValue, MemberLists};
 use super::postings::{Posted, Postings};
-use super::slots::SketchSlots;
+use super::slots::{LocalSketches, NoSketches, SketchSlots, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
 use crate::block::{BlockKey, Blocking, HotBlock, HotRule, NearRule};
 use crate::hash::SketchId;
-use crate::memory::PackedTable;
+use crate::memory::PackedTables;
 use crate::pair::Pair;
 
 /// The blocks of one worker.
 #[derive(Debug)]
-pub struct BlockIndex {
-    pub(super) slots: SketchSlots,
+pub struct BlockIndex<L = NoSketches> {
+    pub(super) slots: SketchSlots<L>,
     /// For each table: block hash to members.
-    tables: Vec<BlockTable>,
+    tables: BlockTables,
     lists: MemberLists,
     /// The sketches that change, in rounds of at most [`ROUND`]: `is added << 31 | slot`.
     changes: Vec<u32>,
@@ -51,16 +51,34 @@ impl BlockIndex {
     /// # Panics
     /// If blocks of one are hot.
     pub fn for_blocking(blocking: &dyn Blocking) -> Self {
-        let rules = (0..=u16::MAX).take(blocking.tables());
-        let rules = rules.map(|table| (blocking.rule(table), blocking.near(table)));
-        Self::with_rules(rules.collect(), blocking.scan_limit())
+        Self::beside(blocking, SketchSource::Index)
     }
 
     pub(super) fn with_rules(rules: Vec<(HotRule, Option<NearRule>)>, scan_limit: usize) -> Self {
+        Self::with(rules, scan_limit, SketchSource::Index)
+    }
+}
+
+impl<L: LocalSketches> BlockIndex<L> {
+    /// An empty index with the tables and rules of a blocking, whose sketches are stored by this source.
+    ///
+    /// # Panics
+    /// If blocks of one are hot.
+    pub fn beside(blocking: &dyn Blocking, source: SketchSource<L>) -> Self {
+        let rules = (0..=u16::MAX).take(blocking.tables());
+        let rules = rules.map(|table| (blocking.rule(table), blocking.near(table)));
+        Self::with(rules.collect(), blocking.scan_limit(), source)
+    }
+
+    pub(super) fn with(
+        rules: Vec<(HotRule, Option<NearRule>)>,
+        scan_limit: usize,
+        source: SketchSource<L>,
+    ) -> Self {
         let tables = rules.len();
         Self {
-            slots: SketchSlots::default(),
-            tables: (0..tables).map(|_| PackedTable::default()).collect(),
+            slots: SketchSlots::new(source),
+            tables: BlockTables::new(tables),
             lists: MemberLists::new(rules, scan_limit),
             changes: Vec::new(),
             batches: vec![Vec::new(); tables],
@@ -89,11 +107,14 @@ impl BlockIndex {
         for Postings { sketches, keys } in postings {
             self.prefetch_leaving(&sketches, &keys);
             let mut start = 0;
-            for Posted { id, word, diff, end } in sketches {
+            for Posted { id, word, diff, end, place } in sketches {
                 let its_keys = &keys[start as usize..end as usize];
-                let change = match diff > 0 {
-                    true => ADDED | self.slots.add(id, word),
-                    false => self.leaving(id, word, its_keys).expect("a sketch leaves blocks that it is in"),
+                let change = if diff > 0 {
+                    ADDED | self.slots.add(id, word, place)
+                } else {
+                    let known = place.and_then(|place| self.slots.of_place(place));
+                    let found = known.or_else(|| self.leaving(id, word, its_keys));
+                    found.expect("a sketch leaves blocks that it is in")
                 };
                 let number = self.changes.len() as u64;
                 self.changes.push(change);
@@ -119,7 +140,7 @@ impl BlockIndex {
 
         // `x << 32 | y << 1 | begins`, x < y: in numeric order the meetings of a pair are adjacent.
         let mut candidates: Vec<u64> = Vec::new();
-        for ((number, table), batch) in (0..).zip(tables).zip(batches) {
+        for (number, batch) in (0..).zip(batches) {
             let near = lists.near(number);
             let meet = |x: u32, y: u32, diff: i8| {
                 let (a, b) = (slots.word(x), slots.word(y));
@@ -130,8 +151,9 @@ impl BlockIndex {
             };
             batch.sort_unstable();
             let is_addition = |entry: &&u64| changes[change_number(**entry)] & ADDED != 0;
-            table.reserve(batch.iter().filter(is_addition).map(|entry| entry >> NUMBER_BITS));
-            apply_batch(number, table, batch, changes, lists, slots, meet);
+            let added = batch.iter().filter(is_addition).map(|entry| entry >> NUMBER_BITS);
+            tables.reserve(number.into(), added);
+            apply_batch(number, tables, batch, changes, lists, slots, meet);
             if batch.capacity() > KEPT {
                 *batch = Vec::new();
             } else {
@@ -169,11 +191,11 @@ impl BlockIndex {
         found: impl FnMut(SketchId),
     ) {
         // All places are prefetched before the first is read, so that their cache misses overlap.
-        let places = keys.iter().map(|key| self.tables[usize::from(key.table)].touch(key.hash()));
+        let places = keys.iter().map(|key| self.tables.touch(key.table.into(), key.hash()));
         black_box(places.fold(0, |all, place| all ^ place));
         let mut met: Vec<u32> = Vec::new();
         for key in keys {
-            if let Some(block) = self.tables[usize::from(key.table)].get(key.hash()) {
+            if let Some(block) = self.tables.get(key.table.into(), key.hash()) {
                 self.lists.visit(key.table, block, (id, word), &self.slots, |slot| met.push(slot));
             }
         }
@@ -189,18 +211,18 @@ impl BlockIndex {
         let leaving = sketches.iter().zip(starts).filter(|(posted, _)| posted.diff < 0);
         let touched = leaving.map(|(_, start)| {
             let key = keys[start as usize];
-            self.tables[usize::from(key.table)].touch(key.hash())
+            self.tables.touch(key.table.into(), key.hash())
         });
         black_box(touched.fold(0, |all, word| all ^ word));
     }
 
-    /// The slot of a sketch that leaves the blocks of these keys: there is no index of sketches by id, since
-    /// the blocks have their members. Usually one of the first blocks has no other member; else the smallest
-    /// is searched.
+    /// The slot of a sketch without a place that leaves the blocks of these keys: there is no index of
+    /// sketches by id, since the blocks have their members. Usually one of the first blocks has no other
+    /// member; else the smallest is searched.
     fn leaving(&self, id: SketchId, word: u64, keys: &[BlockKey]) -> Option<u32> {
         let mut smallest: Option<(usize, u16, BlockValue)> = None;
         for key in keys {
-            let block = self.tables[usize::from(key.table)].get(key.hash())?;
+            let block = self.tables.get(key.table.into(), key.hash())?;
             let size = self.lists.len(block);
             if smallest.is_none_or(|(least, ..)| size < least) {
                 smallest = Some((size, key.table, block));
@@ -214,29 +236,30 @@ impl BlockIndex {
     }
 }
 
-/// A table of an index: block hash to members.
-type BlockTable = PackedTable<{ BlockKey::HASH_BITS }>;
+/// The tables of an index: block hash to members.
+type BlockTables = PackedTables<{ BlockKey::HASH_BITS }>;
 
 /// Applies the sorted batch of a table. Calls `meet` for each meeting that begins (1) or ends (-1).
 fn apply_batch(
     number: u16,
-    table: &mut BlockTable,
+    tables: &mut BlockTables,
     batch: &[u64],
     changes: &[u32],
     lists: &mut MemberLists,
-    slots: &SketchSlots,
+    slots: &SketchSlots<impl LocalSketches>,
     mut meet: impl FnMut(u32, u32, i8),
 ) {
     let (mut removed, mut added) = (Vec::new(), Vec::new());
     let (mut done, mut fetched) = (0, 0);
     for block in batch.chunk_by(|a, b| a >> NUMBER_BITS == b >> NUMBER_BITS) {
         if done >= fetched {
-            fetched = batch.len().min(done + BlockTable::TOUCHED);
-            black_box(table.touch_all(batch[done..fetched].iter().map(|entry| entry >> NUMBER_BITS)));
+            fetched = batch.len().min(done + BlockTables::TOUCHED);
+            let hashes = batch[done..fetched].iter().map(|entry| entry >> NUMBER_BITS);
+            black_box(tables.touch_all(number.into(), hashes));
         }
         done += block.len();
         let key = BlockKey::new(number, block[0] >> NUMBER_BITS);
-        let found = table.entry(key.hash());
+        let found = tables.entry(number.into(), key.hash());
         let before = found.value();
         removed.clear();
         added.clear();

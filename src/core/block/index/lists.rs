@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use super::few::FewMembers;
 use super::large::LargeBlock;
-use super::slots::SketchSlots;
+use super::slots::{LocalSketches, SketchSlots};
 use crate::block::{BlockKey, HotBlock, HotRule, NearRule};
 use crate::hash::SketchId;
 use crate::memory::Rows;
@@ -106,7 +106,7 @@ impl MemberLists {
         key: BlockKey,
         block: Option<BlockValue>,
         change: BlockChange<'_>,
-        slots: &SketchSlots,
+        slots: &SketchSlots<impl LocalSketches>,
         meet: &mut impl FnMut(u32, u32, i8),
     ) -> Option<BlockValue> {
         if let (None, [], [only]) = (block, change.removed, change.added) {
@@ -203,10 +203,11 @@ impl MemberLists {
         table: u16,
         block: BlockValue,
         (id, word): (SketchId, u64),
-        slots: &SketchSlots,
+        slots: &SketchSlots<impl LocalSketches>,
         mut meet: impl FnMut(u32),
     ) {
-        let is_other = |slot: u32| slots.id(slot) != id;
+        // Words of equal ids are equal, and an id may have to be computed.
+        let is_other = |slot: u32| slots.word(slot) != word || slots.id(slot) != id;
         let (rule, near) = self.rules[usize::from(table)];
         let only;
         let (members, hot): (&[u32], _) = match members_of(block) {
@@ -299,9 +300,9 @@ impl MemberLists {
         table: u16,
         block: BlockValue,
         (id, word): (SketchId, u64),
-        slots: &SketchSlots,
+        slots: &SketchSlots<impl LocalSketches>,
     ) -> Option<u32> {
-        let is_it = |slot: &u32| slots.id(*slot) == id;
+        let is_it = |slot: &u32| slots.word(*slot) == word && slots.id(*slot) == id;
         match members_of(block) {
             BlockMembers::Only(slot) => Some(slot).filter(is_it),
             BlockMembers::List(place) => match &self.lists.row(place as usize)[0] {
@@ -322,7 +323,7 @@ impl MemberLists {
         rule: HotRule,
         hot: &mut BTreeSet<u64>,
         change: BlockChange<'_>,
-        slots: &SketchSlots,
+        slots: &SketchSlots<impl LocalSketches>,
         meet: &mut impl FnMut(u32, u32, i8),
     ) {
         let before = self.first(rule, hot, rule.leaders, slots);
@@ -368,7 +369,7 @@ impl MemberLists {
         &self,
         rule: HotRule,
         hot: &BTreeSet<u64>,
-        slots: &SketchSlots,
+        slots: &SketchSlots<impl LocalSketches>,
         mut meet: impl FnMut(u32, u32),
     ) {
         let leaders = self.first(rule, hot, rule.leaders, slots);
@@ -378,7 +379,13 @@ impl MemberLists {
     }
 
     /// The first `count` members in the order of the rule.
-    fn first(&self, rule: HotRule, hot: &BTreeSet<u64>, count: usize, slots: &SketchSlots) -> Vec<u32> {
+    fn first(
+        &self,
+        rule: HotRule,
+        hot: &BTreeSet<u64>,
+        count: usize,
+        slots: &SketchSlots<impl LocalSketches>,
+    ) -> Vec<u32> {
         let Some(last) = hot.iter().take(count).reduce(|_, r| r).map(|r| r >> 32) else { return Vec::new() };
         // Ranks with an equal leading part are in the order of their slots, so all of them are sorted.
         let mut first: Vec<u32> = hot.iter().take_while(|r| **r >> 32 <= last).map(|r| slot(*r)).collect();
@@ -416,12 +423,12 @@ fn only_member(slot: u32) -> BlockValue {
 }
 
 /// The entry of a member of a hot block.
-fn entry(rule: HotRule, slot: u32, slots: &SketchSlots) -> u64 {
+fn entry(rule: HotRule, slot: u32, slots: &SketchSlots<impl LocalSketches>) -> u64 {
     u64::from(rule.leading(slots.id(slot), slots.word(slot))) << 32 | u64::from(slot)
 }
 
 /// The rank of a member.
-fn ranked(rule: HotRule, slot: u32, slots: &SketchSlots) -> (u32, SketchId) {
+fn ranked(rule: HotRule, slot: u32, slots: &SketchSlots<impl LocalSketches>) -> (u32, SketchId) {
     rule.rank(slots.id(slot), slots.word(slot))
 }
 

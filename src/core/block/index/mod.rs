@@ -8,8 +8,9 @@
 //! table by distance. The rules are functions of the members alone. So the emitted changes accumulate, after
 //! each [`BlockIndex::apply`], to exactly the number of blocks in which each pair meets.
 //!
-//! Memory: a sketch is stored once, as a slot of 24 bytes, for all its blocks. A block of one member, the
-//! usual case, is only an entry of about 7 bytes in its table ([`PackedTable`](crate::memory::PackedTable)).
+//! Memory: a sketch is stored once for all its blocks, as a slot of 24 bytes, or only by the owner of the
+//! index ([`LocalSketches`]). A block of one member, the usual case, is only an entry of about 7 bytes in its
+//! table ([`PackedTables`](crate::memory::PackedTables)).
 
 mod block_index;
 mod few;
@@ -23,3 +24,4 @@ mod tests;
 
 pub use block_index::BlockIndex;
 pub use postings::Postings;
+pub use slots::{LocalSketches, NoSketches, SketchSource};

@@ -2,57 +2,133 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fmt::Debug;
 
 use crate::hash::SketchId;
 use crate::memory::Rows;
 
-/// Sketches by slot number. A slot number is below 2^31 and is used again after [`free`](Self::free), the
-/// least first. No index by id is needed: the blocks of a sketch have its slot.
+/// Sketches that are stored by the owner of an index, or by what it shares them with, by place. A sketch
+/// stays at its place from the epoch in which it enters its blocks until the index has applied the epoch in
+/// which it leaves them.
+pub trait LocalSketches: Debug {
+    /// The id of the sketch at a place.
+    fn id(&self, place: u32) -> SketchId;
+
+    /// Its first fingerprint word.
+    fn word(&self, place: u32) -> u64;
+}
+
+/// No sketches: an index stores all that are in its blocks.
+#[derive(Clone, Copy, Debug)]
+pub enum NoSketches {}
+
+impl LocalSketches for NoSketches {
+    fn id(&self, _: u32) -> SketchId {
+        match *self {}
+    }
+
+    fn word(&self, _: u32) -> u64 {
+        match *self {}
+    }
+}
+
+/// Where the sketches of an index are stored.
+#[derive(Debug)]
+pub enum SketchSource<L> {
+    /// In the index.
+    Index,
+    /// All by its owner.
+    Owner(L),
+    /// Some by its owner, those whose place is posted, and others in the index.
+    Both(L),
+}
+
+/// Sketches by slot number. A slot number is below 2^31; without places it is used again after
+/// [`free`](Self::free), the least first. No index by id is needed: the blocks of a sketch have its slot.
 ///
 /// First fingerprint words are stored in a separate column: most comparisons end after these 8 bytes.
 #[derive(Debug)]
-pub(super) struct SketchSlots {
+pub(super) struct SketchSlots<L> {
+    source: SketchSource<L>,
     ids: Rows<SketchId>,
     words: Rows<u64>,
     free: BinaryHeap<Reverse<u32>>,
 }
 
-impl Default for SketchSlots {
-    fn default() -> Self {
-        Self { ids: Rows::new(1), words: Rows::new(1), free: BinaryHeap::new() }
-    }
+/// Where a sketch is stored.
+enum Stored<'a, L> {
+    Index(usize),
+    Owner(&'a L, u32),
 }
 
-impl SketchSlots {
+impl<L: LocalSketches> SketchSlots<L> {
+    pub(super) fn new(source: SketchSource<L>) -> Self {
+        Self { source, ids: Rows::new(1), words: Rows::new(1), free: BinaryHeap::new() }
+    }
+
     /// Assigns a slot to a sketch that has none.
     ///
     /// # Panics
-    /// For the 2^31st sketch of a worker; so many do not fit into memory with their blocks.
-    pub(super) fn add(&mut self, id: SketchId, word: u64) -> u32 {
-        let next = || u32::try_from(self.ids.len()).ok().filter(|next| next >> 31 == 0);
+    /// For the 2^31st sketch of the index or of its owner, and the 2^30th of either if both store some; so
+    /// many do not fit into memory with their blocks.
+    pub(super) fn add(&mut self, id: SketchId, word: u64, place: Option<u32>) -> u32 {
+        if let Some(slot) = place.and_then(|place| self.of_place(place)) {
+            return slot;
+        }
+        let next = || u32::try_from(self.ids.len()).ok();
         let free = self.free.pop().map(|Reverse(slot)| slot);
-        let slot = free.or_else(next).expect("fewer than 2^31 sketches on a worker");
-        self.ids.set(slot as usize, std::iter::once(id));
-        self.words.set(slot as usize, std::iter::once(word));
-        slot
+        let row = free.or_else(next).expect(FEWER);
+        self.ids.set(row as usize, std::iter::once(id));
+        self.words.set(row as usize, std::iter::once(word));
+        match self.source {
+            SketchSource::Both(_) => numbered(row, 1),
+            _ => numbered(row, 0),
+        }
+    }
+
+    /// The slot of a sketch whose place is known; `None` if the index stores it.
+    pub(super) fn of_place(&self, place: u32) -> Option<u32> {
+        match self.source {
+            SketchSource::Index => None,
+            SketchSource::Owner(_) => Some(numbered(place, 0)),
+            SketchSource::Both(_) => Some(numbered(place, 1) & !1),
+        }
     }
 
     /// Frees the slot of a sketch that has left its blocks.
     pub(super) fn free(&mut self, slot: u32) {
-        self.free.push(Reverse(slot));
-        self.ids.free(slot as usize);
-        self.words.free(slot as usize);
+        if let Stored::Index(row) = self.stored(slot) {
+            self.ids.free(row);
+            self.words.free(row);
+            self.free.extend(u32::try_from(row).ok().map(Reverse));
+        }
     }
 
     #[inline]
     pub(super) fn id(&self, slot: u32) -> SketchId {
-        self.ids.row(slot as usize)[0]
+        match self.stored(slot) {
+            Stored::Index(row) => self.ids.row(row)[0],
+            Stored::Owner(sketches, place) => sketches.id(place),
+        }
     }
 
     /// The first fingerprint word of the sketch in a slot.
     #[inline]
     pub(super) fn word(&self, slot: u32) -> u64 {
-        self.words.row(slot as usize)[0]
+        match self.stored(slot) {
+            Stored::Index(row) => self.words.row(row)[0],
+            Stored::Owner(sketches, place) => sketches.word(place),
+        }
+    }
+
+    #[inline]
+    fn stored(&self, slot: u32) -> Stored<'_, L> {
+        match &self.source {
+            SketchSource::Index => Stored::Index(slot as usize),
+            SketchSource::Owner(sketches) => Stored::Owner(sketches, slot),
+            SketchSource::Both(sketches) if slot & 1 == 0 => Stored::Owner(sketches, slot >> 1),
+            SketchSource::Both(_) => Stored::Index((slot >> 1) as usize),
+        }
     }
 
     /// Number of sketches, and its maximum so far.
@@ -60,4 +136,12 @@ impl SketchSlots {
     pub(super) fn len(&self) -> (usize, usize) {
         (self.ids.len() - self.free.len(), self.ids.len())
     }
+}
+
+const FEWER: &str = "fewer than 2^31 sketches";
+
+/// The slot of a row or place: its number, and with `flags` 1 a low bit that is set.
+fn numbered(row: u32, flags: u32) -> u32 {
+    let slot = u64::from(row) << flags | u64::from(flags);
+    u32::try_from(slot).ok().filter(|slot| slot >> 31 == 0).expect(FEWER)
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::block_index::BlockIndex;
 use super::postings::Postings;
+use super::slots::{LocalSketches, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
 use crate::block::{BlockKey, HotBlock, HotRule, LeadersBy, NearRule};
 use crate::hash::SketchId;
@@ -22,6 +23,20 @@ fn ranked(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<SketchId> {
     ranked
 }
 
+/// Sketches with the first word `n` and the id of `n`, at the place `n`.
+#[derive(Debug)]
+struct ByNumber;
+
+impl LocalSketches for ByNumber {
+    fn id(&self, place: u32) -> SketchId {
+        id(place.into())
+    }
+
+    fn word(&self, place: u32) -> u64 {
+        place.into()
+    }
+}
+
 /// The pairs that meet in a block, by definition.
 fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> {
     let leaders = if members.len() <= rule.cap { members.len() } else { rule.leaders };
@@ -33,15 +48,22 @@ fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> 
 }
 
 /// Random changes of few sketches in few blocks: the emitted changes accumulate to the definition, in hot
-/// blocks with changing leaders too.
+/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some.
 #[test]
 fn meetings_accumulate_to_the_definition() {
     use LeadersBy::{Id, Size};
     let by_id = [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2), (3, 4), (8, 1), (8, 4), (100, 2)];
-    let by_size = [(2, 1), (3, 2), (8, 4)].map(|(cap, leaders)| (cap, leaders, Size));
-    for (cap, leaders, by) in by_id.map(|(cap, leaders)| (cap, leaders, Id)).into_iter().chain(by_size) {
+    let by_size = [(2, 1), (3, 2), (8, 4)].map(|(cap, leaders)| (0, (cap, leaders, Size)));
+    let by_id = by_id.map(|(cap, leaders)| (0, (cap, leaders, Id)));
+    let stored_by_owner = [(1, (2, 1, Id)), (1, (8, 4, Size)), (2, (3, 2, Size)), (2, (8, 1, Id))];
+    for (case, (cap, leaders, by)) in by_id.into_iter().chain(by_size).chain(stored_by_owner) {
         let rule = HotRule { cap, leaders, by };
-        let mut index = BlockIndex::new(3, rule);
+        let (source, own): (_, fn(&u64) -> bool) = match case {
+            0 => (SketchSource::Index, |_| true),
+            1 => (SketchSource::Owner(ByNumber), |_| false),
+            _ => (SketchSource::Both(ByNumber), |n| n % 2 == 1),
+        };
+        let mut index = BlockIndex::with(vec![(rule, None); 3], SCAN_LIMIT, source);
         let mut alive: BTreeSet<u64> = BTreeSet::new();
         let mut met: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
         let mut hot: BTreeMap<BlockKey, HotBlock> = BTreeMap::new();
@@ -76,7 +98,8 @@ fn meetings_accumulate_to_the_definition() {
             for (n, diff) in &changes {
                 let part = &mut postings[usize::from(n % 3 == 0)];
                 keys(*n).into_iter().for_each(|key| part.key(key));
-                part.sketch(id(*n), word(*n), *diff);
+                let place = (!own(n)).then_some(u32::try_from(*n).unwrap());
+                part.sketch_at(place, id(*n), word(*n), *diff);
             }
             // Words of different parity are rejected.
             index.apply(
@@ -153,7 +176,7 @@ fn meetings_accumulate_to_the_definition() {
         assert!(cap > 8 || (got_hot > 5 && cooled > 5 && led > 20), "{rule:?}: {got_hot} {cooled} {led}");
         let may_meet = cap > 1 || leaders > 0;
         assert!(visited.iter().all(|times| (*times > 10) == may_meet), "{rule:?}: {visited:?} were met");
-        assert_eq!(index.slots.len().0, alive.len());
+        assert_eq!(index.slots.len().0, alive.iter().filter(|n| own(n)).count());
         assert!(index.slots.len().1 <= 80, "slots are used again");
     }
 }

@@ -1,5 +1,5 @@
-//! A compact multimap from uniform hashes of `BITS` bits to 32-bit values, in the order of hashes. About 6.9
-//! bytes an entry for 40 bits of hash and values that count the entries, at any size; 5.8 for 32 bits.
+//! Compact multimaps from uniform hashes of `BITS` bits to 32-bit values, in the order of hashes. About 6.6
+//! bytes an entry for 40 bits of hash and values that count the entries, at any size; 5.4 for 32 bits.
 //!
 //! The range of hashes is cut into *buckets* of about 64 entries, each the hashes with the same leading bits.
 //! A bucket stores of a hash only the bits that follow, beside its value, in as few bytes as its entries
@@ -7,32 +7,48 @@
 //! of an entry a bit more. So the bytes of an entry do not depend on the size.
 //!
 //! Buckets are split one at a time, in turn, as the number of entries grows, and merged again as it falls (W.
-//! Litwin, *Linear hashing*, 1980): an insert moves the entries of two buckets at most, in a table of any
+//! Litwin, *Linear hashing*, 1980): an insert moves the entries of a few buckets at most, in a table of any
 //! size. Buckets stand in the order of their reversed leading bits, so a split adds one at the end.
 //!
-//! [`reserve`](PackedTable::reserve) announces a batch, so that buckets are split and grow once for it.
+//! The entries of a bucket are in a [cell](cells) of nearly its size; cells have no gaps between them. Tables
+//! that change together share the cells, so that a table has no memory of its own that is not used yet.
+//!
+//! [`reserve`](PackedTables::reserve) announces a batch, so that buckets are split and grow once for it.
 
 mod bucket;
+mod cells;
+mod store;
 #[cfg(test)]
 mod tests;
 
 use bucket::PackedBucket;
+use store::{BucketStore, RUN};
 
-/// A multimap from hashes to values.
+/// One or several multimaps from hashes to values. A table is named by its number, from 0.
 #[derive(Debug)]
-pub struct PackedTable<const BITS: u32> {
-    /// Buckets by number, in chunks of [`CHUNK`]: no growth copies all of them.
-    chunks: Vec<Vec<PackedBucket>>,
+pub struct PackedTables<const BITS: u32> {
+    tables: Vec<TableShape>,
+    store: BucketStore,
+}
+
+/// A table without its buckets.
+#[derive(Debug)]
+struct TableShape {
+    /// The runs of the store in which its buckets are.
+    runs: Vec<u32>,
+    /// Number of buckets.
     count: usize,
+    /// Number of entries.
     len: usize,
     /// The greatest value so far.
     greatest: u32,
 }
 
-/// A hash in the table: its first value, or the place where it would be inserted.
+/// A hash in a table: its first value, or the place where it would be inserted.
 #[derive(Debug)]
 pub struct PackedEntry<'a, const BITS: u32> {
-    table: &'a mut PackedTable<BITS>,
+    tables: &'a mut PackedTables<BITS>,
+    table: usize,
     place: BucketPlace,
     at: usize,
     value: Option<u32>,
@@ -41,191 +57,245 @@ pub struct PackedEntry<'a, const BITS: u32> {
 /// The bucket of a hash, and what it stores of the hash.
 #[derive(Clone, Copy, Debug)]
 struct BucketPlace {
-    number: usize,
+    /// The bucket's number in the store.
+    bucket: u32,
     remainder: u64,
     remainder_bits: u32,
 }
 
-/// Mean number of entries of a bucket while the table grows. With fewer there are more headers, of 24 bytes;
-/// with more an entry stores more of its hash.
+/// Mean number of entries of a bucket while the table grows. With fewer there are more headers and ends of
+/// cells, about 32 bytes a bucket; with more an entry stores more of its hash.
 const MEAN: usize = 64;
-
-/// Buckets of a chunk, a power of two.
-const CHUNK: usize = 256;
 
 /// Hashes whose places are prefetched together.
 const TOUCHED: usize = 64;
 
-impl<const BITS: u32> Default for PackedTable<BITS> {
-    fn default() -> Self {
-        const { assert!(BITS <= 40, "the proportional place is computed in 64 bits") };
-        Self { chunks: vec![vec![PackedBucket::default()]], count: 1, len: 0, greatest: 0 }
-    }
-}
-
-impl<const BITS: u32> PackedTable<BITS> {
+impl<const BITS: u32> PackedTables<BITS> {
     /// Most hashes of [`touch_all`](Self::touch_all), inclusive.
     pub const TOUCHED: usize = TOUCHED;
 
-    /// Number of entries.
-    pub fn len(&self) -> usize {
-        self.len
+    /// This many empty tables.
+    pub fn new(tables: usize) -> Self {
+        const { assert!(BITS <= 40, "the proportional place is computed in 64 bits") };
+        let mut store = BucketStore::default();
+        let shape = |_| {
+            let run = store.add_run();
+            store.push(run);
+            TableShape { runs: vec![run], count: 1, len: 0, greatest: 0 }
+        };
+        Self { tables: (0..tables).map(shape).collect(), store }
     }
 
-    /// Whether there are no entries.
+    /// Number of entries of a table.
+    pub fn len(&self, table: usize) -> usize {
+        self.tables[table].len
+    }
+
+    /// Whether all tables are empty.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.tables.iter().all(|shape| shape.len == 0)
     }
 
-    /// Makes room for the hashes of a batch, which ascend. Inserts without this are correct too.
-    pub fn reserve(&mut self, batch: impl Iterator<Item = u64> + Clone) {
+    /// Makes room in a table for the hashes of a batch, which ascend. Inserts without this are correct too.
+    pub fn reserve(&mut self, table: usize, batch: impl Iterator<Item = u64> + Clone) {
         let announced = batch.clone().count();
-        while self.count * MEAN < self.len + announced {
-            self.split();
+        while self.tables[table].count * MEAN < self.tables[table].len + announced {
+            if !self.split(table) {
+                break;
+            }
         }
-        if announced < self.count {
+        if announced < self.tables[table].count {
             return;
         }
         let mut batch = batch.peekable();
         while let Some(first) = batch.next() {
-            let BucketPlace { number, remainder_bits, .. } = self.place(first);
+            let BucketPlace { bucket, remainder_bits, .. } = self.place(table, first);
             let mut of_bucket = 1;
-            while batch.next_if(|hash| self.place(*hash).number == number).is_some() {
+            while batch.next_if(|hash| self.place(table, *hash).bucket == bucket).is_some() {
                 of_bucket += 1;
             }
-            let greatest = self.greatest;
-            let bucket = self.bucket_mut(number);
-            bucket.reserve(bucket.len() + of_bucket, greatest, remainder_bits);
+            let (n, greatest) = (self.store.len(bucket) + of_bucket, self.tables[table].greatest);
+            self.store.reserve(bucket, n, greatest, remainder_bits);
         }
     }
 
     /// Prefetch: reads what a search for a hash and an insert there read. Cache misses of such reads overlap,
     /// those of successive searches do not.
     #[inline]
-    pub fn touch(&self, hash: u64) -> u64 {
-        let place = self.place(hash);
-        touched(self.bucket(place.number).searched(place.remainder, place.remainder_bits))
+    pub fn touch(&self, table: usize, hash: u64) -> u64 {
+        let (bucket, remainder) = self.bucket(table, hash);
+        touched(bucket.searched(remainder))
     }
 
     /// Prefetch for the first [`TOUCHED`](Self::TOUCHED) of several hashes. Three short loops, so that many
     /// reads are under way: over the places, over the headers of their buckets, over the entries.
-    pub fn touch_all(&self, hashes: impl Iterator<Item = u64>) -> u64 {
-        let mut places = [(self.bucket(0), 0, 1); TOUCHED];
+    pub fn touch_all(&self, table: usize, hashes: impl Iterator<Item = u64>) -> u64 {
+        let mut places = [BucketPlace { bucket: 0, remainder: 0, remainder_bits: 0 }; TOUCHED];
         let mut count = 0;
         for (place, hash) in places.iter_mut().zip(hashes) {
-            let BucketPlace { number, remainder, remainder_bits } = self.place(hash);
-            *place = (self.bucket(number), remainder, remainder_bits);
+            *place = self.place(table, hash);
             count += 1;
         }
         let mut searched: [&[u8]; TOUCHED] = [&[]; TOUCHED];
-        for (entries, (bucket, remainder, bits)) in searched.iter_mut().zip(&places[..count]) {
-            *entries = bucket.searched(*remainder, *bits);
+        for (entries, place) in searched.iter_mut().zip(&places[..count]) {
+            *entries = self.store.bucket(place.bucket, place.remainder_bits).searched(place.remainder);
         }
         searched[..count].iter().fold(0, |all, entries| all ^ touched(entries))
     }
 
     /// The first value of a hash.
     #[inline]
-    pub fn get(&self, hash: u64) -> Option<u32> {
-        self.values(hash).next()
+    pub fn get(&self, table: usize, hash: u64) -> Option<u32> {
+        self.values(table, hash).next()
     }
 
     /// The values of a hash.
     #[inline]
-    pub fn values(&self, hash: u64) -> impl Iterator<Item = u32> + '_ {
-        let BucketPlace { number, remainder, remainder_bits } = self.place(hash);
-        let bucket = self.bucket(number);
-        (bucket.search(remainder, remainder_bits)..bucket.len())
-            .take_while(move |at| bucket.remainder(*at, remainder_bits) == remainder)
-            .map(move |at| bucket.value(at, remainder_bits))
+    pub fn values(&self, table: usize, hash: u64) -> impl Iterator<Item = u32> + '_ {
+        let (bucket, remainder) = self.bucket(table, hash);
+        (bucket.search(remainder)..bucket.len())
+            .take_while(move |at| bucket.remainder(*at) == remainder)
+            .map(move |at| bucket.value(at))
     }
 
     /// The entry of a hash that has one value at most, present or not.
     #[inline]
-    pub fn entry(&mut self, hash: u64) -> PackedEntry<'_, BITS> {
-        let place = self.place(hash);
-        let BucketPlace { number, remainder, remainder_bits } = place;
-        let bucket = self.bucket(number);
-        let at = bucket.search(remainder, remainder_bits);
-        let is_present = at < bucket.len() && bucket.remainder(at, remainder_bits) == remainder;
-        let value = is_present.then(|| bucket.value(at, remainder_bits));
-        PackedEntry { table: self, place, at, value }
+    pub fn entry(&mut self, table: usize, hash: u64) -> PackedEntry<'_, BITS> {
+        let place = self.place(table, hash);
+        let bucket = self.store.bucket(place.bucket, place.remainder_bits);
+        let at = bucket.search(place.remainder);
+        let is_present = at < bucket.len() && bucket.remainder(at) == place.remainder;
+        let value = is_present.then(|| bucket.value(at));
+        PackedEntry { tables: self, table, place, at, value }
     }
 
     /// Adds a value to those of a hash.
-    pub fn insert(&mut self, hash: u64, value: u32) {
-        let place = self.place(hash);
-        let at = self.bucket(place.number).search(place.remainder, place.remainder_bits);
-        self.insert_at(place, at, value);
+    pub fn insert(&mut self, table: usize, hash: u64, value: u32) {
+        let place = self.place(table, hash);
+        let at = self.store.bucket(place.bucket, place.remainder_bits).search(place.remainder);
+        self.insert_at(table, place, at, value);
     }
 
     /// Removes a value of a hash; returns whether the hash had it.
-    pub fn remove(&mut self, hash: u64, value: u32) -> bool {
-        let BucketPlace { number, remainder, remainder_bits } = self.place(hash);
-        let bucket = self.bucket(number);
-        let first = bucket.search(remainder, remainder_bits);
-        let found = (first..bucket.len())
-            .take_while(|at| bucket.remainder(*at, remainder_bits) == remainder)
-            .find(|at| bucket.value(*at, remainder_bits) == value);
+    pub fn remove(&mut self, table: usize, hash: u64, value: u32) -> bool {
+        let BucketPlace { bucket: number, remainder, remainder_bits } = self.place(table, hash);
+        let bucket = self.store.bucket(number, remainder_bits);
+        let found = (bucket.search(remainder)..bucket.len())
+            .take_while(|at| bucket.remainder(*at) == remainder)
+            .find(|at| bucket.value(*at) == value);
         if let Some(at) = found {
-            self.remove_at(number, at);
+            self.remove_at(table, number, at);
         }
         found.is_some()
     }
 
-    /// All entries, hash and value, in no order.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
-        self.chunks.iter().flatten().zip(0..).flat_map(|(bucket, number)| {
-            let depth = self.depth(number);
+    /// All entries of a table, hash and value, in no order.
+    pub fn iter(&self, table: usize) -> impl Iterator<Item = (u64, u32)> + '_ {
+        let shape = &self.tables[table];
+        (0..shape.count).flat_map(|number| {
+            let remainder_bits = BITS - shape.depth(number);
             let leading = bits_reversed::<BITS>(number as u64);
-            let entries = bucket.entries(BITS - depth);
+            let entries = self.store.bucket(shape.in_store(number), remainder_bits).entries();
             entries.map(move |(remainder, value)| (leading | remainder, value))
         })
     }
 
     /// Bytes in memory.
     pub fn bytes(&self) -> usize {
-        let headers: usize = self.chunks.iter().map(Vec::capacity).sum();
-        let entries: usize = self.chunks.iter().flatten().map(PackedBucket::bytes).sum();
-        entries
-            + headers * size_of::<PackedBucket>()
-            + self.chunks.capacity() * size_of::<Vec<PackedBucket>>()
+        let runs: usize = self.tables.iter().map(|shape| shape.runs.capacity()).sum();
+        self.store.bytes() + runs * size_of::<u32>()
     }
 
-    fn insert_at(&mut self, place: BucketPlace, at: usize, value: u32) {
-        let BucketPlace { number, remainder, remainder_bits } = place;
-        self.bucket_mut(number).insert(at, remainder, value, remainder_bits);
-        self.greatest = self.greatest.max(value);
-        self.len += 1;
-        if self.len > self.count * MEAN {
-            self.split();
+    fn insert_at(&mut self, table: usize, place: BucketPlace, at: usize, value: u32) {
+        let BucketPlace { bucket, remainder, remainder_bits } = place;
+        self.store.insert(bucket, at, (remainder, value), remainder_bits);
+        let shape = &mut self.tables[table];
+        shape.greatest = shape.greatest.max(value);
+        shape.len += 1;
+        if shape.len > shape.count * MEAN {
+            self.split(table);
         }
     }
 
-    fn remove_at(&mut self, number: usize, at: usize) {
-        self.bucket_mut(number).remove(at);
-        self.len -= 1;
+    fn remove_at(&mut self, table: usize, bucket: u32, at: usize) {
+        self.store.remove(bucket, at);
+        let shape = &mut self.tables[table];
+        shape.len -= 1;
         // At half the number, so that a table of constant size is neither split nor merged.
-        if self.len < self.count * MEAN / 2 && self.count > 1 {
-            self.merge();
+        if shape.len < shape.count * MEAN / 2 && shape.count > 1 {
+            self.merge(table);
         }
     }
 
     #[inline]
-    fn place(&self, hash: u64) -> BucketPlace {
+    fn place(&self, table: usize, hash: u64) -> BucketPlace {
         debug_assert!(hash >> BITS == 0);
+        let shape = &self.tables[table];
         let reversed = bits_reversed::<BITS>(hash);
-        let half = 1 << self.count.ilog2();
+        let half = 1 << shape.count.ilog2();
         let mut number = low(reversed) & (half - 1);
-        let mut depth = self.count.ilog2();
-        if number < self.count - half {
+        let mut depth = shape.count.ilog2();
+        if number < shape.count - half {
             number = low(reversed) & (2 * half - 1);
             depth += 1;
         }
         let remainder_bits = BITS - depth;
-        BucketPlace { number, remainder: hash & ((1 << remainder_bits) - 1), remainder_bits }
+        let remainder = hash & ((1 << remainder_bits) - 1);
+        BucketPlace { bucket: shape.in_store(number), remainder, remainder_bits }
     }
 
+    /// The bucket of a hash, and the remainder.
+    #[inline]
+    fn bucket(&self, table: usize, hash: u64) -> (PackedBucket<'_>, u64) {
+        let BucketPlace { bucket, remainder, remainder_bits } = self.place(table, hash);
+        (self.store.bucket(bucket, remainder_bits), remainder)
+    }
+
+    /// Splits the next bucket of this round; after the last one a new round begins. Returns false if there is
+    /// a bucket for every hash.
+    fn split(&mut self, table: usize) -> bool {
+        let Self { tables, store } = self;
+        let shape = &mut tables[table];
+        let depth = shape.count.ilog2();
+        if depth == BITS {
+            return false;
+        }
+        if shape.count.is_multiple_of(RUN) {
+            shape.runs.push(store.add_run());
+        }
+        store.push(shape.runs[shape.count / RUN]);
+        let (first, second) = (shape.in_store(shape.count - (1 << depth)), shape.in_store(shape.count));
+        shape.count += 1;
+        let (bits, halved) = (BITS - depth, BITS - depth - 1);
+        let mut whole = store.take(first, bits);
+        let boundary = whole.partition_point(|(remainder, _)| remainder >> halved == 0);
+        let (first_half, second_half) = whole.split_at_mut(boundary);
+        second_half.iter_mut().for_each(|(remainder, _)| *remainder ^= 1 << halved);
+        store.fill(first, first_half, greatest_of(first_half), halved);
+        store.fill(second, second_half, greatest_of(second_half), halved);
+        true
+    }
+
+    /// Merges the last bucket with the one that it was split from.
+    fn merge(&mut self, table: usize) {
+        let Self { tables, store } = self;
+        let shape = &mut tables[table];
+        shape.count -= 1;
+        let depth = shape.count.ilog2();
+        let (first, second) = (shape.in_store(shape.count - (1 << depth)), shape.in_store(shape.count));
+        let (bits, halved) = (BITS - depth, BITS - depth - 1);
+        let mut whole = store.take(first, halved);
+        whole.extend(
+            store.take(second, halved).into_iter().map(|(remainder, n)| (remainder | 1 << halved, n)),
+        );
+        store.fill(first, &whole, greatest_of(&whole), bits);
+        if store.pop(shape.runs[shape.count / RUN]) {
+            shape.runs.pop();
+        }
+    }
+}
+
+impl TableShape {
     /// Number of leading bits that the hashes of a bucket share.
     fn depth(&self, number: usize) -> u32 {
         let half = 1 << self.count.ilog2();
@@ -233,63 +303,11 @@ impl<const BITS: u32> PackedTable<BITS> {
         self.count.ilog2() + u32::from(is_split)
     }
 
+    /// The number of a bucket in the store.
     #[inline]
-    fn bucket(&self, number: usize) -> &PackedBucket {
-        &self.chunks[number / CHUNK][number % CHUNK]
-    }
-
-    fn bucket_mut(&mut self, number: usize) -> &mut PackedBucket {
-        &mut self.chunks[number / CHUNK][number % CHUNK]
-    }
-
-    /// Splits the next bucket of this round; after the last one a new round begins.
-    fn split(&mut self) {
-        let depth = self.count.ilog2();
-        if depth == BITS {
-            return;
-        }
-        let (first, second) = (self.count - (1 << depth), self.count);
-        let whole = std::mem::take(self.bucket_mut(first));
-        let (bits, halved) = (BITS - depth, BITS - depth - 1);
-        let boundary = whole.search(1 << halved, bits);
-        let entries = |range: std::ops::Range<usize>| {
-            let whole = &whole;
-            range.map(move |at| (whole.remainder(at, bits) & ((1 << halved) - 1), whole.value(at, bits)))
-        };
-        *self.bucket_mut(first) = PackedBucket::from_entries(entries(0..boundary), halved);
-        let split_off = PackedBucket::from_entries(entries(boundary..whole.len()), halved);
-        match self.chunks.last_mut() {
-            Some(chunk) if chunk.len() < CHUNK => chunk.push(split_off),
-            _ => {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                chunk.push(split_off);
-                self.chunks.push(chunk);
-            }
-        }
-        debug_assert_eq!(
-            second,
-            (self.chunks.len() - 1) * CHUNK + self.chunks.last().map_or(0, Vec::len) - 1
-        );
-        self.count += 1;
-    }
-
-    /// Merges the last bucket with the one that it was split from.
-    fn merge(&mut self) {
-        self.count -= 1;
-        let depth = self.count.ilog2();
-        let first = self.count - (1 << depth);
-        let chunk = self.chunks.last_mut().expect("a chunk of buckets");
-        let second = chunk.pop().expect("a chunk has a bucket");
-        if chunk.is_empty() {
-            self.chunks.pop();
-        }
-        let (bits, halved) = (BITS - depth, BITS - depth - 1);
-        let whole = std::mem::take(self.bucket_mut(first));
-        let entries: Vec<(u64, u32)> = whole
-            .entries(halved)
-            .chain(second.entries(halved).map(|(remainder, value)| (remainder | 1 << halved, value)))
-            .collect();
-        *self.bucket_mut(first) = PackedBucket::from_entries(entries.iter().copied(), bits);
+    #[expect(clippy::cast_possible_truncation, reason = "the number in a run is below 256")]
+    fn in_store(&self, number: usize) -> u32 {
+        self.runs[number / RUN] * RUN as u32 + (number % RUN) as u32
     }
 }
 
@@ -301,20 +319,24 @@ impl<const BITS: u32> PackedEntry<'_, BITS> {
 
     /// Inserts or sets the value.
     pub fn set(self, value: u32) {
-        let Self { table, place, at, value: before } = self;
+        let Self { tables, table, place, at, value: before } = self;
         if before.is_some() {
-            table.bucket_mut(place.number).set(at, value, place.remainder_bits);
+            tables.store.set(place.bucket, at, value, place.remainder_bits);
         } else {
-            table.insert_at(place, at, value);
+            tables.insert_at(table, place, at, value);
         }
     }
 
     /// Removes the hash, if it has a value.
     pub fn remove(self) {
         if self.value.is_some() {
-            self.table.remove_at(self.place.number, self.at);
+            self.tables.remove_at(self.table, self.place.bucket, self.at);
         }
     }
+}
+
+fn greatest_of(entries: &[(u64, u32)]) -> u32 {
+    entries.iter().map(|(_, value)| *value).max().unwrap_or_default()
 }
 
 /// Reads the first, the middle and the last of these bytes.

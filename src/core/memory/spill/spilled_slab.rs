@@ -123,6 +123,11 @@ impl<T: RowValue> SpilledSlab<T> {
         self.index.places(hash).find(|place| is(self.get(*place).expect("what is looked up was fetched")))
     }
 
+    /// The places of values with this hash, and possibly a few others.
+    pub fn places(&self, hash: u64) -> impl Iterator<Item = u32> {
+        self.index.places(hash)
+    }
+
     /// The value at a place, if it is in memory.
     #[inline]
     pub fn get(&self, place: u32) -> Option<&T> {

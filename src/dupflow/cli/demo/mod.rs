@@ -23,8 +23,8 @@ use super::arguments::verbosity::Verbosity;
 use super::run::monitor;
 use super::{print, replay};
 use crate::config::{
-    AuditConfig, Deployment, EmitKind, LogLevel, MonitorConfig, OutputFormat, Plan, ProcessConfig,
-    SinkConfig, SourceConfig, without_monitor,
+    AuditConfig, Deployment, DocumentsConfig, EmitKind, LogLevel, MonitorConfig, OutputFormat, Plan,
+    ProcessConfig, SinkConfig, SourceConfig, without_monitor,
 };
 use crate::pipeline::{Mode, RunJob};
 use dupflow_connectors::formats::InputLayout;
@@ -154,6 +154,8 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         evidence: false,
         causes: false,
         audit: AuditConfig::default(),
+        documents: DocumentsConfig::default(),
+        reference: 0,
         kafka: Connection::default(),
         state: None,
         views: Vec::new(),

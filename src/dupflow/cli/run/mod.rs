@@ -251,6 +251,12 @@ pub(super) fn note_conflicts(
     if deployment.audit.times && are_tables {
         problems.note("sink.times: a database has no columns for times");
     }
+    if plan.is_some_and(|plan| plan.keep == KeepRule::SourceOrder) && deployment.emit.is_list() {
+        problems.note(
+            "output.keep: \"source-order\" is for a replay: a run that starts again may read the same \
+             documents at other positions",
+        );
+    }
     if let Some(plan) = plan.filter(|_| are_tables) {
         note_keep(plan, problems);
     }
@@ -281,7 +287,7 @@ fn note_keep(plan: &Plan, problems: &mut Problems) {
         // Clusters of containment do not say what may be removed: there are no such views.
         return;
     }
-    let instead = match (plan.keep, plan.clusters) {
+    let instead = match (&plan.keep, plan.clusters) {
         (KeepRule::Named, _) | (KeepRule::Smallest, ClusterKind::Components) => return,
         (_, ClusterKind::Components) => "\"smallest\" or \"named\"",
         (_, ClusterKind::Star) => "\"named\"",
@@ -289,7 +295,7 @@ fn note_keep(plan: &Plan, problems: &mut Problems) {
     problems.note(format_args!(
         "output.keep: the views kept and removed keep the document that names its cluster, which is not \
         what \"{}\" says: set it to {instead}",
-        plan.keep.name()
+        plan.keep
     ));
 }
 

@@ -145,6 +145,10 @@ impl Repeated {
         });
         if let (Some(plan), Some(deployment)) = (&plan, &deployment) {
             missing_fields(plan, deployment).into_iter().for_each(|missing| problems.note(missing));
+            if deployment.emit.copied().is_some() {
+                problems
+                    .note("the report is of records that were copied: only lists and changes are verified");
+            }
             if deployment.emit == EmitKind::Decisions && compared::is_by_clock(deployment) {
                 problems.note(
                     "the epochs of this report were cut by the clock, and a decision is of its epoch: no \
@@ -173,6 +177,11 @@ fn repeat(plan: &Plan, deployment: &Deployment, inputs: Vec<Input>) -> anyhow::R
 fn replay_args(options: &BTreeMap<String, Json>, output: &Path, args: &Args) -> anyhow::Result<replay::Args> {
     let mut typed = vec!["dupflow".into(), "replay".into(), "--output".into(), output.as_os_str().to_owned()];
     for (name, value) in options {
+        if name == "against" {
+            anyhow::bail!(
+                "the report is of inputs that were compared with others (--against), which it does not name"
+            );
+        }
         // Others have paths: a report may come from someone else, and must not say what is read and written.
         if !Provenance::OPTIONS.contains(&name.as_str()) {
             anyhow::bail!("the report has the option {name:?}, which decides no result");

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::logging::{self, LogFormat, LogLevel};
 use super::monitor::{self, MonitorConfig};
 use super::processes::{self, ProcessConfig};
-use super::results::{self, AuditConfig, EmitKind, OutputFormat};
+use super::results::{self, AuditConfig, DocumentsConfig, EmitKind, OutputFormat};
 use super::sink::{self, SinkConfig};
 use super::source::{self, SourceConfig};
 use super::storage::{self, DeadLetterConfig, SpillConfig, StateConfig};
@@ -171,6 +171,11 @@ pub struct Deployment {
     pub emit: EmitKind,
     /// When records of a document are written, where the results are decisions.
     pub decisions: DecisionMode,
+    /// How many of the first inputs are a reference, which is compared with the others and listed nowhere; a
+    /// file does not set it.
+    pub reference: usize,
+    /// How records of documents are copied, where the results are records; a file does not set it.
+    pub documents: DocumentsConfig,
     /// The file format of the results; a topic has its own.
     pub output_format: OutputFormat,
     /// Whether each pair carries its evidence.
@@ -247,6 +252,8 @@ impl Deployment {
             output_format,
             evidence: settings.read("sink.evidence", ConfigValue::boolean).unwrap_or_default(),
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
+            documents: DocumentsConfig::default(),
+            reference: 0,
             audit: AuditConfig {
                 times: settings.read("sink.times", ConfigValue::boolean).unwrap_or_default(),
                 ..AuditConfig::default()

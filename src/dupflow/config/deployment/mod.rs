@@ -26,7 +26,9 @@ pub use deployment::{Deployment, MOST_WORKERS};
 pub use logging::{LogFormat, LogLevel};
 pub use monitor::{MonitorConfig, without_monitor};
 pub use processes::ProcessConfig;
-pub use results::{AuditConfig, DECISIONS_ARE_JSON, EmitKind, OutputFormat, ProvenancePlace};
+pub use results::{
+    AuditConfig, DECISIONS_ARE_JSON, DocumentsConfig, EmitKind, OutputFormat, ProvenancePlace,
+};
 pub use sink::SinkConfig;
 pub use source::SourceConfig;
 pub use storage::{DeadLetterConfig, MemoryBudget, SpillConfig, StateConfig};

@@ -1,7 +1,7 @@
 //! The keys of `[sink]` that decide what the results are, and in which format.
 
 use std::fmt;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::Path;
 
 use clap::ValueEnum;
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use super::sink::SinkConfig;
 use super::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
-use dupflow_connectors::sinks::DecisionMode;
+use dupflow_connectors::sinks::{DecisionMode, DocumentList};
 use dupflow_core::run::missing_feature;
 use dupflow_core::time::UnixTime;
 
@@ -31,6 +31,10 @@ pub enum EmitKind {
     Remove,
     /// In every epoch, what is found of each document that it upserts.
     Decisions,
+    /// At the end of the input, the records of the documents to keep, as they were read.
+    Documents,
+    /// At the end of the input, the records of the documents to remove, as they were read.
+    RemovedDocuments,
     /// At the end of the input, this many of the candidates that the filter rejects.
     #[value(skip)]
     Rejected(NonZeroUsize),
@@ -51,6 +55,16 @@ pub enum OutputFormat {
 /// Why decisions are written as JSON Lines only.
 pub const DECISIONS_ARE_JSON: &str =
     "a decision holds a list of documents, which has no columns: take \"jsonl\"";
+
+/// How records of documents are copied.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DocumentsConfig {
+    /// The name of the columns that mark each record, where the records of all documents are copied.
+    pub mark: Option<String>,
+    /// Bytes of records, before compression, after which a file ends; `None`: files are those of the input.
+    pub shard_bytes: Option<NonZeroU64>,
+}
+
 /// What is recorded for an audit, and up to which time events count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AuditConfig {
@@ -103,9 +117,18 @@ impl EmitKind {
         matches!(self, Self::Deltas | Self::ClusterDeltas | Self::Decisions)
     }
 
-    /// Whether the result is a list of documents to keep or to remove.
+    /// Whether the result is a list of documents to keep or to remove, or their records.
     pub fn is_list(self) -> bool {
-        matches!(self, Self::Keep | Self::Remove)
+        matches!(self, Self::Keep | Self::Remove) || self.copied().is_some()
+    }
+
+    /// The list of documents whose records are copied, if the result is records.
+    pub fn copied(self) -> Option<DocumentList> {
+        match self {
+            Self::Documents => Some(DocumentList::Kept),
+            Self::RemovedDocuments => Some(DocumentList::Removed),
+            _ => None,
+        }
     }
 
     /// Whether rows hold similarities.

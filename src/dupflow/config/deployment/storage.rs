@@ -68,28 +68,33 @@ impl MemoryBudget {
         ("GB", 1e9),
         ("TB", 1e12),
     ];
+
+    /// A size in bytes, as in "8GiB"; at most 9e15.
+    pub fn size(written: &str) -> Option<u64> {
+        let units = Self::UNITS.iter();
+        let (digits, bytes) =
+            units.filter_map(|(unit, bytes)| Some((written.strip_suffix(unit)?, bytes))).next()?;
+        let size = plain_number(digits)? * bytes;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^53")]
+        (size <= 9.0e15).then_some(size as u64)
+    }
+}
+
+/// A number of digits, with a point or without.
+fn plain_number(digits: &str) -> Option<f64> {
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    digits.parse().ok().filter(|_| is_plain)
 }
 
 impl FromStr for MemoryBudget {
     type Err = String;
 
     fn from_str(written: &str) -> Result<Self, String> {
-        let number = |digits: &str| {
-            let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-            digits.parse::<f64>().ok().filter(|_| is_plain)
-        };
         let share = || {
-            let percent = number(written.strip_suffix('%')?)?;
+            let percent = plain_number(written.strip_suffix('%')?)?;
             (percent > 0.0 && percent <= 100.0).then_some(Self::Share(percent / 100.0))
         };
-        let size = || {
-            let units = Self::UNITS.iter();
-            let (digits, bytes) =
-                units.filter_map(|(unit, bytes)| Some((written.strip_suffix(unit)?, bytes))).next()?;
-            let size = number(digits)? * bytes;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 2^53")]
-            (Self::LEAST as f64..=9.0e15).contains(&size).then_some(Self::Bytes(size as u64))
-        };
+        let size = || Self::size(written).filter(|bytes| *bytes >= Self::LEAST).map(Self::Bytes);
         share().or_else(size).ok_or_else(|| format!("expected {}", Self::EXPECTED))
     }
 }

@@ -216,7 +216,8 @@ pub(in crate::config) const EXPAND_LIMIT: TypedKey<usize> = whole!("output.expan
 pub(in crate::config) const CLUSTERS: TypedKey<ClusterKind> =
     choice!("output.clusters", ["components" => ClusterKind::Components, "star" => ClusterKind::Star]);
 pub(in crate::config) const CLUSTER_LIMIT: TypedKey<usize> = whole!("output.cluster_limit", 2, 10_000_000);
-pub(in crate::config) const KEEP: TypedKey<KeepRule> = choice!("output.keep", KeepRule::ALL);
+pub(in crate::config) const KEEP: TypedKey<KeepRule> =
+    other!("output.keep", KeepRule::EXPECTED.to_owned(), |value| value.text()?.parse().ok());
 /// The least share of a document in another one that stays.
 pub(in crate::config) const REMOVE_IF: TypedKey<f64> = other!(
     "output.remove_if",

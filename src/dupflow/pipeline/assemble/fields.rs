@@ -14,7 +14,8 @@ use dupflow_engine::dataflow::HELD_FIELDS;
 fn wanted<'s>(plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item = (&'static str, &'s str)> {
     let of_views = deployment.views.iter().flat_map(|view| view.plan.field_names());
     let of_rule = plan.scheme.pairs.fields().map(|name| ("pairs.where", name));
-    of_rule.chain(of_views.map(|name| ("view.group", name)))
+    let of_keep = plan.keep.field().filter(|_| deployment.emit.is_list()).map(|name| ("output.keep", name));
+    of_rule.chain(of_views.map(|name| ("view.group", name))).chain(of_keep)
 }
 
 /// The fields that a run holds, in the order of `source.fields`.
@@ -62,5 +63,14 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
     let of_estimates = (is_contained && is_list && plan.remove_if.is_none()).then(|| {
         "sink.emit: what to remove is decided by exact shares; set filter.verify = \"exact\"".to_owned()
     });
-    missing.chain(of_estimates).collect()
+    let of_reference = (is_contained && deployment.reference > 0).then(|| {
+        "--against: containment is not compared with a reference; use a pipeline of another measure"
+            .to_owned()
+    });
+    let is_copied = is_contained && deployment.emit.copied().is_some();
+    let of_copies = is_copied.then(|| {
+        "sink.emit: records are not copied by containment; --emit keep and --emit remove write their ids"
+            .to_owned()
+    });
+    missing.chain(of_estimates).chain(of_reference).chain(of_copies).collect()
 }

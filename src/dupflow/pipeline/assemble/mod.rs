@@ -28,7 +28,7 @@ use crate::config::{
 };
 use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
-use dupflow_connectors::inputs::Input;
+use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source};
 use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::state::{self, Store, StoredState};
@@ -96,9 +96,11 @@ impl RunJob {
         let by_clock =
             matches!(&deployment.source, SourceConfig::Files { epoch, .. } if epoch.interval().is_some());
         let share = Share { index, count, reads_all: matches!(mode, Mode::Replay) && !by_clock };
+        let places = Arc::<RecordIndex>::default();
         let (sink, publication) = if writes {
             let (run, provenance) = (&*continuity.run, provenance.as_ref());
-            SinkParts { plan, deployment, mode, stages: &stages, run, provenance }.sink()?
+            let inputs = (&*inputs, &places);
+            SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs }.sink()?
         } else {
             (nowhere(), None)
         };
@@ -113,7 +115,7 @@ impl RunJob {
                 last_of_id: deployment.layout().ids != IdRule::Once,
             },
             publication,
-            source: source::source(plan, deployment, &stages.fields, inputs, share),
+            source: source::source(plan, deployment, &stages.fields, (inputs, places), share),
             stages,
             first_epoch: 1,
             continuity,

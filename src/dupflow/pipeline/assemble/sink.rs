@@ -10,10 +10,14 @@ use super::error::AssembleError;
 use super::mode::Mode;
 #[cfg(feature = "kafka")]
 use crate::config::DeadLetterConfig;
-use crate::config::{AuditConfig, Deployment, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig};
+use crate::config::{
+    AuditConfig, Deployment, DocumentsConfig, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig,
+};
 use crate::pipeline::outcome::{EndOutput, RejectedOutput};
 use crate::pipeline::provenance::ProvenanceRecorder;
 use crate::pipeline::run::nowhere;
+use dupflow_connectors::inputs::{Input, RecordIndex};
+use dupflow_connectors::rewrite::{CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot};
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, ContainedList, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
     Destination, DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter,
@@ -41,6 +45,8 @@ pub(super) struct SinkParts<'a> {
     pub(super) run: &'a str,
     /// The provenance that is written into the output.
     pub(super) provenance: Option<&'a ProvenanceRecorder>,
+    /// The inputs, and the index that is filled while they are read.
+    pub(super) inputs: (&'a [Input], &'a Arc<RecordIndex>),
 }
 
 impl SinkParts<'_> {
@@ -67,6 +73,11 @@ impl SinkParts<'_> {
     /// Whether pairs are written with both shares of their similarity.
     fn shares(self) -> bool {
         self.plan.scheme.measure() == Measure::Containment
+    }
+
+    /// Whether the corpus is compared with a reference.
+    fn has_reference(self) -> bool {
+        self.deployment.reference > 0
     }
 
     fn clusters(self) -> Clusters {
@@ -133,6 +144,9 @@ impl SinkParts<'_> {
         if let EmitKind::Rejected(most) = self.deployment.emit {
             return self.rejected(path, most);
         }
+        if let Some(listed) = self.deployment.emit.copied() {
+            return self.documents(path, listed);
+        }
         let mut publication = None;
         let mut stream = || {
             let (file, published) = self.file(path)?;
@@ -187,6 +201,23 @@ impl SinkParts<'_> {
         Ok((nowhere(), Some(EndOutput::Rejected(rejected))))
     }
 
+    /// The output of records of documents, which are read once more after the run.
+    fn documents(self, path: Option<&Path>, listed: DocumentList) -> Result<Assembled, AssembleError> {
+        let DocumentsConfig { mark, shard_bytes } = self.deployment.documents.clone();
+        let failed = |source| output(path.unwrap_or(Path::new("-")), source);
+        let target = CopyTarget::new(path, shard_bytes).map_err(|what| failed(io::Error::other(what)))?;
+        let slot = SelectionSlot::default();
+        let is_marked = mark.is_some();
+        let keep = self.plan.keep.clone();
+        let sink = SelectionSink::new(self.clusters(), keep, listed, is_marked, Arc::clone(&slot));
+        let sink = sink.with_fields(&self.stages.fields).with_reference(self.has_reference());
+        let inputs = self.inputs.0.get(self.deployment.reference..).unwrap_or_default().to_vec();
+        let places = Arc::clone(self.inputs.1);
+        let settings = CopySettings { mark, target };
+        let copy = DocumentsCopy::new(settings, inputs, places, slot, self.run).map_err(failed)?;
+        Ok((Box::new(sink), Some(EndOutput::Documents(copy))))
+    }
+
     /// Rows in one format, with their provenance if it is wanted.
     fn traced(self, rows: impl RowWriter + Send + 'static) -> Box<dyn RowWriter + Send> {
         match self.provenance {
@@ -227,7 +258,11 @@ impl SinkParts<'_> {
 
     /// The sink for the kind of result that the deployment emits, over rows in one format.
     fn row_sink(self, rows: impl RowWriter + Send + 'static) -> Box<dyn Sink + Send> {
-        let (clusters, keep, times) = (self.clusters(), self.plan.keep, self.deployment.audit.times);
+        let (clusters, keep, times) = (self.clusters(), self.plan.keep.clone(), self.deployment.audit.times);
+        let list = |out, listed| {
+            let list = KeepList::with_rows(out, self.clusters(), keep, listed);
+            list.with_fields(&self.stages.fields).with_reference(self.has_reference())
+        };
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Deltas => {
@@ -238,35 +273,42 @@ impl SinkParts<'_> {
                 Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics).with_times(times))
             }
             EmitKind::Pairs => {
-                Box::new(PairLines::with_rows(rows, self.evidence()).with_shares(self.shares()))
+                let pairs = PairLines::with_rows(rows, self.evidence()).with_shares(self.shares());
+                Box::new(pairs.with_reference(self.has_reference()))
             }
             EmitKind::Keep | EmitKind::Remove => {
                 let is_kept = self.deployment.emit == EmitKind::Keep;
                 let listed = if is_kept { DocumentList::Kept } else { DocumentList::Removed };
                 match self.plan.remove_if {
                     Some(least) => Box::new(ContainedList::with_rows(rows, least, listed)),
-                    None => Box::new(KeepList::with_rows(rows, clusters, keep, listed)),
+                    None => Box::new(list(rows, listed)),
                 }
             }
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
             EmitKind::Decisions => unreachable!("decisions are no rows"),
-            EmitKind::Rejected(_) => unreachable!("they are written after the sink has ended"),
+            EmitKind::Rejected(_) | EmitKind::Documents | EmitKind::RemovedDocuments => {
+                unreachable!("they are written after the sink has ended")
+            }
         }
     }
 
     /// The kind of the rows, which decides their columns.
     fn row_kind(self) -> RowKind {
-        let Deployment { evidence, causes, audit: AuditConfig { times, .. }, .. } = *self.deployment;
-        let shares = self.shares();
+        let Deployment { evidence, causes, audit: AuditConfig { times, .. }, reference, .. } =
+            *self.deployment;
+        let (shares, old) = (self.shares(), reference > 0);
         match self.deployment.emit {
             EmitKind::Deltas => RowKind::Deltas { shares, evidence, causes, times },
             EmitKind::ClusterDeltas => RowKind::ClusterDeltas { times },
-            EmitKind::Pairs => RowKind::Pairs { shares, evidence },
+            EmitKind::Pairs => RowKind::Pairs { shares, evidence, old },
             EmitKind::Keep => RowKind::Kept,
-            EmitKind::Remove => RowKind::Removed,
+            EmitKind::Remove => RowKind::Removed { old },
             EmitKind::Clusters => RowKind::Clusters,
             EmitKind::Decisions => unreachable!("decisions are no rows"),
             EmitKind::Rejected(_) => RowKind::Rejected,
+            EmitKind::Documents | EmitKind::RemovedDocuments => {
+                unreachable!("records have their own columns")
+            }
         }
     }
 }

@@ -1,29 +1,29 @@
 //! The source of a deployment.
 
-#[cfg(feature = "kafka")]
 use std::sync::Arc;
 
 use crate::config::{Deployment, Plan, SourceConfig};
 #[cfg(feature = "kafka")]
 use dupflow_connectors::formats::RecordShape;
-use dupflow_connectors::inputs::{Files, Input};
+use dupflow_connectors::inputs::{Files, Input, RecordIndex};
 use dupflow_connectors::intake::{Share, Source};
 use dupflow_connectors::tables::DatabaseTable;
 use dupflow_core::doc::fields::FieldRules;
 
-/// The source of a deployment, for documents that hold these fields.
+/// The source of a deployment, for documents that hold these fields. `places` is filled by the source of
+/// files.
 pub(super) fn source(
     plan: &Plan,
     deployment: &Deployment,
     held: &FieldRules,
-    inputs: Vec<Input>,
+    (inputs, places): (Vec<Input>, Arc<RecordIndex>),
     share: Share,
 ) -> Box<dyn Source> {
     let fields = held.with_columns(plan.scheme.text.field_names());
     match &deployment.source {
         SourceConfig::Files { epoch, speed, follow, .. } => {
-            let files = Files::new(inputs, *epoch, fields).shared(share);
-            Box::new(Files { speed: *speed, follow: *follow, ..files })
+            let files = Files::new(inputs, *epoch, fields).shared(share).with_reference(deployment.reference);
+            Box::new(Files { speed: *speed, follow: *follow, places, ..files })
         }
         #[cfg(feature = "kafka")]
         SourceConfig::Kafka { topic, start, shape, refresh } => {

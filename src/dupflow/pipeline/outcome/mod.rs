@@ -7,5 +7,6 @@ mod summary;
 
 pub use demands::Demands;
 pub use measures::{HotBlockReport, Latencies, Measures, Quantiles};
+pub(in crate::pipeline) use rejected::EndCounts;
 pub use rejected::{EndOutput, RejectedOutput, RejectedSummary};
 pub use summary::{DecisionCounts, FieldCounts, HookCounts, SpillSummary, Summary, WatchCounts};

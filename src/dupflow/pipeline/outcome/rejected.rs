@@ -5,6 +5,7 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::thread;
 
+use dupflow_connectors::rewrite::{CopiedDocuments, DocumentsCopy};
 use dupflow_connectors::sinks::{OutputRow, Publication, RowWriter};
 use dupflow_core::detect::{CandidateSurvey, RejectedCounts, RejectedSample};
 use dupflow_engine::dataflow::Stages;
@@ -17,6 +18,15 @@ pub enum EndOutput {
     Held(Publication),
     /// A sample of the candidates that are rejected.
     Rejected(RejectedOutput),
+    /// The records of documents, which are read once more.
+    Documents(DocumentsCopy),
+}
+
+/// What is known of an output that was written once a run had ended.
+#[derive(Debug, Default)]
+pub(in crate::pipeline) struct EndCounts {
+    pub(in crate::pipeline) rejected: Option<RejectedSummary>,
+    pub(in crate::pipeline) copied: Option<CopiedDocuments>,
 }
 
 /// The output of a sample of rejected candidates.
@@ -42,23 +52,28 @@ pub struct RejectedSummary {
 
 impl EndOutput {
     /// Writes and publishes the output of a run whose workers have ended.
-    pub(in crate::pipeline) fn write(
-        self,
-        stages: &Stages,
-        threads: usize,
-    ) -> io::Result<Option<RejectedSummary>> {
-        let (publication, summary) = match self {
-            Self::Held(publication) => (publication, None),
+    pub(in crate::pipeline) fn write(self, stages: &Stages, threads: usize) -> io::Result<EndCounts> {
+        let mut counts = EndCounts::default();
+        let publication = match self {
+            Self::Held(publication) => publication,
             Self::Rejected(output) => {
                 let (publication, summary) = output.write(stages, threads)?;
-                (publication, Some(summary))
+                counts.rejected = Some(summary);
+                publication
+            }
+            Self::Documents(copy) => {
+                counts.copied = match copy.write() {
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => None,
+                    copied => Some(copied?),
+                };
+                return Ok(counts);
             }
         };
         match publication.publish() {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             published => published?,
         }
-        Ok(summary)
+        Ok(counts)
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::measures::{HotBlockReport, Measures, Quantiles};
 use super::rejected::RejectedSummary;
 use dupflow_connectors::digest::InputDigest;
+use dupflow_connectors::rewrite::CopiedDocuments;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::watch::{HookState, WatchState};
 use dupflow_engine::dataflow::Stages;
@@ -83,6 +84,9 @@ pub struct Summary {
     /// The candidates at the end, if rejected ones are emitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rejected: Option<RejectedSummary>,
+    /// The records that were copied, if records of documents are emitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copied: Option<CopiedDocuments>,
     /// How often a group of copies grew beyond the expand limit.
     pub starred_groups: u64,
     /// Live clusters, giants included, if clusters are emitted.
@@ -255,6 +259,7 @@ impl Summary {
             components_compared: count(Counter::Components),
             accepted: count(Counter::Accepted),
             rejected: None,
+            copied: None,
             starred_groups: count(Counter::Starred),
             clusters: clusters + giant_clusters,
             giant_clusters,

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use super::process_group::PeerProcesses;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
-use crate::pipeline::outcome::{Demands, EndOutput, Latencies, Measures, Summary, WatchCounts};
+use crate::pipeline::outcome::{Demands, EndCounts, EndOutput, Latencies, Measures, Summary, WatchCounts};
 use dupflow_connectors::watch::{NoticeBoard, WatchList};
 use dupflow_core::run::status::Phase;
 use dupflow_core::run::watch::{HookState, WatchBook};
@@ -100,9 +100,14 @@ impl Running {
             Vec::new()
         };
         let output = publication.filter(|_| unmet.is_empty());
-        let rejected = output.map(|output| output.write(&stages, threads)).transpose();
-        let rejected = rejected.map_err(RunError::Sink)?.flatten();
-        Ok(Summary { unmet, rejected, ..Summary::new(&measures, &stages, threads, shared.clock.now()) })
+        let written = output.map(|output| output.write(&stages, threads)).transpose();
+        let EndCounts { rejected, copied } = written.map_err(RunError::Sink)?.unwrap_or_default();
+        Ok(Summary {
+            unmet,
+            rejected,
+            copied,
+            ..Summary::new(&measures, &stages, threads, shared.clock.now())
+        })
     }
 }
 

@@ -328,12 +328,12 @@ mod tests {
     impl InForce for u8 {
         const ENDED: Self = 0;
 
-        fn to_words(self) -> [u64; 2] {
-            [self.into(), 0]
+        fn to_word(self) -> u64 {
+            self.into()
         }
 
-        fn from_words([value, _]: [u64; 2]) -> Self {
-            Self::try_from(value).unwrap()
+        fn from_word(word: u64) -> Self {
+            Self::try_from(word).unwrap()
         }
     }
 
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_document_is_where_and_when_its_last_event_says() {
-        assert_eq!(size_of::<Option<StoredDocument<dupflow_core::hash::SketchId>>>(), 64);
+        assert_eq!(size_of::<Option<StoredDocument<crate::dataflow::upsert::SketchHalf>>>(), 56);
         let mut documents = DocumentStore::<u8>::new(&Retention::default(), false).with_fields(true);
         let long = "頁".repeat(341);
         for id in ["a", "\u{202e}א", &long] {

@@ -1,7 +1,7 @@
 //! Stored documents by place, found by the hash of their ids: in memory, or in rows of a file.
 
 use crate::dataflow::Stages;
-use crate::dataflow::spill::{DOCUMENT_WORDS, SpillMeter};
+use crate::dataflow::spill::SpillMeter;
 use dupflow_core::doc::{DocId, Position};
 use dupflow_core::memory::{RowValue, Slab, SpilledSlab};
 use dupflow_core::time::Epoch;
@@ -12,11 +12,11 @@ pub(in crate::dataflow) trait InForce: Copy + PartialEq + 'static {
     /// The value of a document that is not alive.
     const ENDED: Self;
 
-    /// The value as words, those of [`from_words`](Self::from_words).
-    fn to_words(self) -> [u64; 2];
+    /// The value as a word, that of [`from_word`](Self::from_word).
+    fn to_word(self) -> u64;
 
-    /// The value of [words](Self::to_words).
-    fn from_words(words: [u64; 2]) -> Self;
+    /// The value of a [word](Self::to_word).
+    fn from_word(word: u64) -> Self;
 }
 
 /// A document, alive or ended.
@@ -37,6 +37,7 @@ pub(in crate::dataflow) struct StoredDocument<V> {
 
 /// All documents of a worker.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a worker has one")]
 pub(super) enum StoredDocuments<V: InForce> {
     Memory(Slab<StoredDocument<V>>),
     Spilled(Box<SpilledSlab<StoredDocument<V>>>, SpillMeter),
@@ -77,7 +78,7 @@ impl<V: InForce> RowValue for StoredDocument<V> {
         let inline = id.to_words();
         row[..3].copy_from_slice(&inline.unwrap_or_default());
         row[3..6].copy_from_slice(&[u64::from(partition) << 32 | u64::from(changed), offset, ts.to_bits()]);
-        row[6..DOCUMENT_WORDS].copy_from_slice(&value.to_words());
+        row[6] = value.to_word();
         inline.is_none().then_some(id)
     }
 
@@ -89,7 +90,7 @@ impl<V: InForce> RowValue for StoredDocument<V> {
             changed: row[3] as u32,
             offset: row[4],
             ts: f64::from_bits(row[5]),
-            value: V::from_words([row[6], row[7]]),
+            value: V::from_word(row[6]),
         }
     }
 }

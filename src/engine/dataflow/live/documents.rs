@@ -24,13 +24,13 @@ pub(in crate::dataflow) enum TextState {
 impl InForce for TextState {
     const ENDED: Self = Self::Ended;
 
-    fn to_words(self) -> [u64; 2] {
-        [self as u64, 0]
+    fn to_word(self) -> u64 {
+        self as u64
     }
 
-    fn from_words(words: [u64; 2]) -> Self {
+    fn from_word(word: u64) -> Self {
         let all = [Self::Ended, Self::WithoutToken, Self::WithTokens];
-        all.into_iter().find(|state| state.to_words() == words).unwrap_or(Self::Ended)
+        all.into_iter().find(|state| state.to_word() == word).unwrap_or(Self::Ended)
     }
 }
 

@@ -312,7 +312,7 @@ impl WeighedDocuments {
                 let document = self.documents.get(place as usize).and_then(Option::as_ref);
                 document
                     .and_then(|document| document.sketch)
-                    .map_or(QuerySubject::Nothing, QuerySubject::Stored)
+                    .map_or(QuerySubject::Nothing, |sketch| QuerySubject::Stored(sketch.low()))
             }
             subject => subject,
         };
@@ -361,7 +361,7 @@ impl WeighedDocuments {
 
     fn sketch(&mut self, place: usize, mut emit: impl FnMut(Membership)) {
         let Some(document) = &mut self.documents[place] else { return };
-        let hashes = self.fields.get(place).map_or_else(Box::default, |row| self.stages.hashes(row));
+        let hashes = self.fields.get(place).map_or_else(Box::default, |row| self.stages.hashes(row, false));
         let sketched = document
             .terms
             .as_ref()
@@ -369,10 +369,11 @@ impl WeighedDocuments {
         let id = sketched.as_ref().map(|(id, _)| *id);
         if id != document.sketch {
             if let Some(sketch) = std::mem::replace(&mut document.sketch, id) {
-                emit(Membership { sketch, document: document.id.clone(), joins: None });
+                emit(Membership { low: sketch.low(), document: document.id.clone(), joins: None });
             }
             if let Some((sketch, body)) = sketched {
-                emit(Membership { sketch, document: document.id.clone(), joins: Some(Box::new(body)) });
+                let joins = Some((sketch, Box::new(body)));
+                emit(Membership { low: sketch.low(), document: document.id.clone(), joins });
             }
         }
         if !document.alive {

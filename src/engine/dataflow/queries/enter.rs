@@ -48,10 +48,13 @@ pub(in crate::dataflow) fn enter<'scope, D: Clone + 'static>(
             for ResolvedQuery { query_id, top, document, subject } in queries {
                 let sketched = match subject {
                     QuerySubject::Sketch(id, sketch) => Some((id, *sketch)),
-                    QuerySubject::Stored(id) => {
+                    QuerySubject::Stored(low) => {
                         let mut sketches = sketches.borrow_mut();
-                        sketches.fetch(std::iter::once(id));
-                        Some((id, sketches.get(id).to_owned()))
+                        sketches.fetch_halves(std::iter::once(low));
+                        // An answer describes the epoch before its time.
+                        let epoch = *capabilities[0].time() - 1;
+                        let id = document.as_ref().and_then(|(id, _)| sketches.of_document(low, id, epoch));
+                        id.map(|id| (id, sketches.copied(id)))
                     }
                     QuerySubject::Nothing | QuerySubject::Terms(_) | QuerySubject::Weighed(_) => None,
                 };

@@ -82,8 +82,8 @@ pub(super) enum QuerySubject {
     Sketch(SketchId, Box<Sketch>),
     /// Terms, to be weighted by the table in force.
     Terms(Box<Terms>),
-    /// The sketch of a document, stored by the sketch's owner.
-    Stored(SketchId),
+    /// The sketch of the document, stored by the sketch's owner: the low half of its id.
+    Stored(u64),
     /// The sketch of the document at this place among the weighted documents of this worker.
     Weighed(u32),
 }
@@ -156,7 +156,7 @@ impl ResolvedQuery {
     /// own, the one that admitted it.
     fn owner(&self) -> u64 {
         match self.subject {
-            QuerySubject::Stored(id) => id.low(),
+            QuerySubject::Stored(low) => low,
             _ => self.query_id.worker,
         }
     }

@@ -43,6 +43,15 @@ impl SketchMembers {
         one.into_iter().chain(many.into_iter().flatten())
     }
 
+    /// Whether a document is a member.
+    pub(in crate::dataflow) fn contains(&self, document: &DocId) -> bool {
+        match self {
+            Self::Empty(_) => false,
+            Self::One(only) => only == document,
+            Self::Many(documents) => documents.get(document).is_some(),
+        }
+    }
+
     /// Adds a document that is not a member.
     fn insert(&mut self, document: DocId) {
         match self {

@@ -1,5 +1,6 @@
 //! Distinct sketches and the documents that are their members.
 
+pub(super) mod by_place;
 pub(super) mod members;
 pub(super) mod parcels;
 pub(super) mod small_map;

@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::dataflow::shared::process::ProcessWorkers;
 use dupflow_core::block::BlockKey;
 use dupflow_core::block::index::Postings;
 use dupflow_core::hash::SketchId;
@@ -22,23 +23,26 @@ pub(in crate::dataflow) struct Parcel {
 #[derive(Debug)]
 pub(in crate::dataflow) struct Parcels {
     open: Vec<Postings>,
+    /// The workers that can read the sketches by place.
+    process: ProcessWorkers,
 }
 
 /// Number of keys from which on a parcel is sent before its epoch ends, so that it stays small.
 const FULL: usize = 1 << 13;
 
 impl Parcels {
-    /// For this many workers.
-    pub(in crate::dataflow) fn new(peers: usize) -> Self {
-        Self { open: vec![Postings::default(); peers] }
+    /// For this many workers, of sketches that one of `process` stores.
+    pub(in crate::dataflow) fn new(peers: usize, process: ProcessWorkers) -> Self {
+        Self { open: vec![Postings::default(); peers], process }
     }
 
     /// Adds a sketch that enters the blocks of `keys` (`diff` 1) or leaves them (-1); `word` is its first
-    /// word. Passes full parcels to `send`.
+    /// word and `place` where it is stored. Passes full parcels to `send`.
     pub(in crate::dataflow) fn add(
         &mut self,
         id: SketchId,
         word: u64,
+        place: u32,
         diff: i8,
         keys: impl Iterator<Item = BlockKey>,
         send: impl FnMut(Parcel),
@@ -46,7 +50,10 @@ impl Parcels {
         let peers = self.open.len();
         keys.for_each(|key| self.open[owner(key, peers)].key(key));
         // Without effect on the parcels that received no key of this sketch.
-        self.open.iter_mut().for_each(|postings| postings.sketch(id, word, diff));
+        for (to, postings) in self.open.iter_mut().enumerate() {
+            let number = self.process.contain(to).then(|| self.process.number(place));
+            postings.sketch_at(number, id, word, diff);
+        }
         self.send(FULL, send);
     }
 
@@ -74,16 +81,17 @@ pub(in crate::dataflow) fn owner(key: BlockKey, peers: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dataflow::shared::process::ProcessSketches;
 
     /// Each key is sent to its owner, once, with the sketch; and no parcel grows far beyond its size.
     #[test]
     fn every_posting_arrives_once() {
         for peers in [1, 2, 3, 7] {
-            let mut parcels = Parcels::new(peers);
+            let mut parcels = Parcels::new(peers, ProcessSketches::new(2).workers(0, peers));
             let mut sent = Vec::new();
             for n in 0..2000 {
                 let keys = (0..18).map(|table| BlockKey::new(table, n << 7 ^ u64::from(table)));
-                parcels.add(SketchId::new(0, &[n]), 0, 1, keys, |parcel| sent.push(parcel));
+                parcels.add(SketchId::new(0, &[n]), 0, 0, 1, keys, |parcel| sent.push(parcel));
             }
             parcels.flush(|parcel| sent.push(parcel));
             let most = sent.iter().map(|parcel| parcel.postings.len()).max();

@@ -1,19 +1,21 @@
 //! The distinct sketches of one worker, each stored once, with the documents that are its members.
 //!
-//! Four operators of the worker share them, partitioned by sketch id. Only `collapse` writes: all changes of
-//! an epoch when it closes. `verify` reads sketches, that of x in "Visit" and that of y in "Compare"; `pairs`
-//! reads members. The readers may be some epochs behind `collapse`. So may a query: its comparisons for an
-//! epoch arrive in "Compare" at the time of the next epoch, and read both sketches and members. Three rules
-//! make these reads correct.
+//! Five operators of the worker share them, partitioned by sketch id. Only `collapse` writes: all changes of
+//! an epoch when it closes. `blocks`, of all workers of the [process](super::by_place), read ids and first
+//! words by place; `verify` reads sketches, that of x in "Visit" and that of y in "Compare"; `pairs` reads
+//! members. The readers may be some epochs behind `collapse`. So may a query: its comparisons for an epoch
+//! arrive in "Compare" at the time of the next epoch, and read both sketches and members. Three rules make
+//! these reads correct.
 //!
 //! 1. *A sketch is named by its content.* It never changes while it is stored, so it does not matter when it
 //!    is read.
-//! 2. *A sketch is stored as long as an operator may read it.* Candidates of an epoch name sketches that have
-//!    a member before the epoch or after it. So a sketch that lost its last member in epoch e is in no
-//!    candidate of a later epoch, unless a new member joins and brings the sketch along. "Compare" is
-//!    downstream of "Visit": once no record of an epoch before `open` can reach it, no operator of this
-//!    worker reads for these epochs any more, and [`release`](Sketches::release) frees the sketches that lost
-//!    their last member in one of them.
+//! 2. *A sketch is stored, at one place, as long as an operator may read it.* Blocks and candidates of an
+//!    epoch name sketches that have a member before the epoch or after it. So a sketch that lost its last
+//!    member in epoch e is in no candidate of a later epoch, unless a new member joins and brings the sketch
+//!    along. "Compare" is downstream of "Visit", and of "Blocks" of all workers: once no record of an epoch
+//!    before `open` can reach it, no operator of this worker and no blocks of another read for these epochs
+//!    any more, and [`release`](Sketches::release) frees the sketches that lost their last member in one of
+//!    them.
 //! 3. *Members are read as of an epoch.* The changes of each epoch are kept until `pairs` has processed
 //!    it ([`forget`](Sketches::forget)); [`visible_at`](Sketches::visible_at) undoes those of later epochs.
 //!    At most the changes of the epochs in flight are kept.
@@ -23,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dataflow::Stages;
 use crate::dataflow::sketches::members::SketchMembers;
-use crate::dataflow::sketches::stored::{SketchEntry, StoredSketches};
+use crate::dataflow::sketches::stored::StoredSketches;
 use dupflow_core::block::HotBlocks;
 use dupflow_core::detect::LiveSketch;
 use dupflow_core::doc::DocId;
@@ -75,9 +77,14 @@ pub(in crate::dataflow) struct MemberChange {
 }
 
 impl Sketches {
-    /// The empty store of a run: in memory, or spilled.
-    pub(in crate::dataflow) fn for_run(stages: &Stages) -> Self {
-        Self::with(StoredSketches::for_run(stages), stages.scheme.keeps_features(), stages.expand_limit)
+    /// The empty store of a worker of a run: in memory, or spilled. In memory the other workers of the
+    /// process can read ids and first words from now on.
+    pub(in crate::dataflow) fn for_run(stages: &Stages, worker: usize, peers: usize) -> Self {
+        let process = &stages.observers.sketches;
+        let are_shared = process.workers(worker, peers).count() > 1;
+        let sketches = StoredSketches::for_run(stages, are_shared);
+        sketches.reader().into_iter().for_each(|reader| process.publish(worker, reader));
+        Self::with(sketches, stages.scheme.keeps_features(), stages.expand_limit)
     }
 
     fn with(sketches: StoredSketches, keeps_features: bool, expand_limit: usize) -> Self {
@@ -93,7 +100,12 @@ impl Sketches {
     /// Prepares look-ups of these sketches, until the next call. Every sketch whose words or members are read
     /// or changed was named in the last call. It need not be stored.
     pub(in crate::dataflow) fn fetch(&mut self, ids: impl Iterator<Item = SketchId>) {
-        self.sketches.fetch(ids);
+        self.fetch_halves(ids.map(SketchId::low));
+    }
+
+    /// [`fetch`](Self::fetch) by the low halves of ids.
+    pub(in crate::dataflow) fn fetch_halves(&mut self, lows: impl Iterator<Item = u64>) {
+        self.sketches.fetch(lows);
     }
 
     #[inline]
@@ -101,35 +113,94 @@ impl Sketches {
         self.sketches.find(id)
     }
 
-    fn members_of(&self, id: SketchId) -> Option<&SketchMembers> {
-        self.sketches.entry(self.find(id)?).map(|entry| &entry.members)
+    /// The sketch of which a document is a member now, by the low half of its id.
+    ///
+    /// # Panics
+    /// If the document is a member of no such sketch: a broken promise upstream.
+    pub(in crate::dataflow) fn with_member(&self, low: u64, document: &DocId) -> SketchId {
+        let is_member =
+            |place: &u32| self.sketches.members(*place).is_some_and(|members| members.contains(document));
+        let place = self.sketches.places(low).find(is_member);
+        self.sketches
+            .id(place.unwrap_or_else(|| panic!("{document:?} leaves a sketch that it is not a member of")))
     }
 
-    /// A stored sketch.
+    /// The sketch of which a document was a member after an epoch, by the low half of its id; `None` if there
+    /// is none. Requires the changes of all later epochs, if two sketches have this half.
+    pub(in crate::dataflow) fn of_document(
+        &self,
+        low: u64,
+        document: &DocId,
+        epoch: Epoch,
+    ) -> Option<SketchId> {
+        let places = self.sketches.places(low).filter(|place| self.sketches.members(*place).is_some());
+        let mut ids: Vec<SketchId> = places.map(|place| self.sketches.id(place)).collect();
+        ids.retain(|id| id.low() == low);
+        if ids.len() > 1 {
+            ids.retain(|id| self.members_at(*id, epoch).contains(document));
+        }
+        ids.first().copied()
+    }
+
+    fn members_of(&self, id: SketchId) -> Option<&SketchMembers> {
+        self.sketches.members(self.find(id)?)
+    }
+
+    /// The place of a stored sketch.
     ///
     /// # Panics
     /// If the sketch is not stored: a candidate outlived its sketch, a broken promise.
-    pub(in crate::dataflow) fn get(&self, id: SketchId) -> SketchRef<'_> {
-        let place = self.find(id).expect("a candidate's sketches are held until its epoch is released");
-        SketchRef { words: self.sketches.words(place), features: features_at(self.features.as_ref(), place) }
+    pub(in crate::dataflow) fn place(&self, id: SketchId) -> u32 {
+        self.find(id).expect("a candidate's sketches are held until its epoch is released")
     }
 
-    /// The members of a sketch, to be changed, and the sketch. A new sketch is taken from `body`.
+    /// The sketch at a place, where it is or its words in `copy`.
+    pub(in crate::dataflow) fn at<'a>(&'a self, place: u32, copy: &'a mut Vec<u64>) -> SketchRef<'a> {
+        let features = features_at(self.features.as_ref(), place);
+        SketchRef { words: self.sketches.words(place, copy), features }
+    }
+
+    /// The first word of the sketch at a place.
+    #[inline]
+    pub(in crate::dataflow) fn first_word(&self, place: u32) -> u64 {
+        self.sketches.first_word(place)
+    }
+
+    /// The id of the sketch at a place.
+    pub(super) fn id_at(&self, place: u32) -> SketchId {
+        self.sketches.id(place)
+    }
+
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.sketches.is_in_memory()
+    }
+
+    /// A stored sketch, copied.
+    ///
+    /// # Panics
+    /// As [`place`](Self::place).
+    pub(in crate::dataflow) fn copied(&self, id: SketchId) -> Sketch {
+        self.at(self.place(id), &mut Vec::new()).to_owned()
+    }
+
+    /// The place of a sketch, its members, to be changed, and the sketch, where it is or its words in `copy`.
+    /// A new sketch is taken from `body`.
     ///
     /// # Panics
     /// If the sketch is neither stored nor given.
-    pub(in crate::dataflow) fn members(
-        &mut self,
+    pub(in crate::dataflow) fn members<'a>(
+        &'a mut self,
         id: SketchId,
         body: Option<&mut Sketch>,
-    ) -> (&mut SketchMembers, SketchRef<'_>) {
+        copy: &'a mut Vec<u64>,
+    ) -> (u32, &'a mut SketchMembers, SketchRef<'a>) {
         let place = match self.find(id) {
             Some(place) => place,
             None => self.add(id, body.expect("the first member of a sketch brings it")),
         };
-        let entry = self.sketches.entry_mut(place);
-        let (members, words) = entry.expect("what was found or added is there");
-        (members, SketchRef { words, features: features_at(self.features.as_ref(), place) })
+        let stored = self.sketches.members_mut(place, copy);
+        let (members, words) = stored.expect("what was found or added is there");
+        (place, members, SketchRef { words, features: features_at(self.features.as_ref(), place) })
     }
 
     fn add(&mut self, id: SketchId, body: &mut Sketch) -> u32 {
@@ -237,9 +308,9 @@ impl Sketches {
         mut each: impl FnMut(SketchId, SketchRef<'_>, &SketchMembers),
     ) {
         let features = self.features.as_ref();
-        self.sketches.for_each(|place, SketchEntry { id, members }, words| {
+        self.sketches.for_each(|place, id, members, words| {
             if members.len() > 0 {
-                each(*id, SketchRef { words, features: features_at(features, place) }, members);
+                each(id, SketchRef { words, features: features_at(features, place) }, members);
             }
         });
     }
@@ -268,10 +339,9 @@ impl Sketches {
         });
     }
 
-    /// A sketch that was fetched lost its last member in this epoch.
-    pub(in crate::dataflow) fn dies(&mut self, id: SketchId, epoch: Epoch) {
-        let place = self.find(id);
-        self.dying.entry(epoch).or_default().extend(place.map(|place| (id, place)));
+    /// The sketch at a place lost its last member in this epoch.
+    pub(in crate::dataflow) fn dies(&mut self, id: SketchId, place: u32, epoch: Epoch) {
+        self.dying.entry(epoch).or_default().push((id, place));
     }
 
     /// Frees the sketches that lost their last member before `open` and have none now. No candidate of an
@@ -281,8 +351,9 @@ impl Sketches {
             let (epoch, dead) = first.remove_entry();
             for (id, place) in dead {
                 // One that has members again may be spilled, or its place another's.
-                let members = self.sketches.entry(place).filter(|entry| entry.id == id);
-                if matches!(members.map(|e| &e.members), Some(SketchMembers::Empty(since)) if *since == epoch)
+                let members = self.sketches.members(place);
+                if matches!(members, Some(SketchMembers::Empty(since)) if *since == epoch)
+                    && self.sketches.is_at(id, place)
                 {
                     self.sketches.remove(id, place);
                     if let Some(features) = &mut self.features {

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::dataflow::shared::words::{SketchIds, SketchWords};
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::block::{BlockKey, HotBlock};
 use dupflow_core::hash::mix;
@@ -9,8 +10,10 @@ use dupflow_core::run::metrics::Metrics;
 
 const WORDS: usize = 3;
 
+const FINGERPRINT: u64 = 1;
+
 fn sketch_id(n: u64) -> SketchId {
-    SketchId::new(1, &[n])
+    SketchId::new(FINGERPRINT, &body(n).words)
 }
 
 /// Ids that fit into a row, and longer ones, in the order of their numbers.
@@ -24,26 +27,30 @@ fn body(n: u64) -> Sketch {
     Sketch { words: [n, n + 1, n + 2].into(), features: (0..n % 4 + 1).map(|i| n ^ i).collect() }
 }
 
-/// Empty stores: in memory, and spilled with a cache of one page of one row.
-fn stores(expand_limit: usize) -> [Sketches; 2] {
+/// Empty stores: in memory with computed ids, alone and shared, and with stored ids; and spilled with a cache
+/// of one page of one row.
+fn stores(expand_limit: usize) -> [Sketches; 4] {
     let rows = SpilledSlab::create(&PlaceInMemory::default(), SKETCH_ENTRY_WORDS + WORDS, 0, 0);
     let spilled = StoredSketches::Spilled(rows.into(), SpillMeter::new(&Metrics::new(0).into()));
-    [StoredSketches::in_memory(WORDS), spilled].map(|sketches| Sketches::with(sketches, true, expand_limit))
+    let computed = SketchIds::Computed(FINGERPRINT);
+    let [alone, shared, stored] = [(computed, false), (computed, true), (SketchIds::Stored(()), true)]
+        .map(|(ids, is_shared)| StoredSketches::in_memory(SketchWords::new(ids, WORDS, is_shared)));
+    [alone, shared, stored, spilled].map(|sketches| Sketches::with(sketches, true, expand_limit))
 }
 
 /// Number of stored sketches.
 fn stored(sketches: &mut Sketches) -> usize {
     let mut count = 0;
-    sketches.sketches.for_each(|_, _, _| count += 1);
+    sketches.sketches.for_each(|_, _, _, _| count += 1);
     count
 }
 
 /// Lets documents leave and join sketch `n`, as `collapse` does.
 fn change(sketches: &mut Sketches, n: u64, epoch: Epoch, leave: &[u64], join: &[u64]) -> Vec<MemberChange> {
     let limit = sketches.expand_limit;
-    let mut body = (!join.is_empty()).then(|| body(n));
+    let (mut body, mut copy) = ((!join.is_empty()).then(|| body(n)), Vec::new());
     sketches.fetch(std::iter::once(sketch_id(n)));
-    let (members, _) = sketches.members(sketch_id(n), body.as_mut());
+    let (place, members, _) = sketches.members(sketch_id(n), body.as_mut(), &mut copy);
     let ids = |numbers: &[u64]| numbers.iter().map(|number| document(*number)).collect::<Vec<_>>();
     let mut changes = Vec::new();
     members.change(
@@ -55,7 +62,7 @@ fn change(sketches: &mut Sketches, n: u64, epoch: Epoch, leave: &[u64], join: &[
         |_, _| {},
     );
     if !leave.is_empty() && members.len() == 0 {
-        sketches.dies(sketch_id(n), epoch);
+        sketches.dies(sketch_id(n), place, epoch);
     }
     changes
 }
@@ -64,8 +71,12 @@ fn is_held(sketches: &mut Sketches, n: u64) -> bool {
     sketches.fetch(std::iter::once(sketch_id(n)));
     let held = sketches.find(sketch_id(n)).is_some();
     if held {
-        let sketch = sketches.get(sketch_id(n));
-        assert_eq!((sketch.words, sketch.features), (&*body(n).words, &*body(n).features));
+        let sketch = sketches.copied(sketch_id(n));
+        assert_eq!((sketch.words, sketch.features), (body(n).words, body(n).features));
+        if let Some(reader) = sketches.sketches.reader() {
+            let place = sketches.place(sketch_id(n));
+            assert_eq!((reader.id(place), reader.first(place)), (sketch_id(n), n));
+        }
     }
     held
 }
@@ -89,6 +100,34 @@ fn a_sketch_without_members_is_held_until_its_epoch_is_released_and_no_longer() 
         change(&mut sketches, 3, 5, &[], &[3]);
         assert!(is_held(&mut sketches, 3) && is_held(&mut sketches, 2) && !is_held(&mut sketches, 1));
         assert_eq!(sketches.features.as_ref().map(Rows::len), Some(2));
+    }
+}
+
+/// Two sketches whose ids have the same low half are told apart by their members, now and as of an epoch.
+#[test]
+fn half_an_id_and_a_member_name_a_sketch() {
+    let [.., stored, spilled] = stores(10);
+    for mut sketches in [stored, spilled] {
+        let [a, b] = [1, 2].map(|high| SketchId::from_words([high, 7]));
+        let join = |store: &mut Sketches, id, n, epoch| {
+            let (mut body, mut copy) = (body(n), Vec::new());
+            let (_, members, _) = store.members(id, Some(&mut body), &mut copy);
+            members.change([].iter(), [document(n)].iter(), epoch, 10, |_, _| {}, |_, _| {});
+            let change = MemberChange { sketch: id, document: document(n), diff: 1 };
+            store.keep_changes(epoch, vec![change], Vec::new());
+        };
+        join(&mut sketches, a, 1, 1);
+        assert_eq!(sketches.with_member(7, &document(1)), a);
+        sketches.fetch_halves([7].into_iter());
+        join(&mut sketches, b, 2, 2);
+        sketches.fetch_halves([7].into_iter());
+        let found = [1, 2].map(|n| sketches.with_member(7, &document(n)));
+        assert_eq!(found, [a, b]);
+        let as_of =
+            [(1, 1), (2, 1), (1, 2), (2, 2)].map(|(n, epoch)| sketches.of_document(7, &document(n), epoch));
+        assert_eq!(as_of, [Some(a), None, Some(a), Some(b)]);
+        sketches.fetch_halves([8].into_iter());
+        assert_eq!(sketches.of_document(8, &document(1), 2), None);
     }
 }
 
@@ -119,11 +158,11 @@ fn a_sketch_that_comes_back_is_not_freed_for_its_first_death() {
 #[test]
 #[should_panic(expected = "the first member of a sketch brings it")]
 fn a_sketch_that_was_freed_needs_its_body_again() {
-    let [_, mut sketches] = stores(10);
+    let [.., mut sketches] = stores(10);
     change(&mut sketches, 1, 1, &[], &[1]);
     change(&mut sketches, 1, 2, &[1], &[]);
     sketches.release(3);
-    sketches.members(sketch_id(1), None);
+    sketches.members(sketch_id(1), None, &mut Vec::new());
 }
 
 /// A random history in which documents change their sketches, while readers are up to five epochs behind.

@@ -1,27 +1,21 @@
 //! Stored sketches by place, found by their ids: in memory, or in rows of a file.
 
 use crate::dataflow::Stages;
+use crate::dataflow::shared::words::{SketchIds, SketchWords, SketchWordsReader};
 use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::doc::DocId;
 use dupflow_core::hash::SketchId;
-use dupflow_core::memory::{RowValue, Rows, Slab, SpilledSlab};
-
-/// A sketch with its members.
-#[derive(Debug)]
-pub(super) struct SketchEntry {
-    pub(super) id: SketchId,
-    pub(super) members: SketchMembers,
-}
+use dupflow_core::memory::{RowValue, Slab, SpilledSlab};
 
 /// All sketches of a worker.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a worker has one")]
 pub(super) enum StoredSketches {
-    /// The words of each entry by its place in `entries`.
+    /// Id and words of a sketch are at the place of its members.
     Memory {
-        entries: Slab<SketchEntry>,
-        words: Rows<u64>,
+        sketches: SketchWords,
+        members: Slab<SketchMembers>,
     },
     Spilled(Box<SpilledSlab<SpilledSketch>>, SpillMeter),
 }
@@ -29,7 +23,8 @@ pub(super) enum StoredSketches {
 /// A sketch that can be a row: its id, its member, its words.
 #[derive(Debug)]
 pub(super) struct SpilledSketch {
-    entry: SketchEntry,
+    id: SketchId,
+    members: SketchMembers,
     words: Box<[u64]>,
 }
 
@@ -39,13 +34,13 @@ impl RowValue for SpilledSketch {
 
     /// A sketch without members is read when its epoch is released, and not again before.
     fn stays(&self) -> bool {
-        self.entry.members.len() == 0
+        self.members.len() == 0
     }
 
     fn store(self, row: &mut [u64]) -> Option<SketchMembers> {
-        let SketchEntry { id, members } = self.entry;
+        let Self { id, members, words } = self;
         row[..2].copy_from_slice(&id.to_words());
-        row[SKETCH_ENTRY_WORDS..].copy_from_slice(&self.words);
+        row[SKETCH_ENTRY_WORDS..].copy_from_slice(&words);
         let inline = if let SketchMembers::One(document) = &members { document.to_words() } else { None };
         row[2..SKETCH_ENTRY_WORDS].copy_from_slice(&inline.unwrap_or_default());
         inline.is_none().then_some(members)
@@ -55,83 +50,138 @@ impl RowValue for SpilledSketch {
         let (entry, words) = row.split_at(SKETCH_ENTRY_WORDS);
         let one = || SketchMembers::One(DocId::from_words([entry[2], entry[3], entry[4]]));
         let id = SketchId::from_words([entry[0], entry[1]]);
-        Self { entry: SketchEntry { id, members: rest.unwrap_or_else(one) }, words: words.into() }
+        Self { id, members: rest.unwrap_or_else(one), words: words.into() }
     }
 }
 
 impl StoredSketches {
-    /// No sketches, which will have `words` words, in memory.
-    pub(super) fn in_memory(words: usize) -> Self {
-        Self::Memory { entries: Slab::default(), words: Rows::new(words) }
+    /// No sketches, in memory.
+    pub(super) fn in_memory(sketches: SketchWords) -> Self {
+        Self::Memory { sketches, members: Slab::default() }
     }
 
-    /// No sketches; in memory, unless there is a budget.
-    pub(super) fn for_run(stages: &Stages) -> Self {
-        let in_memory = || Self::in_memory(stages.scheme.words());
+    /// No sketches; in memory, unless there is a budget. In memory they may be shared with other workers.
+    pub(super) fn for_run(stages: &Stages, are_shared: bool) -> Self {
+        let ids = SketchIds::for_scheme(&stages.scheme);
+        let in_memory = || Self::in_memory(SketchWords::new(ids, stages.scheme.words(), are_shared));
         stages.spilled_sketches().map_or_else(in_memory, |(rows, meter)| Self::Spilled(rows.into(), meter))
     }
 
-    /// Brings the sketches of these ids into memory, until the next call.
-    pub(super) fn fetch(&mut self, ids: impl Iterator<Item = SketchId>) {
+    /// A reader for other workers, if the sketches are shared.
+    pub(super) fn reader(&self) -> Option<SketchWordsReader> {
+        if let Self::Memory { sketches, .. } = self { sketches.reader() } else { None }
+    }
+
+    /// Brings the sketches whose ids have these low halves into memory, until the next call.
+    pub(super) fn fetch(&mut self, lows: impl Iterator<Item = u64>) {
         if let Self::Spilled(rows, meter) = self {
-            rows.fetch(ids.map(SketchId::low));
+            rows.fetch(lows);
             meter.add(rows.take_counts());
         }
+    }
+
+    /// The places of the sketches whose ids have this low half, and possibly of a few others.
+    pub(super) fn places(&self, low: u64) -> impl Iterator<Item = u32> {
+        let (memory, spilled) = match self {
+            Self::Memory { members, .. } => (Some(members.places(low)), None),
+            Self::Spilled(rows, _) => (None, Some(rows.places(low))),
+        };
+        memory.into_iter().flatten().chain(spilled.into_iter().flatten())
     }
 
     #[inline]
     pub(super) fn find(&self, id: SketchId) -> Option<u32> {
         match self {
-            Self::Memory { entries, .. } => entries.find(id.low(), |entry| entry.id == id),
-            Self::Spilled(rows, _) => rows.find(id.low(), |sketch| sketch.entry.id == id),
+            Self::Memory { sketches, members } => {
+                members.find_place(id.low(), |place| sketches.id(place) == id)
+            }
+            Self::Spilled(rows, _) => rows.find(id.low(), |sketch| sketch.id == id),
         }
     }
 
-    /// The entry at a place, if there is one. A spilled one is in memory if it was fetched, or has no
-    /// members.
+    /// The members of the sketch at a place, if there is one. Those of a spilled one are in memory if it was
+    /// fetched, or has no members.
     #[inline]
-    pub(super) fn entry(&self, place: u32) -> Option<&SketchEntry> {
+    pub(super) fn members(&self, place: u32) -> Option<&SketchMembers> {
         match self {
-            Self::Memory { entries, .. } => entries.get(place),
-            Self::Spilled(rows, _) => rows.get(place).map(|sketch| &sketch.entry),
+            Self::Memory { members, .. } => members.get(place),
+            Self::Spilled(rows, _) => rows.get(place).map(|sketch| &sketch.members),
         }
     }
 
-    /// The words of the sketch at a place that [`find`](Self::find) returned.
+    /// Whether the sketch at a place has this id. False for a spilled one that is not in memory.
+    pub(super) fn is_at(&self, id: SketchId, place: u32) -> bool {
+        match self {
+            Self::Memory { sketches, members } => members.get(place).is_some() && sketches.id(place) == id,
+            Self::Spilled(rows, _) => rows.get(place).is_some_and(|sketch| sketch.id == id),
+        }
+    }
+
+    /// Whether no sketch is in a file.
+    pub(super) fn is_in_memory(&self) -> bool {
+        matches!(self, Self::Memory { .. })
+    }
+
+    /// The id of the sketch at a place that [`find`](Self::find) returned.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(super) fn id(&self, place: u32) -> SketchId {
+        match self {
+            Self::Memory { sketches, .. } => sketches.id(place),
+            Self::Spilled(rows, _) => rows.get(place).expect("what was found is in memory").id,
+        }
+    }
+
+    /// The first word of the sketch at a place that [`find`](Self::find) returned.
     ///
     /// # Panics
     /// If there is none.
     #[inline]
-    pub(super) fn words(&self, place: u32) -> &[u64] {
+    pub(super) fn first_word(&self, place: u32) -> u64 {
         match self {
-            Self::Memory { words, .. } => words.row(place as usize),
+            Self::Memory { sketches, .. } => sketches.first(place),
+            Self::Spilled(rows, _) => rows.get(place).expect("what was found is in memory").words[0],
+        }
+    }
+
+    /// The words of the sketch at a place that [`find`](Self::find) returned, where they are or copied.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub(super) fn words<'a>(&'a self, place: u32, copy: &'a mut Vec<u64>) -> &'a [u64] {
+        match self {
+            Self::Memory { sketches, .. } => sketches.read(place, copy),
             Self::Spilled(rows, _) => &rows.get(place).expect("what was found is in memory").words,
         }
     }
 
-    /// The members of the sketch at a place, to be changed, and its words.
-    pub(super) fn entry_mut(&mut self, place: u32) -> Option<(&mut SketchMembers, &[u64])> {
+    /// The members of the sketch at a place, to be changed, and its words, where they are or copied.
+    pub(super) fn members_mut<'a>(
+        &'a mut self,
+        place: u32,
+        copy: &'a mut Vec<u64>,
+    ) -> Option<(&'a mut SketchMembers, &'a [u64])> {
         match self {
-            Self::Memory { entries, words } => {
-                entries.get_mut(place).map(|entry| (&mut entry.members, words.row(place as usize)))
+            Self::Memory { sketches, members } => {
+                members.get_mut(place).map(|of_place| (of_place, sketches.read(place, copy)))
             }
-            Self::Spilled(rows, _) => {
-                rows.get_mut(place).map(|sketch| (&mut sketch.entry.members, &*sketch.words))
-            }
+            Self::Spilled(rows, _) => rows.get_mut(place).map(|sketch| (&mut sketch.members, &*sketch.words)),
         }
     }
 
     /// Adds a sketch without members; returns its place.
     pub(super) fn insert(&mut self, id: SketchId, body: &mut Box<[u64]>) -> u32 {
-        let entry = SketchEntry { id, members: SketchMembers::Empty(0) };
+        let empty = SketchMembers::Empty(0);
         match self {
-            Self::Memory { entries, words } => {
-                let place = entries.insert(id.low(), entry);
-                words.set(place as usize, body.iter().copied());
+            Self::Memory { sketches, members } => {
+                let place = members.insert(id.low(), empty);
+                sketches.set(place, id, body);
                 place
             }
             Self::Spilled(rows, _) => {
-                rows.insert(id.low(), SpilledSketch { entry, words: std::mem::take(body) })
+                rows.insert(id.low(), SpilledSketch { id, members: empty, words: std::mem::take(body) })
             }
         }
     }
@@ -139,22 +189,25 @@ impl StoredSketches {
     /// Removes the sketch at a place.
     pub(super) fn remove(&mut self, id: SketchId, place: u32) {
         match self {
-            Self::Memory { entries, words } => {
-                entries.remove(id.low(), place);
-                words.free(place as usize);
+            Self::Memory { sketches, members } => {
+                members.remove(id.low(), place);
+                sketches.free(place);
             }
             Self::Spilled(rows, _) => drop(rows.remove(id.low(), place)),
         }
     }
 
-    /// Calls `each` with all sketches: place, entry and words.
-    pub(super) fn for_each(&mut self, mut each: impl FnMut(u32, &SketchEntry, &[u64])) {
+    /// Calls `each` with all sketches: place, id, members and words.
+    pub(super) fn for_each(&mut self, mut each: impl FnMut(u32, SketchId, &SketchMembers, &[u64])) {
         match self {
-            Self::Memory { entries, words } => {
-                entries.iter().for_each(|(place, entry)| each(place, entry, words.row(place as usize)));
+            Self::Memory { sketches, members } => {
+                let mut copy = Vec::new();
+                members.iter().for_each(|(place, of_place)| {
+                    each(place, sketches.id(place), of_place, sketches.read(place, &mut copy));
+                });
             }
             Self::Spilled(rows, meter) => {
-                rows.for_each(|place, sketch| each(place, &sketch.entry, &sketch.words));
+                rows.for_each(|place, sketch| each(place, sketch.id, &sketch.members, &sketch.words));
                 meter.add(rows.take_counts());
             }
         }

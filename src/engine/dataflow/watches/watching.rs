@@ -7,7 +7,7 @@ use super::index::WatchIndex;
 use super::update::{WatchContent, WatchUpdate};
 use crate::dataflow::Stages;
 use crate::dataflow::sketches::store::Sketches;
-use crate::dataflow::upsert::Membership;
+use crate::dataflow::upsert::SketchMembership;
 use dupflow_core::block::{BlockKey, Blocking};
 use dupflow_core::doc::DocId;
 use dupflow_core::filter::PairFilter;
@@ -68,7 +68,7 @@ impl WatchMatcher {
         &mut self,
         id: SketchId,
         born: Option<(SketchRef<'_>, &[BlockKey])>,
-        changes: &[Membership],
+        changes: &[SketchMembership],
         dies: bool,
     ) {
         if let Some((sketch, keys)) = born.filter(|_| !self.index.is_empty()) {
@@ -81,7 +81,7 @@ impl WatchMatcher {
         let Some(met) = self.similar.get(&id) else { return };
         for (watched, similarity) in met {
             for watch in &self.watched[watched].watches {
-                for change in changes {
+                for (_, change) in changes {
                     let diff = if change.joins.is_some() { 1 } else { -1 };
                     self.noticed.push((found(watch, &change.document, *similarity), diff));
                 }

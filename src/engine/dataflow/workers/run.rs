@@ -19,6 +19,7 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use timely::communication::{Hooks, WorkerGuards};
 use timely::{CommunicationConfig, WorkerConfig};
 
+use crate::dataflow::shared::process::ProcessSketches;
 use crate::dataflow::workers::link::{OnLost, PeerLinks};
 use crate::dataflow::{Emit, Intake, Stages, build};
 use dupflow_core::memory::SpillError;
@@ -164,7 +165,8 @@ impl Workers {
         cancellation: &Arc<Cancellation>,
         parts: impl Fn(usize) -> (Box<dyn Intake>, Box<dyn Emit>) + Send + Sync + 'static,
     ) -> Result<Self, String> {
-        let (stages, cancellation) = (stages.clone(), Arc::clone(cancellation));
+        let (mut stages, cancellation) = (stages.clone(), Arc::clone(cancellation));
+        stages.observers.sketches = Arc::new(ProcessSketches::new(builders.len()));
         let work = move |worker: &mut timely::worker::Worker| {
             cancellation.register();
             let worked = catch_unwind(AssertUnwindSafe(|| {

@@ -1,0 +1,9 @@
+//! The records of a file as they are written there, for a second pass that copies some of them.
+
+mod mark;
+mod records;
+
+pub(crate) use mark::{
+    RecordChoice, RowMark, mark_columns, marked_csv_header, push_csv_mark, push_json_mark, taken,
+};
+pub(crate) use records::{RawReader, raw_csv, raw_lines, raw_warc};

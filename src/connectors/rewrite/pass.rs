@@ -1,0 +1,364 @@
+//! The second pass over the inputs, which copies the selected records.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::files::{ByteFile, OpenFile, TargetFiles};
+use super::selection::{Selection, SelectionSlot};
+use super::target::{CommonFolder, CopySettings, CopyTarget};
+#[cfg(feature = "parquet")]
+use crate::formats::ParquetCopy;
+use crate::formats::{
+    Compression, FileFormat, RawReader, RecordChoice, mark_columns, marked_csv_header, push_csv_mark,
+    push_json_mark,
+};
+use crate::inputs::{FileStamp, Input, RawRecords, ReadInput, RecordIndex, Reopened, reopen};
+
+/// The copy of the selected records of the inputs of a run, which is made after the run has ended.
+pub struct DocumentsCopy {
+    settings: CopySettings,
+    inputs: Vec<Input>,
+    places: Arc<RecordIndex>,
+    slot: SelectionSlot,
+    files: TargetFiles,
+}
+
+/// What has been copied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CopiedDocuments {
+    /// Records written.
+    pub records: u64,
+    /// Records of live documents that were not selected.
+    pub left_out: u64,
+    /// Records that are no live document: bad ones, deletes, replaced and expired documents, and those that
+    /// hold none.
+    pub without_document: u64,
+    /// Files written.
+    pub files: u64,
+    /// Bytes of the records written, before compression; of Parquet, of the files.
+    pub bytes: u64,
+}
+
+impl DocumentsCopy {
+    /// The copy of what will be in `slot`. `inputs` are those of the run; `places` is filled while they are
+    /// read for the first time; `run` must be unique to the run.
+    ///
+    /// # Errors
+    /// If no file can be created at the target.
+    pub fn new(
+        settings: CopySettings,
+        inputs: Vec<Input>,
+        places: Arc<RecordIndex>,
+        slot: SelectionSlot,
+        run: &str,
+    ) -> io::Result<Self> {
+        let files = TargetFiles::new(settings.target.clone(), run)?;
+        Ok(Self { settings, inputs, places, slot, files })
+    }
+
+    /// Reads the inputs again and writes the files, which appear at the end.
+    ///
+    /// # Errors
+    /// If an input has changed or cannot be read again; any error of the files.
+    pub fn write(self) -> io::Result<CopiedDocuments> {
+        let Self { settings, inputs, places, slot, files } = self;
+        let not_ended = || io::Error::other("the inputs have not been read to their ends");
+        let all_read = places.inputs().ok_or_else(not_ended)?;
+        let selection = slot.lock().take().ok_or_else(not_ended)?;
+        let folder = matches!(settings.target, CopyTarget::Folder(_)).then(|| CommonFolder::among(&inputs));
+        let mut pass = CopyPass {
+            columns: settings.mark.as_deref().map(mark_columns),
+            selection: &selection,
+            folder: folder.transpose()?,
+            shard_bytes: match settings.target {
+                CopyTarget::Shards(_, bytes) => bytes.get(),
+                _ => u64::MAX,
+            },
+            files,
+            open: None,
+            written: 0,
+            bytes: 0,
+            in_file: 0,
+        };
+        for read in &all_read {
+            let named = |error: io::Error| {
+                io::Error::new(
+                    error.kind(),
+                    format!("the second pass over \"{}\": {error}", read.input.name()),
+                )
+            };
+            pass.input(read).map_err(named)?;
+        }
+        pass.close()?;
+        if pass.written != selection.count {
+            let (written, count) = (pass.written, selection.count);
+            return Err(io::Error::other(format!("{written} of {count} selected records were found again")));
+        }
+        let begin = all_read.first().map_or(0, |read| read.records.start);
+        let all = all_read.last().map_or(0, |read| read.records.end) - begin;
+        let copied = CopiedDocuments {
+            records: pass.written,
+            left_out: selection.alive - selection.count,
+            without_document: all - selection.alive,
+            files: pass.files.count as u64,
+            bytes: pass.bytes,
+        };
+        pass.files.publish()?;
+        Ok(copied)
+    }
+}
+
+/// The present state of the pass.
+struct CopyPass<'s> {
+    selection: &'s Selection,
+    /// The columns of the mark.
+    columns: Option<[String; 3]>,
+    /// If the target is a folder: that of the inputs.
+    folder: Option<CommonFolder>,
+    /// Bytes of records after which a file ends.
+    shard_bytes: u64,
+    files: TargetFiles,
+    open: Option<CopyFile>,
+    written: u64,
+    bytes: u64,
+    /// Bytes of records in the open file.
+    in_file: u64,
+}
+
+/// The open file, and the input that decided its form.
+struct CopyFile {
+    file: OpenFile,
+    format: FileFormat,
+    /// The first bytes of every file of this form.
+    header: Vec<u8>,
+    #[cfg(feature = "parquet")]
+    schema: Option<Arc<ParquetCopy>>,
+    of: Arc<str>,
+}
+
+impl CopyPass<'_> {
+    /// Copies the selected records of an input.
+    fn input(&mut self, read: &ReadInput) -> io::Result<()> {
+        if read.input.is_folder() {
+            let is_empty = !read.records.clone().any(|record| self.selection.is_chosen(record));
+            let why = "its files are documents, which are not copied";
+            return if is_empty { Ok(()) } else { Err(io::Error::new(io::ErrorKind::Unsupported, why)) };
+        }
+        check(read)?;
+        let Reopened { format, compression, delimiter, records } = match reopen(&read.input) {
+            // An input that could not be read in the first pass either.
+            Err(_) if !read.records.clone().any(|record| self.selection.is_chosen(record)) => return Ok(()),
+            opened => opened?,
+        };
+        match records {
+            RawRecords::Bytes(mut raw) => {
+                let mut header = raw.header().to_vec();
+                if let Some(columns) = self.columns.as_ref().filter(|_| !header.is_empty()) {
+                    header = marked_csv_header(&header, delimiter, columns)?;
+                }
+                let form = FileForm { format, compression, header, of: read.input.name() };
+                self.begin(read, &form)?;
+                self.records(read, &form, delimiter, &mut *raw)?;
+            }
+            #[cfg(feature = "parquet")]
+            RawRecords::Rows(rows) => self.rows(read, compression, rows)?,
+        }
+        if self.folder.is_some() {
+            self.close()?;
+        }
+        check(read)
+    }
+
+    /// Copies records that follow one another.
+    fn records(
+        &mut self,
+        read: &ReadInput,
+        form: &FileForm,
+        delimiter: u8,
+        raw: &mut dyn RawReader,
+    ) -> io::Result<()> {
+        let mut marked = Vec::new();
+        let mut number = read.records.start;
+        while let Some(record) = raw.next()? {
+            if number == read.records.end {
+                return Err(changed());
+            }
+            if self.selection.is_chosen(number) {
+                let bytes = match &self.columns {
+                    None => record,
+                    Some(columns) => {
+                        marked.clear();
+                        marked.extend_from_slice(record);
+                        let mark = self.selection.mark(number);
+                        match form.format {
+                            FileFormat::Jsonl => push_json_mark(&mut marked, columns, mark)?,
+                            _ => push_csv_mark(&mut marked, delimiter, mark)?,
+                        }
+                        &marked
+                    }
+                };
+                self.record(read, form, bytes)?;
+            }
+            number += 1;
+        }
+        if number == read.records.end { Ok(()) } else { Err(changed()) }
+    }
+
+    fn record(&mut self, read: &ReadInput, form: &FileForm, record: &[u8]) -> io::Result<()> {
+        if self.in_file >= self.shard_bytes {
+            self.close()?;
+            self.begin(read, form)?;
+        }
+        let Some(CopyFile { file: OpenFile::Bytes(file), .. }) = &mut self.open else {
+            return Err(io::Error::other("no file is open"));
+        };
+        file.write(record)?;
+        self.written += 1;
+        self.bytes += record.len() as u64;
+        self.in_file += record.len() as u64;
+        Ok(())
+    }
+
+    /// Makes sure that a file of this form is open.
+    fn begin(&mut self, read: &ReadInput, form: &FileForm) -> io::Result<()> {
+        if let Some(open) = &self.open {
+            return if open.format != form.format {
+                let (a, b) = (open.format.name(), form.format.name());
+                Err(unlike(&open.of, format_args!("{a}, and this one is {b}")))
+            } else if unmarked(&open.header) == unmarked(&form.header) {
+                Ok(())
+            } else {
+                Err(unlike(&open.of, format_args!("another table")))
+            };
+        }
+        let is_archive = form.format == FileFormat::Warc;
+        let (out, compression) = self.create(read, form.compression)?;
+        let mut file = ByteFile::new(out, compression, is_archive)?;
+        if !form.header.is_empty() {
+            file.write(&form.header)?;
+        }
+        self.open = Some(CopyFile {
+            file: OpenFile::Bytes(file),
+            format: form.format,
+            header: form.header.clone(),
+            #[cfg(feature = "parquet")]
+            schema: None,
+            of: Arc::clone(&form.of),
+        });
+        Ok(())
+    }
+
+    /// Creates the next file.
+    fn create(
+        &mut self,
+        read: &ReadInput,
+        compression: Compression,
+    ) -> io::Result<(Box<dyn Write + Send>, Compression)> {
+        let below = match (&self.folder, read.input.path()) {
+            (Some(folder), Some(path)) => folder.below(path)?,
+            _ => PathBuf::new(),
+        };
+        self.in_file = 0;
+        self.files.create(&below, compression)
+    }
+
+    /// Completes the open file.
+    fn close(&mut self) -> io::Result<()> {
+        self.open.take().map_or(Ok(()), |open| open.file.finish())
+    }
+
+    /// Copies the rows of a Parquet file.
+    #[cfg(feature = "parquet")]
+    fn rows(&mut self, read: &ReadInput, compression: Compression, rows: ParquetCopy) -> io::Result<()> {
+        if rows.rows() != read.records.end - read.records.start {
+            return Err(changed());
+        }
+        let rows = Arc::new(rows);
+        self.begin_rows(read, compression, &rows)?;
+        let mut first = read.records.start;
+        for group in 0..rows.groups() {
+            if self.in_file >= self.shard_bytes {
+                self.close()?;
+                self.begin_rows(read, compression, &rows)?;
+            }
+            let Some(CopyFile { file: OpenFile::Rows(file), .. }) = &mut self.open else {
+                return Err(io::Error::other("no file is open"));
+            };
+            let before = file.bytes();
+            self.written += rows.copy(group, first, self.selection, file)?;
+            self.bytes += file.bytes() - before;
+            self.in_file = file.bytes();
+            first += rows.group_rows(group);
+        }
+        Ok(())
+    }
+
+    /// Makes sure that a Parquet file of this schema is open.
+    #[cfg(feature = "parquet")]
+    fn begin_rows(
+        &mut self,
+        read: &ReadInput,
+        compression: Compression,
+        rows: &Arc<ParquetCopy>,
+    ) -> io::Result<()> {
+        if let Some(open) = &self.open {
+            return match &open.schema {
+                Some(other) if other.has_schema_of(rows) => Ok(()),
+                Some(_) => Err(unlike(&open.of, format_args!("a Parquet file with other columns"))),
+                None => {
+                    Err(unlike(&open.of, format_args!("{}, and this one is parquet", open.format.name())))
+                }
+            };
+        }
+        if let Some(column) = self.columns.iter().flatten().find(|column| rows.has(column)) {
+            return Err(crate::formats::taken(column));
+        }
+        let (out, _) = self.create(read, compression)?;
+        let file = OpenFile::Rows(rows.target(out, self.columns.as_ref())?);
+        let (format, of) = (FileFormat::Parquet, read.input.name());
+        self.open = Some(CopyFile { file, format, header: Vec::new(), schema: Some(Arc::clone(rows)), of });
+        Ok(())
+    }
+}
+
+/// The form of a file of records one after another, by its input.
+struct FileForm {
+    format: FileFormat,
+    compression: Compression,
+    header: Vec<u8>,
+    of: Arc<str>,
+}
+
+/// A header without byte order mark and line end.
+fn unmarked(header: &[u8]) -> &[u8] {
+    header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header).trim_ascii_end()
+}
+
+/// Checks that a file is as it was when it was read.
+fn check(read: &ReadInput) -> io::Result<()> {
+    let Some((path, stamp)) = read.input.path().zip(read.stamp) else { return Ok(()) };
+    if FileStamp::read(path)? == stamp { Ok(()) } else { Err(changed()) }
+}
+
+fn changed() -> io::Error {
+    io::Error::other(
+        "it has changed since it was read, or has parts that cannot be read: the documents that were \
+         selected are not in it as they were",
+    )
+}
+
+fn unlike(first: &str, what: fmt::Arguments<'_>) -> io::Error {
+    io::Error::other(format!(
+        "\"{first}\" is {what}: one file takes one form; name a folder with --output, as in clean/"
+    ))
+}
+
+impl fmt::Debug for DocumentsCopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DocumentsCopy").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+//! Checks before a run that its documents can be copied.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::target::{CommonFolder, CopySettings, CopyTarget};
+use crate::formats::FileFormat;
+use crate::inputs::{Input, RawRecords, Reopened, files_of, reopen};
+
+/// Everything that prevents the copy of documents of these inputs, beside a reference that is read too. Of
+/// the target only a folder is checked. Opens each input, and reads its beginning.
+pub fn problems(settings: &CopySettings, inputs: &[Input], reference: &[Input]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let files = files_of(inputs);
+    let read = [inputs, reference].concat();
+    if let Some(written) = settings.target.folder() {
+        folder(written, &read, &mut problems);
+    }
+    if let CopyTarget::Folder(_) = &settings.target {
+        names(inputs, &files, &mut problems);
+    }
+    let mut first: Option<(String, FileFormat, Vec<u8>)> = None;
+    for file in &files {
+        let name = file.name();
+        let Reopened { format, records, .. } = match reopen(file) {
+            Ok(opened) => opened,
+            Err(error) => {
+                problems.push(format!("\"{name}\": {error}"));
+                continue;
+            }
+        };
+        if settings.mark.is_some() && format == FileFormat::Warc {
+            problems.push(format!("--mark: \"{name}\" is a web archive, whose records have no columns"));
+        }
+        let header = match &records {
+            RawRecords::Bytes(raw) => raw.header().to_vec(),
+            #[cfg(feature = "parquet")]
+            RawRecords::Rows(_) => Vec::new(),
+        };
+        let packed = |path: &Path| super::target::compression(path) != crate::formats::Compression::None;
+        if let (FileFormat::Parquet, CopyTarget::File(path) | CopyTarget::Shards(path, _)) =
+            (format, &settings.target)
+            && packed(path)
+        {
+            problems.push(format!("--output: {path:?} is compressed by its name, and Parquet inside itself"));
+        }
+        match &first {
+            _ if matches!(settings.target, CopyTarget::Folder(_)) => {}
+            None => first = Some((name.to_string(), format, header)),
+            Some((other, of, _)) if *of != format => problems.push(format!(
+                "--output: \"{other}\" is {} and \"{name}\" is {}: name a folder, as in clean/",
+                of.name(),
+                format.name()
+            )),
+            Some((other, _, of)) if *of != header => problems.push(format!(
+                "--output: \"{other}\" and \"{name}\" have different headers: name a folder, as in clean/"
+            )),
+            Some(_) => {}
+        }
+    }
+    problems
+}
+
+/// Problems of the folder that is written to.
+fn folder(written: &Path, inputs: &[Input], problems: &mut Vec<String>) {
+    if written.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+        problems
+            .push(format!("--output: the folder {written:?} is not empty: name another one, or empty it"));
+    }
+    let parent = written.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = written.canonicalize().or_else(|_| parent.canonicalize());
+    let Ok(place) = place else {
+        problems.push(format!("--output: there is no folder {parent:?}"));
+        return;
+    };
+    let inside = inputs.iter().filter(|input| input.is_folder()).filter_map(Input::path);
+    for folder in inside.filter(|folder| folder.canonicalize().is_ok_and(|folder| place.starts_with(folder)))
+    {
+        problems.push(format!(
+            "--output: {written:?} is in the folder {folder:?}, whose files are read; write it elsewhere"
+        ));
+    }
+}
+
+/// Problems of the names of files below a folder.
+fn names(inputs: &[Input], files: &[Input], problems: &mut Vec<String>) {
+    let common = match CommonFolder::among(inputs) {
+        Ok(common) => common,
+        Err(error) => return problems.push(format!("--output: the folder of the inputs: {error}")),
+    };
+    let mut known = BTreeSet::new();
+    for file in files {
+        let name = file.name();
+        match file.path().map(|path| common.below(path)) {
+            None => problems.push(format!("--output: \"{name}\" has no path below a folder: name a file")),
+            Some(Err(error)) => problems.push(format!("--output: \"{name}\": {error}")),
+            Some(Ok(below)) if !known.insert(below.clone()) => {
+                problems.push(format!("--output: \"{name}\" is named twice, and would be written twice"));
+            }
+            Some(Ok(_)) => {}
+        }
+    }
+}

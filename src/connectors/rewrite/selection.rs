@@ -1,0 +1,210 @@
+//! Which records are copied: those of the documents that are kept, or of those that are removed.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::formats::{RecordChoice, RowMark};
+use crate::mark::Mark;
+use crate::sinks::{DocumentList, LiveDocuments, Sink};
+use dupflow_core::cluster::{Clusters, KeepRule};
+use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::doc::{DocChange, DocId, Letter};
+use dupflow_core::pair::Delta;
+use dupflow_core::time::Progress;
+
+/// The selected records, by their numbers over all inputs: a bit for each record.
+#[derive(Clone, Debug, Default)]
+pub struct Selection {
+    chosen: Vec<u64>,
+    /// Number of selected records.
+    pub(crate) count: u64,
+    /// Number of live documents.
+    pub(crate) alive: u64,
+    /// The marks of documents in clusters, if records are marked.
+    marks: BTreeMap<u64, ClusterMark>,
+}
+
+/// The mark of a document in a cluster.
+#[derive(Clone, Debug)]
+struct ClusterMark {
+    cluster: DocId,
+    /// The document that is kept for it; `None` if it is kept itself.
+    of: Option<DocId>,
+}
+
+/// Where a [`SelectionSink`] leaves its selection.
+pub type SelectionSlot = Arc<Mutex<Option<Selection>>>;
+
+impl Selection {
+    pub(super) fn choose(&mut self, record: u64) {
+        let word = usize::try_from(record / 64).unwrap_or(usize::MAX);
+        if self.chosen.len() <= word {
+            self.chosen.resize(word + 1, 0);
+        }
+        self.chosen[word] |= 1 << (record % 64);
+        self.count += 1;
+    }
+}
+
+impl RecordChoice for Selection {
+    fn is_chosen(&self, record: u64) -> bool {
+        let word = usize::try_from(record / 64).ok().and_then(|word| self.chosen.get(word));
+        word.is_some_and(|word| word & (1 << (record % 64)) != 0)
+    }
+
+    fn mark(&self, record: u64) -> RowMark<'_> {
+        let mark = self.marks.get(&record);
+        let of = mark.and_then(|mark| mark.of.as_ref()).map(DocId::as_str);
+        RowMark { cluster: mark.map(|mark| mark.cluster.as_str()), is_kept: of.is_none(), of }
+    }
+}
+
+/// Keeps the documents and the pairs that the changes accumulate to, and selects records at the end.
+pub struct SelectionSink {
+    documents: LiveDocuments,
+    listed: DocumentList,
+    is_marked: bool,
+    slot: SelectionSlot,
+}
+
+impl SelectionSink {
+    /// `clusters` must be empty; its limit has no effect. With `is_marked` the records of all live documents
+    /// are selected, with their marks; else those of the list.
+    pub fn new(
+        clusters: Clusters,
+        keep: KeepRule,
+        listed: DocumentList,
+        is_marked: bool,
+        slot: SelectionSlot,
+    ) -> Self {
+        Self { documents: LiveDocuments::new(clusters, keep), listed, is_marked, slot }
+    }
+
+    /// The same for a corpus that is compared with a reference, if it is.
+    #[must_use]
+    pub fn with_reference(self, has_reference: bool) -> Self {
+        Self { documents: self.documents.with_reference(has_reference), ..self }
+    }
+
+    /// The same for documents that hold these fields, one of which the rule may read.
+    #[must_use]
+    pub fn with_fields(self, held: &FieldRules) -> Self {
+        Self { documents: self.documents.with_fields(held), ..self }
+    }
+
+    fn select(&mut self) -> Selection {
+        let removed = self.documents.removed();
+        let mut selection =
+            Selection { alive: self.documents.alive().count() as u64, ..Selection::default() };
+        for (id, of) in self.documents.alive() {
+            let is_listed = match self.listed {
+                DocumentList::Kept => !removed.contains_key(id),
+                DocumentList::Removed => removed.contains_key(id),
+            };
+            if is_listed || self.is_marked {
+                selection.choose(of.facts.position.offset);
+            }
+        }
+        if self.is_marked {
+            let record = |id| self.documents.get(id).map(|of| of.facts.position.offset);
+            let of_removed = removed.iter().map(|(id, (kept, cluster))| (id, Some(kept), cluster));
+            let of_kept = removed.values().map(|(kept, cluster)| (kept, None, cluster));
+            let marks = of_kept.chain(of_removed).filter_map(|(id, of, cluster)| {
+                Some((record(id)?, ClusterMark { cluster: cluster.clone(), of: of.cloned() }))
+            });
+            selection.marks = marks.collect();
+        }
+        selection
+    }
+}
+
+impl Sink for SelectionSink {
+    fn wants_documents(&self) -> bool {
+        true
+    }
+
+    fn documents(&mut self, changes: &[DocChange], _: bool) -> io::Result<()> {
+        self.documents.change(changes);
+        Ok(())
+    }
+
+    fn restored(&mut self, deltas: &[Delta]) {
+        self.documents.follow(deltas);
+    }
+
+    fn epoch(&mut self, _: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
+        self.documents.follow(deltas);
+        Ok(())
+    }
+
+    fn commit(&mut self, _: &Mark) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let selection = self.select();
+        *self.slot.lock() = Some(selection);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for SelectionSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SelectionSink").field("listed", &self.listed).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dupflow_core::cluster::ClusterKind;
+    use dupflow_core::doc::fields::FieldRow;
+    use dupflow_core::doc::{Facts, Position};
+    use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
+
+    /// Documents a, b, c, d at records 70, 3, 64 and 0; a b c are a cluster. Record 5 was d before.
+    fn selected(listed: DocumentList, is_marked: bool) -> Selection {
+        let slot = SelectionSlot::default();
+        let id = |name: &str| DocId::new(name).unwrap();
+        let clusters = Clusters::new(ClusterKind::Components, 2);
+        let mut sink = SelectionSink::new(clusters, KeepRule::Smallest, listed, is_marked, Arc::clone(&slot));
+        let change = |name, offset| DocChange {
+            id: id(name),
+            now: Some(Facts { ts: None, bytes: 1, position: Position { partition: 0, offset } }),
+            fields: FieldRow::default(),
+        };
+        sink.documents(&[change("a", 70), change("b", 3), change("c", 64), change("d", 5)], false).unwrap();
+        let gone = DocChange { now: None, ..change("e", 9) };
+        sink.documents(&[change("d", 0), gone], false).unwrap();
+        let delta = |a, b| {
+            let pair = Pair::new(id(a), id(b)).unwrap();
+            Delta::by_block(DocPair { pair, similarity: Similarity::ONE, evidence: Evidence::default() }, 1)
+        };
+        sink.epoch(&Progress::default(), &[delta("a", "b"), delta("b", "c")], &[]).unwrap();
+        sink.finish().unwrap();
+        slot.lock().take().unwrap()
+    }
+
+    #[test]
+    fn records_are_those_of_the_last_events() {
+        let chosen = |selection: &Selection| {
+            let all: Vec<u64> = (0..200).filter(|record| selection.is_chosen(*record)).collect();
+            assert_eq!((selection.count, selection.alive), (all.len() as u64, 4));
+            all
+        };
+        assert_eq!(chosen(&selected(DocumentList::Kept, false)), [0, 70]);
+        assert_eq!(chosen(&selected(DocumentList::Removed, false)), [3, 64]);
+        let marked = selected(DocumentList::Kept, true);
+        assert_eq!(chosen(&marked), [0, 3, 64, 70]);
+        let mark = |record| {
+            let RowMark { cluster, is_kept, of } = marked.mark(record);
+            (cluster.unwrap_or("-"), is_kept, of.unwrap_or("-"))
+        };
+        assert_eq!([mark(0), mark(70)], [("-", true, "-"), ("a", true, "-")]);
+        assert_eq!([mark(3), mark(64)], [("a", false, "a"), ("a", false, "a")]);
+    }
+}

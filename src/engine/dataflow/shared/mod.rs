@@ -1,0 +1,4 @@
+//! Sketches that the workers of a process read of each other.
+
+pub(super) mod process;
+pub(super) mod words;

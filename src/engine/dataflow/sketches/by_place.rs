@@ -1,0 +1,68 @@
+//! The sketches of a process, which the blocks of all its workers read by place.
+//!
+//! A worker passes the place of a sketch on with its postings, after it has stored the sketch. It gives the
+//! place to no other sketch before all workers have applied these postings and those by which the sketch
+//! leaves its blocks: see rule 2 of the [store](super::store).
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::dataflow::shared::process::{ProcessSketches, ProcessWorkers};
+use crate::dataflow::shared::words::SketchWordsReader;
+use crate::dataflow::sketches::store::Sketches;
+use dupflow_core::block::index::{LocalSketches, SketchSource};
+use dupflow_core::hash::SketchId;
+
+/// The sketches of a process for the blocks of one worker.
+#[derive(Debug)]
+pub(in crate::dataflow) struct SketchesByPlace {
+    own: Rc<RefCell<Sketches>>,
+    workers: ProcessWorkers,
+    process: Arc<ProcessSketches>,
+    /// By worker of the process. A worker has published its reader before it posts a sketch.
+    readers: Box<[OnceCell<SketchWordsReader>]>,
+}
+
+impl SketchesByPlace {
+    /// The place of a number, on another worker; on this one if there is no reader.
+    #[inline]
+    fn place(&self, number: u32) -> (u32, Option<&SketchWordsReader>) {
+        let (place, other) = self.workers.place(number);
+        (place, other.map(|nth| self.readers[nth].get_or_init(|| self.process.reader(self.workers, nth))))
+    }
+}
+
+impl LocalSketches for SketchesByPlace {
+    fn id(&self, number: u32) -> SketchId {
+        match self.place(number) {
+            (place, None) => self.own.borrow().id_at(place),
+            (place, Some(reader)) => reader.id(place),
+        }
+    }
+
+    fn word(&self, number: u32) -> u64 {
+        match self.place(number) {
+            (place, None) => self.own.borrow().first_word(place),
+            (place, Some(reader)) => reader.first(place),
+        }
+    }
+}
+
+/// Where the blocks of a worker find the sketches of `peers` workers: in the stores of its process, as far as
+/// these have them and they are in memory.
+pub(in crate::dataflow) fn source_of_blocks(
+    own: Rc<RefCell<Sketches>>,
+    process: &Arc<ProcessSketches>,
+    worker: usize,
+    peers: usize,
+) -> SketchSource<SketchesByPlace> {
+    if !own.borrow().is_in_memory() {
+        return SketchSource::Index;
+    }
+    let workers = process.workers(worker, peers);
+    let readers = (0..workers.count()).map(|_| OnceCell::new()).collect();
+    let is_all = workers.count() == peers;
+    let sketches = SketchesByPlace { own, workers, process: Arc::clone(process), readers };
+    if is_all { SketchSource::Owner(sketches) } else { SketchSource::Both(sketches) }
+}
