@@ -5,6 +5,7 @@ use std::io;
 use dupflow::config;
 use dupflow::connectors::intake::SourceError;
 use dupflow::connectors::state;
+use dupflow::core::text::measures::Measure;
 use dupflow::pipeline::{RunError, chain};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -42,9 +43,16 @@ pub(crate) fn of_config(py: Python<'_>, error: config::ConfigError) -> PyErr {
     }
 }
 
-/// The plan of a pipeline with settings.
+/// The plan of a pipeline with settings, except of containment.
 pub(crate) fn load(py: Python<'_>, pipeline: &str, settings: &[String]) -> PyResult<config::Plan> {
-    config::Plan::load(pipeline, settings).map_err(|error| of_config(py, error))
+    let plan = config::Plan::load(pipeline, settings).map_err(|error| of_config(py, error))?;
+    if plan.scheme.measure() == Measure::Containment {
+        // A list of what to remove by clusters would be wrong.
+        let why = "measure: results have no columns for the two shares of a containment; run \
+                   `dupflow replay --pipeline contained`, which writes files";
+        return Err(config(py, vec![why.to_owned()]));
+    }
+    Ok(plan)
 }
 
 /// The number of workers, if it is possible.

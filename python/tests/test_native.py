@@ -157,6 +157,8 @@ def test_every_problem_of_a_configuration():
         native.plan("minhas")
     with pytest.raises(native.ConfigError, match="workers"):
         native.pairs(native_table(TEXTS), workers=0)
+    with pytest.raises(native.ConfigError, match="two shares of a containment"):
+        native.pairs(native_table(TEXTS), pipeline="contained")
 
 
 def test_plan_and_compare():

@@ -66,6 +66,8 @@ pub struct Pipeline {
     pub components: usize,
     /// The similarity threshold, inclusive.
     pub threshold: f64,
+    /// Whether a pair has two shares, which its rows have beside its similarity.
+    pub shares: bool,
     /// The standard error of a pair's similarity; 0 for an exact one.
     pub standard_error: ErrorOf,
 }
@@ -163,6 +165,7 @@ impl MonitoredRun {
                 blocks: 0,
                 components: 0,
                 threshold: 0.0,
+                shares: false,
                 standard_error,
             },
             config: empty,

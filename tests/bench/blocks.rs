@@ -13,7 +13,7 @@ use dupflow::core::hash::{SketchId, mix};
 use dupflow::core::sketch::SketchRef;
 
 const TABLES: usize = 18;
-const RULE: HotRule = HotRule { cap: 64, leaders: 2 };
+const RULE: HotRule = HotRule { cap: 64, leaders: 2, ..HotRule::NEVER };
 
 /// The postings of random sketches; one in ten differs from the one before in a few bits only.
 fn sketches(numbers: std::ops::Range<u64>) -> impl Iterator<Item = (SketchId, u64, Vec<BlockKey>)> {
@@ -126,7 +126,7 @@ fn hot(c: &mut Criterion) {
     };
     let (come, go) = (family(20_000..21_000, 1), family(20_000..21_000, -1));
     for leaders in [0, 1, 2, 16] {
-        let mut index = BlockIndex::new(TABLES, HotRule { cap: 64, leaders });
+        let mut index = BlockIndex::new(TABLES, HotRule { cap: 64, leaders, ..HotRule::NEVER });
         apply(&mut index, family(0..20_000, 1));
         group.bench_function(format!("{leaders} leaders"), |b| {
             b.iter(|| apply(&mut index, come.clone()) + apply(&mut index, go.clone()));

@@ -8,6 +8,7 @@ mod against;
 mod audit;
 mod bad_input;
 mod clusters;
+mod contained;
 mod decisions;
 mod documents;
 mod doors;

@@ -6,8 +6,18 @@ use serde_json::Value;
 use super::dupflow::Place;
 use super::feeds::lines;
 
-const PIPELINES: [&str; 9] =
-    ["minhash", "exact", "simhash", "sectional", "weighted", "onebit", "assured", "paper", "tour"];
+const PIPELINES: [&str; 10] = [
+    "minhash",
+    "exact",
+    "simhash",
+    "sectional",
+    "weighted",
+    "onebit",
+    "assured",
+    "contained",
+    "paper",
+    "tour",
+];
 
 fn place() -> Place {
     let place = Place::new();
@@ -52,8 +62,8 @@ fn two_texts_by_every_pipeline() {
 /// A pair of `replay` in the format of `trace`. The similarity is copied from the line, since serde_json may
 /// change its last bit.
 fn traced_pair((line, pair): (&str, Value)) -> String {
-    let similarity = line.split("\"similarity\":").nth(1).map(|end| end.trim_end_matches('}').parse::<f64>());
-    let similarity = similarity.expect("a similarity").expect("a number");
+    let similarity = line.split("\"similarity\":").nth(1).and_then(|end| end.split([',', '}']).next());
+    let similarity: f64 = similarity.expect("a similarity").parse().expect("a number");
     format!("  {} {} {similarity}\n", pair["a"], pair["b"])
 }
 

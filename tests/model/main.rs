@@ -10,6 +10,7 @@
 //! | [`reference`] | delta by delta against a plain differential dataflow |
 //! | [`recorded`] | recorded history |
 //! | [`clusters`], [`keep`] | what is derived from the pairs |
+//! | [`contained`] | texts that are parts of other texts |
 //! | [`decisions`] | the records of each document, also through ends and restarts |
 //! | [`truth`] | the oracle of true similarities against its definition |
 //! | [`retention`] | documents that expire |
@@ -39,6 +40,7 @@
 mod against;
 mod causes;
 mod clusters;
+mod contained;
 #[path = "../data/mod.rs"]
 mod data;
 mod decisions;

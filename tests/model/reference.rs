@@ -54,8 +54,7 @@ fn visible<'a>(members: &'a [(&DocId, isize)], limit: usize) -> impl Iterator<It
 }
 
 fn doc_pair(a: &DocId, b: &DocId, similarity: Similarity) -> Option<DocPair> {
-    let pair = Pair::new(a.clone(), b.clone())?;
-    Some(DocPair { pair, similarity, evidence: Evidence::default() })
+    DocPair::new(a.clone(), b.clone(), similarity, Evidence::default())
 }
 
 /// The deltas, sorted as the program sorts them.
@@ -64,6 +63,7 @@ fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Membership
     let (rules, limit) = (Arc::clone(&blocking), stages.expand_limit);
     let near = Arc::clone(&blocking);
     let words = Arc::clone(&sketches);
+    let ranked = Arc::clone(&sketches);
     let (sender, receiver) = channel();
     timely::execute_directly(move |worker| {
         let mut input = worker.dataflow::<Epoch, _, _>(|scope| {
@@ -80,14 +80,16 @@ fn deltas(stages: &Stages, Memberships { changes: epochs, sketches }: Membership
                     blocking.keys(bodies[&sketch].view(), &mut keys);
                     keys.into_iter().map(move |key| (key, sketch))
                 })
-                // With each sketch, whether it is paired with the whole block; members are in ascending
-                // order.
+                // With each sketch, whether it is paired with the whole block.
                 .reduce_named("Meeting", move |key, block, out| {
                     let rule = rules.rule(key.table);
                     let meeting = if block.len() > rule.cap { rule.leaders } else { block.len() };
-                    out.extend(
-                        block.iter().enumerate().map(|(i, (sketch, _))| ((**sketch, i < meeting), 1_isize)),
-                    );
+                    let rank = |sketch: &SketchId| rule.rank(*sketch, ranked[sketch].words[0]);
+                    let is_led = |sketch: &SketchId| {
+                        let before = block.iter().filter(|(other, _)| rank(other) < rank(sketch)).count();
+                        before < meeting
+                    };
+                    out.extend(block.iter().map(|(sketch, _)| ((**sketch, is_led(sketch)), 1_isize)));
                 })
                 .arrange_by_key_named("Blocks");
             let accepted = live

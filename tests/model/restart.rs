@@ -245,7 +245,7 @@ pub(crate) fn assert_documents(
 }
 
 /// Checks every durable epoch against the oracle of what its progress says has been read.
-fn assert_durable(
+pub(crate) fn assert_durable(
     place: &Place,
     plan: &Plan,
     history: &std::collections::BTreeMap<u32, Partition>,

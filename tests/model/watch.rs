@@ -143,7 +143,7 @@ impl List {
     }
 }
 
-/// The similarity of two sketches that are accepted, by definition.
+/// The similarity of a and b, whose sketches are accepted, by definition.
 fn similarity(
     (a_id, a): &(SketchId, Sketch),
     (b_id, b): &(SketchId, Sketch),
@@ -157,7 +157,8 @@ fn similarity(
     if shared < stages.blocking.least() {
         return None;
     }
-    stages.filter.decide(lo.view(), hi.view()).accepted
+    let found = stages.filter.decide(lo.view(), hi.view()).accepted;
+    found.map(|found| if a_id < b_id { found } else { found.flipped() })
 }
 
 /// The blocks in which two sketches meet if no block is hot.

@@ -17,6 +17,7 @@ mod kinds;
 mod low;
 mod papers;
 mod pipelines;
+mod quotes;
 mod synthetic;
 mod verdicts;
 mod weighted;

@@ -3,6 +3,7 @@
 
 pub(crate) mod cluster_changes;
 mod clusters;
+mod contained;
 mod contract;
 pub(crate) mod decisions;
 mod deferred;
@@ -16,6 +17,7 @@ pub(crate) mod rows;
 pub mod side;
 
 pub use clusters::{ClusterDeltaLines, ClusterLines};
+pub use contained::ContainedList;
 pub use contract::Sink;
 pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
 pub use deferred::{DeferredWriter, Publication};

@@ -21,6 +21,7 @@ use dupflow_core::time::{EpochTimes, Progress};
 /// Writes every delta, epoch by epoch. Flushes at each commit, so that a reader sees whole epochs.
 pub struct DeltaLines<R> {
     out: R,
+    shares: bool,
     evidence: Option<StandardError>,
     causes: bool,
     /// The times of the next epoch, if deltas have them.
@@ -38,7 +39,13 @@ impl<W: Destination> DeltaLines<JsonLines<W>> {
 impl<R: RowWriter> DeltaLines<R> {
     /// As `new`, for any row format.
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
-        Self { out, evidence, causes: false, times: None }
+        Self { out, shares: false, evidence, causes: false, times: None }
+    }
+
+    /// Sets whether each delta has the shares of its similarity.
+    #[must_use]
+    pub fn with_shares(self, shares: bool) -> Self {
+        Self { shares, ..self }
     }
 
     /// Sets whether each delta has its cause.
@@ -73,8 +80,9 @@ impl<R: RowWriter> Sink for DeltaLines<R> {
 
     fn epoch(&mut self, progress: &Progress, deltas: &[Delta], _: &[Letter]) -> io::Result<()> {
         for delta in deltas {
-            let (evidence, causes, times) = (self.evidence.as_ref(), self.causes, self.times);
-            self.out.row(&OutputRow::Delta { epoch: progress.epoch, delta, evidence, causes, times })?;
+            let Self { shares, causes, times, .. } = *self;
+            let (epoch, evidence) = (progress.epoch, self.evidence.as_ref());
+            self.out.row(&OutputRow::Delta { epoch, delta, shares, evidence, causes, times })?;
         }
         Ok(())
     }
@@ -91,6 +99,7 @@ impl<R: RowWriter> Sink for DeltaLines<R> {
 /// Keeps the pairs that the deltas accumulate to, and writes them at the end, sorted.
 pub struct PairLines<R> {
     out: R,
+    shares: bool,
     evidence: Option<StandardError>,
     /// Whether the corpus is compared with a reference.
     has_reference: bool,
@@ -107,7 +116,13 @@ impl<W: Destination> PairLines<JsonLines<W>> {
 impl<R: RowWriter> PairLines<R> {
     /// As [`DeltaLines::with_rows`].
     pub fn with_rows(out: R, evidence: Option<StandardError>) -> Self {
-        Self { out, evidence, has_reference: false, alive: BTreeSet::new() }
+        Self { out, shares: false, evidence, has_reference: false, alive: BTreeSet::new() }
+    }
+
+    /// As [`DeltaLines::with_shares`].
+    #[must_use]
+    pub fn with_shares(self, shares: bool) -> Self {
+        Self { shares, ..self }
     }
 
     /// The same for a corpus that is compared with a reference, if it is.
@@ -138,7 +153,8 @@ impl<R: RowWriter> Sink for PairLines<R> {
         for pair in &self.alive {
             // Ids of a reference sort first.
             let old = self.has_reference.then(|| pair.pair.lo().is_of_reference());
-            self.out.row(&OutputRow::Pair { pair, evidence: self.evidence.as_ref(), old })?;
+            let (shares, evidence) = (self.shares, self.evidence.as_ref());
+            self.out.row(&OutputRow::Pair { pair, shares, evidence, old })?;
         }
         self.out.finish()
     }
@@ -160,7 +176,7 @@ impl<W> fmt::Debug for PairLines<W> {
 mod tests {
     use super::super::rows::pair_json::read_delta;
     use super::*;
-    use crate::sinks::MemorySink;
+    use crate::sinks::{CsvRows, MemorySink, RowKind};
     use dupflow_core::doc::DocId;
     use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 
@@ -243,6 +259,39 @@ mod tests {
             assert_eq!(serde_json::to_value(cause).unwrap(), cause.name(), "one spelling everywhere");
             assert_eq!(read_delta(line.trim_end()).unwrap(), (delta.pair, 1));
         }
+    }
+
+    /// A pair of containment has both shares, as numbers that are read back; a copy has them too.
+    #[test]
+    fn golden_shares() {
+        let contained = DocPair { similarity: Similarity::of_shares([0.75, 0.125]), ..pair("a", "b", 1.0) };
+        let copies = pair("c", "d", 1.0);
+        let mut out = Vec::new();
+        let mut sink = DeltaLines::new(&mut out, None).with_shares(true);
+        let deltas = [&contained, &copies].map(|found| Delta::by_block(found.clone(), 1));
+        sink.epoch(&at(7), &deltas, &[]).unwrap();
+        let lines = text(out);
+        let expected = r#"{"epoch":7,"diff":1,"a":"a","b":"b","similarity":0.75,"in_a":0.125,"in_b":0.75}
+{"epoch":7,"diff":1,"a":"c","b":"d","similarity":1.0,"in_a":1.0,"in_b":1.0}
+"#;
+        assert_eq!(lines, expected);
+        let read: Vec<_> = lines.lines().map(|line| read_delta(line).unwrap().0.similarity).collect();
+        assert_eq!(read, [contained.similarity, Similarity::ONE]);
+        // A change of one share alone is a change.
+        let mut pairs = BTreeSet::new();
+        apply(lines.lines().next().unwrap(), &mut pairs).unwrap();
+        let other = lines.lines().next().unwrap().replace("\"in_a\":0.125", "\"in_a\":0.25");
+        assert!(apply(&other.replace("\"diff\":1", "\"diff\":-1"), &mut pairs).is_err());
+        let mut csv = Vec::new();
+        let mut listed = PairLines::with_rows(
+            CsvRows::new(&mut csv, RowKind::Pairs { shares: true, evidence: false, old: false }),
+            None,
+        )
+        .with_shares(true);
+        listed.restored(&[Delta::by_block(contained.clone(), 1)]);
+        listed.finish().unwrap();
+        drop(listed);
+        assert_eq!(text(csv), "a,b,similarity,in_a,in_b\na,b,0.75,0.125,0.75\n");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::notice_board::NoticeBoard;
 use crate::failpoint;
 use crate::sinks::open_alone;
 use dupflow_core::doc::DocId;
-use dupflow_core::pair::Similarity;
+use dupflow_core::pair::SharesBeside;
 use dupflow_core::run::watch::{DurableNotice, Notice, WatchMatch};
 use dupflow_core::time::Epoch;
 
@@ -39,6 +39,9 @@ pub struct NoticeLine {
     pub id: DocId,
     /// Their similarity.
     pub similarity: f64,
+    /// The shares of a containment, of the watch and the document, if they differ.
+    #[serde(flatten)]
+    pub shares: SharesBeside,
 }
 
 /// Appends notices.
@@ -98,8 +101,8 @@ impl NoticeFile {
         let mut line = Vec::new();
         while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
             self.count += 1;
-            let NoticeLine { epoch, diff, watch, id, similarity } = parse(&line, self.count)?;
-            let similarity = Similarity::clamped(similarity);
+            let NoticeLine { epoch, diff, watch, id, similarity, shares } = parse(&line, self.count)?;
+            let similarity = shares.similarity(similarity);
             let of = WatchMatch { watch, id, similarity };
             add(&mut self.held, &of, diff);
             self.unsynced.push(DurableNotice { number: self.count, epoch, notice: Notice { of, diff } });
@@ -162,7 +165,8 @@ impl NoticeFile {
     pub fn epoch(&mut self, epoch: Epoch, notices: &[Notice]) -> io::Result<()> {
         for Notice { of, diff } in notices {
             let (watch, id) = (of.watch.clone(), of.id.clone());
-            let line = NoticeLine { epoch, diff: *diff, watch, id, similarity: of.similarity.get() };
+            let (similarity, shares) = (of.similarity.get(), SharesBeside::new(of.similarity));
+            let line = NoticeLine { epoch, diff: *diff, watch, id, similarity, shares };
             serde_json::to_writer(&mut self.lines, &line)?;
             self.lines.push(b'\n');
             self.count += 1;
@@ -216,6 +220,7 @@ impl std::fmt::Debug for NoticeFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dupflow_core::pair::Similarity;
 
     fn notice(watch: &str, id: &str, similarity: f64, diff: i8) -> Notice {
         let name = |name| DocId::new(name).unwrap();

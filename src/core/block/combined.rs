@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn each_table_keeps_the_rule_of_its_blocking() {
-        let hot = HotRule { cap: 8, leaders: 1 };
+        let hot = HotRule { cap: 8, leaders: 1, ..HotRule::NEVER };
         let bands: Arc<dyn Blocking> = Arc::new(Banding::new(64, 4, 16, hot));
         let design = Design::new(64, 3, DesignKind::OneLevel { blocks: 4 }).unwrap();
         let tables: Arc<dyn Blocking> = Arc::new(HammingTables::new(&design, HotRule::NEVER).unwrap());

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::key::BlockKey;
 use crate::doc::DocId;
 use crate::hash::SketchId;
+use crate::sketch::scaled::features_of;
 
 /// When a block is hot, and which of its members meet then. A function of the present members; the order of
 /// their arrival has no influence.
@@ -18,9 +19,32 @@ pub struct HotRule {
     /// ever hot.
     #[serde(serialize_with = "unless_never")]
     pub cap: usize,
-    /// Number of leaders of a hot block: its members with the least sketch ids. Leaders meet all members,
-    /// other members do not meet each other. With 0 no pair meets.
+    /// Number of leaders of a hot block: its first members in the order of [`Self::rank`]. Leaders meet all
+    /// members, other members do not meet each other. With 0 no pair meets.
     pub leaders: usize,
+    /// The order of members.
+    #[serde(skip_serializing_if = "LeadersBy::is_default")]
+    pub by: LeadersBy,
+}
+
+/// Which members of a hot block are its leaders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LeadersBy {
+    /// Those with the least sketch ids.
+    #[default]
+    Id,
+    /// The largest texts of [scaled](crate::sketch::Scaled) sketches, which the others may lie in. Texts of
+    /// about the same size, within an eighth of an octave, are in the order of ids: so a text that grows
+    /// changes its place seldom.
+    Size,
+}
+
+impl LeadersBy {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes it so")]
@@ -30,17 +54,33 @@ fn unless_never<S: Serializer>(cap: &usize, serializer: S) -> Result<S::Ok, S::E
 
 impl HotRule {
     /// No block is ever hot.
-    pub const NEVER: Self = Self { cap: usize::MAX, leaders: 0 };
+    pub const NEVER: Self = Self { cap: usize::MAX, leaders: 0, by: LeadersBy::Id };
 
     /// Whether a block can be hot.
     pub fn is_ever(self) -> bool {
         self != Self::NEVER
     }
+
+    /// The place of a sketch with this first word among the members of a block, of which the first are its
+    /// leaders.
+    pub fn rank(self, id: SketchId, word: u64) -> (u32, SketchId) {
+        (self.leading(id, word), id)
+    }
+
+    /// The first part of a [rank](Self::rank).
+    pub(super) fn leading(self, id: SketchId, word: u64) -> u32 {
+        let leading = (id.high() >> 32) as u32;
+        match self.by {
+            LeadersBy::Id => leading,
+            LeadersBy::Size => u32::from(u8::MAX - size_class(word)) << 24 | leading >> 8,
+        }
+    }
 }
 
 impl fmt::Display for HotRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cap, leaders } = self;
+        let Self { cap, leaders, by } = self;
+        let largest = if *by == LeadersBy::Size { "largest " } else { "" };
         if !self.is_ever() {
             return f
                 .write_str("is never hot: all of a large one may meet, which takes the square of its size");
@@ -48,10 +88,19 @@ impl fmt::Display for HotRule {
         write!(f, "of more than {cap} distinct sketches is hot while it has more: ")?;
         match leaders {
             0 => write!(f, "nobody meets in it"),
-            1 => write!(f, "its members meet its leader only"),
-            n => write!(f, "its members meet its {n} leaders only"),
+            1 => write!(f, "its members meet its {largest}leader only"),
+            n => write!(f, "its members meet its {n} {largest}leaders only"),
         }
     }
+}
+
+/// The size of a text in eighths of an octave, from the first word of its scaled sketch. Whole numbers only:
+/// logarithms differ between machines.
+fn size_class(word: u64) -> u8 {
+    let features = features_of(word).max(1);
+    let octave = features.ilog2();
+    let eighth = ((features - (1 << octave)) << 3) >> octave;
+    u8::try_from((octave as usize) << 3 | eighth).unwrap_or(u8::MAX)
 }
 
 /// A hot block.
@@ -59,9 +108,9 @@ impl fmt::Display for HotRule {
 pub struct HotBlock {
     /// Number of its sketches.
     pub sketches: usize,
-    /// The sketch with the least id.
+    /// Its first leader.
     pub example: SketchId,
-    /// The sketch with the next larger id.
+    /// The next one in order.
     pub other: Option<SketchId>,
     /// A document with the sketch `example`. The index has no documents; the store of sketches sets it later.
     pub document: Option<DocId>,
@@ -159,4 +208,31 @@ pub enum HotPolicy {
     /// No block is hot: all members of a block meet, at any cost; in tables by distance, those that may be
     /// within the distance.
     Never,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sketch::scaled::packed;
+
+    #[test]
+    fn sizes_are_in_eighths_of_an_octave() {
+        let class = |features| size_class(packed(9, features));
+        let classes = [0, 1, 2, 3, 8, 9, 15, 16, 17, 18, 1 << 31, usize::MAX].map(class);
+        assert_eq!(classes, [0, 0, 8, 12, 24, 25, 31, 32, 32, 33, 248, 255]);
+        assert!((1..5000).map(class).is_sorted());
+        assert!((64..5000).all(|features| class(features * 8 / 7) > class(features) || features % 7 > 0));
+    }
+
+    #[test]
+    fn members_are_ranked_by_id_or_by_size() {
+        let mut ids: Vec<SketchId> = (0..9).map(|n| SketchId::new(0, &[n])).collect();
+        ids.sort_unstable();
+        let rank = |by, at: usize, features| {
+            HotRule { cap: 9, leaders: 1, by }.rank(ids[at], packed(1000 - features, features))
+        };
+        assert!(rank(LeadersBy::Id, 0, 10) < rank(LeadersBy::Id, 8, 900));
+        assert!(rank(LeadersBy::Size, 0, 10) > rank(LeadersBy::Size, 8, 900));
+        assert!(rank(LeadersBy::Size, 0, 510) < rank(LeadersBy::Size, 8, 511), "of one class");
+    }
 }

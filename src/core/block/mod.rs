@@ -22,7 +22,7 @@ mod shingles;
 pub use banding::Banding;
 pub use blocking::Blocking;
 pub use combined::CombinedBlocking;
-pub use hot::{HotBlock, HotBlocks, HotPolicy, HotRule};
+pub use hot::{HotBlock, HotBlocks, HotPolicy, HotRule, LeadersBy};
 pub use key::BlockKey;
 pub use near::NearRule;
 pub use params::{BlockingKind, BlockingParams};

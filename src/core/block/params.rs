@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hot::{HotPolicy, HotRule};
+use super::hot::{HotPolicy, HotRule, LeadersBy};
 
 /// The kinds of blocking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,6 +45,8 @@ pub struct BlockingParams {
     pub hot: HotPolicy,
     /// Leaders of a hot block, 1 to 64 inclusive; default 2.
     pub leaders: usize,
+    /// Which members are leaders; default `id`.
+    pub leaders_by: LeadersBy,
     /// Number of documents that blocks are planned for, at least 1; default a million.
     pub documents: u64,
 }
@@ -56,8 +58,8 @@ impl BlockingParams {
     /// The rule for hot blocks that `hot`, `cap` and `leaders` select.
     pub fn rule(&self) -> HotRule {
         match self.hot {
-            HotPolicy::Leaders => HotRule { cap: self.cap, leaders: self.leaders },
-            HotPolicy::Skip => HotRule { cap: self.cap, leaders: 0 },
+            HotPolicy::Leaders => HotRule { cap: self.cap, leaders: self.leaders, by: self.leaders_by },
+            HotPolicy::Skip => HotRule { cap: self.cap, leaders: 0, by: LeadersBy::Id },
             HotPolicy::Never => HotRule::NEVER,
         }
     }
@@ -73,6 +75,7 @@ impl Default for BlockingParams {
             cap: 96,
             hot: HotPolicy::Leaders,
             leaders: 2,
+            leaders_by: LeadersBy::Id,
             documents: Self::DOCUMENTS,
         }
     }

@@ -331,6 +331,5 @@ impl EpochChanges {
 
 /// The pair of two documents; `None` for a document and itself.
 fn document_pair(a: &DocId, b: &DocId, similarity: Similarity) -> Option<DocPair> {
-    let pair = Pair::new(a.clone(), b.clone())?;
-    Some(DocPair { pair, similarity, evidence: Evidence::default() })
+    DocPair::new(a.clone(), b.clone(), similarity, Evidence::default())
 }

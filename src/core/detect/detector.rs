@@ -7,11 +7,10 @@ use thiserror::Error;
 use crate::block::banding::{BandsError, design};
 use crate::block::{Banding, BlockKey, Blocking, BlockingKind, BlockingParams, Scan, Shingles};
 use crate::filter::{
-    ExactFilter, FilterError, FilterParams, PairFilter, RuledFilter, StagedFilter, Target, Verify,
-    WholeFilter,
+    ContainmentFilter, ExactFilter, FilterError, FilterParams, PairFilter, RuledFilter, StagedFilter, Target,
+    Verify, WholeFilter,
 };
 use crate::sketch::{Scheme, SketchMaker, SketchRef};
-use crate::text::measures::Measure;
 
 /// Scheme, blocking and filter that fit together.
 ///
@@ -97,8 +96,11 @@ impl Detector {
         blocking: &BlockingParams,
         filter: &FilterParams,
     ) -> Result<Self, DetectorError> {
-        let reads_features = filter.verify == Verify::Exact || blocking.kind == BlockingKind::Shingles;
-        if reads_features && !scheme.exact {
+        let lacks_features = match filter.verify {
+            Verify::Exact => !scheme.exact,
+            Verify::Sketch => blocking.kind == BlockingKind::Shingles && !scheme.keeps_features(),
+        };
+        if lacks_features {
             return Err(DetectorError::NoFeatures);
         }
         let filter = RuledFilter::around(make_filter(threshold, &scheme, filter)?, &scheme);
@@ -148,6 +150,9 @@ fn make_filter(
     params: &FilterParams,
 ) -> Result<Arc<dyn PairFilter>, FilterError> {
     let sketch = &scheme.sketch;
+    if let Some(scaled) = sketch.scaled() {
+        return Ok(Arc::new(ContainmentFilter::new(threshold, scaled, scheme.exact, 1)?));
+    }
     Ok(match (sketch.shape(), params.verify) {
         (Some(shape), Verify::Sketch) => {
             Arc::new(StagedFilter::new(Target::for_shape(threshold, shape)?, params)?)
@@ -174,9 +179,7 @@ fn make_blocking(
             Ok(Arc::new(banding.by_word(planes.by_word()).on_words(scheme.block_words())))
         }
         BlockingKind::Scan => Ok(Arc::new(Scan)),
-        BlockingKind::Shingles => {
-            Ok(Arc::new(Shingles::new(scheme.measure() != Measure::Jaccard, params.rule())))
-        }
+        BlockingKind::Shingles => Ok(Arc::new(Shingles::for_scheme(scheme, params.rule()))),
         BlockingKind::Permuted
         | BlockingKind::MultiIndex
         | BlockingKind::Groups

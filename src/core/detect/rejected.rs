@@ -174,12 +174,16 @@ impl<'s> CandidateSurvey<'s> {
             self.blocking.keys(a, &mut keys);
             keys.sort_unstable();
             let blocks = shared_blocks(self.blocking, &keys, b, &mut shared);
+            let mut rejection = Rejection::new(self.filter, a, b, self.filter.decide(a, b));
+            if of_x.document > of_y.document {
+                rejection.similarity = rejection.similarity.flipped();
+            }
             RejectedPair {
                 pair: Pair::new(of_x.document.clone(), of_y.document.clone())
                     .expect("a document has one sketch"),
                 pairs: of_x.documents * of_y.documents,
                 blocks: u16::try_from(blocks).unwrap_or(u16::MAX),
-                rejection: Rejection::new(self.filter, a, b, self.filter.decide(a, b)),
+                rejection,
             }
         };
         let mut pairs: Vec<_> = sample.least.iter().map(described).collect();

@@ -8,6 +8,7 @@
 //! | [`StagedFilter`] | parts of the sketches, in several looks | the same |
 //! | [`ExactFilter`] | parts of the sketches | the features |
 //! | [`WholeFilter`] | the estimate of the whole sketches | the same |
+//! | [`ContainmentFilter`] | the numbers of words and of kept values | the values of scaled sketches |
 //! | [`RuledFilter`] | a rule on the documents' fields, then another filter | the other filter |
 //!
 //! A [`Schedule`] has the looks and their bounds. They are derived from a [`Target`], a threshold for
@@ -18,6 +19,7 @@
 //! is stored in the block index, so [`PairFilter::first_word`] rejects most candidates before a sketch is
 //! fetched.
 
+mod containment;
 mod exact;
 mod merge;
 mod rejection;
@@ -37,6 +39,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use containment::ContainmentFilter;
 pub use exact::ExactFilter;
 pub use merge::shared_features;
 pub use rejection::{Agreeing, RejectedBy, Rejection};
@@ -49,7 +52,8 @@ pub use whole::WholeFilter;
 use crate::pair::Similarity;
 use crate::sketch::SketchRef;
 
-/// The answer of a filter about two sketches; a pure function of the two, symmetric.
+/// The answer of a filter about two sketches; a pure function of the two, symmetric except that exchanging
+/// them [flips](Similarity::flipped) the similarity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
     /// The pair's similarity if it is accepted.
@@ -73,7 +77,8 @@ impl Verdict {
 
 /// Decides candidate pairs.
 ///
-/// Contract: all methods are pure and symmetric in the two sketches.
+/// Contract: all methods are pure and symmetric in the two sketches, except that exchanging them
+/// [flips](Similarity::flipped) similarities.
 pub trait PairFilter: Send + Sync + fmt::Debug {
     /// Whether a pair survives a look at the first fingerprint words alone (bit 0 of components 0 to 63).
     fn first_word(&self, a: u64, b: u64) -> bool;

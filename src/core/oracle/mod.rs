@@ -51,13 +51,14 @@ pub fn exact<'a>(
         }
     }
     let mut candidates: BTreeMap<Pair<SketchId>, usize> = BTreeMap::new();
-    for (key, sketches) in &blocks {
+    for (key, sketches) in &mut blocks {
         let (rule, near) = (blocking.rule(key.table), blocking.near(key.table));
         let is_near = |x: &SketchId, y: &SketchId| {
             near.is_none_or(|near| near.meet(members[x].0.words[0], members[y].0.words[0]))
         };
-        // Sketches ascend. In a block all pairs meet, in a hot one all pairs with a leader; by distance, only
-        // those that are near.
+        sketches.sort_unstable_by_key(|id| rule.rank(*id, members[id].0.words[0]));
+        // Leaders are first. In a block all pairs meet, in a hot one all pairs with a leader; by distance,
+        // only those that are near.
         let is_hot = sketches.len() > rule.cap;
         let meeting = if is_hot { rule.leaders.min(sketches.len()) } else { sketches.len() };
         let pairs = sketches[..meeting]
@@ -75,8 +76,7 @@ pub fn exact<'a>(
         documents.iter().take(if documents.len() <= expand_limit { usize::MAX } else { 1 }).copied()
     };
     let pair = |a: &DocId, b: &DocId, similarity| {
-        let pair = Pair::new(a.clone(), b.clone())?;
-        Some(DocPair { pair, similarity, evidence: Evidence::default() })
+        DocPair::new(a.clone(), b.clone(), similarity, Evidence::default())
     };
     let mut pairs = BTreeSet::new();
     for candidate in candidates.into_keys() {

@@ -21,7 +21,7 @@ use crate::text::measures::{Measure, cosine_of, squares, total, weighted_jaccard
 pub type WeightedFeatures = (Vec<u64>, Vec<f64>);
 
 /// All pairs with a similarity of at least `floor` by the measure, sorted by ids. Ids must be distinct. For
-/// plain Jaccard similarity all weights count as 1.
+/// plain Jaccard similarity and containment all weights count as 1.
 ///
 /// # Panics
 /// Unless `0 < floor <= 1`.
@@ -36,6 +36,7 @@ pub fn weighted_pairs(
         Measure::Jaccard => (|_, _| 1.0, |of| of.ids.len() as f64, weighted_jaccard_of),
         Measure::WeightedJaccard => (f64::min, total, weighted_jaccard_of),
         Measure::Cosine => (|x, y| x * y, squares, cosine_of),
+        Measure::Containment => (|_, _| 1.0, |of| of.ids.len() as f64, |common, x, y| common / x.min(y)),
     };
     assert!(floor > 0.0 && floor <= 1.0, "the floor {floor} is not in (0, 1]");
     let mut holders: HashMap<u64, Vec<(usize, f64)>, BuildIdentityHasher> = HashMap::default();
@@ -97,7 +98,7 @@ mod tests {
         texts.push((vec![], vec![]));
         let id = |n: usize| DocId::new(&format!("{n:03}")).unwrap();
         let features = |n: usize| Features { ids: &texts[n].0, weights: &texts[n].1 };
-        let measures = [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine];
+        let measures = [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine, Measure::Containment];
         for (measure, floor) in
             measures.into_iter().flat_map(|of| [0.2, 0.5, 0.8, 1.0].map(|floor| (of, floor)))
         {

@@ -73,7 +73,7 @@ pub struct LastEvent {
 pub struct SimilarDocument {
     /// The document.
     pub id: DocId,
-    /// The similarity that the pipeline computes.
+    /// The similarity that the pipeline computes, of the subject of the query and this document.
     pub similarity: Similarity,
     /// Why they are a pair.
     pub evidence: Evidence,

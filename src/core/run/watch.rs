@@ -34,7 +34,8 @@ pub struct WatchMatch {
     pub watch: DocId,
     /// The document.
     pub id: DocId,
-    /// The similarity that the pipeline computes; 1 for two texts with the same sketch.
+    /// The similarity that the pipeline computes, of the watch and the document; 1 for two texts with the
+    /// same sketch.
     pub similarity: Similarity,
 }
 

@@ -56,10 +56,21 @@ pub enum SketchKind {
     /// Signs of weighted votes (Charikar 2002), for cosine similarity.
     #[serde(rename = "simhash")]
     SimHash,
+    /// The hash values below a fixed limit (Broder 1997), for containment. Their number grows with the text.
+    Scaled {
+        /// One of so many values is kept, at least 1.
+        scale: u32,
+        /// So many values are kept of a short text, at least 1.
+        least: u32,
+    },
 }
 
 impl SketchKind {
-    /// All kinds with their default parameters: sketches of sets, of weights, of angles.
+    /// Scaled sketches with their default parameters.
+    pub const SCALED: Self = Self::Scaled { scale: 8, least: 16 };
+
+    /// All kinds of fixed size, with their default parameters: sketches of sets, of weights, of angles. Any
+    /// two such sketches can be compared by their words.
     pub const ALL: [Self; 15] = [
         Self::Fss,
         Self::MinHash,
@@ -91,8 +102,8 @@ impl SketchKind {
     /// Properties of all sketches of this kind. Only this function and
     /// [`SketchParams::sketcher`](super::SketchParams::sketcher) match on the kind.
     pub(super) fn properties(self) -> KindProperties {
-        use Measure::{Cosine, Jaccard, WeightedJaccard};
-        use SketchLayout::{Angles, Bins, Parities, Planes, Runs, Values};
+        use Measure::{Containment, Cosine, Jaccard, WeightedJaccard};
+        use SketchLayout::{Angles, Bins, Kept, Parities, Planes, Runs, Values};
         let alpha: VarianceLaw = VarianceLaw::Times(variance::alpha);
         let (name, measure, layout, is_concentrated, spread) = match self {
             Self::Fss => ("fss", Jaccard, Planes, true, alpha),
@@ -133,6 +144,8 @@ impl SketchKind {
             Self::Rejection { .. } => ("rejection", WeightedJaccard, Planes, true, VarianceLaw::Independent),
             // The law holds for many features of similar weight.
             Self::SimHash => ("simhash", Cosine, Angles, false, VarianceLaw::Independent),
+            // The size of the sample is not a function of the parameters.
+            Self::Scaled { .. } => ("scaled", Containment, Kept, false, VarianceLaw::Unknown),
         };
         KindProperties { name, measure, layout, is_concentrated, spread }
     }
@@ -166,6 +179,8 @@ pub(super) enum SketchLayout {
     Values,
     /// Bit planes of bins, and a plane of the bins that are filled.
     Bins,
+    /// A word with the size of the text. The values are in [`Sketch::features`](super::Sketch::features).
+    Kept,
 }
 
 /// The variance of estimates.
@@ -177,4 +192,6 @@ pub(super) enum VarianceLaw {
     Times(fn(usize, usize) -> f64),
     /// A function of K, b, the similarity, and the number of features of both texts together.
     Own(fn(usize, usize, f64, usize) -> f64),
+    /// Not known.
+    Unknown,
 }

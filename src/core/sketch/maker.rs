@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::sampler::Sketcher;
 use super::scheme::Scheme;
+use super::sets::scaled::{Scaled, packed};
 use super::stored::Sketch;
 use crate::hash::SketchId;
-use crate::text::measures::Measure;
 use crate::text::{Features, Featurizer, IdfTable, Terms, Weigher, Weights};
 
 /// Makes the sketches of texts by one scheme; reuses its buffers.
@@ -50,11 +50,15 @@ impl SketchMaker {
     /// # Panics
     /// As [`Self::sketch`].
     pub fn sketch_with(&mut self, text: &str, fields: &[u64]) -> Option<(SketchId, Sketch)> {
-        let features = match self.scheme.sketch.kind.measure() {
-            Measure::Jaccard => Features::set(self.featurizer.features(text)),
-            _ => self.weigher.weigh(self.featurizer.terms(text), &self.scheme.text.weights),
-        };
-        self.builder.sketch(self.builder.fingerprint, features, fields)
+        if self.scheme.sketch.kind.measure().is_weighted() {
+            let weighed = self.weigher.weigh(self.featurizer.terms(text), &self.scheme.text.weights);
+            return self.builder.sketch(self.builder.fingerprint, weighed, fields);
+        }
+        let (features, length) = self.featurizer.features_and_words(text);
+        if self.builder.scaled.is_some() {
+            return self.builder.scaled(features, length, fields);
+        }
+        self.builder.sketch(self.builder.fingerprint, Features::set(features), fields)
     }
 
     /// The terms of a text, from which its sketches under any table are made; `None` for a text without
@@ -89,8 +93,8 @@ impl SketchMaker {
     /// Rebuilds a sketch from its stored words, followed by its kept features. `None` if there are too few
     /// words, or too many for a scheme that keeps no features.
     pub fn restore(&self, words: &[u64]) -> Option<(SketchId, Sketch)> {
-        let SketchBuilder { len, exact, fingerprint, .. } = self.builder;
-        let fits = if exact { words.len() > len } else { words.len() == len };
+        let SketchBuilder { len, fingerprint, .. } = self.builder;
+        let fits = if self.scheme.keeps_features() { words.len() > len } else { words.len() == len };
         fits.then(|| self.builder.named(fingerprint, words, len))
     }
 }
@@ -104,6 +108,8 @@ struct SketchBuilder {
     exact: bool,
     /// Whether features are kept with their weights.
     weighted: bool,
+    /// Which values are kept, if the sketch is scaled.
+    scaled: Option<Scaled>,
     /// The sketcher of the sketch, then that of the separate block sketch, if there is one.
     sketchers: Vec<Box<dyn Sketcher>>,
     words: Vec<u64>,
@@ -116,7 +122,8 @@ impl SketchBuilder {
             len: scheme.words(),
             fingerprint: scheme.fingerprint(),
             exact: scheme.exact,
-            weighted: scheme.measure() != Measure::Jaccard,
+            weighted: scheme.measure().is_weighted(),
+            scaled: scheme.sketch.scaled(),
             sketchers: params.map(|params| params.sketcher()).collect(),
             words: Vec::new(),
         }
@@ -144,6 +151,24 @@ impl SketchBuilder {
         }
         debug_assert!(end == self.len || fields.is_empty(), "a sketch has all hashes of fields, or none");
         Some(self.named(fingerprint, &self.words, end))
+    }
+
+    /// The scaled sketch of a text of so many words; `None` if it has no features, or the scheme is not
+    /// scaled.
+    fn scaled(&mut self, features: &[u64], words: usize, fields: &[u64]) -> Option<(SketchId, Sketch)> {
+        let scaled = self.scaled?;
+        self.words.clear();
+        self.words.push(0);
+        self.words.extend_from_slice(fields);
+        let end = self.words.len();
+        scaled.values(features, &mut self.words);
+        let count = self.words.len() - end;
+        self.words[0] = packed(words, count);
+        if !self.exact {
+            let kept = scaled.kept(&self.words[end..]).len();
+            self.words.truncate(end + kept);
+        }
+        (count > 0).then(|| self.named(self.fingerprint, &self.words, end))
     }
 
     /// A sketch of `end` words and of features, with its id.
@@ -178,6 +203,29 @@ mod tests {
         let sketch = SketchParams { kind, size: 64, bits, wide: 0, seed: 0 };
         let text = TextRules { shingle: Shingle::Words(1), ..TextRules::default() };
         Scheme { version: VERSION, text, sketch, exact, ..Scheme::default() }
+    }
+
+    /// A scaled sketch is the size of its text, the hashes of its fields, and kept values.
+    #[test]
+    fn scaled_sketches() {
+        let kind = SketchKind::Scaled { scale: 4, least: 3 };
+        let text: String = (0..50).map(|i| format!("w{} ", i % 40)).collect();
+        let made = |exact, fields: &[u64]| {
+            let scheme = scheme(kind, 1, exact);
+            assert!(scheme.keeps_features() && scheme.words() == 1 && scheme.sketch.shape().is_none());
+            SketchMaker::new(&scheme).sketch_with(&text, fields).unwrap()
+        };
+        let ((id, kept), (_, all)) = (made(false, &[]), made(true, &[]));
+        assert_eq!((&*kept.words, &*all.words), (&[packed(50, 40)][..], &[packed(50, 40)][..]));
+        let scaled = Scaled::new(4, 3, 0);
+        assert!(all.features.len() == 40 && *kept.features == *scaled.kept(&all.features));
+        assert!((3..20).contains(&kept.features.len()), "{}", kept.features.len());
+        let maker = SketchMaker::new(&scheme(kind, 1, false));
+        let words: Vec<u64> = kept.words.iter().chain(&*kept.features).copied().collect();
+        assert_eq!(maker.restore(&words), Some((id, kept)));
+        assert_eq!(maker.restore(&words[..1]), None, "a text has at least one value");
+        assert_eq!(*made(false, &[7]).1.words, [packed(50, 40), 7]);
+        assert_eq!(SketchMaker::new(&scheme(kind, 1, true)).sketch(" . "), None);
     }
 
     /// An id covers everything that is compared. Regression: where features were kept, the id covered only

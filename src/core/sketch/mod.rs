@@ -34,8 +34,8 @@ pub use params::SketchParams;
 pub use sampler::{Sampler, Sketcher};
 pub use scheme::{Scheme, VERSION};
 pub use sets::{
-    BottomK, Fss, MinHash, MinMax, Odd, Oph, OphOriginal, SectionBase, SectionMode, Sectional, SuperMinHash,
-    bottom_k, oph, sectional,
+    BottomK, Fss, MinHash, MinMax, Odd, Oph, OphOriginal, Scaled, SectionBase, SectionMode, Sectional,
+    SuperMinHash, bottom_k, oph, scaled, sectional,
 };
 pub use stored::{Sketch, SketchRef};
 pub use theory::{Estimator, PlaceEstimator, agreement, estimate, fractional, variance};

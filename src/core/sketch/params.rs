@@ -9,6 +9,7 @@ use super::kind::{SketchKind, SketchLayout, VarianceLaw};
 use super::sampler::{Sampler, Sketcher};
 use super::sets::bottom_k::{BottomK, BottomKEstimator};
 use super::sets::oph::{Oph, OphOriginal, OphOriginalEstimator};
+use super::sets::scaled::{Scaled, ScaledEstimator};
 use super::sets::{Fss, MinHash, MinMax, Odd, SectionBase, Sectional, SuperMinHash};
 use super::theory::agreement::{Agreement, Shape};
 use super::theory::fractional::{TwoWidths, WidthGroup};
@@ -21,9 +22,9 @@ use crate::description::Description;
 pub struct SketchParams {
     /// The kind of sketch.
     pub kind: SketchKind,
-    /// K, components, 16 to 32768 inclusive. For simhash f, bits: 32, 64 or 128.
+    /// K, components, 16 to 32768 inclusive. For simhash f, bits: 32, 64 or 128. Ignored by scaled.
     pub size: usize,
-    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64. For simhash 1. Ignored by bottom-k.
+    /// b, stored bits of a component: 1, 2, 4, 8, 16, 32 or 64. For simhash 1. Ignored by bottom-k, scaled.
     pub bits: usize,
     /// The number of first components that have 2b bits; below K and a multiple of 64; 0 for most sketches.
     pub wide: usize,
@@ -56,6 +57,9 @@ impl SketchParams {
                 if base == SectionBase::Fss { all } else { all.with("sketch.base", base.name()) }
             }
             SketchKind::Rejection { bound } => all.with("sketch.bound", f64::from(bound) / 1000.0),
+            SketchKind::Scaled { scale, least } => {
+                all.with("sketch.scale", scale).with("sketch.least", least)
+            }
             _ => all,
         }
     }
@@ -75,7 +79,7 @@ impl SketchParams {
     /// none.
     pub fn planes(&self) -> Option<Shape> {
         match self.kind.properties().layout {
-            SketchLayout::Values | SketchLayout::Parities | SketchLayout::Bins => None,
+            SketchLayout::Values | SketchLayout::Parities | SketchLayout::Bins | SketchLayout::Kept => None,
             SketchLayout::Planes => Some(Shape::components(self.size, self.bits)),
             SketchLayout::Runs(length) => Some(Shape {
                 size: self.size / length,
@@ -97,6 +101,7 @@ impl SketchParams {
     pub fn words(&self) -> usize {
         match self.kind.properties().layout {
             SketchLayout::Values => self.size,
+            SketchLayout::Kept => 1,
             SketchLayout::Parities => (self.size * self.bits).div_ceil(64),
             SketchLayout::Bins => (self.bits + 1) * self.size.div_ceil(64),
             SketchLayout::Planes if self.wide > 0 => self.cuts().iter().map(Cut::words).sum(),
@@ -109,6 +114,9 @@ impl SketchParams {
     /// The estimator for two such sketches.
     pub fn estimator(&self) -> Arc<dyn Estimator> {
         let (size, bits) = (self.size, self.bits);
+        if let Some(scaled) = self.scaled() {
+            return Arc::new(ScaledEstimator(scaled));
+        }
         match (self.kind.properties().layout, self.shape()) {
             (SketchLayout::Values, _) => Arc::new(BottomKEstimator { size }),
             (SketchLayout::Bins, _) => Arc::new(OphOriginalEstimator { size, bits }),
@@ -125,6 +133,7 @@ impl SketchParams {
             VarianceLaw::Independent => (1.0, true),
             VarianceLaw::Times(alpha) => (alpha(size, union), false),
             VarianceLaw::Own(variance) => return Some(variance(size, bits, similarity, union)),
+            VarianceLaw::Unknown => return None,
         };
         match self.shape() {
             Some(Shape { agreement: Agreement::Bits(_), .. }) => {
@@ -161,6 +170,7 @@ impl SketchParams {
             SketchKind::Odd => return Box::new(Odd::new(size, bits, seed)),
             SketchKind::OphOriginal => return Box::new(OphOriginal::new(size, bits, seed)),
             SketchKind::SimHash => return Box::new(SimHash::new(size, seed)),
+            SketchKind::Scaled { scale, least } => return Box::new(Scaled::new(scale, least, seed)),
             SketchKind::Dart => Box::new(Dart::new(size, seed)),
             SketchKind::Icws => Box::new(Icws::new(size, seed)),
             SketchKind::Cws => Box::new(Cws::new(size, seed)),
@@ -170,6 +180,14 @@ impl SketchParams {
         };
         let by_word = self.planes().is_some_and(|places| places.by_word());
         Box::new(Packed::new(sampler, size, self.cuts(), by_word))
+    }
+
+    /// Which values are kept; `None` if the sketch is not scaled.
+    pub fn scaled(&self) -> Option<Scaled> {
+        match self.kind {
+            SketchKind::Scaled { scale, least } => Some(Scaled::new(scale, least, self.seed)),
+            _ => None,
+        }
     }
 
     /// How components are cut into planes.

@@ -28,7 +28,8 @@ pub struct Scheme {
     pub sketch: SketchParams,
     /// A second sketch, stored after the first, from which blocks are made if the first does not allow it.
     pub blocks: Option<SketchParams>,
-    /// Whether the features are stored with the sketch, for exact verification.
+    /// Whether all features are stored with the sketch, for exact verification; of a scaled sketch, all
+    /// values.
     pub exact: bool,
     /// Which documents may form a pair, by their fields. The hashes of the fields that it names are the last
     /// words of a sketch.
@@ -90,6 +91,12 @@ impl Scheme {
         self.words() - self.pairs.len()
     }
 
+    /// Whether anything is stored behind the words of a sketch: all features, or the values that a scaled
+    /// sketch keeps.
+    pub fn keeps_features(&self) -> bool {
+        self.exact || self.sketch.scaled().is_some()
+    }
+
     /// The range of words from which blocks are made: the planes of the block sketch.
     pub fn block_words(&self) -> Range<usize> {
         let start = self.blocks.map_or(0, |_| self.sketch.words());
@@ -111,6 +118,11 @@ impl Scheme {
         if self.exact || evidence.look == 0 {
             return 0.0;
         }
+        if self.sketch.scaled().is_some() {
+            // The components that were read are the sample of the smaller text.
+            let share = similarity.get();
+            return (share * (1.0 - share) / f64::from(evidence.components.max(1))).sqrt();
+        }
         standard_error(similarity.get(), self.sketch.size, self.sketch.bits)
     }
 
@@ -126,7 +138,7 @@ impl Scheme {
     /// [fingerprint](Self::fingerprint). Otherwise features are stored too, or the table of document
     /// frequencies changes.
     pub fn names_words(&self) -> bool {
-        !self.exact && self.live().is_none()
+        !self.keeps_features() && self.live().is_none()
     }
 
     /// A live scheme while this table is in force: the same scheme with the table frozen. Other schemes are

@@ -11,9 +11,10 @@ pub struct Sketch {
     /// Bit planes for most kinds. The words of a separate block sketch are the last ones.
     #[serde(with = "words")]
     pub words: Box<[u64]>,
-    /// The distinct features, ascending, if the scheme keeps them; otherwise empty. Unless the
-    /// [measure](super::Scheme::measure) is the plain Jaccard similarity, they are followed by the same
-    /// number of words that are the bits of their weights.
+    /// The distinct features, ascending, if the scheme keeps them; otherwise empty. If the
+    /// [measure](super::Scheme::measure) has weights, they are followed by the same number of words that are
+    /// the bits of their weights. Of a [scaled](super::Scaled) sketch: hash values of the features,
+    /// ascending, all of them or those that are kept.
     #[serde(with = "words")]
     pub features: Box<[u64]>,
 }

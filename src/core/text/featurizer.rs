@@ -8,6 +8,7 @@ use super::tokens::normalize::normalized;
 use super::tokens::stem::Stemmer;
 use super::tokens::stop::StopWords;
 use super::tokens::tokenize::{Lowered, SLACK, hash_at};
+use super::tokens::unicode::WORD;
 use super::weights::TermsRef;
 use super::weights::terms::TermCounter;
 
@@ -28,6 +29,8 @@ pub struct Featurizer {
     /// Features of all parts of the last text, if the rules have fields.
     together: Vec<u64>,
     counter: TermCounter,
+    /// Weight of the tokens of the last text and of its fields, in 24ths of a word.
+    weight: usize,
 }
 
 impl Featurizer {
@@ -53,6 +56,7 @@ impl Featurizer {
             features: Vec::new(),
             together: Vec::new(),
             counter: TermCounter::default(),
+            weight: 0,
             rules,
         }
     }
@@ -60,16 +64,23 @@ impl Featurizer {
     /// The hashed shingles of a text in text order, then those of its fields, repeats included. Empty if
     /// there is no token.
     pub fn features(&mut self, text: &str) -> &[u64] {
+        self.features_and_words(text).0
+    }
+
+    /// The [features](Self::features) of a text, and the number of its words: tokens that are parts of words
+    /// count by their weight, and the sum is rounded down.
+    pub fn features_and_words(&mut self, text: &str) -> (&[u64], usize) {
+        self.weight = 0;
         if self.rules.fields.is_empty() {
             let first = self.fill(text);
-            return &self.features[first..];
+            return (&self.features[first..], self.weight / WORD);
         }
         self.together.clear();
         for part in self.rules.parts(text) {
             let first = self.fill(part);
             self.together.extend_from_slice(&self.features[first..]);
         }
-        &self.together
+        (&self.together, self.weight / WORD)
     }
 
     /// The number of tokens of a text and its fields, stop words removed.
@@ -110,17 +121,20 @@ impl Featurizer {
     }
 
     fn words(&mut self, size: usize, mut roll: impl Roll) -> usize {
-        let Self { lowered, stop_words, stemmer, features, .. } = self;
+        let Self { lowered, stop_words, stemmer, features, weight, .. } = self;
         each_token(lowered, stop_words, stemmer.as_mut(), |token, _, _| features.push(roll.next(token)));
+        *weight += features.len() * WORD;
         // The first values are windows that were not full: see `shingle`.
         size.min(features.len()).saturating_sub(1)
     }
 
     fn words_of_parts(&mut self) -> usize {
-        let Self { lowered, stop_words, stemmer, parts, features, .. } = self;
+        let Self { lowered, stop_words, stemmer, parts, features, weight: total, .. } = self;
         parts.clear();
         each_token(lowered, stop_words, stemmer.as_mut(), |token, first, _| {
-            parts.next(token, lowered.weight(first), |feature| features.push(feature));
+            let weight = lowered.weight(first);
+            *total += weight;
+            parts.next(token, weight, |feature| features.push(feature));
         });
         features.extend(parts.whole());
         0
@@ -128,9 +142,11 @@ impl Featurizer {
 
     fn chars(&mut self, size: usize) -> usize {
         self.joined.clear();
-        each_token(&self.lowered, &self.stop_words, None, |_, first, end| {
-            self.joined.extend_from_slice(&self.lowered.bytes()[first..end]);
-            self.joined.push(b' ');
+        let Self { lowered, stop_words, joined, weight, .. } = self;
+        each_token(lowered, stop_words, None, |_, first, end| {
+            joined.extend_from_slice(&lowered.bytes()[first..end]);
+            joined.push(b' ');
+            *weight += lowered.weight(first);
         });
         if self.joined.pop().is_some() {
             let len = self.joined.len();

@@ -33,6 +33,8 @@ pub enum Measure {
     WeightedJaccard,
     /// [`cosine`].
     Cosine,
+    /// The greater one of the [`containment`]s of two texts in each other: `|A ∩ B| / min(|A|, |B|)`.
+    Containment,
 }
 
 impl Measure {
@@ -42,6 +44,7 @@ impl Measure {
             Self::Jaccard => "jaccard",
             Self::WeightedJaccard => "weighted-jaccard",
             Self::Cosine => "cosine",
+            Self::Containment => "containment",
         }
     }
 
@@ -51,6 +54,15 @@ impl Measure {
             Self::Jaccard => jaccard(x, y),
             Self::WeightedJaccard => weighted_jaccard(x, y),
             Self::Cosine => cosine(x, y),
+            Self::Containment => containment(x, y).max(containment(y, x)),
+        }
+    }
+
+    /// Whether the similarity depends on the weights of features.
+    pub fn is_weighted(self) -> bool {
+        match self {
+            Self::Jaccard | Self::Containment => false,
+            Self::WeightedJaccard | Self::Cosine => true,
         }
     }
 }
@@ -194,6 +206,7 @@ mod tests {
         assert_eq!(weighted_jaccard(x, y), 2.0 / 10.0);
         assert_eq!(cosine(x, y), 4.0 / 156.0_f64.sqrt());
         assert_eq!((containment(x, y), containment(features(&[2], &[]), y)), (2.0 / 3.0, 1.0));
+        assert_eq!(Measure::Containment.similarity(y, features(&[2], &[])), 1.0);
         // Feature 2: max(2, 0) + 1 + 3 + 4 = 10. Feature 3: 2 + 1 + 1 + 4 / 3.
         assert!((probability_jaccard(x, y) - (0.1 + 3.0 / 16.0)).abs() < 1e-15);
     }
@@ -212,7 +225,9 @@ mod tests {
         for seed in 0..200 {
             let ((i, v), (j, w)) = (list(seed, 12), list(seed ^ 0xff00, 12));
             let (x, y) = (features(&i, &v), features(&j, &w));
-            for measure in [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine] {
+            let measures =
+                [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine, Measure::Containment];
+            for measure in measures {
                 assert_eq!(measure.similarity(x, y).to_bits(), measure.similarity(y, x).to_bits());
                 assert_eq!(measure.similarity(x, x).to_bits(), 1.0_f64.to_bits());
             }

@@ -90,6 +90,7 @@ fn examine(
         patience,
         deltas: false,
         causes: false,
+        shares: false,
         decisions,
         run: String::new(),
     };

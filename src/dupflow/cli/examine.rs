@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::config::{FilterPlan, Plan};
 use dupflow_core::block::{BlockKey, Blocking, HotRule};
-use dupflow_core::filter::{PairFilter, Verdict};
+use dupflow_core::filter::{PairFilter, Verdict, Verify};
 use dupflow_core::hash::SketchId;
+use dupflow_core::pair::Similarity;
 use dupflow_core::sketch::agreement::Shape;
 use dupflow_core::sketch::sectional;
 use dupflow_core::sketch::{Estimator, PlaceEstimator, Scheme, Sketch, SketchKind, SketchMaker};
@@ -50,7 +51,7 @@ pub(super) struct SketchedText {
 pub(super) struct SketchComparison {
     /// Number of equal components; `None` for sketches that are not compared component by component.
     pub(super) equal: Option<usize>,
-    /// The estimated similarity, from 0 to 1.
+    /// The estimated similarity, from 0 to 1. Of scaled sketches with all values it is exact.
     pub(super) estimate: f64,
     /// The standard error of an estimate at that similarity.
     pub(super) standard_error: f64,
@@ -70,7 +71,10 @@ impl Examiner {
             estimator: plan.scheme.sketch.estimator(),
             blocking: plan.blocking(),
             filter: plan.filter(),
-            verifies: matches!(plan.filter, FilterPlan::Exact(..)),
+            verifies: matches!(
+                plan.filter,
+                FilterPlan::Exact(..) | FilterPlan::Containment(Verify::Exact, _)
+            ),
         }
     }
 
@@ -127,13 +131,21 @@ impl Examiner {
 
     pub(super) fn compare(&self, a: &SketchedText, b: &SketchedText) -> SketchComparison {
         let [x, y] = [a, b].map(|text| &text.sketch.words[..self.scheme.text_words()]);
-        let estimate = self.estimator.estimate(x, y).max(0.0);
+        let estimate = match self.scheme.sketch.scaled() {
+            Some(_) => self.filter.similarity(a.sketch.view(), b.sketch.view()).get(),
+            None => self.estimator.estimate(x, y).max(0.0),
+        };
+        let verdict = self.filter.decide(a.sketch.view(), b.sketch.view());
+        let standard_error = match self.scheme.sketch.scaled() {
+            Some(_) if self.verifies => 0.0,
+            _ => self.estimator.standard_error(estimate),
+        };
         SketchComparison {
             equal: self.shape().map(|shape| PlaceEstimator::new(shape).count(x, y)),
             estimate,
-            standard_error: self.estimator.standard_error(estimate),
+            standard_error,
             shared: a.keys.iter().filter(|key| b.keys.contains(key)).copied().collect(),
-            verdict: self.filter.decide(a.sketch.view(), b.sketch.view()),
+            verdict,
         }
     }
 
@@ -160,6 +172,11 @@ impl Examiner {
     /// Fewest shared blocks that make two sketches a candidate.
     pub(super) fn least(&self) -> usize {
         self.blocking.least()
+    }
+
+    /// Whether sketches are scaled: their first word is a size, and their values are compared.
+    pub(super) fn is_scaled(&self) -> bool {
+        self.scheme.sketch.scaled().is_some()
     }
 
     /// Number of looks.
@@ -194,6 +211,7 @@ pub(super) fn named(measure: Measure) -> &'static str {
         Measure::Jaccard => "Jaccard",
         Measure::WeightedJaccard => "weighted Jaccard",
         Measure::Cosine => "cosine",
+        Measure::Containment => "containment",
     }
 }
 
@@ -206,17 +224,27 @@ pub(super) fn without_sketch(text: &Specimen) -> &'static str {
     }
 }
 
+/// The shares of two texts in each other, if they differ.
+pub(super) fn shares_text(similarity: Similarity, a: &str, b: &str) -> Option<String> {
+    let [in_b, in_a] = similarity.shares();
+    similarity.is_directed().then(|| format!("{in_b:.4} of {a} in {b}, {in_a:.4} of {b} in {a}"))
+}
+
 /// A verdict as text.
-pub(super) fn verdict_text(verdict: &Verdict, looks: usize) -> String {
+pub(super) fn verdict_text(verdict: &Verdict, [a, b]: [&str; 2], examiner: &Examiner) -> String {
     if *verdict == Verdict::RULED_OUT {
         return "rejected by pairs.where, before the filter".to_owned();
     }
     let (look, components) = (verdict.look, verdict.components);
     let answer = verdict.accepted.map_or_else(
         || "rejected".to_owned(),
-        |similarity| format!("accepted with similarity {:.4}", similarity.get()),
+        |similarity| {
+            let shares = shares_text(similarity, a, b).map(|shares| format!(" ({shares})"));
+            format!("accepted with similarity {:.4}{}", similarity.get(), shares.unwrap_or_default())
+        },
     );
-    format!("{answer} at look {look} of {looks}, after {components} components")
+    let what = if examiner.is_scaled() { "values" } else { "components" };
+    format!("{answer} at look {look} of {}, after {components} {what}", examiner.looks())
 }
 
 #[cfg(test)]

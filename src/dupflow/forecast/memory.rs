@@ -10,7 +10,7 @@
 use serde::Serialize;
 
 use crate::config::{BlockingPlan, Plan};
-use dupflow_core::text::measures::Measure;
+use dupflow_core::sketch::SketchKind;
 
 /// A `HashIndex` entry: five bytes in a packed table, with the room and headers of its buckets.
 const INDEX_BYTES: f64 = 5.5;
@@ -80,6 +80,25 @@ pub(super) fn spilled(plan: &Plan) -> Vec<MemoryPart> {
     parts.map(|(what, bytes)| MemoryPart { what, bytes }).collect()
 }
 
+/// Words that a sketch stores of the features of a text, besides its own.
+pub(super) fn stored_features(plan: &Plan) -> usize {
+    match (plan.scheme.exact, plan.scheme.keeps_features()) {
+        (true, _) => ASSUMED_FEATURES * (1 + usize::from(plan.scheme.measure().is_weighted())),
+        (false, true) => in_blocks(plan),
+        (false, false) => 0,
+    }
+}
+
+/// Features of a text that have a block of their own: all, or those that a scaled sketch keeps.
+pub(super) fn in_blocks(plan: &Plan) -> usize {
+    match plan.scheme.sketch.kind {
+        SketchKind::Scaled { scale, least } => {
+            (ASSUMED_FEATURES / scale as usize).max(least as usize).min(ASSUMED_FEATURES)
+        }
+        _ => ASSUMED_FEATURES,
+    }
+}
+
 /// The bytes per document in memory under a memory budget, of which `all` are without one.
 pub(super) fn beside_files(plan: &Plan, workers: usize, all: f64) -> f64 {
     let in_files: f64 = spilled(plan).iter().map(|part| part.bytes).sum();
@@ -100,7 +119,7 @@ fn postings(plan: &Plan) -> usize {
     let of_blocking = |(blocking, _): (&BlockingPlan, usize)| match blocking {
         BlockingPlan::Banding { design, .. } => design.curve.bands,
         BlockingPlan::Hamming { design, .. } => usize::try_from(design.keys()).unwrap_or(usize::MAX),
-        BlockingPlan::Shingles { .. } => ASSUMED_FEATURES,
+        BlockingPlan::Shingles { .. } => in_blocks(plan),
         BlockingPlan::Scan => 1,
     };
     plan.blockings().map(of_blocking).sum()
@@ -109,13 +128,12 @@ fn postings(plan: &Plan) -> usize {
 /// The parts of a document's state, over all workers of a process.
 pub(super) fn per_document(plan: &Plan) -> Vec<MemoryPart> {
     let sketch = (plan.scheme.words() * 8) as f64;
-    let weighted = if plan.scheme.measure() == Measure::Jaccard { 1 } else { 2 };
-    let features = FEATURES_ENTRY_BYTES + (ASSUMED_FEATURES * 8 * weighted) as f64;
+    let features = FEATURES_ENTRY_BYTES + (stored_features(plan) * 8) as f64;
     // Most terms of a text are in the vocabulary already; every worker holds the whole vocabulary.
     let terms = SLACK * TERMS_ENTRY_BYTES + ASSUMED_FEATURES as f64 * TERM_BYTES;
     let parts = [
         ("sketch", sketch),
-        ("features", if plan.scheme.exact { features } else { 0.0 }),
+        ("features", if plan.scheme.keeps_features() { features } else { 0.0 }),
         ("terms", if plan.scheme.live().is_some() { terms } else { 0.0 }),
         ("sketch by id", stored_id_bytes(plan) + SKETCH_ENTRY_BYTES + INDEX_BYTES),
         ("postings", postings(plan) as f64 * POSTING_BYTES),

@@ -16,6 +16,7 @@ mod memory;
 #[cfg(feature = "monitor")]
 mod plan_text;
 mod plot;
+mod quotes;
 mod report;
 mod retention;
 mod spill;

@@ -22,7 +22,12 @@ impl PlanText {
         let words = |blocks: &Blocks| match blocks {
             Blocks::Banding(banding) => format!("{} bands of {} rows", banding.bands, banding.rows),
             Blocks::Hamming(_) => "tables of permuted bits: all within the distance".to_owned(),
-            Blocks::Shingles { .. } => "shingles: every pair is compared that shares one".to_owned(),
+            Blocks::Shingles { kept: Some(_), .. } => {
+                "kept values: every pair is compared that shares one".to_owned()
+            }
+            Blocks::Shingles { kept: None, .. } => {
+                "shingles: every pair is compared that shares one".to_owned()
+            }
             Blocks::Scan => "scan: every pair is compared".to_owned(),
         };
         let blocks: Vec<&Blocks> = std::iter::once(&report.blocking).chain(&report.also).collect();

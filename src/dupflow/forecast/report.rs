@@ -15,14 +15,16 @@ use super::banding::BandingReport;
 use super::hamming::Hamming;
 use super::memory::{self, MemoryPart};
 use super::plot::similarities;
+use super::quotes::{self, QuoteRecall};
 use super::retention::RetentionReport;
 use super::spill::SpillReport;
 use crate::config::{BlockingPlan, FilterPlan, Plan};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::HotRule;
-use dupflow_core::filter::FilterKind;
+use dupflow_core::filter::{FilterKind, Verify};
 use dupflow_core::probability::normal;
 use dupflow_core::sketch::Scheme;
+use dupflow_core::sketch::scaled::ScaledEstimator;
 
 /// Similarities below the threshold at which false candidates are counted.
 const BELOW: [f64; 3] = [0.2, 0.3, 0.5];
@@ -46,6 +48,9 @@ pub struct PlanReport {
     pub(super) also: Option<Blocks>,
     pub(super) filter: FilterReport,
     pub(super) points: Vec<CurvePoint>,
+    /// Of containment, the recall of quotes by their length; instead of the curve, which does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) quotes: Option<Vec<QuoteRecall>>,
     /// The curve at evenly spaced similarities.
     #[serde(skip)]
     pub(super) curve: Vec<CurvePoint>,
@@ -68,6 +73,9 @@ pub(super) enum Blocks {
     Shingles {
         #[serde(flatten)]
         rule: HotRule,
+        /// Of scaled sketches: how many of the 500 shingles of a text have a block.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        kept: Option<usize>,
     },
     Scan,
 }
@@ -76,6 +84,9 @@ pub(super) enum Blocks {
 pub(super) struct FilterReport {
     pub(super) kind: FilterKind,
     pub(super) exact: bool,
+    /// Whether the values of scaled sketches are compared.
+    #[serde(skip)]
+    pub(super) values: bool,
     /// Worst-case probability of an early reject at or above the threshold, and of an early accept below it.
     pub(super) reject_error: f64,
     pub(super) accept_error: f64,
@@ -145,6 +156,7 @@ impl PlanReport {
             standard_error: plan.scheme.sketch.estimator().standard_error(plan.threshold),
             points: points.map(at).collect(),
             curve: similarities().map(at).collect(),
+            quotes: plan.scheme.sketch.scaled().map(|_| quotes::recall(plan)),
             blocking,
             also,
             filter: FilterReport::new(plan),
@@ -216,7 +228,10 @@ impl Blocks {
                 let shape = plan.scheme.sketch.shape().expect("a distance is of places");
                 Self::Hamming(Hamming::new(design, *rule, shape, documents))
             }
-            BlockingPlan::Shingles { rule } => Self::Shingles { rule: *rule },
+            BlockingPlan::Shingles { rule } => {
+                let kept = plan.scheme.sketch.scaled().map(|_| memory::in_blocks(plan));
+                Self::Shingles { rule: *rule, kept }
+            }
             BlockingPlan::Scan => Self::Scan,
         }
     }
@@ -226,8 +241,13 @@ impl Blocks {
         match self {
             Self::Banding(banding) => banding.curve.found(similarity, banding.meets),
             Self::Hamming(hamming) => hamming.probability(similarity),
+            // Of the shared shingles of the smaller text, one at least has a block.
+            Self::Shingles { kept: Some(kept), .. } => {
+                let all = memory::ASSUMED_FEATURES as f64;
+                1.0 - (1.0 - *kept as f64 / all).powf(similarity * all)
+            }
             // Texts without a common shingle have similarity 0.
-            Self::Shingles { .. } | Self::Scan => 1.0,
+            Self::Shingles { kept: None, .. } | Self::Scan => 1.0,
         }
     }
 }
@@ -237,10 +257,12 @@ impl FilterReport {
         let (kind, exact) = match plan.filter {
             FilterPlan::Sketch(kind, _) => (kind, false),
             FilterPlan::Exact(kind, _) => (kind, true),
-            FilterPlan::Whole(_) => (FilterKind::Full, false),
+            FilterPlan::Whole(_) | FilterPlan::Containment(Verify::Sketch, _) => (FilterKind::Full, false),
+            FilterPlan::Containment(Verify::Exact, _) => (FilterKind::Full, true),
         };
+        let values = plan.scheme.sketch.scaled().is_some();
         let Some(schedule) = plan.schedule() else {
-            return Self { kind, exact, reject_error: 0.0, accept_error: 0.0, looks: Vec::new() };
+            return Self { kind, exact, values, reject_error: 0.0, accept_error: 0.0, looks: Vec::new() };
         };
         let first = schedule.first_word().map(|below| LookRow {
             components: 64,
@@ -257,6 +279,7 @@ impl FilterReport {
         Self {
             kind,
             exact,
+            values,
             reject_error: schedule.spent().reject,
             accept_error: schedule.spent().accept,
             looks: first.into_iter().chain(looks).collect(),
@@ -270,6 +293,15 @@ impl CurvePoint {
             FilterPlan::Whole(filter) => {
                 let deviation = plan.scheme.sketch.estimator().standard_error(similarity);
                 (normal((similarity - plan.threshold) / deviation), f64::from(filter.components()))
+            }
+            FilterPlan::Containment(Verify::Exact, _) => {
+                (f64::from(u8::from(similarity >= plan.threshold)), memory::ASSUMED_FEATURES as f64)
+            }
+            FilterPlan::Containment(Verify::Sketch, _) => {
+                let values = memory::in_blocks(plan) as f64;
+                let deviation = (similarity * (1.0 - similarity) / values).sqrt();
+                let passes = normal((similarity - plan.threshold) / deviation.max(f64::MIN_POSITIVE));
+                (if values < f64::from(ScaledEstimator::LEAST) { 0.0 } else { passes }, values)
             }
             FilterPlan::Sketch(_, filter) => {
                 let operation = filter.schedule().operation(similarity);

@@ -9,11 +9,10 @@ use std::fmt::{self, Display, Formatter};
 use indicatif::{BinaryBytes, HumanCount};
 use serde::Serialize;
 
-use super::memory::ASSUMED_FEATURES;
+use super::memory::{ASSUMED_FEATURES, stored_features};
 use crate::config::Plan;
 use crate::plural::count;
 use dupflow_core::doc::retention::{Retention, RetentionClock};
-use dupflow_core::text::measures::Measure;
 
 /// Bytes stored per document besides its content: lengths, and the position, time and kind of its event.
 const KEPT_BYTES: u64 = 27;
@@ -74,11 +73,9 @@ fn alive(retention: &Retention, rate: Option<f64>) -> Option<u64> {
 
 /// Bytes stored per document.
 fn kept_bytes(plan: &Plan) -> u64 {
-    let weighted = if plan.scheme.measure() == Measure::Jaccard { 1 } else { 2 };
     let content = match plan.scheme.live() {
         Some(_) => ASSUMED_FEATURES * KEPT_TERM_BYTES,
-        None if plan.scheme.exact => 8 * (plan.scheme.words() + ASSUMED_FEATURES * weighted),
-        None => 8 * plan.scheme.words(),
+        None => 8 * (plan.scheme.words() + stored_features(plan)),
     };
     KEPT_BYTES + content as u64
 }

@@ -6,6 +6,7 @@ use indicatif::BinaryBytes;
 
 use super::memory::{ASSUMED_FEATURES, OWN_TIME_BYTES};
 use super::plot::{Probability, TypedSimilarity, plot};
+use super::quotes::QuoteTable;
 use super::report::{Blocks, FilterReport, PlanReport};
 use super::spill::FIXED_BYTES;
 use crate::plural::{count, counted};
@@ -31,6 +32,9 @@ impl Display for SketchDescription<'_> {
                 write!(f, "{size} components of {}, {wide} of them of {}", counted(bits, "bit"), 2 * bits)?;
             }
             SketchKind::SimHash => write!(f, "{size} bits")?,
+            SketchKind::Scaled { scale, least } => {
+                write!(f, "1 of {scale} hash values, {least} or more, and a word")?;
+            }
             _ => write!(f, "{size} components of {}", counted(bits, "bit"))?,
         }
         if let SketchKind::Rejection { bound } = kind {
@@ -57,11 +61,14 @@ impl Display for PlanReport {
         writeln!(f, "text      {}", Rules(&self.scheme.text))?;
         let (sketch, bytes) = (&self.scheme.sketch, self.sketch_bytes);
         writeln!(f, "sketch    {}, {bytes} bytes, seed {}", SketchDescription(sketch), sketch.seed)?;
-        writeln!(
-            f,
-            "          the standard error of an estimate at the threshold is {:.4}",
-            self.standard_error
-        )?;
+        let at_most = if self.filter.values { "at most " } else { "" };
+        if !(self.filter.values && self.filter.exact) {
+            writeln!(
+                f,
+                "          the standard error of an estimate at the threshold is {at_most}{:.4}",
+                self.standard_error
+            )?;
+        }
         self.blocking("blocking", &self.blocking, f)?;
         if let Some(also) = &self.also {
             self.blocking("and also", also, f)?;
@@ -88,7 +95,9 @@ impl Display for PlanReport {
             retention.fmt(f)?;
         }
         self.points(f)?;
-        self.filter.bounds(f)?;
+        if !self.filter.values {
+            self.filter.bounds(f)?;
+        }
         for blocks in std::iter::once(&self.blocking).chain(&self.also) {
             if let Blocks::Hamming(hamming) = blocks {
                 hamming.table(f)?;
@@ -104,8 +113,9 @@ impl PlanReport {
         let banding = match blocks {
             Blocks::Banding(banding) => banding,
             Blocks::Hamming(hamming) => return hamming.describe(heading, f),
-            Blocks::Shingles { rule } => {
-                writeln!(f, "{heading:<8}  shingles: every pair is compared that shares one")?;
+            Blocks::Shingles { rule, kept } => {
+                let which = if kept.is_some() { "kept values" } else { "shingles" };
+                writeln!(f, "{heading:<8}  {which}: every pair is compared that shares one")?;
                 return writeln!(f, "          a block {rule}");
             }
             Blocks::Scan => return writeln!(f, "{heading:<8}  scan: every pair is compared"),
@@ -126,6 +136,9 @@ impl PlanReport {
     }
 
     fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(quotes) = &self.quotes {
+            return QuoteTable(quotes).fmt(f);
+        }
         writeln!(f, "\nPairs that are compared (░) and reported (█), by their similarity:\n")?;
         let columns = self.curve.iter().map(|point| (point.compared, point.reported));
         f.write_str(&plot(self.threshold, columns))?;
@@ -165,7 +178,7 @@ impl PlanReport {
             )?;
             writeln!(f, "  (and {OWN_TIME_BYTES:.0} for each document whose rows have a time of their own)")?;
         }
-        if self.filter.exact {
+        if self.filter.exact || self.filter.values {
             writeln!(f, "  (features: for texts of {ASSUMED_FEATURES} distinct shingles)")?;
         }
         let not_counted = memory.not_counted.join(", ");
@@ -185,6 +198,11 @@ impl Display for FilterReport {
             if self.exact { "the exact similarity of what no look rejects" } else { "the sketches alone" };
         writeln!(f, "filter    {kind}, decides by {verify}")?;
         let (reject, accept) = (Probability(self.reject_error), Probability(self.accept_error));
+        if self.values {
+            let which =
+                if self.exact { "all values of the smaller text" } else { "the values that both keep" };
+            return writeln!(f, "          searches {which} in those of the larger one");
+        }
         match (self.kind, self.exact) {
             (FilterKind::Hamming, false) => {
                 writeln!(f, "          reads the first word, and the rest of what that leaves")

@@ -176,6 +176,9 @@ impl PipelineRecord {
         let mut keys: BTreeMap<String, String> =
             described.fields().map(|(name, value)| (name.to_owned(), value)).collect();
         keys.insert("output.keep".to_owned(), plan.keep.to_string());
+        if let Some(least) = plan.remove_if {
+            keys.insert("output.remove_if".to_owned(), format!("contained:{least}"));
+        }
         keys.insert("output.on_error".to_owned(), format!("{:?}", plan.on_error).to_lowercase());
         let fingerprint = format!("{:016x}", described.fingerprint());
         Self { name: plan.name.clone(), settings: plan.settings.clone(), keys, fingerprint }

@@ -19,6 +19,7 @@ use dupflow_connectors::failpoint;
 use dupflow_connectors::mark::Mark;
 use dupflow_connectors::sinks::side::{FinalRows, RestoredRows, SideDelta, SideLines, SideRow};
 use dupflow_connectors::sinks::{Destination, MarkedFile, Sink};
+use dupflow_core::pair::SharesBeside;
 use dupflow_core::run::view_tables::ViewTables;
 use dupflow_core::run::watch::{Notice, WatchMatch};
 use dupflow_core::time::Epoch;
@@ -286,7 +287,11 @@ fn side_row(plans: &[ViewPlan], row: &ViewRow) -> SideRow {
 fn notice_delta(notice: &Notice) -> SideDelta {
     let WatchMatch { watch, id, similarity } = &notice.of;
     let (watch, id) = (json!(watch.as_str()), json!(id.as_str()));
-    let json = format!("\"watch\":{watch},\"id\":{id},\"similarity\":{}", json!(similarity.get()));
+    let mut json = format!("\"watch\":{watch},\"id\":{id},\"similarity\":{}", json!(similarity.get()));
+    let SharesBeside { in_id, of_id } = SharesBeside::new(*similarity);
+    if let (Some(in_id), Some(of_id)) = (in_id, of_id) {
+        json += &format!(",\"in_id\":{},\"of_id\":{}", json!(in_id), json!(of_id));
+    }
     SideDelta { row: SideRow { key: format!("[{watch},{id}]"), json }, diff: notice.diff.into() }
 }
 

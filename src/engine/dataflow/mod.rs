@@ -59,7 +59,8 @@ pub use workers::run::{Cancellation, PeerSockets, WorkerError, Workers};
 use dupflow_core::pair::{Evidence, Similarity};
 use dupflow_core::time::Epoch;
 
-/// The similarity and the evidence of an accepted pair of sketches: pure functions of the two.
+/// The similarity and the evidence of an accepted pair of sketches: pure functions of the two, in ascending
+/// order of ids; in the answer to a query, of the query and the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 struct Accepted {
     similarity: Similarity,

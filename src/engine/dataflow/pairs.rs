@@ -53,7 +53,7 @@ pub(super) struct Acceptance {
     pub(super) diff: isize,
 }
 
-/// A change of P: a document of x is paired with y, or no longer is.
+/// A change of P: a document of x is paired with y, or no longer is. The similarity is that of x and y.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct HalfPair {
     y: SketchId,
@@ -115,8 +115,8 @@ pub(super) fn expand<'scope>(
         // A document has one sketch at a time, so it is never paired with itself in the accumulated result.
         // Changes of one epoch in which it moves from y to x cancel out, and may be skipped.
         let mut emit = |a: &DocId, b: &DocId, Accepted { similarity, evidence }: Accepted, diff| {
-            if let Some(pair) = Pair::new(a.clone(), b.clone()) {
-                emit((DocPair { pair, similarity, evidence }, epoch, diff));
+            if let Some(pair) = DocPair::new(a.clone(), b.clone(), similarity, evidence) {
+                emit((pair, epoch, diff));
             }
         };
         let mut members = sketches.borrow_mut();

@@ -233,6 +233,7 @@ fn compare_query(
             }
             let verdict = stages.filter.decide_passed(lo, hi);
             let Some(similarity) = verdict.accepted else { continue };
+            let similarity = if id < y { similarity } else { similarity.flipped() };
             let blocks = shared.blocks(&*stages.blocking, lo, hi);
             let evidence = Evidence { blocks, look: verdict.look, components: verdict.components };
             sketches.visible_at(*y, epoch, &mut documents);

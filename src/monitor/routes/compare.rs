@@ -16,6 +16,7 @@ use super::similar::EvidenceAnswer;
 use super::{ErrorAnswer, RouteState};
 use crate::view::PairDetails;
 use dupflow_core::doc::DocId;
+use dupflow_core::pair::SharesBeside;
 use dupflow_core::run::query::{LastEvent, SimilarDocument};
 use dupflow_core::time::Epoch;
 
@@ -54,6 +55,12 @@ pub(super) struct CompareAnswer {
     shared_b: f64,
     /// The similarity of the pair; null if they are not a pair.
     similarity: Option<f64>,
+    /// Of containment, if the two shares differ: the share of b's features that a has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_a: Option<f64>,
+    /// And the share of a's features that b has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_b: Option<f64>,
     /// The exact similarity of the texts, if they have one.
     exact: Option<f64>,
     /// Minimum similarity of a pair.
@@ -117,6 +124,7 @@ pub(super) async fn compare(
         let pieces = pieces.into_iter().map(|(text, passage)| ComparedPiece { text, passage });
         ComparedText { id: name.to_string(), place, pieces: pieces.collect() }
     };
+    let shares = paired.as_ref().map(|similar| SharesBeside::new(similar.similarity)).unwrap_or_default();
     Ok(Json(CompareAnswer {
         epoch,
         a: side(&a, places.0, compared.a),
@@ -125,6 +133,8 @@ pub(super) async fn compare(
         shared_a: compared.shared.0,
         shared_b: compared.shared.1,
         similarity: paired.as_ref().map(|similar| similar.similarity.get()),
+        in_a: shares.of_id,
+        in_b: shares.in_id,
         exact: compared.exact,
         threshold: state.subject.pipeline.threshold,
         evidence: paired.map(|similar| EvidenceAnswer::new(&state.subject.pipeline, &similar)),
@@ -164,7 +174,9 @@ async fn find_both(state: &Arc<RouteState>, a: &DocId, b: &DocId) -> Result<Docu
         };
         let reached = state.reached(epoch).await;
         let held = read_known(state, a, vec![b.clone()]).await?.held.into_iter().flatten().next();
-        let held = held.filter(|held| reached && held.since <= epoch && held.similarity == paired.similarity);
+        // Held as that of the pair, whose first document may be b.
+        let similarity = if a < b { paired.similarity } else { paired.similarity.flipped() };
+        let held = held.filter(|held| reached && held.since <= epoch && held.similarity == similarity);
         return Ok(DocumentPair { epoch, at_a, at_b, paired: Some(paired), held });
     }
     Err(ErrorAnswer::busy(

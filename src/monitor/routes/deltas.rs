@@ -71,7 +71,7 @@ pub(super) async fn deltas(
     if let Some(format) = ListFormat::of_file(from.format, &HeaderMap::new()) {
         check_whole(from.after.is_some() || from.tail.is_some())?;
         view.check_filled().map_err(|why| ErrorAnswer::unseen(&why))?;
-        return export_deltas(&view, format).answer(&state, view);
+        return export_deltas(&view, format, state.subject.pipeline.shares).answer(&state, view);
     }
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
     let after = last.or(from.after).filter(|id| !id.is_empty());
@@ -92,25 +92,28 @@ pub(super) async fn deltas(
     Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
 }
 
-/// The deltas that are held now, by epoch.
+/// The deltas that are held now, by epoch; `shares` says whether they have two shares.
 fn export_deltas(
     view: &View,
     format: ListFormat,
+    shares: bool,
 ) -> ListExport<impl FnMut(&View) -> (Vec<ListRow>, bool) + Send + 'static> {
     // What is held is shared, and at most 16 MiB.
     let mut pieces = view.held_deltas().into_iter();
     let read = move |_: &View| {
         let piece: Option<Arc<DeltaPiece>> = pieces.next();
-        (piece.as_deref().map(rows).unwrap_or_default(), pieces.len() == 0)
+        (piece.as_deref().map(|piece| rows(piece, shares)).unwrap_or_default(), pieces.len() == 0)
     };
-    const COLUMNS: &[&str] = &["epoch", "at", "event_time", "diff", "a", "b", "similarity", "cause"];
-    ListExport { name: "deltas", columns: COLUMNS, format, read }
+    const COLUMNS: &[&str] =
+        &["epoch", "at", "event_time", "diff", "a", "b", "similarity", "cause", "in_a", "in_b"];
+    ListExport { name: "deltas", columns: &COLUMNS[..if shares { 10 } else { 8 }], format, read }
 }
 
-fn rows(piece: &DeltaPiece) -> Vec<ListRow> {
+fn rows(piece: &DeltaPiece, shares: bool) -> Vec<ListRow> {
     let event_time = piece.times.event.map_or(ListCell::Nothing, |time| ListCell::Number(time.seconds()));
     let row = |delta: &Delta| {
-        vec![
+        let [in_b, in_a] = delta.pair.similarity.shares().map(ListCell::Number);
+        let mut row = vec![
             ListCell::Whole(piece.epoch),
             ListCell::Number(piece.times.committed),
             event_time.clone(),
@@ -119,7 +122,9 @@ fn rows(piece: &DeltaPiece) -> Vec<ListRow> {
             ListCell::Text(delta.pair.pair.hi().to_string()),
             ListCell::Number(delta.pair.similarity.get()),
             ListCell::Text(delta.cause.name().to_owned()),
-        ]
+        ];
+        row.extend([in_a, in_b].into_iter().filter(|_| shares));
+        row
     };
     piece.deltas.iter().map(row).collect()
 }

@@ -16,6 +16,7 @@ use crate::View;
 use crate::subject::{ReadText, TextReader, TextUnavailable};
 use crate::view::PairDetails;
 use dupflow_core::doc::{DocId, Position};
+use dupflow_core::pair::SharesBeside;
 use dupflow_core::run::query::{self, Answer, LastEvent};
 use dupflow_core::time::Epoch;
 
@@ -58,6 +59,13 @@ struct TextPosition {
 struct PairedDocument {
     id: String,
     similarity: f64,
+    /// Of containment, if the two shares differ: the share of the features of the document asked for that
+    /// this one has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_id: Option<f64>,
+    /// And the share of this one's features that the document asked for has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_id: Option<f64>,
     /// The epoch that added the pair with this similarity; null if that is unknown or not durable yet.
     since: Option<u64>,
     cause: Option<&'static str>,
@@ -149,10 +157,17 @@ async fn document_of(state: &Arc<RouteState>, name: &str) -> Result<Json<Documen
     let others: Vec<DocId> = answer.similar.iter().map(|similar| similar.id.clone()).collect();
     let KnownDocument { epoch: output_epoch, cluster, held } = read_known(state, &name, others).await?;
     let pairs = answer.similar.iter().zip(held).map(|(similar, held)| {
-        let held = held.filter(|held| held.similarity == similar.similarity);
+        // Held as that of the pair, whose first document may be the other one.
+        let is_held = |known: &PairDetails| {
+            [known.similarity, known.similarity.flipped()].contains(&similar.similarity)
+        };
+        let held = held.filter(is_held);
+        let SharesBeside { in_id, of_id } = SharesBeside::new(similar.similarity);
         PairedDocument {
             id: similar.id.to_string(),
             similarity: similar.similarity.get(),
+            in_id,
+            of_id,
             since: held.map(|held| held.since),
             cause: held.map(|held| held.cause.name()),
             evidence: EvidenceAnswer::new(&state.subject.pipeline, similar),

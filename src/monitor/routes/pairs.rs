@@ -17,7 +17,7 @@ use crate::view::KnownPair;
 use crate::view::pairs::{PairQuery, SinceBound};
 use crate::view::ranking::{RankPosition, RankedBy, Ranking};
 use dupflow_core::doc::DocId;
-use dupflow_core::pair::Pair;
+use dupflow_core::pair::{Pair, SharesBeside};
 
 /// Default and maximum number of pairs on a page.
 const LIMIT: usize = 100;
@@ -93,6 +93,12 @@ pub(super) struct PairSummary {
     a: String,
     b: String,
     similarity: f64,
+    /// Of containment, if the two shares differ: the share of b's features that a has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_a: Option<f64>,
+    /// And the share of a's features that b has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_b: Option<f64>,
     /// The epoch that added the pair with this similarity.
     since: u64,
     /// When that epoch was committed, in unix seconds; null if that is not known.
@@ -108,10 +114,13 @@ pub(super) struct PairSummary {
 
 impl PairSummary {
     pub(super) fn new(pair: &KnownPair) -> Self {
+        let SharesBeside { in_id: in_b, of_id: in_a } = SharesBeside::new(pair.held.similarity);
         Self {
             a: pair.a.to_string(),
             b: pair.b.to_string(),
             similarity: pair.held.similarity.get(),
+            in_a,
+            in_b,
             since: pair.held.since,
             since_at: pair.held.times.committed(),
             since_event_time: pair.held.times.event(),
@@ -166,7 +175,7 @@ pub(super) async fn pairs(
     }
     let view = state.view()?;
     if let Some(format) = file {
-        return export_pairs(wanted, format).answer(&state, view);
+        return export_pairs(wanted, format, state.subject.pipeline.shares).answer(&state, view);
     }
     state
         .read_view(view, move |view| {
@@ -199,10 +208,11 @@ async fn ranked_page(
     state.read_view(state.view()?, read).await
 }
 
-/// All wanted pairs, by (a, b).
+/// All wanted pairs, by (a, b); `shares` says whether they have two shares.
 fn export_pairs(
     wanted: PairQuery,
     format: ListFormat,
+    shares: bool,
 ) -> ListExport<impl FnMut(&View) -> (Vec<ListRow>, bool) + Send + 'static> {
     let mut wanted = PairQuery { after: None, limit: ROWS, ..wanted };
     let read = move |view: &View| {
@@ -210,7 +220,8 @@ fn export_pairs(
         wanted.after = next;
         let row = |pair: &KnownPair| {
             let summary = PairSummary::new(pair);
-            vec![
+            let [in_b, in_a] = pair.held.similarity.shares().map(ListCell::Number);
+            let mut row = vec![
                 ListCell::Text(summary.a),
                 ListCell::Text(summary.b),
                 ListCell::Number(summary.similarity),
@@ -219,13 +230,25 @@ fn export_pairs(
                 ListCell::optional(summary.since_event_time),
                 ListCell::Truth(summary.since_is_exact),
                 ListCell::Text(summary.cause.to_owned()),
-            ]
+            ];
+            row.extend([in_a, in_b].into_iter().filter(|_| shares));
+            row
         };
         (found.iter().map(row).collect(), wanted.after.is_none())
     };
-    const COLUMNS: &[&str] =
-        &["a", "b", "similarity", "since", "since_at", "since_event_time", "since_is_exact", "cause"];
-    ListExport { name: "pairs", columns: COLUMNS, format, read }
+    const COLUMNS: &[&str] = &[
+        "a",
+        "b",
+        "similarity",
+        "since",
+        "since_at",
+        "since_event_time",
+        "since_is_exact",
+        "cause",
+        "in_a",
+        "in_b",
+    ];
+    ListExport { name: "pairs", columns: &COLUMNS[..if shares { 10 } else { 8 }], format, read }
 }
 
 /// A query for a pair.

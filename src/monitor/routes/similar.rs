@@ -20,6 +20,7 @@ use crate::stream::BodyStream;
 use crate::subject::Pipeline;
 use crate::view::ViewUnavailable;
 use dupflow_core::cluster::history::History;
+use dupflow_core::pair::SharesBeside;
 use dupflow_core::run::query::{Answer, Query, Refusal, SimilarDocument};
 use dupflow_core::time::Epoch;
 
@@ -67,6 +68,12 @@ pub(super) struct SimilarAnswer {
 struct SimilarEntry {
     id: String,
     similarity: f64,
+    /// Of containment, if the two shares differ: the share of the text's features that this document has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_id: Option<f64>,
+    /// And the share of this document's features that the text has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_id: Option<f64>,
     /// Its cluster, unless that is a giant.
     cluster: Option<String>,
     evidence: EvidenceAnswer,
@@ -282,11 +289,16 @@ async fn answer(state: &Arc<RouteState>, query: SimilarQuery) -> Result<SimilarA
             state.read_view(view, cluster).await?
         }
     };
-    let documents = answer.similar.iter().zip(clusters).map(|(similar, cluster)| SimilarEntry {
-        id: similar.id.to_string(),
-        similarity: similar.similarity.get(),
-        cluster,
-        evidence: EvidenceAnswer::new(&state.subject.pipeline, similar),
+    let documents = answer.similar.iter().zip(clusters).map(|(similar, cluster)| {
+        let SharesBeside { in_id, of_id } = SharesBeside::new(similar.similarity);
+        SimilarEntry {
+            id: similar.id.to_string(),
+            similarity: similar.similarity.get(),
+            in_id,
+            of_id,
+            cluster,
+            evidence: EvidenceAnswer::new(&state.subject.pipeline, similar),
+        }
     });
     Ok(SimilarAnswer {
         id: query.id,

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::KnownPair;
 use dupflow_core::doc::DocId;
-use dupflow_core::pair::Delta;
+use dupflow_core::pair::{Delta, SharesBeside, Similarity};
 use dupflow_core::time::{Epoch, EpochTimes};
 
 /// A comment sent regularly, so that both sides notice a broken connection.
@@ -38,6 +38,8 @@ struct DeltaData<'d> {
     a: &'d DocId,
     b: &'d DocId,
     similarity: f64,
+    #[serde(flatten)]
+    shares: PairShares,
     cause: &'static str,
 }
 
@@ -54,8 +56,26 @@ struct PairData<'d> {
     a: &'d DocId,
     b: &'d DocId,
     similarity: f64,
+    #[serde(flatten)]
+    shares: PairShares,
     since: Epoch,
     cause: &'static str,
+}
+
+/// The shares of a pair of containment, if they differ: of b's features that a has, and of a's that b has.
+#[derive(Serialize)]
+struct PairShares {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_a: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_b: Option<f64>,
+}
+
+impl PairShares {
+    fn new(similarity: Similarity) -> Self {
+        let SharesBeside { in_id: in_b, of_id: in_a } = SharesBeside::new(similarity);
+        Self { in_a, in_b }
+    }
 }
 
 /// What is left out: the epochs after `after` up to `through`, both null if the reader's id is of no run that
@@ -97,6 +117,7 @@ pub(crate) fn snapshot(
         a: &pair.a,
         b: &pair.b,
         similarity: pair.held.similarity.get(),
+        shares: PairShares::new(pair.held.similarity),
         since: pair.held.since,
         cause: pair.held.cause.name(),
     });
@@ -122,6 +143,7 @@ impl<'d> DeltaData<'d> {
             a: pair.pair.lo(),
             b: pair.pair.hi(),
             similarity: pair.similarity.get(),
+            shares: PairShares::new(pair.similarity),
             cause: delta.cause.name(),
         }
     }
@@ -147,7 +169,7 @@ pub(crate) fn place(id: &str) -> Option<(&str, Epoch)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dupflow_core::pair::{Cause, DocPair, Evidence, Pair, Similarity};
+    use dupflow_core::pair::{Cause, DocPair, Evidence, Pair};
 
     #[test]
     fn a_frame_is_one_event_for_any_id() {
@@ -156,11 +178,15 @@ mod tests {
         let pair = DocPair { pair, similarity: Similarity::clamped(0.875), evidence: Evidence::default() };
         let delta = Delta { pair, diff: -1, cause: Cause::Reweighed };
         let at = EpochTimes { event: None, committed: 1.5 };
-        let text = String::from_utf8(epoch("00ff", 7, at, &[delta], 0)).unwrap();
+        let text = String::from_utf8(epoch("00ff", 7, at, std::slice::from_ref(&delta), 0)).unwrap();
         let expected = "id: 00ff-7\nevent: epoch\ndata: {\"epoch\":7,\"at\":1.5,\"deltas\":[{\"diff\":-1,\
             \"a\":\"a\\r\\n\\ndata: x\u{2028}\",\"b\":\"文\u{202e}\\u0000\",\"similarity\":0.875,\
             \"cause\":\"re-weighed\"}],\"more\":0}\n\n";
         assert_eq!(text, expected);
+        let contained = DocPair { similarity: Similarity::of_shares([0.25, 0.875]), ..delta.pair.clone() };
+        let frame = epoch("00ff", 7, at, &[Delta { pair: contained, ..delta }], 0);
+        let shares = "\"similarity\":0.875,\"in_a\":0.875,\"in_b\":0.25,";
+        assert!(String::from_utf8(frame).unwrap().contains(shares), "what a has of b is in_a");
         assert_eq!(place("00ff-7"), Some(("00ff", 7)));
         assert_eq!((place("00ff"), place("-x"), place("a-99999999999999999999")), (None, None, None));
     }

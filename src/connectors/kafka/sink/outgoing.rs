@@ -25,6 +25,8 @@ pub(super) const LETTER_BYTES: usize = 512 << 10;
 /// Encoded records and dead letters of one commit.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
+    /// Whether values have the shares of similarities.
+    pub(super) shares: bool,
     /// Whether values have causes.
     pub(super) causes: bool,
     /// The times of the next epoch, if values have them.
@@ -48,7 +50,7 @@ impl Outgoing {
         for delta in deltas {
             let key = self.key(&delta.pair);
             let start = self.bytes.len();
-            write_delta(&mut self.bytes, epoch, delta, evidence, self.causes, self.times)?;
+            write_delta(&mut self.bytes, epoch, delta, self.shares, evidence, self.causes, self.times)?;
             self.records.push((key, Some(start..self.bytes.len())));
         }
         Ok(())
@@ -70,7 +72,7 @@ impl Outgoing {
                 Some(Delta { pair, cause, .. }) => {
                     self.bytes.extend_from_slice(format!("{{\"epoch\":{epoch},").as_bytes());
                     let cause = self.causes.then_some(*cause);
-                    write_pair(&mut self.bytes, pair, evidence, cause, self.times)?;
+                    write_pair(&mut self.bytes, pair, self.shares, evidence, cause, self.times)?;
                     Some(start..self.bytes.len())
                 }
                 None => None,

@@ -44,6 +44,13 @@ pub struct KafkaSink {
 }
 
 impl KafkaSink {
+    /// Sets whether values have the shares of similarities.
+    #[must_use]
+    pub fn with_shares(mut self, shares: bool) -> Self {
+        self.outgoing.shares = shares;
+        self
+    }
+
     /// Sets whether values have causes: of each delta its own, of a pair as it is now that of its last
     /// change.
     #[must_use]

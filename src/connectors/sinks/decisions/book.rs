@@ -162,11 +162,11 @@ impl DecisionBook {
     /// Applies deltas to the pairs and clusters. Returns the documents that have moved between clusters.
     fn apply(&mut self, deltas: &[Delta]) -> Vec<DocId> {
         for Delta { pair, diff, .. } in deltas {
-            let ends = [(pair.pair.lo(), pair.pair.hi()), (pair.pair.hi(), pair.pair.lo())];
-            for (from, to) in ends {
+            let (lo, hi, of_both) = (pair.pair.lo(), pair.pair.hi(), pair.similarity);
+            for (from, to, similarity) in [(lo, hi, of_both), (hi, lo, of_both.flipped())] {
                 if *diff > 0 {
                     let others = self.neighbours.entry(from.clone()).or_default();
-                    others.insert(to.clone(), pair.similarity);
+                    others.insert(to.clone(), similarity);
                 } else if let Some(others) = self.neighbours.get_mut(from) {
                     others.remove(to);
                     if others.is_empty() {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::sinks::rows::cluster_json::write_id;
 use dupflow_core::doc::{DocId, Position};
-use dupflow_core::pair::Similarity;
+use dupflow_core::pair::{SharesBeside, Similarity};
 use dupflow_core::time::Epoch;
 
 /// When records of a document are written.
@@ -153,6 +153,10 @@ impl Repetition {
             write_id(out, id)?;
             out.write_all(b",\"similarity\":")?;
             serde_json::to_writer(&mut *out, &similarity.get())?;
+            let SharesBeside { in_id, of_id } = SharesBeside::new(*similarity);
+            if let (Some(in_id), Some(of_id)) = (in_id, of_id) {
+                write!(out, ",\"in_id\":{in_id:?},\"of_id\":{of_id:?}")?;
+            }
             out.write_all(b"}")?;
         }
         out.write_all(b"]")
@@ -195,6 +199,8 @@ struct DecisionLine {
 struct RepeatLine {
     id: DocId,
     similarity: f64,
+    #[serde(flatten)]
+    shares: SharesBeside,
 }
 
 impl DecisionLine {
@@ -214,7 +220,7 @@ impl DecisionLine {
 }
 
 fn repeats(lines: Vec<RepeatLine>) -> Vec<(DocId, Similarity)> {
-    lines.into_iter().map(|line| (line.id, Similarity::clamped(line.similarity))).collect()
+    lines.into_iter().map(|line| (line.id, line.shares.similarity(line.similarity))).collect()
 }
 
 /// The last record of each document in an output, as it is read back.

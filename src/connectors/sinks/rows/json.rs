@@ -20,15 +20,15 @@ impl<W: Destination> RowWriter for JsonLines<W> {
     fn row(&mut self, row: &OutputRow<'_>) -> io::Result<()> {
         let Self(out) = self;
         match *row {
-            OutputRow::Delta { epoch, delta, evidence, causes, times } => {
-                write_delta(out, epoch, delta, evidence, causes, times)?;
+            OutputRow::Delta { epoch, delta, shares, evidence, causes, times } => {
+                write_delta(out, epoch, delta, shares, evidence, causes, times)?;
             }
-            OutputRow::Pair { pair, evidence, old: None } => {
+            OutputRow::Pair { pair, shares, evidence, old: None } => {
                 out.write_all(b"{")?;
-                write_pair(out, pair, evidence, None, None)?;
+                write_pair(out, pair, shares, evidence, None, None)?;
             }
-            OutputRow::Pair { pair, evidence, old: Some(old) } => {
-                write_pair_beside(out, pair, evidence, old)?;
+            OutputRow::Pair { pair, shares, evidence, old: Some(old) } => {
+                write_pair_beside(out, pair, shares, evidence, old)?;
             }
             OutputRow::ClusterChange { epoch, change, times } => write_change(out, epoch, change, times)?,
             OutputRow::Provenance { line, .. } => out.write_all(line.as_bytes())?,

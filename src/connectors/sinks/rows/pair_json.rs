@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The keys are always in this order. A similarity has the fewest digits that parse to the same f64, and
-//! always a decimal point. With evidence, the keys
+//! always a decimal point. Of containment, `"in_a":0.25,"in_b":0.9` follow: the share of b's features that a
+//! has, and of a's that b has. The greater one is the similarity. With evidence, the keys
 //! `"blocks":3,"look":2,"components":128,"standard_error":0.02` follow. With causes, `"cause":"insert"`
 //! follows in a delta, and with times `"event_time":1700000000.0,"committed":1700000007.25`; an epoch without
 //! a dated event has `"event_time":null`.
@@ -35,6 +36,8 @@ struct DeltaLine {
     a: DocId,
     b: DocId,
     similarity: f64,
+    in_a: Option<f64>,
+    in_b: Option<f64>,
     #[serde(default)]
     blocks: u16,
     #[serde(default)]
@@ -73,11 +76,12 @@ fn invalid_data(what: &str, line: &str) -> io::Error {
 /// # Errors
 /// If the line is no delta.
 pub(crate) fn read_delta(line: &str) -> io::Result<(DocPair, i8)> {
-    let DeltaLine { diff, a, b, similarity, blocks, look, components } =
+    let DeltaLine { diff, a, b, similarity, in_a, in_b, blocks, look, components } =
         serde_json::from_str(line).map_err(|_| invalid_data("a line of the output is no delta", line))?;
     let pair = Pair::new(a, b).ok_or_else(|| invalid_data("a document is no pair with itself", line))?;
     let evidence = Evidence { blocks, look, components };
-    Ok((DocPair { pair, similarity: Similarity::clamped(similarity), evidence }, diff))
+    let similarity = Similarity::read_beside(similarity, in_b, in_a);
+    Ok((DocPair { pair, similarity, evidence }, diff))
 }
 
 /// Writes `{"epoch":…,"diff":…,"a":…}` without a line break.
@@ -85,13 +89,14 @@ pub(crate) fn write_delta(
     out: &mut impl Write,
     epoch: Epoch,
     delta: &Delta,
+    shares: bool,
     evidence: Option<&StandardError>,
     causes: bool,
     times: Option<EpochTimes>,
 ) -> io::Result<()> {
     let Delta { pair, diff, cause } = delta;
     write!(out, "{{\"epoch\":{epoch},\"diff\":{diff},")?;
-    write_pair(out, pair, evidence, causes.then_some(*cause), times)
+    write_pair(out, pair, shares, evidence, causes.then_some(*cause), times)
 }
 
 /// Writes the keys of times, each after a comma.
@@ -103,7 +108,15 @@ pub(crate) fn write_times(out: &mut impl Write, times: Option<EpochTimes>) -> io
     Ok(serde_json::to_writer(&mut *out, &committed)?)
 }
 
-/// Writes from the key `a` to the end of the object, with `cause` and `times` as the last keys if given.
+/// Writes the keys of the shares of a similarity of a and b, each after a comma.
+fn write_shares(out: &mut impl Write, similarity: Similarity) -> io::Result<()> {
+    let [in_b, in_a] = similarity.shares();
+    out.write_all(b",\"in_a\":")?;
+    serde_json::to_writer(&mut *out, &in_a)?;
+    out.write_all(b",\"in_b\":")?;
+    Ok(serde_json::to_writer(&mut *out, &in_b)?)
+}
+
 fn write_ids(out: &mut impl Write, a: &str, b: &str) -> io::Result<()> {
     out.write_all(b"\"a\":")?;
     serde_json::to_writer(&mut *out, a)?;
@@ -114,10 +127,15 @@ fn write_ids(out: &mut impl Write, a: &str, b: &str) -> io::Result<()> {
 fn write_similarity(
     out: &mut impl Write,
     found: &DocPair,
+    shares: bool,
     evidence: Option<&StandardError>,
 ) -> io::Result<()> {
     out.write_all(b",\"similarity\":")?;
     serde_json::to_writer(&mut *out, &found.similarity.get())?;
+    // A pair of another pipeline, whose output is corrected, is removed with its shares.
+    if shares || found.similarity.is_directed() {
+        write_shares(out, found.similarity)?;
+    }
     if let Some(standard_error) = evidence {
         let Evidence { blocks, look, components } = found.evidence;
         write!(out, ",\"blocks\":{blocks},\"look\":{look},\"components\":{components},\"standard_error\":")?;
@@ -130,25 +148,28 @@ fn write_similarity(
 pub(super) fn write_pair_beside(
     out: &mut impl Write,
     found: &DocPair,
+    shares: bool,
     evidence: Option<&StandardError>,
     old: bool,
 ) -> io::Result<()> {
     let mut line = b"{".to_vec();
     write_ids(&mut line, found.pair.lo().without_side(), found.pair.hi().without_side())?;
-    write_similarity(&mut line, found, evidence)?;
+    write_similarity(&mut line, found, shares, evidence)?;
     write!(line, ",\"old\":{old}}}")?;
     out.write_all(&line)
 }
 
+/// Writes from the key `a` to the end of the object, with `cause` and `times` as the last keys if given.
 pub(crate) fn write_pair(
     out: &mut impl Write,
     found: &DocPair,
+    shares: bool,
     evidence: Option<&StandardError>,
     cause: Option<Cause>,
     times: Option<EpochTimes>,
 ) -> io::Result<()> {
     write_ids(out, found.pair.lo().as_str(), found.pair.hi().as_str())?;
-    write_similarity(out, found, evidence)?;
+    write_similarity(out, found, shares, evidence)?;
     if let Some(cause) = cause {
         // Cause names are letters and hyphens: no escaping is needed.
         write!(out, ",\"cause\":\"{}\"", cause.name())?;

@@ -21,6 +21,8 @@ pub enum OutputRow<'a> {
         epoch: Epoch,
         /// The change.
         delta: &'a Delta,
+        /// Whether the row has the shares of the similarity.
+        shares: bool,
         /// Standard errors, if the row has evidence.
         evidence: Option<&'a StandardError>,
         /// Whether the row has the cause.
@@ -32,6 +34,8 @@ pub enum OutputRow<'a> {
     Pair {
         /// The pair.
         pair: &'a DocPair,
+        /// Whether the row has the shares of the similarity.
+        shares: bool,
         /// Standard errors, if the row has evidence.
         evidence: Option<&'a StandardError>,
         /// In a corpus that is compared with a reference: whether the first document is of it.
@@ -96,6 +100,8 @@ pub enum OutputRow<'a> {
 pub enum RowKind {
     /// [`OutputRow::Delta`].
     Deltas {
+        /// Whether rows have the shares of similarities.
+        shares: bool,
         /// Whether rows have evidence.
         evidence: bool,
         /// Whether rows have causes.
@@ -105,6 +111,8 @@ pub enum RowKind {
     },
     /// [`OutputRow::Pair`].
     Pairs {
+        /// Whether rows have the shares of similarities.
+        shares: bool,
         /// Whether rows have evidence.
         evidence: bool,
         /// Whether the corpus is compared with a reference.
@@ -203,6 +211,7 @@ impl RowKind {
     pub fn columns(self) -> Vec<(&'static str, ColumnType)> {
         const PAIR: [(&str, ColumnType); 3] =
             [("a", ColumnType::Text), ("b", ColumnType::Text), ("similarity", ColumnType::Float)];
+        const SHARES: [(&str, ColumnType); 2] = [("in_a", ColumnType::Float), ("in_b", ColumnType::Float)];
         const CHANGE: [(&str, ColumnType); 2] =
             [("epoch", ColumnType::Integer), ("diff", ColumnType::Integer)];
         const EVIDENCE: [(&str, ColumnType); 4] = [
@@ -223,13 +232,13 @@ impl RowKind {
             columns.iter().copied().filter(move |_| is).collect::<Vec<_>>()
         };
         match self {
-            Self::Deltas { evidence, causes, times } => {
+            Self::Deltas { shares, evidence, causes, times } => {
                 let cause = [("cause", ColumnType::Text)];
                 let further = [when(evidence, &EVIDENCE), when(causes, &cause), when(times, &TIMES)].concat();
-                [&CHANGE[..], &PAIR, &further].concat()
+                [&CHANGE[..], &PAIR, &when(shares, &SHARES), &further].concat()
             }
-            Self::Pairs { evidence, old } => {
-                [&PAIR[..], &when(evidence, &EVIDENCE), &when(old, &OLD)].concat()
+            Self::Pairs { shares, evidence, old } => {
+                [&PAIR[..], &when(shares, &SHARES), &when(evidence, &EVIDENCE), &when(old, &OLD)].concat()
             }
             Self::Clusters => CLUSTER.to_vec(),
             Self::ClusterDeltas { times } => [&CHANGE[..], &CLUSTER, &when(times, &TIMES)].concat(),
@@ -261,15 +270,15 @@ impl<'a> OutputRow<'a> {
     pub(super) fn cells(&self, each: &mut dyn FnMut(&[OutputCell<'a>]) -> io::Result<()>) -> io::Result<()> {
         let id = |id: &'a DocId| OutputCell::Text(id.as_str());
         match *self {
-            OutputRow::Delta { epoch, delta, evidence, causes, times } => {
+            OutputRow::Delta { epoch, delta, shares, evidence, causes, times } => {
                 let mut cells = vec![whole(epoch), whole(delta.diff)];
-                pair(&delta.pair, evidence, causes.then_some(delta.cause), &mut cells);
+                pair(&delta.pair, shares, evidence, causes.then_some(delta.cause), &mut cells);
                 cells.extend(times.into_iter().flat_map(timed));
                 each(&cells)
             }
-            OutputRow::Pair { pair: found, evidence, old } => {
+            OutputRow::Pair { pair: found, shares, evidence, old } => {
                 let mut cells = Vec::new();
-                pair(found, evidence, None, &mut cells);
+                pair(found, shares, evidence, None, &mut cells);
                 if let Some(old) = old {
                     let ends = [found.pair.lo(), found.pair.hi()];
                     let ids = ends.map(|end| OutputCell::Text(end.without_side()));
@@ -313,12 +322,15 @@ fn timed<'a>(EpochTimes { event, committed }: EpochTimes) -> [OutputCell<'a>; 2]
 
 fn pair<'a>(
     found: &'a DocPair,
+    shares: bool,
     evidence: Option<&StandardError>,
     cause: Option<Cause>,
     cells: &mut Vec<OutputCell<'a>>,
 ) {
     let [a, b] = [found.pair.lo(), found.pair.hi()].map(|id| OutputCell::Text(id.as_str()));
     cells.extend([a, b, OutputCell::Float(found.similarity.get())]);
+    let [in_b, in_a] = found.similarity.shares().map(OutputCell::Float);
+    cells.extend([in_a, in_b].into_iter().filter(|_| shares));
     if let Some(standard_error) = evidence {
         let Evidence { blocks, look, components } = found.evidence;
         cells.extend([

@@ -42,6 +42,7 @@ pub(super) fn decisions_are_kept(address: &Address) {
             prefix: format!("{mode} \""),
             deltas: false,
             causes: false,
+            shares: false,
             decisions: Some(mode),
             patience: Duration::from_secs(5),
             run: "first".to_owned(),

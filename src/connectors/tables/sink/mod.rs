@@ -41,6 +41,8 @@ mod postgres;
 mod sqlite;
 #[cfg(feature = "sqlite")]
 mod sqlite_decisions;
+#[cfg(feature = "sqlite")]
+mod sqlite_rows;
 mod store;
 mod table_sink;
 

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
 
-use super::changes::{PairRow, TableChanges, split_rows};
+use super::changes::TableChanges;
 use super::sqlite_decisions;
+use super::sqlite_rows::{NOW, begin_deltas, put};
 use super::store::{
-    LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, no_rows, pair, side_row,
+    LAYOUT, ProgressRow, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, no_rows,
+    pair, side_row,
 };
 use crate::failpoint;
 use crate::sinks::decisions::LastDecisions;
@@ -16,10 +18,7 @@ use crate::sinks::side::SideRow;
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable, sqlite};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
-use dupflow_core::pair::{Cause, DocPair, Evidence};
-
-/// SQL of the present time: UTC in ISO 8601, which SQLite's functions parse.
-const NOW: &str = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+use dupflow_core::pair::{DocPair, Evidence};
 
 /// Tables in a file.
 pub(super) struct SqliteStore {
@@ -28,15 +27,29 @@ pub(super) struct SqliteStore {
     prefix: String,
     deltas: bool,
     causes: bool,
+    /// Whether pairs and deltas have shares, or had them in an earlier run.
+    shares: bool,
+    /// Whether this run writes shares.
+    is_directed: bool,
     decisions: bool,
     connection: Option<Connection>,
 }
 
 impl SqliteStore {
     pub(super) fn new(output: &TableOutput, path: &Path) -> Self {
-        let TableOutput { prefix, run, deltas, causes, .. } = output.clone();
+        let TableOutput { prefix, run, deltas, causes, shares, .. } = output.clone();
         let decisions = output.decisions.is_some();
-        Self { path: path.to_owned(), run, prefix, deltas, causes, decisions, connection: None }
+        Self {
+            path: path.to_owned(),
+            run,
+            prefix,
+            deltas,
+            causes,
+            shares,
+            is_directed: shares,
+            decisions,
+            connection: None,
+        }
     }
 
     fn table(&self, name: &str) -> String {
@@ -71,18 +84,50 @@ impl SqliteStore {
              CREATE TABLE {progress} (one INTEGER PRIMARY KEY CHECK (one = 1), run TEXT NOT NULL,
                 commits INTEGER NOT NULL DEFAULT 0, epoch INTEGER, mark TEXT, at TEXT, layout INTEGER NOT \
                 NULL DEFAULT {LAYOUT});
-             CREATE VIEW {kept} AS SELECT d.id FROM {documents} d LEFT JOIN {clusters} c ON c.document = d.id
-                WHERE c.cluster IS NULL OR c.cluster = d.id;
-             CREATE VIEW {removed} AS SELECT document AS id, cluster AS kept FROM {clusters} WHERE cluster \
-             <> document;",
+             {views}",
             pairs_b = name("pairs_b"),
             pairs_similarity = name("pairs_similarity"),
             clusters_cluster = name("clusters_cluster"),
             deltas = name("deltas"),
             progress = name("progress"),
-            kept = name("kept"),
-            removed = name("removed"),
+            views = self.views(),
         )
+    }
+
+    /// SQL that creates the views of kept and removed documents, if they are missing. Clusters of containment
+    /// do not say what may be removed: then SQL that deletes them.
+    fn views(&self) -> String {
+        let [clusters, documents, kept, removed] =
+            ["clusters", "documents", "kept", "removed"].map(|name| self.table(name));
+        if self.is_directed {
+            return format!("DROP VIEW IF EXISTS {kept}; DROP VIEW IF EXISTS {removed};");
+        }
+        format!(
+            "CREATE VIEW IF NOT EXISTS {kept} AS SELECT d.id FROM {documents} d LEFT JOIN {clusters} c ON \
+             c.document = d.id
+                WHERE c.cluster IS NULL OR c.cluster = d.id;
+             CREATE VIEW IF NOT EXISTS {removed} AS SELECT document AS id, cluster AS kept FROM {clusters} \
+             WHERE cluster <> document;"
+        )
+    }
+
+    /// Adds the columns of shares if this run writes shares and they are missing. Returns whether there are
+    /// such columns.
+    fn add_shares(&self, transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
+        let has_shares = "SELECT count(*) > 0 FROM pragma_table_info(?1) WHERE name = 'in_a'";
+        let has_shares = transaction
+            .query_row(has_shares, [format!("{}pairs", self.prefix)], |row| row.get::<_, bool>(0))?;
+        if self.is_directed && !has_shares {
+            for table in [self.table("pairs"), self.table("deltas")] {
+                transaction.execute_batch(&format!(
+                    "ALTER TABLE {table} ADD COLUMN in_a REAL; ALTER TABLE {table} ADD COLUMN in_b REAL;"
+                ))?;
+            }
+        }
+        if self.is_directed != has_shares {
+            transaction.execute_batch(&self.views())?;
+        }
+        Ok(self.is_directed || has_shares)
     }
 
     /// SQL that changes tables of layout 1 into layout 2. The times at which old rows were written are
@@ -203,6 +248,7 @@ impl TableStore for SqliteStore {
         } else {
             self.migrate(&transaction)?;
         }
+        self.shares = self.add_shares(&transaction).map_err(failed)?;
         if self.decisions {
             let schema = sqlite_decisions::schema(&self.table("decisions"), &self.table("decisions_of"));
             transaction.execute_batch(&schema).map_err(failed)?;
@@ -219,6 +265,7 @@ impl TableStore for SqliteStore {
 
     fn write(&mut self, changes: &TableChanges, commits: i64, mark: &str) -> Result<(), DatabaseFailure> {
         let (path, run, keeps, causes) = (self.path.clone(), self.run.clone(), self.deltas, self.causes);
+        let shares = self.shares;
         let prefix = self.prefix.clone();
         let decisions = self.table("decisions");
         let tables = ["pairs", "clusters", "documents", "deltas", "progress"].map(|name| self.table(name));
@@ -232,9 +279,9 @@ impl TableStore for SqliteStore {
                 return Ok(());
             }
             if changes.deltas_anew {
-                begin_deltas(&transaction, &tables, keeps, causes).map_err(failed)?;
+                begin_deltas(&transaction, &tables, keeps, (causes, shares)).map_err(failed)?;
             }
-            put(&transaction, changes, &tables, (causes, &prefix)).map_err(failed)?;
+            put(&transaction, changes, &tables, (causes, shares, &prefix)).map_err(failed)?;
             sqlite_decisions::put(&transaction, changes, &decisions, NOW).map_err(failed)?;
             let sql = format!(
                 "UPDATE {} SET commits = commits + 1, epoch = json_extract(?1, '$.progress.epoch'), mark = \
@@ -250,7 +297,8 @@ impl TableStore for SqliteStore {
     }
 
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {
-        let sql = format!("SELECT a, b, similarity, blocks, look, components FROM {}", self.table("pairs"));
+        let (shares, pairs) = (if self.shares { "in_a, in_b" } else { "NULL, NULL" }, self.table("pairs"));
+        let sql = format!("SELECT a, b, similarity, blocks, look, components, {shares} FROM {pairs}");
         let rows = self.rows(&sql, |row| {
             let ends: (String, String) = (row.get(0)?, row.get(1)?);
             let evidence = Evidence {
@@ -258,9 +306,9 @@ impl TableStore for SqliteStore {
                 look: row.get::<_, Option<u16>>(4)?.unwrap_or_default(),
                 components: row.get::<_, Option<u32>>(5)?.unwrap_or_default(),
             };
-            Ok((ends, row.get(2)?, evidence))
+            Ok((ends, (row.get(2)?, row.get(6)?, row.get(7)?), evidence))
         })?;
-        let one = |((a, b), similarity, evidence): ((String, String), f64, Evidence)| {
+        let one = |((a, b), similarity, evidence): ((String, String), SimilarityColumns, Evidence)| {
             pair(&a, &b, similarity, evidence)
         };
         rows.into_iter().map(one).collect()
@@ -302,136 +350,4 @@ impl TableStore for SqliteStore {
         let rows = sqlite_decisions::read(self.connection()?, &table);
         sqlite_decisions::last(rows.map_err(|error| sqlite::failure(&path, &error))?)
     }
-}
-
-/// Empties the table of deltas; if deltas are kept, fills it with the pairs of the table of pairs.
-fn begin_deltas(
-    transaction: &Transaction<'_>,
-    [pairs, _, _, deltas, _]: &[String; 5],
-    keeps: bool,
-    causes: bool,
-) -> rusqlite::Result<()> {
-    transaction.execute(&format!("DELETE FROM {deltas}"), [])?;
-    if keeps {
-        let sql = format!(
-            "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at)
-             SELECT epoch, 1, a, b, similarity, ?1, at FROM {pairs} ORDER BY epoch, a, b"
-        );
-        transaction.execute(&sql, [causes.then(|| Cause::Correction.name())])?;
-    }
-    Ok(())
-}
-
-/// Writes the changes.
-fn put(
-    transaction: &Transaction<'_>,
-    changes: &TableChanges,
-    [pairs, clusters, documents, deltas, _]: &[String; 5],
-    (causes, prefix): (bool, &str),
-) -> rusqlite::Result<()> {
-    put_pairs(transaction, changes, pairs)?;
-    put_clusters(transaction, changes, clusters)?;
-    put_documents(transaction, changes, documents)?;
-    put_deltas(transaction, changes, deltas, causes)?;
-    put_side(transaction, changes, prefix)
-}
-
-fn put_pairs(transaction: &Transaction<'_>, changes: &TableChanges, pairs: &str) -> rusqlite::Result<()> {
-    let (upserts, deletes) = split_rows(&changes.pairs);
-    let mut delete = transaction.prepare_cached(&format!("DELETE FROM {pairs} WHERE a = ?1 AND b = ?2"))?;
-    for pair in deletes {
-        delete.execute([pair.lo().as_str(), pair.hi().as_str()])?;
-    }
-    let sql = format!("INSERT OR REPLACE INTO {pairs} VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, {NOW})");
-    let mut insert = transaction.prepare_cached(&sql)?;
-    for (pair, PairRow { pair: found, epoch, standard_error }) in upserts {
-        let Evidence { blocks, look, components } = found.evidence;
-        let has_evidence = standard_error.is_some();
-        insert.execute(params![
-            pair.lo().as_str(),
-            pair.hi().as_str(),
-            found.similarity.get(),
-            epoch.cast_signed(),
-            has_evidence.then_some(blocks),
-            has_evidence.then_some(look),
-            has_evidence.then_some(components),
-            standard_error
-        ])?;
-    }
-    Ok(())
-}
-
-fn put_clusters(
-    transaction: &Transaction<'_>,
-    changes: &TableChanges,
-    clusters: &str,
-) -> rusqlite::Result<()> {
-    let (upserts, deletes) = split_rows(&changes.clusters);
-    let mut delete = transaction.prepare_cached(&format!("DELETE FROM {clusters} WHERE document = ?1"))?;
-    for document in deletes {
-        delete.execute([document.as_str()])?;
-    }
-    let mut insert =
-        transaction.prepare_cached(&format!("INSERT OR REPLACE INTO {clusters} VALUES (?1, ?2)"))?;
-    for (document, cluster) in upserts {
-        insert.execute([document.as_str(), cluster.as_str()])?;
-    }
-    Ok(())
-}
-
-fn put_documents(
-    transaction: &Transaction<'_>,
-    changes: &TableChanges,
-    documents: &str,
-) -> rusqlite::Result<()> {
-    let (upserts, deletes) = split_rows(&changes.documents);
-    let mut delete = transaction.prepare_cached(&format!("DELETE FROM {documents} WHERE id = ?1"))?;
-    for document in deletes {
-        delete.execute([document.as_str()])?;
-    }
-    let sql = format!("INSERT OR REPLACE INTO {documents} VALUES (?1, ?2, ?3, ?4, ?5)");
-    let mut insert = transaction.prepare_cached(&sql)?;
-    for (document, Facts { ts, bytes, position }) in upserts {
-        let Position { partition, offset } = position;
-        insert.execute(params![document.as_str(), ts, bytes, partition, offset.cast_signed()])?;
-    }
-    Ok(())
-}
-
-fn put_deltas(
-    transaction: &Transaction<'_>,
-    changes: &TableChanges,
-    deltas: &str,
-    causes: bool,
-) -> rusqlite::Result<()> {
-    let sql = format!(
-        "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, \
-         {NOW})"
-    );
-    let mut insert = transaction.prepare_cached(&sql)?;
-    for (epoch, delta) in &changes.deltas {
-        let (a, b) = (delta.pair.pair.lo().as_str(), delta.pair.pair.hi().as_str());
-        let cause = causes.then(|| delta.cause.name());
-        let diff = if delta.diff > 0 { 1 } else { -1 };
-        insert.execute(params![epoch.cast_signed(), diff, a, b, delta.pair.similarity.get(), cause])?;
-    }
-    Ok(())
-}
-
-/// Writes the rows of side outputs.
-fn put_side(transaction: &Transaction<'_>, changes: &TableChanges, prefix: &str) -> rusqlite::Result<()> {
-    for (table, rows) in &changes.side {
-        let table = quoted(&format!("{prefix}{table}"));
-        let (upserts, deletes) = split_rows(rows);
-        let mut delete = transaction.prepare_cached(&format!("DELETE FROM {table} WHERE row = ?1"))?;
-        for row in deletes {
-            delete.execute([row])?;
-        }
-        let sql = format!("INSERT OR REPLACE INTO {table} VALUES (?1, ?2, ?3, {NOW})");
-        let mut insert = transaction.prepare_cached(&sql)?;
-        for (row, (key, epoch)) in upserts {
-            insert.execute(params![row, key, epoch.cast_signed()])?;
-        }
-    }
-    Ok(())
 }

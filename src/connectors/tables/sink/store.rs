@@ -25,6 +25,8 @@ pub struct TableOutput {
     pub deltas: bool,
     /// Whether deltas have causes.
     pub causes: bool,
+    /// Whether pairs and deltas have the shares of their similarities.
+    pub shares: bool,
     /// When decisions of a document are written, if they are.
     pub decisions: Option<DecisionMode>,
     /// How long a server may take to answer at the start.
@@ -194,14 +196,17 @@ pub(super) fn id(text: &str) -> Result<DocId, DatabaseFailure> {
         .ok_or_else(|| DatabaseFailure::Refused("a table of the output holds an id that is none".to_owned()))
 }
 
+/// The columns of a similarity: its value, then the share of b's features that a has, and of a's that b has.
+pub(super) type SimilarityColumns = (f64, Option<f64>, Option<f64>);
+
 /// Builds a pair from the columns of a table.
 pub(super) fn pair(
     a: &str,
     b: &str,
-    similarity: f64,
+    (similarity, in_a, in_b): SimilarityColumns,
     evidence: Evidence,
 ) -> Result<DocPair, DatabaseFailure> {
     let same = || DatabaseFailure::Refused("a table of the output pairs a document with itself".to_owned());
     let pair = Pair::new(id(a)?, id(b)?).ok_or_else(same)?;
-    Ok(DocPair { pair, similarity: Similarity::clamped(similarity), evidence })
+    Ok(DocPair { pair, similarity: Similarity::read_beside(similarity, in_b, in_a), evidence })
 }

@@ -178,6 +178,39 @@ fn keeps_rows(open: &dyn Fn(&str) -> TableSink) {
     assert!(step(&mut first, 3, &[], &mut []).is_err(), "another run has taken over");
 }
 
+/// Shares are columns of the tables once a run has written them, and its successors read them back.
+fn keeps_shares(open: &dyn Fn(&str, bool) -> TableSink) {
+    let mut plain = open("plain", false);
+    assert_eq!(plain.take_over().unwrap(), Standing::New);
+    plain.live(0);
+    let documents = ["p", "q", "r"].map(|id| change(id, Some(1)));
+    step(&mut plain, 1, &documents, &mut [delta("p", "q", 0.9, 1), delta("p", "r", 1.0, 1)]).unwrap();
+    let with_shares = |diff, [in_b, in_a]: [f64; 2]| {
+        let found = delta("p", "q", 0.0, diff);
+        Delta { pair: DocPair { similarity: Similarity::of_shares([in_b, in_a]), ..found.pair }, ..found }
+    };
+    let mut directed = open("directed", true);
+    directed.take_over().unwrap();
+    directed.live(1);
+    directed.restored(&[delta("p", "q", 0.9, 1), delta("p", "r", 1.0, 1)]);
+    let before = directed.store.pairs().unwrap();
+    assert_eq!(before, [delta("p", "q", 0.9, 1).pair, delta("p", "r", 1.0, 1).pair].into());
+    let mut first = [delta("p", "q", 0.9, -1), with_shares(1, [0.125, 0.9])];
+    step(&mut directed, 2, &[], &mut first).unwrap();
+    let mut second = [with_shares(-1, [0.125, 0.9]), with_shares(1, [0.25, 0.9])];
+    step(&mut directed, 3, &[], &mut second).unwrap();
+    // The next run writes none, and still reads which pairs it must replace.
+    let mut last = open("last", false);
+    last.take_over().unwrap();
+    let there = last.store.pairs().unwrap();
+    assert_eq!(there, [with_shares(1, [0.25, 0.9]).pair, delta("p", "r", 1.0, 1).pair].into());
+    last.live(3);
+    last.restored(&[with_shares(1, [0.25, 0.9]), delta("p", "r", 1.0, 1)]);
+    step(&mut last, 4, &[], &mut [with_shares(-1, [0.25, 0.9]), delta("p", "q", 0.95, 1)]).unwrap();
+    let read = last.store.pairs().unwrap();
+    assert_eq!(read, [delta("p", "q", 0.95, 1).pair, delta("p", "r", 1.0, 1).pair].into());
+}
+
 /// Corrects the output of [`meets_the_contract`] to other pairs and documents, in two commits.
 fn corrects_an_output(third: &mut TableSink) {
     let nul = IDS[0];
@@ -199,12 +232,17 @@ fn corrects_an_output(third: &mut TableSink) {
 
 /// With evidence, so that pairs are read back complete.
 fn output(address: Address, run: &str) -> TableSink {
+    output_with(address, run, "near \"", false)
+}
+
+fn output_with(address: Address, run: &str, prefix: &str, shares: bool) -> TableSink {
     let output = TableOutput {
         address,
         schema: "results of".to_owned(),
-        prefix: "near \"".to_owned(),
+        prefix: prefix.to_owned(),
         deltas: true,
         causes: true,
+        shares,
         decisions: None,
         patience: Duration::from_secs(5),
         run: run.to_owned(),
@@ -220,6 +258,17 @@ fn sqlite_meets_the_contract() {
     meets_the_contract(&|run| output(Address::Sqlite(path.clone()), run));
     let of_rows = folder.path().join("rows.db");
     keeps_rows(&|run| output(Address::Sqlite(of_rows.clone()), run));
+    let of_shares = folder.path().join("shares.db");
+    let has_views = || {
+        let read = rusqlite::Connection::open(&of_shares).unwrap();
+        let sql = "SELECT count(*) = 2 FROM sqlite_schema WHERE type = 'view'";
+        read.query_row(sql, [], |row| row.get::<_, bool>(0)).unwrap()
+    };
+    keeps_shares(&|run, shares| {
+        assert!(run == "plain" || has_views() == (run == "directed"), "as the run before {run} left them");
+        output_with(Address::Sqlite(of_shares.clone()), run, "", shares)
+    });
+    assert!(has_views(), "clusters say again what may be removed");
     let read = rusqlite::Connection::open(&path).unwrap();
     let column = |sql: &str| -> Vec<String> {
         let mut statement = read.prepare(sql).unwrap();
@@ -349,6 +398,7 @@ fn postgres_meets_the_contract() {
     missing_rights_are_named(&server, &mut change_back);
     change_back.batch_execute("DROP SCHEMA \"results of\" CASCADE").unwrap();
     keeps_rows(&|run| output(Address::Postgres(url.clone()), run));
+    keeps_shares(&|run, shares| output_with(Address::Postgres(url.clone()), run, "shares_", shares));
     super::decisions_tests::decisions_are_kept(&Address::Postgres(url));
 }
 
@@ -370,6 +420,7 @@ fn missing_rights_are_named(server: &server::Server, owner: &mut ::postgres::Cli
             prefix: "near \"".to_owned(),
             deltas: false,
             causes: false,
+            shares: false,
             decisions: None,
             patience: Duration::from_secs(5),
             run: String::new(),
@@ -416,6 +467,7 @@ fn tables_of_other_programs_are_not_touched() {
         prefix: prefix.to_owned(),
         deltas: false,
         causes: false,
+        shares: false,
         decisions: None,
         patience: Duration::from_secs(5),
         run: "r".to_owned(),

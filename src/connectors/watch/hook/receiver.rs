@@ -150,10 +150,18 @@ fn limited(mut body: impl Read, most: u64) -> String {
 mod tests {
     use super::*;
     use dupflow_core::doc::DocId;
+    use dupflow_core::pair::SharesBeside;
 
     fn notice() -> NoticeLine {
         let id = |name| DocId::new(name).unwrap();
-        NoticeLine { epoch: 7, diff: 1, watch: id("w"), id: id("d"), similarity: 0.5 }
+        NoticeLine {
+            epoch: 7,
+            diff: 1,
+            watch: id("w"),
+            id: id("d"),
+            similarity: 0.5,
+            shares: SharesBeside::default(),
+        }
     }
 
     /// Computed with `openssl dgst -sha256 -hmac`.

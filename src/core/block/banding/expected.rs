@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::sketch::agreement::Agreement;
 
-    const RULE: HotRule = HotRule { cap: 96, leaders: 2 };
+    const RULE: HotRule = HotRule { cap: 96, leaders: 2, ..HotRule::NEVER };
 
     fn expected(bands: usize, rows: usize, documents: u64, rule: HotRule) -> ExpectedBlocks {
         ExpectedBlocks::new(&Curve { bands, rows, agreement: Agreement::Bits(4) }, documents, rule)

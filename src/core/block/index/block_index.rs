@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use super::lists::{BlockChange, MemberLists};
+use super::lists::{BlockChange, BlockValue, MemberLists};
 use super::postings::{Posted, Postings};
 use super::slots::{LocalSketches, NoSketches, SketchSlots, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
@@ -220,18 +220,19 @@ impl<L: LocalSketches> BlockIndex<L> {
     /// sketches by id, since the blocks have their members. Usually one of the first blocks has no other
     /// member; else the smallest is searched.
     fn leaving(&self, id: SketchId, word: u64, keys: &[BlockKey]) -> Option<u32> {
-        let mut smallest = None;
+        let mut smallest: Option<(usize, u16, BlockValue)> = None;
         for key in keys {
             let block = self.tables.get(key.table.into(), key.hash())?;
             let size = self.lists.len(block);
-            if smallest.is_none_or(|(least, _)| size < least) {
-                smallest = Some((size, block));
+            if smallest.is_none_or(|(least, ..)| size < least) {
+                smallest = Some((size, key.table, block));
             }
             if size == 1 {
                 break;
             }
         }
-        self.lists.find(smallest?.1, (id, word), &self.slots)
+        let (_, table, block) = smallest?;
+        self.lists.find(table, block, (id, word), &self.slots)
     }
 }
 

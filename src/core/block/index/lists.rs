@@ -1,12 +1,13 @@
 //! Posting lists: the members of each block, and the meetings that begin or end when they change.
 //!
 //! In a block of at most `cap` members all pairs meet. In a larger, *hot* block members meet only its
-//! *leaders*, the members with the least sketch ids. Both rules are functions of the present members. So a
-//! change of a block is reported as the exact difference of two sets of meetings, also if the block becomes
-//! hot, is no longer hot, or has another leader.
+//! *leaders*, the first members in the order of the [rule](HotRule::rank). Both rules are functions of the
+//! present members. So a change of a block is reported as the exact difference of two sets of meetings, also
+//! if the block becomes hot, is no longer hot, or has another leader.
 //!
 //! A change of a hot block of n members costs O(leaders + log n). A change of a leader costs O(n); ids are
-//! hashes, so this is one of n / leaders changes.
+//! hashes, so this is one of n / leaders changes. By size it is as many if sizes come in no order; where each
+//! text is larger than all before, it is every change that begins a class of sizes.
 //!
 //! A block of a table by distance is never hot: two of its members meet if they are near ([`NearRule`]), in a
 //! block of any size. A small block is scanned, a large one is searched.
@@ -48,8 +49,8 @@ enum BlockMembers {
 enum MemberList {
     /// All pairs meet, or those that are near. Scanned at every change.
     Live(FewMembers),
-    /// `leading half of the id << 32 | slot`: in the order of ids, except among ids with an equal leading
-    /// half.
+    /// `leading part of the rank << 32 | slot`: in the order of ranks, except among those with an equal
+    /// leading part.
     // A set takes 24 bytes.
     #[expect(clippy::box_collection, reason = "most lists have two or three members")]
     Hot(Box<BTreeSet<u64>>),
@@ -152,7 +153,7 @@ impl MemberLists {
             MemberList::Live(members) if is_hot => {
                 each_pair(members, |x, y| meet(x, y, -1));
                 members.retain(|slot| !change.is_removed(*slot));
-                let hot = members.iter().chain(change.added).map(|slot| rank(*slot, slots)).collect();
+                let hot = members.iter().chain(change.added).map(|slot| entry(rule, *slot, slots)).collect();
                 self.meet_leaders(rule, &hot, slots, |x, y| meet(x, y, 1));
                 list = MemberList::Hot(Box::new(hot));
             }
@@ -179,7 +180,7 @@ impl MemberLists {
         match &list {
             MemberList::Hot(hot) => {
                 let first: Vec<SketchId> =
-                    self.first(hot, 2, slots).into_iter().map(|slot| slots.id(slot)).collect();
+                    self.first(rule, hot, 2, slots).into_iter().map(|slot| slots.id(slot)).collect();
                 let told = first.first().map(|example| HotBlock {
                     sketches: after,
                     example: *example,
@@ -236,18 +237,19 @@ impl MemberLists {
             None if others().count() < rule.cap => return others().for_each(meet),
             None => {
                 let mut least: Vec<u32> = others().collect();
-                least.sort_unstable_by_key(|slot| slots.id(*slot));
+                least.sort_unstable_by_key(|slot| ranked(rule, *slot, slots));
                 least.truncate(rule.leaders);
                 least
             }
             Some(hot) => {
-                let mut least = self.first(hot, rule.leaders.saturating_add(1), slots);
+                let mut least = self.first(rule, hot, rule.leaders.saturating_add(1), slots);
                 least.retain(|slot| is_other(*slot));
                 least.truncate(rule.leaders);
                 least
             }
         };
-        let before = leaders.iter().filter(|slot| slots.id(**slot) < id).count();
+        let own = rule.rank(id, word);
+        let before = leaders.iter().filter(|slot| ranked(rule, **slot, slots) < own).count();
         if before == rule.leaders {
             leaders.into_iter().for_each(meet);
         } else if let Some(hot) = hot {
@@ -292,9 +294,10 @@ impl MemberLists {
         }
     }
 
-    /// The slot of a sketch, given its id and first word, in a block; `None` if it is not a member.
+    /// The slot of a sketch, given its id and first word, in a block of a table; `None` if it is no member.
     pub(super) fn find(
         &self,
+        table: u16,
         block: BlockValue,
         (id, word): (SketchId, u64),
         slots: &SketchSlots<impl LocalSketches>,
@@ -305,7 +308,8 @@ impl MemberLists {
             BlockMembers::List(place) => match &self.lists.row(place as usize)[0] {
                 MemberList::Live(members) => members.iter().copied().find(is_it),
                 MemberList::Hot(hot) => {
-                    let first = id.high() >> 32 << 32;
+                    let (rule, _) = self.rules[usize::from(table)];
+                    let first = u64::from(rule.leading(id, word)) << 32;
                     hot.range(first..=first | u64::from(u32::MAX)).map(|rank| slot(*rank)).find(is_it)
                 }
                 MemberList::Large(members) => members.with_word(word).find(is_it),
@@ -322,12 +326,12 @@ impl MemberLists {
         slots: &SketchSlots<impl LocalSketches>,
         meet: &mut impl FnMut(u32, u32, i8),
     ) {
-        let before = self.first(hot, rule.leaders, slots);
+        let before = self.first(rule, hot, rule.leaders, slots);
         for slot in change.removed {
-            assert!(hot.remove(&rank(*slot, slots)), "a sketch leaves a block that it is in");
+            assert!(hot.remove(&entry(rule, *slot, slots)), "a sketch leaves a block that it is in");
         }
-        hot.extend(change.added.iter().map(|slot| rank(*slot, slots)));
-        let after = self.first(hot, rule.leaders, slots);
+        hot.extend(change.added.iter().map(|slot| entry(rule, *slot, slots)));
+        let after = self.first(rule, hot, rule.leaders, slots);
 
         // A pair that meets before and after stays in the block, and has a leader of both times, or one
         // leader of each time.
@@ -368,19 +372,25 @@ impl MemberLists {
         slots: &SketchSlots<impl LocalSketches>,
         mut meet: impl FnMut(u32, u32),
     ) {
-        let leaders = self.first(hot, rule.leaders, slots);
+        let leaders = self.first(rule, hot, rule.leaders, slots);
         for (i, x) in leaders.iter().enumerate() {
             hot.iter().map(|r| slot(*r)).filter(|y| !leaders[..=i].contains(y)).for_each(|y| meet(*x, y));
         }
     }
 
-    /// The `count` members with the least ids.
-    fn first(&self, hot: &BTreeSet<u64>, count: usize, slots: &SketchSlots<impl LocalSketches>) -> Vec<u32> {
+    /// The first `count` members in the order of the rule.
+    fn first(
+        &self,
+        rule: HotRule,
+        hot: &BTreeSet<u64>,
+        count: usize,
+        slots: &SketchSlots<impl LocalSketches>,
+    ) -> Vec<u32> {
         let Some(last) = hot.iter().take(count).reduce(|_, r| r).map(|r| r >> 32) else { return Vec::new() };
-        // Ids with an equal leading half are in the order of their slots, so all of them are sorted by id.
+        // Ranks with an equal leading part are in the order of their slots, so all of them are sorted.
         let mut first: Vec<u32> = hot.iter().take_while(|r| **r >> 32 <= last).map(|r| slot(*r)).collect();
         if first.len() > 1 {
-            first.sort_unstable_by_key(|slot| slots.id(*slot));
+            first.sort_unstable_by_key(|slot| ranked(rule, *slot, slots));
             first.truncate(count);
         }
         first
@@ -413,13 +423,18 @@ fn only_member(slot: u32) -> BlockValue {
 }
 
 /// The entry of a member of a hot block.
-fn rank(slot: u32, slots: &SketchSlots<impl LocalSketches>) -> u64 {
-    slots.id(slot).high() >> 32 << 32 | u64::from(slot)
+fn entry(rule: HotRule, slot: u32, slots: &SketchSlots<impl LocalSketches>) -> u64 {
+    u64::from(rule.leading(slots.id(slot), slots.word(slot))) << 32 | u64::from(slot)
+}
+
+/// The rank of a member.
+fn ranked(rule: HotRule, slot: u32, slots: &SketchSlots<impl LocalSketches>) -> (u32, SketchId) {
+    rule.rank(slots.id(slot), slots.word(slot))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
-fn slot(rank: u64) -> u32 {
-    rank as u32
+fn slot(entry: u64) -> u32 {
+    entry as u32
 }
 
 fn each_pair(members: &[u32], mut visit: impl FnMut(u32, u32)) {

@@ -6,13 +6,21 @@ use super::block_index::BlockIndex;
 use super::postings::Postings;
 use super::slots::{LocalSketches, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
-use crate::block::{BlockKey, HotBlock, HotRule, NearRule};
+use crate::block::{BlockKey, HotBlock, HotRule, LeadersBy, NearRule};
 use crate::hash::SketchId;
 use crate::hash::mix;
 use crate::pair::Pair;
 
 fn id(n: u64) -> SketchId {
     SketchId::new(0, &[n])
+}
+
+/// The members of a block in the order of the rule; the first word of a sketch is its number.
+fn ranked(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<SketchId> {
+    let numbers: BTreeMap<SketchId, u64> = (0..100).map(|n| (id(n), n)).collect();
+    let mut ranked: Vec<SketchId> = members.iter().copied().collect();
+    ranked.sort_unstable_by_key(|member| rule.rank(*member, numbers[member]));
+    ranked
 }
 
 /// Sketches with the first word `n` and the id of `n`, at the place `n`.
@@ -32,8 +40,9 @@ impl LocalSketches for ByNumber {
 /// The pairs that meet in a block, by definition.
 fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> {
     let leaders = if members.len() <= rule.cap { members.len() } else { rule.leaders };
-    let pairs = members.iter().enumerate().flat_map(|(i, x)| {
-        members.iter().enumerate().filter(move |(j, _)| i < *j && i < leaders).map(|(_, y)| (*x, *y))
+    let ranked = ranked(members, rule);
+    let pairs = ranked.iter().enumerate().flat_map(|(i, x)| {
+        ranked.iter().enumerate().filter(move |(j, _)| i < *j && i < leaders).map(|(_, y)| (*x, *y))
     });
     pairs.filter_map(|(x, y)| Pair::new(x, y)).collect()
 }
@@ -42,10 +51,13 @@ fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> 
 /// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some.
 #[test]
 fn meetings_accumulate_to_the_definition() {
-    let rules = [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2), (3, 4), (8, 1), (8, 4), (100, 2)];
-    let stored_by_owner = [(1, (2, 1)), (1, (8, 4)), (2, (3, 2)), (2, (8, 1))];
-    for (case, (cap, leaders)) in rules.map(|rule| (0, rule)).into_iter().chain(stored_by_owner) {
-        let rule = HotRule { cap, leaders };
+    use LeadersBy::{Id, Size};
+    let by_id = [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2), (3, 4), (8, 1), (8, 4), (100, 2)];
+    let by_size = [(2, 1), (3, 2), (8, 4)].map(|(cap, leaders)| (0, (cap, leaders, Size)));
+    let by_id = by_id.map(|(cap, leaders)| (0, (cap, leaders, Id)));
+    let stored_by_owner = [(1, (2, 1, Id)), (1, (8, 4, Size)), (2, (3, 2, Size)), (2, (8, 1, Id))];
+    for (case, (cap, leaders, by)) in by_id.into_iter().chain(by_size).chain(stored_by_owner) {
+        let rule = HotRule { cap, leaders, by };
         let (source, own): (_, fn(&u64) -> bool) = match case {
             0 => (SketchSource::Index, |_| true),
             1 => (SketchSource::Owner(ByNumber), |_| false),
@@ -147,7 +159,7 @@ fn meetings_accumulate_to_the_definition() {
             let named: BTreeMap<BlockKey, HotBlock> = (blocks.iter())
                 .filter(|(_, members)| members.len() > cap)
                 .map(|(key, members)| {
-                    let mut first = members.iter().copied();
+                    let mut first = ranked(members, rule).into_iter();
                     let (example, other) = (first.next().unwrap(), first.next());
                     let sketches = members.len();
                     (*key, HotBlock { sketches, example, other, document: None, beside: None })
@@ -178,7 +190,7 @@ fn near_ones_meet_however_large_a_block_is() {
         let rules = vec![
             (HotRule::NEVER, near(0)),
             (HotRule::NEVER, near(0xffff)),
-            (HotRule { cap: 4, leaders: 1 }, None),
+            (HotRule { cap: 4, leaders: 1, ..HotRule::NEVER }, None),
         ];
         let mut index = BlockIndex::with_rules(rules.clone(), scan_limit);
         let word =
@@ -271,7 +283,7 @@ fn a_large_block_by_distance_is_cheap() {
 /// retracted in the end.
 #[test]
 fn a_large_family_is_cheap_in_any_order() {
-    let rule = HotRule { cap: 64, leaders: 4 };
+    let rule = HotRule { cap: 64, leaders: 4, ..HotRule::NEVER };
     let mut index = BlockIndex::new(1, rule);
     let (mut told, mut sum) = (0_usize, 0);
     let mut apply = |numbers: &[u64], change| {

@@ -6,6 +6,7 @@ mod min_max;
 mod minhash;
 mod odd;
 pub mod oph;
+pub mod scaled;
 pub mod sectional;
 mod superminhash;
 
@@ -15,5 +16,6 @@ pub use min_max::MinMax;
 pub use minhash::MinHash;
 pub use odd::Odd;
 pub use oph::{Oph, OphOriginal};
+pub use scaled::Scaled;
 pub use sectional::{SectionBase, SectionMode, Sectional};
 pub use superminhash::SuperMinHash;

@@ -222,7 +222,7 @@ fn evidence(
         met.push("…".to_owned());
     }
     out.push_str("<h2>Evidence</h2>\n");
-    let verdict = verdict_text(&compared.verdict, examiner.looks());
+    let verdict = verdict_text(&compared.verdict, ["A", "B"], examiner);
     table(
         out,
         &[

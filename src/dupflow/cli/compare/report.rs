@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use super::passages::put_text;
 use super::subject::{NamedText, PairRuling, Subject};
 use super::{measures, sketches};
-use crate::cli::examine::{Examiner, SketchComparison, Specimen, verdict_text, without_sketch};
+use crate::cli::examine::{Examiner, SketchComparison, Specimen, shares_text, verdict_text, without_sketch};
 use crate::config::Plan;
+use dupflow_core::pair::Overlap;
 use dupflow_core::sketch::SketchKind;
 use dupflow_core::text::Weights;
 use dupflow_core::text::measures::Measure;
@@ -63,7 +64,7 @@ fn answer(
         let _ = writeln!(out, "{what:<28}{value}");
     };
     row("blocks shared", &format!("{} of {}", compared.shared.len(), x.keys.len()));
-    row("filter", &verdict_text(&compared.verdict, examiner.looks()));
+    row("filter", &verdict_text(&compared.verdict, ["A", "B"], examiner));
     if !plan.scheme.pairs.is_empty() {
         let ruled = match ruling {
             PairRuling::Allowed => "allows the pair",
@@ -115,7 +116,19 @@ fn similarity(
     let (exact, measured) = (examiner.exact(a, b), examiner.measured());
     let (common, either) = a.overlap(b);
     let in_common = format!("{common} of {either} distinct shingles in common");
-    row(&format!("{measured}, exact"), exact, if measured == "Jaccard" { &in_common } else { "" });
+    let in_each = match [a, b].map(Specimen::distinct) {
+        [0, _] | [_, 0] => String::new(),
+        [of_a, of_b] => {
+            let overlap = Overlap { shared: common, of_a, of_b };
+            shares_text(overlap.similarity(), "A", "B").unwrap_or_default()
+        }
+    };
+    let note = match plan.scheme.measure() {
+        Measure::Jaccard if measured == "Jaccard" => in_common,
+        Measure::Containment => in_each,
+        _ => String::new(),
+    };
+    row(&format!("{measured}, exact"), exact, &note);
     let equal = match (equal, examiner.shape()) {
         (Some(equal), Some(shape)) => format!("{equal} of {} components equal, ", shape.size),
         _ => String::new(),
@@ -174,6 +187,22 @@ mod tests {
             "{sectional}"
         );
         assert!(sectional.contains("alignment q, exact          1.0000    of what"), "{sectional}");
+    }
+
+    /// Six words in nine, with shingles of one word: all of A in B, two thirds of B in A.
+    #[test]
+    fn a_text_in_another() {
+        let settings = ["text.shingle=words:1", "filter.least_words=3"].map(str::to_owned);
+        let plan = Plan::load("contained", &settings).unwrap();
+        let text = report_of(
+            plan,
+            [("a", "one two three four five six"), ("b", "a b c one two three four five six")],
+        );
+        let shares = "1.0000 of A in B, 0.6667 of B in A";
+        assert!(text.contains(&format!("containment, exact          1.0000    {shares}\n")), "{text}");
+        let verdict = format!("accepted with similarity 1.0000 ({shares}) at look 2 of 2, after 6 values");
+        assert!(text.contains(&verdict), "{text}");
+        assert!(text.contains("containment, estimated      1.0000    standard error 0.0000\n"), "{text}");
     }
 
     #[test]

@@ -14,7 +14,6 @@ use std::mem::discriminant;
 use super::measures::weighted_by;
 use crate::cli::examine::{Examiner, Specimen, named};
 use dupflow_core::sketch::{SectionBase, SketchKind, SketchParams};
-use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Features, Weigher, Weights};
 
 /// Standard errors from here on, inclusive, mean that the estimate carries no information.
@@ -55,7 +54,9 @@ pub(super) fn table(
         "every sketch", "places", "bytes", "of", "exact", "estimate", "standard error"
     );
     let features = a.distinct().max(b.distinct());
-    for kind in SketchKind::ALL {
+    // A scaled sketch has no size in common with the others.
+    let own_kind = Some(own.kind).filter(|_| own.scaled().is_some());
+    for kind in SketchKind::ALL.into_iter().chain(own_kind) {
         let params = params(kind, own);
         let mark = if params == *own { ">" } else { " " };
         let (name, places, bytes) = (params.kind.name(), places(&params), 8 * params.words());
@@ -66,7 +67,7 @@ pub(super) fn table(
         }
         let estimator = params.estimator();
         let measure = params.kind.measure();
-        let weights = if measure == Measure::Jaccard { &Weights::Unit } else { weights };
+        let weights = if measure.is_weighted() { weights } else { &Weights::Unit };
         let [x, y] = [a, b].map(|text| words(&params, text, weights));
         let estimate = estimator.estimate(&x, &y).clamp(0.0, 1.0);
         let similarity = examiner.measure(measure, weights, a, b);
@@ -78,14 +79,15 @@ pub(super) fn table(
             let aligned = a.alignment(b, sections);
             exact = mode.expectation(similarity, aligned.unwrap_or(0.0));
             alignment = aligned.zip(mode.alignment(estimate, similarity));
-        } else if measure != Measure::Jaccard {
+        } else if measure.is_weighted() {
             let _ = write!(of, " of {}", weighted_by(weights));
         }
         let error = estimator.standard_error(exact);
         let error = if error < USELESS { format!("{error:.4}") } else { "-".to_owned() };
         let _ = writeln!(
             out,
-            "{mark} {name:<14}{places:<28}{bytes:>6}  {of:<28}{exact:.4}{estimate:>10.4}{error:>16}"
+            "{mark} {name:<14}{places:<28}{:>6}  {of:<28}{exact:.4}{estimate:>10.4}{error:>16}",
+            8 * x.len().max(y.len())
         );
         if let Some((q, estimated)) = alignment {
             let what = "alignment q";
@@ -125,6 +127,12 @@ fn words(params: &SketchParams, text: &Specimen, weights: &Weights) -> Vec<u64> 
         _ => weigher.weigh(text.terms.view(), weights),
     };
     params.sketcher().sketch(features, &mut words);
+    if let Some(scaled) = params.scaled() {
+        let word = words.len();
+        scaled.values(features.ids, &mut words);
+        let kept = scaled.kept(&words[word..]).len();
+        words.truncate(word + kept);
+    }
     words
 }
 
@@ -136,6 +144,7 @@ fn places(params: &SketchParams) -> String {
         SketchKind::Odd => format!("{} parities of {size}", size * bits),
         SketchKind::Connected { run } => format!("{} runs of {run} x {bits} bits", size / run),
         SketchKind::SimHash => format!("{size} bits"),
+        SketchKind::Scaled { scale, least } => format!("1 of {scale} values, {least} or more"),
         SketchKind::Sectional { sections, .. } => format!("{size} x {bits} bits, {sections} sections"),
         _ if wide > 0 => format!("{} x {bits}, {wide} x {} bits", size - wide, 2 * bits),
         _ if bits == 1 => format!("{size} x 1 bit"),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::questions::UserQuery;
 use dupflow_connectors::credential::Credential;
+use dupflow_core::pair::SharesBeside;
 
 /// Time limit for the answers to one request.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -43,6 +44,8 @@ pub(super) struct RemoteAnswer {
 pub(super) struct RemoteDocument {
     pub(super) id: String,
     pub(super) similarity: f64,
+    #[serde(flatten)]
+    pub(super) shares: SharesBeside,
     pub(super) evidence: RemoteEvidence,
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::ask;
 use crate::cli::ReportFormat;
 use crate::config::Plan;
-use dupflow_core::pair::Evidence;
+use dupflow_core::pair::{Evidence, SharesBeside};
 use dupflow_core::run::query::{Answer, SimilarDocument};
 
 /// An answer of a run in this process or of another one.
@@ -27,6 +27,9 @@ pub(super) struct QueryAnswer {
 struct AnswerDocument {
     id: String,
     similarity: f64,
+    /// Of the query and this document.
+    #[serde(flatten)]
+    shares: SharesBeside,
     blocks: u16,
     look: u16,
     components: u32,
@@ -50,6 +53,7 @@ impl QueryAnswer {
             AnswerDocument {
                 id: similar.id.to_string(),
                 similarity: similar.similarity.get(),
+                shares: SharesBeside::new(similar.similarity),
                 blocks,
                 look,
                 components,
@@ -71,6 +75,7 @@ impl QueryAnswer {
             AnswerDocument {
                 id: near.id,
                 similarity: near.similarity,
+                shares: near.shares,
                 blocks,
                 look,
                 components,
@@ -96,7 +101,7 @@ impl QueryAnswer {
             out.push_str("similarity  standard error  blocks  look  components  id\n");
         }
         for document in &self.documents {
-            let AnswerDocument { id, similarity, blocks, look, components, standard_error } = document;
+            let AnswerDocument { id, similarity, blocks, look, components, standard_error, .. } = document;
             match format {
                 ReportFormat::Json => {
                     out += &serde_json::to_string(&AnswerLine { asked: name, document })?;

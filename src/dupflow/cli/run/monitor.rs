@@ -15,9 +15,9 @@ use dupflow_connectors::credential::Credential;
 use dupflow_connectors::intake;
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::{DocId, Position};
-use dupflow_core::pair::{Delta, Evidence};
+use dupflow_core::pair::{Delta, Evidence, Similarity};
 use dupflow_core::run::watch::WatchBook;
-use dupflow_core::sketch::estimate::standard_error;
+use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Html, TextPiece, TextRules, common_passages, readable};
 use dupflow_core::time::{Epoch, EpochTimes};
 use dupflow_engine::dataflow::Stages;
@@ -198,7 +198,7 @@ fn limits(place: &MonitorConfig) -> MonitorLimits {
 
 /// The description of the pipeline for the monitor.
 fn pipeline(plan: &Plan, job: &RunJob) -> Pipeline {
-    let (size, bits, exact) = (plan.scheme.sketch.size, plan.scheme.sketch.bits, plan.scheme.exact);
+    let size = plan.scheme.sketch.size;
     let blocks = job.stages.blocking.tables();
     let words = PlanText::new(plan, STEPS);
     let description = json!({
@@ -220,12 +220,16 @@ fn pipeline(plan: &Plan, job: &RunJob) -> Pipeline {
             "now": null,
         },
     });
-    // Copies and exact similarities have no standard error.
-    let standard_error =
-        Box::new(
-            move |similarity: f64, evidence: &Evidence| {
-                if exact || evidence.look == 0 { 0.0 } else { standard_error(similarity, size, bits) }
-            },
-        );
-    Pipeline { description, blocks, components: size, threshold: plan.threshold, standard_error }
+    let scheme = plan.scheme.clone();
+    let standard_error = Box::new(move |similarity: f64, evidence: &Evidence| {
+        scheme.standard_error(Similarity::clamped(similarity), *evidence)
+    });
+    Pipeline {
+        description,
+        blocks,
+        components: size,
+        threshold: plan.threshold,
+        shares: plan.scheme.measure() == Measure::Containment,
+        standard_error,
+    }
 }

@@ -13,7 +13,9 @@ use super::PipelineArgs;
 use super::arguments::inputs::InputArgs;
 use super::arguments::problems::Problems;
 use super::corpus::{self, LiveDocuments};
-use super::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
+use super::examine::{
+    Examiner, SketchComparison, SketchedText, Specimen, shares_text, verdict_text, without_sketch,
+};
 use super::rule_fields::RuleFields;
 use super::summary::quoted;
 use crate::config::{BlockingPlan, Plan};
@@ -135,20 +137,24 @@ fn report(
     section("store", &store_lines(traced));
     section("blocks", &block_lines(&around, plan, &examiner));
     let neighbours = around.neighbours(&examiner);
-    let candidates = neighbours.iter().map(candidate_line);
+    let candidates = neighbours.iter().map(|neighbour| candidate_line(neighbour, &examiner));
     section("candidates: documents that share a block", &or_none(candidates));
     let verdicts = neighbours.iter().map(|neighbour| {
         let document = &alive[&neighbour.id];
         let other = examiner.examine(&document.text);
-        let line = verdict_line(neighbour, traced.id, examiner.exact(&specimen, &other), examiner.looks());
+        let exact = examiner.exact(&specimen, &other);
+        let line = verdict_line(neighbour, traced.id, exact, &examiner);
         let rejection = fields.rejection([&alive[id].fields, &document.fields]);
         line + &rejection.map(|why| format!("; no pair, since {why}")).unwrap_or_default()
     });
     let verdicts = or_none(verdicts);
     section(&format!("verify, by {} similarity", examiner.measured()), &verdicts);
     let pairs = around.pairs(&neighbours, plan).into_iter();
-    let pairs = pairs
-        .map(|(pair, similarity)| format!("{} {} {}", shown(pair.lo()), shown(pair.hi()), similarity.get()));
+    let pairs = pairs.map(|(pair, similarity)| {
+        let (a, b) = (shown(pair.lo()), shown(pair.hi()));
+        let shares = shares_text(similarity, &a, &b).map(|shares| format!(": {shares}"));
+        format!("{a} {b} {}{}", similarity.get(), shares.unwrap_or_default())
+    });
     section("pairs at the end of the input", &or_none(pairs));
     out
 }
@@ -219,6 +225,9 @@ fn block_lines(around: &Neighbourhood, plan: &Plan, examiner: &Examiner) -> Vec<
                 }
                 BlockingPlan::Hamming { .. } => format!("table {table:>2}, hash {hash:010x}"),
                 BlockingPlan::Scan => "the block of all".to_owned(),
+                BlockingPlan::Shingles { .. } if examiner.is_scaled() => {
+                    format!("kept value, hash {hash:010x}")
+                }
                 BlockingPlan::Shingles { .. } => format!("shingle, hash {hash:010x}"),
             };
             let note = if block.len() > examiner.rule(key.table).cap { ", hot" } else { "" };
@@ -231,10 +240,12 @@ fn block_lines(around: &Neighbourhood, plan: &Plan, examiner: &Examiner) -> Vec<
     lines
 }
 
-fn candidate_line(neighbour: &Neighbour) -> String {
+fn candidate_line(neighbour: &Neighbour, examiner: &Examiner) -> String {
     let Neighbour { id, sketch, compared, live, is_copy, first_word } = neighbour;
     let what = if *is_copy {
         "a copy".to_owned()
+    } else if examiner.is_scaled() {
+        format!("sketch {sketch}")
     } else {
         format!("sketch {sketch}, {first_word} of 64 bits agree in the first words")
     };
@@ -242,14 +253,15 @@ fn candidate_line(neighbour: &Neighbour) -> String {
 }
 
 /// The verdict, and which sketch is sent: that with the smaller id.
-fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, looks: usize) -> String {
+fn verdict_line(neighbour: &Neighbour, traced: SketchId, exact: f64, examiner: &Examiner) -> String {
     let Neighbour { id, sketch, compared, live, is_copy, .. } = neighbour;
     let verdict = match (is_copy, live) {
         (true, _) => "a copy, never compared".to_owned(),
         (false, 0) => "never compared, they meet in no block".to_owned(),
         (false, _) => {
             let [from, to] = if traced < *sketch { ["this", "the other"] } else { ["the other", "this"] };
-            format!("{}; {from} sketch travels to {to}", verdict_text(&compared.verdict, looks))
+            let verdict = verdict_text(&compared.verdict, ["this", "the other"], examiner);
+            format!("{verdict}; {from} sketch travels to {to}")
         }
     };
     let SketchComparison { estimate, standard_error, .. } = compared;
@@ -394,6 +406,7 @@ mod tests {
             ("weighted", "threshold=0.7", "\n  band ", "weighted Jaccard"),
             ("onebit", "threshold=0.9", "\n  group ", "Jaccard"),
             ("assured", "threshold=0.9", "\n  band ", "Jaccard"),
+            ("contained", "threshold=0.75", "\n  kept value, hash ", "containment"),
             ("paper", "text.idf_form=smooth", "\n  band ", "weighted Jaccard"),
         ] {
             let mut plan = Plan::load(pipeline, &[setting.to_owned()]).unwrap();

@@ -20,8 +20,8 @@ pub(super) struct Neighbourhood {
     id: DocId,
     traced: SketchedText,
     others: BTreeMap<DocId, SketchedText>,
-    /// Distinct sketches of each of the traced document's blocks.
-    pub(super) blocks: BTreeMap<BlockKey, BTreeSet<SketchId>>,
+    /// Distinct sketches of each of the traced document's blocks, the leaders first.
+    pub(super) blocks: BTreeMap<BlockKey, BTreeSet<(u32, SketchId)>>,
 }
 
 /// A document that shares a block with the traced one.
@@ -46,15 +46,18 @@ impl Neighbourhood {
         alive: &BTreeMap<DocId, (&str, Box<[u64]>)>,
         examiner: &mut Examiner,
     ) -> Self {
+        let rank = |key: &BlockKey, text: &SketchedText, by: &Examiner| {
+            by.rule(key.table).rank(text.id, text.sketch.words[0])
+        };
         let mut blocks: BTreeMap<_, _> =
-            traced.keys.iter().map(|key| (*key, BTreeSet::from([traced.id]))).collect();
+            traced.keys.iter().map(|key| (*key, BTreeSet::from([rank(key, traced, examiner)]))).collect();
         let mut others = BTreeMap::new();
         for (other, (text, fields)) in alive.iter().filter(|(other, _)| *other != id) {
             let Some(sketched) = examiner.sketch(text, fields) else { continue };
             let mut shares = false;
             for key in &sketched.keys {
                 if let Some(block) = blocks.get_mut(key) {
-                    block.insert(sketched.id);
+                    block.insert(rank(key, &sketched, examiner));
                     shares = true;
                 }
             }
@@ -77,8 +80,9 @@ impl Neighbourhood {
             let compared = examiner.compare(&self.traced, other);
             let meets = |key: &&BlockKey| {
                 let (block, rule) = (&self.blocks[*key], examiner.rule(key.table));
+                let mut leaders = block.iter().take(rule.leaders);
                 let is_pair_of_leader =
-                    block.iter().take(rule.leaders).any(|leader| [self.traced.id, other.id].contains(leader));
+                    leaders.any(|(_, leader)| [self.traced.id, other.id].contains(leader));
                 (block.len() <= rule.cap || is_pair_of_leader)
                     && examiner.is_near(key.table, &self.traced, other)
             };
@@ -125,7 +129,7 @@ mod tests {
     #[test]
     fn the_pairs_of_every_document_are_those_of_brute_force() {
         let overrides = ["blocking.cap=3", "output.expand_limit=2"].map(str::to_owned);
-        for pipeline in ["tour", "minhash"] {
+        for pipeline in ["tour", "minhash", "contained"] {
             let plan = Plan::load(pipeline, &overrides).unwrap();
             let base: Vec<String> = (0..40).map(|i| format!("w{i}")).collect();
             let variant = |i: usize| {

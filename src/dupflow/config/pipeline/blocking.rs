@@ -8,11 +8,10 @@ use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effe
 use dupflow_core::block::banding::{self, Bands, BandsError};
 use dupflow_core::block::hamming::{Design, HammingTables};
 use dupflow_core::block::{
-    Banding, Blocking, BlockingKind, BlockingParams, HotPolicy, HotRule, Scan, Shingles,
+    Banding, Blocking, BlockingKind, BlockingParams, HotPolicy, HotRule, LeadersBy, Scan, Shingles,
 };
 use dupflow_core::filter::FilterKind;
 use dupflow_core::sketch::{Scheme, SketchParams};
-use dupflow_core::text::measures::Measure;
 
 /// How pairs become candidates.
 #[derive(Clone, Debug)]
@@ -52,7 +51,7 @@ impl BlockingPlan {
             Self::Hamming { design, rule } => {
                 Arc::new(HammingTables::new(design, *rule).expect("a design that was planned can be made"))
             }
-            Self::Shingles { rule } => Arc::new(Shingles::new(scheme.measure() != Measure::Jaccard, *rule)),
+            Self::Shingles { rule } => Arc::new(Shingles::for_scheme(scheme, *rule)),
             Self::Scan => Arc::new(Scan),
         }
     }
@@ -62,7 +61,7 @@ impl BlockingPlan {
 const OF_BANDS: [&str; 3] = ["blocking.sketch", "blocking.size", "blocking.bits"];
 
 /// The keys of hot blocks.
-const HOT_KEYS: [&str; 3] = ["blocking.cap", "blocking.hot", "blocking.leaders"];
+const HOT_KEYS: [&str; 4] = ["blocking.cap", "blocking.hot", "blocking.leaders", "blocking.leaders_by"];
 
 /// The first kind of blocking, and the second if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +133,7 @@ pub(super) fn kinds(settings: &mut FileSettings, sketch: &SketchParams, filter: 
     // If all kinds promise a distance, no block is hot unless `blocking.hot` is set.
     let is_never = |kind, key| is_hamming(kind) && !settings.applies_with(keys::HOT.name(), key);
     if is_never(first, keys::BLOCKING.name()) && second.is_none_or(|kind| is_never(kind, keys::ALSO.name())) {
-        for key in ["blocking.cap", "blocking.leaders"] {
+        for key in ["blocking.cap", "blocking.leaders", "blocking.leaders_by"] {
             if settings.applies_with(key, "blocking.kind") {
                 let what = format!(
                     "has no effect with blocking.kind = \"{named}\", of which no block is hot unless \
@@ -177,16 +176,28 @@ pub(super) fn plan(
     threshold: f64,
     documents: u64,
 ) -> (Option<BlockingPlan>, Option<BlockingPlan>) {
+    if scheme.sketch.scaled().is_none() {
+        without_effect(settings, "sketch.kind", scheme.sketch.kind.name(), &[keys::LEADERS_BY.name]);
+    }
     let hot_blocks = HotBlockSettings {
         cap: settings.get(&keys::CAP),
         hot: settings.get(&keys::HOT),
         leaders: settings.get(&keys::LEADERS),
+        leaders_by: settings.get(&keys::LEADERS_BY),
         documents,
     };
     let mut of = |kind, keys: &'static BlockingKeys| {
         let params = hot_blocks.params(settings, kind, keys.kind.name());
         let rule = params.rule();
         match kind {
+            kind if scheme.sketch.scaled().is_some()
+                && !matches!(kind, BlockingKind::Scan | BlockingKind::Shingles) =>
+            {
+                let what = "a sketch of kind \"scaled\" takes \"shingles\", a block for each kept value, or \
+                    \"scan\"";
+                settings.problem(keys.kind.name(), ProblemKind::Contradiction(what.to_owned()));
+                None
+            }
             BlockingKind::Scan => Some(BlockingPlan::Scan),
             BlockingKind::Shingles => Some(BlockingPlan::Shingles { rule }),
             BlockingKind::Banding => banding(settings, keys, scheme, threshold, &params),
@@ -203,6 +214,7 @@ struct HotBlockSettings {
     cap: Option<usize>,
     hot: Option<HotPolicy>,
     leaders: Option<usize>,
+    leaders_by: Option<LeadersBy>,
     documents: u64,
 }
 
@@ -220,12 +232,15 @@ impl HotBlockSettings {
         };
         match hot {
             HotPolicy::Leaders => {}
-            HotPolicy::Skip => without_effect(settings, "blocking.hot", "skip", &["blocking.leaders"]),
+            HotPolicy::Skip => without_effect(settings, "blocking.hot", "skip", &HOT_KEYS[2..]),
             HotPolicy::Never => {
-                without_effect(settings, "blocking.hot", "never", &["blocking.cap", "blocking.leaders"]);
+                without_effect(settings, "blocking.hot", "never", &["blocking.cap"]);
+                without_effect(settings, "blocking.hot", "never", &HOT_KEYS[2..]);
             }
         }
-        BlockingParams { cap, hot, leaders: self.leaders.unwrap_or(default.leaders), ..default }
+        let (leaders, leaders_by) =
+            (self.leaders.unwrap_or(default.leaders), self.leaders_by.unwrap_or_default());
+        BlockingParams { cap, hot, leaders, leaders_by, ..default }
     }
 }
 

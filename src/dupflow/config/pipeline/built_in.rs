@@ -9,6 +9,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("weighted", include_str!("../../../../pipelines/weighted.toml")),
     ("onebit", include_str!("../../../../pipelines/onebit.toml")),
     ("assured", include_str!("../../../../pipelines/assured.toml")),
+    ("contained", include_str!("../../../../pipelines/contained.toml")),
     ("paper", include_str!("../../../../pipelines/paper.toml")),
     ("tour", include_str!("../../../../pipelines/tour.toml")),
 ];

@@ -3,13 +3,13 @@
 
 use super::blocking::BlockingPlan;
 use super::filter::FilterPlan;
-use super::keys::{BLOCKING, CLUSTERS, FILTER, HOT, RETENTION_CLOCK};
+use super::keys::{BLOCKING, CLUSTERS, FILTER, HOT, LEADERS_BY, RETENTION_CLOCK};
 use super::plan::Plan;
 use dupflow_core::block::hamming::DesignKind;
-use dupflow_core::block::{BlockingKind, HotPolicy, HotRule};
+use dupflow_core::block::{BlockingKind, HotPolicy, HotRule, LeadersBy};
 use dupflow_core::description::{Description, FieldValue};
 use dupflow_core::doc::retention::Retention;
-use dupflow_core::filter::FilterKind;
+use dupflow_core::filter::{FilterKind, Verify};
 
 impl Plan {
     /// Everything that decides the result, by name, with the
@@ -54,7 +54,13 @@ fn blocking(table: &str, plan: &BlockingPlan) -> Description {
     // When a block is hot. If hot blocks have no candidates, there is no number of leaders.
     let hot = |rule: HotRule| match rule {
         HotRule::NEVER => Description::new().with(name("hot"), HOT.name_of(&HotPolicy::Never)),
-        HotRule { cap, leaders } => Description::new().with(name("cap"), cap).with(name("leaders"), leaders),
+        HotRule { cap, leaders, by } => {
+            let described = Description::new().with(name("cap"), cap).with(name("leaders"), leaders);
+            match by {
+                LeadersBy::Id => described,
+                LeadersBy::Size => described.with(name("leaders_by"), LEADERS_BY.name_of(&by)),
+            }
+        }
     };
     match plan {
         BlockingPlan::Banding { design, rule } => kind(BlockingKind::Banding)
@@ -89,7 +95,14 @@ fn filter(plan: &FilterPlan) -> Description {
     let (kind, verify) = match plan {
         FilterPlan::Sketch(kind, _) => (*kind, "sketch"),
         FilterPlan::Exact(kind, _) => (*kind, "exact"),
-        FilterPlan::Whole(_) => (FilterKind::Full, "sketch"),
+        FilterPlan::Whole(_) | FilterPlan::Containment(Verify::Sketch, _) => (FilterKind::Full, "sketch"),
+        FilterPlan::Containment(Verify::Exact, _) => (FilterKind::Full, "exact"),
+    };
+    let least_words = match plan {
+        FilterPlan::Containment(_, filter) => {
+            Description::new().with("filter.least_words", filter.least_words())
+        }
+        _ => Description::new(),
     };
     let schedule = plan.schedule();
     let first_word = schedule.and_then(|schedule| schedule.first_word());
@@ -97,7 +110,7 @@ fn filter(plan: &FilterPlan) -> Description {
     let bounds = looks.iter().map(|look| {
         format!("{} reject below {} accept from {}", look.components, look.reject_below, look.accept_from)
     });
-    Description::new()
+    least_words
         .with("filter.kind", FILTER.name_of(&kind))
         .with("filter.verify", verify)
         .with("filter.first_word", FieldValue::list(first_word.map(|bits| bits.to_string())))

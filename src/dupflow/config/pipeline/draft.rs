@@ -9,7 +9,7 @@ use super::plan::Plan;
 use super::text::frozen::{FrozenTables, TableSource};
 use super::text::weights;
 use super::{hamming, keys, sketch, text};
-use crate::config::settings::{ConfigError, ConfigKey, FileSettings, ProblemKind, read_file};
+use crate::config::settings::{ConfigError, ConfigKey, FileSettings, ProblemKind, read_file, without_effect};
 use dupflow_core::block::{BlockingKind, BlockingParams};
 use dupflow_core::cluster::Clusters;
 use dupflow_core::doc::retention::Retention;
@@ -70,7 +70,8 @@ impl Draft {
             text: rules,
             sketch,
             blocks: sketch::companion(&mut settings, sketch.seed),
-            exact: verify == Verify::Exact || kinds.any(BlockingKind::Shingles),
+            // Of a scaled sketch the kept values are in the blocks.
+            exact: verify == Verify::Exact || sketch.scaled().is_none() && kinds.any(BlockingKind::Shingles),
             pairs: pair_rule(&mut settings),
         };
         weights::agree(&mut settings, &scheme);
@@ -86,6 +87,7 @@ impl Draft {
         let clusters = settings.get(&keys::CLUSTERS).unwrap_or_default();
         let cluster_limit = settings.get(&keys::CLUSTER_LIMIT).unwrap_or(Clusters::LIMIT);
         let keep = settings.get(&keys::KEEP).unwrap_or_default();
+        let remove_if = remove_if(&mut settings, &scheme, threshold);
         let retention = Retention {
             max_age: settings.get(&keys::MAX_AGE),
             max_documents: settings.get(&keys::MAX_DOCUMENTS),
@@ -108,6 +110,7 @@ impl Draft {
                     clusters,
                     cluster_limit,
                     keep,
+                    remove_if,
                     retention,
                     on_error,
                     settings: set,
@@ -143,6 +146,28 @@ impl Draft {
     pub fn filter(&self) -> &FilterPlan {
         &self.plan.filter
     }
+}
+
+/// From which share on a document goes if another contains it: by default the threshold, where shares are
+/// exact.
+fn remove_if(settings: &mut FileSettings, scheme: &Scheme, threshold: f64) -> Option<f64> {
+    let (kind, is_exact) = (scheme.sketch.kind.name(), scheme.exact);
+    if scheme.sketch.scaled().is_none() {
+        without_effect(settings, "sketch.kind", kind, &[keys::REMOVE_IF.name]);
+        return None;
+    }
+    without_effect(settings, "sketch.kind", kind, &[keys::KEEP.name()]);
+    if !is_exact {
+        without_effect(settings, "filter.verify", "sketch", &[keys::REMOVE_IF.name]);
+        return None;
+    }
+    let least = settings.get(&keys::REMOVE_IF).unwrap_or(threshold);
+    // A share that the file sets does not apply if an override sets a greater threshold.
+    if least < threshold && settings.applies_with(keys::REMOVE_IF.name, "threshold") {
+        let what = format!("asks for pairs below threshold = {threshold}, which are not found");
+        settings.problem(keys::REMOVE_IF.name, ProblemKind::Contradiction(what));
+    }
+    Some(least.max(threshold))
 }
 
 /// Reads the rule on fields; reports one that cannot be parsed.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{keys, sketch};
 use crate::config::settings::{FileSettings, ProblemKind, without_effect};
 use dupflow_core::filter::{
-    ExactFilter, FilterError, FilterKind, FilterParams, PairFilter, Schedule, StagedFilter, Target, Verify,
-    WholeFilter,
+    ContainmentFilter, ExactFilter, FilterError, FilterKind, FilterParams, PairFilter, Schedule,
+    StagedFilter, Target, Verify, WholeFilter,
 };
 use dupflow_core::sketch::{Scheme, SketchParams};
 
@@ -19,6 +19,8 @@ pub enum FilterPlan {
     Exact(FilterKind, ExactFilter),
     /// The estimate from sketches that are compared as a whole.
     Whole(WholeFilter),
+    /// The containment of scaled sketches: of all values (exact), or of those that are kept.
+    Containment(Verify, ContainmentFilter),
 }
 
 impl FilterPlan {
@@ -28,6 +30,7 @@ impl FilterPlan {
             Self::Sketch(_, filter) => Arc::new(filter.clone()),
             Self::Exact(_, filter) => Arc::new(filter.clone()),
             Self::Whole(filter) => Arc::new(filter.clone()),
+            Self::Containment(_, filter) => Arc::new(*filter),
         }
     }
 
@@ -36,7 +39,7 @@ impl FilterPlan {
         match self {
             Self::Sketch(_, filter) => Some(filter.schedule()),
             Self::Exact(_, filter) => Some(filter.schedule()),
-            Self::Whole(_) => None,
+            Self::Whole(_) | Self::Containment(..) => None,
         }
     }
 }
@@ -86,12 +89,27 @@ pub(super) fn plan(
     threshold: f64,
     params: &FilterParams,
 ) -> Option<FilterPlan> {
-    let inputs = ["threshold", "blocking.distance", "filter.kind", "filter.error", "filter.looks"];
+    let inputs = [
+        "threshold",
+        "blocking.distance",
+        "filter.kind",
+        "filter.error",
+        "filter.looks",
+        keys::LEAST_WORDS.name,
+    ];
+    let sketch = &scheme.sketch;
+    if sketch.scaled().is_none() {
+        without_effect(settings, "sketch.kind", sketch.kind.name(), &[keys::LEAST_WORDS.name]);
+    }
+    let least_words = settings.get(&keys::LEAST_WORDS).unwrap_or(1);
     if !settings.sound(&inputs) || !settings.sound(sketch::SHAPE) {
         return None;
     }
-    let sketch = &scheme.sketch;
-    let made = match (sketch.shape(), params.verify) {
+    let scaled = sketch.scaled().map(|scaled| {
+        ContainmentFilter::new(threshold, scaled, scheme.exact, least_words)
+            .map(|filter| FilterPlan::Containment(params.verify, filter))
+    });
+    let made = scaled.unwrap_or_else(|| match (sketch.shape(), params.verify) {
         (Some(shape), Verify::Sketch) => Target::for_shape(threshold, shape)
             .and_then(|target| Ok(FilterPlan::Sketch(params.kind, StagedFilter::new(target, params)?))),
         (Some(shape), Verify::Exact) if sketch.is_concentrated() => Target::for_shape(threshold, shape)
@@ -100,7 +118,7 @@ pub(super) fn plan(
         (None, Verify::Sketch) => WholeFilter::new(threshold, sketch).map(FilterPlan::Whole),
         (_, Verify::Exact) => ExactFilter::features_only(threshold)
             .map(|exact| FilterPlan::Exact(params.kind, exact.by(scheme.measure()))),
-    };
+    });
     made.map_err(|error| {
         let key = match error {
             FilterError::Threshold { .. } if params.kind == FilterKind::Hamming => "blocking.distance",

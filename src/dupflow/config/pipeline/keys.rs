@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::config::settings::{ConfigKey, ConfigValue, TypedKey, between, bound, end};
 use dupflow_connectors::intake::OnError;
 use dupflow_core::block::banding::MAX_ROWS;
-use dupflow_core::block::{BlockingKind, HotPolicy};
+use dupflow_core::block::{BlockingKind, HotPolicy, LeadersBy};
 use dupflow_core::cluster::{ClusterKind, KeepRule};
 use dupflow_core::doc::retention::{self, RetentionClock};
 use dupflow_core::filter::{FilterKind, Verify};
@@ -71,7 +71,7 @@ const MOST: usize = 32_768;
 
 pub(in crate::config) const THRESHOLD: TypedKey<f64> = number!("threshold", Excluded(0.0), Included(1.0));
 pub(in crate::config) const MEASURE: TypedKey<Measure> =
-    choice!("measure", [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine]);
+    choice!("measure", [Measure::Jaccard, Measure::WeightedJaccard, Measure::Cosine, Measure::Containment]);
 
 pub(in crate::config) const SHINGLE: TypedKey<Shingle> = other!(
     "text.shingle",
@@ -120,7 +120,7 @@ pub(in crate::config) const IDF_GROWTH: TypedKey<Growth> = other!(
     |value| Growth::new(value.number()?)
 );
 
-pub(in crate::config) const KIND: TypedKey<SketchKind> = choice!("sketch.kind", SketchKind::ALL);
+pub(in crate::config) const KIND: TypedKey<SketchKind> = choice!("sketch.kind", of sketches());
 pub(in crate::config) const SIZE: TypedKey<usize> = whole!("sketch.size", 16, MOST);
 pub(in crate::config) const BITS: TypedKey<f64> = number!("sketch.bits", Included(1.0), Included(64.0));
 pub(in crate::config) const SEED: TypedKey<u64> = whole!("sketch.seed", 0, u64::MAX >> 1);
@@ -138,6 +138,8 @@ pub(in crate::config) const MODE: TypedKey<SectionMode> =
     choice!("sketch.mode", [SectionMode::Attach, SectionMode::Pair]);
 pub(in crate::config) const BASE: TypedKey<SectionBase> =
     choice!("sketch.base", [SectionBase::Fss, SectionBase::MinHash]);
+pub(in crate::config) const SCALE: TypedKey<u32> = whole!("sketch.scale", 1, 65_536_u32);
+pub(in crate::config) const LEAST: TypedKey<u32> = whole!("sketch.least", 1, 32_768_u32);
 
 pub(in crate::config) const BLOCKING: TypedKey<BlockingKind> = choice!("blocking.kind", of blockings());
 pub(in crate::config) const BANDS: TypedKey<usize> = whole!("blocking.bands", 1, MOST);
@@ -176,6 +178,8 @@ pub(in crate::config) const HOT: TypedKey<HotPolicy> = choice!(
     ["leaders" => HotPolicy::Leaders, "skip" => HotPolicy::Skip, "never" => HotPolicy::Never]
 );
 pub(in crate::config) const LEADERS: TypedKey<usize> = whole!("blocking.leaders", 1, 64);
+pub(in crate::config) const LEADERS_BY: TypedKey<LeadersBy> =
+    choice!("blocking.leaders_by", ["id" => LeadersBy::Id, "size" => LeadersBy::Size]);
 
 pub(in crate::config) const FILTER: TypedKey<FilterKind> = choice!("filter.kind", [
     "staged" => FilterKind::Staged,
@@ -190,6 +194,7 @@ pub(in crate::config) const LOOKS: TypedKey<Vec<usize>> =
     });
 pub(in crate::config) const VERIFY: TypedKey<Verify> =
     choice!("filter.verify", ["sketch" => Verify::Sketch, "exact" => Verify::Exact]);
+pub(in crate::config) const LEAST_WORDS: TypedKey<usize> = whole!("filter.least_words", 1, 1_000_000);
 
 /// A rule, parsed later, so that the position of an error can be reported.
 pub(in crate::config) const WHERE: TypedKey<String> = other!(
@@ -213,6 +218,15 @@ pub(in crate::config) const CLUSTERS: TypedKey<ClusterKind> =
 pub(in crate::config) const CLUSTER_LIMIT: TypedKey<usize> = whole!("output.cluster_limit", 2, 10_000_000);
 pub(in crate::config) const KEEP: TypedKey<KeepRule> =
     other!("output.keep", KeepRule::EXPECTED.to_owned(), |value| value.text()?.parse().ok());
+/// The least share of a document in another one that stays.
+pub(in crate::config) const REMOVE_IF: TypedKey<f64> = other!(
+    "output.remove_if",
+    "\"contained:SHARE\" with a share above 0 and at most 1".to_owned(),
+    |value| {
+        let share = value.text()?.strip_prefix("contained:")?.parse().ok();
+        share.filter(|share: &f64| *share > 0.0 && *share <= 1.0)
+    }
+);
 pub(in crate::config) const ON_ERROR: TypedKey<OnError> =
     choice!("output.on_error", ["count" => OnError::Count, "fail" => OnError::Fail]);
 
@@ -241,6 +255,8 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &MODE,
     &BASE,
     &BOUND,
+    &SCALE,
+    &LEAST,
     &BLOCKING,
     &BANDS,
     &ROWS,
@@ -255,6 +271,7 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &CAP,
     &HOT,
     &LEADERS,
+    &LEADERS_BY,
     &ALSO,
     &ALSO_BANDS,
     &ALSO_ROWS,
@@ -266,6 +283,7 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &ERROR,
     &LOOKS,
     &VERIFY,
+    &LEAST_WORDS,
     &WHERE,
     &MAX_AGE,
     &MAX_DOCUMENTS,
@@ -274,8 +292,14 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &CLUSTERS,
     &CLUSTER_LIMIT,
     &KEEP,
+    &REMOVE_IF,
     &ON_ERROR,
 ];
+
+/// The kinds of sketches by name.
+fn sketches() -> Vec<(&'static str, SketchKind)> {
+    SketchKind::ALL.into_iter().chain([SketchKind::SCALED]).map(|kind| (kind.name(), kind)).collect()
+}
 
 /// The kinds of blocking by name.
 fn blockings() -> Vec<(&'static str, BlockingKind)> {

@@ -43,6 +43,9 @@ pub struct Plan {
     /// Which document of a cluster is kept when the others are removed. Each run writes its lists anew, so
     /// this is part of no output and of no [description](Self::description).
     pub keep: KeepRule,
+    /// For containment with exact shares: a document is removed if its share in one that stays is at least
+    /// this (inclusive), in place of `keep`. As `keep`, part of no description.
+    pub remove_if: Option<f64>,
     /// Which documents stay alive.
     pub retention: Retention,
     /// What a bad record does to the run.

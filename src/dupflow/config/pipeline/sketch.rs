@@ -5,7 +5,8 @@ use crate::config::settings::{FileSettings, ProblemKind, without_effect};
 use dupflow_core::sketch::{SketchKind, SketchParams};
 
 /// The keys that decide the size and layout of a sketch.
-pub(super) const SHAPE: &[&str] = &["sketch.kind", "sketch.size", "sketch.bits", "sketch.run"];
+pub(super) const SHAPE: &[&str] =
+    &["sketch.kind", "sketch.size", "sketch.bits", "sketch.run", "sketch.scale", "sketch.least"];
 
 /// Reads the table `[sketch]`.
 pub(super) fn sketch(settings: &mut FileSettings) -> SketchParams {
@@ -14,10 +15,21 @@ pub(super) fn sketch(settings: &mut FileSettings) -> SketchParams {
         SketchKind::Connected { .. } => &["sketch.run"][..],
         SketchKind::Sectional { .. } => &["sketch.sections", "sketch.mode", "sketch.base"],
         SketchKind::Rejection { .. } => &["sketch.bound"],
+        SketchKind::Scaled { .. } => &["sketch.scale", "sketch.least"],
         _ => &[],
     };
-    let others = ["sketch.run", "sketch.sections", "sketch.mode", "sketch.base", "sketch.bound"].into_iter();
-    let mut useless: Vec<_> = others.filter(|key| !own.contains(key)).collect();
+    let others = [
+        "sketch.run",
+        "sketch.sections",
+        "sketch.mode",
+        "sketch.base",
+        "sketch.bound",
+        "sketch.scale",
+        "sketch.least",
+    ];
+    let mut useless: Vec<_> = others.into_iter().filter(|key| !own.contains(key)).collect();
+    useless
+        .extend(["sketch.size", "sketch.bits"].iter().filter(|_| matches!(kind, SketchKind::Scaled { .. })));
     useless.extend(matches!(kind, SketchKind::BottomK).then_some("sketch.bits"));
     without_effect(settings, "sketch.kind", kind.name(), &useless);
 
@@ -36,6 +48,10 @@ pub(super) fn sketch(settings: &mut FileSettings) -> SketchParams {
         SketchKind::Rejection { bound } => {
             SketchKind::Rejection { bound: settings.get(&keys::BOUND).unwrap_or(bound) }
         }
+        SketchKind::Scaled { scale, least } => SketchKind::Scaled {
+            scale: settings.get(&keys::SCALE).unwrap_or(scale),
+            least: settings.get(&keys::LEAST).unwrap_or(least),
+        },
         kind => kind,
     };
     let seed = settings.get(&keys::SEED).unwrap_or(0);

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::config::{Deployment, Plan};
+use crate::config::{Deployment, EmitKind, Plan};
 use dupflow_connectors::state::StoredState;
 use dupflow_core::description::Description;
 use dupflow_core::doc::fields::FieldRules;
+use dupflow_core::text::measures::Measure;
 use dupflow_core::views::{GroupPart, ViewPlan};
 use dupflow_engine::dataflow::HELD_FIELDS;
 
@@ -49,12 +50,27 @@ pub(super) fn held_views(held: &FieldRules, deployment: &Deployment) -> Arc<[Vie
     deployment.views.iter().map(|config| view(&config.plan)).collect()
 }
 
-/// A problem for each field that a setting asks for and that `source.fields` does not have.
+/// A problem for each field that a setting asks for and that `source.fields` does not have, and for a list
+/// that cannot be decided.
 pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
     let known: Vec<_> = deployment.fields.rules().iter().map(|rule| format!("{:?}", rule.name())).collect();
     let among = if known.is_empty() { "there are none".to_owned() } else { known.join(", ") };
     let missing = wanted(plan, deployment).filter(|(_, name)| deployment.fields.place(name).is_none());
-    missing
-        .map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"))
-        .collect()
+    let missing =
+        missing.map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"));
+    let is_contained = plan.scheme.measure() == Measure::Containment;
+    let is_list = matches!(deployment.emit, EmitKind::Keep | EmitKind::Remove);
+    let of_estimates = (is_contained && is_list && plan.remove_if.is_none()).then(|| {
+        "sink.emit: what to remove is decided by exact shares; set filter.verify = \"exact\"".to_owned()
+    });
+    let of_reference = (is_contained && deployment.reference > 0).then(|| {
+        "--against: containment is not compared with a reference; use a pipeline of another measure"
+            .to_owned()
+    });
+    let is_copied = is_contained && deployment.emit.copied().is_some();
+    let of_copies = is_copied.then(|| {
+        "sink.emit: records are not copied by containment; --emit keep and --emit remove write their ids"
+            .to_owned()
+    });
+    missing.chain(of_estimates).chain(of_reference).chain(of_copies).collect()
 }

@@ -19,12 +19,13 @@ use crate::pipeline::run::nowhere;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::rewrite::{CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot};
 use dupflow_connectors::sinks::{
-    ClusterDeltaLines, ClusterLines, CsvRows, DecisionLines, DeferredWriter, DeltaLines, Destination,
-    DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink,
-    StandardError, WithProvenance,
+    ClusterDeltaLines, ClusterLines, ContainedList, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
+    Destination, DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter,
+    Sink, StandardError, WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
+use dupflow_core::text::measures::Measure;
 use dupflow_engine::dataflow::Stages;
 
 /// Size of the output buffer, in bytes.
@@ -69,6 +70,11 @@ impl SinkParts<'_> {
         self.deployment.evidence.then_some(standard_error)
     }
 
+    /// Whether pairs are written with both shares of their similarity.
+    fn shares(self) -> bool {
+        self.plan.scheme.measure() == Measure::Containment
+    }
+
     /// Whether the corpus is compared with a reference.
     fn has_reference(self) -> bool {
         self.deployment.reference > 0
@@ -88,6 +94,7 @@ impl SinkParts<'_> {
             decisions: Some(self.deployment.decisions)
                 .filter(|_| self.deployment.emit == EmitKind::Decisions),
             causes: self.deployment.causes,
+            shares: self.shares(),
             patience: *patience,
             run: self.run.to_owned(),
         };
@@ -125,7 +132,9 @@ impl SinkParts<'_> {
                 let metrics = Arc::clone(&self.stages.observers.metrics);
                 KafkaSink::for_decisions(output, self.deployment.decisions, self.clusters(), metrics)
             }
-            _ => KafkaSink::new(output, self.evidence()).with_causes(self.deployment.causes),
+            _ => KafkaSink::new(output, self.evidence())
+                .with_shares(self.shares())
+                .with_causes(self.deployment.causes),
         };
         Box::new(sink.with_times(self.deployment.audit.times))
     }
@@ -160,10 +169,10 @@ impl SinkParts<'_> {
                 Box::new(DecisionLines::new(destination()?, mode, self.clusters(), metrics))
             }
             OutputFormat::Jsonl => self.traced_sink(JsonLines(destination()?)),
-            OutputFormat::Csv => self.traced_sink(CsvRows::new(destination()?, row_kind(self.deployment))),
+            OutputFormat::Csv => self.traced_sink(CsvRows::new(destination()?, self.row_kind())),
             #[cfg(feature = "parquet")]
             OutputFormat::Parquet => {
-                let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, row_kind(self.deployment));
+                let rows = dupflow_connectors::sinks::ParquetRows::new(stream()?, self.row_kind());
                 self.traced_sink(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
             }
             #[cfg(not(feature = "parquet"))]
@@ -179,10 +188,10 @@ impl SinkParts<'_> {
         let out = BufWriter::with_capacity(BUFFER_BYTES, file);
         let rows = match self.deployment.output_format {
             OutputFormat::Jsonl => self.traced(JsonLines(out)),
-            OutputFormat::Csv => self.traced(CsvRows::new(out, row_kind(self.deployment))),
+            OutputFormat::Csv => self.traced(CsvRows::new(out, self.row_kind())),
             #[cfg(feature = "parquet")]
             OutputFormat::Parquet => {
-                let rows = dupflow_connectors::sinks::ParquetRows::new(out, row_kind(self.deployment));
+                let rows = dupflow_connectors::sinks::ParquetRows::new(out, self.row_kind());
                 self.traced(rows.map_err(|source| output(path.unwrap_or(Path::new("-")), source))?)
             }
             #[cfg(not(feature = "parquet"))]
@@ -257,18 +266,24 @@ impl SinkParts<'_> {
         let metrics = Arc::clone(&self.stages.observers.metrics);
         match self.deployment.emit {
             EmitKind::Deltas => {
-                let sink = DeltaLines::with_rows(rows, self.evidence()).with_causes(self.deployment.causes);
-                Box::new(sink.with_times(times))
+                let sink = DeltaLines::with_rows(rows, self.evidence()).with_shares(self.shares());
+                Box::new(sink.with_causes(self.deployment.causes).with_times(times))
             }
             EmitKind::ClusterDeltas => {
                 Box::new(ClusterDeltaLines::with_rows(rows, clusters, metrics).with_times(times))
             }
             EmitKind::Pairs => {
-                let pairs = PairLines::with_rows(rows, self.evidence());
+                let pairs = PairLines::with_rows(rows, self.evidence()).with_shares(self.shares());
                 Box::new(pairs.with_reference(self.has_reference()))
             }
-            EmitKind::Keep => Box::new(list(rows, DocumentList::Kept)),
-            EmitKind::Remove => Box::new(list(rows, DocumentList::Removed)),
+            EmitKind::Keep | EmitKind::Remove => {
+                let is_kept = self.deployment.emit == EmitKind::Keep;
+                let listed = if is_kept { DocumentList::Kept } else { DocumentList::Removed };
+                match self.plan.remove_if {
+                    Some(least) => Box::new(ContainedList::with_rows(rows, least, listed)),
+                    None => Box::new(list(rows, listed)),
+                }
+            }
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
             EmitKind::Decisions => unreachable!("decisions are no rows"),
             EmitKind::Rejected(_) | EmitKind::Documents | EmitKind::RemovedDocuments => {
@@ -276,22 +291,25 @@ impl SinkParts<'_> {
             }
         }
     }
-}
 
-/// The kind of the rows, which decides their columns.
-fn row_kind(deployment: &Deployment) -> RowKind {
-    let Deployment { evidence, causes, audit: AuditConfig { times, .. }, reference, .. } = *deployment;
-    let old = reference > 0;
-    match deployment.emit {
-        EmitKind::Deltas => RowKind::Deltas { evidence, causes, times },
-        EmitKind::ClusterDeltas => RowKind::ClusterDeltas { times },
-        EmitKind::Pairs => RowKind::Pairs { evidence, old },
-        EmitKind::Keep => RowKind::Kept,
-        EmitKind::Remove => RowKind::Removed { old },
-        EmitKind::Clusters => RowKind::Clusters,
-        EmitKind::Decisions => unreachable!("decisions are no rows"),
-        EmitKind::Rejected(_) => RowKind::Rejected,
-        EmitKind::Documents | EmitKind::RemovedDocuments => unreachable!("records have their own columns"),
+    /// The kind of the rows, which decides their columns.
+    fn row_kind(self) -> RowKind {
+        let Deployment { evidence, causes, audit: AuditConfig { times, .. }, reference, .. } =
+            *self.deployment;
+        let (shares, old) = (self.shares(), reference > 0);
+        match self.deployment.emit {
+            EmitKind::Deltas => RowKind::Deltas { shares, evidence, causes, times },
+            EmitKind::ClusterDeltas => RowKind::ClusterDeltas { times },
+            EmitKind::Pairs => RowKind::Pairs { shares, evidence, old },
+            EmitKind::Keep => RowKind::Kept,
+            EmitKind::Remove => RowKind::Removed { old },
+            EmitKind::Clusters => RowKind::Clusters,
+            EmitKind::Decisions => unreachable!("decisions are no rows"),
+            EmitKind::Rejected(_) => RowKind::Rejected,
+            EmitKind::Documents | EmitKind::RemovedDocuments => {
+                unreachable!("records have their own columns")
+            }
+        }
     }
 }
 

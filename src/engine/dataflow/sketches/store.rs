@@ -84,7 +84,7 @@ impl Sketches {
         let are_shared = process.workers(worker, peers).count() > 1;
         let sketches = StoredSketches::for_run(stages, are_shared);
         sketches.reader().into_iter().for_each(|reader| process.publish(worker, reader));
-        Self::with(sketches, stages.scheme.exact, stages.expand_limit)
+        Self::with(sketches, stages.scheme.keeps_features(), stages.expand_limit)
     }
 
     fn with(sketches: StoredSketches, keeps_features: bool, expand_limit: usize) -> Self {

@@ -107,7 +107,8 @@ impl WatchIndex {
                 .any(|(watched, sketch)| *watched == id || self.filter.first_word(word, sketch.words[0]))
     }
 
-    /// Calls `found` with each watched sketch that is similar to this one, and the similarity. `keys` are the
+    /// Calls `found` with each watched sketch that is similar to this one, and the similarity of it and this
+    /// one. `keys` are the
     /// block keys of the sketch.
     pub(super) fn similar(
         &mut self,
@@ -132,9 +133,10 @@ impl WatchIndex {
                 if least > 1 && shared_blocks(&**blocking, keys, other, shared) < least {
                     return;
                 }
+                // As a pair of sketches is compared, in ascending order of ids.
                 let (lo, hi) = if id < watched { (sketch, other) } else { (other, sketch) };
                 if let Some(similarity) = filter.decide_passed(lo, hi).accepted {
-                    found(watched, similarity);
+                    found(watched, if id < watched { similarity.flipped() } else { similarity });
                 }
             },
         );

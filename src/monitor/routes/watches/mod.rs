@@ -17,6 +17,7 @@ use super::similar::read_body;
 use super::{ErrorAnswer, RouteState};
 use crate::guard::refusals::RefusalReason;
 use crate::subject::ReadText;
+use dupflow_core::pair::SharesBeside;
 use dupflow_core::run::watch::{WatchBook, WatchOrigin, WatchRefusal};
 
 /// Default and maximum number of entries on a page.
@@ -127,6 +128,12 @@ struct NoticeShown {
     /// The document.
     id: String,
     similarity: f64,
+    /// Of containment, if the two shares differ: the share of the watch's features that this document has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_id: Option<f64>,
+    /// And the share of this document's features that the watch has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_id: Option<f64>,
 }
 
 /// The deliveries to a web hook, since this run began.
@@ -281,13 +288,18 @@ pub(super) async fn notices(
     let has_more = page.len() > most;
     page.truncate(most);
     let next = page.last().filter(|_| has_more).map(|notice| notice.number);
-    let shown = page.into_iter().map(|one| NoticeShown {
-        number: one.number,
-        epoch: one.epoch,
-        diff: one.notice.diff,
-        watch: one.notice.of.watch.to_string(),
-        id: one.notice.of.id.to_string(),
-        similarity: one.notice.of.similarity.get(),
+    let shown = page.into_iter().map(|one| {
+        let SharesBeside { in_id, of_id } = SharesBeside::new(one.notice.of.similarity);
+        NoticeShown {
+            number: one.number,
+            epoch: one.epoch,
+            diff: one.notice.diff,
+            watch: one.notice.of.watch.to_string(),
+            id: one.notice.of.id.to_string(),
+            similarity: one.notice.of.similarity.get(),
+            in_id,
+            of_id,
+        }
     });
     let hook = known.hook.map(|hook| HookShown {
         delivered: hook.delivered,

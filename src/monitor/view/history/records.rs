@@ -180,7 +180,7 @@ fn write_since(out: &mut Vec<u8>, since: Since) {
 }
 
 fn write_details(out: &mut Vec<u8>, details: &PairDetails) {
-    out.extend_from_slice(&details.similarity.get().to_le_bytes());
+    out.extend_from_slice(&details.similarity.to_bits().to_le_bytes());
     write_since(out, details.age());
     out.push(cause_code(details.cause));
 }
@@ -193,7 +193,7 @@ fn write_piece(out: &mut Vec<u8>, piece: &DeltaPiece) {
         let (a, b) = (delta.pair.pair.lo(), delta.pair.pair.hi());
         out.push(if delta.diff > 0 { 1 } else { u8::MAX });
         out.push(cause_code(delta.cause));
-        out.extend_from_slice(&delta.pair.similarity.get().to_le_bytes());
+        out.extend_from_slice(&delta.pair.similarity.to_bits().to_le_bytes());
         out.extend_from_slice(&id_length(a));
         out.extend_from_slice(&id_length(b));
         out.extend_from_slice(a.as_str().as_bytes());
@@ -259,7 +259,7 @@ impl RecordBytes<'_> {
     }
 
     fn similarity(&mut self) -> Option<Similarity> {
-        Some(Similarity::clamped(f64::from_le_bytes(self.take()?)))
+        Some(Similarity::from_bits(u64::from_le_bytes(self.take()?)))
     }
 
     fn since(&mut self) -> Option<Since> {

@@ -62,9 +62,10 @@ impl PostgresStore {
         let (pairs, deltas) = (self.table("pairs"), self.table("deltas"));
         execute(transaction, &format!("DELETE FROM {deltas}"), &[])?;
         if self.deltas {
+            let shares = if self.shares { ", in_a, in_b" } else { "" };
             let sql = format!(
-                "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at)
-                 SELECT epoch, 1, a, b, similarity, $1::text, at FROM {pairs} ORDER BY epoch, a, b"
+                "INSERT INTO {deltas} (epoch, diff, a, b, similarity, cause, at{shares})
+                 SELECT epoch, 1, a, b, similarity, $1::text, at{shares} FROM {pairs} ORDER BY epoch, a, b"
             );
             let cause = self.causes.then(|| Cause::Correction.name());
             execute(transaction, &sql, &[&cause])?;
@@ -97,18 +98,30 @@ impl PostgresStore {
             let look = each(&evidence, |shown| shown.map(|shown| i32::from(shown.look)));
             let components = each(&evidence, |shown| shown.map(|shown| i64::from(shown.components)));
             let standard_error = each(rows, |(_, row)| row.standard_error);
+            let in_b = each(rows, |(_, row)| row.pair.similarity.shares()[0]);
+            let in_a = each(rows, |(_, row)| row.pair.similarity.shares()[1]);
+            let (names, values, updates) = if self.shares {
+                (
+                    ", in_a, in_b",
+                    ", $9::float8[], $10::float8[]",
+                    ", in_a = excluded.in_a, in_b = excluded.in_b",
+                )
+            } else {
+                ("", "", "")
+            };
             let sql = format!(
-                "INSERT INTO {} AS p (a, b, similarity, epoch, blocks, look, components, standard_error)
+                "INSERT INTO {} AS p
+                    (a, b, similarity, epoch, blocks, look, components, standard_error{names})
                  SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::int8[], $5::int4[],
-                    $6::int4[], $7::int8[], $8::float8[])
+                    $6::int4[], $7::int8[], $8::float8[]{values})
                  ON CONFLICT (a, b) DO UPDATE SET similarity = excluded.similarity, epoch = excluded.epoch,
                     blocks = excluded.blocks, look = excluded.look, components = excluded.components,
-                    standard_error = excluded.standard_error, at = now()",
+                    standard_error = excluded.standard_error, at = now(){updates}",
                 table("pairs")
             );
-            let parameters: [Parameter<'_>; 8] =
-                [&a, &b, &similarity, &epoch, &blocks, &look, &components, &standard_error];
-            execute(transaction, &sql, &parameters)?;
+            let parameters: [Parameter<'_>; 10] =
+                [&a, &b, &similarity, &epoch, &blocks, &look, &components, &standard_error, &in_a, &in_b];
+            execute(transaction, &sql, &parameters[..if self.shares { 10 } else { 8 }])?;
         }
         Ok(())
     }
@@ -178,13 +191,21 @@ impl PostgresStore {
             );
             let similarity = each(rows, |(_, delta)| delta.pair.similarity.get());
             let cause = each(rows, |(_, delta)| self.causes.then(|| delta.cause.name()));
+            let in_b = each(rows, |(_, delta)| delta.pair.similarity.shares()[0]);
+            let in_a = each(rows, |(_, delta)| delta.pair.similarity.shares()[1]);
+            let (names, values) = match self.shares {
+                true => (", in_a, in_b", ", $7::float8[], $8::float8[]"),
+                false => ("", ""),
+            };
             let sql = format!(
-                "INSERT INTO {} (epoch, diff, a, b, similarity, cause)
+                "INSERT INTO {} (epoch, diff, a, b, similarity, cause{names})
                  SELECT *
-                 FROM unnest($1::int8[], $2::int2[], $3::text[], $4::text[], $5::float8[], $6::text[])",
+                 FROM unnest($1::int8[], $2::int2[], $3::text[], $4::text[], $5::float8[],
+                    $6::text[]{values})",
                 table("deltas")
             );
-            execute(transaction, &sql, &[&epoch, &diff, &a, &b, &similarity, &cause])?;
+            let parameters: [Parameter<'_>; 8] = [&epoch, &diff, &a, &b, &similarity, &cause, &in_a, &in_b];
+            execute(transaction, &sql, &parameters[..if self.shares { 8 } else { 6 }])?;
         }
         Ok(())
     }

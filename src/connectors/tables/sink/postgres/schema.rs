@@ -36,14 +36,35 @@ impl PostgresStore {
              CREATE TABLE {progress} (one integer PRIMARY KEY CHECK (one = 1), run text NOT NULL,
                 commits bigint NOT NULL DEFAULT 0, epoch bigint, mark text, at timestamptz,
                 layout integer NOT NULL DEFAULT {LAYOUT});
-             CREATE VIEW {kept} AS SELECT d.id FROM {documents} d LEFT JOIN {clusters} c ON c.document = d.id
-                WHERE c.cluster IS NULL OR c.cluster = d.id;
-             CREATE VIEW {removed} AS SELECT document AS id, cluster AS kept FROM {clusters}
-                WHERE cluster <> document;",
+             {views}",
             deltas = name("deltas"),
             progress = name("progress"),
-            kept = name("kept"),
-            removed = name("removed"),
+            views = self.views(),
+        )
+    }
+
+    /// SQL that creates the views of kept and removed documents. Clusters of containment do not say what may
+    /// be removed: then SQL that deletes them.
+    pub(super) fn views(&self) -> String {
+        let [clusters, documents, kept, removed] =
+            ["clusters", "documents", "kept", "removed"].map(|name| self.table(name));
+        if self.is_directed {
+            return format!("DROP VIEW IF EXISTS {kept}; DROP VIEW IF EXISTS {removed};");
+        }
+        format!(
+            "CREATE OR REPLACE VIEW {kept} AS SELECT d.id FROM {documents} d
+                LEFT JOIN {clusters} c ON c.document = d.id WHERE c.cluster IS NULL OR c.cluster = d.id;
+             CREATE OR REPLACE VIEW {removed} AS SELECT document AS id, cluster AS kept FROM {clusters}
+                WHERE cluster <> document;"
+        )
+    }
+
+    /// SQL that adds the columns of shares.
+    pub(super) fn more_columns(&self) -> String {
+        let [pairs, deltas] = ["pairs", "deltas"].map(|name| self.table(name));
+        format!(
+            "ALTER TABLE {pairs} ADD COLUMN in_a float8, ADD COLUMN in_b float8;
+             ALTER TABLE {deltas} ADD COLUMN in_a float8, ADD COLUMN in_b float8;"
         )
     }
 

@@ -14,7 +14,8 @@ use crate::tables::database::postgres::{connect, failure, from_stored_text};
 use crate::tables::database::{DatabaseFailure, quoted, retry_until_reachable};
 use crate::tables::sink::changes::TableChanges;
 use crate::tables::sink::store::{
-    LAYOUT, ProgressRow, TableOutput, TableStore, id, known_layout, must_write, pair, side_row,
+    LAYOUT, ProgressRow, SimilarityColumns, TableOutput, TableStore, id, known_layout, must_write, pair,
+    side_row,
 };
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::{DocId, Facts, Position};
@@ -28,6 +29,10 @@ pub(in crate::tables::sink) struct PostgresStore {
     pub(super) run: String,
     pub(super) deltas: bool,
     pub(super) causes: bool,
+    /// Whether pairs and deltas have shares, or had them in an earlier run.
+    pub(super) shares: bool,
+    /// Whether this run writes shares.
+    pub(super) is_directed: bool,
     /// Whether decisions are written.
     pub(super) decisions: bool,
     pub(super) patience: Duration,
@@ -37,9 +42,20 @@ pub(in crate::tables::sink) struct PostgresStore {
 
 impl PostgresStore {
     pub(in crate::tables::sink) fn new(output: &TableOutput, url: &Credential) -> Self {
-        let TableOutput { schema, prefix, run, deltas, causes, patience, .. } = output.clone();
-        let decisions = output.decisions.is_some();
-        Self { url: url.clone(), schema, prefix, run, deltas, causes, decisions, patience, client: None }
+        let TableOutput { schema, prefix, run, deltas, causes, shares, patience, .. } = output.clone();
+        Self {
+            url: url.clone(),
+            schema,
+            prefix,
+            run,
+            deltas,
+            causes,
+            shares,
+            is_directed: shares,
+            decisions: output.decisions.is_some(),
+            patience,
+            client: None,
+        }
     }
 
     /// Changes tables of layout 1 to this layout. Returns the layout of any others.
@@ -57,6 +73,22 @@ impl PostgresStore {
         found.map(|row| row.try_get::<_, i32>(0).map(i64::from)).transpose()
     }
 
+    /// Adds the columns of shares if this run writes shares and they are missing. Returns whether there are
+    /// such columns.
+    fn add_shares(&self, transaction: &mut Transaction<'_>) -> Result<bool, postgres::Error> {
+        let has_shares =
+            "SELECT count(*) > 0 FROM pg_attribute WHERE attrelid = to_regclass($1) AND attname = 'in_a'
+             AND NOT attisdropped";
+        let has_shares = transaction.query_one(has_shares, &[&self.table("pairs")])?.try_get::<_, bool>(0)?;
+        if self.is_directed && !has_shares {
+            transaction.batch_execute(&self.more_columns())?;
+        }
+        if self.is_directed != has_shares {
+            transaction.batch_execute(&self.views())?;
+        }
+        Ok(self.is_directed || has_shares)
+    }
+
     /// Calls `operation` with a connection; drops the connection if that fails.
     fn with<T>(
         &mut self,
@@ -71,12 +103,14 @@ impl PostgresStore {
         Ok(ended)
     }
 
-    /// Connects and takes the tables over. Returns the connection and the row of progress found before.
-    fn connect_and_take_over(&self) -> Result<(Client, ProgressRow), DatabaseFailure> {
+    /// Connects and takes the tables over. Returns the connection, the row of progress found before, and
+    /// whether there are columns of shares.
+    fn connect_and_take_over(&self) -> Result<(Client, ProgressRow, bool), DatabaseFailure> {
         let mut client = connect(&self.url, self.patience)?;
         let failed = |error: postgres::Error| failure(&error);
         let mut transaction = client.transaction().map_err(failed)?;
-        let (found, layout) = self.take_over_in(&mut transaction).map_err(|error| match failure(&error) {
+        let taken = self.take_over_in(&mut transaction);
+        let (found, layout, shares) = taken.map_err(|error| match failure(&error) {
             DatabaseFailure::Refused(what) => DatabaseFailure::Refused(format!(
                 "{what}: the tables cannot be made in the schema \"{}\"; sink.schema and sink.prefix say \
                  where they are",
@@ -86,7 +120,7 @@ impl PostgresStore {
         })?;
         known_layout("output postgres", layout)?;
         transaction.commit().map_err(failed)?;
-        Ok((client, found))
+        Ok((client, found, shares))
     }
 
     /// Takes the tables over in one transaction. A lock makes two runs that start at the same time wait for
@@ -94,7 +128,7 @@ impl PostgresStore {
     fn take_over_in(
         &self,
         transaction: &mut Transaction<'_>,
-    ) -> Result<(ProgressRow, Option<i64>), postgres::Error> {
+    ) -> Result<(ProgressRow, Option<i64>, bool), postgres::Error> {
         let progress = self.table("progress");
         let lock = format!("dupflow {progress}");
         transaction.execute("SELECT pg_advisory_xact_lock(hashtext($1))", &[&lock])?;
@@ -111,12 +145,13 @@ impl PostgresStore {
             transaction.batch_execute(&self.decisions_table())?;
         }
         let layout = if is_there { self.migrate(transaction)? } else { None };
+        let shares = self.add_shares(transaction)?;
         let found = self.lock_progress(transaction)?;
         let sql = format!(
             "INSERT INTO {progress} (one, run) VALUES (1, $1) ON CONFLICT (one) DO UPDATE SET run = $1"
         );
         transaction.execute(&sql, &[&self.run])?;
-        Ok((found, layout))
+        Ok((found, layout, shares))
     }
 
     /// The row of progress; default if there is none.
@@ -162,9 +197,10 @@ impl TableStore for PostgresStore {
 
     /// A server that is unreachable at the start is waited for only as long as `patience`.
     fn take_over(&mut self) -> Result<ProgressRow, DatabaseFailure> {
-        let (client, found) =
+        let (client, found, shares) =
             retry_until_reachable("output postgres", Some(self.patience), || self.connect_and_take_over())?;
         self.client = Some(client);
+        self.shares = shares;
         Ok(found)
     }
 
@@ -196,7 +232,9 @@ impl TableStore for PostgresStore {
     }
 
     fn pairs(&mut self) -> Result<BTreeSet<DocPair>, DatabaseFailure> {
-        let sql = format!("SELECT a, b, similarity, blocks, look, components FROM {}", self.table("pairs"));
+        let shares = if self.shares { "in_a, in_b" } else { "NULL::float8, NULL::float8" };
+        let pairs = self.table("pairs");
+        let sql = format!("SELECT a, b, similarity, blocks, look, components, {shares} FROM {pairs}");
         let rows = self.rows(&sql, |row| {
             let ends: (String, String) = (row.try_get(0)?, row.try_get(1)?);
             let (blocks, look): (Option<i32>, Option<i32>) = (row.try_get(3)?, row.try_get(4)?);
@@ -204,9 +242,10 @@ impl TableStore for PostgresStore {
                 [blocks, look].map(|n| n.and_then(|n| u16::try_from(n).ok()).unwrap_or_default()).into();
             let components: Option<i64> = row.try_get(5)?;
             let components = components.and_then(|n| u32::try_from(n).ok()).unwrap_or_default();
-            Ok((ends, row.try_get::<_, f64>(2)?, Evidence { blocks, look, components }))
+            let similarity: SimilarityColumns = (row.try_get(2)?, row.try_get(6)?, row.try_get(7)?);
+            Ok((ends, similarity, Evidence { blocks, look, components }))
         })?;
-        let one = |((a, b), similarity, evidence): ((String, String), f64, Evidence)| {
+        let one = |((a, b), similarity, evidence): ((String, String), SimilarityColumns, Evidence)| {
             pair(&from_stored_text(&a), &from_stored_text(&b), similarity, evidence)
         };
         rows.into_iter().map(one).collect()

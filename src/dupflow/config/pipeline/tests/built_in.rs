@@ -15,7 +15,7 @@ fn pipelines_by_name_and_by_path() {
     assert_eq!(
         error,
         "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, simhash, sectional, \
-        weighted, onebit, assured, paper, tour; a file is named with a \"/\" \
+        weighted, onebit, assured, contained, paper, tour; a file is named with a \"/\" \
          or ends in \".toml\""
     );
     let unreadable = Plan::load("no/such.toml", &[]).unwrap_err();
@@ -27,7 +27,7 @@ fn the_default_pipeline_keeps_its_promises() {
     let plan = Plan::load(BUILT_IN[0].0, &[]).unwrap();
     let BlockingPlan::Banding { design, rule } = &plan.blocking else { panic!("{plan:?}") };
     assert_eq!(design.curve, Curve { bands: 18, rows: 7, agreement: Agreement::Bits(4) });
-    assert_eq!(*rule, HotRule { cap: 96, leaders: 2 });
+    assert_eq!(*rule, HotRule { cap: 96, leaders: 2, ..HotRule::NEVER });
     assert!(design.recall >= 0.99);
     assert!(standard_error(plan.threshold, plan.scheme.sketch.size, plan.scheme.sketch.bits) <= 0.02);
     // No shipped pipeline sets bands or rows itself.

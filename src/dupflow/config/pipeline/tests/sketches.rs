@@ -63,7 +63,7 @@ fn kinds_by_distance_have_no_hot_blocks_by_default() {
         };
         (rule(&plan.blocking), plan.also.as_ref().map(rule))
     };
-    let led = HotRule { cap: 96, leaders: 2 };
+    let led = HotRule { cap: 96, leaders: 2, ..HotRule::NEVER };
     let bit = "sketch.bits = 1\n";
     for kind in ["permuted", "multi-index", "groups", "conjunctions"] {
         let text = format!("{bit}blocking.distance = 3\nblocking.kind = \"{kind}\"");

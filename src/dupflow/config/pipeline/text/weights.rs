@@ -47,7 +47,7 @@ pub(in crate::config::pipeline) fn agree(settings: &mut FileSettings, scheme: &S
         return;
     }
     let of_kind = scheme.sketch.kind.measure();
-    if of_kind == Measure::Jaccard && scheme.text.weights != Weights::Unit {
+    if !of_kind.is_weighted() && scheme.text.weights != Weights::Unit {
         let what = "this sketch is of sets, where nothing has a weight; sketches that take weights: dart, \
             icws, cws, simhash";
         settings.problem("text.weights", ProblemKind::Contradiction(what.to_owned()));
@@ -71,6 +71,7 @@ pub(in crate::config::pipeline) fn agree(settings: &mut FileSettings, scheme: &S
             Measure::Jaccard => "a sketch of sets, or text.weights = \"unit\" with dart, icws or cws",
             Measure::WeightedJaccard => "dart, icws or cws, and text.weights other than \"unit\"",
             Measure::Cosine => "simhash",
+            Measure::Containment => "scaled, and text.weights = \"unit\"",
         };
         let what = format!(
             "this sketch and these weights are of the measure \"{}\"; \"{}\" goes with {fits}",

@@ -111,6 +111,13 @@ function certainty(found, estimate) {
   return `about ${about(estimate)}\u00a0±\u00a0${found.standard_error < 0.005 ? found.standard_error.toFixed(3) : found.standard_error.toFixed(2)}`;
 }
 
+/** How much of each text the other one has, where these shares differ: "0.980 of a in b, 0.040 of b in a". */
+const within = (a, b, inB, inA) => {
+  if (!isKnown(inA) || !isKnown(inB)) return '';
+  const [most, least] = [[inB, a, b], [inA, b, a]].sort(([x], [y]) => y - x).map(([share, of, other]) => `${similarity(share)} of ${shortId(of)} in ${shortId(other)}`);
+  return `${most}, ${least}`;
+};
+
 /** What a similarity rests on: "13 of 18 blocks, decided after 128 of 448 components, about 0.94 ± 0.01". */
 function evidence(found, estimate) {
   if (!found) return '';

@@ -34,6 +34,7 @@ function pair(_, query) {
   setTogether(true);
   const showKnown = (found) => put(known, el('p.quiet', {}, [
     found.evidence && evidence(found.evidence, found.similarity),
+    within(a, b, found.in_b ?? found.in_id, found.in_a ?? found.of_id),
     isKnown(found.since) && `since ${epochWords(found.since, found.since_at)}`,
   ].filter(Boolean).join('; '), found.cause ? ' ' : null, causeChip(found.cause), ' ', isKnown(found.since) ? newChip(found.since) : null));
   const load = async () => {

@@ -64,4 +64,4 @@ function pastWords(known) {
 }
 
 const pairRow = (pair) => el('a.pair-line', { href: at.pair(pair.a, pair.b) }, el('b', {}, similarity(pair.similarity)), bar(pair.similarity), idSpan(pair.a), idSpan(pair.b),
-  el('span.since', {}, newChip(pair.since), ' ', causeChip(pair.cause), ' ', el('span.why', {}, epochWords(pair.since, pair.since_at))));
+  el('span.since', {}, pair.in_a === undefined ? null : el('span.why', {}, `${within(pair.a, pair.b, pair.in_b, pair.in_a)} `), newChip(pair.since), ' ', causeChip(pair.cause), ' ', el('span.why', {}, epochWords(pair.since, pair.since_at))));

@@ -18,7 +18,7 @@ function watchList() {
     if (shown === all) return;
     shown = all;
     put(notices, last.length ? panel('Last notices', {}, el('ul.pick', { 'data-list': true }, last.map((notice) => el('li', {}, el('a.answer-line', { href: at.document(notice.id) },
-      sign(notice), el('b', {}, similarity(notice.similarity)), idSpan(notice.id), el('span.why', {}, `resembles the watch ${idText(notice.watch)}, epoch ${count(notice.epoch)}`)))))) : null);
+      sign(notice), el('b', {}, similarity(notice.similarity)), idSpan(notice.id), el('span.why', {}, [`resembles the watch ${idText(notice.watch)}, epoch ${count(notice.epoch)}`, within(notice.watch, notice.id, notice.in_id, notice.of_id)].filter(Boolean).join('; '))))))) : null);
   };
   const showWatches = ({ count: all, watches: first, next }) => put(watches, panel(plural(all, 'watch').replace(/watchs$/, 'watches'), {},
     first.length ? el('ul.pick', {}, first.map((watch) => el('li', {}, el('span.line', {}, idSpan(watch.id), el('span.why', {}, `${watch.origin === 'input' ? 'of an input' : 'posted'}, ${bytes(watch.bytes)}`))))) : el('p.note', {}, 'The list is empty.'),

@@ -1,57 +1,14 @@
 //! Pairs of documents, their similarity, and the deltas of the output.
 
+mod similarity;
+
 use std::cmp::Ordering;
-use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
+pub use similarity::{Overlap, SharesBeside, Similarity};
+
 use crate::doc::DocId;
-
-/// A similarity in `0.0..=1.0`, with the total order and the identity that a dataflow record needs.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Similarity(f64);
-
-impl Similarity {
-    /// The similarity of a text to its copy.
-    pub const ONE: Self = Self(1.0);
-
-    /// Clamps an estimate to `0.0..=1.0`; a NaN becomes 0.
-    pub fn clamped(estimate: f64) -> Self {
-        // `max` first: it turns a NaN and a negative zero into 0.
-        Self(if estimate > 0.0 { estimate.min(1.0) } else { 0.0 })
-    }
-
-    /// The value, in `0.0..=1.0`.
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl Ord for Similarity {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl PartialOrd for Similarity {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Similarity {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Similarity {}
-
-impl Hash for Similarity {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.to_bits().hash(state);
-    }
-}
 
 /// Two different values in order: `lo < hi`, by construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -98,10 +55,19 @@ pub struct Evidence {
 pub struct DocPair {
     /// The two documents, `lo < hi` by bytes.
     pub pair: Pair<DocId>,
-    /// Their similarity as the pipeline measures it.
+    /// Their similarity as the pipeline measures it, of `lo` and `hi` in this order.
     pub similarity: Similarity,
     /// Why they were accepted.
     pub evidence: Evidence,
+}
+
+impl DocPair {
+    /// The pair of two documents with the similarity of a and b in this order; `None` for a document and
+    /// itself.
+    pub fn new(a: DocId, b: DocId, similarity: Similarity, evidence: Evidence) -> Option<Self> {
+        let similarity = if a <= b { similarity } else { similarity.flipped() };
+        Some(Self { pair: Pair::new(a, b)?, similarity, evidence })
+    }
 }
 
 /// The cause of a delta: the change of the pair's documents in its epoch.
@@ -177,5 +143,20 @@ impl Delta {
     pub fn by_block(pair: DocPair, diff: isize) -> Self {
         let cause = if diff > 0 { Cause::BlockRevived } else { Cause::BlockDied };
         Self { pair, diff, cause }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_follow_the_order_of_ids() {
+        let id = |name| DocId::new(name).unwrap();
+        let similarity = Similarity::of_shares([0.9, 0.25]);
+        let pair = |a, b, of_both| DocPair::new(id(a), id(b), of_both, Evidence::default());
+        assert_eq!(pair("x", "a", similarity), pair("a", "x", similarity.flipped()));
+        assert_eq!(pair("a", "x", similarity).unwrap().similarity, similarity);
+        assert_eq!(pair("a", "a", similarity), None);
     }
 }

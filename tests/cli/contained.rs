@@ -1,0 +1,201 @@
+//! Containment from end to end: both shares in rows, tables, decisions and notices, through restarts and
+//! corrections; what is removed.
+
+use serde_json::{Value, json};
+
+use super::dupflow::Place;
+use super::feeds::{lines, upsert};
+
+/// So that not all of these texts are pairs.
+const PIPELINE: &str = "-p contained --set threshold=0.75";
+
+/// Words of one sequence.
+fn words(of: std::ops::Range<usize>) -> String {
+    of.map(|n| format!("w{n} ")).collect()
+}
+
+/// A book of 116 shingles; a chapter of 46 of them, which is edited later, so that 41 of its 46 are the
+/// book's; a note of 46, of which the chapter has 36 at first.
+fn feed() -> String {
+    let with_ts = |ts: u32, event: String| format!("{{\"ts\":{ts},{}", &event[1..]);
+    let edited = words(10..35) + "another " + &words(36..60);
+    [
+        with_ts(1, upsert("book", &words(0..120))),
+        with_ts(1, upsert("chapter", &words(10..60))),
+        with_ts(1, upsert("apart", &words(500..560))),
+        with_ts(2, upsert("note", &words(20..70))),
+        with_ts(3, upsert("chapter", &edited)),
+    ]
+    .concat()
+}
+
+const BOOK_AND_CHAPTER: &str = r#""a":"book","b":"chapter","similarity":1.0,"in_a":1.0,"in_b":0.396551724"#;
+const BOOK_AND_EDITED: &str =
+    r#""a":"book","b":"chapter","similarity":0.891304348,"in_a":0.891304348,"in_b":0.353448276"#;
+const BOOK_AND_NOTE: &str = r#""a":"book","b":"note","similarity":1.0,"in_a":1.0,"in_b":0.396551724"#;
+const CHAPTER_AND_NOTE: &str =
+    r#""a":"chapter","b":"note","similarity":0.782608696,"in_a":0.782608696,"in_b":0.782608696"#;
+
+#[test]
+fn golden_shares_of_a_replay() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let expected = [
+        format!("{{\"epoch\":1,\"diff\":1,{BOOK_AND_CHAPTER}}}\n"),
+        format!("{{\"epoch\":2,\"diff\":1,{BOOK_AND_NOTE}}}\n"),
+        format!("{{\"epoch\":2,\"diff\":1,{CHAPTER_AND_NOTE}}}\n"),
+        format!("{{\"epoch\":3,\"diff\":-1,{BOOK_AND_CHAPTER}}}\n"),
+        format!("{{\"epoch\":3,\"diff\":1,{BOOK_AND_EDITED}}}\n"),
+        format!("{{\"epoch\":3,\"diff\":-1,{CHAPTER_AND_NOTE}}}\n"),
+    ];
+    for workers in [1, 2, 4] {
+        let (run, _) = place.replay(&format!("{PIPELINE} --epoch ts --workers {workers} feed.jsonl"));
+        assert_eq!(run.out, expected.concat(), "{workers} workers");
+    }
+    let csv = place.replay(&format!("{PIPELINE} --emit pairs --output-format csv feed.jsonl")).0.out;
+    let rows = "book,chapter,0.891304348,0.891304348,0.353448276\r\nbook,note,1.0,1.0,0.396551724\r\n";
+    assert_eq!(
+        csv.replace('\n', "\r\n").replace("\r\r", "\r"),
+        format!("a,b,similarity,in_a,in_b\r\n{rows}")
+    );
+}
+
+/// The edited chapter has 0.89 of its shingles in the book: it goes at 0.8, and stays at 0.95.
+#[test]
+fn what_is_contained_in_what_stays_is_removed() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let listed = |words: &str| place.replay(&format!("{PIPELINE} {words} feed.jsonl")).0.out;
+    let note = "{\"id\":\"note\",\"kept\":\"book\",\"cluster\":\"book\"}\n";
+    assert_eq!(listed("--emit remove"), note);
+    let chapter = note.replace("note", "chapter");
+    assert_eq!(listed("--emit remove --set output.remove_if=contained:0.8"), chapter + note);
+    assert_eq!(listed("--emit keep"), "{\"id\":\"apart\"}\n{\"id\":\"book\"}\n{\"id\":\"chapter\"}\n");
+    // What cannot be decided by estimates is refused.
+    for (words, expected) in [
+        ("--emit remove --set filter.verify=sketch", "set filter.verify = \"exact\""),
+        ("--set output.remove_if=contained:0.5", "below threshold"),
+        ("--set output.remove_if=within", "\"contained:SHARE\""),
+        ("--against feed.jsonl --emit remove", "not compared with a reference"),
+        ("--emit documents -o kept.jsonl", "not copied by containment"),
+    ] {
+        let refused = place.run(&format!("replay {PIPELINE} {words} feed.jsonl"));
+        assert!(refused.code == 2 && refused.err.contains(expected), "{words}: {refused:?}");
+    }
+    let refused = place.run("replay -p minhash --set output.remove_if=contained:0.9 feed.jsonl");
+    assert!(refused.code == 2 && refused.err.contains("output.remove_if"), "{refused:?}");
+}
+
+/// The pairs to which the lines of an output accumulate, as they are written.
+fn pairs(out: &str) -> Vec<Value> {
+    let mut pairs: Vec<Value> = Vec::new();
+    for mut line in lines(out) {
+        let of = line.as_object_mut().expect("an object");
+        drop(of.remove("epoch"));
+        let diff = of.remove("diff").map_or(1, |diff| diff.as_i64().expect("a number"));
+        if diff > 0 {
+            pairs.push(line);
+        } else {
+            let at = pairs.iter().position(|pair| *pair == line).expect("what is removed is there");
+            pairs.remove(at);
+        }
+    }
+    pairs.sort_by_key(|pair| [pair["a"].to_string(), pair["b"].to_string()]);
+    pairs
+}
+
+fn deployment(place: &Place, sink: &str) {
+    let text = format!(
+        "workers = 2\n[source]\ninputs = [\"feed.jsonl\"]\nepoch = \"ts\"\n[state]\npath = \"state\"\n\
+         [sink]\n{sink}\n[watch]\ninputs = [\"list.jsonl\"]\n[notices]\npath = \"notices.jsonl\"\n"
+    );
+    place.file("run.toml", text);
+    place.file("list.jsonl", upsert("leak", &words(30..80)));
+}
+
+/// Runs with the first three events, then with all.
+fn run_twice(place: &Place) {
+    let whole = feed();
+    let cut = whole.lines().take(3).map(|line| format!("{line}\n")).collect::<String>();
+    for part in [cut, whole] {
+        place.file("feed.jsonl", part);
+        let run = place.run(&format!("run -c run.toml {PIPELINE}"));
+        assert_eq!(run.code, 0, "{run:?}");
+    }
+}
+
+/// A file through a restart, and corrected to another measure and back.
+#[test]
+fn shares_through_restarts_and_corrections() {
+    let place = Place::new();
+    deployment(&place, "path = \"out.jsonl\"");
+    run_twice(&place);
+    let fresh = |pipeline: &str| pairs(&place.replay(&format!("{pipeline} --emit pairs feed.jsonl")).0.out);
+    let contained = fresh(PIPELINE);
+    assert_eq!(contained.len(), 2);
+    assert_eq!(pairs(&place.read("out.jsonl")), contained);
+    // The leak has 46 shingles: 46 are the book's, and 26 and 36 are those of the two others.
+    let notices: Vec<Value> = lines(&place.read("notices.jsonl"));
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    let expected = json!({
+        "epoch": 1, "diff": 1, "watch": "leak", "id": "book", "similarity": 1.0,
+        "in_id": 1.0, "of_id": 0.396551724,
+    });
+    assert_eq!(notices[0], expected);
+    assert_eq!((&notices[1]["id"], &notices[1]["similarity"]), (&json!("note"), &json!(0.782608696)));
+    assert!(notices[1].get("in_id").is_none(), "of texts of one size both shares are the similarity");
+    for pipeline in ["-p exact", PIPELINE] {
+        let refused = place.run(&format!("run -c run.toml {pipeline}"));
+        assert!(refused.code == 1 && refused.err.contains("--reconcile"), "{refused:?}");
+        let corrected = place.run(&format!("run -c run.toml {pipeline} --reconcile"));
+        assert_eq!(corrected.code, 0, "{corrected:?}");
+        assert_eq!(pairs(&place.read("out.jsonl")), fresh(pipeline), "{pipeline}");
+    }
+}
+
+#[test]
+fn decisions_have_shares() {
+    let place = Place::new();
+    deployment(&place, "path = \"out.jsonl\"\nemit = \"decisions\"\ndecisions = \"current\"");
+    run_twice(&place);
+    let read = place.read("out.jsonl");
+    let last = |id: &str| lines(&read).into_iter().rfind(|line| line["id"] == id).expect("a decision");
+    let chapter =
+        json!([{"id": "book", "similarity": 0.891304348, "in_id": 0.891304348, "of_id": 0.353448276}]);
+    assert_eq!(last("chapter")["repeats"], chapter);
+    let book = json!([
+        {"id": "note", "similarity": 1.0, "in_id": 0.396551724, "of_id": 1.0},
+        {"id": "chapter", "similarity": 0.891304348, "in_id": 0.353448276, "of_id": 0.891304348},
+    ]);
+    assert_eq!(last("book")["repeats"], book);
+    // Nothing is decided again.
+    assert_eq!(place.run(&format!("run -c run.toml {PIPELINE}")).code, 0);
+    assert_eq!(place.read("out.jsonl"), read);
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn tables_have_shares() {
+    let place = Place::new();
+    deployment(&place, "kind = \"sqlite\"\npath = \"out.db\"\nemit = \"deltas\"");
+    run_twice(&place);
+    let rows = |sql: &str| -> Vec<String> {
+        let connection = rusqlite::Connection::open(place.path("out.db")).expect("the database opens");
+        let mut query = connection.prepare(sql).expect("the table is there");
+        let rows = query.query_map([], |row| row.get::<_, String>(0)).expect("rows");
+        rows.collect::<Result<_, _>>().expect("rows")
+    };
+    let of_pairs = "SELECT concat_ws(' ', a, b, similarity, in_a, in_b) FROM pairs ORDER BY a, b";
+    let expected = ["book chapter 0.891304348 0.891304348 0.353448276", "book note 1.0 1.0 0.396551724"];
+    assert_eq!(rows(of_pairs), expected);
+    let of_deltas = "SELECT concat_ws(' ', a, b, max(similarity), in_a, in_b) FROM deltas
+                     GROUP BY a, b, in_a, in_b HAVING sum(diff) = 1 ORDER BY a, b";
+    assert_eq!(rows(of_deltas), expected, "deltas add up to the pairs");
+    let views = "SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name";
+    assert!(rows(views).is_empty(), "clusters do not say what may be removed");
+    let corrected = place.run("run -c run.toml -p exact --set threshold=0.3 --reconcile");
+    assert_eq!(corrected.code, 0, "{corrected:?}");
+    assert_eq!(rows(views), ["kept", "removed"]);
+    let read = rows(of_pairs);
+    assert!(read.len() == 3 && read.iter().all(|row| !expected.contains(&row.as_str())), "{read:?}");
+}

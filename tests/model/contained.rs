@@ -1,0 +1,149 @@
+//! The law for containment: histories of texts that are parts of other texts, of sizes from a word to the
+//! whole; and the shares of exact pairs against sets of shingles.
+//!
+//! Bug classes: shares that do not follow the order of ids; a host that is edited, so that only the share of
+//! the quote changes; a block whose leaders change because a text has grown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dupflow::config::Plan;
+use dupflow::core::doc::DocId;
+use dupflow::core::pair::{DocPair, Evidence, Overlap};
+use dupflow::core::text::{TextRules, shingles};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use crate::data::Event;
+use crate::history::{check, cut, ids, runs, sizes};
+use crate::law::{Corpus, assert_law};
+use crate::pipelines::plan;
+use crate::restart;
+use crate::sources::partitions;
+
+/// Words of a whole text.
+const WHOLE: usize = 80;
+
+/// A part of one of two texts, with a few words changed; or no text.
+fn part() -> impl Strategy<Value = Option<String>> {
+    let edits = vec((0..WHOLE, 0_u64..3), 0..3);
+    let part = (0_u64..2, 0..WHOLE, 1..=WHOLE, edits).prop_map(|(text, start, length, edits)| {
+        let mut words: Vec<String> = (start..WHOLE.min(start + length))
+            .map(|at| format!("w{}", (at as u64 * (text + 3) + (at * at / 11) as u64) % 50))
+            .collect();
+        for (at, word) in edits {
+            if let Some(place) = words.get_mut(at) {
+                *place = format!("edit{word}");
+            }
+        }
+        words.join(" ")
+    });
+    prop_oneof![7 => part.prop_map(Some), 1 => Just(None)]
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    vec((ids(), part()), 0..100)
+}
+
+fn contained(settings: &str) -> Plan {
+    plan(&format!(
+        "text = {{ shingle = \"words:2\" }}\nmeasure = \"containment\"\n\
+        filter = {{ kind = \"full\", verify = \"exact\" }}\n{settings}"
+    ))
+}
+
+fn scaled(scale: u32, least: u32, blocking: &str) -> String {
+    format!(
+        "sketch = {{ kind = \"scaled\", scale = {scale}, least = {least} }}\nblocking = {{ kind = \
+        \"shingles\", {blocking} }}"
+    )
+}
+
+/// On random histories, with few and with many kept values, and with any leaders.
+#[test]
+fn containment_holds() {
+    for settings in [
+        scaled(1, 1, "hot = \"never\""),
+        scaled(3, 2, "cap = 3, leaders = 1, leaders_by = \"size\""),
+        scaled(2, 4, "cap = 4, leaders = 3, leaders_by = \"size\""),
+        scaled(8, 16, "cap = 2, leaders = 2"),
+        scaled(4, 3, "cap = 3, hot = \"skip\""),
+        "sketch = { kind = \"scaled\" }\nblocking = { kind = \"scan\" }".to_owned(),
+    ] {
+        let plan = contained(&settings);
+        check(60, (events(), sizes(), runs()), |(events, sizes, run)| {
+            assert_law(&dupflow::pipeline::stages(&plan, false), &cut(&events, &sizes), run);
+        });
+    }
+}
+
+/// Where every shingle has a block that is never hot, the pairs are all that reach the threshold, and both
+/// shares are those of the sets of shingles.
+#[test]
+fn exact_shares_are_those_of_the_shingles() {
+    let plan = contained(&scaled(1, 1, "hot = \"never\""));
+    let stages = dupflow::pipeline::stages(&plan, false);
+    let rules: &TextRules = &plan.scheme.text;
+    check(150, events(), |events| {
+        let mut corpus = Corpus::new(&stages);
+        corpus.apply(&events);
+        let texts: BTreeMap<DocId, Option<String>> = events.into_iter().collect();
+        let sets: Vec<(&DocId, BTreeSet<String>)> = texts
+            .iter()
+            .filter_map(|(id, text)| Some((id, shingles(text.as_ref()?, rules).into_iter().collect())))
+            .collect();
+        let mut expected = BTreeSet::new();
+        for (i, (b, of_b)) in sets.iter().enumerate() {
+            for (a, of_a) in &sets[..i] {
+                let shared = of_a.intersection(of_b).count();
+                let overlap = Overlap { shared, of_a: of_a.len(), of_b: of_b.len() };
+                if 2 * shared >= of_a.len().min(of_b.len()) {
+                    let pair = ((*a).clone(), (*b).clone());
+                    expected.extend(DocPair::new(pair.0, pair.1, overlap.similarity(), Evidence::default()));
+                }
+            }
+        }
+        // More than three copies are a star, and its centre stands for them all.
+        if sets.iter().all(|(_, set)| sets.iter().filter(|(_, other)| other == set).count() <= 3) {
+            assert_eq!(corpus.pairs(&stages), expected);
+        }
+    });
+}
+
+/// Shares are those of a fresh run wherever the runs before have ended, with kept documents and without.
+#[test]
+fn no_end_of_a_run_shows_in_shares() {
+    let plan = contained(&scaled(3, 2, "cap = 3, leaders = 1, leaders_by = \"size\""));
+    let history = vec((ids(), part()), 1..100);
+    check(24, (history, any::<bool>(), any::<u64>()), |(history, keeps, seed)| {
+        let parts = partitions(&history, 1 + u32::try_from(seed % 3).unwrap(), seed);
+        let place = restart::through_ends(&parts, &plan, keeps, seed, false);
+        restart::assert_durable(&place, &plan, &parts, restart::run(seed));
+    });
+}
+
+/// The histories above contain the cases that could break the law.
+#[test]
+fn histories_of_parts_are_eventful() {
+    let plan = contained(&scaled(3, 2, "cap = 3, leaders = 1, leaders_by = \"size\""));
+    let stages = dupflow::pipeline::stages(&plan, false);
+    let mut runner = TestRunner::deterministic();
+    let (mut within, mut around, mut turned, mut hot) = (0, 0, 0, 0);
+    for _ in 0..30 {
+        let mut corpus = Corpus::new(&stages);
+        corpus.apply(&events().new_tree(&mut runner).unwrap().current());
+        for found in corpus.pairs(&stages) {
+            let [in_b, in_a] = found.similarity.shares();
+            within += usize::from(in_b > in_a);
+            around += usize::from(in_a > in_b);
+            let [lo, hi] = [found.pair.lo(), found.pair.hi()].map(|id| corpus.alive[id].0);
+            turned += usize::from(found.similarity.is_directed() && lo > hi);
+        }
+        let mut keys = Vec::new();
+        corpus.alive.values().for_each(|(_, sketch)| stages.blocking.keys(sketch.view(), &mut keys));
+        keys.sort_unstable();
+        hot += keys.chunk_by(|a, b| a == b).filter(|block| block.len() > 3).count();
+    }
+    assert!([within, around, turned, hot].iter().all(|n| *n > 100), "{within} {around} {turned} {hot}");
+}
