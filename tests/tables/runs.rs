@@ -43,7 +43,7 @@ enum From {
 
 #[derive(Clone, Copy, Debug)]
 enum Pipelines {
-    /// All built-in pipelines except the tour; `paper` at 0.8 only.
+    /// All built-in pipelines except `contained` and the tour; `paper` at 0.8 only.
     All,
     /// All except `paper`.
     Most,
@@ -251,7 +251,8 @@ impl Computed {
 impl Corpus {
     /// Groups of pipelines that are run together, with their thresholds.
     fn parts(&self, mode: Mode) -> Vec<(Vec<&'static str>, &'static [&'static str])> {
-        let built_in = || BUILT_IN.iter().map(|(name, _)| *name).filter(|name| *name != "tour");
+        let is_studied = |name: &&str| !["contained", "tour"].contains(name);
+        let built_in = || BUILT_IN.iter().map(|(name, _)| *name).filter(is_studied);
         let is_all = mode != Mode::Compare;
         match self.pipelines {
             Pipelines::These(names) => vec![(names.to_vec(), self.thresholds)],
