@@ -118,8 +118,8 @@ pub enum Command {
 /// The pipeline arguments, shared by all commands that need a pipeline.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PipelineArgs {
-    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, paper, tour) or
-    /// the path of a pipeline file (with a "/" or ending in ".toml").
+    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, contained, paper,
+    /// tour) or the path of a pipeline file (with a "/" or ending in ".toml").
     #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0)]
     pub pipeline: String,
 
