@@ -160,9 +160,13 @@ fn expected(stages: &Stages, after: &After, question: &Query, epoch: Epoch) -> A
     };
     let pairs = oracle::exact(&corpus, &*stages.blocking, &*stages.filter, stages.expand_limit);
     let other = |pair: DocPair| {
+        // A similarity with two shares is that of the document in question and another one, in this order.
         let (lo, hi) = (pair.pair.lo(), pair.pair.hi());
-        let other = if *lo == id { hi } else { lo }.clone();
-        (*lo == id || *hi == id).then_some((other, pair.similarity))
+        if *lo == id {
+            Some((hi.clone(), pair.similarity))
+        } else {
+            (*hi == id).then(|| (lo.clone(), pair.similarity.flipped()))
+        }
     };
     let mut similar: Vec<_> = (pairs.into_iter().filter_map(other))
         .map(|(other, similarity)| {
