@@ -141,7 +141,8 @@ fn gamma(rng: &mut impl Rng, shape: f64) -> f64 {
     }
 }
 
-fn beta(rng: &mut impl Rng, a: f64, b: f64) -> f64 {
+/// Beta(a, b), with `a` and `b` above 0.
+pub(crate) fn beta(rng: &mut impl Rng, a: f64, b: f64) -> f64 {
     let (x, y) = (gamma(rng, a), gamma(rng, b));
     x / (x + y)
 }

@@ -11,6 +11,7 @@
 //! | [`search`] | searches by Hamming distance in indexes of a whole corpus: work, time, completeness |
 //! | [`paper`] | every table, figure and example of the five sources, printed and measured |
 //! | [`scripts`] | scripts without spaces, compared with a twin with spaces |
+//! | [`calibrate`] | precision and recall of each threshold, from judged pairs |
 //! | [`pipelines`] | precision, recall and cost of whole pipelines on a corpus with truth |
 //!
 //! A new study is a file here and an arm in `src/dupflow/cli/lab/evaluate.rs`.
@@ -19,6 +20,7 @@
 //! of threads; only times differ between runs. Ratios of times compare forms that are measured alternately in
 //! one process.
 
+pub mod calibrate;
 pub mod distribution;
 pub mod estimators;
 pub mod filter;

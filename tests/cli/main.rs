@@ -7,6 +7,7 @@
 mod against;
 mod audit;
 mod bad_input;
+mod calibrate;
 mod clusters;
 mod contained;
 mod decisions;

@@ -35,7 +35,7 @@ use tracing::Dispatch;
 
 pub use arguments::{inputs, processes};
 #[cfg(feature = "lab")]
-pub use lab::{evaluate, generate};
+pub use lab::{calibrate, evaluate, generate};
 #[cfg(feature = "kafka")]
 pub use topics::{produce, record};
 
@@ -97,6 +97,10 @@ pub enum Command {
     /// as tables, plots and a page.
     #[cfg(feature = "lab")]
     Evaluate(evaluate::Args),
+    /// Find the threshold that fits your corpus: judge pairs of all similarities, and see which threshold has
+    /// which precision and recall.
+    #[cfg(feature = "lab")]
+    Calibrate(Box<calibrate::Args>),
     /// Describe or verify stored state, or compact it.
     State(state::Args),
     /// Read the topic of a deployment file into a feed, which "replay" plays again.
@@ -204,6 +208,8 @@ fn run(typed: impl IntoIterator<Item = OsString>, log: &dyn Fn(Dispatch)) -> any
         Command::Verify(args) => verify::run(&args, problems),
         #[cfg(feature = "lab")]
         Command::Evaluate(args) => evaluate::run(&args, problems, verbosity),
+        #[cfg(feature = "lab")]
+        Command::Calibrate(args) => calibrate::run(&args, problems),
         Command::State(args) => state::run(&args, problems),
         #[cfg(feature = "kafka")]
         Command::Record(args) => record::run(&args, problems, verbosity),

@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::truth::{self, OwnMeasure, SimilarityKind, Truth};
+use super::truth::{self, JudgedPairs, OwnMeasure, SimilarityKind, Truth};
 use super::{EvaluateError, Findings, Planner, PlannerError, StudiedPlan, Study, StudyContext};
 use dupflow_connectors::formats::InputLayout;
 use dupflow_connectors::inputs::Input;
@@ -34,6 +34,8 @@ pub enum TruthFrom {
     Pairs(PathBuf),
     /// A file of labels.
     Labels(PathBuf),
+    /// A file of judged pairs: pairs that it does not have do not count.
+    Judged(PathBuf),
     /// All documents compared with each other, by the text rules of each pipeline.
     BruteForce,
 }
@@ -90,12 +92,19 @@ struct FoundLine {
 impl Study for Pipelines {
     fn run(&self, bench: &StudyContext<'_>) -> Result<Findings, EvaluateError> {
         let mut truths = TruthCache::new(self)?;
+        let judged = match &self.truth {
+            TruthFrom::Judged(path) => Some(JudgedPairs::read(path)?),
+            _ => None,
+        };
         let lowest = self.thresholds.iter().copied().fold(1.0, f64::min);
         let mut runs = Vec::new();
         for pipeline in &self.pipelines {
             for (n, &threshold) in self.thresholds.iter().enumerate() {
                 let plan = self.plan(bench.planner, pipeline, threshold)?;
-                let (found, counts) = self.replay(bench, pipeline, threshold)?;
+                let (mut found, counts) = self.replay(bench, pipeline, threshold)?;
+                if let Some(judged) = &judged {
+                    found.retain(|pair| judged.get(pair).is_some());
+                }
                 let outcome = PairOutcome::new(truths.shared(&plan, lowest)?, threshold, &found);
                 // A pipeline that decides by distance has its own threshold, the same for each run.
                 let floor = if plan.by_distance { plan.threshold } else { lowest };
@@ -120,7 +129,7 @@ impl Study for Pipelines {
             );
         }
         let truth = match &self.truth {
-            TruthFrom::Pairs(path) | TruthFrom::Labels(path) => {
+            TruthFrom::Pairs(path) | TruthFrom::Labels(path) | TruthFrom::Judged(path) => {
                 format!("{:?}", path.file_name().unwrap_or_default())
             }
             TruthFrom::BruteForce => "all documents compared".to_owned(),
@@ -243,6 +252,7 @@ impl<'s> TruthCache<'s> {
         let read = match &study.truth {
             TruthFrom::Pairs(path) => Some(Truth::pairs(path)?),
             TruthFrom::Labels(path) => Some(Truth::labels(path)?),
+            TruthFrom::Judged(path) => Some(Truth::judged(&JudgedPairs::read(path)?)),
             TruthFrom::BruteForce => None,
         };
         Ok(Self { study, read, computed: Vec::new() })
@@ -260,6 +270,10 @@ impl<'s> TruthCache<'s> {
     /// The truth by the pipeline's own measure; `None` if the truth is a file and there are too many
     /// documents.
     fn own(&mut self, plan: &StudiedPlan, floor: f64) -> Result<Option<&Truth>, EvaluateError> {
+        if matches!(self.study.truth, TruthFrom::Judged(_)) {
+            // The pairs that were found are not all that are right.
+            return Ok(None);
+        }
         let has_file = self.read.is_some();
         match self.compute(&OwnMeasure::for_scheme(&plan.scheme), floor) {
             Err(EvaluateError::TooLarge { .. }) if has_file => Ok(None),

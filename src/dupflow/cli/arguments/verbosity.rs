@@ -101,6 +101,12 @@ fn colours_declined() -> bool {
     anstyle_query::no_color() || !anstyle_query::term_supports_ansi_color()
 }
 
+/// Whether output to a terminal may have colours.
+#[cfg(feature = "lab")]
+pub(in crate::cli) fn has_colours() -> bool {
+    !colours_declined()
+}
+
 /// The colours of clap's messages. On its own, clap would use them on a dumb terminal if `CI` is set.
 pub(in crate::cli) fn colours() -> ColorChoice {
     if colours_declined() { ColorChoice::Never } else { ColorChoice::Auto }

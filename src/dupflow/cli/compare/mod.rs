@@ -28,6 +28,10 @@ use dupflow_connectors::formats::{InputLayout, MAX_RECORD_BYTES, text_of_file};
 use dupflow_connectors::inputs::Input;
 use dupflow_core::doc::without_separators;
 use dupflow_core::time::UnixTime;
+#[cfg(feature = "lab")]
+pub(super) use page::{Escaped, STYLE as PAGE_STYLE};
+#[cfg(feature = "lab")]
+pub(super) use passages::{passages_of, put_text};
 use subject::Subject;
 pub use texts::{Figures, TextComparison};
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{self, Display, Write as _};
 
-use super::passages::{changes_direction, with_passages};
+use super::passages::{changes_direction, passages_of};
 use super::report::{report, together};
 use super::subject::{NamedText, Subject};
 use crate::cli::examine::{Examiner, SketchComparison, SketchedText, Specimen, verdict_text, without_sketch};
@@ -18,7 +18,7 @@ use dupflow_core::filter::Look;
 use dupflow_core::text::TextPiece;
 
 /// The style of the page.
-const STYLE: &str = include_str!("page.css");
+pub(in crate::cli) const STYLE: &str = include_str!("page.css");
 
 /// What the page may load: its own style, and nothing else.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
@@ -28,7 +28,7 @@ const MOST_BLOCKS: usize = 20;
 
 /// A text in HTML: markup is escaped. Control characters are shown by their pictures, and those that change
 /// the direction of what follows by their numbers.
-struct Escaped<'t>(&'t str);
+pub(in crate::cli) struct Escaped<'t>(pub(in crate::cli) &'t str);
 
 impl Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,7 +101,7 @@ fn head(out: &mut String, Subject { texts: [a, b], .. }: &Subject) {
 
 /// Both texts side by side, with their common passages.
 fn sides(out: &mut String, Subject { plan, texts, .. }: &Subject) {
-    with_passages(&plan.scheme.text, texts, |passages| {
+    passages_of(&plan.scheme.text, texts.each_ref().map(|text| &*text.text), |passages| {
         let passage = |piece: &TextPiece<'_>| piece.passage;
         let count = passages.a.iter().filter_map(passage).collect::<BTreeSet<_>>().len();
         let _ = writeln!(

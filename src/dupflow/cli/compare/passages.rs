@@ -5,13 +5,13 @@
 
 use std::fmt::Write as _;
 
-use super::subject::{NamedText, Subject};
+use super::subject::Subject;
 use dupflow_core::text::{Html, Passages, TextPiece, TextRules, common_passages, readable};
 
 /// Both texts; empty for texts that are not of a corpus.
 pub(super) fn text(subject: &Subject) -> String {
     let Subject { plan, texts, corpus: Some(_), .. } = subject else { return String::new() };
-    with_passages(&plan.scheme.text, texts, |passages| {
+    passages_of(&plan.scheme.text, texts.each_ref().map(|text| &*text.text), |passages| {
         let mut out = format!(
             "\ncommon passages, in brackets: {:.1} % of A's tokens, {:.1} % of B's\n",
             100.0 * passages.shared_a,
@@ -27,12 +27,12 @@ pub(super) fn text(subject: &Subject) -> String {
 }
 
 /// Calls `each` with the passages of two texts, as the pipeline reads them.
-pub(super) fn with_passages<T>(
+pub(in crate::cli) fn passages_of<T>(
     rules: &TextRules,
-    [a, b]: &[NamedText; 2],
+    [a, b]: [&str; 2],
     each: impl FnOnce(&Passages<'_>) -> T,
 ) -> T {
-    let (a, b) = (readable(&a.text, rules), readable(&b.text, rules));
+    let (a, b) = (readable(a, rules), readable(b, rules));
     // The texts are readable now: a page is not read twice.
     let rules = TextRules { html: Html::None, ..rules.clone() };
     each(&common_passages(&a, &b, &rules))
@@ -50,7 +50,7 @@ fn put(out: &mut String, piece: &TextPiece<'_>) {
 }
 
 /// Appends a text; control characters are escaped, except for ends of lines and tabs.
-pub(super) fn put_text(out: &mut String, text: &str) {
+pub(in crate::cli) fn put_text(out: &mut String, text: &str) {
     for character in text.chars() {
         let is_control = character.is_control() && !matches!(character, '\n' | '\t');
         if is_control || changes_direction(character) {

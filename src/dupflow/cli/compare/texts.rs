@@ -1,6 +1,6 @@
 //! Two texts compared, for embedders: the figures, and what the command writes.
 
-use super::passages::with_passages;
+use super::passages::passages_of;
 use super::subject::Subject;
 use super::{page, report};
 use crate::cli::examine::Examiner;
@@ -74,9 +74,11 @@ impl TextComparison {
     /// it too.
     pub fn passages(&self) -> [Vec<(bool, String)>; 2] {
         let piece = |piece: &TextPiece<'_>| (piece.passage.is_some(), piece.text.to_owned());
-        with_passages(&self.subject.plan.scheme.text, &self.subject.texts, |passages| {
-            [&passages.a, &passages.b].map(|pieces| pieces.iter().map(piece).collect())
-        })
+        passages_of(
+            &self.subject.plan.scheme.text,
+            self.subject.texts.each_ref().map(|text| &*text.text),
+            |passages| [&passages.a, &passages.b].map(|pieces| pieces.iter().map(piece).collect()),
+        )
     }
 }
 

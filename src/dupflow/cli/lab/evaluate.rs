@@ -106,6 +106,11 @@ pub struct PipelineStudyArgs {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
 
+    /// Pairs judged by `calibrate`, in its format: precision and recall are those of these pairs, and others
+    /// do not count. They are not weighted: by band of similarity they are not as frequent as in the corpus.
+    #[arg(long, value_name = "FILE")]
+    pub judged: Option<PathBuf>,
+
     /// Most documents that are compared all with all: to find the true pairs, and for each pipeline's own
     /// measure.
     #[arg(long, value_name = "N", default_value_t = 20_000)]
@@ -222,7 +227,7 @@ impl TableFormat {
         }
     }
 
-    fn table(self, table: &ResultTable) -> String {
+    pub(super) fn table(self, table: &ResultTable) -> String {
         match self {
             Self::Text => table.text(),
             Self::Markdown => table.markdown(),
@@ -417,10 +422,11 @@ impl PipelineStudyArgs {
         let is_studied = |name: &&str| !["contained", "tour"].contains(name);
         let built_in = || BUILT_IN.iter().map(|(name, _)| *name).filter(is_studied).map(str::to_owned);
         let pipelines = if self.pipelines.is_empty() { built_in().collect() } else { self.pipelines.clone() };
-        let truth = match (&self.truth, &self.labels) {
-            (Some(pairs), _) => TruthFrom::Pairs(pairs.clone()),
-            (None, Some(labels)) => TruthFrom::Labels(labels.clone()),
-            (None, None) => TruthFrom::BruteForce,
+        let truth = match (&self.truth, &self.labels, &self.judged) {
+            (Some(pairs), ..) => TruthFrom::Pairs(pairs.clone()),
+            (None, Some(labels), _) => TruthFrom::Labels(labels.clone()),
+            (None, None, Some(judged)) => TruthFrom::Judged(judged.clone()),
+            (None, None, None) => TruthFrom::BruteForce,
         };
         Pipelines {
             pipelines,
@@ -452,10 +458,14 @@ impl PipelineStudyArgs {
         } else {
             problems.take(Input::resolve(&self.corpus, InputLayout::default()));
         }
-        if self.truth.is_some() && self.labels.is_some() {
-            problems.note("--labels: the truth is named by --truth already");
+        let named = [("--truth", &self.truth), ("--labels", &self.labels), ("--judged", &self.judged)];
+        let mut given = named.iter().filter(|(_, path)| path.is_some());
+        if let Some((first, _)) = given.next() {
+            given.for_each(|(option, _)| {
+                problems.note(format_args!("{option}: the truth is named by {first} already"));
+            });
         }
-        for (option, path) in [("--truth", &self.truth), ("--labels", &self.labels)] {
+        for (option, path) in named {
             if let Some(Err(error)) = path.as_ref().map(std::fs::File::open) {
                 problems.note(format_args!(
                     "{option}: cannot read {:?}: {error}",

@@ -89,6 +89,11 @@ impl Plan {
         Self::parse(name, "", Path::new(""), &settings.iter().map(typed).collect::<Vec<_>>())
     }
 
+    /// A pipeline file with the [settings](Self::settings), a line each.
+    pub fn toml(&self) -> String {
+        self.settings.iter().map(|(key, value)| format!("{key} = {}\n", toml_value(value))).collect()
+    }
+
     /// Makes the filter, with the rule of the pipeline before it.
     pub fn filter(&self) -> Arc<dyn PairFilter> {
         RuledFilter::around(self.filter.make(), &self.scheme)

@@ -5,8 +5,11 @@
 //! | pairs | `id_a id_b J` | three fields |
 //! | deltas of a feed | `seq op id_a id_b J`, `op` is `+` or `-`; the truth is their sum | five fields |
 //! | labels | `id label`; documents of one label are duplicates of each other | chosen by the user |
+//! | [judged pairs](JudgedPairs) | JSON: which pairs are duplicates, and which are not | chosen by the user |
 //!
 //! Files may be compressed. Labels give no J: their pairs count as similar at every threshold.
+
+mod judged;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +27,7 @@ use dupflow_core::pair::Pair;
 use dupflow_core::sketch::{Scheme, SectionMode, SketchKind};
 use dupflow_core::text::measures::Measure;
 use dupflow_core::text::{Featurizer, Idf, IdfTable, TextRules, Weigher, Weights};
+pub use judged::JudgedPairs;
 
 /// The near-duplicates of a corpus.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -145,6 +149,12 @@ impl Truth {
             }
         }
         Ok(truth)
+    }
+
+    /// The pairs that are judged to be duplicates.
+    pub fn judged(judged: &JudgedPairs) -> Self {
+        let duplicates = judged.iter().filter(|(_, is_duplicate)| *is_duplicate);
+        Self { pairs: duplicates.map(|(pair, _)| (pair.clone(), 1.0)).collect(), graded: false }
     }
 
     /// Compares all documents; returns every pair with a similarity of at least `floor`.

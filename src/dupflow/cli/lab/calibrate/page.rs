@@ -1,0 +1,91 @@
+//! A page that shows the pairs and takes the answers.
+//!
+//! The page loads nothing; its content security policy allows its own style and script only. Texts and ids
+//! are escaped.
+
+use std::fmt::Write as _;
+
+use super::pairs::TextsById;
+use crate::cli::compare::{Escaped, PAGE_STYLE, passages_of};
+use dupflow_core::text::{TextPiece, TextRules};
+use dupflow_lab::calibrate::SimilarPair;
+use dupflow_lab::truth::JudgedPairs;
+
+const SCRIPT: &str = include_str!("page.js");
+
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri \
+    'none'; form-action 'none'";
+
+/// The page of these pairs.
+pub(super) fn page(rules: &TextRules, pairs: &[&SimilarPair], texts: &TextsById) -> String {
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+        <meta http-equiv=\"content-security-policy\" content=\"{POLICY}\">\n\
+        <meta name=\"viewport\" content=\"width=device-width\">\n<title>dupflow calibrate</title>\n\
+        <style>{PAGE_STYLE}\n[hidden] {{ display: none; }}</style>\n</head>\n<body>\n\
+        <h1>Are these duplicates?</h1>\n\
+        <p class=\"note\">Marked: what only one of the two texts has. \
+        Keys: y, n, s to skip, u to go back.</p>\n\
+        <p><button id=\"yes\">Yes (y)</button> <button id=\"no\">No (n)</button> \
+        <button id=\"skip\">Skip (s)</button> \
+        <button id=\"undo\">Back (u)</button> <button id=\"save\">Save the answers</button> \
+        <output id=\"state\" aria-live=\"polite\"></output></p>\n"
+    );
+    for found in pairs {
+        let ids = [found.pair.lo(), found.pair.hi()];
+        let line = |is_duplicate| JudgedPairs::line(&found.pair, Some(is_duplicate));
+        let _ = write!(
+            out,
+            "<div class=\"sides\" hidden data-yes=\"{}\" data-no=\"{}\">",
+            Escaped(&line(true)),
+            Escaped(&line(false))
+        );
+        passages_of(rules, ids.map(|id| texts[id].as_str()), |passages| {
+            for (id, pieces) in ids.into_iter().zip([&passages.a, &passages.b]) {
+                let _ = write!(
+                    out,
+                    "<section class=\"side\"><h3><bdi>{}</bdi></h3><div class=\"text\" dir=\"auto\">",
+                    Escaped(id.as_str())
+                );
+                for piece in pieces {
+                    let _ = match piece {
+                        TextPiece { text, passage: None } if !text.trim().is_empty() => {
+                            write!(out, "<del>{}</del>", Escaped(text))
+                        }
+                        TextPiece { text, .. } => write!(out, "{}", Escaped(text)),
+                    };
+                }
+                out.push_str("</div></section>");
+            }
+        });
+        out.push_str("</div>\n");
+    }
+    let _ = write!(out, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Plan;
+    use dupflow_core::doc::DocId;
+    use dupflow_core::pair::Pair;
+
+    #[test]
+    fn texts_and_ids_are_escaped_and_answers_are_lines() {
+        const HOSTILE: &str = "\"></div><script>alert(1)</script>\u{202e}";
+        let id = |id: &str| DocId::new(id).unwrap();
+        let texts = TextsById::from([
+            (id("b"), format!("one two three {HOSTILE}")),
+            (id(HOSTILE), "one two three".to_owned()),
+        ]);
+        let pair = Pair::new(id(HOSTILE), id("b")).unwrap();
+        let plan = Plan::load("tour", &[]).unwrap();
+        let found = SimilarPair { pair, similarity: 0.5 };
+        let page = page(&plan.scheme.text, &[&found], &texts);
+        assert_eq!(page.matches("<script").count(), 1, "{page}");
+        assert!(!page.contains('\u{202e}') || !page.contains("\"></div><script>a"), "{page}");
+        assert!(page.contains("&quot;duplicate&quot;:true}") && page.contains("<del>"), "{page}");
+        assert!(!page.contains("src=") && !page.contains("https://"), "{page}");
+    }
+}

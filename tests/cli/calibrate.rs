@@ -1,0 +1,223 @@
+//! `dupflow calibrate`: drawn pairs, answers, and the threshold they give.
+//!
+//! Bug classes: an answer that is lost or counted twice; a draw that depends on the number of workers; a
+//! share that is not that of the corpus; a pipeline file that is another pipeline.
+
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use serde_json::Value;
+
+use super::dupflow::Place;
+use super::feeds::lines;
+
+fn corpus(place: &Place) {
+    let made =
+        "generate --documents 1500 --groups 150 --min-words 30 --max-words 60 --seed 4 -o corpus.jsonl";
+    assert_eq!(place.run(&format!("{made} --labels groups")).code, 0);
+}
+
+/// The answer for a pair with these ids and a similarity: yes for similar ones, by chance for others.
+fn is_duplicate(pair: &Value) -> bool {
+    let bytes = |member: &str| pair[member].as_str().unwrap().bytes().map(u32::from).sum::<u32>();
+    pair["similarity"].as_f64().unwrap() >= 0.6 || (bytes("a") + bytes("b")) % 2 == 0
+}
+
+/// Writes the answers for drawn pairs.
+fn judge(place: &Place, options: &str) -> Vec<Value> {
+    let run = place.run(&format!("calibrate corpus.jsonl --from 0.2 --unjudged open.jsonl {options}"));
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.err.contains("each band needs a judged pair"), "{run:?}");
+    let drawn = lines(&place.read("open.jsonl"));
+    let line = |pair: &Value| {
+        assert!(
+            pair["duplicate"].is_null() && pair["text_a"].is_string() && pair["text_b"].is_string(),
+            "{pair}"
+        );
+        format!("{{\"a\":{},\"b\":{},\"duplicate\":{}}}\n", pair["a"], pair["b"], is_duplicate(pair))
+    };
+    place.file("judged.jsonl", drawn.iter().map(line).collect::<String>());
+    drawn
+}
+
+/// The rows of the last table, as text.
+fn thresholds(out: &str) -> Vec<Vec<f64>> {
+    let (_, table) = out.split_once("F1\n").unwrap_or_else(|| panic!("no table in {out}"));
+    let row = |line: &str| line.split_whitespace().map(|cell| cell.parse().ok()).collect();
+    table.lines().map_while(row).filter(|row: &Vec<f64>| !row.is_empty()).collect()
+}
+
+/// All pairs are judged, so that shares are exact: they are counted here once more.
+#[test]
+fn shares_are_those_of_the_corpus() {
+    let place = Place::new();
+    corpus(&place);
+    let drawn = judge(&place, "--pairs 1000000");
+    let run =
+        place.run("calibrate corpus.jsonl --from 0.2 --pairs 1000000 --labels judged.jsonl -o mine.toml");
+    assert_eq!(run.code, 0, "{run:?}");
+    let (pairs, _) = place.replay("--emit pairs --epoch all --set threshold=0.2 corpus.jsonl");
+    let pairs = lines(&pairs.out);
+    assert_eq!(pairs.len(), drawn.len());
+    let from = |threshold: f64, only: bool| {
+        let is = |pair: &&Value| {
+            pair["similarity"].as_f64().unwrap() >= threshold && (!only || is_duplicate(pair))
+        };
+        pairs.iter().filter(is).count() as f64
+    };
+    let rows = thresholds(&run.out);
+    assert!(
+        rows.len() > 8 && rows.iter().any(|row| row[2] < 0.999) && rows.iter().any(|row| row[5] < 0.999),
+        "{rows:?}"
+    );
+    let mut best = (0.0, 0.0);
+    for row in &rows {
+        let [threshold, found, precision, low, high, recall, ..] = row[..] else { panic!("{row:?}") };
+        let (right, possible) = (from(threshold, true), from(0.0, true));
+        assert!((found - from(threshold, false)).abs() < 0.5, "{row:?}");
+        for (printed, exact) in [
+            (precision, right / found),
+            (low, right / found),
+            (high, right / found),
+            (recall, right / possible),
+        ] {
+            assert!((printed - exact).abs() < 6e-4, "{row:?}: {exact}");
+        }
+        let f1 = 2.0 * right / (found + possible);
+        if f1 >= best.0 {
+            best = (f1, threshold);
+        }
+    }
+    // The pipeline file is the built-in one with the threshold of the greatest F1.
+    let of = |pipeline: &str, set: &str| {
+        let plan: Value =
+            serde_json::from_str(&place.run(&format!("plan --format json -p {pipeline}{set}")).out).unwrap();
+        plan["scheme"].clone()
+    };
+    let file = place.read("mine.toml");
+    assert!(file.starts_with(&format!("# threshold {}: precision ", best.1)), "{file} {best:?}");
+    assert!(file.contains(&format!("\nthreshold = {}\n", best.1)), "{file}");
+    assert_eq!(of("./mine.toml", ""), of("minhash", &format!(" --set threshold={}", best.1)));
+}
+
+/// Intervals of a draw hold the exact shares, and a goal is reached. The seed is pinned.
+#[test]
+fn a_draw_is_enough_and_is_the_same_with_any_workers() {
+    let place = Place::new();
+    corpus(&place);
+    let whole = judge(&place, "--pairs 1000000");
+    let few = judge(&place, "--pairs 120 --workers 1");
+    assert_eq!(few, judge(&place, "--pairs 120 --workers 3"));
+    assert!(few.len() == 120 && few.iter().all(|pair| whole.contains(pair)));
+    let run =
+        place.run("calibrate corpus.jsonl --from 0.2 --pairs 120 --labels judged.jsonl --precision 0.95");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(
+        run.out.contains("120 of 120 drawn pairs judged")
+            && run.out.contains("it has a precision of 0.95 or more"),
+        "{run:?}"
+    );
+    for row in thresholds(&run.out) {
+        let [threshold, _, _, low, high, _, lowest, highest, _] = row[..] else { panic!("{row:?}") };
+        let from =
+            |least: f64| whole.iter().filter(move |pair| pair["similarity"].as_f64().unwrap() >= least);
+        let right = from(threshold).filter(|pair| is_duplicate(pair)).count() as f64;
+        let shares = [
+            right / from(threshold).count() as f64,
+            right / from(0.0).filter(|pair| is_duplicate(pair)).count() as f64,
+        ];
+        // One interval of twenty does not hold its share; with this seed each does within 0.03.
+        assert!(low - 0.03 <= shares[0] && shares[0] <= high + 0.03, "{row:?}: {shares:?}");
+        assert!(lowest - 0.03 <= shares[1] && shares[1] <= highest + 0.03, "{row:?}: {shares:?}");
+    }
+    let fewer = place.run("calibrate corpus.jsonl --from 0.2 --pairs 20 --labels judged.jsonl --recall 0.5");
+    assert!(fewer.out.contains("were not drawn and do not count"), "{fewer:?}");
+}
+
+#[test]
+fn answers_are_kept_as_they_are_given() {
+    let place = Place::new();
+    corpus(&place);
+    let ask = |typed: &'static str| {
+        place.run_with(
+            "calibrate corpus.jsonl --pairs 30 --labels judged.jsonl --ask",
+            move |input: &mut dyn Write| {
+                input.write_all(typed.as_bytes()).unwrap();
+            },
+        )
+    };
+    let run = ask("y\nperhaps\nn\nu\ny\ns\nq\n");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.out.contains("── pair 1 of 30 ──") && run.out.contains("── pair 4 of 30 ──"), "{run:?}");
+    assert!(run.out.contains("2 of 30 drawn pairs judged"), "{run:?}");
+    let mut judged = BTreeMap::new();
+    for line in lines(&place.read("judged.jsonl")) {
+        judged.insert((line["a"].to_string(), line["b"].to_string()), line["duplicate"].clone());
+    }
+    assert_eq!(judged.values().collect::<Vec<_>>(), [&Value::Bool(true); 2]);
+    // The next call asks for the others, and the end of the input is as "q".
+    let again = ask("n\n");
+    assert!(
+        again.out.contains("── pair 1 of 28 ──") && again.out.contains("3 of 30 drawn pairs judged"),
+        "{again:?}"
+    );
+    let page = place.run("calibrate corpus.jsonl --pairs 30 --labels judged.jsonl --page page.html");
+    assert_eq!(page.code, 1, "{page:?}");
+    assert_eq!(place.read("page.html").matches("data-yes=").count(), 27);
+}
+
+/// A pipeline is judged by the answers alone: pairs without one are neither right nor wrong.
+#[test]
+fn an_evaluation_takes_the_answers() {
+    let place = Place::new();
+    corpus(&place);
+    let drawn = judge(&place, "--pairs 200");
+    let run = place.run(
+        "evaluate pipelines --corpus corpus.jsonl --judged judged.jsonl -p exact --thresholds 0.2,0.9 -o out",
+    );
+    assert_eq!(run.code, 0, "{run:?}");
+    let table = place.read("out/pipelines_quality.csv");
+    let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let duplicates = drawn.iter().filter(|pair| is_duplicate(pair)).count().to_string();
+    assert_eq!(
+        (rows.len(), rows[0][3], rows[1][3]),
+        (2, duplicates.as_str(), duplicates.as_str()),
+        "{table}"
+    );
+    let found: Vec<usize> = rows.iter().map(|row| row[2].parse().unwrap()).collect();
+    assert!(found[0] > found[1] && found[0] <= 200, "{table}");
+    assert!(!place.path("out/pipelines_own.csv").exists());
+}
+
+#[test]
+fn what_cannot_be_calibrated_is_refused() {
+    let place = Place::new();
+    corpus(&place);
+    for (arguments, why) in [
+        (
+            "corpus.jsonl -p simhash --page p",
+            "decides by a distance (blocking.distance) and has no threshold",
+        ),
+        ("corpus.jsonl --ask", "--labels: name a file for the answers"),
+        ("- --page p", "a corpus is read twice here"),
+        ("corpus.jsonl --from 0 --page p", "expected a number above 0, at most 1"),
+        ("corpus.jsonl --labels groups --page p", "\"groups\", line 1"),
+        ("corpus.jsonl -o corpus.jsonl --page p", "is an input and would be lost"),
+        ("corpus.jsonl --precision 0.9 --recall 0.9", "cannot be used with"),
+    ] {
+        let run = place.run(&format!("calibrate {arguments}"));
+        assert!(run.code == 2 && run.err.contains(why), "{arguments}: {run:?}");
+        assert!(!place.path("p").exists());
+    }
+    place.file(
+        "far.jsonl",
+        "{\"id\":\"a\",\"text\":\"one two three four\"}\n{\"id\":\"b\",\"text\":\"five six seven eight\"}\n",
+    );
+    let run = place.run("calibrate far.jsonl --page p");
+    assert!(
+        run.code == 1 && run.err.contains("no pair of the corpus has a similarity of 0.3 or more"),
+        "{run:?}"
+    );
+}
