@@ -201,7 +201,7 @@ mod tests {
     }
 
     /// 200 corpora of 2,000 pairs, of which 30 in each of four bands are judged: the true precision and
-    /// recall are in at least 176 of 200 intervals. With a coverage of 95 % fewer are as likely as 2e-4
+    /// recall are in at least 176 of 200 intervals. With a coverage of 95 % fewer are as likely as 3e-5
     /// (binomial, 200 of 0.95).
     #[test]
     fn intervals_hold_what_they_say() {
