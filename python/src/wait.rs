@@ -64,7 +64,7 @@ impl<'a, 'py> Call<'a, 'py> {
         self.progress.map_or(Ok(()), |progress| progress.call1((self.rows.get(),)).map(drop))
     }
 
-    /// Calls `work`, which may wait for another machine, on a thread of its own. After an interruption nobody
+    /// Calls `work`, which may wait for another machine, on a thread of its own. After an interruption no one
     /// waits for it, and what it returns is dropped there.
     ///
     /// # Errors

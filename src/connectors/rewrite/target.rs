@@ -27,7 +27,8 @@ pub enum CopyTarget {
     /// To a file for each input, in a folder, which appears when it is complete.
     Folder(PathBuf),
     /// To files `NAME-00000.EXTENSION`, … in the folder of this path. A file ends after the record with which
-    /// its records have this number of bytes, before compression.
+    /// its records have this number of bytes, before compression; a Parquet file after the row group with
+    /// which the file has them, as it is stored.
     Shards(PathBuf, NonZeroU64),
 }
 

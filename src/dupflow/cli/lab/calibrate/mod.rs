@@ -206,7 +206,13 @@ impl Args {
         }
         crate::cli::print(&counted)?;
         if calibration.thresholds.is_empty() {
-            bail!("each band needs a judged pair");
+            // The pairs to judge are written, which is what was asked for.
+            let is_written = self.page.is_some() || self.unjudged.is_some();
+            if is_written && self.output.is_none() {
+                crate::cli::print("no estimate yet: each band needs a judged pair\n")?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            bail!("no estimate yet: each band needs a judged pair");
         }
         let mut out = format!("\n{}", self.tables.table(&thresholds(calibration)));
         let goal = self.goal();
