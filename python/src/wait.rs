@@ -64,8 +64,8 @@ impl<'a, 'py> Call<'a, 'py> {
         self.progress.map_or(Ok(()), |progress| progress.call1((self.rows.get(),)).map(drop))
     }
 
-    /// Calls `work`, which may wait for another machine, on a thread of its own. After an interruption no one
-    /// waits for it, and what it returns is dropped there.
+    /// Calls `work`, which may wait for another machine, on a thread of its own. An interruption does not
+    /// wait for it, and what it returns is dropped there.
     ///
     /// # Errors
     /// As [`Self::look`].
