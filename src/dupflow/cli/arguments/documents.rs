@@ -19,7 +19,8 @@ pub struct DocumentArgs {
     pub mark: Option<String>,
 
     /// With --emit documents and removed-documents: write several files, each of about this size before
-    /// compression (Parquet: as stored), as in 512MiB. "-o clean/part.jsonl.zst" then writes clean/part-00000.jsonl.zst, ...
+    /// compression (Parquet: as stored), as in 512MiB. "-o clean/part.jsonl.zst" then writes
+    /// clean/part-00000.jsonl.zst, ...
     #[arg(long, value_name = "SIZE", value_parser = shard_size)]
     pub shard_size: Option<NonZeroU64>,
 }
