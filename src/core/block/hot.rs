@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Bound::{Excluded, Unbounded};
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize, Serializer};
@@ -139,6 +140,9 @@ impl HotBlock {
 pub struct HotBlocks {
     blocks: BTreeMap<BlockKey, HotBlock>,
     unnamed: BTreeSet<BlockKey>,
+    /// The last ones whose names were looked for: of those without a name, and of all.
+    tried: Option<BlockKey>,
+    renewed: Option<BlockKey>,
 }
 
 impl HotBlocks {
@@ -165,25 +169,29 @@ impl HotBlocks {
         self.blocks.remove(key).is_some()
     }
 
-    /// Sets document names: of all blocks if `all`, otherwise of those that lack one. `first_of` returns the
-    /// first document of a sketch; the outer `None` means that the sketch is not known here.
-    pub fn name(&mut self, all: bool, first_of: impl Fn(SketchId) -> Option<Option<DocId>>) {
-        let name = |block: &mut HotBlock| {
+    /// Sets the document names of `most` blocks that lack one, and sets them anew of `most` others, since
+    /// members change: each time of the next ones in turn. `first_of` returns the first document of a sketch;
+    /// the outer `None` means that the sketch is not known here.
+    pub fn name(&mut self, most: usize, first_of: impl Fn(SketchId) -> Option<Option<DocId>>) {
+        let behind = |key: Option<BlockKey>| (key.map_or(Unbounded, Excluded), Unbounded);
+        let unnamed = self.unnamed.range(behind(self.tried)).chain(&self.unnamed);
+        let unnamed: Vec<BlockKey> = unnamed.copied().take(most.min(self.unnamed.len())).collect();
+        let all = self.blocks.range(behind(self.renewed)).chain(&self.blocks).map(|(key, _)| *key);
+        let all: Vec<BlockKey> = all.take(most.min(self.blocks.len())).collect();
+        (self.tried, self.renewed) = (unnamed.last().copied(), all.last().copied());
+        for key in unnamed.into_iter().chain(all) {
+            let Some(block) = self.blocks.get_mut(&key) else { continue };
             let names = [(Some(block.example), &mut block.document), (block.other, &mut block.beside)];
             for (sketch, name) in names {
-                if (all || name.is_none())
-                    && let Some(first) = sketch.and_then(&first_of)
-                {
+                if let Some(first) = sketch.and_then(&first_of) {
                     *name = first;
                 }
             }
-            block.is_named()
-        };
-        if all {
-            let unnamed = self.blocks.iter_mut().filter_map(|(key, block)| (!name(block)).then_some(*key));
-            self.unnamed = unnamed.collect();
-        } else {
-            self.unnamed.retain(|key| self.blocks.get_mut(key).is_some_and(|block| !name(block)));
+            if block.is_named() {
+                self.unnamed.remove(&key);
+            } else {
+                self.unnamed.insert(key);
+            }
         }
     }
 }

@@ -30,9 +30,9 @@ use dupflow_core::run::metrics::Counter;
 use dupflow_core::sketch::{Sketch, SketchRef};
 use dupflow_core::time::Epoch;
 
-/// Epochs after which the example documents of all hot blocks are renewed, since members change. Blocks
-/// without examples get them at the end of each epoch.
-const EXAMPLES_EVERY: Epoch = 32;
+/// Hot blocks whose example documents are looked up after an epoch: of those without examples, and of others,
+/// since members change. A bulk load makes many blocks hot, and few of them are ever shown.
+const EXAMPLES: usize = 8;
 
 /// A sketch on its way to the partners that one worker owns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -132,26 +132,21 @@ pub(super) fn verify<'scope>(
 /// When the example documents of hot blocks are renewed.
 #[derive(Default)]
 struct Examples {
-    /// The first open epoch at the last renewal.
+    /// The first open epoch at the last renewal; [`Epoch::MAX`] when there is no more.
     renewed: Epoch,
-    /// The first open epoch from which on all blocks are renewed.
-    all_at: Epoch,
 }
 
 impl Examples {
-    /// Renews the examples if an epoch has closed since the last renewal. `open` is the first open epoch;
-    /// `None` at the end of the input, when all workers have reported all changes of their blocks.
+    /// Renews examples if an epoch has closed since the last renewal. `open` is the first open epoch; `None`
+    /// at the end of the input, when all workers have reported all changes of their blocks: all are renewed,
+    /// once.
     fn renew(&mut self, open: Option<Epoch>, sketches: &mut Sketches, stages: &Stages) {
         let open = open.unwrap_or(Epoch::MAX);
-        if open < Epoch::MAX && open <= self.renewed {
-            return;
+        if open > self.renewed {
+            self.renewed = open;
+            let most = if open == Epoch::MAX { usize::MAX } else { EXAMPLES };
+            sketches.name_examples(&mut stages.observers.hot_blocks.lock(), most);
         }
-        self.renewed = open;
-        let all = open >= self.all_at;
-        if all {
-            self.all_at = open.saturating_add(EXAMPLES_EVERY);
-        }
-        sketches.name_examples(&mut stages.observers.hot_blocks.lock(), all);
     }
 }
 

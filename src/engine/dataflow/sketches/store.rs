@@ -328,11 +328,11 @@ impl Sketches {
         });
     }
 
-    /// Sets example documents for the hot blocks whose sketches are stored here: for all blocks, or only for
-    /// those without examples.
-    pub(in crate::dataflow) fn name_examples(&mut self, blocks: &mut HotBlocks, all: bool) {
+    /// Sets the example documents of `most` hot blocks, as far as their sketches are stored here: see
+    /// [`HotBlocks::name`].
+    pub(in crate::dataflow) fn name_examples(&mut self, blocks: &mut HotBlocks, most: usize) {
         let store = RefCell::new(self);
-        blocks.name(all, |sketch| {
+        blocks.name(most, |sketch| {
             let mut store = store.borrow_mut();
             store.fetch(std::iter::once(sketch));
             store.members_of(sketch).map(|members| members.first().cloned())

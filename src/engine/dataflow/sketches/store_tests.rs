@@ -271,25 +271,29 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
         let key = |hash| BlockKey::new(0, hash);
         let mut blocks = HotBlocks::default();
         assert!(blocks.put(key(1), block(1)) && blocks.put(key(2), block(2)));
-        sketches.name_examples(&mut blocks, false);
+        sketches.name_examples(&mut blocks, 1);
+        assert_eq!(blocks[&key(2)].beside, None, "one after another");
+        sketches.name_examples(&mut blocks, 1);
         assert_eq!(blocks[&key(1)].document, Some(document(5)));
         assert_eq!(blocks[&key(2)].document, None);
         assert_eq!(blocks[&key(2)].beside, Some(document(8)));
-        // Only blocks without examples are looked at again.
-        let looked = |found: &mut HotBlocks, all| {
-            let seen = std::cell::RefCell::new(BTreeSet::new());
-            found.name(all, |sketch| {
-                seen.borrow_mut().insert(sketch);
+        // Each time the next ones in turn: those without examples, and all.
+        let looked = |found: &mut HotBlocks, most| {
+            let seen = std::cell::RefCell::new(Vec::new());
+            found.name(most, |sketch| {
+                seen.borrow_mut().push(sketch);
                 None
             });
             seen.into_inner()
         };
-        assert_eq!(looked(&mut blocks, false), BTreeSet::from([sketch_id(2)]));
-        assert_eq!(looked(&mut blocks, true), BTreeSet::from([1, 2, 3].map(sketch_id)));
+        let ids = |of: &[u64]| of.iter().map(|n| sketch_id(*n)).collect::<Vec<_>>();
+        assert_eq!(looked(&mut blocks, 1), ids(&[2, 3, 1, 3]));
+        assert_eq!(looked(&mut blocks, 1), ids(&[2, 3, 2, 3]));
+        assert_eq!(looked(&mut blocks, usize::MAX), ids(&[2, 3, 1, 3, 2, 3]));
         assert!(!blocks.put(key(2), of(3, None)), "it was hot before");
-        assert_eq!(looked(&mut blocks, false), BTreeSet::from([sketch_id(3)]));
+        assert_eq!(looked(&mut blocks, 1), ids(&[3, 1, 3]));
         assert!(blocks.remove(&key(2)) && !blocks.remove(&key(2)));
-        assert_eq!(looked(&mut blocks, false), BTreeSet::new());
+        assert_eq!(looked(&mut blocks, 9), ids(&[1, 3]));
         // A changed block keeps the examples of the sketches that it still has.
         let renamed = of(1, Some(2)).named_as(&blocks[&key(1)]);
         assert_eq!((renamed.document, renamed.beside), (Some(document(5)), None));
