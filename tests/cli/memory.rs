@@ -1,7 +1,8 @@
 //! A memory budget: the output is that without one; a disk that is full ends the run, with whole epochs in
 //! the output.
 
-use std::process::Command;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use super::dupflow::{Place, dupflow};
 use super::feeds::{accumulated, delete, upsert, words};
@@ -43,9 +44,34 @@ fn a_budget_changes_no_byte() {
     assert!(count("file_bytes") > 24 << 20 && count("writes") > 1000, "{stats}");
     assert!((300..4000).contains(&count("reads")), "{stats}");
     assert!(spilled.err.contains("\nspilled     "), "{spilled:?}");
-    // In files of a process that was killed nothing is left either: they never had a name.
     let left = std::fs::read_dir(folder).unwrap().filter(|file| file.as_ref().unwrap().path().is_file());
     assert_eq!(left.count(), 0);
+}
+
+/// A run that is killed once it has written, with more input to come: its files never had a name.
+#[test]
+fn a_killed_run_leaves_no_file() {
+    let place = Place::new();
+    place.file("feed.jsonl", feed());
+    let folder = place.path("spilled");
+    std::fs::create_dir(&folder).unwrap();
+    let run = format!("replay {LARGE_ROWS} --memory 64MiB --spill spilled -o out.jsonl -");
+    let mut process = Command::new(env!("CARGO_BIN_EXE_dupflow"))
+        .args(run.split(' '))
+        .current_dir(place.path(""))
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The output is written behind the rows of its epoch.
+    let mut input = process.stdin.take().unwrap();
+    input.write_all(feed().as_bytes()).unwrap();
+    while std::fs::metadata(place.path("out.jsonl")).map_or(0, |file| file.len()) == 0 {
+        input.write_all(b"\n").unwrap();
+        assert!(process.try_wait().unwrap().is_none());
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
 }
 
 /// The size of files is limited, so that writing to the spill fails as on a full disk.
@@ -88,7 +114,8 @@ fn what_cannot_be_a_budget_is_refused() {
         ("check -c alone.toml", 2, "spill.path: nothing is spilled without a budget"),
         ("replay --memory 1MiB --spill here feed.jsonl", 2, "'--memory <SIZE>': expected a size from"),
         ("replay --spill here feed.jsonl", 2, "--spill: has an effect with --memory only"),
-        ("replay --memory 1GiB --spill absent -o result feed.jsonl", 1, "spill.path: found \"absent\""),
+        ("replay --memory 1GiB --spill absent -o result feed.jsonl", 2, "spill.path: found \"absent\""),
+        ("plan --iops 8", 2, "--memory <SIZE>"),
         ("plan --memory 8", 2, "'--memory <SIZE>': expected a size from"),
     ] {
         let run = place.run(arguments);

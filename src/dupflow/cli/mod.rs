@@ -45,7 +45,7 @@ use arguments::written;
 
 use crate::config::{BUILT_IN, ConfigError, LogFormat, LogLevel, Plan};
 use crate::forecast;
-use crate::pipeline::{RunError, RunJob};
+use crate::pipeline::{AssembleError, RunError, RunJob};
 use dupflow_connectors::intake::SourceError;
 
 /// Finds near-duplicate documents while the corpus changes.
@@ -231,7 +231,8 @@ fn exit_code(error: &anyhow::Error) -> u8 {
         Some(RunError::Source(source)) => is_refused(source),
         _ => error.downcast_ref().is_some_and(is_refused),
     };
-    if error.is::<ConfigError>() || error.is::<WrongUsage>() || is_input {
+    let is_budget = matches!(error.downcast_ref(), Some(AssembleError::Spill { .. }));
+    if error.is::<ConfigError>() || error.is::<WrongUsage>() || is_input || is_budget {
         2
     } else if error.chain().any(|cause| cause.downcast_ref().is_some_and(is_closed_pipe)) {
         0

@@ -36,7 +36,7 @@ pub struct Args {
     pub memory: Option<MemoryBudget>,
 
     /// With --memory: the reads a second that the disk of the files allows.
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_IOPS,
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_IOPS, requires = "memory",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub iops: u64,
 

@@ -4,16 +4,19 @@
 //! are longer.
 //! The cache drops pages by CLOCK: the hand passes over pages that were used since its last pass. Changed
 //! pages are written when they are dropped. Nothing is read by address, so an error of the disk is an error
-//! here, and no signal.
+//! here, and no signal. A sum of each row is in memory: a disk that returns what it was not given, as after a
+//! write that was lost, is an error too.
 //!
 //! References: F. J. Corbató, *A paging experiment with the Multics system* (1969), for CLOCK.
 
+use std::io;
 use std::ops::AddAssign;
 
 use hashbrown::HashMap;
 
 use super::file::{PageFile, SpillError, SpillPlace};
 use crate::hash::{BuildIdentityHasher, mix};
+use crate::memory::Rows;
 
 /// Bytes of a page, where a row is not longer: the unit of most disks. A longer page costs as much to read,
 /// and holds more rows that are not asked for.
@@ -64,6 +67,8 @@ pub(super) struct PagedRows {
     hand: usize,
     /// Pages that there are, in the file or in the cache only.
     pages: usize,
+    /// By place, 16 bits of a hash of the row; anything for rows that were not set.
+    sums: Rows<u16>,
     pub(super) counts: SpillCounts,
 }
 
@@ -102,6 +107,7 @@ impl PagedRows {
             frame_of: HashMap::default(),
             hand: 0,
             pages: 0,
+            sums: Rows::new(1),
             counts: SpillCounts::default(),
         }
     }
@@ -128,11 +134,20 @@ impl PagedRows {
         };
         let frame = &mut self.frames[frame];
         frame.is_used = true;
-        &frame.words[at..][..self.width]
+        let row = &frame.words[at..][..self.width];
+        if self.sums.row(place as usize)[0] != sum(row) {
+            let error = io::Error::new(io::ErrorKind::InvalidData, "it returns what was not written to it");
+            SpillError::new(&self.place, "read", error).unwind();
+        }
+        row
     }
 
     /// Sets a row. Reads nothing: a row of a page that is not in the cache is written alone.
     pub(super) fn set(&mut self, place: u32, row: &[u64]) {
+        while self.sums.len() <= place as usize {
+            self.sums.push(std::iter::once(0));
+        }
+        self.sums.row_mut(place as usize)[0] = sum(row);
         let (page, at) = self.position(place);
         let frame = match self.frame_of.get(&mix(page as u64)) {
             Some(frame) => *frame,
@@ -200,4 +215,9 @@ impl PagedRows {
         self.frame_of.insert(mix(page as u64), frame);
         frame
     }
+}
+
+/// 16 bits of a hash of a row.
+fn sum(row: &[u64]) -> u16 {
+    (row.iter().fold(0, |hash, word| mix(hash ^ word)) >> 48) as u16
 }

@@ -1,9 +1,11 @@
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 use crate::hash::mix;
-use crate::memory::{PAGE_BYTES, PlaceInMemory, SpillError};
+use crate::memory::{PAGE_BYTES, PageFile, PlaceInMemory, SpillError};
 
 /// A number, and a text that stays in memory if it is long. A value of 0 stays as a whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,6 +190,76 @@ fn a_failing_file_unwinds_with_its_error() {
         failures += 1;
     }
     assert!(failures > 300, "{failures}");
+}
+
+/// Files whose `nth` write does nothing, and says that it did.
+#[derive(Debug)]
+struct LosingPlace {
+    nth: u64,
+}
+
+#[derive(Debug)]
+struct LosingFile {
+    file: Box<dyn PageFile>,
+    left: Cell<u64>,
+}
+
+impl SpillPlace for LosingPlace {
+    fn open(&self) -> io::Result<Box<dyn PageFile>> {
+        Ok(Box::new(LosingFile { file: PlaceInMemory::default().open()?, left: Cell::new(self.nth) }))
+    }
+
+    fn name(&self) -> String {
+        "losing".to_owned()
+    }
+}
+
+impl PageFile for LosingFile {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let is_lost = self.left.get() == 0;
+        self.left.set(self.left.get().wrapping_sub(1));
+        if is_lost {
+            // Space that was never written is read as zeros.
+            let mut old = vec![0; bytes.len()];
+            drop(self.file.read_at(&mut old, offset));
+            return self.file.write_at(&old, offset);
+        }
+        self.file.write_at(bytes, offset)
+    }
+}
+
+#[test]
+fn a_lost_write_is_not_read_as_if_it_were_there() {
+    let mut found = 0;
+    for nth in 0..30 {
+        let run = || {
+            let losing = LosingPlace { nth };
+            let mut slab = SpilledSlab::create(&losing, WIDTH, PAGE_BYTES, 2 * PAGE_BYTES);
+            for round in 0..3 {
+                for number in 0..300 {
+                    slab.fetch(std::iter::once(mix(number)));
+                    match slab.find(mix(number), |note: &Note| note.number == number) {
+                        Some(place) => slab.get_mut(place).unwrap().value += 1,
+                        None => {
+                            assert_eq!(round, 0, "{number} is gone");
+                            slab.insert(mix(number), Note { number, value: 1, text: String::new() });
+                        }
+                    }
+                }
+            }
+        };
+        let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else { continue };
+        let error = payload.downcast::<SpillError>().expect("it is the error of the file");
+        let expected =
+            "spill: a temporary file in \"losing\" cannot be read: it returns what was not written to it";
+        assert_eq!(error.to_string(), expected);
+        found += 1;
+    }
+    assert_eq!(found, 30);
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn default_folder(deployment: &Deployment) -> PathBuf {
     beside.filter(|folder| folder.is_dir()).unwrap_or_else(std::env::temp_dir)
 }
 
-/// The memory of the machine, or of the control group of this process if that has less.
+/// The memory of the machine, or of a control group that this process is in, if that has less.
 fn machine_bytes() -> Option<u64> {
     let machine = fs::read_to_string("/proc/meminfo").ok()?;
     let line = machine.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -73,20 +73,21 @@ fn machine_bytes() -> Option<u64> {
     )
 }
 
-/// The files that may hold the limit of a process, by its lines of `/proc/self/cgroup`. Inside a container
-/// the group is often mounted as the root.
+/// The files that may hold a limit of a process, by its lines of `/proc/self/cgroup`: those of its groups,
+/// and of the groups around them up to the root, which inside a container is often the group itself.
 fn group_files(groups: &str) -> impl Iterator<Item = PathBuf> {
-    let v1 = |path: &str| PathBuf::from(format!("/sys/fs/cgroup/memory{path}/memory.limit_in_bytes"));
-    let v2 = |path: &str| PathBuf::from(format!("/sys/fs/cgroup{path}/memory.max"));
-    let of_line = move |line: &str| {
-        let (_, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        let path = path.trim_end_matches('/');
-        let is_memory = controllers.split(',').any(|name| name == "memory");
-        (is_memory || controllers.is_empty()).then(|| if is_memory { v1(path) } else { v2(path) })
-    };
-    let named: Vec<PathBuf> = groups.lines().filter_map(of_line).collect();
-    named.into_iter().chain([v1(""), v2("")])
+    groups.lines().flat_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next().unwrap_or("none"), parts.next().unwrap_or_default());
+        let (mount, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ => ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+        };
+        let has_limit = controllers.split(',').any(|name| matches!(name, "memory" | ""));
+        let group = Path::new(mount).join(path.trim_start_matches('/'));
+        let around = group.ancestors().take_while(|around| around.starts_with(mount));
+        around.filter(|_| has_limit).map(|around| around.join(file)).collect::<Vec<_>>()
+    })
 }
 
 /// The kind of file system of a folder, if its files are in memory; `None` where the system does not say.
@@ -184,15 +185,17 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_a_control_group_is_looked_for_in_its_files() {
+    fn limits_are_those_of_all_groups_around_a_process() {
         let files: Vec<_> = group_files("11:cpu:/x\n4:memory:/docker/1\n0::/user/2\n").collect();
         let paths = files.iter().filter_map(|file| file.to_str()).collect::<Vec<_>>();
         assert_eq!(
             paths,
             [
                 "/sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes",
-                "/sys/fs/cgroup/user/2/memory.max",
+                "/sys/fs/cgroup/memory/docker/memory.limit_in_bytes",
                 "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                "/sys/fs/cgroup/user/2/memory.max",
+                "/sys/fs/cgroup/user/memory.max",
                 "/sys/fs/cgroup/memory.max",
             ]
         );

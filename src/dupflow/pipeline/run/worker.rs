@@ -77,7 +77,9 @@ struct WorkerIntake {
 
 impl Intake for WorkerIntake {
     fn pull(&mut self, limit: Epoch) -> Pull {
-        self.shared.status.stepped(self.worker, self.shared.clock.now());
+        let now = self.shared.clock.now();
+        self.shared.status.stepped(self.worker, now);
+        self.shared.memory.look(now, &self.shared.metrics);
         match self.shared.queue.take(self.shared.commits.admits(limit)) {
             Dequeued::Done => {
                 self.shared.status.ended(self.worker);
@@ -85,10 +87,8 @@ impl Intake for WorkerIntake {
             }
             Dequeued::Nothing { low } => Pull::Idle(low),
             Dequeued::Batch(epoch, batch) => {
-                self.shared.memory.look(self.shared.clock.now(), &self.shared.metrics);
                 // Other processes commit nothing, so nothing would remove entries there.
                 if self.shared.process.0 == 0 {
-                    let now = self.shared.clock.now();
                     self.shared.begun.lock().entry(epoch).or_insert(now);
                     self.shared.status.begun(epoch, now);
                 }
