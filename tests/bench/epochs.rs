@@ -1,9 +1,11 @@
 //! The latency of a small epoch in a large corpus: from sending its events to the workers until the committer
 //! has written its deltas, one epoch at a time.
 //!
-//! `cargo bench --bench epochs -- [DOCUMENTS] [EVENTS] [EPOCHS] [WORKERS]`, by default 200,000 documents of
-//! the generator, 10 events an epoch, 2,000 epochs, as many workers as cores. The small epochs are the last
-//! ones of the feed: inserts, updates and deletes as the generator mixes them.
+//! `cargo bench --bench epochs -- [DOCUMENTS] [EVENTS] [EPOCHS] [WORKERS] [MIB] [WORDS]`, by default 200,000
+//! documents of the generator, 10 events an epoch, 2,000 epochs, as many workers as cores, no memory budget,
+//! texts as long as the generator makes them. The small epochs are the last ones of the feed: inserts,
+//! updates and deletes as the generator mixes them. MIB is a memory budget, 0 for none; its files are in the
+//! folder for temporary files. WORDS is the most words of a text.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench panics where it fails, and prints")]
 
@@ -24,6 +26,7 @@ use dupflow::core::doc::Letter;
 use dupflow::core::pair::Delta;
 use dupflow::core::run::metrics::{Counter, Metrics};
 use dupflow::core::time::{Clock, Offsets, Progress, SystemClock};
+use dupflow::engine::dataflow::Stages;
 use dupflow::lab::generate::{Generator, Params};
 use dupflow::pipeline::{self, Continuity, Demands, RunJob};
 
@@ -126,8 +129,19 @@ fn main() {
         (number(0, 200_000), number(1, 10), number(2, 2000), number(3, cores));
 
     let plan = Plan::load("minhash", &[]).unwrap();
-    let stages = dupflow::pipeline::stages(&plan, false);
-    let params = Params { documents: documents as u64 + (events * epochs) as u64, ..Params::default() };
+    let spill = match number(4, 0) as u64 {
+        0 => None,
+        mib => Some(pipeline::spill_to(std::env::temp_dir(), mib << 20, workers).unwrap()),
+    };
+    let stages = Stages { spill, ..pipeline::stages(&plan, false) };
+    let long = Params::default();
+    let max_words = number(5, long.max_words);
+    let params = Params {
+        documents: documents as u64 + (events * epochs) as u64,
+        min_words: long.min_words.min(max_words / 2),
+        max_words,
+        ..long
+    };
     let ((bell, written), (times, taken)) = (channel(), channel());
     let source = Paced {
         feed: Generator::new(params),
@@ -163,6 +177,7 @@ fn main() {
     println!("longest, ms: {}", longest.join(" "));
     let at =
         |percent: usize| sorted[(sorted.len() * percent / 100).min(sorted.len() - 1)].as_secs_f64() * 1e3;
+    println!("peak: {:.3} GB", summary.peak_rss_bytes as f64 / 1e9);
     println!(
         "{} documents, {workers} workers, {epochs} epochs of {events} events: \
          median {:.3} ms, 90th percentile {:.3}, 99th {:.3}, most {:.3}",

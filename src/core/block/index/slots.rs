@@ -11,6 +11,10 @@ use crate::memory::Rows;
 /// stays at its place from the epoch in which it enters its blocks until the index has applied the epoch in
 /// which it leaves them.
 pub trait LocalSketches: Debug {
+    /// The sketch at a place enters its blocks. Of a sketch that left the place before, nothing is asked any
+    /// more.
+    fn enters(&self, place: u32, id: SketchId);
+
     /// The id of the sketch at a place.
     fn id(&self, place: u32) -> SketchId;
 
@@ -23,6 +27,10 @@ pub trait LocalSketches: Debug {
 pub enum NoSketches {}
 
 impl LocalSketches for NoSketches {
+    fn enters(&self, _: u32, _: SketchId) {
+        match *self {}
+    }
+
     fn id(&self, _: u32) -> SketchId {
         match *self {}
     }
@@ -72,7 +80,10 @@ impl<L: LocalSketches> SketchSlots<L> {
     /// For the 2^31st sketch of the index or of its owner, and the 2^30th of either if both store some; so
     /// many do not fit into memory with their blocks.
     pub(super) fn add(&mut self, id: SketchId, word: u64, place: Option<u32>) -> u32 {
-        if let Some(slot) = place.and_then(|place| self.of_place(place)) {
+        if let Some((place, slot)) = place.and_then(|place| Some((place, self.of_place(place)?))) {
+            if let SketchSource::Owner(sketches) | SketchSource::Both(sketches) = &self.source {
+                sketches.enters(place, id);
+            }
             return slot;
         }
         let next = || u32::try_from(self.ids.len()).ok();

@@ -28,6 +28,10 @@ fn ranked(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<SketchId> {
 struct ByNumber;
 
 impl LocalSketches for ByNumber {
+    fn enters(&self, place: u32, sketch: SketchId) {
+        assert_eq!(sketch, id(place.into()));
+    }
+
     fn id(&self, place: u32) -> SketchId {
         id(place.into())
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub use error::AssembleError;
 pub use fields::{held_fields, missing_fields};
 pub use mode::Mode;
-pub use spill::budget_bytes;
+pub use spill::{budget_bytes, spill_to};
 
 use super::continuity::Continuity;
 use super::outcome::Demands;

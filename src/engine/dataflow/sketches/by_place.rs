@@ -4,7 +4,7 @@
 //! place to no other sketch before all workers have applied these postings and those by which the sketch
 //! leaves its blocks: see rule 2 of the [store](super::store).
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -22,7 +22,13 @@ pub(in crate::dataflow) struct SketchesByPlace {
     process: Arc<ProcessSketches>,
     /// By worker of the process. A worker has published its reader before it posts a sketch.
     readers: Box<[OnceCell<SketchWordsReader>]>,
+    /// Numbers of places and ids, each at its number modulo [`KNOWN`]: ids are computed from words.
+    known: Box<[Cell<(u32, SketchId)>]>,
 }
+
+/// Most ids that are known. A sketch that changes is in several blocks, and leaders of hot blocks are asked
+/// for with each of their members.
+const KNOWN: usize = if cfg!(test) { 8 } else { 2048 };
 
 impl SketchesByPlace {
     /// The place of a number, on another worker; on this one if there is no reader.
@@ -34,11 +40,20 @@ impl SketchesByPlace {
 }
 
 impl LocalSketches for SketchesByPlace {
+    fn enters(&self, number: u32, id: SketchId) {
+        self.known[number as usize % KNOWN].set((number, id));
+    }
+
     fn id(&self, number: u32) -> SketchId {
-        match self.place(number) {
-            (place, None) => self.own.borrow().id_at(place),
-            (place, Some(reader)) => reader.id(place),
+        let known = &self.known[number as usize % KNOWN];
+        if known.get().0 != number {
+            let id = match self.place(number) {
+                (place, None) => self.own.borrow().id_at(place),
+                (place, Some(reader)) => reader.id(place),
+            };
+            known.set((number, id));
         }
+        known.get().1
     }
 
     fn word(&self, number: u32) -> u64 {
@@ -63,6 +78,7 @@ pub(in crate::dataflow) fn source_of_blocks(
     let workers = process.workers(worker, peers);
     let readers = (0..workers.count()).map(|_| OnceCell::new()).collect();
     let is_all = workers.count() == peers;
-    let sketches = SketchesByPlace { own, workers, process: Arc::clone(process), readers };
+    let known = (0..KNOWN).map(|_| Cell::new((u32::MAX, SketchId::default()))).collect();
+    let sketches = SketchesByPlace { own, workers, process: Arc::clone(process), readers, known };
     if is_all { SketchSource::Owner(sketches) } else { SketchSource::Both(sketches) }
 }
