@@ -10,6 +10,7 @@
 use serde::Serialize;
 
 use crate::config::{BlockingPlan, Plan};
+use dupflow_core::memory::PAGE_BYTES;
 use dupflow_core::sketch::SketchKind;
 
 /// A `HashIndex` entry: five bytes in a packed table, with the room and headers of its buckets.
@@ -19,6 +20,8 @@ pub(super) const POSTING_BYTES: f64 = 6.6;
 /// A sketch in a block index that does not read the stored sketches: id and first word. Under a budget; and
 /// on workers of other processes than the one that owns it, which is not counted.
 const SLOT_BYTES: f64 = 24.0;
+/// The sum of a row in a file.
+const SUM_BYTES: f64 = 2.0;
 /// The members of a sketch.
 const SKETCH_ENTRY_BYTES: f64 = 24.0;
 /// The id of a sketch, where it is not computed from the words.
@@ -68,8 +71,8 @@ pub(super) fn per_deleted_id(plan: &Plan) -> f64 {
 /// The values of a document's fields. Documents with equal values share their text, which is not counted.
 const FIELDS_BYTES: f64 = 16.0;
 
-/// The bytes per document that are in files under a memory budget, and not in memory: rows of sketches with
-/// their ids and members, and rows of documents, unless a retention orders them.
+/// The bytes per document of rows that are in files under a memory budget, and not in memory: of sketches with
+/// their ids and members, and of documents, unless a retention orders them.
 pub(super) fn spilled(plan: &Plan) -> Vec<MemoryPart> {
     let is_retained = plan.retention.max_age.is_some() || plan.retention.max_documents.is_some();
     let parts = [
@@ -78,6 +81,12 @@ pub(super) fn spilled(plan: &Plan) -> Vec<MemoryPart> {
     ];
     let parts = parts.into_iter().filter(|(_, bytes)| *bytes > 0.0);
     parts.map(|(what, bytes)| MemoryPart { what, bytes }).collect()
+}
+
+/// The bytes per document that a row of so many takes in a file, whose pages hold whole rows.
+pub(super) fn on_disk(row_bytes: f64) -> f64 {
+    let page = PAGE_BYTES as f64;
+    page.max(row_bytes) / (page / row_bytes).floor().max(1.0)
 }
 
 /// Words that a sketch stores of the features of a text, besides its own.
@@ -106,7 +115,8 @@ pub(super) fn beside_files(plan: &Plan, workers: usize, all: f64) -> f64 {
     let only_in_rows = SKETCH_ID_BYTES - stored_id_bytes(plan);
     // The blocks of a sketch are spread over the workers.
     let slots = postings(plan).min(workers) as f64 * SLOT_BYTES;
-    (all - in_files + only_in_rows + slots).max(0.0)
+    let sums = spilled(plan).len() as f64 * SUM_BYTES;
+    (all - in_files + only_in_rows + slots + sums).max(0.0)
 }
 
 /// Bytes in memory of the id of a sketch.
@@ -172,7 +182,8 @@ mod tests {
         for workers in [1, 2, 40] {
             let all: f64 = per_document(&plan).iter().map(|part| part.bytes).sum();
             let holders = workers.min(18) as f64;
-            let by_hand = 18.0 * POSTING_BYTES + 2.0 * INDEX_BYTES + holders * SLOT_BYTES;
+            let sums = 2.0 * SUM_BYTES;
+            let by_hand = 18.0 * POSTING_BYTES + 2.0 * INDEX_BYTES + holders * SLOT_BYTES + sums;
             let beside = beside_files(&plan, workers, all);
             assert!((beside - by_hand).abs() < 1e-6, "{beside} bytes on {workers} workers");
         }

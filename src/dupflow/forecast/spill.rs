@@ -34,8 +34,9 @@ pub(super) struct SpillReport {
     documents: u64,
     /// Bytes per document in memory, page caches not counted.
     memory_bytes_per_document: f64,
-    /// Bytes per document in files, by kind.
+    /// Bytes of a document's rows in files, by kind.
     files: Vec<MemoryPart>,
+    /// Bytes of the files: of their pages, which hold whole rows.
     file_bytes: f64,
     /// The most documents whose memory fits into the budget, all different.
     most_documents: u64,
@@ -56,7 +57,7 @@ impl SpillReport {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers of documents")]
     pub(super) fn new(plan: &Plan, documents: u64, in_memory: f64, memory_bytes: u64, iops: u64) -> Self {
         let files = memory::spilled(plan);
-        let on_disk: f64 = files.iter().map(|part| part.bytes).sum();
+        let on_disk: f64 = files.iter().map(|part| memory::on_disk(part.bytes)).sum();
         let cache_bytes = memory_bytes / MemoryBudget::CACHE_SHARE;
         let room = memory_bytes.saturating_sub(cache_bytes + FIXED_BYTES) as f64;
         let file_bytes = on_disk * documents as f64;
@@ -137,9 +138,12 @@ mod tests {
     fn a_budget_by_hand() {
         let budget = 1 << 30;
         let all = report(&[], 1_000_000, budget);
-        // 224 + 40 bytes of a sketch, 56 of a document.
-        assert!((all.file_bytes - 320e6).abs() < 1.0 && (all.memory_bytes_per_document - 272.0).abs() < 1e-9);
-        let cached = (budget / 4) as f64 / 320e6;
+        // 224 + 40 bytes of a sketch, 15 in a page; 56 of a document, 73 in a page.
+        let file_bytes = 1e6 * (4096.0 / 15.0 + 4096.0 / 73.0);
+        assert!(
+            (all.file_bytes - file_bytes).abs() < 1.0 && (all.memory_bytes_per_document - 272.0).abs() < 1e-9
+        );
+        let cached = (budget / 4) as f64 / file_bytes;
         assert!(
             (all.cached - cached).abs() < 1e-9 && (all.reads_per_change - 2.0 * (1.0 - cached)).abs() < 1e-9
         );

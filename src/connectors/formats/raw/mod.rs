@@ -3,7 +3,9 @@
 mod mark;
 mod records;
 
+#[cfg(feature = "parquet")]
+pub(crate) use mark::taken;
 pub(crate) use mark::{
-    RecordChoice, RowMark, mark_columns, marked_csv_header, push_csv_mark, push_json_mark, taken,
+    RecordChoice, RowMark, mark_columns, marked_csv_header, push_csv_mark, push_json_mark,
 };
 pub(crate) use records::{RawReader, raw_csv, raw_lines, raw_warc};
