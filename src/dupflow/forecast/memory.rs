@@ -71,8 +71,8 @@ pub(super) fn per_deleted_id(plan: &Plan) -> f64 {
 /// The values of a document's fields. Documents with equal values share their text, which is not counted.
 const FIELDS_BYTES: f64 = 16.0;
 
-/// The bytes per document of rows that are in files under a memory budget, and not in memory: of sketches with
-/// their ids and members, and of documents, unless a retention orders them.
+/// The bytes per document of rows that are in files under a memory budget, and not in memory: of sketches
+/// with their ids and members, and of documents, unless a retention orders them.
 pub(super) fn spilled(plan: &Plan) -> Vec<MemoryPart> {
     let is_retained = plan.retention.max_age.is_some() || plan.retention.max_documents.is_some();
     let parts = [
