@@ -131,7 +131,7 @@ fn main() {
     let plan = Plan::load("minhash", &[]).unwrap();
     let spill = match number(4, 0) as u64 {
         0 => None,
-        mib => Some(pipeline::spill_to(std::env::temp_dir(), mib << 20, workers).unwrap()),
+        mib => Some(pipeline::spill_to(&std::env::temp_dir(), mib << 20, workers).unwrap()),
     };
     let stages = Stages { spill, ..pipeline::stages(&plan, false) };
     let long = Params::default();

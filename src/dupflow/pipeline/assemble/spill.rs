@@ -19,7 +19,7 @@ pub(super) fn spill(deployment: &Deployment, workers: usize) -> Result<Option<Sp
     let wrong = |key, what| AssembleError::Spill { key, what };
     let memory_bytes = budget_bytes(config.memory).map_err(|what| wrong("memory", what))?;
     let folder = config.folder.clone().unwrap_or_else(|| default_folder(deployment));
-    spill_to(folder, memory_bytes, workers).map(Some).map_err(|what| wrong("spill.path", what))
+    spill_to(&folder, memory_bytes, workers).map(Some).map_err(|what| wrong("spill.path", what))
 }
 
 /// Rows that are spilled to temporary files in a folder, under a memory budget in bytes. `workers`: threads
@@ -27,12 +27,12 @@ pub(super) fn spill(deployment: &Deployment, workers: usize) -> Result<Option<Sp
 ///
 /// # Errors
 /// What is wrong with the folder.
-pub fn spill_to(folder: PathBuf, memory_bytes: u64, workers: usize) -> Result<Spill, String> {
+pub fn spill_to(folder: &Path, memory_bytes: u64, workers: usize) -> Result<Spill, String> {
     let refused = |expected: String| format!("found {folder:?}, expected a folder {expected}");
-    if let Some(kind) = memory_file_system(&folder) {
+    if let Some(kind) = memory_file_system(folder) {
         return Err(refused(format!("on a disk: this one is in memory ({kind})")));
     }
-    let place = SpillFolder(folder.clone());
+    let place = SpillFolder(folder.to_owned());
     place.open().map_err(|error| refused(format!("for temporary files: {error}")))?;
     let cache_bytes =
         usize::try_from(memory_bytes / MemoryBudget::CACHE_SHARE).unwrap_or(usize::MAX) / workers;

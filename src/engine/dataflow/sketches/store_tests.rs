@@ -286,7 +286,7 @@ fn a_dead_block_is_named_after_the_first_member_of_its_example() {
             });
             seen.into_inner()
         };
-        let ids = |of: &[u64]| of.iter().map(|n| sketch_id(*n)).collect::<Vec<_>>();
+        let ids = |numbers: &[u64]| numbers.iter().map(|n| sketch_id(*n)).collect::<Vec<_>>();
         assert_eq!(looked(&mut blocks, 1), ids(&[2, 3, 1, 3]));
         assert_eq!(looked(&mut blocks, 1), ids(&[2, 3, 2, 3]));
         assert_eq!(looked(&mut blocks, usize::MAX), ids(&[2, 3, 1, 3, 2, 3]));
