@@ -225,9 +225,9 @@ fn what_is_not_reported_is_named_and_counted() {
         assert!(summary.contains(said), "{said}: {summary}");
     }
     // The same is said beside lists.
-    let (removed, counts, summary) = rows(4, "remove");
+    let (removed, of_list, beside) = rows(4, "remove");
     assert_eq!(removed, [json!({"id": "page3", "kept": "page3", "cluster": "page3", "old": true})]);
-    assert!(counts == expected && summary.contains("too short to be found"), "{summary}");
+    assert!(of_list == expected && beside.contains("too short to be found"), "{beside}");
     assert_eq!(rows(4, "pairs").0.len(), 1);
     // The limit is inclusive.
     assert_eq!((rows(5, "remove").0.len(), rows(5, "pairs").0.len()), (5, 6));
