@@ -41,6 +41,15 @@ fn every_pipeline_is_built_in_and_runs() {
         let name = Path::new(&path).file_stem().unwrap().to_str().unwrap();
         let by_name = Plan::load(name, &[]).unwrap();
         assert_eq!(by_path.scheme.fingerprint(), by_name.scheme.fingerprint(), "{name}");
+        if name == "decontaminate" {
+            // The third text is a copy of the first, and all of it is in the feed.
+            let feed = "pipelines/tour.jsonl";
+            let items = stdout(&["replay", "-p", &path, "--emit", "items", "--against", feed, feed]);
+            let (found, short): (Vec<_>, Vec<_>) =
+                items.lines().partition(|row| !row.contains("\"pages\":0"));
+            assert!(found.len() > 3 && short.iter().all(|row| row.contains("\"too_short\":true")), "{items}");
+            continue;
+        }
         // Copies are found by every pipeline.
         let pairs = stdout(&[
             "replay",

@@ -11,6 +11,7 @@ mod calibrate;
 mod clusters;
 mod contained;
 mod decisions;
+mod decontaminate;
 mod documents;
 mod doors;
 mod dupflow;

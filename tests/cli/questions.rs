@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::dupflow::Place;
 use super::feeds::lines;
 
-const PIPELINES: [&str; 10] = [
+const PIPELINES: [&str; 11] = [
     "minhash",
     "exact",
     "simhash",
@@ -15,6 +15,7 @@ const PIPELINES: [&str; 10] = [
     "onebit",
     "assured",
     "contained",
+    "decontaminate",
     "paper",
     "tour",
 ];
@@ -71,7 +72,8 @@ fn traced_pair((line, pair): (&str, Value)) -> String {
 fn a_document_by_every_pipeline() {
     let place = place();
     let mut found = 0;
-    for pipeline in PIPELINES {
+    // Without a reference there is nothing to find, which both commands refuse.
+    for pipeline in PIPELINES.into_iter().filter(|name| *name != "decontaminate") {
         let replayed = place.run(&format!("replay -p {pipeline} --emit pairs feed"));
         let expected: Vec<_> = replayed.out.lines().zip(lines(&replayed.out)).map(traced_pair).collect();
         let trace = |document: &str| {

@@ -29,7 +29,7 @@ use crate::pipelines::{CROWDED, plan};
 use crate::script::{self, Epoched, Past, Run, Stamped, closed};
 
 /// Stages that take the first `end` events for those of the reference.
-fn stages(plan: &Plan, end: u64) -> Stages {
+pub(crate) fn stages(plan: &Plan, end: u64) -> Stages {
     let mut plan = plan.clone();
     plan.scheme.pairs = plan.scheme.pairs.with_reference();
     let origins = Origins::default().with_reference();

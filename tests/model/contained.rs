@@ -42,7 +42,7 @@ fn part() -> impl Strategy<Value = Option<String>> {
     prop_oneof![7 => part.prop_map(Some), 1 => Just(None)]
 }
 
-fn events() -> impl Strategy<Value = Vec<Event>> {
+pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
     vec((ids(), part()), 0..100)
 }
 

@@ -17,6 +17,7 @@
 //! | [`until`] | events after a time, and the times of epochs |
 //! | [`fields`] | pairs that a rule on fields allows |
 //! | [`against`] | a corpus that is compared with a reference |
+//! | [`items`] | documents that have the items of a reference |
 //! | [`causes`] | the causes of deltas |
 //! | [`queries`] | queries during the run |
 //! | [`sources`] | partitions, readers and cuts of any kind |
@@ -48,6 +49,7 @@ mod distance;
 mod fields;
 mod flow;
 mod history;
+mod items;
 mod keep;
 mod law;
 mod live;

@@ -43,7 +43,7 @@ enum From {
 
 #[derive(Clone, Copy, Debug)]
 enum Pipelines {
-    /// All built-in pipelines except `contained` and the tour; `paper` at 0.8 only.
+    /// All built-in pipelines except `contained`, `decontaminate` and the tour; `paper` at 0.8 only.
     All,
     /// All except `paper`.
     Most,
@@ -251,7 +251,7 @@ impl Computed {
 impl Corpus {
     /// Groups of pipelines that are run together, with their thresholds.
     fn parts(&self, mode: Mode) -> Vec<(Vec<&'static str>, &'static [&'static str])> {
-        let is_studied = |name: &&str| !["contained", "tour"].contains(name);
+        let is_studied = |name: &&str| !["contained", "decontaminate", "tour"].contains(name);
         let built_in = || BUILT_IN.iter().map(|(name, _)| *name).filter(is_studied);
         let is_all = mode != Mode::Compare;
         match self.pipelines {

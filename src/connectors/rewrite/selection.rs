@@ -12,7 +12,7 @@ use crate::mark::Mark;
 use crate::sinks::{DocumentList, LiveDocuments, Sink};
 use dupflow_core::cluster::{Clusters, KeepRule};
 use dupflow_core::doc::fields::FieldRules;
-use dupflow_core::doc::{DocChange, DocId, Letter};
+use dupflow_core::doc::{DocChange, Letter};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Progress;
 
@@ -31,9 +31,9 @@ pub struct Selection {
 /// The mark of a document in a cluster.
 #[derive(Clone, Debug)]
 struct ClusterMark {
-    cluster: DocId,
+    cluster: Box<str>,
     /// The document that is kept for it; `None` if it is kept itself.
-    of: Option<DocId>,
+    of: Option<Box<str>>,
 }
 
 /// Where a [`SelectionSink`] leaves its selection.
@@ -58,8 +58,8 @@ impl RecordChoice for Selection {
 
     fn mark(&self, record: u64) -> RowMark<'_> {
         let mark = self.marks.get(&record);
-        let of = mark.and_then(|mark| mark.of.as_ref()).map(DocId::as_str);
-        RowMark { cluster: mark.map(|mark| mark.cluster.as_str()), is_kept: of.is_none(), of }
+        let of = mark.and_then(|mark| mark.of.as_deref());
+        RowMark { cluster: mark.map(|mark| &*mark.cluster), is_kept: of.is_none(), of }
     }
 }
 
@@ -114,7 +114,9 @@ impl SelectionSink {
             let of_removed = removed.iter().map(|(id, (kept, cluster))| (id, Some(kept), cluster));
             let of_kept = removed.values().map(|(kept, cluster)| (kept, None, cluster));
             let marks = of_kept.chain(of_removed).filter_map(|(id, of, cluster)| {
-                Some((record(id)?, ClusterMark { cluster: cluster.clone(), of: of.cloned() }))
+                let [cluster, of] =
+                    [Some(cluster), of].map(|named| named.map(|one| self.documents.written(one).into()));
+                Some((record(id)?, ClusterMark { cluster: cluster?, of }))
             });
             selection.marks = marks.collect();
         }
@@ -162,8 +164,7 @@ impl fmt::Debug for SelectionSink {
 mod tests {
     use super::*;
     use dupflow_core::cluster::ClusterKind;
-    use dupflow_core::doc::fields::FieldRow;
-    use dupflow_core::doc::{Facts, Position};
+    use dupflow_core::doc::{DocId, Facts, Position};
     use dupflow_core::pair::{DocPair, Evidence, Pair, Similarity};
 
     /// Documents a, b, c, d at records 70, 3, 64 and 0; a b c are a cluster. Record 5 was d before.
@@ -175,7 +176,7 @@ mod tests {
         let change = |name, offset| DocChange {
             id: id(name),
             now: Some(Facts { ts: None, bytes: 1, position: Position { partition: 0, offset } }),
-            fields: FieldRow::default(),
+            ..DocChange::end(id(name))
         };
         sink.documents(&[change("a", 70), change("b", 3), change("c", 64), change("d", 5)], false).unwrap();
         let gone = DocChange { now: None, ..change("e", 9) };

@@ -72,7 +72,7 @@ impl LiveDocuments {
 
     /// Takes the changes of documents of an epoch.
     pub(crate) fn change(&mut self, changes: &[DocChange]) {
-        for DocChange { id, now, fields } in changes {
+        for DocChange { id, now, fields, .. } in changes {
             let Some(facts) = *now else {
                 self.alive.remove(id);
                 continue;

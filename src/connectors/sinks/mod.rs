@@ -8,6 +8,7 @@ mod contract;
 pub(crate) mod decisions;
 mod deferred;
 mod destination;
+pub(crate) mod items;
 mod keep_list;
 mod letters;
 mod marked;
@@ -22,6 +23,7 @@ pub use contract::Sink;
 pub use decisions::{Decision, DecisionLines, DecisionMode, Repetition};
 pub use deferred::{DeferredWriter, Publication};
 pub use destination::Destination;
+pub use items::{AboveLimit, BenchmarkCounts, ItemCounts, ItemCountsSlot, ItemOutput, ItemRules, ItemSink};
 pub(crate) use keep_list::LiveDocuments;
 pub use keep_list::{DocumentList, KeepList};
 pub use letters::LetterFile;
@@ -34,6 +36,6 @@ pub use pairs::{DeltaLines, PairLines};
 #[cfg(feature = "parquet")]
 pub use rows::ParquetRows;
 pub use rows::{
-    ColumnType, CsvRows, JsonLines, OutputCell, OutputProvenance, OutputRow, RowKind, RowWriter,
+    ColumnType, CsvRows, FoundItem, JsonLines, OutputCell, OutputProvenance, OutputRow, RowKind, RowWriter,
     StandardError, WithProvenance,
 };

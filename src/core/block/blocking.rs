@@ -42,6 +42,17 @@ pub trait Blocking: Send + Sync + fmt::Debug {
         SCAN_LIMIT
     }
 
+    /// Whether a sketch enters its blocks. One that does not is looked up in them: it meets all members, and
+    /// is met by none that enters later. Then members do not meet each other.
+    fn enters(&self, _sketch: SketchRef<'_>) -> bool {
+        true
+    }
+
+    /// Whether there are sketches that do not [enter](Self::enters) their blocks. No block is hot then.
+    fn is_one_sided(&self) -> bool {
+        false
+    }
+
     /// The number of shared blocks from which on two sketches are candidates, inclusive. Above 1 only where
     /// no block is ever hot, so that two sketches meet in all blocks that they share, or in none.
     fn least(&self) -> usize {

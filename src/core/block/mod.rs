@@ -5,7 +5,8 @@
 //!
 //! - in a block of at most `cap` sketches all of them meet;
 //! - in a larger, *hot* block two meet only if one of them is a [leader](HotRule);
-//! - in a table by Hamming distance no block is hot: two sketches meet if they are near ([`NearRule`]).
+//! - in a table by Hamming distance no block is hot: two sketches meet if they are near ([`NearRule`]);
+//! - in a block of a reference ([`ReferenceShingles`]) its members do not meet: other sketches are looked up.
 
 pub mod banding;
 mod blocking;
@@ -16,6 +17,7 @@ pub mod index;
 mod key;
 mod near;
 mod params;
+mod reference;
 mod scan;
 mod shingles;
 
@@ -26,5 +28,6 @@ pub use hot::{HotBlock, HotBlocks, HotPolicy, HotRule, LeadersBy};
 pub use key::BlockKey;
 pub use near::NearRule;
 pub use params::{BlockingKind, BlockingParams};
+pub use reference::ReferenceShingles;
 pub use scan::Scan;
 pub use shingles::Shingles;

@@ -24,6 +24,8 @@ pub enum BlockingKind {
     Conjunctions,
     /// A block for each shingle: for small corpora, and as a judge of the others.
     Shingles,
+    /// A block for each shingle of a document of the reference, in which all other documents are looked up.
+    Reference,
 }
 
 /// The table `[blocking]` of a pipeline.

@@ -183,6 +183,7 @@ fn make_blocking(
         BlockingKind::Permuted
         | BlockingKind::MultiIndex
         | BlockingKind::Groups
+        | BlockingKind::Reference
         | BlockingKind::Conjunctions => Err(DetectorError::Kind),
     }
 }

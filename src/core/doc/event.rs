@@ -59,6 +59,16 @@ pub struct DocChange {
     /// Its fields after the epoch, in the order of `source.fields`, of those that the run holds; empty if it
     /// is no longer alive.
     pub fields: FieldRow,
+    /// The first word of its sketch after the epoch; `None` if it is no longer alive, if its text has no
+    /// token, and under weights that follow the corpus.
+    pub word: Option<u64>,
+}
+
+impl DocChange {
+    /// The end of a document.
+    pub fn end(id: DocId) -> Self {
+        Self { id, now: None, fields: FieldRow::default(), word: None }
+    }
 }
 
 /// A document with an upsert in an epoch, whether it is alive after the epoch or not.

@@ -3,6 +3,10 @@
 //! The last words of a sketch are the hashes of its fields (see [`Scheme::words`]). The filter inside sees
 //! the words before them. A sketch without these words is that of a query text, which has no fields: the
 //! rule is not applied to it.
+//!
+//! With a least share, pairs are directed: one document is of a reference, and the other one has that share
+//! of its features. Else the share of either one in the other would do, and a page of a line would be a pair
+//! with each long document of the reference that has it.
 
 use std::sync::Arc;
 
@@ -10,6 +14,8 @@ use super::rejection::{Agreeing, RejectedBy};
 use super::{PairFilter, Verdict};
 use crate::pair::Similarity;
 use crate::pair_rule::PairRule;
+use crate::probability::least_count;
+use crate::sketch::scaled::features_of;
 use crate::sketch::{Scheme, SketchRef};
 
 /// A filter behind the rule of a pipeline on the fields of documents.
@@ -19,6 +25,9 @@ pub struct RuledFilter {
     /// Words before the hashes of fields.
     words: usize,
     inside: Arc<dyn PairFilter>,
+    /// If pairs are of a document of a reference and another one: the least share of the first that the other
+    /// has, inclusive.
+    least_share: Option<f64>,
 }
 
 impl RuledFilter {
@@ -27,14 +36,35 @@ impl RuledFilter {
         if scheme.pairs.is_empty() {
             return inside;
         }
-        Arc::new(Self { rule: scheme.pairs.clone(), words: scheme.text_words(), inside })
+        Arc::new(Self { rule: scheme.pairs.clone(), words: scheme.text_words(), inside, least_share: None })
+    }
+
+    /// The filter of a scheme of scaled sketches with all values, for documents in which at least `share`
+    /// (inclusive) of a document of the reference lies. `inside` accepts all such pairs.
+    pub fn of_reference(inside: Arc<dyn PairFilter>, scheme: &Scheme, share: f64) -> Arc<dyn PairFilter> {
+        let (rule, words) = (scheme.pairs.clone(), scheme.text_words());
+        Arc::new(Self { rule, words, inside, least_share: Some(share) })
+    }
+
+    /// The verdict on a pair, from that of the filter inside.
+    fn judged(&self, a: SketchRef<'_>, b: SketchRef<'_>, verdict: Verdict) -> Verdict {
+        let Some(least_share) = self.least_share else { return verdict };
+        let [in_b, in_a] = verdict.accepted.map_or([0.0; 2], Similarity::shares);
+        let (item, share) = if self.rule.is_of_reference(a.words) { (a, in_b) } else { (b, in_a) };
+        // Shares are rounded, counts are not.
+        let features = features_of(item.words[0]) as f64;
+        let is_enough = (share * features).round() >= least_count(least_share * features) as f64;
+        Verdict { accepted: verdict.accepted.filter(|_| is_enough), ..verdict }
     }
 
     /// The two sketches without their fields; `None` if the rule rejects them.
     fn allowed<'s>(&self, a: SketchRef<'s>, b: SketchRef<'s>) -> Option<[SketchRef<'s>; 2]> {
         let [(a_words, a_fields), (b_words, b_fields)] =
             [a, b].map(|sketch| sketch.words.split_at(self.words));
-        let is_allowed = a_fields.is_empty() || b_fields.is_empty() || self.rule.allows(a_fields, b_fields);
+        let is_of_one_side = self.least_share.is_some()
+            && self.rule.is_of_reference(a_fields) == self.rule.is_of_reference(b_fields);
+        let is_allowed = !is_of_one_side
+            && (a_fields.is_empty() || b_fields.is_empty() || self.rule.allows(a_fields, b_fields));
         is_allowed.then_some([SketchRef { words: a_words, ..a }, SketchRef { words: b_words, ..b }])
     }
 
@@ -50,11 +80,13 @@ impl PairFilter for RuledFilter {
     }
 
     fn decide_passed(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
-        self.allowed(a, b).map_or(Verdict::RULED_OUT, |[a, b]| self.inside.decide_passed(a, b))
+        let inside = self.allowed(a, b).map(|[a, b]| self.inside.decide_passed(a, b));
+        inside.map_or(Verdict::RULED_OUT, |verdict| self.judged(a, b, verdict))
     }
 
     fn decide(&self, a: SketchRef<'_>, b: SketchRef<'_>) -> Verdict {
-        self.allowed(a, b).map_or(Verdict::RULED_OUT, |[a, b]| self.inside.decide(a, b))
+        let inside = self.allowed(a, b).map(|[a, b]| self.inside.decide(a, b));
+        inside.map_or(Verdict::RULED_OUT, |verdict| self.judged(a, b, verdict))
     }
 
     fn looks(&self) -> usize {
@@ -82,14 +114,14 @@ impl PairFilter for RuledFilter {
     }
 
     fn pairs_copies(&self) -> bool {
-        self.rule.allows_equal()
+        self.rule.allows_equal() && self.least_share.is_none()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::WholeFilter;
+    use crate::filter::{ContainmentFilter, WholeFilter};
     use crate::sketch::{Sketch, SketchKind, SketchMaker, SketchParams};
 
     #[test]
@@ -123,5 +155,42 @@ mod tests {
         let text = maker.sketch(texts[1]).unwrap().1;
         assert_eq!(text.words.len(), 8);
         assert!(is_alike(&text, &x) && is_alike(&same_host, &text), "a query text has no fields");
+    }
+
+    /// An item of eight shingles, and pages that have four of them, three of them, and the item's first four
+    /// alone.
+    #[test]
+    fn the_share_of_the_reference_decides() {
+        let kind = SketchKind::Scaled { scale: 8, least: 16 };
+        let sketch = SketchParams { kind, ..SketchParams::default() };
+        let pairs = PairRule::default().with_reference();
+        let scheme = Scheme { sketch, exact: true, pairs, ..Scheme::default() };
+        let inside = ContainmentFilter::new(0.5, sketch.scaled().unwrap(), true, 3).unwrap();
+        let filter = RuledFilter::of_reference(Arc::new(inside), &scheme, 0.5);
+        let mut maker = SketchMaker::new(&scheme);
+        let mut made = |text: &str, is_of_reference| -> Sketch {
+            let side = scheme.pairs.hashes_of(|_| "", is_of_reference);
+            maker.sketch_with(text, &side).unwrap().1
+        };
+        let item = made("a b c d e f g h i j", true);
+        let shares = |page: &Sketch| {
+            let verdict = filter.decide(item.view(), page.view());
+            let back = filter.decide(page.view(), item.view());
+            assert_eq!(back.accepted, verdict.accepted.map(Similarity::flipped));
+            verdict.accepted.map(Similarity::shares)
+        };
+        assert_eq!(shares(&made("a b c d e f x y", false)), Some([0.5, 4.0 / 6.0].map(rounded)));
+        assert_eq!(shares(&made("a b c d e x y z", false)), None);
+        // All of this page lies in the item, which is not asked for.
+        assert_eq!(shares(&made("a b c d e", false)), None);
+        assert_eq!(shares(&made("a b c d e f", false)), Some([0.5, 1.0]));
+        let (other, page) = (made("a b c d e f g h i j k", true), made("a b c d e f g h i j", false));
+        assert_eq!(filter.decide(item.view(), other.view()), Verdict::RULED_OUT);
+        assert_eq!(filter.decide(page.view(), page.view()), Verdict::RULED_OUT);
+        assert!(!filter.pairs_copies());
+    }
+
+    fn rounded(share: f64) -> f64 {
+        (share * 1e9).round() / 1e9
     }
 }

@@ -122,8 +122,8 @@ pub enum Command {
 /// The pipeline arguments, shared by all commands that need a pipeline.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PipelineArgs {
-    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, contained, paper,
-    /// tour) or the path of a pipeline file (with a "/" or ending in ".toml").
+    /// A built-in pipeline (minhash, exact, simhash, sectional, weighted, onebit, assured, contained,
+    /// decontaminate, paper, tour) or the path of a pipeline file (with a "/" or ending in ".toml").
     #[arg(short, long, value_name = "PIPELINE", default_value = BUILT_IN[0].0)]
     pub pipeline: String,
 
@@ -141,6 +141,20 @@ impl PipelineArgs {
     /// All problems of the pipeline.
     pub fn load(&self) -> Result<Plan, ConfigError> {
         Plan::load(&self.pipeline, &self.overrides)
+    }
+
+    /// The plan, for a command that reads no reference.
+    ///
+    /// # Errors
+    /// All problems of the pipeline; one that finds the documents of a reference.
+    fn load_without_reference(&self) -> anyhow::Result<Plan> {
+        let plan = self.load()?;
+        anyhow::ensure!(
+            !plan.finds_items(),
+            "blocking.kind: \"reference\" finds the documents of a replay's --against, and this command \
+            takes none"
+        );
+        Ok(plan)
     }
 
     /// The pipeline file, if the pipeline is not built in: outputs must not overwrite it.

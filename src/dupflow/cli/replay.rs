@@ -28,7 +28,7 @@ use super::arguments::written;
 use super::audit;
 use crate::config::{
     AuditConfig, DECISIONS_ARE_JSON, DeadLetterConfig, Deployment, EmitKind, LogFormat, LogLevel,
-    MonitorConfig, OutputFormat, ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, ViewConfig,
+    MonitorConfig, OutputFormat, Plan, ProcessConfig, ProvenancePlace, SinkConfig, SourceConfig, ViewConfig,
     WatchConfig, without_monitor,
 };
 use crate::pipeline::{self, CountsRecord, Mode, Provenance, RunError, RunJob, Summary, missing_fields};
@@ -57,8 +57,9 @@ pub struct Args {
     /// each cluster and all that are in none, and "remove", all others; "decisions", what every epoch
     /// finds of each document that it upserts; "documents", the records of the documents that are kept, as
     /// they were read, in a file or, as in "clean/", in a folder with a file for each input, and
-    /// "removed-documents", those of all others; "rejected:N", at most N of the candidates that the filter
-    /// rejects, chosen by a hash of their sketches, with why.
+    /// "removed-documents", those of all others; "items", with -p decontaminate, what is found of each item
+    /// of --against; "rejected:N", at most N of the candidates that the filter rejects, chosen by a hash of
+    /// their sketches, with why.
     #[arg(long, value_parser = arguments::EmitParser, default_value_t, value_name = "WHAT")]
     pub emit: EmitKind,
 
@@ -180,7 +181,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     let mut deployment = args.deployment(fields, verbosity.format);
     deployment.reference = reference.len();
     let others = [
-        ("--mark", args.documents.mark.is_some()),
+        ("--mark", args.documents.mark.is_some() && !plan.as_ref().is_some_and(Plan::finds_items)),
         ("several processes", args.processes.are_several()),
         ("--monitor", args.monitor.is_some()),
         ("--watch", !args.watch.is_empty()),
@@ -386,6 +387,7 @@ impl Args {
             decisions: self.decisions.unwrap_or_default(),
             documents: self.documents.config(),
             reference: 0,
+            benchmark: self.reference.benchmark.clone(),
             output_format: self.output_format.unwrap_or_else(|| match self.emit.copied() {
                 Some(_) => OutputFormat::default(),
                 None => OutputFormat::of_name(Some(&self.output)),

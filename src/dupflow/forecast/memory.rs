@@ -130,6 +130,8 @@ fn postings(plan: &Plan) -> usize {
         BlockingPlan::Banding { design, .. } => design.curve.bands,
         BlockingPlan::Hamming { design, .. } => usize::try_from(design.keys()).unwrap_or(usize::MAX),
         BlockingPlan::Shingles { .. } => in_blocks(plan),
+        // Only documents of the reference have any.
+        BlockingPlan::Reference => 0,
         BlockingPlan::Scan => 1,
     };
     plan.blockings().map(of_blocking).sum()

@@ -43,7 +43,7 @@ pub(crate) fn advice(plan: &Plan, documents: u64) -> Vec<String> {
         BlockingPlan::Banding { design, rule } => {
             banding::advice(plan, design, *rule, documents).into_iter().collect()
         }
-        BlockingPlan::Shingles { .. } | BlockingPlan::Scan => Vec::new(),
+        BlockingPlan::Shingles { .. } | BlockingPlan::Reference | BlockingPlan::Scan => Vec::new(),
     };
     plan.blockings().flat_map(of).collect()
 }

@@ -28,6 +28,7 @@ impl PlanText {
             Blocks::Shingles { kept: None, .. } => {
                 "shingles: every pair is compared that shares one".to_owned()
             }
+            Blocks::Reference => "reference: all that share a shingle are compared".to_owned(),
             Blocks::Scan => "scan: every pair is compared".to_owned(),
         };
         let blocks: Vec<&Blocks> = std::iter::once(&report.blocking).chain(&report.also).collect();

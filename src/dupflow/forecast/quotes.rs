@@ -90,7 +90,9 @@ impl QuoteModel {
             return None;
         };
         let by_sample = *verify == Verify::Sketch;
-        let compares_all = plan.blockings().any(|(blocking, _)| matches!(blocking, BlockingPlan::Scan));
+        let is_all =
+            |blocking: &BlockingPlan| matches!(blocking, BlockingPlan::Scan | BlockingPlan::Reference);
+        let compares_all = plan.blockings().any(|(blocking, _)| is_all(blocking));
         Some(Self {
             shingle,
             scale: if compares_all && !by_sample { 1 } else { scale },
@@ -185,8 +187,8 @@ fn shared_shingles(words: usize, shingle: usize, edited: f64) -> Vec<f64> {
     (0..=all).map(|count| masses.iter().map(|counts| counts[count]).sum()).collect()
 }
 
-/// The rows as a table.
-pub(super) struct QuoteTable<'r>(pub(super) &'r [QuoteRecall]);
+/// The rows as a table, and whether blocks may be hot.
+pub(super) struct QuoteTable<'r>(pub(super) &'r [QuoteRecall], pub(super) bool);
 
 impl Display for QuoteTable<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -196,11 +198,8 @@ impl Display for QuoteTable<'_> {
                 "\nWith which probability a quote is found is not computed: its shingles are not of words."
             );
         }
-        writeln!(
-            f,
-            "\nProbability that a quote is found, at most. Not foreseen are hot blocks, which depend on the \
-             corpus.\n"
-        )?;
+        let hot = if self.1 { ". Not foreseen are hot blocks, which depend on the corpus" } else { "" };
+        writeln!(f, "\nProbability that a quote is found, at most{hot}.\n")?;
         let percent = EDITS.map(|edits| format!("{edits} %")).map(|edits| format!("{edits:>9}")).concat();
         writeln!(f, "  words  in a text    words replaced:\n         as long    {percent}")?;
         for rows in WORDS.into_iter().flat_map(|words| RATIOS.map(|ratio| (words, ratio))) {

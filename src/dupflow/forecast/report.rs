@@ -77,6 +77,7 @@ pub(super) enum Blocks {
         #[serde(skip_serializing_if = "Option::is_none")]
         kept: Option<usize>,
     },
+    Reference,
     Scan,
 }
 
@@ -232,6 +233,7 @@ impl Blocks {
                 let kept = plan.scheme.sketch.scaled().map(|_| memory::in_blocks(plan));
                 Self::Shingles { rule: *rule, kept }
             }
+            BlockingPlan::Reference => Self::Reference,
             BlockingPlan::Scan => Self::Scan,
         }
     }
@@ -247,7 +249,7 @@ impl Blocks {
                 1.0 - (1.0 - *kept as f64 / all).powf(similarity * all)
             }
             // Texts without a common shingle have similarity 0.
-            Self::Shingles { kept: None, .. } | Self::Scan => 1.0,
+            Self::Shingles { kept: None, .. } | Self::Reference | Self::Scan => 1.0,
         }
     }
 }

@@ -82,11 +82,19 @@ impl Display for PlanReport {
                 rest"
             )?;
         }
-        writeln!(
-            f,
-            "output    of more than {} copies of one text each is paired with the smallest id only",
-            self.expand_limit
-        )?;
+        match self.blocking {
+            Blocks::Reference => {
+                writeln!(
+                    f,
+                    "output    of an item in more documents than output.item_limit their number only"
+                )?;
+            }
+            _ => writeln!(
+                f,
+                "output    of more than {} copies of one text each is paired with the smallest id only",
+                self.expand_limit
+            )?,
+        }
         match self.on_error {
             OnError::Count => writeln!(f, "          a bad record is counted")?,
             OnError::Fail => writeln!(f, "          a bad record ends the run")?,
@@ -118,6 +126,13 @@ impl PlanReport {
                 writeln!(f, "{heading:<8}  {which}: every pair is compared that shares one")?;
                 return writeln!(f, "          a block {rule}");
             }
+            Blocks::Reference => {
+                return writeln!(
+                    f,
+                    "{heading:<8}  reference: a document is compared with all of --against that share a \
+                    shingle"
+                );
+            }
             Blocks::Scan => return writeln!(f, "{heading:<8}  scan: every pair is compared"),
         };
         writeln!(f, "{heading:<8}  {} bands of {} rows: {}", banding.bands, banding.rows, banding.reason)?;
@@ -137,7 +152,7 @@ impl PlanReport {
 
     fn points(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if let Some(quotes) = &self.quotes {
-            return QuoteTable(quotes).fmt(f);
+            return QuoteTable(quotes, !matches!(self.blocking, Blocks::Reference)).fmt(f);
         }
         writeln!(f, "\nPairs that are compared (░) and reported (█), by their similarity:\n")?;
         let columns = self.curve.iter().map(|point| (point.compared, point.reported));

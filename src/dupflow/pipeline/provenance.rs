@@ -179,6 +179,9 @@ impl PipelineRecord {
         if let Some(least) = plan.remove_if {
             keys.insert("output.remove_if".to_owned(), format!("contained:{least}"));
         }
+        if plan.finds_items() {
+            keys.insert("output.item_limit".to_owned(), plan.item_limit.to_string());
+        }
         keys.insert("output.on_error".to_owned(), format!("{:?}", plan.on_error).to_lowercase());
         let fingerprint = format!("{:016x}", described.fingerprint());
         Self { name: plan.name.clone(), settings: plan.settings.clone(), keys, fingerprint }
@@ -224,6 +227,8 @@ fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     if deployment.reference > 0 {
         // A report does not say what is read, so it cannot be repeated.
         options.insert("against".to_owned(), deployment.reference.into());
+        options
+            .extend(deployment.benchmark.iter().map(|field| ("benchmark".to_owned(), field.as_str().into())));
     }
     let mut set = |name: &str, value: Json| {
         debug_assert!(Provenance::OPTIONS.contains(&name), "{name}");

@@ -91,11 +91,8 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 let (place, members, sketch) = sketches.members(id, body, &mut words);
                 let before = members.len();
                 let pairs_copies = pairs_copies && !stages.scheme.pairs.is_of_reference(sketch.words);
-                applied.apply(members, group, epoch, stages.expand_limit, |pair, diff| {
-                    if pairs_copies {
-                        copies.give((copy(pair), epoch, diff));
-                    }
-                });
+                let pair = |pair, diff| copies.give((copy(pair), epoch, diff));
+                applied.apply(members, group, epoch, stages.expand_limit, pairs_copies.then_some(pair));
                 let after = members.len();
                 let is_new_star = before <= stages.expand_limit && after > stages.expand_limit;
                 stages.observers.metrics.add(Counter::Starred, u64::from(is_new_star));
@@ -109,9 +106,8 @@ pub(in crate::dataflow) fn collapse<'scope>(
                 if diff == 0 {
                     continue;
                 }
-                parcels.add(id, sketch.words[0], place, diff, keys.drain(..), |parcel| {
-                    postings.give(parcel);
-                });
+                let (named, enters) = ((id, sketch.words[0]), stages.blocking.enters(sketch));
+                parcels.add(named, place, diff, enters, keys.drain(..), |parcel| postings.give(parcel));
                 if diff > 0 {
                     stages.observers.metrics.add(Counter::SketchesBorn, 1);
                 } else {
@@ -167,14 +163,15 @@ struct AppliedChanges {
 }
 
 impl AppliedChanges {
-    /// Applies the changes of one sketch, those that leave first.
+    /// Applies the changes of one sketch, those that leave first. `copies` receives the changes of pairs of
+    /// copies, if they are pairs.
     fn apply(
         &mut self,
         members: &mut SketchMembers,
         changes: &[SketchMembership],
         epoch: Epoch,
         expand_limit: usize,
-        copies: impl FnMut(Pair<DocId>, isize),
+        copies: Option<impl FnMut(Pair<DocId>, isize)>,
     ) {
         let sketch = changes[0].0;
         let (leave, join) = changes.split_at(changes.partition_point(|(_, m)| m.joins.is_none()));

@@ -7,6 +7,7 @@
 //! a record in 16 GiB reads 256 KiB; in 1 TiB, 32 MiB.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
@@ -143,6 +144,11 @@ impl RecordIndex {
             };
             Some(all.map(one).skip(noted.reference).collect())
         })
+    }
+
+    /// The name of the input that has a record; `None` while no input has begun.
+    pub fn input_name(&self, record: u64) -> Option<Arc<str>> {
+        self.find(record).map(|found| found.input.name())
     }
 
     /// From where to look for a record; `None` while no input has begun.

@@ -9,7 +9,8 @@ use std::io::{self, BufRead};
 
 use csv::{ByteRecord, Writer};
 
-use super::row::{OutputCell, OutputRow, RowKind, RowWriter};
+use super::column::OutputCell;
+use super::row::{OutputRow, RowKind, RowWriter};
 use crate::mark::{Mark, Standing};
 use crate::sinks::destination::Destination;
 

@@ -52,6 +52,7 @@ impl<W: Destination> RowWriter for JsonLines<W> {
                 out.write_all(b"}")?;
             }
             OutputRow::Rejected { rejected, threshold } => write_rejected(out, rejected, threshold)?,
+            OutputRow::Item { found } => serde_json::to_writer(&mut *out, found)?,
             OutputRow::Removed { id, kept, cluster, old } => {
                 for (before, document) in [("{\"id\":", id), (",\"kept\":", kept), (",\"cluster\":", cluster)]
                 {

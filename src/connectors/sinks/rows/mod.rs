@@ -6,7 +6,9 @@
 //! member in a format with columns.
 
 pub(crate) mod cluster_json;
+mod column;
 mod csv;
+mod found_item;
 mod json;
 pub(crate) mod pair_json;
 #[cfg(feature = "parquet")]
@@ -17,7 +19,9 @@ mod row;
 pub use self::csv::CsvRows;
 #[cfg(feature = "parquet")]
 pub use self::parquet::ParquetRows;
+pub use column::{ColumnType, OutputCell};
+pub use found_item::FoundItem;
 pub use json::JsonLines;
 pub use pair_json::StandardError;
 pub use provenance::{OutputProvenance, WithProvenance};
-pub use row::{ColumnType, OutputCell, OutputRow, RowKind, RowWriter};
+pub use row::{OutputRow, RowKind, RowWriter};

@@ -17,7 +17,8 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
 
-use super::row::{ColumnType, OutputCell, OutputRow, RowKind, RowWriter};
+use super::column::{ColumnType, OutputCell};
+use super::row::{OutputRow, RowKind, RowWriter};
 use crate::mark::{Mark, Standing};
 
 /// Bytes of buffered cells, inclusive, at which a row group is written.

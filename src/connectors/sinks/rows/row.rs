@@ -3,6 +3,8 @@
 use std::io::{self, BufRead};
 
 use super::cluster_json::ReportChange;
+use super::column::{ColumnType, OutputCell, whole};
+use super::found_item::FoundItem;
 use super::pair_json::StandardError;
 use crate::mark::{Mark, Standing};
 use dupflow_core::cluster::ClusterReport;
@@ -85,6 +87,11 @@ pub enum OutputRow<'a> {
         /// The least similarity of an accepted pair, inclusive.
         threshold: f64,
     },
+    /// An item of a reference.
+    Item {
+        /// What is found of it.
+        found: &'a FoundItem,
+    },
     /// What the output was made by and of. It is no row of a table: CSV leaves it out, a Parquet file has
     /// `whole` in its metadata.
     Provenance {
@@ -134,40 +141,8 @@ pub enum RowKind {
     },
     /// [`OutputRow::Rejected`].
     Rejected,
-}
-
-/// Type of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ColumnType {
-    /// Text; never missing.
-    Text,
-    /// Text, or missing.
-    OptionalText,
-    /// A signed 64-bit integer; never missing.
-    Integer,
-    /// A signed 64-bit integer, or missing.
-    OptionalInteger,
-    /// A 64-bit float; never missing.
-    Float,
-    /// A 64-bit float, or missing.
-    OptionalFloat,
-    /// True or false; never missing.
-    Flag,
-}
-
-/// The value of a row in a column.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum OutputCell<'a> {
-    /// Missing.
-    Missing,
-    /// Text.
-    Text(&'a str),
-    /// An integer.
-    Integer(i64),
-    /// A float.
-    Float(f64),
-    /// True or false.
-    Flag(bool),
+    /// [`OutputRow::Item`].
+    Items,
 }
 
 /// Writes rows in one format.
@@ -256,6 +231,7 @@ impl RowKind {
                 ("blocks", ColumnType::Integer),
                 ("pairs", ColumnType::Integer),
             ],
+            Self::Items => FoundItem::COLUMNS.to_vec(),
             Self::Removed { old } => {
                 let texts = ["id", "kept", "cluster"].map(|name| (name, ColumnType::Text));
                 [&texts[..], &when(old, &OLD)].concat()
@@ -300,6 +276,7 @@ impl<'a> OutputRow<'a> {
             OutputRow::Giant { report } => each(&reported(report)),
             OutputRow::Kept { id: kept } => each(&[OutputCell::Text(kept)]),
             OutputRow::Rejected { rejected, threshold } => each(&turned_down(rejected, threshold)),
+            OutputRow::Item { found } => each(&found.cells()),
             OutputRow::Removed { id: removed, kept, cluster, old } => {
                 let mut cells = [removed, kept, cluster].map(OutputCell::Text).to_vec();
                 cells.extend(old.map(OutputCell::Flag));
@@ -307,11 +284,6 @@ impl<'a> OutputRow<'a> {
             }
         }
     }
-}
-
-/// An integer cell; values above 2^63 - 1 become 2^63 - 1.
-fn whole<'a>(number: impl TryInto<i64>) -> OutputCell<'a> {
-    OutputCell::Integer(number.try_into().unwrap_or(i64::MAX))
 }
 
 /// The cells of the times of an epoch.

@@ -6,7 +6,6 @@ use super::*;
 use crate::sinks::{Decision, Repetition};
 use crate::tables::database::Address;
 use dupflow_core::doc::Position;
-use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 
 fn doc(text: &str) -> DocId {
@@ -16,7 +15,7 @@ fn doc(text: &str) -> DocId {
 /// An upsert at an offset, or an end.
 fn change(text: &str, offset: Option<u64>) -> DocChange {
     let now = offset.map(|offset| Facts { ts: None, bytes: 1, position: Position { partition: 3, offset } });
-    DocChange { id: doc(text), now, fields: FieldRow::default() }
+    DocChange { now, ..DocChange::end(doc(text)) }
 }
 
 /// Writes one epoch and commits it.

@@ -8,7 +8,6 @@ use crate::tables::database::Address;
 use crate::tables::sink::store::{ProgressRow, must_write};
 use dupflow_core::cluster::ClusterReport;
 use dupflow_core::doc::Position;
-use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::pair::{Cause, Evidence, Pair, Similarity};
 use dupflow_core::time::Offsets;
 
@@ -26,7 +25,7 @@ fn delta(a: &str, b: &str, similarity: f64, diff: isize) -> Delta {
 fn change(text: &str, bytes: Option<u32>) -> DocChange {
     let position = Position { partition: 0, offset: 7 };
     let now = bytes.map(|bytes| Facts { ts: Some(0.5), bytes, position });
-    DocChange { id: doc(text), now, fields: FieldRow::default() }
+    DocChange { now, ..DocChange::end(doc(text)) }
 }
 
 fn mark(epoch: u64, in_correction: bool) -> Mark {

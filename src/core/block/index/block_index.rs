@@ -22,6 +22,10 @@ pub struct BlockIndex<L = NoSketches> {
     changes: Vec<u32>,
     /// For each table, what changes: `hash << 24 | number in changes`.
     batches: Vec<Vec<u64>>,
+    /// Whether members do not meet, but sketches that are looked up.
+    is_one_sided: bool,
+    /// Whether a sketch was looked up: then none enters any more.
+    is_settled: bool,
 }
 
 /// Bit of a change: the sketch is added.
@@ -67,7 +71,8 @@ impl<L: LocalSketches> BlockIndex<L> {
     pub fn beside(blocking: &dyn Blocking, source: SketchSource<L>) -> Self {
         let rules = (0..=u16::MAX).take(blocking.tables());
         let rules = rules.map(|table| (blocking.rule(table), blocking.near(table)));
-        Self::with(rules.collect(), blocking.scan_limit(), source)
+        let index = Self::with(rules.collect(), blocking.scan_limit(), source);
+        Self { is_one_sided: blocking.is_one_sided(), ..index }
     }
 
     pub(super) fn with(
@@ -82,6 +87,8 @@ impl<L: LocalSketches> BlockIndex<L> {
             lists: MemberLists::new(rules, scan_limit),
             changes: Vec::new(),
             batches: vec![Vec::new(); tables],
+            is_one_sided: false,
+            is_settled: false,
         }
     }
 
@@ -94,21 +101,32 @@ impl<L: LocalSketches> BlockIndex<L> {
     /// Applies the changes of one epoch, in which a sketch changes at most once: it enters all its blocks or
     /// leaves them all. Calls `emit` for each pair whose number of meetings changes, with the difference.
     /// Two sketches whose first words `worth` rejects do not meet; the third argument of `worth` is the diff
-    /// of the meeting (1 or -1).
+    /// of the meeting (1 or -1). Sketches are looked up after all others have entered their blocks.
     ///
     /// # Panics
-    /// If a sketch leaves that is not present: an upstream operator broke its contract.
+    /// If a sketch leaves that is not present, or enters after one was looked up in an earlier epoch: an
+    /// upstream operator broke its contract.
     pub fn apply(
         &mut self,
         postings: impl IntoIterator<Item = Postings>,
         mut worth: impl FnMut(u64, u64, i8) -> bool,
         mut emit: impl FnMut(Pair<SketchId>, isize),
     ) {
+        let mut looked_up = Vec::new();
         for Postings { sketches, keys } in postings {
+            if self.is_one_sided && sketches.iter().all(|posted| !posted.enters) {
+                looked_up.push(Postings { sketches, keys });
+                continue;
+            }
             self.prefetch_leaving(&sketches, &keys);
             let mut start = 0;
-            for Posted { id, word, diff, end, place } in sketches {
+            for &Posted { id, word, diff, end, enters, place } in &sketches {
                 let its_keys = &keys[start as usize..end as usize];
+                if !enters {
+                    start = end;
+                    continue;
+                }
+                assert!(!self.is_settled, "a reference is complete before the first sketch is looked up");
                 let change = if diff > 0 {
                     ADDED | self.slots.add(id, word, place)
                 } else {
@@ -126,8 +144,51 @@ impl<L: LocalSketches> BlockIndex<L> {
                     self.apply_round(&mut worth, &mut emit);
                 }
             }
+            if self.is_one_sided {
+                looked_up.push(Postings { sketches, keys });
+            }
         }
         self.apply_round(&mut worth, &mut emit);
+        looked_up.iter().for_each(|parcel| self.look_up(parcel, &mut worth, &mut emit));
+    }
+
+    /// Looks up the sketches that do not enter their blocks: each meets all members of them.
+    fn look_up(
+        &mut self,
+        Postings { sketches, keys }: &Postings,
+        worth: &mut impl FnMut(u64, u64, i8) -> bool,
+        emit: &mut impl FnMut(Pair<SketchId>, isize),
+    ) {
+        let mut met: Vec<u32> = Vec::new();
+        let mut start = 0;
+        for &Posted { id, word, diff, end, enters, .. } in sketches {
+            let keys = &keys[std::mem::replace(&mut start, end as usize)..end as usize];
+            if enters {
+                continue;
+            }
+            self.is_settled = true;
+            self.meet_members(keys, (id, word), |slot| met.push(slot));
+            met.retain(|slot| worth(word, self.slots.word(*slot), diff));
+            met.sort_unstable();
+            for meetings in met.chunk_by(|a, b| a == b) {
+                if let Some(pair) = Pair::new(id, self.slots.id(meetings[0])) {
+                    emit(pair, meetings.len().cast_signed() * isize::from(diff));
+                }
+            }
+            met.clear();
+        }
+    }
+
+    /// Calls `meet` for each member of the blocks of these keys that a sketch would meet in them.
+    fn meet_members(&self, keys: &[BlockKey], (id, word): (SketchId, u64), mut meet: impl FnMut(u32)) {
+        // All places are prefetched before the first is read, so that their cache misses overlap.
+        let places = keys.iter().map(|key| self.tables.touch(key.table.into(), key.hash()));
+        black_box(places.fold(0, |all, place| all ^ place));
+        for key in keys {
+            if let Some(block) = self.tables.get(key.table.into(), key.hash()) {
+                self.lists.visit(key.table, block, (id, word), &self.slots, &mut meet);
+            }
+        }
     }
 
     /// Applies the changes collected since the last round.
@@ -136,7 +197,7 @@ impl<L: LocalSketches> BlockIndex<L> {
         worth: &mut impl FnMut(u64, u64, i8) -> bool,
         emit: &mut impl FnMut(Pair<SketchId>, isize),
     ) {
-        let Self { slots, tables, lists, changes, batches } = self;
+        let Self { slots, tables, lists, changes, batches, is_one_sided, .. } = self;
 
         // `x << 32 | y << 1 | begins`, x < y: in numeric order the meetings of a pair are adjacent.
         let mut candidates: Vec<u64> = Vec::new();
@@ -153,7 +214,11 @@ impl<L: LocalSketches> BlockIndex<L> {
             let is_addition = |entry: &&u64| changes[change_number(**entry)] & ADDED != 0;
             let added = batch.iter().filter(is_addition).map(|entry| entry >> NUMBER_BITS);
             tables.reserve(number.into(), added);
-            apply_batch(number, tables, batch, changes, lists, slots, meet);
+            if *is_one_sided {
+                apply_batch(number, tables, batch, changes, lists, slots, |_, _, _| {});
+            } else {
+                apply_batch(number, tables, batch, changes, lists, slots, meet);
+            }
             if batch.capacity() > KEPT {
                 *batch = Vec::new();
             } else {
@@ -190,15 +255,8 @@ impl<L: LocalSketches> BlockIndex<L> {
         worth: impl Fn(u64, u64) -> bool,
         found: impl FnMut(SketchId),
     ) {
-        // All places are prefetched before the first is read, so that their cache misses overlap.
-        let places = keys.iter().map(|key| self.tables.touch(key.table.into(), key.hash()));
-        black_box(places.fold(0, |all, place| all ^ place));
         let mut met: Vec<u32> = Vec::new();
-        for key in keys {
-            if let Some(block) = self.tables.get(key.table.into(), key.hash()) {
-                self.lists.visit(key.table, block, (id, word), &self.slots, |slot| met.push(slot));
-            }
-        }
+        self.meet_members(keys, (id, word), |slot| met.push(slot));
         met.sort_unstable();
         met.dedup();
         met.retain(|slot| worth(word, self.slots.word(*slot)));

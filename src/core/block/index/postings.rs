@@ -22,6 +22,8 @@ pub(super) struct Posted {
     pub(super) diff: i8,
     /// End of its keys, exclusive; they begin at the end of the previous sketch.
     pub(super) end: u32,
+    /// Whether it enters or leaves its blocks; else it is looked up in them.
+    pub(super) enters: bool,
     /// Its place with the owner of the index that receives it, if that stores it.
     pub(super) place: Option<u32>,
 }
@@ -38,17 +40,18 @@ impl Postings {
     /// # Panics
     /// If there are 2^32 keys or more.
     pub fn sketch(&mut self, id: SketchId, word: u64, diff: i8) {
-        self.sketch_at(None, id, word, diff);
+        self.sketch_at(None, id, word, diff, true);
     }
 
-    /// [`sketch`](Self::sketch) for one that the owner of the receiving index stores at a place.
+    /// [`sketch`](Self::sketch) for one that the owner of the receiving index stores at a place. One that
+    /// does not [enter](crate::block::Blocking::enters) its blocks is looked up when it begins or ends.
     ///
     /// # Panics
     /// If there are 2^32 keys or more.
-    pub fn sketch_at(&mut self, place: Option<u32>, id: SketchId, word: u64, diff: i8) {
+    pub fn sketch_at(&mut self, place: Option<u32>, id: SketchId, word: u64, diff: i8, enters: bool) {
         let end = u32::try_from(self.keys.len()).expect("postings are sent before they are so many");
         if self.sketches.last().map_or(0, |last| last.end) < end {
-            self.sketches.push(Posted { id, word, diff, end, place });
+            self.sketches.push(Posted { id, word, diff, end, enters, place });
         }
     }
 

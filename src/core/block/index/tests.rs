@@ -6,10 +6,11 @@ use super::block_index::BlockIndex;
 use super::postings::Postings;
 use super::slots::{LocalSketches, SketchSource};
 use crate::block::blocking::SCAN_LIMIT;
-use crate::block::{BlockKey, HotBlock, HotRule, LeadersBy, NearRule};
+use crate::block::{BlockKey, Blocking, HotBlock, HotRule, LeadersBy, NearRule};
 use crate::hash::SketchId;
 use crate::hash::mix;
 use crate::pair::Pair;
+use crate::sketch::SketchRef;
 
 fn id(n: u64) -> SketchId {
     SketchId::new(0, &[n])
@@ -103,7 +104,7 @@ fn meetings_accumulate_to_the_definition() {
                 let part = &mut postings[usize::from(n % 3 == 0)];
                 keys(*n).into_iter().for_each(|key| part.key(key));
                 let place = (!own(n)).then_some(u32::try_from(*n).unwrap());
-                part.sketch_at(place, id(*n), word(*n), *diff);
+                part.sketch_at(place, id(*n), word(*n), *diff, true);
             }
             // Words of different parity are rejected.
             index.apply(
@@ -317,4 +318,55 @@ fn a_large_family_is_cheap_in_any_order() {
     // each, at leaders / n of the changes, in both directions).
     assert_eq!(sum, 0);
     assert!(told < 2 * 20_000 * 4 * 5, "{told} candidates came or went");
+}
+
+/// A table whose members do not meet.
+#[derive(Debug)]
+struct OneSided;
+
+impl Blocking for OneSided {
+    fn keys(&self, _: SketchRef<'_>, _: &mut Vec<BlockKey>) {
+        unreachable!("the test has the keys")
+    }
+
+    fn tables(&self) -> usize {
+        1
+    }
+
+    fn rule(&self, _: u16) -> HotRule {
+        HotRule::NEVER
+    }
+
+    fn is_one_sided(&self) -> bool {
+        true
+    }
+}
+
+/// Members do not meet each other; a sketch that is looked up meets each member once for each shared block,
+/// wherever it is in an epoch, and with the opposite sign when it ends.
+#[test]
+fn sketches_are_looked_up_among_members_that_do_not_meet() {
+    let mut index = BlockIndex::for_blocking(&OneSided);
+    let mut apply = |sketches: &[(u64, &[u64], i8, bool)]| {
+        let mut postings = Postings::default();
+        for (n, keys, diff, enters) in sketches {
+            keys.iter().for_each(|key| postings.key(BlockKey::new(0, *key)));
+            postings.sketch_at(None, id(*n), *n, *diff, *enters);
+        }
+        let mut met = BTreeMap::new();
+        index.apply([postings], |_, _, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
+        met
+    };
+    let pair = |a, b| Pair::new(id(a), id(b)).unwrap();
+    let begun = apply(&[
+        (9, &[1, 2, 3, 7], 1, false),
+        (1, &[1, 2], 1, true),
+        (2, &[1, 4], 1, true),
+        (8, &[4, 7], 1, false),
+        (3, &[5], 1, true),
+    ]);
+    let expected = [(pair(9, 1), 2), (pair(9, 2), 1), (pair(8, 2), 1)];
+    assert_eq!(begun, BTreeMap::from(expected));
+    assert_eq!(apply(&[(9, &[1, 2, 3, 7], -1, false)]), [(pair(9, 1), -2), (pair(9, 2), -1)].into());
+    assert_eq!(apply(&[(7, &[5, 6], 1, false)]), [(pair(7, 3), 1)].into());
 }

@@ -17,6 +17,11 @@ pub struct ReferenceArgs {
     /// removed nor written. With --emit keep, remove, pairs, documents and removed-documents.
     #[arg(long, value_name = "INPUT")]
     pub against: Vec<PathBuf>,
+
+    /// With -p decontaminate: the field (--field) that names the benchmark of an item of --against [default:
+    /// the name of its file].
+    #[arg(long, value_name = "FIELD", requires = "against")]
+    pub benchmark: Option<String>,
 }
 
 impl ReferenceArgs {
@@ -37,7 +42,7 @@ impl ReferenceArgs {
         if self.against.is_empty() {
             return;
         }
-        if !emit.is_list() && emit != EmitKind::Pairs {
+        if !emit.is_list() && !matches!(emit, EmitKind::Pairs | EmitKind::Items) {
             problems.note("--against: takes --emit keep, remove, pairs, documents or removed-documents");
         }
         for (option, _) in others.iter().filter(|(_, is_set)| *is_set) {

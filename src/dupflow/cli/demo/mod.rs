@@ -156,6 +156,7 @@ fn deployment(feed: &Path, page: Option<SocketAddr>, verbosity: Verbosity) -> De
         audit: AuditConfig::default(),
         documents: DocumentsConfig::default(),
         reference: 0,
+        benchmark: None,
         kafka: Connection::default(),
         state: None,
         views: Vec::new(),

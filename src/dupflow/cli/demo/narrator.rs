@@ -174,7 +174,6 @@ mod tests {
     use dupflow_core::pair::{Evidence, Pair, Similarity};
 
     use super::*;
-    use dupflow_core::doc::fields::FieldRow;
 
     fn id(name: &str) -> DocId {
         DocId::new(name).unwrap()
@@ -198,9 +197,7 @@ mod tests {
         let mut out = Vec::new();
         let mut narrator = Narrator::new(&mut out, Arc::default());
         let mut epoch = |changed: &str, deltas: &[Delta]| {
-            narrator
-                .documents(&[DocChange { id: id(changed), now: None, fields: FieldRow::default() }], false)
-                .unwrap();
+            narrator.documents(&[DocChange::end(id(changed))], false).unwrap();
             narrator.epoch(&Progress::default(), deltas, &[]).unwrap();
         };
         epoch("mirror", &[delta("mirror", "news", 1.0, 1, Cause::Insert)]);

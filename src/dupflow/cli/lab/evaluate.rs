@@ -121,8 +121,8 @@ pub struct PipelineStudyArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "studies")]
     pub write_idf: Option<PathBuf>,
 
-    /// A pipeline to run, by name or path; repeatable [default: all built-in ones except contained
-    /// and tour].
+    /// A pipeline to run, by name or path; repeatable [default: all built-in ones except contained,
+    /// decontaminate and tour].
     #[arg(short, long = "pipeline", value_name = "PIPELINE")]
     pub pipelines: Vec<String>,
 
@@ -419,7 +419,7 @@ impl PipelineStudyArgs {
 
     fn study(&self, program: PathBuf) -> Pipelines {
         // The truth is by Jaccard, which containment is not meant to find.
-        let is_studied = |name: &&str| !["contained", "tour"].contains(name);
+        let is_studied = |name: &&str| !["contained", "decontaminate", "tour"].contains(name);
         let built_in = || BUILT_IN.iter().map(|(name, _)| *name).filter(is_studied).map(str::to_owned);
         let pipelines = if self.pipelines.is_empty() { built_in().collect() } else { self.pipelines.clone() };
         let truth = match (&self.truth, &self.labels, &self.judged) {

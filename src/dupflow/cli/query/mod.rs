@@ -156,7 +156,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     if let Some(url) = &args.url {
         return ask_run(url, args, problems, verbosity);
     }
-    let plan = problems.take(args.pipeline.load());
+    let plan = problems.take(args.pipeline.load_without_reference());
     // clap cannot see where the list of `--corpus` ends: inputs before the text are part of the corpus.
     let (more, texts) = args.texts.split_at(args.texts.len() - usize::from(args.lines.is_none()));
     let questions = questions::read(texts, args.lines.as_deref(), &mut problems);

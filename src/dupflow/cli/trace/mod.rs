@@ -53,7 +53,7 @@ const SHOWN: usize = 12;
 /// # Errors
 /// All problems of the pipeline; an input that cannot be read; a document that the input does not contain.
 pub(super) fn run(args: &Args, mut problems: Problems) -> anyhow::Result<ExitCode> {
-    let plan = problems.take(args.pipeline.load());
+    let plan = problems.take(args.pipeline.load_without_reference());
     let id = DocId::new(&args.doc);
     if id.is_none() {
         problems.note(format_args!("--doc: an id has 1 to {} bytes", DocId::MAX_BYTES));
@@ -224,6 +224,7 @@ fn block_lines(around: &Neighbourhood, plan: &Plan, examiner: &Examiner) -> Vec<
                     format!("group {table:>2}, hash {hash:010x}")
                 }
                 BlockingPlan::Hamming { .. } => format!("table {table:>2}, hash {hash:010x}"),
+                BlockingPlan::Reference => format!("shingle of the reference, hash {hash:010x}"),
                 BlockingPlan::Scan => "the block of all".to_owned(),
                 BlockingPlan::Shingles { .. } if examiner.is_scaled() => {
                     format!("kept value, hash {hash:010x}")

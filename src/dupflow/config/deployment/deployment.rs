@@ -174,6 +174,8 @@ pub struct Deployment {
     /// How many of the first inputs are a reference, which is compared with the others and listed nowhere; a
     /// file does not set it.
     pub reference: usize,
+    /// The field that names the benchmark of an item of the reference.
+    pub benchmark: Option<String>,
     /// How records of documents are copied, where the results are records; a file does not set it.
     pub documents: DocumentsConfig,
     /// The file format of the results; a topic has its own.
@@ -254,6 +256,7 @@ impl Deployment {
             causes: settings.read("sink.causes", ConfigValue::boolean).unwrap_or_default(),
             documents: DocumentsConfig::default(),
             reference: 0,
+            benchmark: None,
             audit: AuditConfig {
                 times: settings.read("sink.times", ConfigValue::boolean).unwrap_or_default(),
                 ..AuditConfig::default()

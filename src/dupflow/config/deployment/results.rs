@@ -35,6 +35,8 @@ pub enum EmitKind {
     Documents,
     /// At the end of the input, the records of the documents to remove, as they were read.
     RemovedDocuments,
+    /// At the end of the input, what is found of each item of the reference.
+    Items,
     /// At the end of the input, this many of the candidates that the filter rejects.
     #[value(skip)]
     Rejected(NonZeroUsize),

@@ -8,7 +8,8 @@ use crate::config::settings::{ConfigKey, FileSettings, ProblemKind, without_effe
 use dupflow_core::block::banding::{self, Bands, BandsError};
 use dupflow_core::block::hamming::{Design, HammingTables};
 use dupflow_core::block::{
-    Banding, Blocking, BlockingKind, BlockingParams, HotPolicy, HotRule, LeadersBy, Scan, Shingles,
+    Banding, Blocking, BlockingKind, BlockingParams, HotPolicy, HotRule, LeadersBy, ReferenceShingles, Scan,
+    Shingles,
 };
 use dupflow_core::filter::FilterKind;
 use dupflow_core::sketch::{Scheme, SketchParams};
@@ -35,6 +36,8 @@ pub enum BlockingPlan {
         /// When a block is hot, and which pairs are candidates in a hot block.
         rule: HotRule,
     },
+    /// One block per shingle of a document of the reference.
+    Reference,
     /// Every pair.
     Scan,
 }
@@ -52,6 +55,7 @@ impl BlockingPlan {
                 Arc::new(HammingTables::new(design, *rule).expect("a design that was planned can be made"))
             }
             Self::Shingles { rule } => Arc::new(Shingles::for_scheme(scheme, *rule)),
+            Self::Reference => Arc::new(ReferenceShingles::for_scheme(scheme)),
             Self::Scan => Arc::new(Scan),
         }
     }
@@ -62,6 +66,18 @@ const OF_BANDS: [&str; 3] = ["blocking.sketch", "blocking.size", "blocking.bits"
 
 /// The keys of hot blocks.
 const HOT_KEYS: [&str; 4] = ["blocking.cap", "blocking.hot", "blocking.leaders", "blocking.leaders_by"];
+
+/// The keys that a blocking by a reference does not read: all shingles have blocks, copies are no pairs, and
+/// what lies in a document decides whether that is removed.
+const OF_OTHER_LISTS: [&str; 7] = [
+    keys::SCALE.name,
+    keys::LEAST.name,
+    keys::EXPAND_LIMIT.name,
+    keys::CLUSTERS.name,
+    keys::CLUSTER_LIMIT.name,
+    keys::KEEP.name,
+    keys::REMOVE_IF.name,
+];
 
 /// The first kind of blocking, and the second if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +107,7 @@ impl BlockingKeys {
             BlockingKind::Banding => vec![bands.name(), rows.name(), recall.name()],
             BlockingKind::Permuted | BlockingKind::MultiIndex => vec![distance.name(), tables.name()],
             BlockingKind::Groups | BlockingKind::Conjunctions => vec![distance.name(), common.name()],
-            BlockingKind::Shingles | BlockingKind::Scan => vec![],
+            BlockingKind::Shingles | BlockingKind::Reference | BlockingKind::Scan => vec![],
         }
     }
 }
@@ -122,12 +138,12 @@ pub(super) fn kinds(settings: &mut FileSettings, sketch: &SketchParams, filter: 
         !keys::FIRST.read_by(first).contains(key)
             && (filter != FilterKind::Hamming || *key != "blocking.distance")
     });
-    if first == BlockingKind::Scan {
+    if keys::is_alone(first) {
         useless.extend(HOT_KEYS);
         useless.extend([keys::DOCUMENTS.name(), keys::ALSO.name()]);
         useless.extend(keys::SECOND.names());
     }
-    let second = settings.get(&keys::ALSO).filter(|_| first != BlockingKind::Scan);
+    let second = settings.get(&keys::ALSO).filter(|_| !keys::is_alone(first));
     let kinds = Kinds { first, second };
     useless.extend(OF_BANDS.iter().filter(|_| !kinds.any(BlockingKind::Banding)));
     // If all kinds promise a distance, no block is hot unless `blocking.hot` is set.
@@ -143,6 +159,10 @@ pub(super) fn kinds(settings: &mut FileSettings, sketch: &SketchParams, filter: 
             }
             settings.forget(key);
         }
+    }
+    match first {
+        BlockingKind::Reference => useless.extend(OF_OTHER_LISTS),
+        _ => useless.push(keys::ITEM_LIMIT.name),
     }
     without_effect(settings, "blocking.kind", named, &useless);
     match second {
@@ -190,11 +210,18 @@ pub(super) fn plan(
         let params = hot_blocks.params(settings, kind, keys.kind.name());
         let rule = params.rule();
         match kind {
+            BlockingKind::Reference if scheme.sketch.scaled().is_none() || !scheme.exact => {
+                let what = "takes sketches of kind \"scaled\" and filter.verify = \"exact\", by which all \
+                    shingles are stored";
+                settings.problem(keys.kind.name(), ProblemKind::Contradiction(what.to_owned()));
+                None
+            }
+            BlockingKind::Reference => Some(BlockingPlan::Reference),
             kind if scheme.sketch.scaled().is_some()
                 && !matches!(kind, BlockingKind::Scan | BlockingKind::Shingles) =>
             {
-                let what = "a sketch of kind \"scaled\" takes \"shingles\", a block for each kept value, or \
-                    \"scan\"";
+                let what = "a sketch of kind \"scaled\" takes \"shingles\", a block for each kept value, \
+                    \"reference\" or \"scan\"";
                 settings.problem(keys.kind.name(), ProblemKind::Contradiction(what.to_owned()));
                 None
             }

@@ -10,6 +10,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("onebit", include_str!("../../../../pipelines/onebit.toml")),
     ("assured", include_str!("../../../../pipelines/assured.toml")),
     ("contained", include_str!("../../../../pipelines/contained.toml")),
+    ("decontaminate", include_str!("../../../../pipelines/decontaminate.toml")),
     ("paper", include_str!("../../../../pipelines/paper.toml")),
     ("tour", include_str!("../../../../pipelines/tour.toml")),
 ];

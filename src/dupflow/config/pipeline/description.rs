@@ -85,6 +85,7 @@ fn blocking(table: &str, plan: &BlockingPlan) -> Description {
             described.with(name("distance"), design.radius()).and(hot(*rule))
         }
         BlockingPlan::Shingles { rule } => kind(BlockingKind::Shingles).and(hot(*rule)),
+        BlockingPlan::Reference => kind(BlockingKind::Reference),
         BlockingPlan::Scan => kind(BlockingKind::Scan),
     }
 }

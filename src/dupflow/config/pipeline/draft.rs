@@ -83,11 +83,17 @@ impl Draft {
         let documents = settings.get(&keys::DOCUMENTS).unwrap_or(BlockingParams::DOCUMENTS);
         let (blocking, also) = blocking::plan(&mut settings, kinds, &scheme, threshold, documents);
         let filter = filter::plan(&mut settings, &scheme, threshold, &params);
-        let expand_limit = settings.get(&keys::EXPAND_LIMIT).unwrap_or(1000);
+        let finds_items = kinds.any(BlockingKind::Reference);
+        let expand_limit = match finds_items {
+            // Copies are no pairs, and each has its own.
+            true => usize::MAX,
+            false => settings.get(&keys::EXPAND_LIMIT).unwrap_or(1000),
+        };
         let clusters = settings.get(&keys::CLUSTERS).unwrap_or_default();
         let cluster_limit = settings.get(&keys::CLUSTER_LIMIT).unwrap_or(Clusters::LIMIT);
         let keep = settings.get(&keys::KEEP).unwrap_or_default();
-        let remove_if = remove_if(&mut settings, &scheme, threshold);
+        let remove_if = remove_if(&mut settings, &scheme, threshold).filter(|_| !finds_items);
+        let item_limit = settings.get(&keys::ITEM_LIMIT).unwrap_or(96);
         let retention = Retention {
             max_age: settings.get(&keys::MAX_AGE),
             max_documents: settings.get(&keys::MAX_DOCUMENTS),
@@ -111,6 +117,7 @@ impl Draft {
                     cluster_limit,
                     keep,
                     remove_if,
+                    item_limit,
                     retention,
                     on_error,
                     settings: set,

@@ -162,8 +162,8 @@ pub(in crate::config) const COMMON: TypedKey<usize> = whole!("blocking.common", 
 /// The keys of a second blocking; see [`SECOND`].
 pub(in crate::config) const ALSO: TypedKey<BlockingKind> = choice!(
     "blocking.also.kind",
-    // A scan already makes every pair a candidate, so it cannot be the second kind.
-    of blockings().into_iter().filter(|(_, kind)| *kind != BlockingKind::Scan).collect()
+    // A scan already makes every pair a candidate, and a reference every one that can be a pair.
+    of blockings().into_iter().filter(|(_, kind)| !is_alone(*kind)).collect()
 );
 pub(in crate::config) const ALSO_BANDS: TypedKey<usize> = whole!("blocking.also.bands", 1, MOST);
 pub(in crate::config) const ALSO_ROWS: TypedKey<usize> = whole!("blocking.also.rows", 1, MAX_ROWS);
@@ -227,6 +227,7 @@ pub(in crate::config) const REMOVE_IF: TypedKey<f64> = other!(
         share.filter(|share: &f64| *share > 0.0 && *share <= 1.0)
     }
 );
+pub(in crate::config) const ITEM_LIMIT: TypedKey<u64> = whole!("output.item_limit", 1, 1_000_000_000_u64);
 pub(in crate::config) const ON_ERROR: TypedKey<OnError> =
     choice!("output.on_error", ["count" => OnError::Count, "fail" => OnError::Fail]);
 
@@ -293,12 +294,18 @@ pub(in crate::config) const KEYS: &[&dyn ConfigKey] = &[
     &CLUSTER_LIMIT,
     &KEEP,
     &REMOVE_IF,
+    &ITEM_LIMIT,
     &ON_ERROR,
 ];
 
 /// The kinds of sketches by name.
 fn sketches() -> Vec<(&'static str, SketchKind)> {
     SketchKind::ALL.into_iter().chain([SketchKind::SCALED]).map(|kind| (kind.name(), kind)).collect()
+}
+
+/// Whether a kind takes no second one, and is none.
+pub(in crate::config) fn is_alone(kind: BlockingKind) -> bool {
+    matches!(kind, BlockingKind::Scan | BlockingKind::Reference)
 }
 
 /// The kinds of blocking by name.
@@ -310,6 +317,7 @@ fn blockings() -> Vec<(&'static str, BlockingKind)> {
         ("groups", BlockingKind::Groups),
         ("conjunctions", BlockingKind::Conjunctions),
         ("shingles", BlockingKind::Shingles),
+        ("reference", BlockingKind::Reference),
         ("scan", BlockingKind::Scan),
     ]
 }

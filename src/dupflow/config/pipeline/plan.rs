@@ -46,6 +46,9 @@ pub struct Plan {
     /// For containment with exact shares: a document is removed if its share in one that stays is at least
     /// this (inclusive), in place of `keep`. As `keep`, part of no description.
     pub remove_if: Option<f64>,
+    /// Where items of a reference are looked for: most documents, inclusive, in which one lies that are
+    /// reported and removed for it. As `keep`, part of no description.
+    pub item_limit: u64,
     /// Which documents stay alive.
     pub retention: Retention,
     /// What a bad record does to the run.
@@ -96,7 +99,16 @@ impl Plan {
 
     /// Makes the filter, with the rule of the pipeline before it.
     pub fn filter(&self) -> Arc<dyn PairFilter> {
-        RuledFilter::around(self.filter.make(), &self.scheme)
+        let inside = self.filter.make();
+        if self.finds_items() && self.scheme.pairs.has_reference() {
+            return RuledFilter::of_reference(inside, &self.scheme, self.threshold);
+        }
+        RuledFilter::around(inside, &self.scheme)
+    }
+
+    /// Whether documents are searched for those of a reference, and are compared with nothing else.
+    pub fn finds_items(&self) -> bool {
+        matches!(self.blocking, BlockingPlan::Reference)
     }
 
     /// The filter for a run that writes no similarity: it accepts the same pairs, but skips estimates that

@@ -15,7 +15,8 @@ fn wanted<'s>(plan: &'s Plan, deployment: &'s Deployment) -> impl Iterator<Item 
     let of_views = deployment.views.iter().flat_map(|view| view.plan.field_names());
     let of_rule = plan.scheme.pairs.fields().map(|name| ("pairs.where", name));
     let of_keep = plan.keep.field().filter(|_| deployment.emit.is_list()).map(|name| ("output.keep", name));
-    of_rule.chain(of_views.map(|name| ("view.group", name))).chain(of_keep)
+    let of_items = deployment.benchmark.iter().map(|name| ("--benchmark", name.as_str()));
+    of_rule.chain(of_views.map(|name| ("view.group", name))).chain(of_keep).chain(of_items)
 }
 
 /// The fields that a run holds, in the order of `source.fields`.
@@ -58,19 +59,36 @@ pub fn missing_fields(plan: &Plan, deployment: &Deployment) -> Vec<String> {
     let missing = wanted(plan, deployment).filter(|(_, name)| deployment.fields.place(name).is_none());
     let missing =
         missing.map(|(key, name)| format!("{key}: no field {name:?} in source.fields (or --field): {among}"));
-    let is_contained = plan.scheme.measure() == Measure::Containment;
+    let is_contained = plan.scheme.measure() == Measure::Containment && !plan.finds_items();
     let is_list = matches!(deployment.emit, EmitKind::Keep | EmitKind::Remove);
-    let of_estimates = (is_contained && is_list && plan.remove_if.is_none()).then(|| {
-        "sink.emit: what to remove is decided by exact shares; set filter.verify = \"exact\"".to_owned()
-    });
-    let of_reference = (is_contained && deployment.reference > 0).then(|| {
-        "--against: containment is not compared with a reference; use a pipeline of another measure"
-            .to_owned()
-    });
-    let is_copied = is_contained && deployment.emit.copied().is_some();
-    let of_copies = is_copied.then(|| {
-        "sink.emit: records are not copied by containment; --emit keep and --emit remove write their ids"
-            .to_owned()
-    });
-    missing.chain(of_estimates).chain(of_reference).chain(of_copies).collect()
+    let has_reference = deployment.reference > 0;
+    let refused = [
+        (
+            is_contained && is_list && plan.remove_if.is_none(),
+            "sink.emit: what to remove is decided by exact shares; set filter.verify = \"exact\"",
+        ),
+        (
+            is_contained && has_reference,
+            "--against: containment is not compared with a reference; use a pipeline of another measure, or \
+            \"decontaminate\" to find what lies in the inputs",
+        ),
+        (
+            is_contained && deployment.emit.copied().is_some(),
+            "sink.emit: records are not copied by containment; --emit keep and --emit remove write their ids",
+        ),
+        (
+            plan.finds_items() && !has_reference,
+            "blocking.kind: \"reference\" finds the documents of a replay's --against, and there are none",
+        ),
+        (
+            deployment.emit == EmitKind::Items && !plan.finds_items(),
+            "--emit items: takes a pipeline with blocking.kind = \"reference\", as \"decontaminate\"",
+        ),
+        (
+            deployment.benchmark.is_some() && !plan.finds_items(),
+            "--benchmark: takes a pipeline with blocking.kind = \"reference\", as \"decontaminate\"",
+        ),
+    ];
+    let refused = refused.into_iter().filter(|(is_refused, _)| *is_refused).map(|(_, what)| what.to_owned());
+    missing.chain(refused).collect()
 }

@@ -30,7 +30,7 @@ use dupflow_connectors::formats::BadRecord;
 use dupflow_connectors::formats::IdRule;
 use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::intake::{BadRecords, DeadLetter, Share, Source};
-use dupflow_connectors::sinks::{LetterFile, Sink};
+use dupflow_connectors::sinks::{ItemCountsSlot, LetterFile, Sink};
 use dupflow_connectors::state::{self, Store, StoredState};
 use dupflow_connectors::tables::TableOutput;
 use dupflow_core::description::Description;
@@ -100,7 +100,9 @@ impl RunJob {
         let (sink, publication) = if writes {
             let (run, provenance) = (&*continuity.run, provenance.as_ref());
             let inputs = (&*inputs, &places);
-            SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs }.sink()?
+            let items = plan.finds_items().then(ItemCountsSlot::default);
+            let items = items.as_ref();
+            SinkParts { plan, deployment, mode, stages: &stages, run, provenance, inputs, items }.sink()?
         } else {
             (nowhere(), None)
         };
@@ -111,7 +113,7 @@ impl RunJob {
             sink,
             demands: Demands {
                 max_bad: deployment.max_bad,
-                is_list: deployment.emit.is_list(),
+                is_list: deployment.emit.is_list() || plan.finds_items(),
                 last_of_id: deployment.layout().ids != IdRule::Once,
             },
             publication,

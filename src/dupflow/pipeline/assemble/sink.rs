@@ -11,7 +11,8 @@ use super::mode::Mode;
 #[cfg(feature = "kafka")]
 use crate::config::DeadLetterConfig;
 use crate::config::{
-    AuditConfig, Deployment, DocumentsConfig, EmitKind, OutputFormat, Plan, SinkConfig, TablesConfig,
+    AuditConfig, Deployment, DocumentsConfig, EmitKind, FilterPlan, OutputFormat, Plan, SinkConfig,
+    TablesConfig,
 };
 use crate::pipeline::outcome::{EndOutput, RejectedOutput};
 use crate::pipeline::provenance::ProvenanceRecorder;
@@ -20,8 +21,8 @@ use dupflow_connectors::inputs::{Input, RecordIndex};
 use dupflow_connectors::rewrite::{CopySettings, CopyTarget, DocumentsCopy, SelectionSink, SelectionSlot};
 use dupflow_connectors::sinks::{
     ClusterDeltaLines, ClusterLines, ContainedList, CsvRows, DecisionLines, DeferredWriter, DeltaLines,
-    Destination, DocumentList, JsonLines, KeepList, MarkedFile, PairLines, Publication, RowKind, RowWriter,
-    Sink, StandardError, WithProvenance,
+    Destination, DocumentList, ItemCountsSlot, ItemOutput, ItemRules, ItemSink, JsonLines, KeepList,
+    MarkedFile, PairLines, Publication, RowKind, RowWriter, Sink, StandardError, WithProvenance,
 };
 use dupflow_connectors::tables::{TableOutput, TableSink};
 use dupflow_core::cluster::Clusters;
@@ -47,11 +48,42 @@ pub(super) struct SinkParts<'a> {
     pub(super) provenance: Option<&'a ProvenanceRecorder>,
     /// The inputs, and the index that is filled while they are read.
     pub(super) inputs: (&'a [Input], &'a Arc<RecordIndex>),
+    /// Where the counts of items are left, if items of a reference are what is found.
+    pub(super) items: Option<&'a ItemCountsSlot>,
 }
 
 impl SinkParts<'_> {
     /// The sink of the deployment.
     pub(super) fn sink(self) -> Result<Assembled, AssembleError> {
+        let (sink, output) = self.plain_sink()?;
+        let Some(slot) = self.items else { return Ok((sink, output)) };
+        let sink = match self.deployment.emit {
+            EmitKind::Items => sink,
+            EmitKind::Pairs => self.item_sink(ItemOutput::Pairs(sink), slot),
+            _ => self.item_sink(ItemOutput::Pages(sink), slot),
+        };
+        Ok((sink, Some(EndOutput::WithItems(output.map(Box::new), Arc::clone(slot)))))
+    }
+
+    /// A sink that finds items, before another or before rows.
+    fn item_sink(self, output: ItemOutput, slot: &ItemCountsSlot) -> Box<dyn Sink + Send> {
+        let FilterPlan::Containment(_, filter) = &self.plan.filter else {
+            unreachable!("items are found by containment")
+        };
+        let places = Arc::clone(self.inputs.1);
+        let input = move |record| places.input_name(record).map_or_else(String::new, |name| name.to_string());
+        let benchmark = self.deployment.benchmark.as_deref();
+        let rules = ItemRules {
+            least_words: filter.least_words(),
+            limit: self.plan.item_limit,
+            field: benchmark.and_then(|name| self.stages.fields.place(name)),
+            input: Box::new(input),
+        };
+        Box::new(ItemSink::new(rules, output, Arc::clone(slot)))
+    }
+
+    /// The sink of the deployment, of all pairs.
+    fn plain_sink(self) -> Result<Assembled, AssembleError> {
         match &self.deployment.sink {
             SinkConfig::Lines { path } => self.file_sink(path.as_deref()),
             SinkConfig::Tables(tables) => Ok((self.table_sink(tables), None)),
@@ -241,7 +273,7 @@ impl SinkParts<'_> {
             None => Box::new(io::stdout()),
             Some(path) => Box::new(File::create(path).map_err(|source| output(path, source))?),
         };
-        if !emit.is_list() && !matches!(emit, EmitKind::Rejected(_)) {
+        if !emit.is_list() && !matches!(emit, EmitKind::Rejected(_) | EmitKind::Items) {
             return Ok((out, None));
         }
         let (held, published) = DeferredWriter::for_stream(out);
@@ -284,6 +316,10 @@ impl SinkParts<'_> {
                     None => Box::new(list(rows, listed)),
                 }
             }
+            EmitKind::Items => {
+                let slot = self.items.expect("this is checked before a job is assembled");
+                self.item_sink(ItemOutput::Items(Box::new(rows)), slot)
+            }
             EmitKind::Clusters => Box::new(ClusterLines::with_rows(rows, clusters, metrics)),
             EmitKind::Decisions => unreachable!("decisions are no rows"),
             EmitKind::Rejected(_) | EmitKind::Documents | EmitKind::RemovedDocuments => {
@@ -306,6 +342,7 @@ impl SinkParts<'_> {
             EmitKind::Clusters => RowKind::Clusters,
             EmitKind::Decisions => unreachable!("decisions are no rows"),
             EmitKind::Rejected(_) => RowKind::Rejected,
+            EmitKind::Items => RowKind::Items,
             EmitKind::Documents | EmitKind::RemovedDocuments => {
                 unreachable!("records have their own columns")
             }

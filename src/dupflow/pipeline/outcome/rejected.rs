@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use dupflow_connectors::rewrite::{CopiedDocuments, DocumentsCopy};
-use dupflow_connectors::sinks::{OutputRow, Publication, RowWriter};
+use dupflow_connectors::sinks::{ItemCounts, ItemCountsSlot, OutputRow, Publication, RowWriter};
 use dupflow_core::detect::{CandidateSurvey, RejectedCounts, RejectedSample};
 use dupflow_engine::dataflow::Stages;
 use serde::Serialize;
@@ -20,6 +20,8 @@ pub enum EndOutput {
     Rejected(RejectedOutput),
     /// The records of documents, which are read once more.
     Documents(DocumentsCopy),
+    /// Any of them, or one that was written during the run, and the counts of items beside it.
+    WithItems(Option<Box<EndOutput>>, ItemCountsSlot),
 }
 
 /// What is known of an output that was written once a run had ended.
@@ -27,6 +29,7 @@ pub enum EndOutput {
 pub(in crate::pipeline) struct EndCounts {
     pub(in crate::pipeline) rejected: Option<RejectedSummary>,
     pub(in crate::pipeline) copied: Option<CopiedDocuments>,
+    pub(in crate::pipeline) items: Option<ItemCounts>,
 }
 
 /// The output of a sample of rejected candidates.
@@ -67,6 +70,10 @@ impl EndOutput {
                     copied => Some(copied?),
                 };
                 return Ok(counts);
+            }
+            Self::WithItems(output, slot) => {
+                let output = output.map(|output| output.write(stages, threads)).transpose()?;
+                return Ok(EndCounts { items: slot.lock().take(), ..output.unwrap_or_default() });
             }
         };
         match publication.publish() {

@@ -9,6 +9,7 @@ use super::measures::{HotBlockReport, Measures, Quantiles};
 use super::rejected::RejectedSummary;
 use dupflow_connectors::digest::InputDigest;
 use dupflow_connectors::rewrite::CopiedDocuments;
+use dupflow_connectors::sinks::ItemCounts;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::watch::{HookState, WatchState};
 use dupflow_engine::dataflow::Stages;
@@ -87,6 +88,9 @@ pub struct Summary {
     /// The records that were copied, if records of documents are emitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copied: Option<CopiedDocuments>,
+    /// The counts of the items of a reference, if these are what is found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub items: Option<ItemCounts>,
     /// How often a group of copies grew beyond the expand limit.
     pub starred_groups: u64,
     /// Live clusters, giants included, if clusters are emitted.
@@ -260,6 +264,7 @@ impl Summary {
             accepted: count(Counter::Accepted),
             rejected: None,
             copied: None,
+            items: None,
             starred_groups: count(Counter::Starred),
             clusters: clusters + giant_clusters,
             giant_clusters,

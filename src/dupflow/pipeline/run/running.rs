@@ -101,11 +101,12 @@ impl Running {
         };
         let output = publication.filter(|_| unmet.is_empty());
         let written = output.map(|output| output.write(&stages, threads)).transpose();
-        let EndCounts { rejected, copied } = written.map_err(RunError::Sink)?.unwrap_or_default();
+        let EndCounts { rejected, copied, items } = written.map_err(RunError::Sink)?.unwrap_or_default();
         Ok(Summary {
             unmet,
             rejected,
             copied,
+            items,
             ..Summary::new(&measures, &stages, threads, shared.clock.now())
         })
     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dataflow::documents::key::EventKey;
 use dupflow_core::doc::fields::FieldRow;
-use dupflow_core::doc::{DocId, Facts, Position};
+use dupflow_core::doc::{DocChange, DocId, Facts, Position};
 use dupflow_core::hash::SketchId;
 use dupflow_core::sketch::Sketch;
 use dupflow_core::text::Terms;
@@ -47,6 +47,15 @@ impl Arrival {
     /// The facts of its document.
     pub(in crate::dataflow) fn facts(&self) -> Facts {
         Facts { ts: self.ts, bytes: self.bytes, position: self.position }
+    }
+
+    /// The change of its document that it makes.
+    pub(in crate::dataflow) fn change(&self) -> DocChange {
+        let word = match &self.content {
+            ArrivalContent::Sketch(_, sketch) => sketch.words.first().copied(),
+            _ => None,
+        };
+        DocChange { id: self.id.clone(), now: Some(self.facts()), fields: self.fields.clone(), word }
     }
 
     /// The key that the event gives its document.

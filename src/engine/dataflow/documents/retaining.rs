@@ -19,7 +19,7 @@ use crate::dataflow::output::EpochReport;
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::fields::FieldRow;
 use dupflow_core::doc::retention::Retention;
-use dupflow_core::doc::{DocChange, DocId, Facts, UpsertedDoc};
+use dupflow_core::doc::{DocChange, DocId, UpsertedDoc};
 use dupflow_core::hash;
 use dupflow_core::pair::Cause;
 use dupflow_core::run::metrics::{Counter, Metrics};
@@ -90,9 +90,8 @@ pub(in crate::dataflow) struct Retaining<F: Follow> {
     clock: Option<UnixTime>,
     /// Unsorted until [`settle`](Self::settle) sorts by place; touches of one place stay in their order.
     touched: Vec<Touch<F>>,
-    /// The facts and fields of documents that were added or changed, by id, if changes of documents are
-    /// emitted; `None` for removed ones.
-    doc_changes: Option<BTreeMap<DocId, Option<(Facts, FieldRow)>>>,
+    /// The documents that were added, changed or removed, by id, if changes of documents are emitted.
+    doc_changes: Option<BTreeMap<DocId, DocChange>>,
     /// Documents with an upsert, if they are emitted.
     upserts: Option<Vec<UpsertedDoc>>,
     keeps: bool,
@@ -226,8 +225,8 @@ impl<F: Follow> Retaining<F> {
                 continue;
             }
             let place = documents.put(place, &last, key, in_force, epoch);
-            if let Some(facts) = self.doc_changes.as_mut().filter(|_| is_alive) {
-                facts.insert(last.id.clone(), Some((last.facts(), last.fields.clone())));
+            if let Some(changes) = self.doc_changes.as_mut().filter(|_| is_alive) {
+                changes.insert(last.id.clone(), last.change());
             }
             if self.keeps && is_alive {
                 if self.changes.len_bytes() >= kept::PARCEL_BYTES {
@@ -325,7 +324,7 @@ impl<F: Follow> Retaining<F> {
             if let Some(changed) = &mut self.doc_changes {
                 // A document that was added and removed in the epoch leaves no trace.
                 if was {
-                    changed.insert(document.id.clone(), None);
+                    changed.insert(document.id.clone(), DocChange::end(document.id.clone()));
                 } else {
                     changed.remove(&document.id);
                 }
@@ -350,10 +349,7 @@ impl<F: Follow> Retaining<F> {
         drop(documents);
         self.touched = touched;
         if let Some(changed) = &mut self.doc_changes {
-            let changes = std::mem::take(changed).into_iter().map(|(id, now)| {
-                let (now, fields) = now.map_or_else(Default::default, |(facts, row)| (Some(facts), row));
-                DocChange { id, now, fields }
-            });
+            let changes = std::mem::take(changed).into_values();
             in_parcels(changes, |parcel| reports(EpochReport::Documents(parcel)));
         }
         if let Some(upserts) = &mut self.upserts {

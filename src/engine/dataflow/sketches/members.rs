@@ -111,7 +111,7 @@ impl SketchMembers {
     }
 
     /// Applies the documents that leave and join in an epoch; no document does both. Emits the changes of
-    /// [visible](Self::visible) members and of pairs of copies.
+    /// [visible](Self::visible) members and, if `pair` is given, of pairs of copies.
     ///
     /// # Panics
     /// If a document leaves that is not a member, or joins that is one: a broken promise upstream.
@@ -122,7 +122,7 @@ impl SketchMembers {
         epoch: Epoch,
         limit: usize,
         mut member: impl FnMut(&DocId, i8),
-        mut pair: impl FnMut(Pair<DocId>, isize),
+        mut pair: Option<impl FnMut(Pair<DocId>, isize)>,
     ) {
         let before = self.len();
         let after = before + join.len() - leave.len();
@@ -130,15 +130,25 @@ impl SketchMembers {
             for document in leave {
                 self.remove(document, epoch);
                 member(document, -1);
-                self.copies_with(document, |p| pair(p, -1));
+                // Where copies are no pairs, a large group is not read for each of them.
+                if let Some(pair) = &mut pair {
+                    self.copies_with(document, |p| pair(p, -1));
+                }
             }
             for document in join {
-                self.copies_with(document, |p| pair(p, 1));
+                if let Some(pair) = &mut pair {
+                    self.copies_with(document, |p| pair(p, 1));
+                }
                 member(document, 1);
                 self.insert(document.clone());
             }
             return;
         }
+        let mut pair = |copies: Pair<DocId>, diff| {
+            if let Some(pair) = &mut pair {
+                pair(copies, diff);
+            }
+        };
         let before_first = self.first().cloned();
         let stays = |first: &DocId| {
             before.min(after) > limit && leave.clone().all(|d| d != first) && join.clone().all(|d| d > first)

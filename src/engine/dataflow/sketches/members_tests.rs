@@ -44,7 +44,7 @@ fn changes_accumulate_to_the_group_that_there_is() {
                 epoch,
                 limit,
                 |document, diff| *seen.entry(document.clone()).or_default() += isize::from(diff),
-                |pair, diff| *paired.entry(pair).or_default() += diff,
+                Some(|pair, diff| *paired.entry(pair).or_default() += diff),
             );
             seen.retain(|_, count| *count != 0);
             paired.retain(|_, count| *count != 0);
@@ -70,7 +70,7 @@ fn changes_accumulate_to_the_group_that_there_is() {
 /// Changes the group as one epoch does.
 fn change(members: &mut SketchMembers, leave: &[u64], join: &[u64]) {
     let ids = |numbers: &[u64]| numbers.iter().map(|n| id(*n)).collect::<Vec<_>>();
-    members.change(ids(leave).iter(), ids(join).iter(), 1, 9, |_, _| {}, |_, _| {});
+    members.change(ids(leave).iter(), ids(join).iter(), 1, 9, |_, _| {}, Some(|_, _| {}));
 }
 
 #[test]

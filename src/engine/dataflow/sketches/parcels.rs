@@ -37,13 +37,14 @@ impl Parcels {
     }
 
     /// Adds a sketch that enters the blocks of `keys` (`diff` 1) or leaves them (-1); `word` is its first
-    /// word and `place` where it is stored. Passes full parcels to `send`.
+    /// word and `place` where it is stored. If it does not enter its blocks, it is looked up in them. Passes
+    /// full parcels to `send`.
     pub(in crate::dataflow) fn add(
         &mut self,
-        id: SketchId,
-        word: u64,
+        (id, word): (SketchId, u64),
         place: u32,
         diff: i8,
+        enters: bool,
         keys: impl Iterator<Item = BlockKey>,
         send: impl FnMut(Parcel),
     ) {
@@ -52,7 +53,7 @@ impl Parcels {
         // Without effect on the parcels that received no key of this sketch.
         for (to, postings) in self.open.iter_mut().enumerate() {
             let number = self.process.contain(to).then(|| self.process.number(place));
-            postings.sketch_at(number, id, word, diff);
+            postings.sketch_at(number, id, word, diff, enters);
         }
         self.send(FULL, send);
     }
@@ -91,7 +92,7 @@ mod tests {
             let mut sent = Vec::new();
             for n in 0..2000 {
                 let keys = (0..18).map(|table| BlockKey::new(table, n << 7 ^ u64::from(table)));
-                parcels.add(SketchId::new(0, &[n]), 0, 0, 1, keys, |parcel| sent.push(parcel));
+                parcels.add((SketchId::new(0, &[n]), 0), 0, 1, true, keys, |parcel| sent.push(parcel));
             }
             parcels.flush(|parcel| sent.push(parcel));
             let most = sent.iter().map(|parcel| parcel.postings.len()).max();

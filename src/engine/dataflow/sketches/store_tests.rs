@@ -59,7 +59,7 @@ fn change(sketches: &mut Sketches, n: u64, epoch: Epoch, leave: &[u64], join: &[
         epoch,
         limit,
         |d, diff| changes.push(MemberChange { sketch: sketch_id(n), document: d.clone(), diff }),
-        |_, _| {},
+        Some(|_, _| {}),
     );
     if !leave.is_empty() && members.len() == 0 {
         sketches.dies(sketch_id(n), place, epoch);
@@ -112,7 +112,7 @@ fn half_an_id_and_a_member_name_a_sketch() {
         let join = |store: &mut Sketches, id, n, epoch| {
             let (mut body, mut copy) = (body(n), Vec::new());
             let (_, members, _) = store.members(id, Some(&mut body), &mut copy);
-            members.change([].iter(), [document(n)].iter(), epoch, 10, |_, _| {}, |_, _| {});
+            members.change([].iter(), [document(n)].iter(), epoch, 10, |_, _| {}, Some(|_, _| {}));
             let change = MemberChange { sketch: id, document: document(n), diff: 1 };
             store.keep_changes(epoch, vec![change], Vec::new());
         };

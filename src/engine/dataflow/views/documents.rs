@@ -34,7 +34,7 @@ pub(super) fn changes<'scope>(
                     others.give(report);
                     continue;
                 };
-                changes.give_all(documents.iter().map(|DocChange { id, now, fields }| {
+                changes.give_all(documents.iter().map(|DocChange { id, now, fields, .. }| {
                     (id.clone(), now.as_ref().map(|_| fields.clone()), epoch)
                 }));
                 if keeps {

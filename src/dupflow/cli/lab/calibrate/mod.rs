@@ -141,7 +141,7 @@ impl Args {
     /// All problems of the pipeline; one that has no threshold, or a rule on fields, which pairs are not
     /// drawn by.
     fn wide(&self) -> anyhow::Result<Plan> {
-        let plan = self.pipeline.load()?;
+        let plan = self.pipeline.load_without_reference()?;
         if matches!(plan.filter, FilterPlan::Sketch(FilterKind::Hamming, _)) {
             bail!(
                 "--pipeline: {:?} decides by a distance (blocking.distance) and has no threshold",

@@ -15,7 +15,7 @@ fn pipelines_by_name_and_by_path() {
     assert_eq!(
         error,
         "no pipeline \"minhsh\", did you mean \"minhash\"?; built in: minhash, exact, simhash, sectional, \
-        weighted, onebit, assured, contained, paper, tour; a file is named with a \"/\" \
+        weighted, onebit, assured, contained, decontaminate, paper, tour; a file is named with a \"/\" \
          or ends in \".toml\""
     );
     let unreadable = Plan::load("no/such.toml", &[]).unwrap_err();

@@ -1,5 +1,8 @@
 //! The summary of a run as text.
 
+mod items;
+mod records;
+
 use std::fmt::{Display, Write};
 
 use indicatif::{BinaryBytes, HumanCount};
@@ -8,7 +11,6 @@ use crate::pipeline::{
     DecisionCounts, FieldCounts, HookCounts, RejectedSummary, SpillSummary, Summary, WatchCounts,
 };
 use crate::plural::count;
-use dupflow_connectors::rewrite::CopiedDocuments;
 
 /// Most hot blocks that are listed; `--stats` lists all.
 const NAMED_BLOCKS: usize = 5;
@@ -100,7 +102,8 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         HumanCount(s.accepted)
     )?;
     rejected(out, s)?;
-    copied(out, s)?;
+    records::copied(out, s.copied.as_ref())?;
+    items::items(out, s.items.as_ref())?;
     hot_blocks(out, s)?;
     if s.starred_groups > 0 {
         writeln!(
@@ -181,21 +184,6 @@ fn rejected(out: &mut String, s: &Summary) -> std::fmt::Result {
         HumanCount(counts.rejected),
         count(counts.candidates, "candidate"),
         HumanCount(*written)
-    )
-}
-
-fn copied(out: &mut String, s: &Summary) -> std::fmt::Result {
-    let Some(CopiedDocuments { records, left_out, without_document, files, bytes }) = &s.copied else {
-        return Ok(());
-    };
-    writeln!(
-        out,
-        "records     {} written into {}, {}; {} of documents left out, {} without a live document",
-        HumanCount(*records),
-        count(*files, "file"),
-        BinaryBytes(*bytes),
-        HumanCount(*left_out),
-        HumanCount(*without_document)
     )
 }
 
@@ -287,6 +275,7 @@ mod tests {
             watches: None,
             rejected: None,
             copied: None,
+            items: None,
             idf_tables: 0,
             resketched: 0,
             starred_groups: 0,
