@@ -33,7 +33,7 @@ fn a_pipeline_inputs_and_options_are_judged_together() {
             "invalid value 'hourly' for '--epoch <RULE>': expected \"events:N\", \"every:T\" with T as \
             in \"100ms\", \"events:N,every:T\", \"ts\" or \"all\"",
             "invalid value 'groups' for '--emit <WHAT>' [possible values: deltas, pairs, clusters, \
-            cluster-deltas, keep, remove, decisions, documents, removed-documents]",
+            cluster-deltas, keep, remove, decisions, documents, removed-documents, items]",
             "invalid value 'none' for '--workers <N>': expected a whole number from 1 to 1024",
             "./wrong.toml:1: threshold: found 1.5, expected a number above 0 and at most 1",
             "./wrong.toml:3: sketch.kind: found \"simhsah\", expected \"fss\", ",
