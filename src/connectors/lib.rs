@@ -1,5 +1,6 @@
 //! Inputs and outputs of a run: where events are read, where deltas are written, and the state between runs.
 
+mod canonical_url;
 pub mod credential;
 pub mod digest;
 pub mod failpoint;

@@ -82,6 +82,59 @@ fn an_id_in_several_files_is_counted_and_lists_are_refused() {
 
 /// Not counted: one file, a file that is named twice, a document that was deleted in between, and different
 /// ids. Counted: a feed of several files, unless `--ids last` is given.
+/// Pages of two sites, each under two addresses, in every format: two documents and not four, deleted by any
+/// address; what is no address is bad. The records of those that are kept are copied as they were read.
+#[test]
+fn addresses_of_one_page_are_one_document() {
+    let place = Place::new();
+    let words_from = |n: u32| words(n * 100..n * 100 + 40);
+    let rows = [
+        ("http://www.a.example/x?utm_source=mail", words_from(1)),
+        ("https://b.example/", words_from(2)),
+        ("https://A.example:443/x#part", words_from(3)),
+        ("HTTP://b.example", words_from(3)),
+        ("no address", words_from(4)),
+    ];
+    let json = |(url, text): &(&str, String)| json!({"url": url, "text": text}).to_string() + "\n";
+    let nested = |(url, text): &(&str, String)| json!({"at": {"url": url}, "text": text}).to_string() + "\n";
+    let record = |(url, text): &(&str, String)| {
+        format!(
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: {url}\r\nContent-Type: text/plain\r\n\
+            Content-Length: {}\r\n\r\n{text}\r\n\r\n",
+            text.len()
+        )
+    };
+    place.file("pages.jsonl", rows.iter().map(json).collect::<String>());
+    place.file("nested.jsonl", rows.iter().map(nested).collect::<String>());
+    let csv = rows.iter().map(|(url, text)| format!("{url},{text}\n")).collect::<String>();
+    place.file("pages.csv", format!("url,text\n{csv}"));
+    place.file("pages.warc", rows.iter().map(record).collect::<String>());
+    for input in [
+        "--id-field url pages.jsonl",
+        "--id-field at.url nested.jsonl",
+        "--id-field url pages.csv",
+        "--warc-id uri pages.warc",
+    ] {
+        let (run, stats) = place.replay(&format!("--canonical-url --epoch all --dead-letter bad {input}"));
+        assert_eq!(
+            (&stats["documents"], &stats["bad_records"]),
+            (&json!(2), &json!({"bad_id": 1})),
+            "{input}: {run:?}"
+        );
+        let pair = &lines(&run.out)[0];
+        assert_eq!((&pair["a"], &pair["b"]), (&json!("https://a.example/x"), &json!("https://b.example/")));
+        assert!(place.read("bad").contains("no address"), "{input}");
+    }
+    let kept = place.run("replay -q --emit documents --max-bad 1 --id-field url --canonical-url pages.jsonl");
+    assert_eq!(kept.out, json(&rows[2]), "{kept:?}");
+    let delete = json!({"url": "https://www.b.example?gclid=7", "op": "delete"});
+    place.file("feed.jsonl", format!("{}{delete}\n", place.read("pages.jsonl")));
+    let (_, stats) = place.replay("--id-field url --canonical-url feed.jsonl");
+    assert_eq!((&stats["documents"], &stats["unknown_deletes"]), (&json!(1), &json!(0)));
+    let refused = place.run("replay --ids file --canonical-url pages.jsonl");
+    assert!(refused.code == 2 && refused.err.contains("--canonical-url: has no effect"), "{refused:?}");
+}
+
 #[test]
 fn only_replacements_across_files_are_counted() {
     let place = Place::new();

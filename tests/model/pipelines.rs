@@ -252,6 +252,11 @@ fn every_sketch_with_every_blocking() {
     each_admitted(|plan| law(8, plan));
 }
 
+/// The names of the shipped pipelines, except that of a reference, whose law is in [`items`](crate::items).
+pub(crate) fn shipped() -> impl Iterator<Item = &'static str> {
+    BUILT_IN.iter().map(|(name, _)| *name).filter(|name| *name != "decontaminate")
+}
+
 /// Small limits for a shipped pipeline: a cap, where it has blocks that may be hot.
 pub(crate) fn small(pipeline: &str) -> Vec<String> {
     let is_hot = Plan::load(pipeline, &[]).is_ok_and(|plan| plan.blocking().hot_rule().is_some());
@@ -263,14 +268,14 @@ pub(crate) fn small(pipeline: &str) -> Vec<String> {
 #[test]
 fn every_shipped_pipeline() {
     let mut frozen = 0;
-    for (name, _) in BUILT_IN {
+    for name in shipped() {
         let plan = Plan::load(name, &small(name)).unwrap_or_else(|error| panic!("{error}"));
         if plan.scheme.live().is_none() {
             law(25, &plan);
             frozen += 1;
         }
     }
-    assert_eq!((frozen, BUILT_IN.len()), (8, 10));
+    assert_eq!((frozen, shipped().count()), (8, 10));
 }
 
 /// The histories above contain the cases that could break the law.

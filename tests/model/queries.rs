@@ -30,7 +30,7 @@ use crate::data::Event;
 use crate::flow;
 use crate::history::{check, cut, events, ids, runs, sizes, tested, text};
 use crate::live::{self, LIVE};
-use crate::pipelines::{CROWDED, each_admitted, plan, small};
+use crate::pipelines::{CROWDED, each_admitted, plan, shipped, small};
 use crate::retention;
 use crate::script::{Run, Stamped, deltas, deltas_through};
 
@@ -329,9 +329,9 @@ fn every_sketch_with_every_blocking() {
 /// The shipped pipelines, with small caps.
 #[test]
 fn every_shipped_pipeline() {
-    for (name, _) in dupflow::config::BUILT_IN {
+    for name in shipped() {
         let mut small = small(name);
-        if *name == "paper" {
+        if name == "paper" {
             small.extend(["sketch.size=64", "filter.looks=[16, 32, 64]"].map(str::to_owned));
         }
         right(10, &Plan::load(name, &small).unwrap_or_else(|error| panic!("{error}")));

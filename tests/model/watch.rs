@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use dupflow::config::{BUILT_IN, Plan};
+use dupflow::config::Plan;
 use dupflow::core::block::Blocking;
 use dupflow::core::doc::DocId;
 use dupflow::core::hash::{SketchId, mix};
@@ -22,7 +22,7 @@ use dupflow::engine::dataflow::{BatchEnd, BatchRecord, ClosedEpoch, Intake, Pull
 use crate::data::Event;
 use crate::history::{check, cut, events, runs, sizes, tested};
 use crate::law::Corpus;
-use crate::pipelines::{CROWDED, each_admitted, plan, small};
+use crate::pipelines::{CROWDED, each_admitted, plan, shipped, small};
 use crate::script::{self, Epoched, Past, Run, Stamped};
 use crate::{live, script::deltas_of};
 
@@ -241,7 +241,7 @@ fn notices_of_every_sketch_with_every_blocking() {
 
 #[test]
 fn notices_of_every_shipped_pipeline() {
-    for (name, _) in BUILT_IN {
+    for name in shipped() {
         let plan = Plan::load(name, &small(name)).unwrap_or_else(|error| panic!("{error}"));
         if plan.scheme.live().is_none() {
             law(10, &plan);

@@ -21,6 +21,9 @@ pub struct InputLayout {
     pub warc_id: WarcId,
     /// What it means if several files have the same id.
     pub ids: IdRule,
+    /// Whether ids are addresses of web pages, of which the canonical form is the id of the document. A
+    /// record whose id is none is a bad record; numbers of records are not concerned.
+    pub canonical_url: bool,
 }
 
 impl Default for InputLayout {
@@ -34,6 +37,7 @@ impl Default for InputLayout {
             csv_escape: None,
             warc_id: WarcId::Record,
             ids: IdRule::Once,
+            canonical_url: false,
         }
     }
 }

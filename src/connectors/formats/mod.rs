@@ -45,7 +45,7 @@ pub(crate) use raw::{
     RawReader, RecordChoice, RowMark, mark_columns, marked_csv_header, push_csv_mark, push_json_mark,
     raw_csv, raw_lines, raw_warc,
 };
-pub(crate) use rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, panicked};
+pub(crate) use rows::{Damage, FileRow, NextRow, RowReader, RowText, WantedColumns, found, panicked};
 pub(crate) use shape::ShapeReader;
 pub use shape::{KeyedRecord, KeyedRecords, RecordShape, ValueFormat};
 pub(crate) use storage::{

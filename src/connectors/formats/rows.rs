@@ -55,7 +55,7 @@ impl FileRow {
 }
 
 /// The beginning of a value, in quotes.
-pub(super) fn found(value: &[u8]) -> String {
+pub(crate) fn found(value: &[u8]) -> String {
     const MOST: usize = 80;
     let start = String::from_utf8_lossy(&value[..value.len().min(4 * MOST)]);
     let shown: String = start.chars().take(MOST).collect();

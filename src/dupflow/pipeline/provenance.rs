@@ -98,7 +98,8 @@ pub struct CountsRecord {
 
 impl Provenance {
     /// The names in [`Self::options`]. None of them is of a path.
-    pub const OPTIONS: [&str; 18] = [
+    pub const OPTIONS: [&str; 19] = [
+        "canonical-url",
         "causes",
         "csv-delimiter",
         "csv-escape",
@@ -254,7 +255,7 @@ fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     }
     let SourceConfig::Files { layout, epoch, .. } = &deployment.source else { return options };
     set("epoch", epoch.to_string().into());
-    let InputLayout { format, id, text, ts, csv_delimiter, csv_escape, warc_id, ids } = layout;
+    let InputLayout { format, id, text, ts, csv_delimiter, csv_escape, warc_id, ids, canonical_url } = layout;
     if let Some(format) = format {
         set("format", format.name().into());
     }
@@ -274,6 +275,9 @@ fn options(deployment: &Deployment) -> BTreeMap<String, Json> {
     }
     let ids = ids.to_possible_value();
     set("ids", ids.map_or(Json::Null, |value| value.get_name().into()));
+    if *canonical_url {
+        set("canonical-url", true.into());
+    }
     let warc_id = warc_id.to_possible_value();
     set("warc-id", warc_id.map_or(Json::Null, |value| value.get_name().into()));
     options

@@ -95,6 +95,8 @@ pub struct FieldNames {
     pub whole_ids: bool,
     /// Whether ids are ignored, since records are numbered.
     pub no_ids: bool,
+    /// Whether ids are addresses, as of [`InputLayout`](super::super::layout::InputLayout::canonical_url).
+    pub canonical_url: bool,
 }
 
 impl Default for FieldNames {
@@ -105,6 +107,7 @@ impl Default for FieldNames {
             ts: "ts".to_owned(),
             whole_ids: false,
             no_ids: false,
+            canonical_url: false,
         }
     }
 }

@@ -66,6 +66,7 @@ impl LineRules {
                 ts: layout.ts.clone(),
                 whole_ids: matches!(first_id, Leaf::Whole(number) if is_whole(number)),
                 no_ids: all_numbered,
+                canonical_url: layout.canonical_url,
             },
             shape: is_nested.then(|| {
                 let id = Some(id).filter(|_| !all_numbered);
@@ -74,6 +75,7 @@ impl LineRules {
                     text,
                     ts: ts.clone(),
                     id,
+                    canonical_url: layout.canonical_url,
                     ..RecordShape::default()
                 })
             }),

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::super::bad_record::BadRecord;
 use super::fields::{FieldNames, FieldValue, Further, ParsedFields};
 use super::{json, usual};
+use crate::canonical_url::canonical_id;
 use crate::instant;
 use dupflow_core::doc::fields::{EventFields, FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
@@ -111,10 +112,13 @@ impl Parser {
         other: impl FnOnce() -> Option<DocId>,
     ) -> Result<FeedRecord<'a>, BadRecord> {
         self.further.iter_mut().for_each(Further::reset);
-        let found = match usual::read(line, &self.names, &mut self.usual, &mut self.further) {
+        let mut found = match usual::read(line, &self.names, &mut self.usual, &mut self.further) {
             Some(found) => found,
             None => json::read(line, &self.names, &mut self.json, &mut self.further)?,
         };
+        if self.names.canonical_url {
+            found.id = found.id.map(|id| id.and_then(|id| canonical_id(id.as_bytes())));
+        }
         let Self { further, in_text, rules, places, joined, .. } = self;
         let mut record = Self::examine(found, other, &self.json.text, &further[..*in_text], joined)?;
         if record.event.text.is_some() {

@@ -49,6 +49,7 @@ use super::super::bad_record::{BadRecord, MAX_RECORD_BYTES};
 use super::pick::{Leaf, Picks};
 use super::records::KeyedRecord;
 use super::settings::{RecordShape, ValueFormat};
+use crate::canonical_url::canonical_id;
 use dupflow_core::doc::fields::{EventFields, FieldRules, RawValue};
 use dupflow_core::doc::{DocEvent, DocId, FIELD_SEPARATOR, without_separators};
 use dupflow_core::html;
@@ -256,7 +257,9 @@ impl ShapeReader {
         if let Some(place) = row.and_then(|row| row.id)
             && !matches!(leaves[place], Leaf::Absent | Leaf::Null)
         {
-            return named(&leaves[place]);
+            let id = named(&leaves[place])?;
+            let id = if self.shape.canonical_url { canonical_id(id.as_bytes()) } else { Some(id) };
+            return id.ok_or(BadRecord::BadId);
         }
         let key = record.key.ok_or(BadRecord::MissingId)?;
         let key = std::str::from_utf8(key).map_err(|_| BadRecord::BadId)?;

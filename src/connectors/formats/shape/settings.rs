@@ -35,12 +35,22 @@ pub struct RecordShape {
     /// Whether a record with an impossible time is a bad one. True where documents expire by their times;
     /// otherwise the record becomes a document without a time.
     pub needs_time: bool,
+    /// Whether ids are addresses, as of [`InputLayout`](super::super::layout::InputLayout::canonical_url).
+    pub canonical_url: bool,
 }
 
 impl Default for RecordShape {
     /// The value is the text, and the key is the id.
     fn default() -> Self {
         let [text, ts] = ["text", "ts"].map(|name| vec![name.to_owned()]);
-        Self { format: ValueFormat::default(), text, ts, id: None, headers: Vec::new(), needs_time: false }
+        Self {
+            format: ValueFormat::default(),
+            text,
+            ts,
+            id: None,
+            headers: Vec::new(),
+            needs_time: false,
+            canonical_url: false,
+        }
     }
 }

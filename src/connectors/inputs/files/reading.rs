@@ -13,11 +13,12 @@ use super::super::input::{Input, InputPlace};
 use super::super::open::{Opened, Opening};
 use super::super::texts::RecordIndex;
 use super::followed::Followed;
+use crate::canonical_url::canonical_id;
 use crate::digest::{InputDigests, StreamDigest};
 use crate::formats::feed::LineRules;
 use crate::formats::{
     BadRecord, Damage, FeedReader, FileRow, IdRule, InputLayout, InputProgress, NextRow, READ_BYTES,
-    RecordPlace, RecordShape, RestOfLine, RowReader, RowText, line_length, panicked,
+    RecordPlace, RecordShape, RestOfLine, RowReader, RowText, found, line_length, panicked,
 };
 use crate::intake::{BadRecordAt, BadRecords, Closed, Cutter, FileDocument, ReadEnd, SourceError};
 use dupflow_core::doc::{DocId, Letter};
@@ -110,7 +111,7 @@ impl InputReading<'_> {
             Ok(Opened::Lines(FeedReader { mut bytes, compressed })) => {
                 self.feed(&name, &input.layout, &mut bytes, compressed, due)
             }
-            Ok(Opened::Rows(mut rows)) => self.rows(&name, input.layout.ids, &mut *rows),
+            Ok(Opened::Rows(mut rows)) => self.rows(&name, &input.layout, &mut *rows),
             Ok(Opened::Document(file)) => Ok(self.cutter.file(file)?),
             // A refused input that the user named ends the run; a refused file of a folder is counted.
             Ok(Opened::Refused(why)) if is_in_folder => self.bad_file(name, BadRecord::Unreadable, Some(why)),
@@ -123,7 +124,12 @@ impl InputReading<'_> {
     }
 
     /// Reads the rows of a file to its end, or up to damage that ends it.
-    fn rows(&mut self, name: &Arc<str>, ids: IdRule, rows: &mut dyn RowReader) -> Result<(), ReadEnd> {
+    fn rows(
+        &mut self,
+        name: &Arc<str>,
+        layout: &InputLayout,
+        rows: &mut dyn RowReader,
+    ) -> Result<(), ReadEnd> {
         let first = self.cutter.position().offset;
         self.cutter.rows_of(&self.row, first);
         let mut row = FileRow::default();
@@ -155,7 +161,19 @@ impl InputReading<'_> {
                 // A file that is one document (`ids = "file"`) is named by its path; its rows are numbered
                 // otherwise.
                 Ok(NextRow::Row) => {
-                    match row.id.as_ref().filter(|id| ids != IdRule::File || ***id == *name.as_bytes()) {
+                    let is_path = row.id.as_ref().is_some_and(|id| **id == *name.as_bytes());
+                    match row.id.as_ref().filter(|_| layout.ids != IdRule::File || is_path) {
+                        Some(id) if layout.canonical_url && !is_path => match canonical_id(id) {
+                            Some(canonical) => {
+                                self.cutter.row(canonical.as_str().as_bytes(), &row)?;
+                                continue;
+                            }
+                            None => Damage {
+                                cause: Some(format!("found {}, which is no address of a page", found(id))),
+                                head: id.clone(),
+                                ..missing(BadRecord::BadId, number)
+                            },
+                        },
                         Some(id) => {
                             self.cutter.row(id, &row)?;
                             continue;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use super::super::input::{Input, InputPlace};
 use super::super::open::{Opened, Opening};
 use super::index::{RecordIndex, SearchStart};
+use crate::canonical_url::canonical_id;
 use crate::formats::feed::{LineReader, LineRules, numbered};
 use crate::formats::{
     BadRecord, FeedReader, FileRow, IdRule, MAX_RECORD_BYTES, NextRow, READ_BYTES, RowReader, RowText,
@@ -123,7 +124,10 @@ impl FileTexts {
                     let is_numbered = from.input.layout.ids == IdRule::File;
                     let own = row.id.take().filter(|_| !is_numbered).map_or_else(
                         || numbered(&from.input.name(), record - from.first),
-                        |found| str::from_utf8(&found).ok().and_then(DocId::new),
+                        |found| match from.input.layout.canonical_url {
+                            true if *found != *from.input.name().as_bytes() => canonical_id(&found),
+                            _ => str::from_utf8(&found).ok().and_then(DocId::new),
+                        },
                     );
                     let RowText::Is(text) = &row.text else { break };
                     let Some(text) = str::from_utf8(text).ok().filter(|_| own.as_ref() == Some(id)) else {

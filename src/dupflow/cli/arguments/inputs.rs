@@ -71,6 +71,12 @@ pub struct ColumnArgs {
     #[arg(long, value_enum, value_name = "RULE")]
     pub ids: Option<IdRule>,
 
+    /// Ids are addresses of web pages, and those of one page are one id: its canonical form, without scheme,
+    /// "www.", fragment and tracking parameters, as with --id-field url. A record whose id is no address is
+    /// bad. Of web archives with --warc-id uri.
+    #[arg(long)]
+    pub canonical_url: bool,
+
     /// A field of the documents: a column, or host(COLUMN), prefix(COLUMN, "/", N) or day(ts), with a name
     /// before it if it is to have another, as in 'site = host(url)'; several times for several fields. The
     /// pipeline says what they are for (pairs.where).
@@ -136,6 +142,10 @@ impl ColumnArgs {
         if self.ids == Some(IdRule::File) && self.id_field.is_some() {
             problems.note("--id-field: has no effect with --ids file, which names records by their files");
         }
+        if self.ids == Some(IdRule::File) && self.canonical_url {
+            problems
+                .note("--canonical-url: has no effect with --ids file, which names records by their files");
+        }
     }
 
     /// The fields of documents as typed. Reports a name that two have, and the text.
@@ -163,6 +173,7 @@ impl ColumnArgs {
             csv_escape: self.csv_escape,
             warc_id: self.warc_id.unwrap_or_default(),
             ids: self.ids.unwrap_or_default(),
+            canonical_url: self.canonical_url,
         }
     }
 }

@@ -77,6 +77,7 @@ impl SourceConfig {
                     IdRule::File => "file",
                 };
                 put("source.ids", ids.to_owned(), "");
+                put("source.canonical_url", if layout.canonical_url { "true" } else { "" }.to_owned(), "");
                 put("warc.id", if layout.warc_id == WarcId::Uri { "uri" } else { "" }.to_owned(), "");
             }
             Self::Kafka { shape, .. } => {
@@ -120,10 +121,12 @@ const FILES_KEYS: &[&str] = &[
     "source.speed",
     "source.max_bad",
     "source.ids",
+    CANONICAL_KEY,
     "csv.delimiter",
     "csv.escape",
     "warc.id",
 ];
+const CANONICAL_KEY: &str = "source.canonical_url";
 /// Also a key of tables, which are followed too.
 const FOLLOW_KEY: &str = "source.follow";
 const TOPIC_KEYS: &[&str] = &["source.topic", "source.start", "source.headers", "source.refresh_seconds"];
@@ -227,6 +230,7 @@ fn topic(settings: &mut FileSettings) -> SourceConfig {
         headers: settings.read("source.headers", |v| v.list(name)).unwrap_or_default(),
         // Set later, from the retention of the pipeline.
         needs_time: false,
+        canonical_url: false,
     };
     SourceConfig::Kafka {
         topic: required_topic(settings, "source.topic").unwrap_or_default(),
@@ -264,6 +268,7 @@ fn layout(settings: &mut FileSettings) -> InputLayout {
             .choose("warc.id", &[("record", WarcId::Record), ("uri", WarcId::Uri)], &[])
             .unwrap_or_default(),
         ids: ids(settings),
+        canonical_url: settings.read(CANONICAL_KEY, ConfigValue::boolean).unwrap_or_default(),
     }
 }
 
@@ -280,7 +285,7 @@ fn ids(settings: &mut FileSettings) -> IdRule {
     let rules = [("once", IdRule::Once), ("file", IdRule::File), ("last", IdRule::Last)];
     let ids = settings.choose("source.ids", &rules, &[]).unwrap_or_default();
     if ids == IdRule::File {
-        without_effect(settings, "source.ids", "file", &["source.id_path"]);
+        without_effect(settings, "source.ids", "file", &["source.id_path", CANONICAL_KEY]);
     }
     ids
 }

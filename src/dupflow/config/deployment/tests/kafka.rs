@@ -90,6 +90,7 @@ mod with_kafka {
                     id: Some(vec!["page".into(), "id".into()]),
                     headers: vec!["title".into()],
                     needs_time: false,
+                    canonical_url: false,
                 },
                 refresh: Duration::from_secs(5),
             }
