@@ -17,5 +17,6 @@ pub use rows::Rows;
 pub use shared_rows::{SharedRows, SharedRowsReader};
 pub use slab::Slab;
 pub use spill::{
-    PAGE_BYTES, PageFile, PlaceInMemory, RowValue, SpillCounts, SpillError, SpillPlace, SpilledSlab,
+    PAGE_BYTES, PageFile, PlaceInMemory, RowValue, SpillCounts, SpillError, SpillPlace, SpilledRowsReader,
+    SpilledSlab,
 };

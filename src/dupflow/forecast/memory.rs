@@ -17,8 +17,8 @@ use dupflow_core::sketch::SketchKind;
 const INDEX_BYTES: f64 = 5.5;
 /// A posting: six or seven bytes for the block hash and the member, with room and headers.
 pub(super) const POSTING_BYTES: f64 = 6.6;
-/// A sketch in a block index that does not read the stored sketches: id and first word. Under a budget; and
-/// on workers of other processes than the one that owns it, which is not counted.
+/// A sketch in a block index that does not read the stored sketches: id and first word. Under a budget, where
+/// blocks read words; and on workers of other processes than the one that owns it, which is not counted.
 const SLOT_BYTES: f64 = 24.0;
 /// The sum of a row in a file.
 const SUM_BYTES: f64 = 2.0;
@@ -111,10 +111,11 @@ pub(super) fn in_blocks(plan: &Plan) -> usize {
 /// The bytes per document in memory under a memory budget, of which `all` are without one.
 pub(super) fn beside_files(plan: &Plan, workers: usize, all: f64) -> f64 {
     let in_files: f64 = spilled(plan).iter().map(|part| part.bytes).sum();
-    // Rows have ids, and memory without a budget has not where they are computed. Blocks do not read rows.
+    // Rows have ids, and memory without a budget has not where they are computed.
     let only_in_rows = SKETCH_ID_BYTES - stored_id_bytes(plan);
     // The blocks of a sketch are spread over the workers.
-    let slots = postings(plan).min(workers) as f64 * SLOT_BYTES;
+    let reads_words = plan.blocking().reads_words();
+    let slots = if reads_words { postings(plan).min(workers) as f64 * SLOT_BYTES } else { 0.0 };
     let sums = spilled(plan).len() as f64 * SUM_BYTES;
     (all - in_files + only_in_rows + slots + sums).max(0.0)
 }
@@ -177,17 +178,20 @@ mod tests {
         tables.bytes() as f64 / f64::from(2 * entries)
     }
 
-    /// Under a budget the owner of a sketch has a slot too.
+    /// Blocks by distance have words of their own, on each worker.
     #[test]
     fn a_budget_moves_rows_to_files() {
-        let plan = Plan::load("minhash", &[]).unwrap();
-        for workers in [1, 2, 40] {
-            let all: f64 = per_document(&plan).iter().map(|part| part.bytes).sum();
-            let holders = workers.min(18) as f64;
-            let sums = 2.0 * SUM_BYTES;
-            let by_hand = 18.0 * POSTING_BYTES + 2.0 * INDEX_BYTES + holders * SLOT_BYTES + sums;
-            let beside = beside_files(&plan, workers, all);
-            assert!((beside - by_hand).abs() < 1e-6, "{beside} bytes on {workers} workers");
+        for (name, slots) in [("minhash", 0.0), ("simhash", SLOT_BYTES)] {
+            let plan = Plan::load(name, &[]).unwrap();
+            for workers in [1, 2, 40] {
+                let all: f64 = per_document(&plan).iter().map(|part| part.bytes).sum();
+                let tables = postings(&plan);
+                let holders = workers.min(tables) as f64;
+                let sums = 2.0 * SUM_BYTES;
+                let by_hand = tables as f64 * POSTING_BYTES + 2.0 * INDEX_BYTES + holders * slots + sums;
+                let beside = beside_files(&plan, workers, all);
+                assert!((beside - by_hand).abs() < 1e-6, "{name}: {beside} bytes on {workers} workers");
+            }
         }
     }
 

@@ -52,7 +52,7 @@ pub(super) fn blocks<'scope>(
 ) -> BlocksOutputs<'scope> {
     let scope = postings.scope();
     let (worker, peers) = (scope.index() as u64, scope.peers() as u64);
-    let source = source_of_blocks(sketches, &stages.observers.sketches, scope.index(), scope.peers());
+    let source = source_of_blocks(sketches, stages, scope.index(), scope.peers());
     let mut index = BlockIndex::beside(&*stages.blocking, source);
     let stages = stages.clone();
 
@@ -96,8 +96,8 @@ pub(super) fn blocks<'scope>(
 /// Applies the postings of an epoch to the blocks.
 fn apply(index: &mut WorkerBlocks, parcels: Vec<Parcel>, stages: &Stages, mut emit: impl FnMut(Candidate)) {
     let (mut candidates, mut rejected) = (0, 0);
-    let worth = |x, y, diff| {
-        let worth = stages.filter.first_word(x, y);
+    let worth = |words: Option<[u64; 2]>, diff| {
+        let worth = words.is_none_or(|[x, y]| stages.filter.first_word(x, y));
         if diff > 0 {
             candidates += 1;
             rejected += u64::from(!worth);

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use super::few::FewMembers;
 use super::large::LargeBlock;
 use super::slots::{LocalSketches, SketchSlots};
-use crate::block::{BlockKey, HotBlock, HotRule, NearRule};
+use crate::block::{BlockKey, HotBlock, HotRule, LeadersBy, NearRule};
 use crate::hash::SketchId;
 use crate::memory::Rows;
 
@@ -130,18 +130,18 @@ impl MemberLists {
             && after > self.scan_limit
             && let Some(mut large) = LargeBlock::new(near)
         {
-            members.iter().for_each(|slot| large.insert(slots.word(*slot), *slot));
+            members.iter().for_each(|slot| large.insert(slots.read_word(*slot), *slot));
             list = MemberList::Large(Box::new(large));
         }
         match &mut list {
             MemberList::Large(members) => {
                 for slot in change.removed {
-                    let word = slots.word(*slot);
+                    let word = slots.read_word(*slot);
                     assert!(members.remove(word, *slot), "a sketch leaves a block that it is in");
                     members.search(word, |other| meet(other, *slot, -1));
                 }
                 for slot in change.added {
-                    let word = slots.word(*slot);
+                    let word = slots.read_word(*slot);
                     members.search(word, |other| meet(other, *slot, 1));
                     members.insert(word, *slot);
                 }
@@ -206,8 +206,7 @@ impl MemberLists {
         slots: &SketchSlots<impl LocalSketches>,
         mut meet: impl FnMut(u32),
     ) {
-        // Words of equal ids are equal, and an id may have to be computed.
-        let is_other = |slot: u32| slots.word(slot) != word || slots.id(slot) != id;
+        let is_other = |slot: u32| !slots.is(slot, (id, word));
         let (rule, near) = self.rules[usize::from(table)];
         let only;
         let (members, hot): (&[u32], _) = match members_of(block) {
@@ -220,7 +219,7 @@ impl MemberLists {
                 MemberList::Hot(hot) => (&[], Some(hot)),
                 MemberList::Large(large) => {
                     return large.search(word, |slot| {
-                        let is_near = near.is_none_or(|near| near.meet(word, slots.word(slot)));
+                        let is_near = near.is_none_or(|near| near.meet(word, slots.read_word(slot)));
                         if is_near && is_other(slot) {
                             meet(slot);
                         }
@@ -230,7 +229,7 @@ impl MemberLists {
         };
         let others = || members.iter().copied().filter(|slot| is_other(*slot));
         if let Some(near) = near {
-            return others().filter(|slot| near.meet(word, slots.word(*slot))).for_each(meet);
+            return others().filter(|slot| near.meet(word, slots.read_word(*slot))).for_each(meet);
         }
         let leaders = match hot {
             // With the queried sketch the block has at most `cap` members, so it is not hot.
@@ -294,7 +293,8 @@ impl MemberLists {
         }
     }
 
-    /// The slot of a sketch, given its id and first word, in a block of a table; `None` if it is no member.
+    /// The slot of a sketch without a place, given its id and first word, in a block of a table; `None` if it
+    /// is no member.
     pub(super) fn find(
         &self,
         table: u16,
@@ -302,7 +302,7 @@ impl MemberLists {
         (id, word): (SketchId, u64),
         slots: &SketchSlots<impl LocalSketches>,
     ) -> Option<u32> {
-        let is_it = |slot: &u32| slots.word(*slot) == word && slots.id(*slot) == id;
+        let is_it = |slot: &u32| slots.is_stored(*slot, (id, word));
         match members_of(block) {
             BlockMembers::Only(slot) => Some(slot).filter(is_it),
             BlockMembers::List(place) => match &self.lists.row(place as usize)[0] {
@@ -424,12 +424,13 @@ fn only_member(slot: u32) -> BlockValue {
 
 /// The entry of a member of a hot block.
 fn entry(rule: HotRule, slot: u32, slots: &SketchSlots<impl LocalSketches>) -> u64 {
-    u64::from(rule.leading(slots.id(slot), slots.word(slot))) << 32 | u64::from(slot)
+    u64::from(ranked(rule, slot, slots).0) << 32 | u64::from(slot)
 }
 
-/// The rank of a member.
+/// The rank of a member. Its first word is read by rules of sizes only.
 fn ranked(rule: HotRule, slot: u32, slots: &SketchSlots<impl LocalSketches>) -> (u32, SketchId) {
-    rule.rank(slots.id(slot), slots.word(slot))
+    let word = if rule.by == LeadersBy::Size { slots.read_word(slot) } else { 0 };
+    rule.rank(slots.id(slot), word)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]

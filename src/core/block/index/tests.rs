@@ -26,10 +26,12 @@ fn ranked(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<SketchId> {
 
 /// Sketches with the first word `n` and the id of `n`, at the place `n`.
 #[derive(Debug)]
-struct ByNumber;
+struct ByNumber {
+    has_words: bool,
+}
 
 impl LocalSketches for ByNumber {
-    fn enters(&self, place: u32, sketch: SketchId) {
+    fn changes(&self, place: u32, sketch: SketchId) {
         assert_eq!(sketch, id(place.into()));
     }
 
@@ -37,8 +39,8 @@ impl LocalSketches for ByNumber {
         id(place.into())
     }
 
-    fn word(&self, place: u32) -> u64 {
-        place.into()
+    fn word(&self, place: u32) -> Option<u64> {
+        self.has_words.then(|| place.into())
     }
 }
 
@@ -53,7 +55,8 @@ fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> 
 }
 
 /// Random changes of few sketches in few blocks: the emitted changes accumulate to the definition, in hot
-/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some.
+/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some, with their first
+/// words or without.
 #[test]
 fn meetings_accumulate_to_the_definition() {
     use LeadersBy::{Id, Size};
@@ -61,13 +64,18 @@ fn meetings_accumulate_to_the_definition() {
     let by_size = [(2, 1), (3, 2), (8, 4)].map(|(cap, leaders)| (0, (cap, leaders, Size)));
     let by_id = by_id.map(|(cap, leaders)| (0, (cap, leaders, Id)));
     let stored_by_owner = [(1, (2, 1, Id)), (1, (8, 4, Size)), (2, (3, 2, Size)), (2, (8, 1, Id))];
-    for (case, (cap, leaders, by)) in by_id.into_iter().chain(by_size).chain(stored_by_owner) {
+    let without_words = [(3, (2, 1, Id)), (3, (8, 4, Id)), (4, (3, 2, Id)), (4, (100, 1, Id))];
+    let cases = by_id.into_iter().chain(by_size).chain(stored_by_owner).chain(without_words);
+    for (case, (cap, leaders, by)) in cases {
         let rule = HotRule { cap, leaders, by };
+        let has_words = case < 3;
         let (source, own): (_, fn(&u64) -> bool) = match case {
             0 => (SketchSource::Index, |_| true),
-            1 => (SketchSource::Owner(ByNumber), |_| false),
-            _ => (SketchSource::Both(ByNumber), |n| n % 2 == 1),
+            1 | 3 => (SketchSource::Owner(ByNumber { has_words }), |_| false),
+            _ => (SketchSource::Both(ByNumber { has_words }), |n| n % 2 == 1),
         };
+        // Words of different parity are rejected, if both are known.
+        let passes = |a: u64, b: u64| a % 2 == b % 2 || !(has_words || own(&a) && own(&b));
         let mut index = BlockIndex::with(vec![(rule, None); 3], SCAN_LIMIT, source);
         let mut alive: BTreeSet<u64> = BTreeSet::new();
         let mut met: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
@@ -106,10 +114,9 @@ fn meetings_accumulate_to_the_definition() {
                 let place = (!own(n)).then_some(u32::try_from(*n).unwrap());
                 part.sketch_at(place, id(*n), word(*n), *diff, true);
             }
-            // Words of different parity are rejected.
             index.apply(
                 postings,
-                |a, b, _| a % 2 == b % 2,
+                |words, _| words.is_none_or(|[a, b]| a % 2 == b % 2),
                 |pair, diff| {
                     assert!(diff != 0);
                     *met.entry(pair).or_default() += diff;
@@ -126,7 +133,7 @@ fn meetings_accumulate_to_the_definition() {
             let names: BTreeMap<SketchId, u64> = alive.iter().map(|n| (id(*n), *n)).collect();
             let mut expected: BTreeMap<Pair<SketchId>, isize> = BTreeMap::new();
             for pair in blocks.values().flat_map(|members| meetings(members, rule)) {
-                if names[pair.lo()] % 2 == names[pair.hi()] % 2 {
+                if passes(names[pair.lo()], names[pair.hi()]) {
                     *expected.entry(pair).or_default() += 1;
                 }
             }
@@ -145,7 +152,7 @@ fn meetings_accumulate_to_the_definition() {
                     (_, true) => Some(*pair.lo()),
                     _ => None,
                 };
-                let worth = |with: &SketchId| names[with] % 2 == n % 2;
+                let worth = |with: &SketchId| names[with] % 2 == n % 2 || !has_words && !own(&names[with]);
                 let would: BTreeSet<_> = its.into_iter().filter_map(other).filter(worth).collect();
                 let mut found = Vec::new();
                 index.visit(&keys(n), id(n), word(n), |a, b| a % 2 == b % 2, |with| found.push(with));
@@ -225,7 +232,7 @@ fn near_ones_meet_however_large_a_block_is() {
                     alive.remove(&n)
                 };
             }
-            index.apply([postings], |_, _, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
+            index.apply([postings], |_, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
             met.retain(|_, count| *count != 0);
             most = most.max(alive.len());
 
@@ -272,7 +279,7 @@ fn a_large_block_by_distance_is_cheap() {
             let mut postings = Postings::default();
             postings.key(BlockKey::new(0, 7));
             postings.sketch(id(n), mix(n) & !near.common, diff);
-            let worth = |_, _, _| {
+            let worth = |_, _| {
                 read += 1;
                 true
             };
@@ -300,7 +307,7 @@ fn a_large_family_is_cheap_in_any_order() {
             }
             index.apply(
                 [postings],
-                |_, _, _| true,
+                |_, _| true,
                 |_, diff| {
                     told += 1;
                     sum += diff;
@@ -354,7 +361,7 @@ fn sketches_are_looked_up_among_members_that_do_not_meet() {
             postings.sketch_at(None, id(*n), *n, *diff, *enters);
         }
         let mut met = BTreeMap::new();
-        index.apply([postings], |_, _, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
+        index.apply([postings], |_, _| true, |pair, diff| *met.entry(pair).or_default() += diff);
         met
     };
     let pair = |a, b| Pair::new(id(a), id(b)).unwrap();

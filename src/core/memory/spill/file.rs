@@ -6,8 +6,8 @@ use std::io;
 
 use thiserror::Error;
 
-/// A file that is read and written at offsets, by one thread.
-pub trait PageFile: fmt::Debug {
+/// A file that is read and written at offsets, by one thread at a time.
+pub trait PageFile: fmt::Debug + Send {
     /// Fills `bytes` from `offset` on.
     ///
     /// # Errors

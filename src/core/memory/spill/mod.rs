@@ -13,4 +13,4 @@ mod spilled_slab;
 pub use file::{PageFile, PlaceInMemory, SpillError, SpillPlace};
 pub use pages::{PAGE_BYTES, SpillCounts};
 pub use row_value::RowValue;
-pub use spilled_slab::SpilledSlab;
+pub use spilled_slab::{SpilledRowsReader, SpilledSlab};

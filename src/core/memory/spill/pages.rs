@@ -112,11 +112,6 @@ impl PagedRows {
         }
     }
 
-    /// Words of a row.
-    pub(super) fn width(&self) -> usize {
-        self.width
-    }
-
     /// A row that was written.
     pub(super) fn row(&mut self, place: u32) -> &[u64] {
         self.counts.rows += 1;

@@ -9,9 +9,12 @@ pub trait RowValue: Sized {
     /// Whether the value must stay in memory as a whole for now.
     fn stays(&self) -> bool;
 
-    /// Writes the row, and returns the rest if there is any. All words of the row are written.
-    fn store(self, row: &mut [u64]) -> Option<Self::Rest>;
+    /// Writes the row, all words of it.
+    fn store(&self, row: &mut [u64]);
 
-    /// The value of a row and its rest, as [`store`](Self::store) left them.
+    /// What the row does not have, if there is any.
+    fn rest(self) -> Option<Self::Rest>;
+
+    /// The value of a row and its rest.
     fn load(row: &[u64], rest: Option<Self::Rest>) -> Self;
 }

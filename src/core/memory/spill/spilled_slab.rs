@@ -7,7 +7,10 @@
 //!
 //! A look-up without a fetch is an error of the operator, and panics: it never misses a value silently.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 
 use super::file::SpillPlace;
 use super::pages::{PagedRows, SpillCounts};
@@ -26,7 +29,9 @@ pub struct SpilledSlab<T: RowValue> {
     present: HashMap<u64, PresentValue<T>, BuildIdentityHasher>,
     /// By place: the rests of values that are in the file.
     rests: HashMap<u64, T::Rest, BuildIdentityHasher>,
-    rows: PagedRows,
+    rows: Arc<Mutex<PagedRows>>,
+    /// Words of a row.
+    width: usize,
     /// Places of present values that the next fetch may write back.
     batch: Vec<u32>,
     free: Vec<u32>,
@@ -34,6 +39,21 @@ pub struct SpilledSlab<T: RowValue> {
     places: u32,
     /// A row to be written.
     buffer: Vec<u64>,
+}
+
+/// Reads the rows of a [`SpilledSlab`] on any thread, as they were when their values were inserted or last
+/// written back.
+#[derive(Clone, Debug)]
+pub struct SpilledRowsReader(Arc<Mutex<PagedRows>>);
+
+impl SpilledRowsReader {
+    /// Passes the row of the value at a place to `read`.
+    ///
+    /// # Panics
+    /// Unwinds with a [`SpillError`](super::SpillError) if the file fails.
+    pub fn with<R>(&self, place: u32, read: impl FnOnce(&[u64]) -> R) -> R {
+        read(self.0.lock().row(place))
+    }
 }
 
 /// A value in memory.
@@ -54,12 +74,18 @@ impl<T: RowValue> SpilledSlab<T> {
             index: HashIndex::default(),
             present: HashMap::default(),
             rests: HashMap::default(),
-            rows: PagedRows::create(place, width, page_bytes, cache_bytes),
+            rows: Arc::new(Mutex::new(PagedRows::create(place, width, page_bytes, cache_bytes))),
+            width,
             batch: Vec::new(),
             free: Vec::new(),
             places: 0,
             buffer: vec![0; width],
         }
+    }
+
+    /// A reader of the rows.
+    pub fn reader(&self) -> SpilledRowsReader {
+        SpilledRowsReader(Arc::clone(&self.rows))
     }
 
     /// Brings the values of these hashes into memory, where they are until the next fetch. Values that were
@@ -72,7 +98,7 @@ impl<T: RowValue> SpilledSlab<T> {
         for place in wanted {
             let key = mix(place.into());
             if !self.present.contains_key(&key) {
-                let value = T::load(self.rows.row(place), self.rests.remove(&key));
+                let value = T::load(self.rows.lock().row(place), self.rests.remove(&key));
                 self.present.insert(key, PresentValue { value, is_changed: false, is_listed: true });
                 self.batch.push(place);
             }
@@ -98,11 +124,12 @@ impl<T: RowValue> SpilledSlab<T> {
                 return false;
             }
             if let Some(PresentValue { value, is_changed, .. }) = self.present.remove(&key) {
-                if let Some(rest) = value.store(&mut self.buffer) {
-                    self.rests.insert(key, rest);
-                }
                 if is_changed {
-                    self.rows.set(*place, &self.buffer);
+                    value.store(&mut self.buffer);
+                    self.rows.lock().set(*place, &self.buffer);
+                }
+                if let Some(rest) = value.rest() {
+                    self.rests.insert(key, rest);
                 }
             }
             false
@@ -145,7 +172,7 @@ impl<T: RowValue> SpilledSlab<T> {
         Some(&mut present.value)
     }
 
-    /// Adds a value, which is then in memory; returns its place. A place is below the maximum number of
+    /// Adds a value, which is then in memory and in its row; returns its place. A place is below the maximum number of
     /// values so far, and below 2^32 - 1.
     ///
     /// # Panics
@@ -156,7 +183,9 @@ impl<T: RowValue> SpilledSlab<T> {
             self.places = next.checked_add(1).expect("fewer than 2^32 - 1 values");
             next
         });
-        self.present.insert(mix(place.into()), PresentValue { value, is_changed: true, is_listed: true });
+        value.store(&mut self.buffer);
+        self.rows.lock().set(place, &self.buffer);
+        self.present.insert(mix(place.into()), PresentValue { value, is_changed: false, is_listed: true });
         self.batch.push(place);
         self.index.insert(hash, place);
         place
@@ -185,9 +214,9 @@ impl<T: RowValue> SpilledSlab<T> {
                 each(place, &present.value);
                 continue;
             }
-            let value = T::load(self.rows.row(place), self.rests.remove(&key));
+            let value = T::load(self.rows.lock().row(place), self.rests.remove(&key));
             each(place, &value);
-            if let Some(rest) = value.store(&mut self.buffer) {
+            if let Some(rest) = value.rest() {
                 self.rests.insert(key, rest);
             }
         }
@@ -205,12 +234,12 @@ impl<T: RowValue> SpilledSlab<T> {
 
     /// Words of a row.
     pub fn width(&self) -> usize {
-        self.rows.width()
+        self.width
     }
 
     /// The counts since they were last taken.
     pub fn take_counts(&mut self) -> SpillCounts {
-        std::mem::take(&mut self.rows.counts)
+        std::mem::take(&mut self.rows.lock().counts)
     }
 }
 

@@ -24,9 +24,12 @@ impl RowValue for Note {
         self.value == 0
     }
 
-    fn store(self, row: &mut [u64]) -> Option<String> {
+    fn store(&self, row: &mut [u64]) {
         row.fill(self.number ^ self.value);
         (row[0], row[1]) = (self.number, self.value);
+    }
+
+    fn rest(self) -> Option<String> {
         (!self.text.is_empty()).then_some(self.text)
     }
 
@@ -55,6 +58,7 @@ fn a_spilled_slab_is_a_map() {
     for pages in [1, 2, 16] {
         let (mut slab, mut map) = (slab(pages, None), BTreeMap::<u64, Note>::new());
         let (mut most, mut counts) = (0, SpillCounts::default());
+        let (reader, mut places) = (slab.reader(), BTreeMap::new());
         for batch in 0..1500_u64 {
             // Sizes of batches, also those larger than the cache.
             let size = [1, 3, 40, 3][usize::try_from(mix(batch) % 4).unwrap()];
@@ -76,10 +80,13 @@ fn a_spilled_slab_is_a_map() {
                     }
                     Some(place) => {
                         assert_eq!(Some(slab.remove(hash(*number), place)), map.remove(number));
+                        places.remove(number);
                     }
                     None => {
                         assert!(!map.contains_key(number));
                         let place = slab.insert(hash(*number), note.clone());
+                        assert_eq!(reader.with(place, |row| row[1]), value, "it is in its row");
+                        places.insert(*number, place);
                         map.insert(*number, note);
                         most = most.max(map.len());
                         assert!((place as usize) < most, "places are used again");
@@ -88,6 +95,11 @@ fn a_spilled_slab_is_a_map() {
                 assert_eq!((slab.len(), slab.is_empty()), (map.len(), map.is_empty()));
             }
             counts += slab.take_counts();
+            if batch % 50 == 49 {
+                for (number, place) in &places {
+                    assert_eq!(reader.with(*place, |row| row[0]), *number, "in memory or not");
+                }
+            }
             if batch % 300 == 299 {
                 let mut all = BTreeMap::new();
                 slab.for_each(|_, note| drop(all.insert(note.number, note.clone())));

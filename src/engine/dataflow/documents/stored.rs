@@ -73,13 +73,15 @@ impl<V: InForce> RowValue for StoredDocument<V> {
         false
     }
 
-    fn store(self, row: &mut [u64]) -> Option<DocId> {
+    fn store(&self, row: &mut [u64]) {
         let Self { id, partition, changed, offset, ts, value } = self;
-        let inline = id.to_words();
-        row[..3].copy_from_slice(&inline.unwrap_or_default());
-        row[3..6].copy_from_slice(&[u64::from(partition) << 32 | u64::from(changed), offset, ts.to_bits()]);
-        row[6] = value.to_word();
-        inline.is_none().then_some(id)
+        let moved = u64::from(*partition) << 32 | u64::from(*changed);
+        row[..3].copy_from_slice(&id.to_words().unwrap_or_default());
+        row[3..].copy_from_slice(&[moved, *offset, ts.to_bits(), value.to_word()]);
+    }
+
+    fn rest(self) -> Option<DocId> {
+        self.id.to_words().is_none().then_some(self.id)
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]

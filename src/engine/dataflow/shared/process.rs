@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-use crate::dataflow::shared::words::SketchWordsReader;
+use crate::dataflow::shared::reader::SketchReader;
 
 /// The stored sketches of the workers of a process.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(in crate::dataflow) struct ProcessSketches {
     /// Threads of each process; all workers are in one process if they are not more.
     threads: usize,
     /// By worker.
-    readers: Mutex<BTreeMap<usize, SketchWordsReader>>,
+    readers: Mutex<BTreeMap<usize, SketchReader>>,
 }
 
 /// The workers that are in the process of one of them.
@@ -37,12 +37,12 @@ impl ProcessSketches {
     }
 
     /// Sets the reader of a worker's sketches, before any of them is posted.
-    pub(in crate::dataflow) fn publish(&self, worker: usize, reader: SketchWordsReader) {
+    pub(in crate::dataflow) fn publish(&self, worker: usize, reader: SketchReader) {
         self.readers.lock().insert(worker, reader);
     }
 
     /// The reader of a worker, by its number in the process.
-    pub(in crate::dataflow) fn reader(&self, workers: ProcessWorkers, nth: usize) -> SketchWordsReader {
+    pub(in crate::dataflow) fn reader(&self, workers: ProcessWorkers, nth: usize) -> SketchReader {
         let readers = self.readers.lock();
         readers
             .get(&(workers.first + nth))

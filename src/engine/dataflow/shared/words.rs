@@ -161,6 +161,7 @@ impl WordRows {
     }
 }
 
-fn stored_id(words: &[u64]) -> SketchId {
+/// The id that a row begins with.
+pub(in crate::dataflow) fn stored_id(words: &[u64]) -> SketchId {
     SketchId::from_words([words[0], words[1]])
 }

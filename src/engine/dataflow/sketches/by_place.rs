@@ -8,8 +8,9 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::dataflow::Stages;
 use crate::dataflow::shared::process::{ProcessSketches, ProcessWorkers};
-use crate::dataflow::shared::words::SketchWordsReader;
+use crate::dataflow::shared::reader::SketchReader;
 use crate::dataflow::sketches::store::Sketches;
 use dupflow_core::block::index::{LocalSketches, SketchSource};
 use dupflow_core::hash::SketchId;
@@ -21,8 +22,8 @@ pub(in crate::dataflow) struct SketchesByPlace {
     workers: ProcessWorkers,
     process: Arc<ProcessSketches>,
     /// By worker of the process. A worker has published its reader before it posts a sketch.
-    readers: Box<[OnceCell<SketchWordsReader>]>,
-    /// Numbers of places and ids, each at its number modulo [`KNOWN`]: ids are computed from words.
+    readers: Box<[OnceCell<SketchReader>]>,
+    /// Numbers of places and ids, each at its number modulo [`KNOWN`]: ids are computed from words, or read.
     known: Box<[Cell<(u32, SketchId)>]>,
 }
 
@@ -33,14 +34,14 @@ const KNOWN: usize = if cfg!(test) { 8 } else { 2048 };
 impl SketchesByPlace {
     /// The place of a number, on another worker; on this one if there is no reader.
     #[inline]
-    fn place(&self, number: u32) -> (u32, Option<&SketchWordsReader>) {
+    fn place(&self, number: u32) -> (u32, Option<&SketchReader>) {
         let (place, other) = self.workers.place(number);
         (place, other.map(|nth| self.readers[nth].get_or_init(|| self.process.reader(self.workers, nth))))
     }
 }
 
 impl LocalSketches for SketchesByPlace {
-    fn enters(&self, number: u32, id: SketchId) {
+    fn changes(&self, number: u32, id: SketchId) {
         self.known[number as usize % KNOWN].set((number, id));
     }
 
@@ -56,25 +57,27 @@ impl LocalSketches for SketchesByPlace {
         known.get().1
     }
 
-    fn word(&self, number: u32) -> u64 {
+    fn word(&self, number: u32) -> Option<u64> {
         match self.place(number) {
-            (place, None) => self.own.borrow().first_word(place),
+            (place, None) => self.own.borrow().word_at(place),
             (place, Some(reader)) => reader.first(place),
         }
     }
 }
 
 /// Where the blocks of a worker find the sketches of `peers` workers: in the stores of its process, as far as
-/// these have them and they are in memory.
+/// these have them. Under a memory budget ids are read from rows, and first words are not in memory; rules
+/// that read words have them, with the ids, in the index.
 pub(in crate::dataflow) fn source_of_blocks(
     own: Rc<RefCell<Sketches>>,
-    process: &Arc<ProcessSketches>,
+    stages: &Stages,
     worker: usize,
     peers: usize,
 ) -> SketchSource<SketchesByPlace> {
-    if !own.borrow().is_in_memory() {
+    if !own.borrow().is_in_memory() && stages.blocking.reads_words() {
         return SketchSource::Index;
     }
+    let process = &stages.observers.sketches;
     let workers = process.workers(worker, peers);
     let readers = (0..workers.count()).map(|_| OnceCell::new()).collect();
     let is_all = workers.count() == peers;

@@ -166,9 +166,15 @@ impl Sketches {
         self.sketches.first_word(place)
     }
 
-    /// The id of the sketch at a place.
+    /// The id of the sketch at a place, in memory or not.
     pub(super) fn id_at(&self, place: u32) -> SketchId {
-        self.sketches.id(place)
+        self.sketches.read_id(place)
+    }
+
+    /// The first word of the sketch at a place, if sketches are in memory.
+    #[inline]
+    pub(super) fn word_at(&self, place: u32) -> Option<u64> {
+        self.is_in_memory().then(|| self.first_word(place))
     }
 
     pub(super) fn is_in_memory(&self) -> bool {

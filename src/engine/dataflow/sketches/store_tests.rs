@@ -75,7 +75,9 @@ fn is_held(sketches: &mut Sketches, n: u64) -> bool {
         assert_eq!((sketch.words, sketch.features), (body(n).words, body(n).features));
         if let Some(reader) = sketches.sketches.reader() {
             let place = sketches.place(sketch_id(n));
-            assert_eq!((reader.id(place), reader.first(place)), (sketch_id(n), n));
+            let first = sketches.is_in_memory().then_some(n);
+            assert_eq!((reader.id(place), reader.first(place)), (sketch_id(n), first));
+            assert_eq!((sketches.id_at(place), sketches.word_at(place)), (sketch_id(n), first));
         }
     }
     held

@@ -1,7 +1,8 @@
 //! Stored sketches by place, found by their ids: in memory, or in rows of a file.
 
 use crate::dataflow::Stages;
-use crate::dataflow::shared::words::{SketchIds, SketchWords, SketchWordsReader};
+use crate::dataflow::shared::reader::SketchReader;
+use crate::dataflow::shared::words::{SketchIds, SketchWords, stored_id};
 use crate::dataflow::sketches::members::SketchMembers;
 use crate::dataflow::spill::{SKETCH_ENTRY_WORDS, SpillMeter};
 use dupflow_core::doc::DocId;
@@ -37,13 +38,15 @@ impl RowValue for SpilledSketch {
         self.members.len() == 0
     }
 
-    fn store(self, row: &mut [u64]) -> Option<SketchMembers> {
+    fn store(&self, row: &mut [u64]) {
         let Self { id, members, words } = self;
         row[..2].copy_from_slice(&id.to_words());
-        row[SKETCH_ENTRY_WORDS..].copy_from_slice(&words);
-        let inline = if let SketchMembers::One(document) = &members { document.to_words() } else { None };
-        row[2..SKETCH_ENTRY_WORDS].copy_from_slice(&inline.unwrap_or_default());
-        inline.is_none().then_some(members)
+        row[2..SKETCH_ENTRY_WORDS].copy_from_slice(&inline(members).unwrap_or_default());
+        row[SKETCH_ENTRY_WORDS..].copy_from_slice(words);
+    }
+
+    fn rest(self) -> Option<SketchMembers> {
+        inline(&self.members).is_none().then_some(self.members)
     }
 
     fn load(row: &[u64], rest: Option<SketchMembers>) -> Self {
@@ -52,6 +55,11 @@ impl RowValue for SpilledSketch {
         let id = SketchId::from_words([entry[0], entry[1]]);
         Self { id, members: rest.unwrap_or_else(one), words: words.into() }
     }
+}
+
+/// Members as words of a row, if they fit.
+fn inline(members: &SketchMembers) -> Option<[u64; SKETCH_ENTRY_WORDS - 2]> {
+    if let SketchMembers::One(document) = members { document.to_words() } else { None }
 }
 
 impl StoredSketches {
@@ -68,8 +76,11 @@ impl StoredSketches {
     }
 
     /// A reader for other workers, if the sketches are shared.
-    pub(super) fn reader(&self) -> Option<SketchWordsReader> {
-        if let Self::Memory { sketches, .. } = self { sketches.reader() } else { None }
+    pub(super) fn reader(&self) -> Option<SketchReader> {
+        match self {
+            Self::Memory { sketches, .. } => sketches.reader().map(SketchReader::Memory),
+            Self::Spilled(rows, _) => Some(SketchReader::Spilled(rows.reader())),
+        }
     }
 
     /// Brings the sketches whose ids have these low halves into memory, until the next call.
@@ -130,6 +141,14 @@ impl StoredSketches {
         match self {
             Self::Memory { sketches, .. } => sketches.id(place),
             Self::Spilled(rows, _) => rows.get(place).expect("what was found is in memory").id,
+        }
+    }
+
+    /// The id of the sketch at a place; it is read where it is not in memory.
+    pub(super) fn read_id(&self, place: u32) -> SketchId {
+        match self {
+            Self::Memory { sketches, .. } => sketches.id(place),
+            Self::Spilled(rows, _) => rows.reader().with(place, stored_id),
         }
     }
 
