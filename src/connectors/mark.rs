@@ -4,6 +4,7 @@
 //! A mark and the deltas of an epoch are written atomically. So the deltas before a mark accumulate to D(C)
 //! of the events before [`Progress::next`], and a run that finds the mark continues from there.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,19 @@ pub struct Mark {
     /// clock of the writing process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
+    /// Counts of the records up to these epochs, where a replay may be resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tally: Option<RecordTally>,
+}
+
+/// Counts of records that decide at the end of a replay whether its result is published.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordTally {
+    /// Bad records by reason.
+    pub bad: BTreeMap<String, u64>,
+    /// Documents replaced by another file's document of the same id; of open epochs some may be counted
+    /// already.
+    pub replaced: u64,
 }
 
 /// A topic of a broker.
@@ -100,12 +114,13 @@ mod tests {
             input: Some(Topic { name: "in".to_owned(), id: Some("i".to_owned()) }),
             output: Some(Topic { name: "out".to_owned(), id: None }),
             as_of: Some(5),
+            tally: Some(RecordTally { bad: [("not_json".to_owned(), 3)].into(), replaced: 1 }),
         };
         let json = serde_json::to_string(&mark).unwrap();
         assert_eq!(serde_json::from_str::<Mark>(&json).unwrap(), mark);
         let earlier = r#"{"run":"r","progress":{"epoch":1,"next":{},"table":null},"start":{},"pipeline":""}"#;
         let earlier: Mark = serde_json::from_str(earlier).unwrap();
-        assert_eq!((earlier.input, earlier.output, earlier.as_of), (None, None, None));
+        assert_eq!((earlier.input, earlier.output, earlier.as_of, earlier.tally), (None, None, None, None));
     }
 
     #[test]

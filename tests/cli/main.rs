@@ -35,6 +35,7 @@ mod query;
 mod questions;
 mod rejected;
 mod replay;
+mod resume;
 mod run;
 mod state;
 mod terminal;

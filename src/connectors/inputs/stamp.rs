@@ -5,6 +5,10 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
+use super::input::Input;
+use super::reread::files_of;
+use dupflow_core::hash;
+
 /// The state of a file: its length in bytes, when it was modified, and which file it is. A change that leaves
 /// all of these as they were is not noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +28,31 @@ impl FileStamp {
         let found = path.metadata()?;
         Ok(Self { bytes: found.len(), modified: found.modified().ok(), file: number(&found) })
     }
+}
+
+/// The present state of an input as text, by which a later process notices a change: of a file its length
+/// and when it was modified, of a folder also its names. `None` if it has none: standard input, a pipe, an
+/// address.
+pub fn stamp(input: &Input) -> Option<String> {
+    let path = input.path()?;
+    let of = |found: &Metadata| {
+        let modified =
+            found.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+        (found.len(), modified.map_or(0, |time| time.as_nanos()))
+    };
+    if !input.is_folder() {
+        let found = path.metadata().ok().filter(Metadata::is_file)?;
+        let (bytes, modified) = of(&found);
+        return Some(format!("{bytes} bytes, modified at {modified}"));
+    }
+    let (mut files, mut all) = (0_u64, 0);
+    for file in files_of(std::slice::from_ref(input)) {
+        let place = file.path()?;
+        let (bytes, modified) = of(&place.metadata().ok()?);
+        files += 1;
+        all = hash::bytes(all, format!("{} {bytes} {modified}", place.display()).as_bytes());
+    }
+    Some(format!("{files} files, {all:016x}"))
 }
 
 #[cfg(unix)]
@@ -59,5 +88,23 @@ mod tests {
         File::options().append(true).open(&path).unwrap().set_modified(later).unwrap();
         assert_ne!(FileStamp::read(&path).unwrap(), second);
         assert!(FileStamp::read(&folder.path().join("b")).is_err());
+    }
+
+    #[test]
+    fn a_folder_has_the_stamps_and_names_of_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b] = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
+        let of = |path: &Path| stamp(&Input::at(path));
+        assert_eq!(of(&a), None);
+        std::fs::write(&a, "one").unwrap();
+        assert!(of(&a).unwrap().starts_with("3 bytes, modified at 1"));
+        let one = of(folder.path());
+        assert_eq!(one, of(folder.path()));
+        std::fs::rename(&a, &b).unwrap();
+        let renamed = of(folder.path());
+        assert_ne!(one, renamed);
+        std::fs::write(&a, "two").unwrap();
+        let two = of(folder.path()).unwrap();
+        assert!(two.starts_with("2 files, ") && Some(two) != renamed);
     }
 }

@@ -187,6 +187,23 @@ impl BadRecords {
         self.tallies().iter().filter_map(|(name, tally)| tally.no_document(name)).collect()
     }
 
+    /// Adds the counts of an earlier run, by reason.
+    pub fn resume(&self, before: &BTreeMap<String, u64>) {
+        let mut counts = self.counts.lock();
+        for bad in BadRecord::ALL {
+            if let Some(n) = before.get(bad.reason()) {
+                *counts.entry(bad).or_default() += n;
+            }
+        }
+    }
+
+    /// Takes back a record that an earlier run had counted, and this one has counted again.
+    pub fn repeated(&self, reason: &str) {
+        if let Some((_, count)) = self.counts.lock().iter_mut().find(|(bad, _)| bad.reason() == reason) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
     /// Whether bad records are kept with their epoch.
     pub fn with_letters(&self) -> bool {
         self.with_epoch

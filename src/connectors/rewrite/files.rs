@@ -86,31 +86,29 @@ pub(super) struct TargetFiles {
     beside: Option<(PathBuf, PathBuf)>,
     /// Number of files that have been opened.
     pub(super) count: usize,
+    /// The file that was opened last.
+    last: Option<PathBuf>,
+    /// Whether complete files stay if the copy ends early.
+    stay: bool,
 }
 
 impl TargetFiles {
-    /// `run` must be unique to the run.
-    pub(super) fn new(target: CopyTarget, run: &str) -> io::Result<Self> {
-        let place = match &target {
-            CopyTarget::Stream(_) => None,
-            CopyTarget::File(path) => Some(path.canonicalize().unwrap_or_else(|_| path.clone())),
-            CopyTarget::Folder(_) | CopyTarget::Shards(..) => target.folder().map(Path::to_owned),
-        };
-        let beside = place.map(|place| {
-            // The folder "." has a name only as a whole path.
-            let place = if place.is_dir() { place.canonicalize()? } else { place };
-            let name =
-                place.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy().into_owned();
-            Ok::<_, io::Error>((place.with_file_name(format!(".{name}.{run}.part")), place))
-        });
-        let beside = beside.transpose()?;
+    /// `run` must be unique to the run, or to those that go on with a copy; then complete files `stay` if the
+    /// copy ends early.
+    pub(super) fn new(target: CopyTarget, run: &str, stay: bool) -> io::Result<Self> {
+        let beside = beside(&target, run)?;
         match (&beside, target.folder()) {
             (Some((beside, _)), Some(_)) => fs::create_dir_all(beside)?,
             // Fail here, before the run, and not after it.
             (Some((beside, _)), None) => File::create(beside).and_then(|_| fs::remove_file(beside))?,
             (None, _) => {}
         }
-        Ok(Self { target, beside, count: 0 })
+        Ok(Self { target, beside, count: 0, last: None, stay })
+    }
+
+    /// Whether what was beside a target has been moved to its place.
+    pub(super) fn are_published(target: &CopyTarget, run: &str) -> io::Result<bool> {
+        Ok(beside(target, run)?.is_some_and(|(beside, place)| !beside.exists() && place.exists()))
     }
 
     /// Creates the next file. `below` is its path if the target is a folder; `stored` is the compression of
@@ -122,7 +120,10 @@ impl TargetFiles {
     ) -> io::Result<(Box<dyn Write + Send>, Compression)> {
         let number = self.count;
         self.count += 1;
-        let file = |path: &Path| File::create(path).map(|file| Box::new(file) as Box<dyn Write + Send>);
+        let mut file = |path: &Path| {
+            self.last = Some(path.to_owned());
+            File::create(path).map(|file| Box::new(file) as Box<dyn Write + Send>)
+        };
         match (&self.target, &self.beside) {
             (CopyTarget::Stream(Some(path)), _) => Ok((file(path)?, Compression::None)),
             (CopyTarget::File(path), Some((beside, _))) => Ok((file(beside)?, compression(path))),
@@ -136,6 +137,11 @@ impl TargetFiles {
             }
             _ => Ok((Box::new(io::stdout()), Compression::None)),
         }
+    }
+
+    /// Syncs the file that was opened last.
+    pub(super) fn sync_last(&self) -> io::Result<()> {
+        self.last.as_ref().map_or(Ok(()), |path| File::open(path)?.sync_all())
     }
 
     /// Moves what was written to its place.
@@ -160,9 +166,23 @@ impl TargetFiles {
     }
 }
 
+/// The file or folder that a run writes beside a target, and the target; `None` for a stream.
+fn beside(target: &CopyTarget, run: &str) -> io::Result<Option<(PathBuf, PathBuf)>> {
+    let place = match target {
+        CopyTarget::Stream(_) => return Ok(None),
+        CopyTarget::File(path) => path.canonicalize().unwrap_or_else(|_| path.clone()),
+        CopyTarget::Folder(path) => path.clone(),
+        CopyTarget::Shards(path, _) => super::target::parent(path),
+    };
+    // The folder "." has a name only as a whole path.
+    let place = if place.is_dir() { place.canonicalize()? } else { place };
+    let name = place.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_string_lossy().into_owned();
+    Ok(Some((place.with_file_name(format!(".{name}.{run}.part")), place)))
+}
+
 impl Drop for TargetFiles {
     fn drop(&mut self) {
-        if let Some((beside, _)) = &self.beside {
+        if let Some((beside, _)) = self.beside.as_ref().filter(|_| !self.stay) {
             // What does not exist yet needs no removal.
             fs::remove_file(beside).or_else(|_| fs::remove_dir_all(beside)).unwrap_or(());
         }

@@ -5,12 +5,15 @@
 //! record is held. What is not a live document is not copied: bad records, deletes,
 //! replaced versions, records of an archive without a document.
 //!
+//! A copy that ended early can be gone on with ([`CopyResume`]).
+//!
 //! An input that has changed since its first record was read ends the pass with an error, and no file
 //! appears: see `FileStamp` in [`inputs`](crate::inputs), and the number of its records.
 
 mod files;
 mod pass;
 mod plan;
+mod progress;
 mod selection;
 mod target;
 #[cfg(test)]
@@ -18,5 +21,6 @@ mod tests;
 
 pub use pass::{CopiedDocuments, DocumentsCopy};
 pub use plan::problems;
+pub use progress::CopyResume;
 pub use selection::{Selection, SelectionSink, SelectionSlot};
 pub use target::{CopySettings, CopyTarget};

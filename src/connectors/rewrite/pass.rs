@@ -8,8 +8,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::files::{ByteFile, OpenFile, TargetFiles};
+use super::progress::{CopyProgress, CopyResume};
 use super::selection::{Selection, SelectionSlot};
 use super::target::{CommonFolder, CopySettings, CopyTarget};
+use crate::failpoint;
 #[cfg(feature = "parquet")]
 use crate::formats::ParquetCopy;
 use crate::formats::{
@@ -56,8 +58,21 @@ impl DocumentsCopy {
         slot: SelectionSlot,
         run: &str,
     ) -> io::Result<Self> {
-        let files = TargetFiles::new(settings.target.clone(), run)?;
+        let resumed = settings.resume.as_ref();
+        let run = resumed.map_or(run, |resume| &*resume.name);
+        let files = TargetFiles::new(settings.target.clone(), run, resumed.is_some())?;
         Ok(Self { settings, inputs, places, slot, files })
+    }
+
+    /// Whether an earlier process has copied everything, and moved it to its place.
+    ///
+    /// # Errors
+    /// If what it has noted cannot be read.
+    pub fn is_published(settings: &CopySettings) -> io::Result<bool> {
+        let Some(resume) = settings.resume.as_ref().filter(|_| settings.target.folder().is_some()) else {
+            return Ok(false);
+        };
+        Ok(resume.found()?.is_complete && TargetFiles::are_published(&settings.target, &resume.name)?)
     }
 
     /// Reads the inputs again and writes the files, which appear at the end.
@@ -65,11 +80,16 @@ impl DocumentsCopy {
     /// # Errors
     /// If an input has changed or cannot be read again; any error of the files.
     pub fn write(self) -> io::Result<CopiedDocuments> {
-        let Self { settings, inputs, places, slot, files } = self;
+        let Self { settings, inputs, places, slot, mut files } = self;
         let not_ended = || io::Error::other("the inputs have not been read to their ends");
         let all_read = places.inputs().ok_or_else(not_ended)?;
         let selection = slot.lock().take().ok_or_else(not_ended)?;
         let folder = matches!(settings.target, CopyTarget::Folder(_)).then(|| CommonFolder::among(&inputs));
+        // One file is written anew.
+        let resume = settings.resume.filter(|_| settings.target.folder().is_some());
+        let progress = resume.as_ref().map(|resume| resume.progress(&selection)).transpose()?;
+        let progress = progress.unwrap_or_default();
+        files.count = progress.files;
         let mut pass = CopyPass {
             columns: settings.mark.as_deref().map(mark_columns),
             selection: &selection,
@@ -78,13 +98,15 @@ impl DocumentsCopy {
                 CopyTarget::Shards(_, bytes) => bytes.get(),
                 _ => u64::MAX,
             },
-            files,
             open: None,
-            written: 0,
-            bytes: 0,
+            written: progress.written,
+            bytes: progress.bytes,
             in_file: 0,
+            files,
+            resume,
+            progress,
         };
-        for read in &all_read {
+        for (before, read) in all_read.iter().enumerate().skip(pass.progress.inputs) {
             let named = |error: io::Error| {
                 io::Error::new(
                     error.kind(),
@@ -92,8 +114,12 @@ impl DocumentsCopy {
                 )
             };
             pass.input(read).map_err(named)?;
+            pass.progress.inputs = before + 1;
+            if pass.folder.is_some() {
+                pass.close(read.records.end)?;
+            }
         }
-        pass.close()?;
+        pass.close(0)?;
         if pass.written != selection.count {
             let (written, count) = (pass.written, selection.count);
             return Err(io::Error::other(format!("{written} of {count} selected records were found again")));
@@ -107,6 +133,7 @@ impl DocumentsCopy {
             files: pass.files.count as u64,
             bytes: pass.bytes,
         };
+        pass.complete()?;
         pass.files.publish()?;
         Ok(copied)
     }
@@ -127,6 +154,9 @@ struct CopyPass<'s> {
     bytes: u64,
     /// Bytes of records in the open file.
     in_file: u64,
+    /// Where the progress is stored, if the copy can be gone on with.
+    resume: Option<CopyResume>,
+    progress: CopyProgress,
 }
 
 /// The open file, and the input that decided its form.
@@ -167,9 +197,6 @@ impl CopyPass<'_> {
             #[cfg(feature = "parquet")]
             RawRecords::Rows(rows) => self.rows(read, compression, rows)?,
         }
-        if self.folder.is_some() {
-            self.close()?;
-        }
         check(read)
     }
 
@@ -187,7 +214,7 @@ impl CopyPass<'_> {
             if number == read.records.end {
                 return Err(changed());
             }
-            if self.selection.is_chosen(number) {
+            if number >= self.progress.next && self.selection.is_chosen(number) {
                 let bytes = match &self.columns {
                     None => record,
                     Some(columns) => {
@@ -201,16 +228,16 @@ impl CopyPass<'_> {
                         &marked
                     }
                 };
-                self.record(read, form, bytes)?;
+                self.record(read, form, number, bytes)?;
             }
             number += 1;
         }
         if number == read.records.end { Ok(()) } else { Err(changed()) }
     }
 
-    fn record(&mut self, read: &ReadInput, form: &FileForm, record: &[u8]) -> io::Result<()> {
+    fn record(&mut self, read: &ReadInput, form: &FileForm, number: u64, record: &[u8]) -> io::Result<()> {
         if self.in_file >= self.shard_bytes {
-            self.close()?;
+            self.close(number)?;
             self.begin(read, form)?;
         }
         let Some(CopyFile { file: OpenFile::Bytes(file), .. }) = &mut self.open else {
@@ -266,9 +293,23 @@ impl CopyPass<'_> {
         self.files.create(&below, compression)
     }
 
-    /// Completes the open file.
-    fn close(&mut self) -> io::Result<()> {
-        self.open.take().map_or(Ok(()), |open| open.file.finish())
+    /// Completes the open file; `next` is the record with which the next one begins.
+    fn close(&mut self, next: u64) -> io::Result<()> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        open.file.finish()?;
+        let Some(resume) = &self.resume else { return Ok(()) };
+        self.files.sync_last()?;
+        let (written, bytes, files) = (self.written, self.bytes, self.files.count);
+        self.progress = CopyProgress { next, written, bytes, files, ..self.progress.clone() };
+        resume.store(&self.progress)?;
+        failpoint::reach("copied");
+        Ok(())
+    }
+
+    /// Notes that all files are complete.
+    fn complete(&mut self) -> io::Result<()> {
+        self.progress.is_complete = true;
+        self.resume.as_ref().map_or(Ok(()), |resume| resume.store(&self.progress))
     }
 
     /// Copies the rows of a Parquet file.
@@ -281,8 +322,12 @@ impl CopyPass<'_> {
         self.begin_rows(read, compression, &rows)?;
         let mut first = read.records.start;
         for group in 0..rows.groups() {
+            if first < self.progress.next {
+                first += rows.group_rows(group);
+                continue;
+            }
             if self.in_file >= self.shard_bytes {
-                self.close()?;
+                self.close(first)?;
                 self.begin_rows(read, compression, &rows)?;
             }
             let Some(CopyFile { file: OpenFile::Rows(file), .. }) = &mut self.open else {

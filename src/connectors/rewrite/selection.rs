@@ -13,6 +13,7 @@ use crate::sinks::{DocumentList, LiveDocuments, Sink};
 use dupflow_core::cluster::{Clusters, KeepRule};
 use dupflow_core::doc::fields::FieldRules;
 use dupflow_core::doc::{DocChange, Letter};
+use dupflow_core::hash::{self, mix};
 use dupflow_core::pair::Delta;
 use dupflow_core::time::Progress;
 
@@ -47,6 +48,17 @@ impl Selection {
         }
         self.chosen[word] |= 1 << (record % 64);
         self.count += 1;
+    }
+}
+
+impl Selection {
+    /// A hash of what is written of each record.
+    pub(super) fn hash(&self) -> u64 {
+        let chosen = self.chosen.iter().fold(0, |all, word| mix(all ^ word));
+        self.marks.iter().fold(chosen, |all, (record, ClusterMark { cluster, of })| {
+            let of = of.as_deref().map_or(0, |of| hash::bytes(1, of.as_bytes()));
+            mix(mix(all ^ record) ^ hash::bytes(0, cluster.as_bytes())) ^ of
+        })
     }
 }
 

@@ -5,12 +5,15 @@ use std::io;
 use std::num::NonZeroU64;
 use std::path::{Component, Path, PathBuf};
 
+use super::progress::CopyResume;
 use crate::formats::Compression;
 use crate::inputs::Input;
 
 /// How the records of documents are copied.
 #[derive(Clone, Debug)]
 pub struct CopySettings {
+    /// Where a copy that is not complete is gone on with; `None`: it begins anew.
+    pub resume: Option<CopyResume>,
     /// The name of a mark: the records of all documents are copied, with its columns.
     pub mark: Option<String>,
     /// Where they are written.
@@ -120,7 +123,7 @@ impl CommonFolder {
     }
 }
 
-fn parent(path: &Path) -> PathBuf {
+pub(super) fn parent(path: &Path) -> PathBuf {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use super::selection::Selection;
-use super::{CopiedDocuments, CopySettings, CopyTarget, DocumentsCopy, SelectionSlot};
+use super::{CopiedDocuments, CopyResume, CopySettings, CopyTarget, DocumentsCopy, SelectionSlot};
 use crate::inputs::{Input, RecordIndex};
 
 const FEED: &str = "{\"id\":\"a\"}\n\n{\"id\":\"b\"} \r\n{\"id\":\"c\"}\n";
@@ -31,7 +31,7 @@ impl Place {
         [0, 2].into_iter().for_each(|record| selection.choose(record));
         let slot = SelectionSlot::default();
         *slot.lock() = Some(selection);
-        let settings = CopySettings { mark: None, target: target(folder.path()) };
+        let settings = CopySettings { resume: None, mark: None, target: target(folder.path()) };
         let copy = DocumentsCopy::new(settings, vec![input], places, slot, "run").unwrap();
         Self { folder, copy }
     }
@@ -104,6 +104,45 @@ fn another_number_of_records_fails() {
     for records in [2, 4] {
         assert!(Place::new(records, file).failure().contains("it has changed"), "{records}");
     }
+}
+
+/// Of shards of one record each, the first is complete when a copy ends: another copy writes the second only.
+/// It begins anew if other records are selected.
+#[test]
+fn a_copy_goes_on_behind_its_last_complete_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let settings = CopySettings {
+        resume: Some(CopyResume { file: path("copied.json"), name: "all".to_owned() }),
+        mark: None,
+        target: CopyTarget::Shards(path("out/part.jsonl"), std::num::NonZeroU64::MIN),
+    };
+    fs::write(path("feed.jsonl"), FEED).unwrap();
+    let input = Input::at(&path("feed.jsonl"));
+    let copy = |chosen: &[u64], end: u64| {
+        let places = Arc::<RecordIndex>::default();
+        places.begin(0, &input);
+        places.end(end);
+        let mut selection = Selection::default();
+        selection.alive = 3;
+        chosen.iter().for_each(|record| selection.choose(*record));
+        let slot = SelectionSlot::default();
+        *slot.lock() = Some(selection);
+        DocumentsCopy::new(settings.clone(), vec![input.clone()], places, slot, "run").unwrap().write()
+    };
+    let beside = |name: &str| path(".out.all.part").join(name);
+    assert!(!DocumentsCopy::is_published(&settings).unwrap());
+    // The input seems to end before its last record: an error, after the first file.
+    assert!(copy(&[0, 2], 2).is_err());
+    assert_eq!(fs::read_to_string(beside("part-00000.jsonl")).unwrap(), "{\"id\":\"a\"}\n");
+    assert!(copy(&[0, 1, 2], 2).is_err());
+    let first = beside("part-00000.jsonl");
+    fs::write(&first, "complete\n").unwrap();
+    let copied = copy(&[0, 1, 2], 3).unwrap();
+    assert_eq!((copied.records, copied.files, copied.left_out), (3, 3, 0));
+    let read = |number: u32| fs::read_to_string(path(&format!("out/part-0000{number}.jsonl"))).unwrap();
+    assert_eq!([0, 1, 2].map(read), ["complete\n", "{\"id\":\"b\"} \r\n", "{\"id\":\"c\"}\n"]);
+    assert!(DocumentsCopy::is_published(&settings).unwrap() && !first.exists());
 }
 
 #[cfg(target_os = "linux")]

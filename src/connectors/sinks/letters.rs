@@ -52,6 +52,14 @@ impl LetterFile {
         Ok(Self { as_read: true, ..Self::open(path)? })
     }
 
+    /// Opens the file of a replay that is resumed; creates it if it is missing.
+    ///
+    /// # Errors
+    /// If the file cannot be opened for reading and writing.
+    pub fn resume(path: &Path) -> io::Result<Self> {
+        Ok(Self { as_read: true, ..Self::open(path)? })
+    }
+
     /// Truncates the file to `length` bytes and continues there. A shorter file is continued at its end.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use super::arguments::memory::MemoryArgs;
 use super::arguments::problems::{self, Problems};
 use super::arguments::processes::{self, ProcessArgs};
 use super::arguments::reference::ReferenceArgs;
+use super::arguments::resume::{self, ResumeArgs};
 use super::arguments::verbosity::Verbosity;
 use super::arguments::views;
 use super::arguments::written;
@@ -159,6 +160,10 @@ pub struct Args {
     #[command(flatten)]
     pub processes: ProcessArgs,
 
+    /// Where the replay notes how far it is.
+    #[command(flatten)]
+    pub resume: ResumeArgs,
+
     /// The corpus that the inputs are compared with.
     #[command(flatten)]
     pub reference: ReferenceArgs,
@@ -188,6 +193,26 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         ("--views", args.views.is_some()),
     ];
     args.reference.apply(plan.as_mut(), args.emit, &others, &mut problems);
+    let resumable = args.resume.open(&mut problems);
+    let mut is_published = false;
+    if let Some(replay) = &resumable {
+        replay.place(&mut deployment, &mut problems);
+        let read = [&*reference, inputs.as_deref().unwrap_or_default()].concat();
+        let set = [
+            ("several processes", args.processes.are_several()),
+            ("--monitor", args.monitor.is_some()),
+            ("--watch", !args.watch.is_empty()),
+            ("--views", args.views.is_some()),
+            ("--provenance", args.provenance),
+            ("--speed", args.speed != Speed::Max),
+            ("--emit rejected", matches!(args.emit, EmitKind::Rejected(_))),
+        ];
+        replay.note_conflicts(&deployment, args.epoch, &read, &set, &mut problems);
+        if let Some(plan) = &plan {
+            replay.note_differences(&resume::settings(plan, &deployment, &read), &mut problems);
+        }
+        is_published = problems.is_empty() && replay.is_published(&deployment, &mut problems);
+    }
     if args.processes.are_several() && inputs.iter().flatten().any(Input::is_folder) {
         // The documents of a folder are digested by all processes, and only process 0 may have --stats.
         deployment.audit.provenance = deployment.audit.provenance.max(ProvenancePlace::Stats);
@@ -215,7 +240,9 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     let sides = (inputs.as_deref().unwrap_or_default(), &*reference);
     let are_several = args.processes.are_several();
-    args.documents.note_conflicts((args.emit, &args.output), sides, are_several, &mut problems);
+    if !is_published {
+        args.documents.note_conflicts((args.emit, &args.output), sides, are_several, &mut problems);
+    }
     if args.output_format.is_some() && args.emit.copied().is_some() {
         problems.note("--output-format: records are written in the format of their input");
     }
@@ -295,6 +322,15 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
         return Ok(ExitCode::SUCCESS);
     }
 
+    if let Some(replay) = &resumable {
+        if is_published {
+            tracing::info!("an earlier process has written the result already");
+            replay.end(&deployment)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        replay.begin(resume::settings(&plan, &deployment, &inputs), &deployment)?;
+    }
+
     // Process 0 has the counts of all processes.
     let index = processes.as_ref().map_or(0, Processes::index);
     let settings = processes.map(|processes| processes::settings(processes, &plan, &deployment, "replay"));
@@ -327,6 +363,7 @@ pub(super) fn run(args: &Args, mut problems: Problems, verbosity: Verbosity) -> 
     }
     verbosity.print(&super::summary::text(&summary))?;
     problems::check_demands(&summary.unmet)?;
+    resumable.map_or(Ok(()), |replay| replay.end(&deployment))?;
     Ok(ExitCode::SUCCESS)
 }
 

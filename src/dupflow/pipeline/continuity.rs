@@ -28,6 +28,9 @@ pub struct Continuity {
     pub state: Option<(StoredState, Duration)>,
     /// In a process other than 0, the store of the state as this process reaches it, if it has one.
     pub shared_state: Option<Box<dyn Store>>,
+    /// Whether marks have [counts of records](dupflow_connectors::mark::RecordTally): a replay that may be
+    /// resumed.
+    pub tallies: bool,
     /// Outputs of rows beside the deltas.
     pub sides: SideOutputs,
     /// The watch list and its notices, if there is one.
@@ -59,6 +62,7 @@ impl Continuity {
             letters: None,
             state: None,
             shared_state: None,
+            tallies: false,
             sides: SideOutputs::default(),
             watch: None,
             history: None,

@@ -84,7 +84,7 @@ impl Past {
         continuity: &mut Continuity,
         first: Epoch,
     ) -> Result<Self, RunError> {
-        let Continuity { run, pipeline, reconcile, letters, state, .. } = continuity;
+        let Continuity { run, pipeline, reconcile, letters, state, tallies, .. } = continuity;
         let mut state = state.as_mut().map(|(state, _)| state);
         let reconcile = *reconcile;
         // Before anything is created or taken over: the input exists.
@@ -116,6 +116,7 @@ impl Past {
             as_of: restart.as_of(),
             input: input.topic.clone(),
             output: sink.topic(),
+            tally: tallies.then(|| restart.mark.and_then(|mark| mark.tally).unwrap_or_default()),
         };
         Ok(Self {
             mark,
@@ -237,10 +238,10 @@ impl Rules<'_> {
 }
 
 /// Cuts the dead-letter file to the length in the mark. An output without marks leaves it as it is if the
-/// state continues.
+/// state of a run continues.
 fn resume_letters(file: &mut LetterFile, standing: &Standing, mark: Option<&Mark>) -> Result<(), RunError> {
     match (standing, mark) {
-        (Standing::Forgets, Some(_)) => Ok(()),
+        (Standing::Forgets, Some(Mark { tally: None, .. })) => Ok(()),
         (_, mark) => file.resume_at(mark.and_then(|mark| mark.letters).unwrap_or(0)),
     }
     .map_err(RunError::Letters)

@@ -11,8 +11,8 @@ use crate::memory::Rows;
 /// stays at its place from the epoch in which it enters its blocks until the index has applied the epoch in
 /// which it leaves them.
 pub trait LocalSketches: Debug {
-    /// The sketch at a place enters its blocks or leaves them. Of a sketch that left the place before, nothing
-    /// is asked any more.
+    /// The sketch at a place enters its blocks or leaves them. Of a sketch that left the place before,
+    /// nothing is asked any more.
     fn changes(&self, place: u32, id: SketchId);
 
     /// The id of the sketch at a place.

@@ -55,8 +55,8 @@ fn meetings(members: &BTreeSet<SketchId>, rule: HotRule) -> Vec<Pair<SketchId>> 
 }
 
 /// Random changes of few sketches in few blocks: the emitted changes accumulate to the definition, in hot
-/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some, with their first
-/// words or without.
+/// blocks with changing leaders too. So they do if the owner of the index stores the sketches, or some,
+/// with their first words or without.
 #[test]
 fn meetings_accumulate_to_the_definition() {
     use LeadersBy::{Id, Size};

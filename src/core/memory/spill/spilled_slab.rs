@@ -172,8 +172,8 @@ impl<T: RowValue> SpilledSlab<T> {
         Some(&mut present.value)
     }
 
-    /// Adds a value, which is then in memory and in its row; returns its place. A place is below the maximum number of
-    /// values so far, and below 2^32 - 1.
+    /// Adds a value, which is then in memory and in its row; returns its place. A place is below the maximum
+    /// number of values so far, and below 2^32 - 1.
     ///
     /// # Panics
     /// If there are 2^32 - 1 values.

@@ -28,7 +28,7 @@ pub struct DocumentArgs {
 impl DocumentArgs {
     /// The options as settings of a deployment.
     pub(in crate::cli) fn config(&self) -> DocumentsConfig {
-        DocumentsConfig { mark: self.mark.clone(), shard_bytes: self.shard_size }
+        DocumentsConfig { mark: self.mark.clone(), shard_bytes: self.shard_size, resume: None }
     }
 
     /// Whether the output is a folder of records.
@@ -64,7 +64,7 @@ impl DocumentArgs {
         match CopyTarget::new(path, self.shard_size) {
             Err(what) => problems.note(format_args!("--shard-size: {what}")),
             Ok(target) => {
-                let settings = CopySettings { mark: self.mark.clone(), target };
+                let settings = CopySettings { resume: None, mark: self.mark.clone(), target };
                 rewrite::problems(&settings, inputs, reference)
                     .into_iter()
                     .for_each(|what| problems.note(what));

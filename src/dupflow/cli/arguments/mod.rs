@@ -7,6 +7,7 @@ mod parse;
 pub(in crate::cli) mod problems;
 pub mod processes;
 pub(in crate::cli) mod reference;
+pub(in crate::cli) mod resume;
 pub(in crate::cli) mod verbosity;
 pub(in crate::cli) mod views;
 pub(in crate::cli) mod written;

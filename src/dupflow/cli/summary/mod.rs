@@ -8,7 +8,7 @@ use std::fmt::{Display, Write};
 use indicatif::{BinaryBytes, HumanCount};
 
 use crate::pipeline::{
-    DecisionCounts, FieldCounts, HookCounts, RejectedSummary, SpillSummary, Summary, WatchCounts,
+    DecisionCounts, FieldCounts, HookCounts, RejectedSummary, ResumedAt, SpillSummary, Summary, WatchCounts,
 };
 use crate::plural::count;
 
@@ -36,6 +36,10 @@ fn write(out: &mut String, s: &Summary) -> std::fmt::Result {
         HumanCount(rate(s.events)),
         BinaryBytes(rate(s.bytes)),
     )?;
+    if let Some(ResumedAt { epoch, records }) = s.resumed {
+        let records = count(records, "record");
+        writeln!(out, "resumed     after epoch {epoch} and {records}, read by an earlier process")?;
+    }
     let bad: u64 = s.bad_records.values().sum();
     if bad > 0 {
         let reasons = s.bad_records.iter().map(|(reason, n)| format!("{} {reason}", HumanCount(*n)));
@@ -263,6 +267,7 @@ mod tests {
             bad_records: BTreeMap::new(),
             skipped: BTreeMap::new(),
             fields: None,
+            resumed: None,
             epochs: 1,
             durable_epochs: 1,
             deltas: 1,

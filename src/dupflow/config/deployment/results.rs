@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use super::sink::SinkConfig;
 use super::source::SourceConfig;
 use crate::config::settings::{FileSettings, ProblemKind};
+use dupflow_connectors::rewrite::CopyResume;
 use dupflow_connectors::sinks::{DecisionMode, DocumentList};
 use dupflow_core::run::missing_feature;
 use dupflow_core::time::UnixTime;
@@ -65,6 +66,8 @@ pub struct DocumentsConfig {
     pub mark: Option<String>,
     /// Bytes of records, before compression, after which a file ends; `None`: files are those of the input.
     pub shard_bytes: Option<NonZeroU64>,
+    /// Where a copy that ended early is gone on with.
+    pub resume: Option<CopyResume>,
 }
 
 /// What is recorded for an audit, and up to which time events count.

@@ -115,6 +115,7 @@ impl RunJob {
                 max_bad: deployment.max_bad,
                 is_list: deployment.emit.is_list() || plan.finds_items(),
                 last_of_id: deployment.layout().ids != IdRule::Once,
+                before: 0,
             },
             publication,
             source: source::source(plan, deployment, &stages.fields, (inputs, places), share),
@@ -202,11 +203,13 @@ fn bad_records(
     count: usize,
 ) -> Result<BadRecords, AssembleError> {
     let bad = match mode {
-        Mode::Replay if count == 1 => {
+        Mode::Replay if count == 1 && !mode.resumes(deployment) => {
             let dead_letter = deployment.letter_file().map(ToOwned::to_owned).map(DeadLetter::create);
             BadRecords::new(plan.on_error, dead_letter.transpose()?)
         }
-        _ if deployment.dead_letter.is_some() => BadRecords::with_epochs(plan.on_error),
+        _ if deployment.dead_letter.is_some() || mode.resumes(deployment) => {
+            BadRecords::with_epochs(plan.on_error)
+        }
         _ => BadRecords::new(plan.on_error, None),
     };
     let is_digested = deployment.audit.provenance > ProvenancePlace::Nowhere;
@@ -225,6 +228,7 @@ fn continuity(
     let mut letters = None;
     if let Some(path) = deployment.letter_file().filter(|_| writes && with_letters) {
         let opened = match mode {
+            Mode::Replay if mode.resumes(deployment) => LetterFile::resume(path),
             Mode::Replay => LetterFile::create(path),
             Mode::Run { .. } => LetterFile::open(path),
         };
@@ -239,24 +243,19 @@ fn continuity(
         sides = opened.map_err(output)?;
     }
     let (state, shared_state) =
-        if writes { (stored_state(deployment, mode)?, None) } else { (None, shared_state(deployment, mode)) };
+        if writes { (stored_state(deployment)?, None) } else { (None, shared_state(deployment, mode)) };
     // All processes hold the same fields, and only process 0 owns the state.
     let alone = state.as_ref().filter(|_| !are_several).map(|(state, _)| state);
     let held = fields::held_with(alone, plan, deployment);
     let reconcile = matches!(mode, Mode::Run { reconcile: true });
     let continuity = Continuity::new(&described(plan, deployment, &held));
-    Ok((Continuity { reconcile, letters, sides, state, shared_state, ..continuity }, held))
+    let tallies = mode.resumes(deployment);
+    Ok((Continuity { reconcile, letters, sides, state, shared_state, tallies, ..continuity }, held))
 }
 
 /// The state of a run, and the shortest time between two commits there; `None` if it has none.
-fn stored_state(
-    deployment: &Deployment,
-    mode: &Mode,
-) -> Result<Option<(StoredState, Duration)>, AssembleError> {
-    let (Mode::Run { .. }, Some(StateConfig { location, commit_every, .. })) = (mode, &deployment.state)
-    else {
-        return Ok(None);
-    };
+fn stored_state(deployment: &Deployment) -> Result<Option<(StoredState, Duration)>, AssembleError> {
+    let Some(StateConfig { location, commit_every, .. }) = &deployment.state else { return Ok(None) };
     Ok(Some((StoredState::open(state::at(location)?)?, *commit_every)))
 }
 

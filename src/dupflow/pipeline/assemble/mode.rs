@@ -1,13 +1,28 @@
 //! Replays and runs.
 
+use crate::config::Deployment;
+
 /// Whether a job replays a recorded input or continues earlier runs.
 #[derive(Debug)]
 pub enum Mode {
-    /// Reads a recorded input once. Output and dead letters start empty, and no state is kept.
+    /// Reads a recorded input once. Without a state, output and dead letters start empty; with one, the job
+    /// goes on with a replay that ended early.
     Replay,
     /// Continues after earlier runs on the same output.
     Run {
         /// Whether to correct an output that another pipeline has written.
         reconcile: bool,
     },
+}
+
+impl Mode {
+    /// Whether the job continues after earlier ones.
+    pub(super) fn continues(&self, deployment: &Deployment) -> bool {
+        matches!(self, Self::Run { .. }) || deployment.state.is_some()
+    }
+
+    /// Whether the job goes on with a replay that ended early.
+    pub(super) fn resumes(&self, deployment: &Deployment) -> bool {
+        matches!(self, Self::Replay) && deployment.state.is_some()
+    }
 }

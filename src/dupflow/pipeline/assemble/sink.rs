@@ -187,8 +187,8 @@ impl SinkParts<'_> {
         };
         let emit = self.deployment.emit;
         let mut destination = || -> Result<Box<dyn Destination + Send>, AssembleError> {
-            match (self.mode, path.filter(|path| emit.is_of_changes() && is_file(path))) {
-                (Mode::Run { .. }, Some(path)) => {
+            match path.filter(|path| emit.is_of_changes() && is_file(path)) {
+                Some(path) if self.mode.continues(self.deployment) => {
                     Ok(Box::new(MarkedFile::open(path.to_owned()).map_err(|source| output(path, source))?))
                 }
                 _ => Ok(Box::new(stream()?)),
@@ -235,7 +235,7 @@ impl SinkParts<'_> {
 
     /// The output of records of documents, which are read once more after the run.
     fn documents(self, path: Option<&Path>, listed: DocumentList) -> Result<Assembled, AssembleError> {
-        let DocumentsConfig { mark, shard_bytes } = self.deployment.documents.clone();
+        let DocumentsConfig { mark, shard_bytes, resume } = self.deployment.documents.clone();
         let failed = |source| output(path.unwrap_or(Path::new("-")), source);
         let target = CopyTarget::new(path, shard_bytes).map_err(|what| failed(io::Error::other(what)))?;
         let slot = SelectionSlot::default();
@@ -245,9 +245,9 @@ impl SinkParts<'_> {
         let sink = sink.with_fields(&self.stages.fields).with_reference(self.has_reference());
         let inputs = self.inputs.0.get(self.deployment.reference..).unwrap_or_default().to_vec();
         let places = Arc::clone(self.inputs.1);
-        let settings = CopySettings { mark, target };
+        let settings = CopySettings { resume, mark, target };
         let copy = DocumentsCopy::new(settings, inputs, places, slot, self.run).map_err(failed)?;
-        Ok((Box::new(sink), Some(EndOutput::Documents(copy))))
+        Ok((Box::new(sink), Some(EndOutput::Documents(Box::new(copy)))))
     }
 
     /// Rows in one format, with their provenance if it is wanted.

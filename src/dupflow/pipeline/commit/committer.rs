@@ -36,6 +36,7 @@ use dupflow_connectors::sinks::{LetterFile, Sink};
 use dupflow_connectors::watch::NoticeFile;
 use dupflow_core::doc::DocChange;
 use dupflow_core::pair::{Cause, Delta, DocPair};
+use dupflow_core::run::metrics::{Counter, Metrics};
 use dupflow_core::time::{Clock, Epoch, EpochTimes, LiveFrom, Progress, unix_seconds};
 use dupflow_engine::dataflow::ClosedEpoch;
 
@@ -51,6 +52,7 @@ pub(in crate::pipeline) struct Committer {
     /// is one of `sides`.
     pub(in crate::pipeline) notices: Option<NoticeFile>,
     pub(in crate::pipeline) bad: Arc<BadRecords>,
+    pub(in crate::pipeline) metrics: Arc<Metrics>,
     pub(in crate::pipeline) live: Arc<LiveFrom>,
     /// The fields that all marks of this run share.
     pub(in crate::pipeline) mark: Mark,
@@ -83,7 +85,7 @@ impl Committer {
         sink: Box<dyn Sink + Send>,
         letters: Option<LetterFile>,
         keeper: Option<Keeper>,
-        bad: Arc<BadRecords>,
+        (bad, metrics): (Arc<BadRecords>, Arc<Metrics>),
         past: &mut Past,
     ) -> Self {
         Self {
@@ -92,6 +94,7 @@ impl Committer {
             keeper,
             notices: None,
             bad,
+            metrics,
             live: Arc::clone(&past.live),
             mark: past.mark.clone(),
             as_of: past.as_of.take(),
@@ -154,12 +157,13 @@ impl Committer {
     fn commit(&mut self, mut group: Vec<ClosedEpoch>, now: f64) -> Result<(), RunError> {
         self.bad.flush()?;
         let live = group.partition_point(|epoch| !self.live.holds(epoch.progress.epoch));
-        let of_live = group.split_off(live);
+        let mut of_live = group.split_off(live);
         for epoch in group {
             self.repeated(epoch)?;
         }
         let Some(last) = of_live.last().map(|epoch| epoch.progress.clone()) else { return Ok(()) };
         self.live()?;
+        let last = if self.mark.tally.is_some() { self.number(&mut of_live) } else { last };
         for epoch in &of_live {
             let ClosedEpoch { progress, deltas, documents, upserts, letters, newest, .. } = epoch;
             // The first epoch that reads from a new partition sets its start.
@@ -168,6 +172,9 @@ impl Committer {
             }
             if let Some(file) = &mut self.letters {
                 file.append(letters).map_err(RunError::Letters)?;
+            }
+            if let Some(tally) = &mut self.mark.tally {
+                letters.iter().for_each(|bad| *tally.bad.entry(bad.reason.to_string()).or_default() += 1);
             }
             self.pass_documents(documents, false)?;
             if !upserts.is_empty() {
@@ -190,6 +197,21 @@ impl Committer {
             keeper.keep(&self.mark, of_live.into_iter().flat_map(|epoch| epoch.kept));
         }
         Ok(())
+    }
+
+    /// Numbers the epochs of a replay by what they read, so that the output does not show where it was gone
+    /// on with: those that repeat what an earlier process has read do not count. Returns the last progress.
+    fn number(&self, epochs: &mut [ClosedEpoch]) -> Progress {
+        let mut last = self.mark.progress.clone();
+        if last.epoch == self.past {
+            // The mark was read where the state is, which may be behind the output.
+            last.next.clone_from(&self.repeated.next);
+        }
+        for ClosedEpoch { progress, .. } in epochs {
+            progress.epoch = last.epoch + u64::from(progress.next != last.next);
+            last = progress.clone();
+        }
+        last
     }
 
     /// Passes the changed documents of an epoch to the sink.
@@ -215,6 +237,9 @@ impl Committer {
         if let Some(at) = self.as_of.as_ref().and_then(|as_of| as_of.reached(&progress.next)) {
             self.mark.as_of = Some(at);
         }
+        if let Some(tally) = &mut self.mark.tally {
+            tally.replaced = self.metrics.get(Counter::ReplacedAcrossFiles);
+        }
         self.mark.progress = progress;
         self.sink.commit(&self.mark).map_err(RunError::Sink)?;
         failpoint::reach("commit");
@@ -227,7 +252,8 @@ impl Committer {
     /// Handles an epoch before the first live one.
     fn repeated(&mut self, epoch: ClosedEpoch) -> Result<(), RunError> {
         self.sides.restored(&epoch);
-        let ClosedEpoch { progress, deltas, documents, kept, notices, .. } = epoch;
+        let ClosedEpoch { progress, deltas, documents, kept, notices, letters, .. } = epoch;
+        letters.iter().for_each(|bad| self.bad.repeated(&bad.reason));
         if let Some(file) = &mut self.notices {
             file.restored(notices);
         }

@@ -48,6 +48,7 @@ fn committer(sink: impl Sink + Send + 'static, past: Epoch, live: Epoch) -> Comm
         letters: None,
         notices: None,
         keeper: None,
+        metrics: Arc::new(Metrics::new(0)),
         bad: Arc::default(),
         live: live_from,
         mark: mark(past),

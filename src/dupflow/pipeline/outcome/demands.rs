@@ -18,6 +18,8 @@ pub struct Demands {
     /// Whether an id may be in several files, and its last document counts. If false, a list fails for such
     /// an id.
     pub last_of_id: bool,
+    /// Events that an earlier process has read of a replay.
+    pub before: u64,
 }
 
 impl Demands {
@@ -26,7 +28,7 @@ impl Demands {
         let mut unmet: Vec<String> =
             measures.inputs.iter().filter_map(|(name, tally)| tally.no_document(name)).collect();
         let bad: u64 = measures.bad_records.values().sum();
-        let all = bad + measures.counts.get(Counter::Events);
+        let all = bad + self.before + measures.counts.get(Counter::Events);
         let allowed = self.max_bad.or(self.is_list.then_some(0.0));
         if let Some(allowed) = allowed
             && bad > 0
@@ -84,7 +86,7 @@ mod tests {
 
     #[test]
     fn shares_are_inclusive_and_lists_allow_none() {
-        let of = |max_bad, is_list| Demands { max_bad, is_list, last_of_id: false };
+        let of = |max_bad, is_list| Demands { max_bad, is_list, ..Demands::default() };
         let unmet = |demands: Demands, events, bad| !demands.unmet(&measures(events, bad), None).is_empty();
         assert!(!unmet(of(None, false), 1, 9));
         assert!(unmet(of(None, true), 9, 1) && !unmet(of(None, true), 9, 0));

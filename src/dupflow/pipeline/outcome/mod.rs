@@ -9,4 +9,4 @@ pub use demands::Demands;
 pub use measures::{HotBlockReport, Latencies, Measures, Quantiles};
 pub(in crate::pipeline) use rejected::EndCounts;
 pub use rejected::{EndOutput, RejectedOutput, RejectedSummary};
-pub use summary::{DecisionCounts, FieldCounts, HookCounts, SpillSummary, Summary, WatchCounts};
+pub use summary::{DecisionCounts, FieldCounts, HookCounts, ResumedAt, SpillSummary, Summary, WatchCounts};

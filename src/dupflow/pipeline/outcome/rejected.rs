@@ -19,7 +19,7 @@ pub enum EndOutput {
     /// A sample of the candidates that are rejected.
     Rejected(RejectedOutput),
     /// The records of documents, which are read once more.
-    Documents(DocumentsCopy),
+    Documents(Box<DocumentsCopy>),
     /// Any of them, or one that was written during the run, and the counts of items beside it.
     WithItems(Option<Box<EndOutput>>, ItemCountsSlot),
 }

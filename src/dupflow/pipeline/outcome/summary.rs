@@ -12,6 +12,7 @@ use dupflow_connectors::rewrite::CopiedDocuments;
 use dupflow_connectors::sinks::ItemCounts;
 use dupflow_core::run::metrics::Counter;
 use dupflow_core::run::watch::{HookState, WatchState};
+use dupflow_core::time::Epoch;
 use dupflow_engine::dataflow::Stages;
 
 /// The counts of one run. Times are wall-clock.
@@ -54,6 +55,10 @@ pub struct Summary {
     /// Counts of fields; `None` if the run holds none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fields: Option<FieldCounts>,
+    /// Where a replay was gone on with, if an earlier process began it: other counts, but those of bad
+    /// records and of documents replaced across files, are of this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<ResumedAt>,
     /// Epochs closed.
     pub epochs: u64,
     /// Durable epochs; fewer than `epochs` only if the pipe at the output was closed.
@@ -137,6 +142,15 @@ pub struct SpillSummary {
     pub file_bytes: u64,
     /// Seconds in which a process took more than its budget.
     pub seconds_over_budget: u64,
+}
+
+/// Where a replay is gone on with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ResumedAt {
+    /// The last epoch before.
+    pub epoch: Epoch,
+    /// Records up to there.
+    pub records: u64,
 }
 
 /// Counts of the fields of upserts that are empty, and what a rule on fields did.
@@ -284,6 +298,7 @@ impl Summary {
             scheme: format!("{:016x}", stages.scheme.fingerprint()),
             workers,
             unmet: Vec::new(),
+            resumed: None,
         }
     }
 }

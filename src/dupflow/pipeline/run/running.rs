@@ -6,7 +6,9 @@ use std::thread::JoinHandle;
 use super::process_group::PeerProcesses;
 use super::worker::RunShared;
 use crate::pipeline::error::RunError;
-use crate::pipeline::outcome::{Demands, EndCounts, EndOutput, Latencies, Measures, Summary, WatchCounts};
+use crate::pipeline::outcome::{
+    Demands, EndCounts, EndOutput, Latencies, Measures, ResumedAt, Summary, WatchCounts,
+};
 use dupflow_connectors::watch::{NoticeBoard, WatchList};
 use dupflow_core::run::status::Phase;
 use dupflow_core::run::watch::{HookState, WatchBook};
@@ -24,6 +26,8 @@ pub struct Running {
     pub(super) peers: Option<Arc<PeerProcesses>>,
     pub(super) demands: Demands,
     pub(super) publication: Option<EndOutput>,
+    /// Where a replay is gone on with, if an earlier process began it.
+    pub(super) resumed: Option<ResumedAt>,
     /// The readers, and the threads that wake the queue.
     pub(super) helpers: Vec<JoinHandle<()>>,
     /// The watch list, if there is one.
@@ -73,7 +77,9 @@ impl Running {
 
     /// Everything but the deliveries of the web hook.
     fn finish(self) -> Result<Summary, RunError> {
-        let Self { stages, shared, workers, threads, committer, peers, demands, publication, .. } = self;
+        let Self {
+            stages, shared, workers, threads, committer, peers, demands, publication, resumed, ..
+        } = self;
         if let Err(error) = workers.join() {
             shared.failure.fail(error.into());
         }
@@ -104,6 +110,7 @@ impl Running {
         let EndCounts { rejected, copied, items } = written.map_err(RunError::Sink)?.unwrap_or_default();
         Ok(Summary {
             unmet,
+            resumed,
             rejected,
             copied,
             items,

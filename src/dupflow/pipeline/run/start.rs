@@ -17,7 +17,7 @@ use super::worker::{self, RunShared};
 use crate::pipeline::commit::{Commits, Committer, GrowthWarning, Keeper};
 use crate::pipeline::continuity::{Continuity, WatchParts};
 use crate::pipeline::error::RunError;
-use crate::pipeline::outcome::{Latencies, Summary};
+use crate::pipeline::outcome::{Latencies, ResumedAt, Summary};
 use crate::pipeline::past::Past;
 use dupflow_connectors::intake::{
     Announce, Batch, CatchUp, EpochLimits, Peers, Queue, QueueRoom, Source, SourceReader,
@@ -29,6 +29,7 @@ use dupflow_connectors::watch::hook;
 use dupflow_connectors::watch::{NoticeBoard, NoticeFile, WatchedRun};
 use dupflow_core::doc::changes::Changes;
 use dupflow_core::doc::retention::RetentionClock;
+use dupflow_core::run::metrics::Counter;
 use dupflow_core::time::Clock;
 use dupflow_engine::dataflow::{Cancellation, PeerSockets, Stages};
 
@@ -85,7 +86,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         source,
         bad,
         sink,
-        demands,
+        mut demands,
         publication,
         continuity,
         workers: threads,
@@ -101,6 +102,13 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
     };
     let first_epoch = past.mark.progress.epoch + 1;
     continue_stages(&mut stages, &*source, &mut past);
+    let resumed = past.mark.tally.as_ref().map(|tally| {
+        bad.resume(&tally.bad);
+        stages.observers.metrics.add(Counter::ReplacedAcrossFiles, tally.replaced);
+        let records = past.mark.progress.next.values().sum::<u64>();
+        demands.before = records - tally.bad.values().sum::<u64>().min(records);
+        ResumedAt { epoch: past.mark.progress.epoch, records }
+    });
     let limits = source.epochs();
     if let Some(backlog) = source.backlog() {
         status.watch_input(backlog);
@@ -179,6 +187,7 @@ fn begin(job: RunJob, mut past: Past, group: Option<ProcessGroup>) -> Result<Run
         peers,
         demands,
         publication,
+        resumed: resumed.filter(|at| at.records > 0),
     })
 }
 
@@ -282,7 +291,8 @@ fn start_committer(
     if let Some(history) = continuity.history {
         shared.failure.ends(move || history.hurry());
     }
-    let mut committer = Committer::new(sink, continuity.letters, keeper, Arc::clone(&shared.bad), past);
+    let counts = (Arc::clone(&shared.bad), Arc::clone(&stages.observers.metrics));
+    let mut committer = Committer::new(sink, continuity.letters, keeper, counts, past);
     committer.announce = announce;
     committer.sides = continuity.sides;
     committer.notices = notices;

@@ -1,0 +1,272 @@
+//! A replay that goes on after it was killed.
+//!
+//! A folder holds what a later process needs: a *note* with everything that decides the result, the state of
+//! the documents, and how far the copy of records is. The same command goes on with it; another one is
+//! refused, and so is one whose inputs have changed. When the replay has ended the folder is removed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use super::problems::Problems;
+use crate::config::{Deployment, OutputFormat, Plan, StateConfig};
+use crate::pipeline::Provenance;
+use dupflow_connectors::inputs::{Input, stamp};
+use dupflow_connectors::intake::{EpochRule, interval};
+use dupflow_connectors::rewrite::{CopyResume, CopySettings, CopyTarget, DocumentsCopy};
+use dupflow_connectors::sinks::MarkedFile;
+
+/// Whether and where the replay notes how far it is.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ResumeArgs {
+    /// Note in this folder how far the replay is. If it is killed, the same command goes on with it, and the
+    /// result is that of an undisturbed replay. The folder is removed when the replay has ended.
+    #[arg(long, value_name = "FOLDER")]
+    pub resume: Option<PathBuf>,
+
+    /// With --resume: the shortest time between two notes, as in 500ms.
+    #[arg(long, value_name = "TIME", requires = "resume", default_value = "5s", value_parser = every)]
+    pub resume_every: Duration,
+}
+
+/// A replay that can be gone on with.
+#[derive(Debug)]
+pub(in crate::cli) struct ResumableReplay {
+    folder: PathBuf,
+    every: Duration,
+    /// A name that all processes of the replay share.
+    name: String,
+    /// What an earlier process has noted.
+    found: Option<ReplayNote>,
+}
+
+/// What is noted of a replay when it begins.
+#[derive(Debug, Serialize, Deserialize)]
+struct ReplayNote {
+    name: String,
+    /// Everything that decides the result, by name.
+    settings: BTreeMap<String, String>,
+}
+
+fn every(typed: &str) -> Result<Duration, String> {
+    interval(typed).ok_or_else(|| "expected a time, as in \"500ms\" or \"5s\"".to_owned())
+}
+
+impl ResumeArgs {
+    /// The replay in the folder, begun or not; `None` without a folder.
+    pub(in crate::cli) fn open(&self, problems: &mut Problems) -> Option<ResumableReplay> {
+        let folder = self.resume.clone()?;
+        let found = match fs::read(folder.join(NOTE)) {
+            Ok(json) => problems.take(
+                serde_json::from_slice(&json)
+                    .with_context(|| format!("--resume: {folder:?} has no whole note")),
+            )?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if folder.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
+                    problems.note(format_args!(
+                        "--resume: the folder {folder:?} has files and no replay: name another one"
+                    ));
+                }
+                None
+            }
+            Err(error) => {
+                problems.note(format_args!("--resume: the folder {folder:?} cannot be read: {error}"));
+                None
+            }
+        };
+        let new = || format!("{:016x}", rand::random::<u64>());
+        let name = found.as_ref().map_or_else(new, |note: &ReplayNote| note.name.clone());
+        Some(ResumableReplay { folder, every: self.resume_every, name, found })
+    }
+}
+
+/// The file of the note.
+const NOTE: &str = "replay.json";
+
+impl ResumableReplay {
+    /// Adds the places in the folder to a deployment.
+    pub(in crate::cli) fn place(&self, deployment: &mut Deployment, problems: &mut Problems) {
+        let Some(location) = self.folder.join("state").to_str().map(ToOwned::to_owned) else {
+            problems.note(format_args!("--resume: {:?} is no text", self.folder));
+            return;
+        };
+        deployment.state = Some(StateConfig { location, commit_every: self.every, history: None });
+        let file = self.folder.join("copied.json");
+        deployment.documents.resume = Some(CopyResume { file, name: self.name.clone() });
+    }
+
+    /// Reports what cannot be gone on with: `others` are options, each with whether it is set.
+    pub(in crate::cli) fn note_conflicts(
+        &self,
+        deployment: &Deployment,
+        epoch: EpochRule,
+        inputs: &[Input],
+        others: &[(&str, bool)],
+        problems: &mut Problems,
+    ) {
+        for (option, _) in others.iter().filter(|(_, is_set)| *is_set) {
+            problems.note(format_args!("--resume: does not go with {option}"));
+        }
+        if epoch == EpochRule::All || epoch.interval().is_some() {
+            problems.note(format_args!(
+                "--resume: needs epochs that are the same each time, such as --epoch events:1000; this is \
+                {epoch}"
+            ));
+        }
+        if deployment.emit.is_of_changes() && deployment.output_format == OutputFormat::Parquet {
+            problems.note(
+                "--resume: a Parquet file of changes is complete only at the end: take JSON Lines or CSV",
+            );
+        }
+        if deployment.output().is_none() {
+            problems.note("--resume: standard output cannot be gone on with: name a file with --output");
+        }
+        for input in inputs.iter().filter(|input| stamp(input).is_none()) {
+            problems.note(format_args!(
+                "--resume: \"{}\" is no file or folder, so a change of it would not be noticed",
+                input.name()
+            ));
+        }
+        let place = self.folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let place = place.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default();
+        for input in inputs.iter().filter(|input| input.is_folder()).filter_map(Input::path) {
+            if input.canonicalize().is_ok_and(|input| place.starts_with(input)) {
+                problems.note(format_args!(
+                    "--resume: {:?} is in the folder {input:?}, whose files are the documents",
+                    self.folder
+                ));
+            }
+        }
+    }
+
+    /// Reports in what this replay differs from the one in the folder.
+    pub(in crate::cli) fn note_differences(
+        &self,
+        settings: &BTreeMap<String, String>,
+        problems: &mut Problems,
+    ) {
+        let Some(ReplayNote { settings: found, .. }) = &self.found else { return };
+        let folder = &self.folder;
+        let names = found.keys().chain(settings.keys().filter(|name| !found.contains_key(*name)));
+        for name in names.filter(|name| found.get(*name) != settings.get(*name)) {
+            let said =
+                |of: &BTreeMap<String, String>| of.get(name).map_or("not set", |value| value).to_owned();
+            problems.note(format_args!(
+                "--resume: {folder:?} is of another replay, whose {name} was {}; it is {} now. Name another \
+                folder, or remove this one to begin anew",
+                said(found),
+                said(settings)
+            ));
+        }
+    }
+
+    /// Whether an earlier process has published the result, and only its folder is left.
+    pub(in crate::cli) fn is_published(&self, deployment: &Deployment, problems: &mut Problems) -> bool {
+        let documents = &deployment.documents;
+        let target = deployment
+            .emit
+            .copied()
+            .and_then(|_| CopyTarget::new(deployment.output(), documents.shard_bytes).ok());
+        let Some(target) = target.filter(|_| self.found.is_some()) else { return false };
+        let settings =
+            CopySettings { resume: documents.resume.clone(), mark: documents.mark.clone(), target };
+        let published = DocumentsCopy::is_published(&settings);
+        problems.take(published.with_context(|| format!("--resume: {:?}", self.folder))).unwrap_or_default()
+    }
+
+    /// Begins the replay, or goes on with it. A new one empties an output that is written epoch by epoch.
+    ///
+    /// # Errors
+    /// If the folder or the output cannot be written.
+    pub(in crate::cli) fn begin(
+        &self,
+        settings: BTreeMap<String, String>,
+        deployment: &Deployment,
+    ) -> anyhow::Result<()> {
+        if self.found.is_some() {
+            tracing::info!(folder = ?self.folder, "an earlier replay is gone on with");
+            return Ok(());
+        }
+        if let Some(path) =
+            deployment.output().filter(|path| deployment.emit.is_of_changes() && !path.is_dir())
+        {
+            File::create(path).with_context(|| format!("the output {path:?}"))?;
+            remove_mark(path)?;
+        }
+        let note = ReplayNote { name: self.name.clone(), settings };
+        let write = || {
+            fs::create_dir_all(&self.folder)?;
+            // Whole or not there.
+            let new = self.folder.with_extension("new");
+            fs::write(&new, serde_json::to_vec_pretty(&note)?)?;
+            File::open(&new)?.sync_all()?;
+            fs::rename(&new, self.folder.join(NOTE))
+        };
+        write().with_context(|| format!("--resume: the folder {:?}", self.folder))
+    }
+
+    /// Removes the folder of a replay that has ended.
+    ///
+    /// # Errors
+    /// If it cannot be removed.
+    pub(in crate::cli) fn end(&self, deployment: &Deployment) -> anyhow::Result<()> {
+        if let Some(path) = deployment.output().filter(|_| deployment.emit.is_of_changes()) {
+            remove_mark(path)?;
+        }
+        // Under another name first: a folder without its note is refused.
+        let ended = self.folder.with_extension(format!("{}.ended", self.name));
+        fs::rename(&self.folder, &ended)
+            .and_then(|()| fs::remove_dir_all(&ended))
+            .with_context(|| format!("--resume: the folder {:?} cannot be removed", self.folder))
+    }
+}
+
+/// Everything that decides the result of a replay, and where it is written.
+pub(in crate::cli) fn settings(
+    plan: &Plan,
+    deployment: &Deployment,
+    inputs: &[Input],
+) -> BTreeMap<String, String> {
+    let Provenance { program, pipeline, options, .. } = Provenance::begin(plan, deployment, inputs);
+    let mut settings = pipeline.keys;
+    settings.insert("program".to_owned(), format!("{} {:?}", program.version, program.commit));
+    // What is allowed is no part of the result.
+    let options = options.into_iter().filter(|(name, _)| name != "max-bad");
+    settings.extend(options.map(|(name, value)| (format!("--{name}"), value.to_string())));
+    let path = |path: Option<&Path>| format!("{path:?}");
+    let documents = &deployment.documents;
+    for (name, value) in [
+        ("--output", path(deployment.output())),
+        ("--dead-letter", path(deployment.letter_file())),
+        ("--mark", format!("{:?}", documents.mark)),
+        ("--shard-size", format!("{:?}", documents.shard_bytes)),
+        ("--benchmark", format!("{:?}", deployment.benchmark)),
+        ("number of inputs of --against", deployment.reference.to_string()),
+    ] {
+        settings.insert(name.to_owned(), value);
+    }
+    for (n, input) in inputs.iter().enumerate() {
+        let stamp = stamp(input).unwrap_or_default();
+        settings.insert(format!("input {}", n + 1), format!("{:?} of {stamp}", input.name()));
+    }
+    settings
+}
+
+fn remove_mark(output: &Path) -> anyhow::Result<()> {
+    for suffix in MarkedFile::COMPANION_SUFFIXES {
+        let mut path = output.as_os_str().to_owned();
+        path.push(suffix);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("the mark {:?}", PathBuf::from(path)));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
